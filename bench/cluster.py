@@ -33,15 +33,15 @@ flows = [{{ name = "flow", cc = "{cc}" }}]
 """
 PAGE = """# Sweeps on a cluster
 
-`python bench/cluster.py {words}` on {cores} cores (load {load:.1f} when it began): a scheduler, its workers and the
-sweep, all on this machine, so that {cores} workers have no core each to themselves.
+`python bench/cluster.py {arguments}` on {cores} cores (load {load:.1f} at the start): a scheduler, its workers and the
+sweep, all on this host, so that {cores} workers have no core each to themselves.
 Runs: one flow of 10 s on 50 Mbit/s, 40 ms.
 
-| who | runs | wall time (s) | runs per second | against one process | per run beyond it (ms) |
+| executor | runs | wall time (s) | runs per second | against one process | per run beyond it (ms) |
 | --- | --- | --- | --- | --- | --- |
 {rows}
 
-Trivial tasks (an experiment that is refused before anything is simulated): {trivial:.0f} a second through the scheduler
+Trivial tasks (an experiment that is refused before the simulation): {trivial:.0f} a second through the scheduler
 with two workers, {here:.0f} in one process without it.
 """
 
@@ -73,7 +73,7 @@ def main() -> None:
     options_text = f"--runs {arguments.runs} --trivial {arguments.trivial}"
     cores, table = len(os.sched_getaffinity(0)), "\n".join(rows)
     arguments.out.write_text(
-        PAGE.format(words=options_text, cores=cores, load=load, rows=table, trivial=trivial, here=here),
+        PAGE.format(arguments=options_text, cores=cores, load=load, rows=table, trivial=trivial, here=here),
         encoding="utf-8",
     )
 
@@ -100,10 +100,10 @@ def timed(executor: Cluster | InProcessExecutor, sweep: Sweep, cc: str | None = 
     return took_s
 
 
-def row(who: str, runs: int, took_s: float, alone_s: float, workers: int) -> str:
+def row(name: str, runs: int, took_s: float, alone_s: float, workers: int) -> str:
     cores = min(workers, len(os.sched_getaffinity(0)))
     beyond_ms = (took_s - alone_s / cores) / runs * 1e3
-    return f"| {who} | {runs} | {took_s:.1f} | {runs / took_s:.1f} | {alone_s / took_s:.2f} | {beyond_ms:.1f} |"
+    return f"| {name} | {runs} | {took_s:.1f} | {runs / took_s:.1f} | {alone_s / took_s:.2f} | {beyond_ms:.1f} |"
 
 
 if __name__ == "__main__":

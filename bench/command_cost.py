@@ -1,4 +1,4 @@
-"""What a command of Dumbbell took, by the wall's clock and by the processors'; for the benches that type commands."""
+"""Wall time and CPU time of `dumbbell` commands, for the benchmarks that run them."""
 
 import resource
 import subprocess
@@ -14,7 +14,7 @@ COMMAND = Path(sys.executable).with_name("dumbbell")
 
 @dataclass(frozen=True)
 class Spent:
-    """What a command took."""
+    """Wall time and CPU time of a command."""
 
     wall_s: float
     cpu_s: float
@@ -23,16 +23,16 @@ class Spent:
         return Spent(self.wall_s + other.wall_s, self.cpu_s + other.cpu_s)
 
 
-def spent(*words: str | Path) -> Spent:
-    """Run the command with all that it starts; a failure ends the benchmark with what it said."""
+def spent(*arguments: str | Path) -> Spent:
+    """Run a command and its child processes; a failure ends the benchmark with the command's stderr."""
     began, before = time.perf_counter(), _cpu_s()
-    done = subprocess.run([COMMAND, *words], capture_output=True, text=True, check=False)
+    done = subprocess.run([COMMAND, *arguments], capture_output=True, text=True, check=False)
     if done.returncode:
-        sys.exit(f"dumbbell {' '.join(map(str, words))}: {done.stderr}")
+        sys.exit(f"dumbbell {' '.join(map(str, arguments))}: {done.stderr}")
     return Spent(time.perf_counter() - began, _cpu_s() - before)
 
 
 def _cpu_s() -> float:
-    """Of all children that have ended."""
+    """CPU time of all children that have ended."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime

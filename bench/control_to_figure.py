@@ -35,7 +35,7 @@ TIMES = "performance.getEntriesByName('control-to-figure').map(entry => entry.du
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("-o", "--out", type=Path)
-    parser.add_argument("--moves", type=int, default=100, help="of each control")
+    parser.add_argument("--moves", type=int, default=100, help="moves of each control")
     options = parser.parse_args()
     head = HEAD.format(processor=processor(), cores=os.cpu_count(), load=os.getloadavg()[0], moves=options.moves)
     with served(ROOT) as workbench, sync_playwright() as playwright:
@@ -61,7 +61,7 @@ HEAD = """# From a control to its figures
 
 `python bench/control_to_figure.py --moves {moves} -o bench/control-to-figure.md` on {cores} cores
 ({processor}), load {load:.1f}, in headless Chromium without a graphics processor. 30 s
-at 50 Mbit/s, one BBR and one CUBIC flow, five figures; ms from the slider's event to the frame with the answer's
+at 50 Mbit/s, one BBR and one CUBIC flow, five figures; ms from the slider's event to the frame with the response's
 figures. The server and the browser share the host. The simulation alone is the same in every build, so its column
 shows how fast the host was during the measurement.
 

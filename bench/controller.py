@@ -1,10 +1,10 @@
-"""How long from a saved controller to a figure?
+"""Measure the time from a saved controller to a figure.
 
     python bench/controller.py [-o bench/controller.md] [--runs 3]
 
-Each step is a command of its own, as a person would type it, with the start of Python in it. `examples/tcp_target.c`
-is added to the default kernel under a name of the bench's own; between the runs a comment at its end changes, so that
-it is compiled each time. The twin of the kernel's tree, which is made once for a kernel, is taken away at the start.
+Each step is a separate command, so its time includes the start of Python. `examples/tcp_target.c` is added to the
+default kernel under the benchmark's own name; between the runs a comment at its end changes, so that it is compiled
+each time. The copy of the kernel's tree, which is made once for each kernel, is removed at the start.
 """
 
 import argparse
@@ -42,20 +42,20 @@ def main() -> int:
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("-o", "--output", type=Path)
     arguments.add_argument("--runs", type=int, default=3)
-    asked = arguments.parse_args()
+    options = arguments.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         try:
-            text = report(measure(Path(folder), asked.runs), asked.runs)
+            text = report(measure(Path(folder), options.runs), options.runs)
         finally:
             shutil.rmtree(kernels_dir() / NAME, ignore_errors=True)
     print(text)
-    if asked.output:
-        asked.output.write_text(text + "\n", encoding="utf-8")
+    if options.output:
+        options.output.write_text(text + "\n", encoding="utf-8")
     return 0
 
 
 def measure(folder: Path, runs: int) -> dict[str, Spent]:
-    """What each step took: the median, or the one time of what is done once."""
+    """The median cost of each step; the single measurement of a step that runs once."""
     file, experiment = folder / "tcp_target.c", folder / "bench.toml"
     experiment.write_text(EXPERIMENT, encoding="utf-8")
     add = ("kernel", "add", file, "--name", NAME)
@@ -72,30 +72,30 @@ def measure(folder: Path, runs: int) -> dict[str, Spent]:
         steps["run"].append(spent("run", experiment, "--kernel", NAME, "--out", out))
         steps["plot"].append(spent("plot", out, "-o", folder / f"{number}.svg"))
     medians = {
-        step: Spent(median(each.wall_s for each in all_of_it), median(each.cpu_s for each in all_of_it))
-        for step, all_of_it in steps.items()
+        step: Spent(median(each.wall_s for each in costs), median(each.cpu_s for each in costs))
+        for step, costs in steps.items()
     }
     return {"once": once, "unchanged": unchanged, **medians}
 
 
 def report(figures: dict[str, Spent], runs: int) -> str:
-    told = {
-        "once": "`kernel add`, the first time for a kernel: its tree's twin is made",
+    labels = {
+        "once": "`kernel add`, the first time for a kernel: its tree is copied",
         "add": "`kernel add` of the edited file",
-        "unchanged": "`kernel add` of the same file again",
+        "unchanged": "`kernel add` of the unchanged file",
         "run": "`run`, 60 virtual s, 2 flows, 50 Mbit/s",
         "plot": "`plot`, SVG",
     }
     lines = [
         "# From a saved controller to a figure",
         "",
-        f"Median of {runs} on {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f} at the end (other work on the "
-        "machine makes wall times longer, processor times hardly). Made by "
+        f"Median of {runs} on {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f} at the end (other work on "
+        "the host makes wall times longer, CPU times hardly). Made by "
         "`python bench/controller.py -o bench/controller.md`.",
         "",
-        "| step | wall s | processor s |",
+        "| step | wall s | CPU s |",
         "| --- | ---: | ---: |",
-        *(f"| {what} | {figures[step].wall_s:.1f} | {figures[step].cpu_s:.1f} |" for step, what in told.items()),
+        *(f"| {label} | {figures[step].wall_s:.1f} | {figures[step].cpu_s:.1f} |" for step, label in labels.items()),
     ]
     total = figures["add"] + figures["run"] + figures["plot"]
     lines += [f"| **edited file to figure** | **{total.wall_s:.1f}** | **{total.cpu_s:.1f}** |"]

@@ -61,7 +61,7 @@ def bench(name: str) -> Bench:
 
 
 def write_results(name: str, figures: Mapping[str, Any]) -> None:
-    """Write `results/NAME.json`: docs/claims.toml holds pages to it."""
+    """Write `results/NAME.json`: docs/claims.toml compares pages with it."""
     folder = HERE / "results"
     folder.mkdir(exist_ok=True)
     (folder / f"{name}.json").write_text(json.dumps(figures, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")

@@ -1,9 +1,9 @@
-"""How long does a picture for a page take, from a run's tables to the bytes of the answer?
+"""Measure the time of a page's figure, from a run's tables to the bytes of the response.
 
     python bench/figure.py [-o bench/figure.md] [--runs 40]
 
-Processor time of one thread, so that other work on the machine counts little; medians. Each time the run is a new one,
-of which nothing is computed yet, as after each move of a control.
+Medians of one thread's CPU time, which other work on the host affects little. Each repetition starts from a new run
+without cached results, as after each move of a control.
 """
 
 import argparse
@@ -30,17 +30,17 @@ EXPERIMENT = {
 }
 SHOWN = ("throughput", "cwnd", "rtt", "queue", "states")
 POINTS = 900
-PAGE = """# A picture for a page
+PAGE = """# A figure for a page
 
-{runs} times each on {cores} cores ({processor}; load {load:.1f} when it began): a run of 30 s, 50 Mbit/s and 40 ms with
+{runs} times each on {cores} cores ({processor}; load {load:.1f} at the start): a run of 30 s, 50 Mbit/s and 40 ms with
 a BBR and a CUBIC flow, sampled every 10 ms ({rows:,} rows of flows), {points} points a line. Milliseconds of one
-thread's processor time. Made by `python bench/figure.py -o bench/figure.md`.
+thread's CPU time. Made by `python bench/figure.py -o bench/figure.md`.
 
-| what | median | least |
+| step | median | least |
 | --- | ---: | ---: |
 {table}
 
-The answer has {size:,} bytes.
+The response has {size:,} bytes.
 """
 
 
@@ -48,30 +48,35 @@ def main() -> int:
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("-o", "--output", type=Path)
     arguments.add_argument("--runs", type=int, default=40)
-    asked = arguments.parse_args()
+    options = arguments.parse_args()
     load_began = os.getloadavg()[0]
     result = api.run(api.experiment(EXPERIMENT))
     run = load(result.folder)
     rows = [
-        line(f"**answer with {', '.join(SHOWN)}**", lambda fresh: answer(fresh, SHOWN), run, asked.runs),
-        line("of it: which of the panels the run can fill", lambda fresh: available(fresh, SHOWN), run, asked.runs),
-        *(line(f"panel `{name}` alone", one(name), run, asked.runs) for name in available(run, list(PANELS))),
-        line("the same five panels as a figure of Vega-Lite", vega, run, max(asked.runs // 4, 1)),
+        line(f"**response with {', '.join(SHOWN)}**", lambda fresh: response(fresh, SHOWN), run, options.runs),
+        line(
+            "part of it: selecting the panels that the run can fill",
+            lambda fresh: available(fresh, SHOWN),
+            run,
+            options.runs,
+        ),
+        *(line(f"panel `{name}` alone", one(name), run, options.runs) for name in available(run, list(PANELS))),
+        line("the same five panels as a figure of Vega-Lite", vega, run, max(options.runs // 4, 1)),
     ]
     text = PAGE.format(
-        runs=asked.runs, cores=os.cpu_count(), processor=processor(), load=load_began, rows=run.flows.height,
-        points=POINTS, table="\n".join(rows), size=len(answer(run, SHOWN)),
+        runs=options.runs, cores=os.cpu_count(), processor=processor(), load=load_began, rows=run.flows.height,
+        points=POINTS, table="\n".join(rows), size=len(response(run, SHOWN)),
     )  # fmt: skip
     print(text)
-    if asked.output:
-        asked.output.write_text(text, encoding="utf-8")
+    if options.output:
+        options.output.write_text(text, encoding="utf-8")
     return 0
 
 
-def line(what: str, work: Callable[[Run], object], run: Run, runs: int) -> str:
+def line(label: str, work: Callable[[Run], object], run: Run, runs: int) -> str:
     """A row of the table."""
     spent = [took_ms(work, run) for _ in range(runs + 1)][1:]  # The first one also loads modules.
-    return f"| {what} | {median(spent):.1f} | {min(spent):.1f} |"
+    return f"| {label} | {median(spent):.1f} | {min(spent):.1f} |"
 
 
 def took_ms(work: Callable[[Run], object], run: Run) -> float:
@@ -81,7 +86,7 @@ def took_ms(work: Callable[[Run], object], run: Run) -> float:
     return (time.process_time() - began) * 1e3
 
 
-def answer(run: Run, panels: Sequence[str]) -> bytes:
+def response(run: Run, panels: Sequence[str]) -> bytes:
     heads, arrays = columns(run, available(run, panels), POINTS)
     return packed({"panels": heads}, arrays)
 

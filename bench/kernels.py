@@ -1,11 +1,10 @@
-"""From a saved C file to numbers: how long does it take?
+"""Measure the time from a saved C file to a run's results.
 
     python bench/kernels.py --source ~/linux [-o bench/kernels.md] [--runs 3]
 
-In a folder of Linux that is yours to edit, a comment is put at the end of net/ipv4/tcp_bbr.c; the kernel is built, and
-`cyclic` runs on it for 60 virtual seconds. The file is put back as it was. The median counts; a first build, which
-compiles everything, is made before and not counted. Wall time depends on what else the machine does, so the time that
-processors spent (user + system) and the load stand beside it.
+The script appends a comment to net/ipv4/tcp_bbr.c in the given source tree, builds the kernel and runs `cyclic` on it
+for 60 virtual seconds; then it restores the file. It reports medians; a first build, which compiles everything, is not
+counted. Wall time depends on other load of the host, so the page also has CPU time (user + system) and the load.
 """
 
 import argparse
@@ -26,32 +25,32 @@ def main() -> int:
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("--source", type=Path, required=True)
     arguments.add_argument(
-        "--name", default="bench", help="of the kernel; one that is built already saves the first build"
+        "--name", default="bench", help="the kernel's name; an existing kernel saves the first build"
     )
     arguments.add_argument("-o", "--output", type=Path)
     arguments.add_argument("--runs", type=int, default=3)
-    asked = arguments.parse_args()
-    build = ["kernel", "build", "--source", str(asked.source), "--name", asked.name]
+    options = arguments.parse_args()
+    build = ["kernel", "build", "--source", str(options.source), "--name", options.name]
     spent(*build)
-    nothing = [spent(*build) for _ in range(asked.runs)]
-    file = asked.source / EDITED
+    nothing = [spent(*build) for _ in range(options.runs)]
+    file = options.source / EDITED
     before, times = file.read_bytes(), file.stat()
     built, ran = [], []
     try:
-        for number in range(asked.runs):
+        for number in range(options.runs):
             file.write_bytes(before + f"/* {time.time_ns()} {number} */\n".encode())
             built.append(spent(*build))
             with tempfile.TemporaryDirectory() as folder:
-                run = ("run", "cyclic", "--kernel", asked.name, "--set", "duration=60s", "--out", f"{folder}/run")
+                run = ("run", "cyclic", "--kernel", options.name, "--set", "duration=60s", "--out", f"{folder}/run")
                 ran.append(spent(*run))
     finally:
         file.write_bytes(before)
         os.utime(file, ns=(times.st_atime_ns, times.st_mtime_ns))
     text = page(
-        asked.runs, {"nothing changed: build": nothing, "one file edited: build": built, "60 s of `cyclic`": ran}
+        options.runs, {"nothing changed: build": nothing, "one file edited: build": built, "60 s of `cyclic`": ran}
     )
-    if asked.output:
-        asked.output.write_text(text, encoding="utf-8")
+    if options.output:
+        options.output.write_text(text, encoding="utf-8")
     print(text, end="")
     return 0
 
@@ -64,15 +63,13 @@ def page(runs: int, rows: dict[str, list[Spent]]) -> str:
         "",
         f"Median of {runs} on {os.cpu_count()} cores ({platform.machine()}), load average {os.getloadavg()[0]:.1f} "
         "at the end. Made by `python bench/kernels.py --source DIR -o bench/kernels.md`. With a load above 1 the wall "
-        "time is that of a machine that does other things too; processor time is inflated less.",
+        "time is that of a host that does other things too; CPU time is inflated less.",
         "",
-        "| what | wall s | user + system s |",
+        "| step | wall s | user + system s |",
         "| --- | ---: | ---: |",
     ]
-    for name, all_of_it in rows.items():
-        lines.append(
-            f"| {name} | {median(s.wall_s for s in all_of_it):.1f} | {median(s.cpu_s for s in all_of_it):.1f} |"
-        )
+    for name, costs in rows.items():
+        lines.append(f"| {name} | {median(s.wall_s for s in costs):.1f} | {median(s.cpu_s for s in costs):.1f} |")
     return "\n".join(lines) + "\n"
 
 

@@ -1,4 +1,4 @@
-"""ns-3 as a contestant: find its builds, compile `ns3/experiment.cc` against each, run it, and compute the metrics.
+"""Builds of ns-3: find its builds, compile `ns3/experiment.cc` against each, run it, and compute the metrics.
 
 `scripts/setup.sh bench` and `scripts/ns3.sh` install ns-3.
 """

@@ -59,7 +59,7 @@ def main() -> int:
     began = datetime.now(UTC)
     rounds = QUICK_RUNS if options.quick else options.runs
     limits_s = (QUICK_LIMIT_S, QUICK_LIMIT_S) if options.quick else (TIMEOUT_S, LIMIT_S)
-    runs = {bench.name: raced(bench, all_contestants, rounds, limits_s) for bench in benches}
+    runs = {bench.name: measured(bench, all_contestants, rounds, limits_s) for bench in benches}
     instructions = {} if options.quick else {bench.name: counted(bench, all_contestants) for bench in benches}
     figures = Figures(began, benches, [each.name for each in all_contestants], runs, instructions, peers)
     text = page(figures, limits_s, discussion(options.output))
@@ -94,7 +94,7 @@ def counted_of(peer: Ns3, bench: Bench, folder: Path) -> float:
     return of_ns3(peer, bench, SPANS_S[bench.name], folder)
 
 
-def raced(
+def measured(
     bench: Bench, all_contestants: list[Contestant], rounds: int, limits_s: tuple[int, int]
 ) -> dict[str, list[dict[str, Any]]]:
     """All runs of an experiment, by contestant and round; `limits_s` of the first round and of the others."""

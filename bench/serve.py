@@ -1,7 +1,7 @@
 """Load the server with 2,000 clients at once and with hostile ones; measure its memory and a normal client's time.
 
-Runs on the loopback device of a network namespace (`unshare -n`). Each scene has a limited duration and a new server; a
-normal client downloads 5 MB repeatedly.
+Runs on the loopback device of a network namespace (`unshare -n`). Each workload has a limited duration and a new
+server; a normal client downloads 5 MB repeatedly.
 """
 
 import argparse
@@ -18,10 +18,10 @@ import time
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 
-SCENE_S = 8.0
+WORKLOAD_S = 8.0
 GOOD_BYTES = 5_000_000
 CLIENTS = 2_000
-Scene = Callable[[int, float], Awaitable[str]]
+Workload = Callable[[int, float], Awaitable[str]]
 Act = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 
@@ -36,7 +36,7 @@ def main() -> None:
     subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 8192), hard))
-    scenes: dict[str, Scene] = {
+    workloads: dict[str, Workload] = {
         "no other client": idle,
         f"{CLIENTS:,} clients at once, 100 kB each, repeatedly": crowd,
         f"{CLIENTS:,} clients that read 1 kB/s of 900 MB": slow,
@@ -46,21 +46,21 @@ def main() -> None:
         "requests with 100 kB of fields, from 50": oversized,
         "500 clients that disconnect in the middle, repeatedly": leavers,
     }
-    rows = [row(name, scene) for name, scene in scenes.items()]
+    rows = [row(name, workload) for name, workload in workloads.items()]
     options.output.write_text(page(rows, cpu_of_a_download()), encoding="utf-8")
 
 
-def row(name: str, scene: Scene) -> str:
+def row(name: str, workload: Workload) -> str:
     with served() as (process, port):
         calm_mb = memory_mb(process.pid, "VmRSS")
         spent = cpu_s(process.pid)
-        times, outcome = asyncio.run(with_client(scene, port))
+        times, outcome = asyncio.run(with_client(workload, port))
         spent = cpu_s(process.pid) - spent
         peak_mb, after = memory_mb(process.pid, "VmHWM"), asyncio.run(good(port))
     middle = f"{1e3 * statistics.median(times):.0f}" if times else "none ended"
     worst = f"{1e3 * max(times):.0f}" if times else ""
     print(name, outcome, middle, flush=True)
-    cells = [name, outcome, f"{calm_mb:.0f}", f"{peak_mb:.0f}", f"{100 * spent / SCENE_S:.0f} %", middle, worst]
+    cells = [name, outcome, f"{calm_mb:.0f}", f"{peak_mb:.0f}", f"{100 * spent / WORKLOAD_S:.0f} %", middle, worst]
     return "| " + " | ".join([*cells, f"{1e3 * after:.0f}"]) + " |"
 
 
@@ -79,10 +79,10 @@ def served() -> Iterator[tuple["subprocess.Popen[str]", int]]:
         process.wait(30)
 
 
-async def with_client(scene: Scene, port: int) -> tuple[list[float], str]:
-    """Run the scene, and return the times of a normal client during it."""
-    end = time.monotonic() + SCENE_S
-    working = asyncio.ensure_future(scene(port, end))
+async def with_client(workload: Workload, port: int) -> tuple[list[float], str]:
+    """Run the workload; return the download times of a normal client, and the workload's outcome."""
+    end = time.monotonic() + WORKLOAD_S
+    working = asyncio.ensure_future(workload(port, end))
     await asyncio.sleep(1.0)
     times = []
     while time.monotonic() < end:
@@ -114,13 +114,13 @@ async def crowd(port: int, end: float) -> str:
 
 
 async def slow(port: int, end: float) -> str:
-    async def sip(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def read_slowly(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         request(writer, 900_000_000)
         while await reader.read(1000):
             await asyncio.sleep(1.0)
 
-    return f"{await many(CLIENTS, port, end, sip)} were cut off"
+    return f"{await many(CLIENTS, port, end, read_slowly)} were cut off"
 
 
 async def silent(port: int, end: float) -> str:
@@ -226,26 +226,30 @@ def cpu_of_a_download() -> float:
 
 def page(rows: list[str], cpu: float) -> str:
     return HEAD.format(
-        date=time.strftime("%-d %B %Y"), load=os.getloadavg()[0], scene=SCENE_S, rows="\n".join(rows), cpu=1e3 * cpu
+        date=time.strftime("%-d %B %Y"),
+        load=os.getloadavg()[0],
+        workload=WORKLOAD_S,
+        rows="\n".join(rows),
+        cpu=1e3 * cpu,
     )
 
 
 HEAD = """# dumbbell serve under load
 
-On loopback in a network of its own, 2 cores that also run the clients and other work (load average {load:.0f} at the
-end), {date}. Made by `python bench/serve.py -o bench/serve.md`; each scene takes {scene:.0f} s, with
+On the loopback of its own network namespace, 2 cores that also run the clients and other work (load average {load:.0f}
+at the end), {date}. Made by `python bench/serve.py -o bench/serve.md`; each workload takes {workload:.0f} s, with
 `--timeout 4s --max-clients 2200 --max-per-address 2200`. Memory is the server's resident set (the shared 4 MiB block is
-in it once), CPU is of one core. The good client, a curl, downloads 5 MB again and again meanwhile; the last column is
-its time when the scene is over.
+in it once), CPU is of one core. The well-behaved client, curl, downloads 5 MB repeatedly; the last column is its time
+after the workload.
 
-| beside it | | RSS before, MB | RSS peak, MB | CPU | good client, median ms | worst ms | after, ms |
+| workload | | RSS before, MB | RSS peak, MB | CPU | well-behaved client, median ms | worst ms | after, ms |
 | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |
 {rows}
 
-61 MB by sendfile cost the server {cpu:.0f} ms of processor time, the kernel's TCP included (mean of 20, curl at the
+61 MB by sendfile cost the server {cpu:.0f} ms of CPU time, the kernel's TCP included (mean of 20, curl at the
 other end).
 
-Memory grows by about 10 KB per client in every scenario. Next to 2,000 downloads, or 500 that restart all the time, the
+Memory grows by about 10 KB per client in every workload. Next to 2,000 downloads, or 500 that restart all the time, the
 well-behaved client gets its share of one process; no client is refused, and its time recovers when they end.
 """
 

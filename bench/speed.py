@@ -1,11 +1,11 @@
-"""How fast, and with how much memory?
+"""Measure the speed and memory of the kernel engine.
 
     python bench/speed.py [-o bench/speed.md] [--runs 3]
 
-Each experiment runs in a process of its own, several times; the median counts. Wall time is that of the whole
+Each experiment runs several times, each time in its own process; the page has medians. Wall time is that of the whole
 run (plan, guest, decoding, writing), without the start of Python. Packets are those that the bottleneck sent.
-A run of one virtual millisecond is nearly all beginning and end: a flow's first packet leaves at time 0. Two runs at
-once have a core each; what they lose to each other is shared memory, caches and the host's kernel.
+A run of one virtual millisecond measures boot, set-up and end: a flow's first packet leaves at time 0. Two runs at
+once have a core each; they compete for shared memory, caches and the host's kernel.
 """
 
 import argparse
@@ -43,21 +43,22 @@ def main() -> int:
     arguments.add_argument("-o", "--output", type=Path)
     arguments.add_argument("--runs", type=int, default=3)
     arguments.add_argument("--one", nargs="+", help=argparse.SUPPRESS)
-    asked = arguments.parse_args()
-    if asked.one:
-        print(json.dumps(one(*asked.one)))
+    options = arguments.parse_args()
+    if options.one:
+        print(json.dumps(one(*options.one)))
         return 0
     lines = [
         "# Speed",
         "",
-        f"Median of {asked.runs} runs on {os.cpu_count()} cores ({processor()}), one core used. Made by `make bench`.",
+        f"Median of {options.runs} runs on {os.cpu_count()} cores ({processor()}), one core used. "
+        "Made by `make bench`.",
         "",
         "| experiment | wall s | × real time | in the guest s | data packets | packets a wall second "
-        "| the guest's peak memory MiB | utilisation |",
+        "| the guest's peak memory MiB | utilization |",
         "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
     ]
     for each in EXPERIMENTS:
-        runs = [measure(each.name)[0] for _ in range(asked.runs)]
+        runs = [measure(each.name)[0] for _ in range(options.runs)]
         run = sorted(runs, key=lambda run: run.wall_s)[len(runs) // 2]
         guest = median(run.guest_s for run in runs)
         if not all(run.valid for run in runs):
@@ -67,26 +68,26 @@ def main() -> int:
             f"| {run.packets:,} | {run.packets / run.wall_s:,.0f} | {run.peak_mib:.0f} | {run.utilisation:.1%} |"
         )
         print(lines[-1], file=sys.stderr)
-    lines += ["", boot(asked.runs), "", two_at_once(asked.runs)]
+    lines += ["", boot(options.runs), "", two_at_once(options.runs)]
     text = "\n".join(lines) + "\n"
     print(text)
-    if asked.output:
-        asked.output.write_text(text, encoding="utf-8")
+    if options.output:
+        options.output.write_text(text, encoding="utf-8")
     return 0
 
 
 def boot(runs: int) -> str:
-    """What a run costs that has no time to do anything."""
+    """The cost of a run of one virtual millisecond."""
     each = [measure(CYCLIC, *NO_TIME)[0] for _ in range(runs)]
     wall, guest = (median(getattr(run, key) for run in each) for key in ("wall_s", "guest_s"))
     return (
-        f"`cyclic` of one virtual millisecond: {wall:.3f} s, of which the guest lives {guest:.3f} s: "
-        "it boots, sets up, sends its first packets and ends."
+        f"`cyclic` of one virtual millisecond: {wall:.3f} s, {guest:.3f} s of it in the guest: "
+        "boot, set-up, first packets and end."
     )
 
 
 def two_at_once(runs: int) -> str:
-    """How much more two guests do than one; alone and together by turns."""
+    """The throughput of two parallel guests relative to one; single and parallel runs alternate."""
     ratios = sorted(
         2 * measure(CYCLIC)[0].wall_s / max(run.wall_s for run in measure(CYCLIC, at_once=2)) for _ in range(runs)
     )
@@ -97,13 +98,13 @@ def two_at_once(runs: int) -> str:
 
 
 def measure(name: str, *settings: str, at_once: int = 1) -> list[Measured]:
-    """Run it in a process of its own, so that its peak memory is its own; or several at once."""
+    """Run an experiment in its own process, which has its own peak memory; or several in parallel."""
     command = [sys.executable, __file__, "--one", name, *settings]
     started = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(at_once)]
-    told = [process.communicate()[0] for process in started]
+    outputs = [process.communicate()[0] for process in started]
     if any(process.returncode for process in started):
         raise SystemExit(f"{name}: a run failed")
-    return [Measured(**json.loads(text)) for text in told]
+    return [Measured(**json.loads(text)) for text in outputs]
 
 
 def one(name: str, *settings: str) -> dict[str, float | int | bool]:

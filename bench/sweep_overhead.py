@@ -1,11 +1,11 @@
-"""What does one of a sweep's runs cost beside the simulation itself?
+"""Measure the cost of a sweep run in addition to its simulation.
 
     python bench/sweep_overhead.py [-o bench/sweep-overhead.md] [--runs 320] [--batch 16]
 
 Runs of 10 s, 50 Mbit/s, 40 ms, one CUBIC, sampled every 10 ms, in memory and in one thread: a document with settings
-is read, planned, simulated, made into tables with a verdict and a certificate, and measured. Every step is timed by
-the processor's time of the whole process; figures are medians over the runs. Once each run goes through all steps,
-once a batch of runs goes through each step: a processor does at once what it has just done.
+is read, planned, simulated, made into tables with a verdict and a manifest, and measured. Figures are the process's
+CPU time of each step, medians over the runs. The benchmark measures two orders: each run goes through all steps, or a
+batch of runs goes through each step, which uses the instruction cache better.
 """
 
 import argparse
@@ -41,7 +41,7 @@ STEPS = {
     "read": "document and settings to an experiment",
     "prepare": "plan, and the plan as the simulator reads it",
     "simulate": "**the simulation itself**",
-    "tables": "tables, verdict, certificate",
+    "tables": "tables, verdict, manifest",
     "measures": "every number of the run",
 }
 SOME = ("groups.*.throughput_mbps", "queue.delay_ms.*")
@@ -52,20 +52,20 @@ Out = TypeVar("Out")
 
 
 class Clock:
-    """The processor's time of each step of each run, in microseconds."""
+    """CPU time of each step of each run, in microseconds."""
 
     def __init__(self) -> None:
         self.spent: dict[str, list[float]] = {}
 
     def times(self, step: str, do: Callable[[In], Out], each: Sequence[In]) -> list[Out]:
-        """Do this to each, and remember what it took on average."""
+        """Apply `do` to each value, and record the mean CPU time."""
         began = time.process_time_ns()
         made = [do(one) for one in each]
         self.spent.setdefault(step, []).append((time.process_time_ns() - began) / 1e3 / len(each))
         return made
 
     def median(self, step: str) -> float:
-        """Microseconds of the middle one."""
+        """The median CPU time of a step, in microseconds."""
         return median(self.spent[step])
 
 
@@ -80,17 +80,17 @@ def main(arguments: argparse.Namespace) -> None:
 
 
 def go(runs: int, batch: int) -> Clock:
-    """All steps of so many runs, so many at once."""
+    """All steps of `runs` runs, `batch` runs at a time."""
     clock, simulator = Clock(), Simulator()
     for first in range(1, runs + 1, batch):
         seeds = list(range(first, first + batch))
         cases: list[Case] = clock.times(
             "read", lambda _seed: read(with_settings(DOCUMENT, SETTINGS, FILE), FILE)[0], seeds
         )
-        wanted = [Request("sweep", case, seed, Path("/")) for case, seed in zip(cases, seeds, strict=True)]
-        ready: list[Ready] = clock.times("prepare", simulator.prepare, wanted)
-        lived: list[SimulatedRun] = clock.times("simulate", Ready.run_simulation, ready)
-        ended: list[Run] = clock.times("tables", SimulatedRun.run, lived)
+        requests = [Request("sweep", case, seed, Path("/")) for case, seed in zip(cases, seeds, strict=True)]
+        ready: list[Ready] = clock.times("prepare", simulator.prepare, requests)
+        simulated: list[SimulatedRun] = clock.times("simulate", Ready.run_simulation, ready)
+        ended: list[Run] = clock.times("tables", SimulatedRun.run, simulated)
         clock.times("measures", measures, ended)
         for run in ended:
             run.remembered.clear()
@@ -103,29 +103,29 @@ def _page(alone: Clock, together: Clock, arguments: argparse.Namespace) -> str:
         f"| {step} | {text} | {alone.median(step):,.0f} | {together.median(step):,.0f} |"
         for step, text in STEPS.items()
     ]
-    beside = [sum(clock.median(step) for step in STEPS if step != "simulate") for clock in (alone, together)]
+    overheads = [sum(clock.median(step) for step in STEPS if step != "simulate") for clock in (alone, together)]
     fewer = [
         total - clock.median("measures") + clock.median("three measures")
-        for total, clock in zip(beside, (alone, together), strict=True)
+        for total, clock in zip(overheads, (alone, together), strict=True)
     ]
     return "\n".join(
         [
-            "# What a run of a sweep costs beside its simulation",
+            "# Cost of a sweep run in addition to its simulation",
             "",
             f"`python bench/sweep_overhead.py --runs {arguments.runs} --batch {arguments.batch}` on {processor()}, "
             f"{os.cpu_count()} CPUs, load {os.getloadavg()[0]:.1f}. Runs of 10 s, 50 Mbit/s, 40 ms, one CUBIC, "
-            "1,000 samples; one thread, in memory. Medians in µs of the processor's time a run: once each run by "
-            f"itself, once {arguments.batch} runs at a time step by step.",
+            "1,000 samples; one thread, in memory. Medians in µs of CPU time per run: each run alone, "
+            f"and {arguments.batch} runs at a time step by step.",
             "",
-            f"| step | is | alone | {arguments.batch} at a time |",
+            f"| step | work | alone | {arguments.batch} at a time |",
             "| --- | --- | ---: | ---: |",
             *rows,
-            f"| | **all but the simulation** | **{beside[0]:,.0f}** | **{beside[1]:,.0f}** |",
-            f"| | with three measures wanted | {fewer[0]:,.0f} | {fewer[1]:,.0f} |",
+            f"| | **all but the simulation** | **{overheads[0]:,.0f}** | **{overheads[1]:,.0f}** |",
+            f"| | with three measures selected | {fewer[0]:,.0f} | {fewer[1]:,.0f} |",
             "",
-            "A busy machine doubles these figures: who runs meanwhile takes the caches. Writing a folder, reading it "
-            "again and measuring it (`Simulator.run`, `result.load`) is what a sweep does only where whole results are "
-            "kept.",
+            "A busy host doubles these figures, because other processes use the caches. Writing a folder, reading it "
+            "again and measuring it (`Simulator.run`, `result.load`) is done only by sweeps that keep "
+            "full results.",
             "",
         ]
     )
@@ -133,7 +133,7 @@ def _page(alone: Clock, together: Clock, arguments: argparse.Namespace) -> str:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("-o", "--output", help="write the page here too")
+    parser.add_argument("-o", "--output", help="also write the page to this file")
     parser.add_argument("--runs", type=int, default=320)
     parser.add_argument("--batch", type=int, default=16)
     main(parser.parse_args())

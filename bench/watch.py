@@ -1,7 +1,7 @@
-"""What `dumbbell watch` costs with many connections: CPU of the agent and of the screen, key to frame, memory.
+"""Measure `dumbbell watch` with many connections: CPU time of agent and screen, key-to-frame latency, memory.
 
-Run it in a namespace of its own, as root: `unshare -n python bench/watch.py [CONNECTIONS] [SECONDS]`; figures and the
-command are in `watch.md`. The connections are idle ones over loopback, and a few that send all the time.
+Run it in its own network namespace, as root: `unshare -n python bench/watch.py [CONNECTIONS] [SECONDS]`; figures and
+the command are in `watch.md`. The connections go over loopback; all are idle but a few, which send all the time.
 """
 
 import asyncio
@@ -30,39 +30,42 @@ TICKS = os.sysconf("SC_CLK_TCK")
 
 
 def serve(connections: int) -> None:
-    """Child: accepts, and reads what the first ones send, until it is killed."""
-    held = []
+    """Child process: accept connections and read from the busy ones, until it is killed."""
+    connections_open = []
     server = socket.create_server(("127.0.0.1", 5201), backlog=4096)
     for number in range(connections // 2):
-        held.append(server.accept()[0])
+        connections_open.append(server.accept()[0])
         if number < BUSY:
-            threading.Thread(target=drain, args=held[-1:], daemon=True).start()
+            threading.Thread(target=drain, args=connections_open[-1:], daemon=True).start()
     threading.Event().wait()
 
 
 def connect(connections: int, ready: int) -> None:
-    """Child: opens them, says so, and lets a few talk until it is killed; half of all files are here, half there."""
-    held = []
+    """Child process: open the connections, write a byte to `ready`, and send on a few until it is killed.
+
+    Each child process has half of the sockets, because the number of open files is limited.
+    """
+    connections_open = []
     for number in range(connections // 2):
-        held.append(patiently())
+        connections_open.append(connection())
         if number < BUSY:
-            threading.Thread(target=talk, args=held[-1:], daemon=True).start()
+            threading.Thread(target=send, args=connections_open[-1:], daemon=True).start()
     os.write(ready, b"x")
     threading.Event().wait()
 
 
-def patiently() -> socket.socket:
-    """A connection; the server may not listen yet."""
+def connection() -> socket.socket:
+    """A connection; repeated while the server does not listen yet."""
     for _ in range(100):
         try:
             return socket.create_connection(("127.0.0.1", 5201))
         except ConnectionRefusedError:
             time.sleep(0.1)
-    raise SystemExit("nobody listens")
+    raise SystemExit("the server does not listen")
 
 
-def talk(client: socket.socket) -> None:
-    """A megabyte a second: what it costs to send isn't measured here."""
+def send(client: socket.socket) -> None:
+    """Send a megabyte per second; this process's CPU time is not measured."""
     with contextlib.suppress(OSError):  # The other child was killed first.
         while True:
             client.sendall(bytes(100_000))
@@ -70,15 +73,15 @@ def talk(client: socket.socket) -> None:
 
 
 def drain(accepted: socket.socket) -> None:
-    """Read until the end."""
+    """Read until the connection closes."""
     while accepted.recv(1 << 20):
         pass
 
 
 def spent_s(process: int) -> float:
     """CPU time of a process."""
-    words = Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()
-    return (int(words[11]) + int(words[12])) / TICKS
+    fields = Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / TICKS
 
 
 def resident_mb(process: int) -> float:
@@ -87,7 +90,7 @@ def resident_mb(process: int) -> float:
 
 
 async def use(seconds: float) -> None:
-    """The screen, with keys pressed all the while."""
+    """Measure the screen: idle, then with keys pressed."""
     with Stream(10**9) as stream:
         app = Watch(stream, sort="rate")
         async with app.run_test(size=(120, 40)) as pilot:
@@ -95,25 +98,25 @@ async def use(seconds: float) -> None:
                 await asyncio.sleep(0.1)
             ours, agent = os.getpid(), stream.process_id
             began, cpu, agents = time.monotonic(), spent_s(ours), spent_s(agent)
-            idle_looks = app.live.samples
+            samples = app.live.samples
             await asyncio.sleep(seconds)
             passed = time.monotonic() - began
             print(f"connections             {len(app.grid.rows)}")
-            print(f"looks in {passed:.1f} s          {app.live.samples - idle_looks}")
+            print(f"samples in {passed:.1f} s        {app.live.samples - samples}")
             print(f"agent, CPU of a core    {100 * (spent_s(agent) - agents) / passed:.1f} %")
             print(f"screen, CPU of a core   {100 * (spent_s(ours) - cpu) / passed:.1f} %")
             took = await pressed(app, pilot, seconds)
-            for what, milliseconds in zip(("wall", "CPU"), zip(*took, strict=True), strict=True):
+            for clock, milliseconds in zip(("wall", "CPU"), zip(*took, strict=True), strict=True):
                 p95 = statistics.quantiles(milliseconds, n=20)[-1]
-                middle = statistics.median(milliseconds)
-                print(f"key to frame, {what:4}      median {middle:.1f} ms, p95 {p95:.1f} ms ({len(took)} keys)")
-            print(f"load of the machine     {os.getloadavg()[0]:.1f}")
+                median = statistics.median(milliseconds)
+                print(f"key to frame, {clock:4}      median {median:.1f} ms, p95 {p95:.1f} ms ({len(took)} keys)")
+            print(f"load of the host        {os.getloadavg()[0]:.1f}")
             print(f"memory                  screen {resident_mb(ours):.0f} MB, agent {resident_mb(agent):.0f} MB")
             stream.close()
 
 
 async def pressed(app: Watch, pilot: Pilot[None], seconds: float) -> list[tuple[float, float]]:
-    """Milliseconds from a key to its drawn lines, by the wall's clock and the thread's, key after key."""
+    """Milliseconds from each key to its drawn lines: wall time and the thread's CPU time."""
     took: list[tuple[float, float]] = []
     end = time.monotonic() + seconds
     while time.monotonic() < end:
@@ -127,16 +130,14 @@ async def pressed(app: Watch, pilot: Pilot[None], seconds: float) -> list[tuple[
     return took
 
 
-def pieces() -> None:
-    """One look's parts, without the screen."""
+def steps() -> None:
+    """Measure the steps of one sample, without the screen."""
     with Stream(10**9, 4) as stream:
         live, times = Live(), []
         for frame in stream:
             times.append(_one(live, frame))
-    dump, decode, beside = (1000 * statistics.median(column) for column in zip(*times[1:], strict=True))
-    print(
-        f"one look                dump {dump:.0f} ms, decoding {decode:.0f} ms, beside the last {beside:.0f} ms of CPU"
-    )
+    dump, decode, update = (1000 * statistics.median(column) for column in zip(*times[1:], strict=True))
+    print(f"one sample              dump {dump:.0f} ms, decoding {decode:.0f} ms, update {update:.0f} ms of CPU time")
 
 
 def _one(live: Live, frame: Frame) -> tuple[float, float, float]:
@@ -153,7 +154,7 @@ def main() -> None:
     subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-    heard, ready = os.pipe()
+    reader, ready = os.pipe()
     children = []
     for serves in (True, False):
         if (child := os.fork()) == 0:
@@ -162,8 +163,8 @@ def main() -> None:
             connect(connections, ready)
         children.append(child)
     try:
-        os.read(heard, 1)
-        pieces()
+        os.read(reader, 1)
+        steps()
         asyncio.run(use(seconds))
     finally:
         for child in children:

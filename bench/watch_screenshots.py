@@ -1,4 +1,4 @@
-"""The screenshots of docs/guides/watch.md: four senders behind a queue of tbf, in a namespace of their own.
+"""The screenshots of docs/guides/watch.md: four senders behind a tbf qdisc, in their own network namespace.
 
 As root: `unshare -n python bench/watch_screenshots.py FOLDER`; writes watch.png and watch-detail.png there.
 """
@@ -23,7 +23,7 @@ PORT = 5201
 
 
 def traffic() -> None:
-    """Child: a sender for each controller, and one that says little, until it is killed."""
+    """Child process: a sender for each controller, and one that sends little, until it is killed."""
     server = socket.create_server(("127.0.0.1", PORT))
     for number, cc in enumerate((*CONTROLLERS, "cubic")):
         client = socket.create_connection(("127.0.0.1", PORT))
@@ -46,7 +46,7 @@ def read(accepted: socket.socket) -> None:
 
 
 async def screenshots(folder: Path) -> None:
-    """The list, then the BBR's detail."""
+    """The list, then the details of the BBR connection."""
     with Stream(10**9) as stream:
         app = Watch(stream, f"dport {PORT}")
         async with app.run_test(size=(120, 40)) as pilot:
@@ -62,17 +62,17 @@ async def screenshots(folder: Path) -> None:
 
 
 def save(app: Watch, file: Path) -> None:
-    """As pixels: the drawing would ask for its letters on the Internet."""
+    """Save a PNG: an SVG would load its fonts from the Internet."""
     file.write_bytes(vl_convert.svg_to_png(app.export_screenshot()))
 
 
 def main() -> None:
-    # A packet of loopback's usual MTU is longer than the bucket is deep.
-    for words in (
+    # A packet of loopback's default MTU exceeds the bucket.
+    for command in (
         "ip link set lo up mtu 1500",
         "tc qdisc add dev lo root tbf rate 100mbit burst 128k latency 20ms",
     ):
-        subprocess.run(words.split(), check=True)
+        subprocess.run(command.split(), check=True)
     child = os.fork()
     if child == 0:
         traffic()

@@ -2,7 +2,7 @@
 
     python scripts/audit.py
 
-A database of vulnerabilities that can't be reached from here is reported in a line and is no failure.
+If a database of vulnerabilities cannot be reached, the script reports it in a line; this is no failure.
 `make audit` calls this.
 Exit status: 0 nothing found, 1 something found.
 """
@@ -20,12 +20,12 @@ PIP_AUDIT = "pip-audit==2.10.1"
 
 
 def main() -> int:
-    """Run every audit, also after one that found something."""
+    """Run every audit, even after a finding."""
     return 0 if all([rust(), python(), page()]) else 1
 
 
 def rust() -> bool:
-    """By deny.toml; the advisories are a git repository of their own."""
+    """Check Rust's packages by deny.toml; the advisories come from a git repository."""
     deny = [str(TOOLS / "bin" / "cargo-deny"), "--locked"]
     installed = ["cargo", "install", "--quiet", "--locked", CARGO_DENY, "--root", str(TOOLS)]
     subprocess.run(installed, cwd=ROOT, check=True)
@@ -38,9 +38,18 @@ def rust() -> bool:
 
 
 def python() -> bool:
-    """The locked versions."""
-    words = ["--progress-spinner", "off", "--disable-pip", "--require-hashes", "-r", "requirements.lock", "-f", "json"]
-    audited = answer_of([str(ROOT / ".venv" / "bin" / "uv"), "tool", "run", "--quiet", PIP_AUDIT, *words])
+    """Check the locked versions of Python's packages."""
+    arguments = [
+        "--progress-spinner",
+        "off",
+        "--disable-pip",
+        "--require-hashes",
+        "-r",
+        "requirements.lock",
+        "-f",
+        "json",
+    ]
+    audited = answer_of([str(ROOT / ".venv" / "bin" / "uv"), "tool", "run", "--quiet", PIP_AUDIT, *arguments])
     packages = audited.get("dependencies", [])
     if not any("vulns" in package for package in packages):
         return unreachable("Python")
@@ -48,7 +57,7 @@ def python() -> bool:
 
 
 def page() -> bool:
-    """The packages of the workbench's page."""
+    """Check the packages of the workbench's page."""
     audited = answer_of([str(ROOT / ".venv" / "bin" / "npm"), "--prefix", "ui", "audit", "--json"])
     if "vulnerabilities" not in audited:
         return unreachable("the workbench's page")
@@ -61,16 +70,18 @@ def answer_of(command: list[str]) -> Any:
     return json.loads(answer or b"{}")
 
 
-def unreachable(whose: str) -> bool:
-    """No answer is no finding."""
-    sys.stderr.write(f"audit: no database of vulnerabilities can be reached for packages of {whose}: not checked\n")
+def unreachable(owner: str) -> bool:
+    """Report that the database cannot be reached; this is no finding."""
+    sys.stderr.write(f"audit: no database of vulnerabilities can be reached for packages of {owner}: not checked\n")
     return True
 
 
-def clean(whose: str, found: list[str]) -> bool:
+def clean(owner: str, found: list[str]) -> bool:
     """Report what has a known vulnerability."""
     for name in found:
-        sys.stderr.write(f"audit: {name} (of {whose}) has a known vulnerability; renew it, or say why it stays\n")
+        sys.stderr.write(
+            f"audit: {name} (of {owner}) has a known vulnerability; update it, or document why it is kept\n"
+        )
     return not found
 
 

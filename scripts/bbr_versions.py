@@ -34,16 +34,18 @@ def main() -> None:
     """Measure, draw, write."""
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("--seeds", type=int, default=3)
-    arguments.add_argument("--draw", action="store_true", help="run nothing: figures and page of the tables there are")
-    asked = arguments.parse_args()
+    arguments.add_argument(
+        "--draw", action="store_true", help="draw figures and page from the existing tables, without runs"
+    )
+    options = arguments.parse_args()
     PICTURES.mkdir(exist_ok=True)
-    if not asked.draw:
+    if not options.draw:
         for name, cases in EXPERIMENTS.items():
-            measured(cases(), range(1, asked.seeds + 1)).write_csv(PICTURES / f"{name}.csv")
+            measured(cases(), range(1, options.seeds + 1)).write_csv(PICTURES / f"{name}.csv")
     tables = {name: pl.read_csv(PICTURES / f"{name}.csv") for name in EXPERIMENTS}
     for name, table in tables.items():
         draw(name, table)
-    PAGE.write_text(page(tables, asked.seeds), encoding="utf-8")
+    PAGE.write_text(page(tables, options.seeds), encoding="utf-8")
 
 
 def measured(cases: ROWS, seeds: Iterable[int]) -> pl.DataFrame:
@@ -106,10 +108,10 @@ def trips() -> ROWS:
                 {"name": "short", "cc": version},
                 {"name": "long", "cc": version, "access": {"delay": "40ms"}},
             ]
-            told = dumbbell_at("100mbit", "10ms", buffer * 5, flows, "60s")
+            document = dumbbell_at("100mbit", "10ms", buffer * 5, flows, "60s")
             yield {
                 "labels": {"cc": version, "buffer": buffer},
-                "run": db.experiment(told),
+                "run": db.experiment(document),
                 "read": lambda run: {"share": run.summary["groups"]["long"]["share"]},
             }
 
@@ -120,17 +122,17 @@ def nine() -> ROWS:
         for buffer in (0.5, 1, 2, 10):
             flows = [
                 {
-                    "name": f"f{place}",
+                    "name": f"f{index}",
                     "cc": version,
                     "start_jitter": "1s",
-                    "access": {"delay": f"{0.1 + 24.5 * place}ms"},
+                    "access": {"delay": f"{0.1 + 24.5 * index}ms"},
                 }
-                for place in range(9)
+                for index in range(9)
             ]
-            told = dumbbell_at("100mbit", "8ms", buffer * 106 / 8, flows, "60s")
+            document = dumbbell_at("100mbit", "8ms", buffer * 106 / 8, flows, "60s")
             yield {
                 "labels": {"cc": version, "buffer": buffer},
-                "run": db.experiment(told),
+                "run": db.experiment(document),
                 "read": lambda run: {"jain": run.summary["jain"]},
             }
 
@@ -208,7 +210,7 @@ AXES: Mapping[str, tuple[str, str, list[tuple[str, str]]]] = {
     "trips": ("buffer", "Buffer, BDP of 50 ms", [("share", "Share of the flow of 50 ms")]),
     "downloads": ("loss", "Random loss, %", [("seconds", "Seconds for 61 MB")]),
 }  # fmt: skip
-"""Of each figure: what is on its axes."""
+"""The axes of each figure."""
 
 
 def draw(name: str, table: pl.DataFrame) -> None:
@@ -216,13 +218,13 @@ def draw(name: str, table: pl.DataFrame) -> None:
     if name not in AXES:
         return
     x, title, panels = AXES[name]
-    named = table.with_columns(version=pl.col("cc").replace_strict(NAMES | {"cubic": "CUBIC"}))
-    low, high = named.select(low=pl.col(x).min(), high=pl.col(x).max()).row(0)
+    labelled = table.with_columns(version=pl.col("cc").replace_strict(NAMES | {"cubic": "CUBIC"}))
+    low, high = labelled.select(low=pl.col(x).min(), high=pl.col(x).max()).row(0)
     scale = alt.Scale(type="log", domain=[low, high], nice=False) if x == "buffer" else alt.Scale(nice=False)
-    shown = [version for version in COLOURS if version in set(named["version"])]
+    shown = [version for version in COLOURS if version in set(labelled["version"])]
     hues = alt.Scale(domain=shown, range=[COLOURS[version] for version in shown])
     charts = [
-        alt.Chart(named.select("version", x, field), width=300, height=190)
+        alt.Chart(labelled.select("version", x, field), width=300, height=190)
         .mark_line(point=alt.OverlayMarkDef(size=35), strokeWidth=2)
         .encode(
             x=alt.X(f"{x}:Q", title=title, scale=scale),
@@ -240,7 +242,7 @@ def draw(name: str, table: pl.DataFrame) -> None:
 
 
 def page(tables: Mapping[str, pl.DataFrame], seeds: int) -> str:
-    """The whole page."""
+    """The page as Markdown."""
     parts = [HEAD.format(seeds=seeds)]
     for name, write in SECTIONS.items():
         parts.append(filled(write(tables[name])))
@@ -251,7 +253,7 @@ def page(tables: Mapping[str, pl.DataFrame], seeds: int) -> str:
 
 
 def filled(text: str) -> str:
-    """Prose with its lines filled, as numbers have their own widths."""
+    """Prose with its lines filled, because the widths of numbers vary."""
     parts = text.strip().split("\n\n")
     lines = [part if part.startswith("#") else fill(" ".join(part.split()), 116) for part in parts]
     return "\n\n".join(lines) + "\n"
@@ -378,8 +380,8 @@ def as_table(table: pl.DataFrame) -> str:
 HEAD = """# BBR 1 against BBR 3
 
 Differences between Linux's BBR (version 1) and the IETF draft's (version 3), with BBR 2 in between, on paths where
-version 1 is known to do badly. All on the simulator, means of {seeds} seeds; `make versions`
-measures again and writes this page. Version 3 is the draft's (`dumbbell explain bbr3`); mainline Linux does not
+version 1 is known to perform poorly. All on the simulator, means of {seeds} seeds; `make versions`
+repeats the runs and writes this page. Version 3 is the draft's (`dumbbell explain bbr3`); mainline Linux does not
 have it.
 """
 TAIL = """## Conclusions

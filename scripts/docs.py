@@ -51,7 +51,7 @@ HEADING = re.compile(r"^#{1,6} +(.+?)(?: +\{#([\w-]+)\})?$", re.MULTILINE)
 
 @dataclass
 class Tree:
-    """The pages of the site by their path in the repository, and what was wrong with their links."""
+    """The pages of the site by their path in the repository, and the errors of their links."""
 
     pages: dict[Path, str] = field(default_factory=dict)
     assets: dict[Path, str] = field(default_factory=dict)
@@ -111,7 +111,7 @@ def linked(tree: Tree, source: Path, target: str) -> str:
             page = under.relative_to("docs").as_posix() if inside else f"{ASSETS}/{under.as_posix()}"
             tree.assets[path] = page
         elif source.name == "CHANGELOG.md":
-            return "#"  # history may name files that are gone
+            return "#"  # The changelog may name deleted files.
         else:
             tree.errors.append(f"{source.relative_to(ROOT)}: no file {target}")
             return target
@@ -122,7 +122,7 @@ def linked(tree: Tree, source: Path, target: str) -> str:
 
 
 def mapped(tree: Tree, source: Path) -> str:
-    """A page's text with its links mapped to the site; code blocks are left alone."""
+    """A page's text with its links mapped to the site; code blocks are not changed."""
     text = source.read_text(encoding="utf-8")
 
     def replace(match: re.Match[str]) -> str:
@@ -232,7 +232,7 @@ def api() -> str:
 
 
 def overview(folder: str, intro: str) -> Callable[[], str]:
-    """A table of the pages about controllers or queues, with what their first lines say."""
+    """A table of the pages about controllers or queues, with their first lines."""
 
     def make() -> str:
         lines = [f"# {folder.capitalize()}", "", intro, "", "| name | | engines |", "| --- | --- | --- |"]
@@ -263,12 +263,12 @@ GENERATED = {
 
 def expanded(nav: Any, pages: set[str]) -> Any:
     """A menu whose patterns (`queues/*.md`) are replaced by the pages that it does not name otherwise."""
-    named = in_menu(nav)
+    listed = in_menu(nav)
 
     def one(entry: Any) -> list[Any]:
         if isinstance(entry, dict):
             return [{title: expand(below) for title, below in entry.items()}]
-        return sorted(page for page in pages - named if fnmatch(page, entry)) if "*" in entry else [entry]
+        return sorted(page for page in pages - listed if fnmatch(page, entry)) if "*" in entry else [entry]
 
     def expand(below: Any) -> Any:
         return below if isinstance(below, str) else [found for entry in below for found in one(entry)]
@@ -284,7 +284,7 @@ def in_menu(nav: object) -> set[str]:
 
 
 def configuration(tree: Tree) -> str:
-    """The generator's configuration with the whole menu; adds to the errors what the menu lacks or wrongly names."""
+    """The generator's configuration with the complete menu; adds an error for each missing or unknown page."""
     text = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
     before, _, menu = text.partition("\nnav:\n")
     there = {page for path, page in tree.pages.items() if path != ROOT / "README.md"} | set(GENERATED)

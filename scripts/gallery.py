@@ -25,7 +25,7 @@ class Figure:
 
     name: str
     of: str
-    words: str
+    arguments: str
     sentence: str
 
 
@@ -93,9 +93,9 @@ FIGURES = [
 
 
 def main() -> int:
-    """Runs, draws, writes. Gives 1 when a picture could not be made."""
+    """Run the scenarios, draw and write; returns 1 if a run or a figure fails."""
     GALLERY.mkdir(parents=True, exist_ok=True)
-    if not all(_run(WORK / name, words) for name, words in RUNS.items()):
+    if not all(_run(WORK / name, arguments) for name, arguments in RUNS.items()):
         return 1
     if not all(_draw(figure, WORK / figure.of) for figure in FIGURES):
         return 1
@@ -111,17 +111,17 @@ Figures of the six built-in scenarios on the kernel engine. `make gallery` write
 """
 
 
-def _run(folder: Path, words: str) -> bool:
+def _run(folder: Path, arguments: str) -> bool:
     if not folder.exists():
-        done = _called(f"run {words} --engine kernel --out {folder}")
-        sys.stderr.write(f"{words}: {done.returncode} {done.stderr.strip()[-200:]}\n")
+        done = _called(f"run {arguments} --engine kernel --out {folder}")
+        sys.stderr.write(f"{arguments}: {done.returncode} {done.stderr.strip()[-200:]}\n")
     return folder.exists()
 
 
 def _draw(figure: Figure, folder: Path) -> bool:
     file = GALLERY / f"{figure.name}.png"
     names = " ".join(map(str, _folders(folder)))
-    done = _called(f"plot {names} {figure.words} --scale {SCALE} -o {file}")
+    done = _called(f"plot {names} {figure.arguments} --scale {SCALE} -o {file}")
     sys.stderr.write(done.stderr)
     if done.returncode == 0:
         shrink(file)
@@ -135,7 +135,7 @@ def _folders(folder: Path) -> list[Path]:
 
 
 def _section(figure: Figure) -> str:
-    several = "" if figure.words.startswith("--panels") or figure.name == "cyclic-rtt-cdf" else "/*"
+    several = "" if figure.arguments.startswith("--panels") or figure.name == "cyclic-rtt-cdf" else "/*"
     lines = [
         f"## {figure.name}",
         "",
@@ -145,15 +145,15 @@ def _section(figure: Figure) -> str:
         "",
         "```sh",
         f"dumbbell run {RUNS[figure.of]} --engine kernel --out runs/{figure.of}",
-        f"dumbbell plot runs/{figure.of}{several} {figure.words} -o {figure.name}.png",
+        f"dumbbell plot runs/{figure.of}{several} {figure.arguments} -o {figure.name}.png",
         "```",
         "",
     ]
     return "\n".join(lines)
 
 
-def _called(words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([DUMBBELL, *shlex.split(words)], capture_output=True, text=True, check=False)
+def _called(arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([DUMBBELL, *shlex.split(arguments)], capture_output=True, text=True, check=False)
 
 
 if __name__ == "__main__":

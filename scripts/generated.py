@@ -1,4 +1,4 @@
-"""Files that a script makes from other files: write them, or check that they are up to date."""
+"""Files generated from other files: write them, or check that they are up to date."""
 
 import json
 import sys
@@ -20,7 +20,7 @@ def write_figures(name: str, figures: Mapping[str, Any]) -> None:
 def write_or_check(files: dict[Path, str], command: str) -> int:
     """Write the texts; with `--check` on the command line only compare them. Returns the exit status.
 
-    `command` is what brings the files up to date.
+    `command` is the command that updates the files.
     """
     if "--check" not in sys.argv[1:]:
         for path, text in files.items():

@@ -2,7 +2,7 @@
 
     python scripts/hpcc.py
 
-The path is that of `scenarios/hpcc-incast.toml`; the others meet it as it is. `make hpcc` calls this.
+The path is that of `scenarios/hpcc-incast.toml` for every controller. `make hpcc` calls this.
 """
 
 import sys
@@ -23,7 +23,7 @@ PAGE, FIGURE = ROOT / "docs" / "hpcc.md", ROOT / "docs" / "hpcc.png"
 CONTROLLERS = ("hpcc", "dctcp", "bbr", "cubic")
 COLOURS = dict(zip(CONTROLLERS, ("#0072b2", "#009e73", "#d55e00", "#555555"), strict=True))
 MARKING = "codel limit 30000 target 10s ce_threshold 5us"
-"""What DCTCP needs of the queue: marks from 5 us on, 59 packets: K = 65 packets of its paper."""
+"""DCTCP's queue: it marks from 5 us (59 packets) on; the DCTCP paper has K = 65 packets."""
 DURATION = "10ms"
 MICROSECONDS = 1e3
 """Nanoseconds of one."""

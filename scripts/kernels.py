@@ -1,10 +1,10 @@
-"""Did TCP change between two kernels? Runs the six scenarios on both and writes the page and its figures.
+"""Compare TCP on two kernels: run the six scenarios on both, write the page and its figures.
 
     python scripts/kernels.py 6.1 6.12 [-o docs/kernels-6.1-against-6.12.md] [--seeds 1..5] [--runs DIR] [SCENARIO...]
 
-Each scenario is run on both and compared. The table has what exceeds its tolerance and random variation, largest
-difference first. Runs are kept in `--runs` and not repeated: remove them after a kernel changed. The part of the page
-below `## Why` is written by hand and kept. With `-o` the counts go to validation/results/kernels-FIRST-SECOND.json too.
+The table has the metrics that exceed their tolerance and random variation, largest difference first. Runs are kept in
+`--runs` and not repeated: remove them after a kernel changed. The section `## Why` of the page is written by hand and
+kept. With `-o` the counts also go to validation/results/kernels-FIRST-SECOND.json.
 """
 
 import argparse
@@ -23,7 +23,7 @@ SCENARIOS = (
     "cyclic", "two-classes", "lossy-lan-plain", "lossy-download-plain", "bufferbloat-plain", "bufferbloat-cured",
 )  # fmt: skip
 SEEDS = {"two-classes": "1..10", "lossy-lan-plain": "1..20", "lossy-download-plain": "1..20"}
-"""Random losses spread the figures, and three runs tell little."""
+"""Random losses increase the variance, so three runs do not suffice."""
 COMMAND = Path(sys.executable).with_name("dumbbell")
 WHY = "## Why"
 
@@ -34,53 +34,53 @@ def main() -> int:
     arguments.add_argument("first")
     arguments.add_argument("second")
     arguments.add_argument("scenarios", nargs="*", default=SCENARIOS, metavar="SCENARIO")
-    arguments.add_argument("--seeds", help="for all; by default 1..3, and more where losses are random")
+    arguments.add_argument("--seeds", help="seeds of all scenarios; by default 1..3, and more with random losses")
     arguments.add_argument("-o", "--output", type=Path)
     arguments.add_argument("--runs", type=Path, default=Path("runs/kernels"))
-    asked = arguments.parse_args()
+    options = arguments.parse_args()
     done = {
         name: compared(
             *(
-                ran(name, kernel, asked.seeds or SEEDS.get(name, "1..3"), asked.runs)
-                for kernel in (asked.first, asked.second)
+                ran(name, kernel, options.seeds or SEEDS.get(name, "1..3"), options.runs)
+                for kernel in (options.first, options.second)
             )
         )
-        for name in asked.scenarios
+        for name in options.scenarios
     }
     judged = Judged.of(done)
-    text = page(asked, judged, list(done))
-    if asked.output:
-        write_figures(f"kernels-{asked.first}-{asked.second}", judged.counts())
-        kept = asked.output.read_text(encoding="utf-8") if asked.output.is_file() else ""
+    text = page(options, judged, list(done))
+    if options.output:
+        write_figures(f"kernels-{options.first}-{options.second}", judged.counts())
+        kept = options.output.read_text(encoding="utf-8") if options.output.is_file() else ""
         text += "\n" + kept[kept.index(WHY) :] if WHY in kept else ""
-        asked.output.write_text(text, encoding="utf-8")
+        options.output.write_text(text, encoding="utf-8")
     sys.stdout.write(text)
     return 0
 
 
 def ran(scenario: str, kernel: str, seeds: str, runs: Path) -> Path:
-    """The folder of the scenario's runs on a kernel; they appear whole. Leaves with its status when there are none."""
-    place = runs / kernel / scenario
-    if not place.is_dir():
-        staged = place.with_name(f"{scenario}.partial")
+    """The folder of the scenario's runs on a kernel, renamed when complete. Exits if the command writes none."""
+    folder = runs / kernel / scenario
+    if not folder.is_dir():
+        staged = folder.with_name(f"{scenario}.partial")
         shutil.rmtree(staged, ignore_errors=True)
-        words = ["run", scenario, "--engine", "kernel", "--kernel", kernel, "--seed", seeds, "--out", str(staged)]
-        # A run that is invalid (status 1) is a finding.
-        called(words, stdout=sys.stderr)
-        staged.rename(place)
-    return place
+        arguments = ["run", scenario, "--engine", "kernel", "--kernel", kernel, "--seed", seeds, "--out", str(staged)]
+        # An invalid run (status 1) is a finding.
+        called(arguments, stdout=sys.stderr)
+        staged.rename(folder)
+    return folder
 
 
 def compared(first: Path, second: Path) -> dict[str, Any]:
-    """What `compare` has to say, as JSON."""
+    """The JSON output of `compare`."""
     numbers: dict[str, Any] = json.loads(called(["compare", str(first), str(second), "--json"], stdout=subprocess.PIPE))
     return numbers
 
 
-def called(words: list[str], stdout: Any) -> str:
-    """Run Dumbbell. Leaves with its status where that is neither 0 nor 1."""
-    sys.stderr.write(f"dumbbell {' '.join(words)}\n")
-    ended = subprocess.run([COMMAND, *words], stdout=stdout, text=True, check=False)
+def called(arguments: list[str], stdout: Any) -> str:
+    """Run Dumbbell. Exits with its status unless that is 0 or 1."""
+    sys.stderr.write(f"dumbbell {' '.join(arguments)}\n")
+    ended = subprocess.run([COMMAND, *arguments], stdout=stdout, text=True, check=False)
     if ended.returncode not in (0, 1):
         sys.exit(ended.returncode)
     return ended.stdout or ""
@@ -107,7 +107,7 @@ class Judged:
         return cls(cases, sorted(outside, key=lambda each: -abs(each[2]["relative"] or 0)))
 
     def counts(self) -> dict[str, int]:
-        """How many figures were judged, and how."""
+        """The number of judged figures, by verdict."""
         verdicts = [row["verdict"] for _, case in self.cases for row in case["metrics"] if row["verdict"] != "shown"]
         return {
             "figures": len(verdicts),
@@ -117,18 +117,19 @@ class Judged:
         }
 
 
-def page(asked: argparse.Namespace, judged: Judged, scenarios: list[str]) -> str:
+def page(options: argparse.Namespace, judged: Judged, scenarios: list[str]) -> str:
     """The differences, then every case with its worst figure."""
     cases, outside, counts = judged.cases, judged.outside, judged.counts()
     alone = [f"{name} {case['name']}: {', '.join(case['one_sided'])}" for name, case in cases if case["one_sided"]]
     invalid = [f"{name} {case['name']}".strip() for name, case in cases if not case["valid"]]
-    head = f"| scenario | case | seeds | figure | {asked.first} | {asked.second} | difference | 95 % interval |"
+    head = f"| scenario | case | seeds | figure | {options.first} | {options.second} | difference | 95 % interval |"
     lines = [
-        f"# Linux {asked.first} against Linux {asked.second}",
+        f"# Linux {options.first} against Linux {options.second}",
         "",
-        f"Made by `python scripts/kernels.py {asked.first} {asked.second} {' '.join(scenarios)}`: each scenario is run "
-        f"with `--engine kernel` on `--kernel {asked.first}` and on `--kernel {asked.second}`, then `dumbbell compare` "
-        f"lists the differences. A difference is {asked.second} minus {asked.first}, as a share of {asked.first}; "
+        f"Made by `python scripts/kernels.py {options.first} {options.second} {' '.join(scenarios)}`: each scenario is "
+        f"run with `--engine kernel` on `--kernel {options.first}` and on `--kernel {options.second}`, then `dumbbell "
+        f"compare` lists the differences. A difference is {options.second} minus {options.first}, as a share of "
+        f"{options.first}; "
         "figures are means over the seeds ± their standard deviation.",
         "",
         f"Of {counts['figures']} judged figures in {counts['cases']} cases, **{counts['differ']} exceed their "
@@ -164,28 +165,28 @@ def page(asked: argparse.Namespace, judged: Judged, scenarios: list[str]) -> str
 
 
 def seeds_of(case: dict[str, Any]) -> int:
-    """How often each side was run."""
+    """The number of runs on each kernel."""
     return len(case["first"]["runs"])
 
 
 def worst_of(case: dict[str, Any]) -> str:
-    """Its worst figure as cells of the table, with the verdict."""
+    """The case's worst figure as cells of the table, with the verdict."""
     row = next((row for row in case["metrics"] if row["metric"] == case["worst"]), None)
     return f"{cells_of(row)} | {row['verdict']}" if row else "nothing is judged | | | | |"
 
 
 def cells_of(row: dict[str, Any]) -> str:
-    """A figure on both sides, and how far apart they are."""
-    sides = " | ".join(f"{row[side]['mean']:.4g} ± {row[side]['sd'] or 0:.2g}" for side in ("first", "second"))
+    """A figure on both kernels, with the difference and its interval."""
+    means = " | ".join(f"{row[kernel]['mean']:.4g} ± {row[kernel]['sd'] or 0:.2g}" for kernel in ("first", "second"))
     base = abs(row["first"]["mean"])
     apart = "" if row["relative"] is None else f"{100 * row['relative']:+.1f} %"
     within = row["interval"] and base and " to ".join(f"{100 * edge / base:+.1f}" for edge in row["interval"]) + " %"
-    return f"`{row['metric']}` | {sides} | {apart} | {within or ''}"
+    return f"`{row['metric']}` | {means} | {apart} | {within or ''}"
 
 
 def first_difference(case: dict[str, Any]) -> str:
     """The earliest time at which the first runs' tables of flows differ, and the columns that do then."""
-    first, second = (pl.read_parquet(Path(case[side]["runs"][0]) / "flows.parquet") for side in ("first", "second"))
+    first, second = (pl.read_parquet(Path(case[kernel]["runs"][0]) / "flows.parquet") for kernel in ("first", "second"))
     keys = ["time_ns", "flow"]
     both = first.join(second, on=keys, suffix=" of the other", how="inner", maintain_order="left")
     differs = [
@@ -196,9 +197,9 @@ def first_difference(case: dict[str, Any]) -> str:
     found = both.select("time_ns", *differs).filter(pl.any_horizontal(pl.exclude("time_ns"))).head(1)
     if found.is_empty():
         return "none"
-    named = [name for name in found.columns if name != "time_ns" and found[name][0]]
-    told = ", ".join(f"`{name}`" for name in named[:COLUMNS]) + (" …" if len(named) > COLUMNS else "")
-    return f"{found['time_ns'][0] / 1e9:g} s: {told}"
+    differing = [name for name in found.columns if name != "time_ns" and found[name][0]]
+    columns = ", ".join(f"`{name}`" for name in differing[:COLUMNS]) + (" …" if len(differing) > COLUMNS else "")
+    return f"{found['time_ns'][0] / 1e9:g} s: {columns}"
 
 
 LINE = "| --- | --- | ---: | --- | ---: | ---: | ---: | ---: |"

@@ -1,4 +1,4 @@
-"""Writes THIRD-PARTY-LICENSES.md: packages of others that are linked into our binaries or bundled into our pages.
+"""Writes THIRD-PARTY-LICENSES.md: third-party packages that are linked into our binaries or bundled into our pages.
 
     python scripts/licences.py [--check]
 
@@ -101,7 +101,7 @@ def bundled() -> dict[str, str]:
 
 
 def output(command: list[str | Path]) -> str:
-    """What a program prints."""
+    """The output of a program."""
     return subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
 
 

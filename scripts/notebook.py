@@ -1,7 +1,7 @@
 """Makes examples/*.ipynb, executed, from examples/*.py, whose cells begin with `# %%`. `make notebook` calls this.
 
-The .py is what people edit and review; the notebook shows what came out. Nothing is in it that differs from one making
-to the next but the execution itself: no times, no ids by chance.
+Edit the .py; the notebook shows its output. The notebook has no times and no random ids, so it differs between two
+executions only where outputs do.
 """
 
 import re
@@ -39,7 +39,7 @@ def as_notebook(text: str) -> Any:
 
 
 def executed(notebook: Any) -> Any:
-    """The same with what every cell gave. Raises what a cell raised."""
+    """The notebook with the outputs of its cells. Raises the exception of a cell."""
     client = NotebookClient(notebook, timeout=CELL_TIMEOUT_S, kernel_name="python3", record_timing=False)
     return client.execute()
 

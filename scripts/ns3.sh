@@ -7,12 +7,12 @@ set -eu
 cd "$(dirname "$0")/.."
 peers=$PWD/target/peers
 mkdir -p "$peers"
-say() { echo "bench: $*" >&2; }
+report() { echo "bench: $*" >&2; }
 
 if [ ! -e "$peers/ns3" ]; then
-    say "installing the wheel ns3"
+    report "installing the wheel ns3"
     .venv/bin/uv pip install --quiet --no-deps --target "$peers/ns3.partial" ns3 && mv "$peers/ns3.partial" "$peers/ns3" ||
-        say "no wheel of ns3 for this host: skipped"
+        report "no wheel of ns3 for this host: skipped"
 fi
 
 # Libraries and headers contain their build path, so build in the final location; the stamp marks a complete build.
@@ -29,10 +29,10 @@ apt="apt-get -qq -o Dir::Etc::sourcelist=/dev/null -o Dir::Etc::sourceparts=$lis
     -o Dir::State::lists=$lists/lists -o Dir::Cache=$lists/cache -o APT::Sandbox::User=root"
 $apt update >/dev/null 2>&1 || true
 if ! (cd "$lists" && $apt source --download-only ns3 >/dev/null 2>&1); then
-    say "no source package of ns3: the release build is skipped"
+    report "no source package of ns3: the release build is skipped"
     exit 0
 fi
-say "building ns-3 from source (once; takes some minutes)"
+report "building ns-3 from source (once; takes some minutes)"
 rm -rf "$built"
 mkdir "$built"
 tar -xf "$lists"/ns3_*.orig.tar.* -C "$built"
@@ -44,5 +44,5 @@ if cmake -S "$source" -B "$built/cmake" -DCMAKE_BUILD_TYPE=Release -DNS3_NATIVE_
         --target libapplications libinternet libpoint-to-point libtraffic-control >>"$built/log" 2>&1; then
     touch "$built/made"
 else
-    say "building ns-3 failed, see $built/log: the release build is skipped"
+    report "building ns-3 failed, see $built/log: the release build is skipped"
 fi

@@ -1,10 +1,10 @@
-"""Measures what the pages of controllers and queues show: replaces all behind their mark by a table and a figure.
+"""Measures the pages of controllers and queues: replaces the text after their mark by a table and a figure.
 
     python scripts/pages.py [NAME...]
 
-Every controller meets the same few paths, every queue the same few loads, on each engine that has them; the
-experiments stand in `docs/controllers/measured.toml` and `docs/queues/measured.toml`, so that anybody can run them.
-A queue that says nothing without classes or a line before it has a file of its own, such as `docs/queues/htb.toml`.
+Every controller runs on the same paths, every queue with the same loads, on each engine that has them. The experiments
+are in `docs/controllers/measured.toml` and `docs/queues/measured.toml`, so that users can run them. A queue that needs
+classes or a faster link in front of it has its own file, such as `docs/queues/htb.toml`.
 `make pages` calls this.
 """
 
@@ -22,7 +22,7 @@ from dumbbell.results import result
 from dumbbell.spec.pages import KINDS, pages
 
 TOGETHER = (20 * 10**9, 30 * 10**9)
-"""When two have shared the path for long enough to have settled, in nanoseconds."""
+"""From this time on two flows share the path in a steady state, in nanoseconds."""
 ROOT = Path(__file__).resolve().parents[1]
 MARK = "<!-- measured -->"
 FIGURE = {"controllers": ("throughput", "cwnd", "queue"), "queues": ("throughput", "rtt", "queue")}
@@ -31,11 +31,11 @@ NEEDS: dict[str, dict[str, Any]] = {
     "prague": {"path.bottleneck.qdisc": "dualpi2", "tcp.ecn": True},
     "hpcc": {"path.telemetry": True},
 }
-"""What a controller can't do without of its path."""
+"""Settings of the path that a controller requires."""
 NUMBERS = {"fixed": {"cwnd": 60}}
-"""Parameters that a controller can't do without."""
+"""Parameters that a controller requires."""
 BUFFER = "buffer of"
-"""Begins what a case says of its queue, where the queue is not the page's own."""
+"""Prefix of the buffer in a case's title, where the queue is not the page's subject."""
 ARGUMENTS = {
     "tbf": "rate 20mbit burst 5kb limit 100000",
     "netem": "delay 0 rate 20mbit limit 67",
@@ -45,11 +45,11 @@ ARGUMENTS = {
     "choke": "limit 300 bandwidth 20mbit",
     "cake": "bandwidth 20mbit",
 }
-"""What tc can't do without, for a link of 20 Mbit/s and 40 ms."""
+"""Arguments that tc requires, for a link of 20 Mbit/s and 40 ms."""
 
 
-def main(asked: list[str]) -> int:
-    """Measure the pages that were asked for, or all."""
+def main(names: list[str]) -> int:
+    """Measure the pages of `names`, or all."""
     has = {
         entry["name"]: [engine for engine in entry["engines"] if engine != "host"]
         for kind in KINDS
@@ -59,9 +59,9 @@ def main(asked: list[str]) -> int:
         (kind, name, file)
         for kind in KINDS
         for name, file in pages(kind).items()
-        if (name in asked or not asked) and has.get(name)
+        if (name in names or not names) and has.get(name)
     ]
-    if unknown := set(asked) - {name for _, name, _ in todo}:
+    if unknown := set(names) - {name for _, name, _ in todo}:
         sys.stderr.write(f"no page to measure: {', '.join(sorted(unknown))}\n")
         return 2
     with ThreadPoolExecutor(2) as pool:
@@ -109,7 +109,7 @@ def experiment(kind: str, name: str) -> Iterator[tuple[str, Any]]:
         own = {"path.bottleneck.qdisc": f"{name} {ARGUMENTS.get(name, '')}".strip()}
     elif kind == "controllers":
         own = NEEDS.get(name, {})
-        _play(document, {"cc": name} | ({"cc_parameters": NUMBERS[name]} if name in NUMBERS else {}))
+        _set_it(document, {"cc": name} | ({"cc_parameters": NUMBERS[name]} if name in NUMBERS else {}))
     qdisc = own.get("path.bottleneck.qdisc", "")
     base = db.experiment(document).set(**own)
     for case in base.cases:
@@ -120,16 +120,16 @@ def experiment(kind: str, name: str) -> Iterator[tuple[str, Any]]:
             yield f"{where}{qdisc}", base.case(case)
 
 
-def _play(node: Any, role: dict[str, Any]) -> None:
-    """Give the role to every group named `it` in the document."""
+def _set_it(node: Any, settings: dict[str, Any]) -> None:
+    """Set the keys of `settings` in every group named `it` of the document."""
     if isinstance(node, dict):
         if node.get("name") == "it":
-            node.update(role)
+            node.update(settings)
         for inner in node.values():
-            _play(inner, role)
+            _set_it(inner, settings)
     elif isinstance(node, list):
         for inner in node:
-            _play(inner, role)
+            _set_it(inner, settings)
 
 
 def row(case: str, engine: str, numbers: dict[str, Any]) -> str:

@@ -8,7 +8,7 @@ __all__ = ["shrink"]
 
 
 def shrink(file: Path, colours: int = 128) -> None:
-    """Reduce an image to the colours that its lines and their soft edges need: a fifth of the bytes."""
-    # By coverage, not by area: the colours of a legend's small squares stay.
+    """Reduce an image to a palette for its lines and antialiased edges: a fifth of the bytes."""
+    # By coverage, not by area: this keeps the colours of a legend's small squares.
     few = Image.open(file).convert("RGB").quantize(colours, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
     few.save(file, optimize=True)

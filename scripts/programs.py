@@ -42,28 +42,28 @@ def main() -> None:
     parser.add_argument("--seeds", default="1..5")
     parser.add_argument("--jobs", default="2")
     parser.add_argument("-o", "--output", type=Path, default=ROOT / "docs" / "programs.md")
-    asked = parser.parse_args()
+    options = parser.parse_args()
     for tool in ("nginx", "curl"):
         if shutil.which(tool, path="/usr/sbin:/usr/bin:/sbin:/bin") is None:
-            sys.exit(f"{tool} is not on this machine: apt-get install nginx-light curl")
+            sys.exit(f"{tool} is not installed: apt-get install nginx-light curl")
     began = time.strftime("%Y-%m-%d")
     pairs = {
-        name: (measured(name, asked.seeds, asked.jobs), measured(PAIRS[name], asked.seeds, asked.jobs))
-        for name in asked.scenarios
+        name: (measured(name, options.seeds, options.jobs), measured(PAIRS[name], options.seeds, options.jobs))
+        for name in options.scenarios
     }
     counts = counted(pairs)
-    head = HEAD.format(date=began, seeds=asked.seeds, jobs=asked.jobs, **counts)
+    head = HEAD.format(date=began, seeds=options.seeds, jobs=options.jobs, **counts)
     parts = [head, *(table(name, ours, theirs) for name, (ours, theirs) in pairs.items())]
-    asked.output.write_text("\n".join(parts), encoding="utf-8")
+    options.output.write_text("\n".join(parts), encoding="utf-8")
     figures = {name: figures_of(*times) for name, times in pairs.items()}
-    write_figures("programs", {"date": began, "seeds": asked.seeds, **counts, "scenarios": figures})
+    write_figures("programs", {"date": began, "seeds": options.seeds, **counts, "scenarios": figures})
 
 
 def measured(name: str, seeds: str, jobs: str) -> dict[str, Times]:
     """Every case with every seed, by the case's name."""
     found = {case.name: Times([], []) for case in load(find(name))}
-    with tempfile.TemporaryDirectory() as place:
-        out = Path(place) / "runs"
+    with tempfile.TemporaryDirectory() as directory:
+        out = Path(directory) / "runs"
         command = [sys.executable, "-m", "dumbbell", "run", name, "--engine", "kernel", "--seed", seeds, "--jobs", jobs]
         command += ["--set", "sample=100ms", "--out", str(out), "--json"]
         done = subprocess.run(command, check=False, capture_output=True, text=True)
@@ -130,7 +130,7 @@ def verdict(agent: Times, nginx: Times) -> str:
 
 
 def differs(agent: Times, nginx: Times) -> bool:
-    """Is zero outside the interval; without spread, are the printed means different?"""
+    """True if zero is outside the interval; without spread, if the printed means differ."""
     found = difference(agent, nginx)
     if found is None:
         return round(agent.transfer_s[0], 3) != round(nginx.transfer_s[0], 3)

@@ -2,8 +2,8 @@
 
     python scripts/provenance.py [--check]
 
-A file of ours follows a file of Linux when its text names it. `--check` writes nothing and fails when the table on the
-page is not the one that the sources give; a file of Linux without a known licence is an error.
+A file of ours follows a file of Linux if its text names it. `--check` writes nothing and fails if the table on the page
+is out of date; a file of Linux without a known licence is an error.
 tests/test_provenance.py calls this.
 """
 
@@ -41,6 +41,7 @@ LICENCES = {
     "kernel/time/timer.c": GPL,
     "lib/win_minmax.c": GPL,
     "net/core/dev.c": GPL_LATER,
+    "net/ipv4/route.c": GPL_LATER,
     "net/ipv4/tcp_bbr.c": "Dual BSD/GPL",
     "net/ipv4/tcp_bbr2.c": "Dual BSD/GPL",
     "net/ipv4/tcp_bic.c": GPL_ONLY,
@@ -115,7 +116,7 @@ def table() -> Iterator[str]:
 
 
 def full_name(found: str) -> str:
-    """The path of a file of Linux, also where the text gives only its name."""
+    """The path of a file of Linux, even if the text has only its name."""
     if "/" in found:
         return found
     paths = [path for path in LICENCES if path.endswith(f"/{found}")]

@@ -30,14 +30,14 @@ from dumbbell.results.result import Run
 ROOT = Path(__file__).resolve().parents[1]
 DUMBBELL = Path(sys.executable).parent / "dumbbell"
 TEXT = ROOT / "scripts" / "reports.toml"
-"""Which scenarios belong to a report, and what explains each figure that is not reproduced."""
+"""The scenarios of each report, and the reasons for figures that are not reproduced."""
 LOGS = tuple(ROOT / "examples" / "logs" / f"iperf3-{cc}.txt" for cc in ("bbr", "cubic"))
 ENGINES = ("sim", "kernel")
 Runs = dict[tuple[str, str], list[Run]]
 """By scenario and engine."""
 SECOND_NS = 1_000_000_000
 SETTLED_NS = 5 * SECOND_NS
-"""From here on the groups' rates are taken: past slow start."""
+"""The start of the groups' rates: after slow start."""
 CLOSE = 0.25
 """The largest difference from a report that counts as reproduced."""
 SUMMARY = "In {reproduced} of the {figures} rows below the kernel reproduces the figure of the report."
@@ -52,7 +52,7 @@ class Row:
     sim: float | None
     kernel: float | None
     plain: float | None
-    """The kernel's without the conditions that were found: seed 1 of the scenario's plain variant."""
+    """The kernel's without the inferred conditions: seed 1 of the scenario's plain variant."""
 
     def difference(self) -> float | None:
         """The kernel's figure minus the report's, as a share of the report's; 0 inside a range."""
@@ -69,15 +69,15 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("-o", "--output", type=Path, default=ROOT / "docs" / "results" / "reports.md")
     parser.add_argument("--runs", type=Path, default=ROOT / "runs" / "reports")
-    asked = parser.parse_args()
+    options = parser.parse_args()
     text = tomllib.loads(TEXT.read_text(encoding="utf-8"))
     reports = text["reports"]
-    wanted = [(*each, engine) for report in reports for each in report["scenarios"].items() for engine in ENGINES]
-    wanted += [(name, "1", "kernel") for report in reports for name in report.get("plain", {}).values()]
-    runs = {(name, engine): ran(name, engine, seeds, asked.runs) for name, seeds, engine in wanted}
-    log = imported(asked.runs)
-    asked.output.parent.mkdir(parents=True, exist_ok=True)
-    draw(runs, log, asked.output.parent)
+    requests = [(*each, engine) for report in reports for each in report["scenarios"].items() for engine in ENGINES]
+    requests += [(name, "1", "kernel") for report in reports for name in report.get("plain", {}).values()]
+    runs = {(name, engine): ran(name, engine, seeds, options.runs) for name, seeds, engine in requests}
+    log = imported(options.runs)
+    options.output.parent.mkdir(parents=True, exist_ok=True)
+    draw(runs, log, options.output.parent)
     compared = against_log(log, runs["two-classes", "kernel"])
     found = {
         name: list(rows(runs, name, report.get("plain", {}).get(name)))
@@ -85,7 +85,7 @@ def main() -> int:
         for name in report["scenarios"]
     }
     write_figures("reports", {**counted(found), "scenarios": {name: figures(each) for name, each in found.items()}})
-    asked.output.write_text("\n".join(page(text, runs, found, compared)).rstrip() + "\n", encoding="utf-8")
+    options.output.write_text("\n".join(page(text, runs, found, compared)).rstrip() + "\n", encoding="utf-8")
     wrong = [str(run.folder) for each in runs.values() for run in each if not run.manifest["valid"]]
     for folder in wrong:
         sys.stderr.write(f"invalid: {folder}\n")
@@ -93,31 +93,31 @@ def main() -> int:
 
 
 def ran(scenario: str, engine: str, seeds: str, folder: Path) -> list[Run]:
-    """The runs of all cases and seeds of a scenario. Leaves with the command's status when there are none."""
-    place = folder / engine / scenario
-    if not place.exists():
-        called("run", scenario, "--engine", engine, "--seed", seeds, "--jobs", "2", "--out", str(place))
-    return [result.load(file.parent) for file in sorted(place.rglob("run.json"))]
+    """The runs of all cases and seeds of a scenario. Exits with the command's status if there are none."""
+    target = folder / engine / scenario
+    if not target.exists():
+        called("run", scenario, "--engine", engine, "--seed", seeds, "--jobs", "2", "--out", str(target))
+    return [result.load(file.parent) for file in sorted(target.rglob("run.json"))]
 
 
 def imported(folder: Path) -> Run:
     """The two logs of iperf3 as one result."""
-    place = folder / "log"
-    if not place.exists():
-        called("import", *map(str, LOGS), "-o", str(place))
-    return result.load(place)
+    target = folder / "log"
+    if not target.exists():
+        called("import", *map(str, LOGS), "-o", str(target))
+    return result.load(target)
 
 
 def against_log(log: Run, runs: Sequence[Run]) -> str:
     """The output of `dumbbell compare` for the log and the first seed under the report's conditions."""
-    ours = next(run for run in runs if run.manifest["case"] == "as reported" and run.manifest["seed"] == 1)
-    return called("compare", str(log.folder), str(ours.folder))
+    run = next(run for run in runs if run.manifest["case"] == "as reported" and run.manifest["seed"] == 1)
+    return called("compare", str(log.folder), str(run.folder))
 
 
-def called(*words: str) -> str:
+def called(*arguments: str) -> str:
     """Call Dumbbell. A status of 1 (outside a tolerance, invalid) is a finding; any other ends this script."""
-    sys.stderr.write(f"dumbbell {' '.join(words)}\n")
-    done = subprocess.run([DUMBBELL, *words], stdout=subprocess.PIPE, text=True, check=False, cwd=ROOT)
+    sys.stderr.write(f"dumbbell {' '.join(arguments)}\n")
+    done = subprocess.run([DUMBBELL, *arguments], stdout=subprocess.PIPE, text=True, check=False, cwd=ROOT)
     if done.returncode not in (0, 1):
         sys.exit(done.returncode)
     return done.stdout
@@ -129,7 +129,7 @@ def rows(runs: Runs, scenario: str, plain: str | None) -> Iterator[Row]:
     for run, column in by_column(runs, scenario, plain):
         case = run.manifest["case"] or ""
         for seen in compare_source_figures(run.manifest, Reader(run)):
-            # A case called plain stands beside the others; a plain scenario has the same cases.
+            # A scenario may have a case `plain`; a plain scenario has the same cases.
             found["as reported" if case == "plain" else case, seen.what][column].append(seen)
     order = {run.manifest["case"] or "": number for number, run in enumerate(in_file_order(runs[scenario, "sim"]))}
     for (case, _), by_column_of in sorted(found.items(), key=lambda item: order[item[0][0]]):
@@ -155,7 +155,7 @@ def in_file_order(runs: Sequence[Run]) -> list[Run]:
 
 
 def mean(seen: Sequence[FigureComparison]) -> float | None:
-    """The mean over the seeds that know the figure."""
+    """The mean over the seeds that have the figure."""
     known = [each.here for each in seen if each.here is not None]
     return fmean(known) if known else None
 
@@ -233,7 +233,7 @@ def table(name: str, seeds: str, found: Sequence[Row], reasons: dict[str, str]) 
 
 
 def swings(run: Run) -> Iterator[str]:
-    """Between which rates each group swings."""
+    """The range of each group's rate."""
     rates = group_throughput(run, SECOND_NS, (SETTLED_NS, round(run.manifest["duration_s"] * SECOND_NS)))
     spans = rates.group_by("group", maintain_order=True).agg(
         least=pl.col("throughput_bps").min() / 1e6, most=pl.col("throughput_bps").max() / 1e6
@@ -243,7 +243,7 @@ def swings(run: Run) -> Iterator[str]:
 
 
 def verdict(row: Row, off: float | None, name: str, reasons: dict[str, str]) -> str:
-    """`reproduced within 8 %`, or why not."""
+    """`reproduced within 8 %`, or the reason why not."""
     if off is not None and abs(off) <= CLOSE:
         exact = "inside" if row.seen.low != row.seen.high else "equal"
         return exact if off == 0 else f"reproduced within {max(1, math.ceil(abs(off) * 100))} %"
@@ -252,7 +252,7 @@ def verdict(row: Row, off: float | None, name: str, reasons: dict[str, str]) -> 
 
 
 def shown(value: float) -> str:
-    """Four digits that matter."""
+    """The value with four significant digits."""
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
 

@@ -1,6 +1,6 @@
-"""The five reports' figures drawn again from our runs, with the reports' own figures where they give any.
+"""Draws the five reports' figures from our runs, with the reported values where the reports have any.
 
-Which runs there are is `reports.py`'s. Report dashed, run solid; a colour for each controller.
+`reports.py` makes the runs. Reports are dashed, runs solid; each controller has a colour.
 """
 
 import subprocess
@@ -23,8 +23,8 @@ SECOND = 1_000_000_000
 MSS = 4148
 """Bytes in a segment at the two-class report's MTU of 4,200."""
 HUES = alt.Scale(domain=["bbr", "cubic"], range=[CONTROLLERS["bbr"], CONTROLLERS["cubic"]])
-WHO = alt.StrokeDash(
-    "who:N",
+SOURCE = alt.StrokeDash(
+    "origin:N",
     title=None,
     scale=alt.Scale(domain=["report", "run"], range=[[4, 3], [1, 0]]),
     legend=alt.Legend(symbolType="stroke", symbolSize=300),
@@ -47,9 +47,14 @@ def draw(runs: Runs, log: Run, folder: Path) -> None:
           folder / "lossy-download.png")  # fmt: skip
     ours = next(run for run in _first_seed(runs["two-classes", "kernel"]) if run.manifest["case"] == "as reported")
     _save(_intervals(log, ours), folder / "two-classes.png")
-    for file, (scenario, words) in PANELS.items():
+    for file, (scenario, arguments) in PANELS.items():
         chosen = [ours] if scenario == "two-classes" else _first_seed(runs[scenario, "kernel"])
-        command = [Path(sys.executable).parent / "dumbbell", "plot", *(run.folder for run in chosen), *words.split()]
+        command = [
+            Path(sys.executable).parent / "dumbbell",
+            "plot",
+            *(run.folder for run in chosen),
+            *arguments.split(),
+        ]
         subprocess.run([*map(str, command), "--scale", "1.25", "-o", str(folder / file)], check=True)
         shrink(folder / file)
 
@@ -64,21 +69,21 @@ def _by_loss(runs: Sequence[Run], title: str, *, log_scale: bool) -> alt.LayerCh
         {
             "cc": run.manifest["flows"][0]["cc"],
             "loss": float(run.manifest["case"].split()[2].rstrip("%")),
-            "who": who,
+            "origin": origin,
             "y": y,
         }
         for run in runs
         for seen in compare_source_figures(run.manifest, Reader(run))
-        for who, y in (("report", seen.low), ("run", seen.here))
+        for origin, y in (("report", seen.low), ("run", seen.here))
     ]
-    means = pl.DataFrame(found).group_by("cc", "loss", "who").agg(pl.col("y").mean())
+    means = pl.DataFrame(found).group_by("cc", "loss", "origin").agg(pl.col("y").mean())
     scale = alt.Scale(type="log") if log_scale else alt.Scale()
     base = alt.Chart(means).encode(
         x=alt.X("loss:Q", title="loss, %", axis=alt.Axis(values=sorted(means["loss"].unique()))),
         y=alt.Y("y:Q", title=title, scale=scale), color=alt.Color("cc:N", title=None, scale=HUES),
     )  # fmt: skip
     dots = base.mark_point(filled=True, size=40)
-    chart: alt.LayerChart = (base.mark_line().encode(strokeDash=WHO) + dots).properties(width=460, height=260)
+    chart: alt.LayerChart = (base.mark_line().encode(strokeDash=SOURCE) + dots).properties(width=460, height=260)
     return chart
 
 
@@ -86,16 +91,18 @@ def _intervals(log: Run, ours: Run) -> alt.VConcatChart:
     """Each second of the iperf3 logs and of our run: rate and cwnd of both controllers."""
     rates = pl.concat(
         throughput(run, SECOND).select(
-            "flow", pl.lit(who).alias("who"), s=pl.col("time_ns") / SECOND, y=pl.col("throughput_bps") / 1e6
+            "flow", pl.lit(origin).alias("origin"), s=pl.col("time_ns") / SECOND, y=pl.col("throughput_bps") / 1e6
         )
-        for who, run in (("report", log), ("run", ours))
+        for origin, run in (("report", log), ("run", ours))
     )
     at_ends = ours.flows.filter(pl.col("time_ns") % SECOND == 0, pl.col("time_ns") > 0)
     windows = pl.concat(
         [
-            log.flows.select("flow", who=pl.lit("report"), s=pl.col("time_ns") / SECOND, y=pl.col("cwnd_bytes") / MSS),
+            log.flows.select(
+                "flow", origin=pl.lit("report"), s=pl.col("time_ns") / SECOND, y=pl.col("cwnd_bytes") / MSS
+            ),
             at_ends.select(
-                "flow", who=pl.lit("run"), s=pl.col("time_ns") / SECOND, y=pl.col("cwnd_packets").cast(pl.Float64)
+                "flow", origin=pl.lit("run"), s=pl.col("time_ns") / SECOND, y=pl.col("cwnd_packets").cast(pl.Float64)
             ),
         ]
     )
@@ -111,7 +118,7 @@ def _panel(table: pl.DataFrame, title: str, duration_s: float) -> alt.Chart:
     known = table.drop_nulls().filter(pl.col("y") > 0)
     chart: alt.Chart = alt.Chart(known).mark_line(clip=True).encode(
         x=alt.X("s:Q", title="time, s", scale=alt.Scale(domain=[0, duration_s])), y=alt.Y("y:Q", title=title),
-        color=alt.Color("flow:N", title=None, scale=HUES, legend=None), strokeDash=WHO,
+        color=alt.Color("flow:N", title=None, scale=HUES, legend=None), strokeDash=SOURCE,
     ).properties(width=640, height=120)  # fmt: skip
     return chart
 

@@ -2,8 +2,8 @@
 
     python scripts/schemas.py [--check]
 
-A schema knows keys, types, choices and simple bounds. Rules of several keys and the grammar of tc are the command's.
-`--check` writes nothing and fails when a schema is not the one that the models give.
+A schema has keys, types, choices and simple bounds. The command alone checks rules of several keys and tc's grammar.
+`--check` writes nothing and fails if a schema is out of date.
 """
 
 import json
@@ -31,8 +31,8 @@ def quantity(description: str, *examples: str) -> JsonSchemaValue:
 
 
 def _netem(option: str, *examples: str) -> JsonSchemaValue:
-    words = f"the words that netem takes after '{option}'; see tc-netem(8)"
-    return {"type": "string", "description": words, "examples": list(examples)}
+    text = f"the arguments of netem's option '{option}'; see tc-netem(8)"
+    return {"type": "string", "description": text, "examples": list(examples)}
 
 
 WRITTEN: dict[Any, JsonSchemaValue] = {
@@ -71,7 +71,7 @@ WRITTEN: dict[Any, JsonSchemaValue] = {
     sweep_keys._name_or_table: {"type": ["string", "object"]},
     sweep_keys._settings: TABLE,
 }
-"""What a file may hold where a parser reads it, by the parser."""
+"""The schema of a value in a file, by the parser that reads it."""
 WRITTEN |= {
     getattr(fields.Netem, name).__metadata__[0].func: _netem(name.lower(), *examples)
     for name, examples in {
@@ -86,10 +86,10 @@ WRITTEN |= {
 
 
 class Written(GenerateJsonSchema):
-    """Schemas of what people write, not of what the parsers make of it."""
+    """Schemas of the values in files, before parsing."""
 
     def function_before_schema(self, schema: core_schema.BeforeValidatorFunctionSchema) -> JsonSchemaValue:
-        """By the parser; validators of a whole table change none of its keys' types."""
+        """The schema of the parser's input; validators of a table do not change its keys' types."""
         function = schema["function"]["function"]
         written = WRITTEN.get(function)
         if written is not None:
@@ -97,17 +97,17 @@ class Written(GenerateJsonSchema):
         return self.generate_inner(schema["schema"]) if known(function) else dict(TEXT)
 
     def default_schema(self, schema: core_schema.WithDefaultSchema) -> JsonSchemaValue:
-        """Without the default, which is a parsed value."""
+        """The schema without the default, which is a parsed value."""
         return self.generate_inner(schema["schema"])
 
 
 def known(function: Callable[..., Any]) -> bool:
-    """Is it a validator of a model, not of a key?"""
+    """True for a validator of a model, not of a key."""
     return "." in getattr(function, "__qualname__", "")
 
 
 def experiment() -> JsonSchemaValue:
-    """Of `experiment.toml`: the model, and the keys that are read before it."""
+    """The schema of `experiment.toml`: the model, and the keys that are read before it."""
     schema = model.Experiment.model_json_schema(schema_generator=Written)
     schema["properties"]["seed"] = {"type": "integer", "minimum": 0}
     schema["properties"]["seeds"] = {
@@ -127,20 +127,20 @@ def experiment() -> JsonSchemaValue:
         },
     }
     schema["$defs"]["Verbatim"]["properties"]["commands"] = {"anyOf": [TEXT, {"type": "array", "items": TEXT}]}
-    # Programs may stand without flows, and a case may set what the file leaves out.
+    # An experiment may have programs and no flows, and a case may set required keys.
     schema["required"] = ["path"]
     return finished(schema, "Dumbbell experiment")
 
 
 def sweep() -> JsonSchemaValue:
-    """Of a sweep file."""
+    """The schema of a sweep file."""
     schema = sweep_keys.Keys.model_json_schema(schema_generator=Written)
     schema["properties"]["seeds"] = ANY
     return finished(schema, "Dumbbell sweep")
 
 
 def finished(schema: JsonSchemaValue, title: str) -> JsonSchemaValue:
-    """With its head, and in draft 7, which every TOML editor reads."""
+    """The schema with its header, in draft 7, which TOML editors support."""
     text = json.dumps(schema).replace("#/$defs/", "#/definitions/")
     made = json.loads(text)
     made["definitions"] = dict(sorted(made.pop("$defs", {}).items()))
@@ -159,7 +159,7 @@ def finished(schema: JsonSchemaValue, title: str) -> JsonSchemaValue:
 
 
 def walk(schema: Any) -> Iterator[dict[str, Any]]:
-    """Every table of a schema."""
+    """Every table in a schema."""
     if isinstance(schema, dict):
         yield schema
         for key, value in schema.items():
@@ -172,7 +172,7 @@ def walk(schema: Any) -> Iterator[dict[str, Any]]:
 
 
 def main() -> int:
-    """Write both, or compare them."""
+    """Write both schemas, or compare them."""
     schemas = {"experiment.json": experiment(), "sweep.json": sweep()}
     texts = {FOLDER / name: json.dumps(each, indent=2, ensure_ascii=False) + "\n" for name, each in schemas.items()}
     return write_or_check(texts, "scripts/schemas.py")

@@ -61,8 +61,8 @@ command -v cargo >/dev/null 2>&1 || fail "cargo not found; Rust 1.88 or newer wi
 
 # Recreate the environment when its inputs change.
 stamp=.venv/made-from
-wanted="$(cat pyproject.toml requirements.lock build_native.py | cksum) $(python3 -V)"
-if [ ! -x .venv/bin/dumbbell ] || [ "$(cat $stamp 2>/dev/null)" != "$wanted" ]; then
+expected="$(cat pyproject.toml requirements.lock build_native.py | cksum) $(python3 -V)"
+if [ ! -x .venv/bin/dumbbell ] || [ "$(cat $stamp 2>/dev/null)" != "$expected" ]; then
     echo "setup: creating .venv" >&2
     [ -x .venv/bin/python ] || python3 -m venv .venv
     .venv/bin/python -m pip --version >/dev/null 2>&1 || .venv/bin/python -m ensurepip >/dev/null
@@ -71,7 +71,7 @@ if [ ! -x .venv/bin/dumbbell ] || [ "$(cat $stamp 2>/dev/null)" != "$wanted" ]; 
     .venv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r .venv/uv.lock
     .venv/bin/uv pip sync --quiet --python .venv/bin/python --require-hashes requirements.lock
     .venv/bin/uv pip install --quiet --python .venv/bin/python --no-deps --no-build-isolation -e .
-    echo "$wanted" > $stamp
+    echo "$expected" > $stamp
 else
     .venv/bin/python build_native.py
 fi

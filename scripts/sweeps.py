@@ -31,16 +31,16 @@ WIDTH = 760
 
 
 def main() -> int:
-    """Run what isn't there yet, draw, write."""
+    """Run the sweeps that have no results yet, draw, write."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("names", nargs="*", default=sorted(sweeps()))
     parser.add_argument("--from", dest="finished", type=Path, help="folder of finished sweeps")
-    asked = parser.parse_args()
-    for name in asked.names:
-        place = (asked.finished or ROOT / "runs" / "sweeps") / name
-        if not place.exists():
-            subprocess.run([sys.executable, "-m", "dumbbell", "sweep", name, "--out", str(place)], check=True)
-        swept = folder.load(place)
+    options = parser.parse_args()
+    for name in options.names:
+        target = (options.finished or ROOT / "runs" / "sweeps") / name
+        if not target.exists():
+            subprocess.run([sys.executable, "-m", "dumbbell", "sweep", name, "--out", str(target)], check=True)
+        swept = folder.load(target)
         (PAGES / f"{name}.md").write_text("\n".join(page(name, swept)) + "\n", encoding="utf-8")
         write_cells(name, swept)
         write_counts(name, swept)
@@ -49,15 +49,19 @@ def main() -> int:
 
 
 def page(name: str, swept: folder.Sweep) -> Iterator[str]:
-    """The lines of a page; figures are written beside it."""
-    asked = load_sweep(name)
+    """The lines of a page; also writes its figures next to it."""
+    definition = load_sweep(name)
     yield from (f"# {swept.title}", "")
-    if asked.source is not None:
-        link = f"[{asked.source['title']}]({asked.source['url']})" if asked.source["url"] else asked.source["title"]
-        yield from (f"After {link}. {asked.source['note'] or ''}".strip(), "")
-    yield from (*set_up(asked, swept), "")
-    for number, look in enumerate(asked.maps, start=1):
-        yield from (*figure(name, number, look, swept), "")
+    if definition.source is not None:
+        link = (
+            f"[{definition.source['title']}]({definition.source['url']})"
+            if definition.source["url"]
+            else definition.source["title"]
+        )
+        yield from (f"After {link}. {definition.source['note'] or ''}".strip(), "")
+    yield from (*set_up(definition, swept), "")
+    for number, heatmap in enumerate(definition.maps, start=1):
+        yield from (*figure(name, number, heatmap, swept), "")
     yield from (
         "## Repeat",
         "",
@@ -72,28 +76,28 @@ def page(name: str, swept: folder.Sweep) -> Iterator[str]:
     )
 
 
-def set_up(asked: Sweep, swept: folder.Sweep) -> Iterator[str]:
-    """What ran, as a list."""
+def set_up(definition: Sweep, swept: folder.Sweep) -> Iterator[str]:
+    """The sweep's axes and runs, as a list."""
     numbers = summary(swept)
     counts = numbers["counts"]
-    for each in asked.every_axis:
+    for each in definition.every_axis:
         if each.key != "engine":
             yield f"- `{each.key}`: {', '.join(f'`{value}`' for value in each.values)}"
     engines = ", ".join(
         f"{count} on {engine}" for engine, count in swept.runs["engine"].value_counts(sort=True).iter_rows()
     )
-    runs = f"{counts['wanted']} runs at {numbers['points']} points ({engines}), {len(asked.seeds)} seeds each"
+    runs = f"{counts['wanted']} runs at {numbers['points']} points ({engines}), {len(definition.seeds)} seeds each"
     yield f"- {runs}; {counts['ok']} valid."
 
 
-def figure(name: str, number: int, look: Map, swept: folder.Sweep) -> Iterator[str]:
-    """A map, what it is of, and what is read off it."""
+def figure(name: str, number: int, heatmap: Map, swept: folder.Sweep) -> Iterator[str]:
+    """A map with its metric and its text."""
     file = PAGES / f"{name}-{number}.svg"
-    save(draw_map(swept, look, WIDTH), file)
-    yield from (f"## {look.title or look.value}", "", f"![{look.title or look.value}]({file.name})", "")
-    yield f"`{look.value}`: {'; '.join(map_notes(swept, look, mapped_cells(swept, look)))}."
-    if look.text:
-        yield from ("", look.text.strip())
+    save(draw_map(swept, heatmap, WIDTH), file)
+    yield from (f"## {heatmap.title or heatmap.value}", "", f"![{heatmap.title or heatmap.value}]({file.name})", "")
+    yield f"`{heatmap.value}`: {'; '.join(map_notes(swept, heatmap, mapped_cells(swept, heatmap)))}."
+    if heatmap.text:
+        yield from ("", heatmap.text.strip())
 
 
 def write_cells(name: str, swept: folder.Sweep) -> None:
@@ -101,10 +105,10 @@ def write_cells(name: str, swept: folder.Sweep) -> None:
 
     Metrics that the file names and no map shows follow: the simulator's mean at each point.
     """
-    asked = load_sweep(name)
-    maps = {str(number): mapped_cells(swept, look) for number, look in enumerate(asked.maps, start=1)}
+    definition = load_sweep(name)
+    maps = {str(number): mapped_cells(swept, heatmap) for number, heatmap in enumerate(definition.maps, start=1)}
     simulated = swept.runs.filter(pl.col("engine") == "sim")
-    for metric in sorted({*asked.metrics} & {*swept.metrics} - {look.value for look in asked.maps}):
+    for metric in sorted({*definition.metrics} & {*swept.metrics} - {heatmap.value for heatmap in definition.maps}):
         axes = [axis for axis in swept.axes if axis != "engine" and simulated[axis].n_unique() > 1]
         maps[metric] = analysis_cells(simulated, metric, axes, list(swept.axes))
     axes = [axis for axis in swept.axes if any(axis in cells.columns for cells in maps.values())]
@@ -118,9 +122,9 @@ def write_cells(name: str, swept: folder.Sweep) -> None:
         )
         for number, cells in sorted(maps.items())
     ]
-    place = RESULTS / "sweeps"
-    place.mkdir(parents=True, exist_ok=True)
-    pl.concat(tables).write_csv(place / f"{name}.csv", float_precision=6)
+    target = RESULTS / "sweeps"
+    target.mkdir(parents=True, exist_ok=True)
+    pl.concat(tables).write_csv(target / f"{name}.csv", float_precision=6)
 
 
 def write_counts(name: str, swept: folder.Sweep) -> None:
@@ -132,22 +136,22 @@ def write_counts(name: str, swept: folder.Sweep) -> None:
     write_figures("sweeps", {"total": sums, "sweeps": dict(sorted(known.items()))})
 
 
-def counts(asked: Sweep, swept: folder.Sweep) -> dict[str, Any]:
+def counts(definition: Sweep, swept: folder.Sweep) -> dict[str, Any]:
     """Runs by engine, and in how many cells of the maps of differences kernel and simulator agree."""
     numbers = summary(swept)
     engines = dict(swept.runs["engine"].value_counts(sort=True).iter_rows())
     compared = agree = 0
-    for look in asked.maps:
-        if look.difference is not None:
-            judged = mapped_cells(swept, look).filter(pl.col("apart").is_not_null())
-            differ = pl.col("apart") & (pl.col("mean").abs() > (look.within or 0.0))
+    for heatmap in definition.maps:
+        if heatmap.difference is not None:
+            judged = mapped_cells(swept, heatmap).filter(pl.col("apart").is_not_null())
+            differ = pl.col("apart") & (pl.col("mean").abs() > (heatmap.within or 0.0))
             compared += judged.height
             agree += judged.filter(~differ).height
     return {
         "runs": numbers["counts"]["wanted"],
         "valid": numbers["counts"]["ok"],
         "points": numbers["points"],
-        "seeds": len(asked.seeds),
+        "seeds": len(definition.seeds),
         **{engine: engines.get(engine, 0) for engine in ("sim", "kernel")},
         "compared": compared,
         "agree": agree,

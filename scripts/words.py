@@ -3,8 +3,8 @@
     python scripts/words.py [--count] [--rev COMMIT]
 
 Both lists and their exceptions are tables of that page. `--count` prints the number of uses of each word instead of
-their places; `--rev` reads the tree of a commit instead of the working tree, with the lists of the page as it is here.
-tests/test_words.py holds the tree to the lists.
+their locations; `--rev` reads the tree of a commit instead of the working tree, with the lists of the present page.
+tests/test_words.py applies the lists to the tree.
 Exit status: 0 no use, 1 some.
 """
 
@@ -83,7 +83,7 @@ class Use:
 
 @dataclass(frozen=True)
 class Lists:
-    """What the glossary excludes."""
+    """The words that the glossary excludes."""
 
     never: tuple[str, ...]
     names: tuple[Name, ...]
@@ -151,7 +151,7 @@ def committed(revision: str) -> Iterator[tuple[str, str]]:
 
 
 def as_text(file: str, content: bytes) -> Iterator[tuple[str, str]]:
-    """Nothing for binary files and for those that are not read."""
+    """The text of a file; nothing for binary files and for those that are not read."""
     if file in NOT_READ or b"\0" in content[:8192]:
         return
     try:
@@ -240,7 +240,7 @@ def python_names(text: str) -> Iterator[tuple[str, int]]:
 
 
 def judged(name: str, excluded: Mapping[str, Name]) -> Iterator[str]:
-    """The words for which a name is refused; test functions are sentences, and free."""
+    """The excluded words of a name; names of test functions are sentences, which may use them."""
     if name.startswith("test_"):
         return
     parts = [part.lower() for part in PARTS.findall(name)]

@@ -50,14 +50,14 @@ MAY_BE_SKIPPED_IN_CI = (
     "only root can become another user",
     "this user may not mount in a namespace of its own",
     "this kernel allows no bbr",
-    "this machine lets nobody use bbr",
+    "this host permits bbr to no user",
 )
 """Prefixes of reasons to skip a test in CI. Any other skip is a failure."""
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """A test that CI skips looks like one that passed."""
+    """In CI, turn a skip into a failure unless its reason is listed: a skipped test looks like a passed one."""
     report = yield
     if os.environ.get("CI") and report.skipped and not hasattr(report, "wasxfail"):
         assert isinstance(report.longrepr, tuple)
@@ -77,26 +77,36 @@ def _why_no_kernel() -> str:
 
 @pytest.fixture(scope="session")
 def warm() -> Iterator[Warm]:
-    """Starts commands without waiting for their libraries."""
+    """Start commands without waiting for their imports."""
     with Warm() as warm:
         yield warm
 
 
 @pytest.fixture
 def dumbbell(tmp_path: Path, warm: Warm) -> Dumbbell:
-    """Runs the command as a process in a folder of its own; keyword arguments are environment variables."""
+    """Run the command as a process in the test's folder; keyword arguments are environment variables."""
 
-    def run(*words: str | Path, cwd: Path | None = None, **environment: str) -> Finished:
+    def run(*arguments: str | Path, cwd: Path | None = None, **environment: str) -> Finished:
         return warm.run(
-            [str(word) for word in (COMMAND, *words)], cwd or tmp_path, os.environ | {"COLUMNS": "200"} | environment
+            [str(each) for each in (COMMAND, *arguments)],
+            cwd or tmp_path,
+            os.environ | {"COLUMNS": "200"} | environment,
         )
 
     return run
 
 
 @pytest.fixture
+def empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A cache without kernels for this test."""
+    monkeypatch.setenv("DUMBBELL_CACHE", str(tmp_path / "cache"))
+    monkeypatch.delenv("DUMBBELL_KERNEL", raising=False)
+    return tmp_path / "cache"
+
+
+@pytest.fixture
 def as_root() -> None:
-    """Skips where the test needs to be root."""
+    """Skip the test unless it runs as root."""
     if os.geteuid() != 0:
         pytest.skip("needs root: it mounts a file system or becomes another user")
     if shutil.which("mount") is None or shutil.which("setpriv") is None:

@@ -28,11 +28,11 @@ class Site:
         broken.mkdir(parents=True)
         (broken / "__init__.py").write_text("raise ModuleNotFoundError('there is no Dumbbell here')\n")
         self.without = {"PYTHONPATH": str(broken.parent)}
-        # The scheduler takes a free port and writes it down: another program could take a port chosen here.
+        # The scheduler binds a free port and writes it to a file: another program could take a port chosen here.
         written = folder / "scheduler.json"
         where = ("--protocol", self.protocol, "--host", "127.0.0.1", "--port", "0", "--scheduler-file", str(written))
-        words = ("scheduler", *where, "--no-show", "--no-dashboard", "--idle-timeout", LONGEST)
-        self.scheduler = self._started("scheduler", words, self.without | dict(environment or {}))
+        arguments = ("scheduler", *where, "--no-show", "--no-dashboard", "--idle-timeout", LONGEST)
+        self.scheduler = self._started("scheduler", arguments, self.without | dict(environment or {}))
         self.address = self._address(written)
 
     def __enter__(self) -> Self:
@@ -45,8 +45,8 @@ class Site:
     def workers(
         self, count: int, *options: str, nanny: bool = False, environment: Mapping[str, str] | None = None
     ) -> Iterator[list["subprocess.Popen[bytes]"]]:
-        """So many, each of one thread; they may still be on their way."""
-        words: tuple[str, ...] = (
+        """Start this many workers, each with one thread; they may not have registered yet."""
+        arguments: tuple[str, ...] = (
             "worker",
             self.address,
             "--nthreads",
@@ -55,34 +55,36 @@ class Site:
             "--local-directory",
             str(self.folder),
         )
-        words = (*words, "--death-timeout", LONGEST, "--nanny" if nanny else "--no-nanny", *options)
+        arguments = (*arguments, "--death-timeout", LONGEST, "--nanny" if nanny else "--no-nanny", *options)
         started = []
         try:
             for _ in range(count):
-                started.append(self._started("worker", words, environment or {}))
+                started.append(self._started("worker", arguments, environment or {}))
             yield started
         finally:
             for process in started:
                 _end(process)
 
-    def _started(self, name: str, words: tuple[str, ...], environment: Mapping[str, str]) -> "subprocess.Popen[bytes]":
+    def _started(
+        self, name: str, arguments: tuple[str, ...], environment: Mapping[str, str]
+    ) -> "subprocess.Popen[bytes]":
         with (self.folder / f"{name}.log").open("ab") as log:
             return subprocess.Popen(
-                [sys.executable, "-m", "dask", *words], env=os.environ | dict(environment), cwd=self.folder,
+                [sys.executable, "-m", "dask", *arguments], env=os.environ | dict(environment), cwd=self.folder,
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
             )  # fmt: skip
 
-    def _address(self, said: Path) -> str:
+    def _address(self, file: Path) -> str:
         until = time.monotonic() + START_S
         while time.monotonic() < until and self.scheduler.poll() is None:
-            with suppress(OSError, json.JSONDecodeError):  # Not there yet, or half written.
-                return str(json.loads(said.read_text())["address"])
+            with suppress(OSError, json.JSONDecodeError):  # The file is missing or incomplete.
+                return str(json.loads(file.read_text())["address"])
             time.sleep(0.05)
         raise AssertionError((self.folder / "scheduler.log").read_text())
 
 
 def children(process: "subprocess.Popen[bytes]") -> list[int]:
-    """Processes that it started, those of Python only: a nanny's worker."""
+    """The Python processes that this process started: a nanny's worker."""
     # Dask starts it in a thread, and Linux lists children by the thread that started them.
     tasks = Path(f"/proc/{process.pid}/task")
     found = [word for path in tasks.glob("*/children") for word in path.read_text().split()]
@@ -96,7 +98,7 @@ def _command(process: int) -> str:
 
 
 def _end(process: "subprocess.Popen[bytes]") -> None:
-    """With all that it started."""
+    """Kill the process and all that it started."""
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()

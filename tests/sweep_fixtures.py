@@ -1,4 +1,4 @@
-"""Sweep folders for tests: really run through the simulator, or a table of known numbers."""
+"""Sweep folders for tests: run on the simulator, or written from a table of known numbers."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
@@ -42,11 +42,11 @@ buffer = ["0.5bdp", "1bdp", "4bdp", "16bdp"]
 
 
 def ran(text: str, folder: Path) -> Sweep:
-    """A sweep file, carried out on the simulator: in this process, or where results are kept by two workers."""
-    asked = parse_sweep(text, folder.with_suffix(".toml"))
-    executor = None if asked.keep == "runs" else lambda _place, _cache: nullcontext(InProcessExecutor())
-    here = SweepRequest(asked, folder, jobs=2, use_cache=False, executor=executor)
-    return load(carry_out(here, NoProgress()).folder)
+    """Run a sweep file on the simulator: in this process, or in two workers if results are kept."""
+    sweep = parse_sweep(text, folder.with_suffix(".toml"))
+    executor = None if sweep.keep == "runs" else lambda _place, _cache: nullcontext(InProcessExecutor())
+    request = SweepRequest(sweep, folder, jobs=2, use_cache=False, executor=executor)
+    return load(carry_out(request, NoProgress()).folder)
 
 
 def manifest(axes: Sequence[Axis], table: pl.DataFrame) -> dict[str, Any]:
@@ -67,7 +67,7 @@ def made(
     folder: Path, axes: Sequence[Axis], points: Sequence[Mapping[str, Any]], value: Callable[..., float | str | None],
     seeds: Sequence[int] = (1, 2, 3),
 ) -> Sweep:  # fmt: skip
-    """A folder whose metric `v` is `value(point, seed)`; a text is the reason of a failed run."""
+    """Write a folder whose metric `v` is `value(point, seed)`; a text is the reason of a failed run."""
     rows = [(number, point, seed, value(point, seed)) for number, point in enumerate(points) for seed in seeds]
     columns: dict[str, pl.Series] = {
         "run": pl.Series(range(len(rows)), dtype=pl.Int64),
@@ -78,14 +78,14 @@ def made(
             columns[axis.key] = pl.Series([row[1][axis.key] for row in rows])
             if axis.unit:
                 columns[axis.column] = pl.Series([axis.number(row[1][axis.key]) for row in rows], dtype=pl.Float64)
-    told = {
+    last = {
         "engine": [row[1].get("engine", "sim") for row in rows],
         "kernel": [None for _ in rows],
         "seed": [row[2] for row in rows],
         "status": ["failed" if isinstance(row[3], str) else "ok" for row in rows],
         "reason": [row[3] if isinstance(row[3], str) else None for row in rows],
     }
-    columns |= {name: pl.Series(told[name], dtype=kind) for name, kind in LAST.items()}
+    columns |= {name: pl.Series(last[name], dtype=kind) for name, kind in LAST.items()}
     columns["v"] = pl.Series([None if isinstance(row[3], str) else row[3] for row in rows], dtype=pl.Float64)
     table = pl.DataFrame(columns)
     folder.mkdir(parents=True)

@@ -16,8 +16,8 @@ from dumbbell.results.result import FORMAT, TABLES, Run, write
 
 NS = 1_000_000_000
 MSS = 1448
-WIRE = 1514
-"""Bytes of a full packet with its link header."""
+PACKET_BYTES = 1514
+"""A full packet with its link header."""
 
 Floats = npt.NDArray[np.float64]
 Rate = Callable[[Floats], Floats]
@@ -85,12 +85,12 @@ class Bench:
 
     def _bytes(self, flow: Flow, times: Floats) -> Floats:
         """Bytes received by each time: exact for a constant rate, summed over milliseconds otherwise."""
-        alive = np.clip(times, flow.start_s, self._stop(flow)) - flow.start_s
+        active_s = np.clip(times, flow.start_s, self._stop(flow)) - flow.start_s
         if not callable(flow.rate_bps):
-            return np.round(flow.rate_bps * alive / 8)
-        fine = np.arange(round((self._stop(flow) - flow.start_s) * 1000) + 1) / 1000
-        rates = flow.rate_bps(flow.start_s + fine[:-1] + 0.0005)
-        return np.asarray(np.round(np.interp(alive, fine, np.concatenate([[0], np.cumsum(rates) / 8000]))))
+            return np.round(flow.rate_bps * active_s / 8)
+        steps_s = np.arange(round((self._stop(flow) - flow.start_s) * 1000) + 1) / 1000
+        rates = flow.rate_bps(flow.start_s + steps_s[:-1] + 0.0005)
+        return np.asarray(np.round(np.interp(active_s, steps_s, np.concatenate([[0], np.cumsum(rates) / 8000]))))
 
     def _flow(self, flow: Flow) -> pl.DataFrame:
         times = self.times_s()
@@ -118,21 +118,21 @@ class Bench:
     def _queue(self) -> pl.DataFrame:
         times = self.times_s()
         backlog = np.round(_at(self.queue_packets, times))
-        done = times / self.duration_s
+        fraction = times / self.duration_s
         return pl.DataFrame(
             {
                 "time_ns": np.round(times * NS),
                 "queue": ["bottleneck"] * times.size,
                 "kind": [self.qdisc.split()[0]] * times.size,
                 "under_test": [True] * times.size,
-                "backlog_bytes": backlog * WIRE,
+                "backlog_bytes": backlog * PACKET_BYTES,
                 "backlog_packets": backlog,
-                "sent_bytes": np.round(self._sent_bytes() * done),
-                "sent_packets": np.round(self._sent_bytes() * done / WIRE),
-                "drops_packets": np.floor(self.drops * done),
-                "marks_packets": [None] * times.size if self.marks is None else np.floor(self.marks * done),
+                "sent_bytes": np.round(self._sent_bytes() * fraction),
+                "sent_packets": np.round(self._sent_bytes() * fraction / PACKET_BYTES),
+                "drops_packets": np.floor(self.drops * fraction),
+                "marks_packets": [None] * times.size if self.marks is None else np.floor(self.marks * fraction),
                 "rate_bps": np.full(times.size, self.rate_bps),
-                "delay_ns": np.round(backlog * WIRE * 8 / self.rate_bps * NS),
+                "delay_ns": np.round(backlog * PACKET_BYTES * 8 / self.rate_bps * NS),
             }
         )
 
@@ -188,7 +188,7 @@ class Bench:
                     "drops": self.drops,
                     "marks": self.marks,
                     "sent_bytes": self._sent_bytes(),
-                    "sent_packets": self._sent_bytes() // WIRE,
+                    "sent_packets": self._sent_bytes() // PACKET_BYTES,
                 }
             ],
             "bottleneck": "bottleneck",
@@ -230,12 +230,12 @@ class Measured:
 
     def make(self) -> Run:
         run = self.bench.make()
-        rest = pl.col("time_ns") % (10 * NS) >= 9 * NS
+        is_probe_rtt = pl.col("time_ns") % (10 * NS) >= 9 * NS
         fields = {
             "min_rtt_ns": pl.lit(20_000_000, pl.Int64),
             "bbr_bw_bps": pl.col("delivery_rate_bps"),
             "bbr_pacing_gain": pl.when(pl.col("time_ns") < NS).then(2.885).otherwise(1.0),
-            "bbr_cwnd_gain": pl.when(pl.col("time_ns") < NS).then(2.885).when(rest).then(1.0).otherwise(2.0),
+            "bbr_cwnd_gain": pl.when(pl.col("time_ns") < NS).then(2.885).when(is_probe_rtt).then(1.0).otherwise(2.0),
         }
         flows = run.flows.with_columns(**fields)
         return Run(run.folder, run.manifest, flows, run.queues, run.probes)
@@ -284,8 +284,8 @@ def _at(value: float | Rate, times: Floats) -> Floats:
 
 def _with_schema(name: str, frame: pl.DataFrame) -> pl.DataFrame:
     """The table with all columns of its schema; missing ones are null."""
-    have = [
+    columns = [
         pl.col(column).cast(kind) if column in frame.columns else pl.lit(None, kind).alias(column)
         for column, kind in TABLES[name].items()
     ]
-    return frame.select(have)
+    return frame.select(columns)

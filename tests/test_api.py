@@ -42,7 +42,7 @@ def test_notebook_representations(small: db.Run) -> None:
     assert repr(small) == "<Run of experiment: sim, seed 1>"
 
 
-def test_figures_and_pages_are_the_command_s(small: db.Run, tmp_path: Path) -> None:
+def test_plots_and_pages_are_those_of_the_command(small: db.Run, tmp_path: Path) -> None:
     assert small.plot("rtt", "queue").save(tmp_path / "two.png").stat().st_size > 1000
     assert "Summary" in small.report(tmp_path / "page.html").read_text()
     with pytest.raises(ResultError, match="unknown figure 'cwmd'"):
@@ -60,10 +60,10 @@ def test_settings_return_a_changed_copy() -> None:
     assert SMALL["duration"] == "2s"
 
 
-def test_the_same_seed_gives_the_same_run_and_compares_as_the_same(small: db.Run) -> None:
-    again = db.run(db.experiment(SMALL), seed=1)
-    assert again.flows.equals(small.flows)
-    compared = db.compare(small, again)
+def test_the_same_seed_gives_the_same_run_and_an_agreeing_comparison(small: db.Run) -> None:
+    repeated = db.run(db.experiment(SMALL), seed=1)
+    assert repeated.flows.equals(small.flows)
+    compared = db.compare(small, repeated)
     assert compared.agrees
     assert "95 % interval" in compared._repr_html_()
     other = db.compare([small], [db.run(db.experiment(SMALL), path__bottleneck__rate="20mbit")], names=["slow", "fast"])
@@ -119,7 +119,7 @@ def test_errors_are_exceptions_with_suggestions(tmp_path: Path) -> None:
         db.rum  # noqa: B018
 
 
-def test_importing_it_imports_no_table_and_no_figure() -> None:
+def test_importing_the_package_imports_no_large_library() -> None:
     heavy = "{'polars', 'altair', 'numpy', 'scipy'}"
-    asked = f"import sys, dumbbell, dumbbell.cli.app; print(sorted({heavy} & set(sys.modules)))"
-    assert subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True).stdout == "[]\n"
+    program = f"import sys, dumbbell, dumbbell.cli.app; print(sorted({heavy} & set(sys.modules)))"
+    assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout == "[]\n"

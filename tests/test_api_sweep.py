@@ -17,7 +17,7 @@ SMALL = {
 }
 
 
-def test_axes_are_crossed_and_those_of_a_tuple_vary_together(tmp_path: Path) -> None:
+def test_axes_are_crossed_and_keys_of_a_tuple_vary_together(tmp_path: Path) -> None:
     axes: dict[Any, Any] = {
         "path.rtt": ["5ms", "20ms"],
         ("path.bottleneck.rate", "flows.flow.cc"): zip(["5mbit", "10mbit"], ["cubic", "bbr"], strict=True),
@@ -30,9 +30,9 @@ def test_axes_are_crossed_and_those_of_a_tuple_vary_together(tmp_path: Path) -> 
     assert db.load_sweep(tmp_path / "swept").runs.equals(swept.runs)
 
 
-def test_a_scenario_with_settings_and_a_range_in_a_temporary_folder() -> None:
-    asked = db.scenario("bufferbloat").case("maxq 100").set(duration="500ms")
-    swept = db.sweep(asked, {"path.rtt": {"from": "5ms", "to": "15ms", "points": 3}}, seeds=1, metrics=["queue.*"])
+def test_a_sweep_of_a_scenario_in_a_temporary_folder() -> None:
+    experiment = db.scenario("bufferbloat").case("maxq 100").set(duration="500ms")
+    swept = db.sweep(experiment, {"path.rtt": {"from": "5ms", "to": "15ms", "points": 3}}, seeds=1, metrics=["queue.*"])
     assert swept.runs["path.rtt_ms"].to_list() == [5, 10, 15]
     assert swept.runs["queue.packets.mean"].null_count() == 0
     folder = swept.sweep.folder
@@ -41,7 +41,7 @@ def test_a_scenario_with_settings_and_a_range_in_a_temporary_folder() -> None:
     assert not folder.exists()
 
 
-def test_a_sweep_file_by_its_name() -> None:
+def test_a_built_in_sweep_is_selected_by_name() -> None:
     swept = db.sweep("taking-turns", duration="200ms", seeds=1, path__rtt=["3ms"], buffer=["1bdp", "2bdp"])
     assert swept.runs["buffer_bdp"].to_list() == [1, 2]
 
@@ -51,7 +51,7 @@ def test_adaptive_repeats_from_python() -> None:
     assert db.sweep(SMALL, {"path.rtt": ["5ms"]}, until=until).runs.height in (3, 4)
 
 
-def test_errors_are_the_command_s() -> None:
+def test_errors_are_those_of_the_command() -> None:
     with pytest.raises(ExperimentError, match="unknown key 'rrt'"):
         db.sweep(SMALL, {"path.rrt": ["5ms"]})
     with pytest.raises(ExperimentError, match="number of values doesn't match"):
@@ -62,5 +62,5 @@ def test_errors_are_the_command_s() -> None:
 
 def test_sweep_stays_a_function_after_importing_the_package() -> None:
     text = "import dumbbell.sweeps.folder, dumbbell as db; db.sweep('nothing')"
-    ended = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=False)
-    assert "no sweep is called 'nothing'" in ended.stderr
+    process = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=False)
+    assert "no sweep is called 'nothing'" in process.stderr

@@ -39,10 +39,10 @@ def value_of(source: Path, expression: str) -> Decimal:
 
 
 def shows(text: str, value: Decimal) -> bool:
-    """Is the text the value, rounded to the decimals that the text has?"""
+    """Whether the text is the value, rounded to the text's decimals."""
     number = Decimal(text.replace(",", ""))
     step = Decimal(1).scaleb(int(number.as_tuple().exponent))
-    return number in {value.quantize(step, way) for way in (ROUND_HALF_EVEN, ROUND_HALF_UP)}
+    return number in {value.quantize(step, rounding) for rounding in (ROUND_HALF_EVEN, ROUND_HALF_UP)}
 
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: f"{claim['source']}:{claim['values'][0]}")
@@ -51,12 +51,12 @@ def test_a_page_states_what_was_measured(claim: dict[str, Any]) -> None:
     pages = {claim["page"]: TEXTS[claim["page"]]} if "page" in claim else TEXTS
     found = {(page, match) for page, text in pages.items() for match in re.finditer(claim["pattern"], text)}
     assert found, f"no page has the sentence {claim['pattern']!r}"
-    wrong = [
+    mismatches = [
         (page, match[0][:200], [str(value) for value in values])
         for page, match in found
         if not all(shows(text, value) for text, value in zip(match.groups(), values, strict=True))
     ]
-    assert wrong == []
+    assert mismatches == []
 
 
 def test_no_page_states_the_agreement_of_engines_without_a_claim() -> None:

@@ -1,4 +1,4 @@
-"""Columns as arrays: a table of the simulator's says what its frame says."""
+"""Columns as arrays: the simulator's tables equal their data frames."""
 
 import string
 from pathlib import Path
@@ -30,7 +30,7 @@ rate = "10mbit"
 
 @pytest.fixture(scope="module")
 def run() -> Run:
-    """One with nulls of every kind, several names, and a rate that changes."""
+    """A run with nulls of every kind, several names, and a rate change."""
     (case,) = parse(EXPERIMENT, Path("mixed.toml"))
     return Simulator().simulate(Request("mixed", case, 1, Path("/")))
 
@@ -60,7 +60,7 @@ def test_the_last_row_of_each_text_is_found(run: Run, column: str) -> None:
 
 
 @given(st.lists(st.none() | st.integers(-(2**60), 2**60)))
-def test_numbers_come_back_as_they_were(values: list[int | None]) -> None:
+def test_numbers_are_converted_without_loss(values: list[int | None]) -> None:
     known = None if None not in values else np.array([value is not None for value in values])
     column = Column(np.array([value or 0 for value in values], dtype=np.int64), known)
     assert column.series("n").to_list() == values
@@ -69,7 +69,7 @@ def test_numbers_come_back_as_they_were(values: list[int | None]) -> None:
 @given(
     st.lists(st.none() | st.sampled_from(string.ascii_lowercase[:4])), st.lists(st.sampled_from("abcdef"), unique=True)
 )
-def test_texts_come_back_as_they_were(texts: list[str | None], names: list[str]) -> None:
+def test_texts_are_converted_without_loss(texts: list[str | None], names: list[str]) -> None:
     listed = sorted({text for text in texts if text is not None})
     codes = np.array([listed.index(text) if text is not None else 0 for text in texts], dtype=np.uint32)
     known = None if None not in texts else np.array([text is not None for text in texts])
@@ -81,5 +81,5 @@ def test_texts_come_back_as_they_were(texts: list[str | None], names: list[str])
 
 def _same_texts(table: Table, framed: Framed, column: str) -> None:
     names = framed.frame()[column].drop_nulls().unique(maintain_order=True).to_list()
-    for asked in (names, names[::-1], ["stranger", *names[:1]], []):
-        assert table.positions(column, asked).tolist() == framed.positions(column, asked).tolist()
+    for requested in (names, names[::-1], ["unknown", *names[:1]], []):
+        assert table.positions(column, requested).tolist() == framed.positions(column, requested).tolist()

@@ -1,4 +1,4 @@
-"""Dependencies are locked and may be used: pyproject.toml and its lock agree, deny.toml accepts Rust's packages.
+"""Dependencies: pyproject.toml and its lock agree, and deny.toml accepts the licences of Rust packages.
 
 Known vulnerabilities need databases on the network: `make audit`.
 """
@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[1]
 LOCK = ROOT / "requirements.lock"
 PYTHONS = ["3.11", "3.12", "3.13", "3.14"]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
-RENEW = "pyproject.toml and requirements.lock disagree: run `make lock`"
+MISMATCH = "pyproject.toml and requirements.lock disagree: run `make lock`"
 
 
 def required() -> list[Requirement]:
@@ -42,13 +42,13 @@ def locked() -> Iterator[tuple[Requirement, list[str], bool]]:
 
 
 @pytest.mark.parametrize("python", PYTHONS)
-@pytest.mark.parametrize("machine", ["x86_64", "aarch64"])
-def test_each_required_package_is_locked_at_a_version_that_is_allowed(python: str, machine: str) -> None:
+@pytest.mark.parametrize("architecture", ["x86_64", "aarch64"])
+def test_each_required_package_is_locked_at_a_permitted_version(python: str, architecture: str) -> None:
     environment = {
         "python_version": python,
         "python_full_version": f"{python}.0",
         "sys_platform": "linux",
-        "platform_machine": machine,
+        "platform_machine": architecture,
         "platform_python_implementation": "CPython",
         "implementation_name": "cpython",
     }
@@ -60,29 +60,29 @@ def test_each_required_package_is_locked_at_a_version_that_is_allowed(python: st
             versions[entry.name] = exactly.version
     for requirement in required():
         version = versions.get(canonicalize_name(requirement.name))
-        assert version is not None, f"{RENEW} ({requirement.name} is not locked)"
-        assert requirement.specifier.contains(version), f"{RENEW} ({requirement}, locked is {version})"
+        assert version is not None, f"{MISMATCH} ({requirement.name} is not locked)"
+        assert requirement.specifier.contains(version), f"{MISMATCH} ({requirement}, locked is {version})"
 
 
-def test_nothing_is_locked_that_is_required_no_more() -> None:
+def test_no_package_is_locked_that_is_no_longer_required() -> None:
     by_name = {entry.name for entry, _, is_direct in locked() if is_direct}
-    assert by_name <= {canonicalize_name(requirement.name) for requirement in required()}, RENEW
+    assert by_name <= {canonicalize_name(requirement.name) for requirement in required()}, MISMATCH
 
 
-def test_each_locked_file_is_known_by_its_hash_and_no_registry_is_named() -> None:
+def test_each_locked_file_has_a_hash_and_no_registry_is_named() -> None:
     assert all(hashes for _, hashes, _ in locked())
     assert "://" not in LOCK.read_text()
 
 
 def licensed(expression: str, accepted: set[str]) -> bool:
-    """May it be used under licences that are accepted? Crates also write `A/B` for `A OR B`."""
-    words = re.findall(r"[()]|/|\b(?:AND|OR)\b|[\w.+-]+(?: WITH [\w.+-]+)?", expression)
-    python = {"(": "(", ")": ")", "AND": "and", "OR": "or", "/": "or"}
-    return bool(eval(" ".join(python.get(word) or str(word in accepted) for word in words)))
+    """Whether the accepted licences satisfy the expression. Crates also write `A/B` for `A OR B`."""
+    tokens = re.findall(r"[()]|/|\b(?:AND|OR)\b|[\w.+-]+(?: WITH [\w.+-]+)?", expression)
+    operators = {"(": "(", ")": ")", "AND": "and", "OR": "or", "/": "or"}
+    return bool(eval(" ".join(operators.get(token) or str(token in accepted) for token in tokens)))
 
 
 @pytest.mark.parametrize(
-    ("expression", "may"),
+    ("expression", "is_accepted"),
     [
         ("MIT", True),
         ("GPL-3.0", False),
@@ -91,15 +91,15 @@ def licensed(expression: str, accepted: set[str]) -> bool:
         ("(X OR MIT) AND MIT", True),
     ],
 )
-def test_a_licence_expression_is_read_as_spdx_reads_it(expression: str, may: bool) -> None:
-    assert licensed(expression, {"MIT"}) is may
+def test_a_licence_expression_is_read_as_spdx_reads_it(expression: str, is_accepted: bool) -> None:
+    assert licensed(expression, {"MIT"}) is is_accepted
 
 
 def test_rust_packages_have_accepted_licences() -> None:
     accepted = set(tomllib.loads((ROOT / "deny.toml").read_text())["licenses"]["allow"])
-    words = ["--workspace", "--locked", "--edges", "normal,build,dev", "--prefix", "none", "--format", "{p}|{l}|"]
-    told = subprocess.run(["cargo", "tree", *words], cwd=ROOT, check=True, capture_output=True, text=True).stdout
-    licences = {line.split("|")[0]: line.split("|")[1] for line in told.splitlines() if line}
+    arguments = ["--workspace", "--locked", "--edges", "normal,build,dev", "--prefix", "none", "--format", "{p}|{l}|"]
+    output = subprocess.run(["cargo", "tree", *arguments], cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    licences = {line.split("|")[0]: line.split("|")[1] for line in output.splitlines() if line}
     assert len(licences) > 50
     assert [found for found in licences.items() if not licensed(found[1] or "None", accepted)] == []
 

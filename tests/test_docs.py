@@ -9,16 +9,16 @@ ROOT = Path(__file__).parents[1]
 
 
 def test_the_site_builds_without_a_warning() -> None:
-    done = subprocess.run([sys.executable, "scripts/docs.py"], cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    process = subprocess.run([sys.executable, "scripts/docs.py"], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert process.returncode == 0, process.stderr
     site = ROOT / "target" / "site"
     assert (site / "index.html").is_file()
     assert "db.run" in (site / "python.html").read_text(encoding="utf-8")
     for page in site.rglob("*.html"):
-        elsewhere = re.findall(
+        external = re.findall(
             r"""<(?:script|img|link)\b[^>]*\b(?:src|href)=["']?(?:https?:)?//[^>]*>""", page.read_text()
         )
-        assert elsewhere == [], page
+        assert external == [], page
     assert "dumbbell compare" in (site / "reference" / "commands.html").read_text(encoding="utf-8")
 
 

@@ -1,4 +1,4 @@
-"""The examples: their code runs, on the simulator, and their notebooks are of their present text."""
+"""The examples run on the simulator, and their notebooks are up to date."""
 
 import json
 from pathlib import Path
@@ -12,8 +12,8 @@ MOST_BYTES = 400_000
 
 
 def notebook_of(source: Path) -> dict[str, Any]:
-    told: dict[str, Any] = json.loads(source.with_suffix(".ipynb").read_text())
-    return told
+    notebook: dict[str, Any] = json.loads(source.with_suffix(".ipynb").read_text())
+    return notebook
 
 
 @pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.stem)
@@ -24,7 +24,7 @@ def test_an_example_runs(source: Path) -> None:
 
 
 @pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.stem)
-def test_a_notebook_is_executed_small_and_of_its_source(source: Path) -> None:
+def test_a_notebook_is_executed_small_and_up_to_date(source: Path) -> None:
     assert source.with_suffix(".ipynb").stat().st_size < MOST_BYTES
     text = source.read_text()
     code = [cell for cell in notebook_of(source)["cells"] if cell["cell_type"] == "code"]
@@ -36,5 +36,5 @@ def test_a_notebook_is_executed_small_and_of_its_source(source: Path) -> None:
         assert not [output for output in cell["outputs"] if output["output_type"] == "error"]
 
 
-def test_there_is_an_example() -> None:
+def test_at_least_one_example_exists() -> None:
     assert SOURCES

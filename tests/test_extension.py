@@ -1,4 +1,4 @@
-"""The extension by itself: tables by Arrow, errors as exceptions, several runs at once, signals."""
+"""The simulator's extension module: Arrow tables, exceptions, parallel runs, signals."""
 
 import json
 import os
@@ -23,12 +23,12 @@ def plan(**changes: Any) -> str:
         "name": "u", "sender": "a", "receiver": "b", "start": 0, "port": 5201,
         "traffic": {"udp": {"payload": 1000, "interval": HALF_MS}},
     }  # fmt: skip
-    made = {
+    unchanged = {
         "seed": 1, "duration": 50_000_000, "sample": 10_000_000, "ends_when_done": False, "hosts": ["a", "b"],
         "wires": [{"left": "a", "right": "b"}], "devices": [], "flows": [flow], "probes": [], "changes": [],
         "queues": [],
     }  # fmt: skip
-    return json.dumps(made | changes)
+    return json.dumps(unchanged | changes)
 
 
 LONG = plan(duration=10**18, sample=10**18)
@@ -47,7 +47,7 @@ def test_tables_are_arrow_data() -> None:
     assert json.loads(report)["flows"][0]["bytes_received"] == 101_000
 
 
-def test_a_table_outlives_its_run_and_can_be_read_twice() -> None:
+def test_a_table_is_valid_after_its_run_and_can_be_read_twice() -> None:
     flows = _sim.simulate(plan())[0]
     first, second = pl.DataFrame(flows), pl.DataFrame(flows)
     del flows
@@ -57,15 +57,15 @@ def test_a_table_outlives_its_run_and_can_be_read_twice() -> None:
 def test_progress_is_reported_during_a_run() -> None:
     reported: list[float] = []
 
-    class Enough(Exception):
+    class Stop(Exception):
         pass
 
     def progress(seconds: float) -> None:
         reported.append(seconds)
         if len(reported) == 3:
-            raise Enough
+            raise Stop
 
-    with pytest.raises(Enough):
+    with pytest.raises(Stop):
         _sim.simulate(LONG, progress)
     assert reported == sorted(reported)
     assert reported[0] > 0
@@ -102,18 +102,18 @@ def test_an_invalid_plan_is_refused(text: str, message: str) -> None:
 
 
 def test_parallel_runs_equal_single_runs() -> None:
-    alone = [pl.DataFrame(_sim.simulate(plan(seed=seed, duration=2 * 10**9))[0]) for seed in range(4)]
-    together: dict[int, pl.DataFrame] = {}
+    single = [pl.DataFrame(_sim.simulate(plan(seed=seed, duration=2 * 10**9))[0]) for seed in range(4)]
+    parallel: dict[int, pl.DataFrame] = {}
 
     def one(seed: int) -> None:
-        together[seed] = pl.DataFrame(_sim.simulate(plan(seed=seed, duration=2 * 10**9))[0])
+        parallel[seed] = pl.DataFrame(_sim.simulate(plan(seed=seed, duration=2 * 10**9))[0])
 
     threads = [threading.Thread(target=one, args=(seed,)) for seed in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert all(together[seed].equals(alone[seed]) for seed in range(4))
+    assert all(parallel[seed].equals(single[seed]) for seed in range(4))
 
 
 def test_the_gil_is_released_during_a_run() -> None:

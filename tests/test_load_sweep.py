@@ -17,19 +17,19 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return ran(TWO, tmp_path_factory.mktemp("sweeps") / "two").folder
 
 
-def test_a_sweep_shows_itself(folder: Path) -> None:
-    shown = db.load_sweep(folder)
-    assert repr(shown) == "<Sweep Who wins, BBR or CUBIC?: 12 points, 36 of 36 runs valid>"
-    page = shown._repr_html_()
+def test_a_sweep_has_notebook_representations(folder: Path) -> None:
+    sweep = db.load_sweep(folder)
+    assert repr(sweep) == "<Sweep Who wins, BBR or CUBIC?: 12 points, 36 of 36 runs valid>"
+    page = sweep._repr_html_()
     assert "36 of 36 runs at 12 points are valid." in page
     assert "<svg" in page
-    assert shown.summary["points"] == 12
+    assert sweep.summary["points"] == 12
 
 
-def test_it_draws_asks_and_writes(folder: Path, tmp_path: Path) -> None:
+def test_a_sweep_draws_queries_and_exports(folder: Path, tmp_path: Path) -> None:
     sweep = db.load_sweep(str(folder))
-    picture = sweep.map("groups.bbr.share", x="path.rtt", y="buffer", contour=0.5)
-    assert picture.save(tmp_path / "map.svg").read_text().startswith("<svg")
+    plot = sweep.map("groups.bbr.share", x="path.rtt", y="buffer", contour=0.5)
+    assert plot.save(tmp_path / "map.svg").read_text().startswith("<svg")
     assert sweep.map("utilisation", x="buffer", panels="path.rtt")._repr_svg_().count(">rtt 5ms<") == 1
     assert sweep.sql("select count(*) as n from runs")["n"].to_list() == [36]
     assert pl.read_csv(sweep.export(tmp_path / "runs.csv")).height == 36
@@ -45,14 +45,14 @@ def test_it_draws_asks_and_writes(folder: Path, tmp_path: Path) -> None:
         ({"panels": "path"}, "unknown axis"),
     ],
 )
-def test_a_wrong_map_is_an_error_with_the_valid_names(folder: Path, options: dict[str, Any], problem: str) -> None:
+def test_an_invalid_map_is_an_error_with_the_valid_names(folder: Path, options: dict[str, Any], problem: str) -> None:
     with pytest.raises(ResultError) as error:
         db.load_sweep(folder).map("utilisation", x="path.rtt", y="buffer", **options)
     assert problem in str(error.value)
     assert any(hint in str(error.value) for hint in ("options: ", "there is: ", "choose from: "))
 
 
-def test_a_sweep_whose_file_is_gone_has_no_commands(folder: Path, tmp_path: Path) -> None:
+def test_a_sweep_without_its_file_has_no_commands(folder: Path, tmp_path: Path) -> None:
     copy = tmp_path / "copy"
     shutil.copytree(folder, copy)
     (copy / "sweep.toml").unlink()

@@ -11,8 +11,8 @@ MANUAL = Path(__file__).parents[1] / "docs" / "result.md"
 
 
 def table(schema: Object) -> str:
-    """The schema as the manual has it."""
-    rows = (f"| `{key}` | {says} | {'yes' if needed else ''} |\n" for key, says, needed in keys(schema))
+    """The schema as a table of the manual."""
+    rows = (f"| `{key}` | {content} | {'yes' if needed else ''} |\n" for key, content, needed in keys(schema))
     return "| key | holds | must be there |\n| --- | --- | --- |\n" + "".join(rows)
 
 
@@ -28,7 +28,7 @@ SMALL = Object(
 
 
 @pytest.mark.parametrize(
-    ("value", "said"),
+    ("value", "message"),
     [
         (None, "the file is null; an object is expected"),
         ([], "the file is a list of 0; an object is expected"),
@@ -49,16 +49,16 @@ SMALL = Object(
         ),
     ],
 )
-def test_a_fault_names_key_value_and_what_is_expected(value: object, said: str) -> None:
-    assert str(fault(SMALL, value)) == said
+def test_an_error_has_key_value_and_expectation(value: object, message: str) -> None:
+    assert str(fault(SMALL, value)) == message
 
 
-def test_what_fits_has_no_fault_and_other_keys_are_left_alone() -> None:
-    assert fault(SMALL, {"name": "a", "flows": [{"name": "b", "start_s": 1.5}], "stranger": 5, "more": [None]}) is None
+def test_a_valid_value_has_no_error_and_other_keys_are_ignored() -> None:
+    assert fault(SMALL, {"name": "a", "flows": [{"name": "b", "start_s": 1.5}], "unknown": 5, "more": [None]}) is None
 
 
 @pytest.mark.parametrize(
-    ("value", "said"),
+    ("value", "message"),
     [
         ({"a": [float("nan")]}, "`a[0]` is NaN"),
         ({"a": float("inf")}, "`a` is Infinity"),
@@ -67,11 +67,11 @@ def test_what_fits_has_no_fault_and_other_keys_are_left_alone() -> None:
         ({"\ud800": 1}, "the file has a key that is not valid text"),
     ],
 )
-def test_what_no_manifest_holds_is_a_fault_wherever_it_stands(value: object, said: str) -> None:
-    assert str(strange(value)).startswith(said)
+def test_an_unserializable_value_is_an_error_at_any_depth(value: object, message: str) -> None:
+    assert str(strange(value)).startswith(message)
 
 
-def test_a_value_is_nested_no_deeper_than_any_writer_nests() -> None:
+def test_a_too_deeply_nested_value_is_an_error() -> None:
     value: object = 1
     for _ in range(100_000):
         value = [value]

@@ -1,4 +1,4 @@
-"""Published results as scenarios: each names its source, both engines have a plan for it, the quick ones pass."""
+"""Published results as scenarios: each has a source and plans for both engines; short cases pass."""
 
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from dumbbell.spec.expectation import parse_expectation, parse_metric
 
 CASES = [(name, case) for name in published() for case in load(find(name))]
 KERNEL_LACKS = {(name, case.name) for name, case in CASES if case.name.endswith(", exact")}
-"""netem has no exact loss, and tc says so in a guest."""
+"""netem has no exact loss; in a guest, tc fails."""
 
 QUICK = [
     ("bbr2016-five-flows", ""),
@@ -40,7 +40,7 @@ def case_of(name: str, case: str) -> Case:
 
 
 @pytest.mark.parametrize("name", published())
-def test_a_published_result_names_its_source_and_where_its_bounds_come_from(name: str) -> None:
+def test_a_published_scenario_has_its_source_and_the_origin_of_its_bounds(name: str) -> None:
     source = load(find(name))[0].experiment.source
     assert source is not None
     assert source.seen
@@ -49,7 +49,7 @@ def test_a_published_result_names_its_source_and_where_its_bounds_come_from(name
 
 
 @pytest.mark.parametrize("name", published())
-def test_whatever_is_expected_was_seen_by_the_source(name: str) -> None:
+def test_every_expectation_is_a_figure_of_the_source(name: str) -> None:
     for case in load(find(name)):
         source = case.experiment.source
         assert source is not None
@@ -58,25 +58,25 @@ def test_whatever_is_expected_was_seen_by_the_source(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", published())
-def test_what_was_seen_was_seen_in_a_case_that_exists(name: str) -> None:
+def test_figures_of_a_source_belong_to_existing_cases(name: str) -> None:
     cases = load(find(name))
     source = cases[0].experiment.source
     assert source is not None
     assert {seen.case for seen in source.seen} <= {None, *(case.name for case in cases)}
 
 
-@pytest.mark.parametrize(("name", "case"), CASES, ids=lambda part: part if isinstance(part, str) else part.name)
-def test_both_engines_can_be_told_of_it(name: str, case: Case) -> None:
-    made = plan_case(case, 1)
-    assert any("every" in command.argv for command in made.setup) == ((name, case.name) in KERNEL_LACKS)
-    assert as_world(made, 1)
+@pytest.mark.parametrize(("name", "case"), CASES, ids=lambda value: value if isinstance(value, str) else value.name)
+def test_every_case_has_a_plan_for_both_engines(name: str, case: Case) -> None:
+    plan = plan_case(case, 1)
+    assert any("every" in command.argv for command in plan.setup) == ((name, case.name) in KERNEL_LACKS)
+    assert as_world(plan, 1)
 
 
 @pytest.mark.parametrize(("name", "case"), QUICK)
-def test_a_quick_one_passes_on_the_simulator(tmp_path: Path, name: str, case: str) -> None:
-    chosen = case_of(name, case)
-    run = result.load(Simulator().run(Request(name, chosen, 1, tmp_path / "run"), lambda _seconds: None))
+def test_a_short_case_passes_on_the_simulator(tmp_path: Path, name: str, case: str) -> None:
+    selected = case_of(name, case)
+    run = result.load(Simulator().run(Request(name, selected, 1, tmp_path / "run"), lambda _seconds: None))
     assert run.manifest["valid"], run.manifest["invalid"]
-    outcomes = Reader(run).check(chosen.experiment.expect)
+    outcomes = Reader(run).check(selected.experiment.expect)
     assert outcomes
     assert [outcome for outcome in outcomes if not outcome.passed] == []

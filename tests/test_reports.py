@@ -1,4 +1,4 @@
-"""The page of the five reports: what stands around its figures names scenarios, cases and files that exist."""
+"""The page of the five reports refers to existing scenarios, cases and files."""
 
 import tomllib
 from pathlib import Path
@@ -15,7 +15,7 @@ NAMES = [name for report in REPORTS for name in report["scenarios"]]
 FILES = {**scenarios(), **published()}
 
 
-def seen(name: str) -> tuple[Seen, ...]:
+def seen_in(name: str) -> tuple[Seen, ...]:
     source = load(FILES[name])[0].experiment.source
     assert source is not None
     return source.seen
@@ -24,17 +24,17 @@ def seen(name: str) -> tuple[Seen, ...]:
 @pytest.mark.parametrize("name", NAMES)
 def test_the_page_has_a_row_for_each_figure_of_a_scenario(name: str) -> None:
     page = PAGE.read_text(encoding="utf-8")
-    after = page.split(f"`dumbbell run {name}`", 1)[1].split("\n\n", 2)[1]
-    assert seen(name)
-    for each in seen(name):
-        assert any(f"| {each.what} |" in row and (each.case or "") in row for row in after.splitlines())
+    table = page.split(f"`dumbbell run {name}`", 1)[1].split("\n\n", 2)[1]
+    assert seen_in(name)
+    for each in seen_in(name):
+        assert any(f"| {each.what} |" in row and (each.case or "") in row for row in table.splitlines())
 
 
 @pytest.mark.parametrize("report", REPORTS, ids=lambda report: report["title"].split(":")[0])
-def test_a_reason_belongs_to_a_figure_that_exists_and_a_figure_s_file_is_there(
+def test_reasons_belong_to_existing_figures_and_files_exist(
     report: dict[str, dict[str, str]],
 ) -> None:
-    figures = {f"{name}, {each.case}, {each.what}" for name in report["scenarios"] for each in seen(name)}
+    figures = {f"{name}, {each.case}, {each.what}" for name in report["scenarios"] for each in seen_in(name)}
     assert report.get("reasons", {}).keys() <= figures
     assert all((PAGE.parent / file).is_file() for file in report["figures"])
     assert {*report.get("plain", {}).values()} <= FILES.keys()
@@ -42,4 +42,4 @@ def test_a_reason_belongs_to_a_figure_that_exists_and_a_figure_s_file_is_there(
 
 @pytest.mark.parametrize("name", ["bufferbloat", "lossy-lan", "lossy-download"])
 def test_a_plain_variant_compares_with_the_same_figures(name: str) -> None:
-    assert seen(name) == seen(f"{name}-plain")
+    assert seen_in(name) == seen_in(f"{name}-plain")

@@ -18,11 +18,11 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_a_folder_is_read_as_it_was_written(folder: Path) -> None:
-    made = synthetic.Bench([synthetic.Flow("bbr", "bbr")], duration_s=1.0).make(folder)
+    written = synthetic.Bench([synthetic.Flow("bbr", "bbr")], duration_s=1.0).make(folder)
     read = result.load(folder)
-    assert read.manifest == made.manifest
+    assert read.manifest == written.manifest
     for name in TABLES:
-        assert getattr(read, name).equals(getattr(made, name))
+        assert getattr(read, name).equals(getattr(written, name))
     assert sorted(path.name for path in folder.iterdir()) == [
         "flows.parquet",
         "probes.parquet",
@@ -34,17 +34,17 @@ def test_a_folder_is_read_as_it_was_written(folder: Path) -> None:
 @pytest.mark.parametrize("name", TABLES)
 def test_a_table_has_exactly_its_columns(tmp_path: Path, name: str) -> None:
     tables = synthetic.Bench([synthetic.Flow("bbr", "bbr")], duration_s=1.0).tables()
-    for wrong in (
+    for table in (
         tables[name].with_columns(pl.lit(1).alias("more")),
         tables[name].select(list(TABLES[name])[1:]),
         tables[name].select(list(TABLES[name])[::-1]),
         tables[name].with_columns(pl.first().cast(pl.Int32)),
     ):
         with pytest.raises(AssertionError, match=f"{name}: columns"):
-            result.write(tmp_path, {}, tables | {name: wrong})
+            result.write(tmp_path, {}, tables | {name: table})
 
 
-def test_two_writes_of_one_result_are_the_same_bytes(tmp_path: Path) -> None:
+def test_two_writes_of_one_result_are_identical(tmp_path: Path) -> None:
     bench = synthetic.Bench([synthetic.Flow("bbr", "bbr")], duration_s=1.0)
     first, second = bench.make_folder(tmp_path / "a"), bench.make_folder(tmp_path / "b")
     assert all(
@@ -66,7 +66,7 @@ def test_a_damaged_manifest_is_an_error(folder: Path, text: str) -> None:
         result.load(folder)
 
 
-def test_a_manifest_that_is_no_text_is_an_error(folder: Path) -> None:
+def test_a_manifest_that_is_not_text_is_an_error(folder: Path) -> None:
     (folder / "run.json").write_bytes(b'{"format": "\xff"}')
     with pytest.raises(ResultError, match=r"run\.json: can't be read"):
         result.load(folder)
@@ -80,9 +80,9 @@ def test_a_newer_format_is_refused(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_a_table_that_is_missing_or_damaged_is_told(folder: Path, name: str) -> None:
-    whole = (folder / f"{name}.parquet").read_bytes()
-    for content in (b"", b"PAR1", whole[:-20], None):
+def test_a_missing_or_damaged_table_is_an_error(folder: Path, name: str) -> None:
+    complete = (folder / f"{name}.parquet").read_bytes()
+    for content in (b"", b"PAR1", complete[:-20], None):
         (folder / f"{name}.parquet").unlink()
         if content is not None:
             (folder / f"{name}.parquet").write_bytes(content)
@@ -91,7 +91,7 @@ def test_a_table_that_is_missing_or_damaged_is_told(folder: Path, name: str) -> 
         (folder / f"{name}.parquet").touch()
 
 
-def test_a_folder_from_before_a_column_was_there_reads_with_nulls(folder: Path) -> None:
+def test_a_column_that_an_older_folder_lacks_is_null(folder: Path) -> None:
     file = folder / "flows.parquet"
     pl.read_parquet(file).drop("cc_phase").write_parquet(file)
     flows = result.load(folder).flows

@@ -1,4 +1,4 @@
-"""The schemas in docs/schemas: made from the models, and true of every experiment and sweep file of the repository."""
+"""The schemas in docs/schemas are those of the models, and every experiment and sweep file is valid."""
 
 import json
 import subprocess
@@ -37,7 +37,7 @@ def errors(document: dict[str, Any], name: str = "experiment.json") -> list[str]
     return sorted(error.json_path for error in validator.iter_errors(document))
 
 
-def test_the_schemas_are_those_of_the_models() -> None:
+def test_the_schemas_are_up_to_date() -> None:
     checked = subprocess.run(
         [sys.executable, "scripts/schemas.py", "--check"], cwd=ROOT, capture_output=True, text=True, check=False
     )
@@ -45,20 +45,20 @@ def test_the_schemas_are_those_of_the_models() -> None:
 
 
 @pytest.mark.parametrize("name", ["experiment.json", "sweep.json"])
-def test_a_schema_is_one(name: str) -> None:
+def test_a_schema_is_valid(name: str) -> None:
     jsonschema.Draft7Validator.check_schema(schema(name))
 
 
 def test_every_experiment_file_is_valid() -> None:
     assert len(EXPERIMENTS) > 60
     found = {file.name: errors(tomllib.loads(file.read_text(encoding="utf-8"))) for file in EXPERIMENTS}
-    assert {name: wrong for name, wrong in found.items() if wrong} == {}
+    assert {name: paths for name, paths in found.items() if paths} == {}
 
 
 def test_every_sweep_file_is_valid() -> None:
     assert len(SWEEPS) > 8
     found = {file.name: errors(tomllib.loads(file.read_text(encoding="utf-8")), "sweep.json") for file in SWEEPS}
-    assert {name: wrong for name, wrong in found.items() if wrong} == {}
+    assert {name: paths for name, paths in found.items() if paths} == {}
 
 
 @pytest.mark.parametrize(
@@ -72,5 +72,5 @@ def test_every_sweep_file_is_valid() -> None:
         ("path = { rtt = '1ms' }\ncases = [{ name = 'a' }]", ["$.cases[0]"]),
     ],
 )
-def test_a_mistake_is_found_with_its_key(text: str, where: list[str]) -> None:
+def test_an_error_has_its_key(text: str, where: list[str]) -> None:
     assert errors(tomllib.loads(text)) == where

@@ -29,11 +29,11 @@ def test_marked(): pass
 def test_a_skip_in_ci_is_a_failure_unless_its_reason_is_listed(in_ci: str, outcome: str, tmp_path: Path) -> None:
     for name, reason in (("listed", "Slurm is here"), ("other", "no Chromium")):
         (tmp_path / f"test_{name}.py").write_text(SKIPS.replace("{reason}", reason))
-    words = ["-q", "-p", "conftest", "-p", "no:cacheprovider", "--rootdir", str(tmp_path), str(tmp_path)]
+    arguments = ["-q", "-p", "conftest", "-p", "no:cacheprovider", "--rootdir", str(tmp_path), str(tmp_path)]
     environment = os.environ | {"PYTHONPATH": str(TESTS), "CI": in_ci}
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", *words], env=environment, capture_output=True, text=True, check=False
+    process = subprocess.run(
+        [sys.executable, "-m", "pytest", *arguments], env=environment, capture_output=True, text=True, check=False
     )
-    assert done.stdout.splitlines()[-1].startswith(outcome), done.stdout
-    assert ("was skipped in CI, which may not be: no Chromium" in done.stdout) == bool(in_ci)
-    assert "which may not be: Slurm" not in done.stdout
+    assert process.stdout.splitlines()[-1].startswith(outcome), process.stdout
+    assert ("was skipped in CI, which may not be: no Chromium" in process.stdout) == bool(in_ci)
+    assert "which may not be: Slurm" not in process.stdout

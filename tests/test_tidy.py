@@ -21,7 +21,7 @@ TESTS = sorted(path for path in (ROOT / "tests").rglob("*.py") if path.name != "
 
 MOST_LINES = 400
 LONGER: dict[str, int] = {}
-"""Files that are longer for now, with how long they may be: this list only shrinks, and so do its numbers."""
+"""Files that may be longer for now, with their limits: the list and its limits only shrink."""
 
 LAYERS = [
     {"control_characters", "csv_cells"},
@@ -65,7 +65,7 @@ def package(path: Path) -> str:
 
 
 def imported(path: Path) -> set[str]:
-    """Packages of ours that a module imports, at its head or inside a function."""
+    """Packages of Dumbbell that a module imports, at its top or inside a function."""
     found = set()
     for node in ast.walk(tree(path)):
         modules = []
@@ -79,13 +79,13 @@ def imported(path: Path) -> set[str]:
     return found & set(LAYER)
 
 
-def test_there_is_something_to_read() -> None:
+def test_sources_are_found() -> None:
     assert len(PYTHON) > 50
     assert len(RUST) > 10
     assert {package(path) for path in PYTHON} >= set(LAYER)
 
 
-def test_every_file_opens_with_a_doc() -> None:
+def test_every_file_starts_with_a_docstring() -> None:
     docs = {path: ast.get_docstring(tree(path)) or "" for path in (*PYTHON, *TESTS)}
     assert [name(path) for path, doc in docs.items() if not doc or doc.splitlines()[0][-1] not in ".?:"] == []
     assert [name(path) for path in RUST if not path.read_text().startswith("//! ")] == []
@@ -128,39 +128,39 @@ def test_no_program_is_started_through_a_shell() -> None:
     assert [where(path, node) for path, node in keywords if node.arg == "shell"] == []
 
 
-def test_every_file_is_short_enough_to_read() -> None:
+def test_no_file_exceeds_the_line_limit() -> None:
     lines = {name(path): len(path.read_text().splitlines()) for path in SOURCES}
     assert {file: count for file, count in lines.items() if count > LONGER.get(file, MOST_LINES)} == {}
 
 
 def test_the_list_of_longer_files_only_shrinks() -> None:
-    for path, most in LONGER.items():
+    for path, limit in LONGER.items():
         lines = len((ROOT / path).read_text().splitlines())
-        assert lines > MOST_LINES, f"{path} is short enough now: take it off the list"
-        assert lines > most - 20, f"{path} has {lines} lines now: write that down"
+        assert lines > MOST_LINES, f"{path} is short enough: remove it from the list"
+        assert lines > limit - 20, f"{path} has {lines} lines: update the list"
 
 
-def test_nothing_is_left_to_do() -> None:
-    words = re.compile(rf"\b(?:{'|'.join(('FIX' + 'ME', 'TO' + 'DO', 'XX' + 'X', 'HA' + 'CK'))})\b")
-    found = {name(path): words.findall(path.read_text()) for path in (*SOURCES, *TESTS)}
-    assert {file: left for file, left in found.items() if left} == {}
+def test_no_task_markers_are_left() -> None:
+    markers = re.compile(rf"\b(?:{'|'.join(('FIX' + 'ME', 'TO' + 'DO', 'XX' + 'X', 'HA' + 'CK'))})\b")
+    found = {name(path): markers.findall(path.read_text()) for path in (*SOURCES, *TESTS)}
+    assert {file: matches for file, matches in found.items() if matches} == {}
 
 
-def test_every_error_is_drawn_in_its_tree() -> None:
-    """One line a class, indented below its parent, with its exit status."""
-    drawn: dict[str, tuple[str | None, int]] = {}
-    above: list[str] = []
+def test_every_error_is_in_the_documented_tree() -> None:
+    """One line per class, indented below its parent, with its exit status."""
+    listed: dict[str, tuple[str | None, int]] = {}
+    ancestors: list[str] = []
     for line in (errors.__doc__ or "").splitlines():
         if match := re.match(r"(?P<branch>[ │├└─]*)(?P<name>[A-Z]\w+)\s+(?P<status>\d)  \S", line):
             depth = len(match["branch"]) // 4
-            above[depth:] = [match["name"]]
-            drawn[match["name"]] = (above[depth - 1] if depth else None, int(match["status"]))
+            ancestors[depth:] = [match["name"]]
+            listed[match["name"]] = (ancestors[depth - 1] if depth else None, int(match["status"]))
     real = {
         cls.__name__: (None if cls is errors.DumbbellError else cls.__mro__[1].__name__, cls.exit_status)
         for cls in vars(errors).values()
         if isinstance(cls, type) and issubclass(cls, errors.DumbbellError)
     }
-    assert drawn == real
+    assert listed == real
     assert sorted(real) == sorted(errors.__all__)
 
 
@@ -174,8 +174,8 @@ MODEL_KEYS = sorted({(cls.__name__, key) for cls in MODELS for key in cls.model_
 
 def test_the_documentation_names_every_experiment_key() -> None:
     manual = (ROOT / "docs" / "experiment.md").read_text()
-    words = set(re.findall(r"\w+", " ".join(re.findall(r"`+([^`]+)`+", manual))))
-    assert [f"{cls}.{key}" for cls, key in MODEL_KEYS if key not in words] == []
+    documented = set(re.findall(r"\w+", " ".join(re.findall(r"`+([^`]+)`+", manual))))
+    assert [f"{cls}.{key}" for cls, key in MODEL_KEYS if key not in documented] == []
 
 
 def test_the_documented_columns_are_the_columns_with_their_types() -> None:
@@ -186,7 +186,7 @@ def test_the_documented_columns_are_the_columns_with_their_types() -> None:
         assert rows == [(column, str(kind)) for column, kind in columns.items()]
 
 
-def test_the_page_s_packages_come_from_whichever_registry_a_user_has() -> None:
+def test_the_lock_of_the_page_s_packages_names_no_registry() -> None:
     lock = json.loads((ROOT / "ui" / "package-lock.json").read_text())
     assert lock["packages"]
     assert not [name for name, package in lock["packages"].items() if "resolved" in package]

@@ -25,17 +25,17 @@ words = _script()
 LISTS = words.read_lists(words.PAGE.read_text(encoding="utf-8"))
 
 
-def _shown(found: list[Any]) -> str:
+def _summary(found: list[Any]) -> str:
     numbers = collections.Counter(use.word for use in found)
     counted = ", ".join(f"{word} {number}" for word, number in numbers.most_common())
     return "\n".join([f"{len(found)} uses: {counted}", *map(str, found[:200])])
 
 
-def test_no_text_has_a_retired_word_no_name_a_vague_one_and_every_exception_is_needed() -> None:
+def test_no_forbidden_word_or_vague_name_is_used_and_every_exception_is_needed() -> None:
     in_text, in_names = words.uses(words.working_tree(), LISTS)
     for found in (in_text, in_names):
         bad = words.forbidden(found, LISTS)
-        assert not bad, _shown(bad)
+        assert not bad, _summary(bad)
     unused = [each for each in LISTS.exemptions if not any(each.covers(use) for use in (*in_text, *in_names))]
     assert not unused
 
@@ -50,7 +50,7 @@ def test_no_text_has_a_retired_word_no_name_a_vague_one_and_every_exception_is_n
         ("lamps, clamp", []),
     ],
 )
-def test_a_retired_word_is_found_in_every_spelling(text: str, found: list[str]) -> None:
+def test_a_forbidden_word_is_found_in_every_spelling(text: str, found: list[str]) -> None:
     pattern = words.pattern_of(("lamp", "long way"))
     assert [use.word for use in words.words_in("notes.md", text, pattern)] == found
 

@@ -1,9 +1,10 @@
-"""The command as a process of its own that has its libraries already: forked from one that imported them.
+"""Run the command in a process forked from one that has imported its libraries.
 
-Starting Python and importing polars and altair takes most of the time of a short command, and is not what a test
-of the command looks at. Nothing of ours is imported before the fork: each command imports what it needs, as ever.
+Starting Python and importing polars and altair takes most of the time of a short command, and is not under test.
+No module of Dumbbell is imported before the fork: each command imports its own modules, as usual.
 
-Run as a program it is the process that forks: a line of JSON asks for a command, a line with its status answers.
+Run as a program, this file is the process that forks: it reads a request as a line of JSON and replies with the exit
+status.
 """
 
 import gc
@@ -21,7 +22,7 @@ LIBRARIES = (
     "altair", "asyncio", "click", "numpy", "polars", "pydantic", "rich.console", "rich.markdown", "rich.progress",
     "rich.table", "ssl",
 )  # fmt: skip
-"""None that starts threads which a fork would lose."""
+"""Only libraries that start no threads: a fork would lose them."""
 
 
 class Warm:
@@ -32,16 +33,22 @@ class Warm:
             [sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
 
-    def run(self, words: list[str], cwd: Path, environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
-        """What the command said and how it ended, as `subprocess.run` tells it."""
+    def run(self, arguments: list[str], cwd: Path, environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
+        """The command's output and exit status, as `subprocess.run` returns them."""
         with tempfile.NamedTemporaryFile() as out, tempfile.NamedTemporaryFile() as err:
-            asked = {"words": words, "cwd": str(cwd), "environment": environment, "out": out.name, "err": err.name}
+            request = {
+                "arguments": arguments,
+                "cwd": str(cwd),
+                "environment": environment,
+                "out": out.name,
+                "err": err.name,
+            }
             assert self._process.stdin is not None
             assert self._process.stdout is not None
-            self._process.stdin.write(json.dumps(asked) + "\n")
+            self._process.stdin.write(json.dumps(request) + "\n")
             self._process.stdin.flush()
             status = int(self._process.stdout.readline())
-            return subprocess.CompletedProcess(words, status, out.read().decode(), err.read().decode())
+            return subprocess.CompletedProcess(arguments, status, out.read().decode(), err.read().decode())
 
     def __enter__(self) -> Self:
         return self
@@ -58,32 +65,32 @@ def _serve() -> None:
     for name in LIBRARIES:
         importlib.import_module(name)
     gc.freeze()
-    # A ^C at the terminal is for the commands and for pytest.
+    # Ctrl-C in the terminal interrupts the commands and pytest, not this process.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     for line in sys.stdin:
         child = os.fork()
         if child == 0:
-            _become(json.loads(line))
+            _run(json.loads(line))
         _, status = os.waitpid(child, 0)
         os.write(1, f"{os.waitstatus_to_exitcode(status)}\n".encode())
 
 
-def _become(asked: dict[str, Any]) -> None:
-    """The command, until its end."""
+def _run(request: dict[str, Any]) -> None:
+    """Run the command; exit with its status."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    for number, name in enumerate((os.devnull, asked["out"], asked["err"])):
+    for number, name in enumerate((os.devnull, request["out"], request["err"])):
         opened = os.open(name, os.O_RDWR)
         os.dup2(opened, number)
         os.close(opened)
     sys.stdin, sys.stdout, sys.stderr = open(0), open(1, "w"), open(2, "w")  # noqa: SIM115
     os.environ.clear()
-    os.environ.update(asked["environment"])
-    os.chdir(asked["cwd"])
-    sys.argv = asked["words"]
+    os.environ.update(request["environment"])
+    os.chdir(request["cwd"])
+    sys.argv = request["arguments"]
     from dumbbell.cli import main  # noqa: PLC0415 — as late as the command itself
 
     main()
-    # As at any program's end: threads are waited for, buffers written.
+    # A normal exit: it joins threads and flushes buffers.
     sys.exit()
 
 

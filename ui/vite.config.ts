@@ -1,6 +1,6 @@
 import { defineConfig } from "vite";
 
-// The page is a part of the Python package; the server that it asks in development is `dumbbell ui --port 8080`.
+// The page is built into the Python package. In development, requests go to `dumbbell ui --port 8080`.
 export default defineConfig({
   base: "./",
   build: {

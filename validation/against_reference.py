@@ -152,7 +152,7 @@ def allowed(
 
 
 def summary_of(rows: list[Row], seeds: int) -> dict[str, Any]:
-    """What the page states, as numbers."""
+    """The numbers on the page."""
     judged = [row for row in rows if row.allowed is not None]
     outside = [row for row in judged if not row.agrees]
     cases = {row.case for row in judged}

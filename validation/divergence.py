@@ -105,7 +105,7 @@ def total(samples: pl.DataFrame) -> int:
 
 
 def summary(found: list[Divergence]) -> dict[str, Any]:
-    """What the page states, as numbers."""
+    """The numbers on the page."""
     same = [one for one in found if one.at_ms is None]
     return {
         "experiments": len(found),

@@ -29,7 +29,7 @@ FAR = 3.0
 
 
 def page(cases: Sequence[Compared], seconds: float) -> str:
-    """The whole page as Markdown."""
+    """The page as Markdown."""
     worst = sorted(cases, key=lambda case: -case.excess)
     return "\n".join(
         [
@@ -85,7 +85,7 @@ def page(cases: Sequence[Compared], seconds: float) -> str:
 
 
 def figures(cases: Sequence[Compared]) -> dict[str, Any]:
-    """What the page states, as numbers."""
+    """The numbers on the page."""
     verdicts = [case.verdict for case in cases]
     return {
         "experiments": len(cases),

@@ -1,4 +1,4 @@
-"""The figures of a validation run as JSON, in `results/`: docs/claims.toml holds the pages to them."""
+"""The figures of a validation run as JSON, in `results/`: docs/claims.toml compares the pages with them."""
 
 import json
 from collections.abc import Mapping

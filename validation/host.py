@@ -33,7 +33,7 @@ SHOWN = ("groups.*.throughput_mbps", "groups.*.rtt_ms.mean", "queue.packets.mean
 
 @dataclass(frozen=True)
 class Measured:
-    """What is needed of a run."""
+    """The measurements of a run that the page needs."""
 
     values: dict[str, float]
     invalid: list[str]

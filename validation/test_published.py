@@ -68,7 +68,7 @@ def test_the_page_shows_source_both_engines_and_the_reason_once() -> None:
         for expression in (share, link)
         for engine in ENGINES
     ]
-    text = page([name], ENGINES, rows, {row.key: "it climbs" for row in rows if not row.passed}, 1, {"sim": 1.0})
+    text = page([name], ENGINES, rows, {row.key: "its share grows" for row in rows if not row.passed}, 1, {"sim": 1.0})
     assert f"`{share}` | BBR's share (the paper): 0.4; BBR's share (reproduction): 0.45 | 0.2 **fails** (1)" in text
-    assert text.count("it climbs") == 1
+    assert text.count("its share grows") == 1
     assert f"`{link}` | the link is full: 1 | 0.2 ok | 0.2 ok |" in text

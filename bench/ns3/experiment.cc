@@ -1,7 +1,7 @@
 // An experiment of Dumbbell on ns-3: groups of TCP flows, each group from a host, over a router and a bottleneck.
 //
-// It tells as JSON what it cost and what it counted. Which experiments there are, how their numbers become those of
-// ns-3, and what the counts mean is `bench/contestants.py`'s.
+// It prints its cost and its counters as JSON. `bench/ns3_peer.py` selects the experiments, converts their parameters
+// to those of ns-3, and computes metrics from the counters.
 
 #include <ns3/applications-module.h>
 #include <ns3/core-module.h>
@@ -29,7 +29,7 @@ constexpr uint16_t kFirstPort = 20000;
 
 volatile std::sig_atomic_t too_long = 0;
 
-struct Asked {
+struct Options {
     uint64_t rate_bps = 0;
     Time rtt, duration, sample;
     uint32_t limit_packets = 0;
@@ -56,7 +56,7 @@ struct Flow {
     }
 };
 
-// The bottleneck's queue: the device's own where it is first-in first-out, else a CoDel before a device that holds one.
+// The bottleneck's queue: the device's own FIFO, or CoDel in front of a device queue of one packet.
 struct Bottleneck {
     Ptr<Queue<Packet>> device;
     Ptr<QueueDisc> codel;
@@ -73,26 +73,26 @@ struct Bottleneck {
     }
 };
 
-Asked Read(int argc, char* argv[]) {
-    Asked asked;
+Options Read(int argc, char* argv[]) {
+    Options options;
     uint32_t seed = 1;
     CommandLine command(__FILE__);
-    command.AddValue("rate", "the bottleneck's, bit/s", asked.rate_bps);
-    command.AddValue("rtt", "without queueing", asked.rtt);
-    command.AddValue("duration", "of the flows", asked.duration);
-    command.AddValue("sample", "how often the backlog is read", asked.sample);
-    command.AddValue("limit", "of the bottleneck's queue, packets", asked.limit_packets);
-    command.AddValue("codel", "instead of first-in first-out", asked.codel);
-    command.AddValue("wall-limit", "seconds after which it stops where it is; 0 for none", asked.wall_limit_s);
-    command.AddValue("groups", "TcpBbr:2,TcpCubic:2", asked.groups);
-    command.AddValue("seed", "the run of the random streams", seed);
+    command.AddValue("rate", "rate of the bottleneck, bit/s", options.rate_bps);
+    command.AddValue("rtt", "base RTT", options.rtt);
+    command.AddValue("duration", "duration of the flows", options.duration);
+    command.AddValue("sample", "interval between samples of the backlog", options.sample);
+    command.AddValue("limit", "limit of the bottleneck's queue, packets", options.limit_packets);
+    command.AddValue("codel", "CoDel instead of FIFO", options.codel);
+    command.AddValue("wall-limit", "wall seconds after which the run stops; 0 for no limit", options.wall_limit_s);
+    command.AddValue("groups", "TcpBbr:2,TcpCubic:2", options.groups);
+    command.AddValue("seed", "run number of the random streams", seed);
     command.Parse(argc, argv);
     RngSeedManager::SetRun(seed);
-    return asked;
+    return options;
 }
 
-// What Linux does unasked, as far as ns-3 has a word for it.
-void BeLikeLinux() {
+// Linux's defaults, where ns-3 has an attribute for them.
+void SetLinuxDefaults() {
     Config::SetDefault("ns3::TcpSocket::SegmentSize", UintegerValue(kMss));
     Config::SetDefault("ns3::TcpSocket::SndBufSize", UintegerValue(64 << 20));
     Config::SetDefault("ns3::TcpSocket::RcvBufSize", UintegerValue(64 << 20));
@@ -104,24 +104,24 @@ void BeLikeLinux() {
     Config::SetDefault("ns3::TcpSocketBase::Timestamp", BooleanValue(true));
 }
 
-NetDeviceContainer Wire(Ptr<Node> from, Ptr<Node> to, const std::string& queue, Time delay, bool backpressure) {
+NetDeviceContainer Connect(Ptr<Node> from, Ptr<Node> to, const std::string& queue, Time delay, bool backpressure) {
     PointToPointHelper helper;
     helper.SetDeviceAttribute("DataRate", StringValue("100Gbps"));
     helper.SetChannelAttribute("Delay", TimeValue(delay));
     helper.SetQueue("ns3::DropTailQueue", "MaxSize", StringValue(queue));
-    // Without it no queue disc comes between unasked.
+    // Without flow control, ns-3 installs no default queue disc.
     if (!backpressure) helper.DisableFlowControl();
     return helper.Install(from, to);
 }
 
-Bottleneck Narrow(const Asked& asked, Ptr<NetDevice> device) {
+Bottleneck MakeBottleneck(const Options& options, Ptr<NetDevice> device) {
     auto port = DynamicCast<PointToPointNetDevice>(device);
-    port->SetDataRate(DataRate(asked.rate_bps));
+    port->SetDataRate(DataRate(options.rate_bps));
     Bottleneck bottleneck{port->GetQueue(), nullptr, {}};
-    if (asked.codel) {
+    if (options.codel) {
         TrafficControlHelper control;
         control.SetRootQueueDisc("ns3::CoDelQueueDisc", "MaxSize",
-                                 StringValue(std::to_string(asked.limit_packets) + "p"));
+                                 StringValue(std::to_string(options.limit_packets) + "p"));
         bottleneck.codel = control.Install(device).Get(0);
     }
     return bottleneck;
@@ -129,15 +129,15 @@ Bottleneck Narrow(const Asked& asked, Ptr<NetDevice> device) {
 
 std::vector<std::pair<std::string, uint32_t>> Groups(const std::string& text) {
     std::vector<std::pair<std::string, uint32_t>> groups;
-    std::istringstream words(text);
-    for (std::string word; std::getline(words, word, ',');) {
-        const auto colon = word.find(':');
-        groups.emplace_back(word.substr(0, colon), std::stoul(word.substr(colon + 1)));
+    std::istringstream items(text);
+    for (std::string item; std::getline(items, item, ',');) {
+        const auto colon = item.find(':');
+        groups.emplace_back(item.substr(0, colon), std::stoul(item.substr(colon + 1)));
     }
     return groups;
 }
 
-// Sockets of a host have the controller of the host: so each group has one.
+// The controller is an attribute of the host, so each group has its own host.
 Ptr<Node> Sender(InternetStackHelper& stack, const std::string& controller) {
     auto sender = CreateObject<Node>();
     stack.Install(sender);
@@ -153,18 +153,18 @@ void Start(Flow& flow, Ptr<Node> sender, Ptr<Node> receiver, const InetSocketAdd
     bulk.SetAttribute("SendSize", UintegerValue(64 * kMss));
     auto source = DynamicCast<BulkSendApplication>(bulk.Install(sender).Get(0));
     source->SetStartTime(Seconds(0));
-    // Applications make their sockets when they start, so nobody can be told of them before.
+    // An application creates its socket when it starts, so trace it just afterwards.
     Simulator::Schedule(NanoSeconds(1), [&flow, source] {
         source->GetSocket()->TraceConnectWithoutContext("Tx", MakeCallback(&Flow::Sent, &flow));
     });
 }
 
-// Of this program alone: what getrusage tells may be that of the process which started it.
+// Peak memory of this process; getrusage may report the peak of the parent process.
 uint64_t PeakKib() {
     std::ifstream status("/proc/self/status");
-    for (std::string word; status >> word;) {
+    for (std::string item; status >> item;) {
         uint64_t kib = 0;
-        if (word == "VmHWM:" && status >> kib) return kib;
+        if (item == "VmHWM:" && status >> kib) return kib;
     }
     return 0;
 }
@@ -180,16 +180,16 @@ void List(const char* name, const Range& range, Of of) {
     std::cout << "]";
 }
 
-double Run(const Asked& asked) {
+double Run(const Options& options) {
     std::signal(SIGALRM, [](int) { too_long = 1; });
-    alarm(asked.wall_limit_s);
-    Simulator::Stop(asked.duration);
+    alarm(options.wall_limit_s);
+    Simulator::Stop(options.duration);
     const auto began = std::chrono::steady_clock::now();
     Simulator::Run();
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
 }
 
-void Tell(double wall_s, uint64_t before_kib, const Bottleneck& bottleneck, const std::vector<Flow>& flows) {
+void PrintResult(double wall_s, uint64_t before_kib, const Bottleneck& bottleneck, const std::vector<Flow>& flows) {
     std::cout << "{\"wall_s\": " << wall_s << ", \"reached_s\": " << Simulator::Now().GetSeconds()
               << ", \"before_kib\": " << before_kib << ", \"peak_kib\": " << PeakKib()
               << ", \"events\": " << Simulator::GetEventCount() << ", \"sent_packets\": " << bottleneck.Sent()
@@ -205,39 +205,39 @@ void Tell(double wall_s, uint64_t before_kib, const Bottleneck& bottleneck, cons
 }  // namespace
 
 int main(int argc, char* argv[]) {
-    const Asked asked = Read(argc, argv);
-    BeLikeLinux();
+    const Options options = Read(argc, argv);
+    SetLinuxDefaults();
 
     auto router = CreateObject<Node>(), receiver = CreateObject<Node>();
     InternetStackHelper stack;
     stack.Install(NodeContainer(router, receiver));
-    const std::string queue = std::to_string(asked.codel ? 1 : asked.limit_packets) + "p";
-    auto last = Wire(router, receiver, queue, asked.rtt / 2, asked.codel);
-    Bottleneck bottleneck = Narrow(asked, last.Get(0));
+    const std::string queue = std::to_string(options.codel ? 1 : options.limit_packets) + "p";
+    auto last = Connect(router, receiver, queue, options.rtt / 2, options.codel);
+    Bottleneck bottleneck = MakeBottleneck(options, last.Get(0));
     Ipv4AddressHelper addresses("10.0.0.0", "255.255.255.0");
     const auto address = addresses.Assign(last).GetAddress(1);
 
     std::vector<Flow> flows;
-    const auto groups = Groups(asked.groups);
+    const auto groups = Groups(options.groups);
     for (size_t group = 0; group < groups.size(); ++group) {
         flows.insert(flows.end(), groups[group].second, Flow{group});
     }
-    // Flows have their places now: traces hold on to them.
+    // The vector does not grow from here on: traces keep pointers to its elements.
     size_t next = 0;
     for (const auto& [controller, count] : groups) {
         auto sender = Sender(stack, controller);
         addresses.NewNetwork();
-        addresses.Assign(Wire(sender, router, "10000000p", Time(0), false));
+        addresses.Assign(Connect(sender, router, "10000000p", Time(0), false));
         for (uint32_t each = 0; each < count; ++each, ++next) {
             Start(flows[next], sender, receiver, InetSocketAddress(address, kFirstPort + next));
         }
     }
     Ipv4GlobalRoutingHelper::PopulateRoutingTables();
 
-    Simulator::Schedule(asked.sample, &Bottleneck::Sample, &bottleneck, asked.sample);
+    Simulator::Schedule(options.sample, &Bottleneck::Sample, &bottleneck, options.sample);
     const auto before_kib = PeakKib();
-    const double wall_s = Run(asked);
-    Tell(wall_s, before_kib, bottleneck, flows);
+    const double wall_s = Run(options);
+    PrintResult(wall_s, before_kib, bottleneck, flows);
     Simulator::Destroy();
     return 0;
 }

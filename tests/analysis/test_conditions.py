@@ -144,15 +144,15 @@ def test_ss_reports_what_limited_a_sender(tmp_path: Path) -> None:
 
 def test_packets_over_the_mtu_of_the_handshake_are_offloads(tmp_path: Path) -> None:
     log = imported(tmp_path, capture())
-    seen = log.manifest["flows"][0]["seen"]
-    assert seen["payload_max_bytes"] <= seen["mss_offered_bytes"]
+    handshake = log.manifest["flows"][0]["seen"]
+    assert handshake["payload_max_bytes"] <= handshake["mss_offered_bytes"]
     assert by_name(log)["offloads"].value is None
-    assert by_name(log)["mtu_bytes"].value == seen["mss_offered_bytes"] + 40
-    large = log.manifest["flows"][0] | {"seen": seen | {"payload_max_bytes": 40_000}}
+    assert by_name(log)["mtu_bytes"].value == handshake["mss_offered_bytes"] + 40
+    large = log.manifest["flows"][0] | {"seen": handshake | {"payload_max_bytes": 40_000}}
     found = by_name(replace(log, manifest=log.manifest | {"flows": [large, *log.manifest["flows"][1:]]}))
     assert found["offloads"].value == 1
-    assert found["mtu_bytes"].value == seen["mss_offered_bytes"] + 40
-    unseen = log.manifest["flows"][0] | {"seen": seen | {"payload_max_bytes": 40_000, "mss_offered_bytes": None}}
+    assert found["mtu_bytes"].value == handshake["mss_offered_bytes"] + 40
+    unseen = log.manifest["flows"][0] | {"seen": handshake | {"payload_max_bytes": 40_000, "mss_offered_bytes": None}}
     found = by_name(replace(log, manifest=log.manifest | {"flows": [unseen]}))
     assert [found[name].value for name in ("mss_bytes", "mtu_bytes", "offloads")] == [None] * 3
 
@@ -214,10 +214,10 @@ def level(rate_mbps: float, window_mb: float, tcp: dict[str, int] = UNLIMITED, m
 
 
 def test_linux_s_default_buffers_are_proposed_only_if_they_explain_a_level_rate() -> None:
-    usual = ["--set tcp.rmem_max=6291456", "--set tcp.wmem_max=4194304"]
-    assert level(1600, 6.5) == usual  # 2 MB in flight, with a window of three times that.
+    default_buffers = ["--set tcp.rmem_max=6291456", "--set tcp.wmem_max=4194304"]
+    assert level(1600, 6.5) == default_buffers  # 2 MB in flight, with a window of three times that.
     assert level(1600, 3.9) == []  # BBR's window is twice the data in flight: its own rate is the limit.
     assert level(95, 6.5) == []  # 0.1 MB: smaller than any default buffer of Linux.
     assert level(5000, 40) == []  # 6 MB: more than those buffers allow.
     assert level(1600, 6.5, mine_mbps=1650) == []  # Nothing to explain.
-    assert level(1600, 6.5, tcp={"rmem_max": 4 << 20, "wmem_max": 64 << 20}) == usual[1:]
+    assert level(1600, 6.5, tcp={"rmem_max": 4 << 20, "wmem_max": 64 << 20}) == default_buffers[1:]

@@ -96,7 +96,7 @@ def test_parsing_needs_no_run() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "of"),
+    ("text", "metric"),
     [
         ("a.b from 1s to 2500ms < 3", Metric("a.b", 10**9, 2_500_000_000)),
         ("a.b from 1s in 1..3", Metric("a.b", 10**9)),
@@ -104,8 +104,8 @@ def test_parsing_needs_no_run() -> None:
         ("groups.away from home.share > 0.5", Metric("groups.away from home.share")),
     ],
 )
-def test_a_metric_may_have_a_window(text: str, of: Metric) -> None:
-    assert parse_expectation(text).metric == of
+def test_a_metric_may_have_a_window(text: str, metric: Metric) -> None:
+    assert parse_expectation(text).metric == metric
 
 
 @pytest.mark.parametrize(
@@ -123,16 +123,18 @@ def test_invalid_expressions_are_refused(text: str) -> None:
 @given(st.text(alphabet="ab. from to 019smun<>=-..", max_size=40))
 def test_any_text_is_an_expectation_or_an_error(text: str) -> None:
     with suppress(ValueError):
-        of = parse_expectation(text).metric
-        assert of.whole == (of.from_ns is None and of.to_ns is None)
-        assert (of.from_ns or 0) < (of.to_ns or float("inf"))
+        metric = parse_expectation(text).metric
+        assert metric.whole == (metric.from_ns is None and metric.to_ns is None)
+        assert (metric.from_ns or 0) < (metric.to_ns or float("inf"))
 
 
 def test_a_reader_uses_the_requested_window() -> None:
     run = Bench([Flow("cubic", "cubic", rate_bps=10e6)]).make()
     reader = Reader(run)
-    whole, part, never = reader.check(["duration_s > 0", "flows.0.bytes from 1s to 2s > 0", "jain from 1000s > 0"])
-    assert (whole.passed, part.passed, never) == (True, True, Outcome("jain from 1000s > 0", None, passed=False))
-    assert part.value == summary(run, (10**9, 2 * 10**9))["flows"][0]["bytes"] < summary(run)["flows"][0]["bytes"]
-    assert reader.value("flows.0.bytes from 1s to 2s") == part.value
+    total, windowed, missing = reader.check(
+        ["duration_s > 0", "flows.0.bytes from 1s to 2s > 0", "jain from 1000s > 0"]
+    )
+    assert (total.passed, windowed.passed, missing) == (True, True, Outcome("jain from 1000s > 0", None, passed=False))
+    assert windowed.value == summary(run, (10**9, 2 * 10**9))["flows"][0]["bytes"] < summary(run)["flows"][0]["bytes"]
+    assert reader.value("flows.0.bytes from 1s to 2s") == windowed.value
     assert reader.value("jain from 1000s") is None

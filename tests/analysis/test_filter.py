@@ -42,7 +42,7 @@ NAME_FILTERS = st.one_of(
         Is,
         st.sampled_from(["cc", "phase"]),
         st.booleans(),
-        TEXTS.filter(lambda word: word not in {"eq", "ne", "lt", "gt", "le", "ge", "neq", "leq", "geq"}),
+        TEXTS.filter(lambda text: text not in {"eq", "ne", "lt", "gt", "le", "ge", "neq", "leq", "geq"}),
     ),
     st.builds(Is, st.just("state"), st.booleans(), st.sampled_from(STATES)),
     st.builds(Is, st.just("limit"), st.booleans(), st.sampled_from(LIMITS)),
@@ -58,10 +58,10 @@ TERMS = st.one_of(
 )
 FILTERS = st.recursive(
     TERMS,
-    lambda part: st.one_of(
-        st.builds(Not, part),
-        st.lists(part, min_size=2, max_size=3).map(lambda parts: All(tuple(parts))),
-        st.lists(part, min_size=2, max_size=3).map(lambda parts: Any_(tuple(parts))),
+    lambda filter_: st.one_of(
+        st.builds(Not, filter_),
+        st.lists(filter_, min_size=2, max_size=3).map(lambda parts: All(tuple(parts))),
+        st.lists(filter_, min_size=2, max_size=3).map(lambda parts: Any_(tuple(parts))),
     ),
     max_leaves=8,
 )
@@ -110,12 +110,12 @@ SCRAPS = [*KEYS, "and", "or", "not", "(", ")", "=", ">", "443", "bbr", "10.0.0.0
 
 @given(st.lists(st.sampled_from(SCRAPS) | st.text(max_size=5), max_size=12).map(" ".join))
 def test_any_text_is_a_filter_or_an_error_with_a_position(text: str) -> None:
-    place: int | None = None
+    position: int | None = None
     try:
         found: Filter = parse(text)
     except FilterError as error:
-        found, place = All(), error.place
-    assert place is None or 0 <= place <= len(text)
+        found, position = All(), error.place
+    assert position is None or 0 <= position <= len(text)
     assert len(matches(found, TABLE)) == len(TABLE)
 
 
@@ -161,7 +161,7 @@ def test_filters_select_connections(text: str, expected: list[int]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "place", "problem", "right"),
+    ("text", "position", "problem", "right"),
     [
         ("dprt 443", 0, "'dprt' is not a filter key", "dport"),
         ("dport", 5, "ends too early", "a port"),
@@ -180,10 +180,10 @@ def test_filters_select_connections(text: str, expected: list[int]) -> None:
         ("(" * 60 + "cc bbr" + ")" * 60, 50, "more than 50", ""),
     ],
 )
-def test_an_error_has_a_position_and_a_suggestion(text: str, place: int, problem: str, right: str) -> None:
+def test_an_error_has_a_position_and_a_suggestion(text: str, position: int, problem: str, right: str) -> None:
     with pytest.raises(FilterError) as caught:
         parse(text)
-    assert caught.value.place == place
+    assert caught.value.place == position
     assert problem in caught.value.problem
     assert right in caught.value.right
 

@@ -15,7 +15,7 @@ TABLE = pl.DataFrame({
 
 
 @pytest.mark.parametrize(
-    ("text", "wanted"),
+    ("text", "expected"),
     [
         ("groups.bbr.share", [0.6, 0.25]),
         ('"groups.bbr.share"', [0.6, 0.25]),
@@ -28,12 +28,12 @@ TABLE = pl.DataFrame({
         ("ln(0 * seed)", [None, None]),
     ],
 )
-def test_a_value_is_a_number_of_each_run_or_not_known(text: str, wanted: list[float | None]) -> None:
-    assert TABLE.select(it=value(text, TABLE))["it"].to_list() == pytest.approx(wanted)
+def test_a_value_is_a_number_of_each_run_or_unknown(text: str, expected: list[float | None]) -> None:
+    assert TABLE.select(it=value(text, TABLE))["it"].to_list() == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(
-    ("text", "wanted"),
+    ("text", "expected"),
     [
         ("seed <= 1", [True, False]),
         ("path.rtt = '20ms' and engine = 'kernel'", [False, True]),
@@ -41,8 +41,8 @@ def test_a_value_is_a_number_of_each_run_or_not_known(text: str, wanted: list[fl
         ("path.rtt in ('5ms', '7ms') or engine like 'k%'", [True, True]),
     ],
 )
-def test_a_condition_selects_runs(text: str, wanted: list[bool]) -> None:
-    assert TABLE.select(it=condition(text, TABLE))["it"].to_list() == wanted
+def test_a_condition_selects_runs(text: str, expected: list[bool]) -> None:
+    assert TABLE.select(it=condition(text, TABLE))["it"].to_list() == expected
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_a_number_is_not_a_condition() -> None:
     ],
 )
 def test_an_untrusted_formula_reads_no_file(text: str) -> None:
-    """Polars expressions can contain queries, which can read files; ours are rejected before that."""
+    """Polars expressions can contain queries, which can read files; formulas are checked before evaluation."""
     for read in (value, condition):
         with pytest.raises(ResultError) as error:
             read(text, TABLE)

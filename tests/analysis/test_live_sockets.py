@@ -22,7 +22,7 @@ SOCKET = {
 
 
 def limit(busy: float | None, receiver: float = 0, buffer: float = 0, **socket: Any) -> str | None:
-    """Of one second, with these parts of it."""
+    """The limit of a connection for one second with these shares of it."""
     times = [None if busy is None or part is None else round(part * S) for part in (busy, receiver, buffer)]
     frame = pl.DataFrame(
         {
@@ -39,7 +39,7 @@ def limit(busy: float | None, receiver: float = 0, buffer: float = 0, **socket: 
 
 
 @pytest.mark.parametrize(
-    ("parts", "socket", "expected"),
+    ("shares", "socket", "expected"),
     [
         ((0.0,), {}, "application"),
         ((0.2,), {}, "application"),
@@ -57,8 +57,8 @@ def limit(busy: float | None, receiver: float = 0, buffer: float = 0, **socket: 
         ((1.0,), {"cwnd_packets": None}, None),
     ],
 )
-def test_the_largest_share_of_time_is_the_limit(parts: tuple[float], socket: dict[str, Any], expected: str) -> None:
-    assert limit(*parts, **socket) == expected
+def test_the_largest_share_of_time_is_the_limit(shares: tuple[float], socket: dict[str, Any], expected: str) -> None:
+    assert limit(*shares, **socket) == expected
     assert expected is None or expected in LIMITS
 
 

@@ -14,21 +14,21 @@ def lossy(bench: Bench, share: dict[str, float], only_first_half: float | None =
     """Each group loses this share of what it sends (in the first half of each period); ten packets are in flight."""
     run = bench.make()
     tables = []
-    for (_, group), part in run.flows.partition_by("flow", "group", as_dict=True, maintain_order=True).items():
-        if part["data_segs_out"].null_count():  # UDP.
-            tables.append(part)
+    for (_, group), rows in run.flows.partition_by("flow", "group", as_dict=True, maintain_order=True).items():
+        if rows["data_segs_out"].null_count():  # UDP.
+            tables.append(rows)
             continue
-        sent = part["data_segs_out"].to_numpy().astype(float)
-        times_s = part["time_ns"].to_numpy() / NS
+        sent = rows["data_segs_out"].to_numpy().astype(float)
+        times_s = rows["time_ns"].to_numpy() / NS
         losing = np.ones(times_s.size) if only_first_half is None else (times_s % only_first_half) < only_first_half / 2
         step = np.diff(sent, prepend=0.0) * losing * share[str(group)]
         lost = np.round(np.cumsum(step)).astype(int)
         tables.append(
-            part.with_columns(
+            rows.with_columns(
                 inflight_packets=pl.lit(10, pl.UInt32),
                 delivered_packets=pl.Series(np.maximum(sent.astype(int) + 1 - 10 - lost, 0)).cast(pl.UInt32),
                 retrans_packets=pl.Series(lost).cast(pl.UInt32),
-                data_segs_out=part["data_segs_out"],
+                data_segs_out=rows["data_segs_out"],
             )
         )
     for flow in run.manifest["flows"]:

@@ -71,7 +71,7 @@ def test_each_value_has_mean_and_extent_over_its_valid_runs() -> None:
 
 
 @given(st.lists(st.floats(0, 100).map(lambda share: f"{share:.6f}%"), min_size=2, max_size=6, unique=True))
-def test_any_loss_that_an_experiment_takes_is_read_back(shares: list[str]) -> None:
+def test_any_valid_loss_is_parsed_back(shares: list[str]) -> None:
     text = (
         'duration = "1s"\n[path]\nrtt = "1ms"\nloss = "{}"\n[path.bottleneck]\nrate = "1mbit"\n[[flows]]\ncc = "bbr"\n'
     )

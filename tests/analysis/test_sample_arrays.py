@@ -20,15 +20,15 @@ ROW = st.tuples(st.sampled_from([*NAMES, "stranger"]), st.integers(0, 100) | st.
 
 
 @given(st.lists(ROW, max_size=40), st.sampled_from([RUN, FEW]))
-def test_each_flow_has_its_rows_in_their_order(rows: list[tuple[str, int | None, int | None]], of: Run) -> None:
+def test_each_flow_has_its_rows_in_their_order(rows: list[tuple[str, int | None, int | None]], original: Run) -> None:
     schema = {"flow": pl.String, "time_ns": pl.Int64, "rtt_ns": pl.Int64}
-    run = replace(of, flows=pl.DataFrame(rows, schema=schema, orient="row"))
+    run = replace(original, flows=pl.DataFrame(rows, schema=schema, orient="row"))
     found = by_flow(run, "rtt_ns")
-    assert list(found) == [flow["name"] for flow in of.manifest["flows"]]
+    assert list(found) == [flow["name"] for flow in original.manifest["flows"]]
     for name, (times, values) in found.items():
-        mine = run.flows.filter(pl.col("flow") == name).drop_nulls()
-        assert times.tolist() == mine["time_ns"].to_list()
-        assert values.tolist() == mine["rtt_ns"].to_list()
+        expected = run.flows.filter(pl.col("flow") == name).drop_nulls()
+        assert times.tolist() == expected["time_ns"].to_list()
+        assert values.tolist() == expected["rtt_ns"].to_list()
 
 
 @pytest.mark.parametrize("names", [["a"], ["b", "a", "x"], ["q", "w", "e", "r", "t", "a", "b"], []])

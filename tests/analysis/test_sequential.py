@@ -123,13 +123,13 @@ def test_the_estimated_number_of_pairs_is_about_right() -> None:
         needed = pairs_needed(typical([draw() for _ in range(30)], looked=True))
         assert needed is None or needed >= 30
         requested += [needed] if needed else []
-    took = []
+    numbers = []
     for _ in range(40):
         values: list[float] = []
         while len(values) < 20 or answer(typical(values, looked=True)) is Answer.OPEN:
             values.append(draw())
-        took.append(len(values))
-    assert 1 / 3 < np.median(requested) / np.median(took) < 3
+        numbers.append(len(values))
+    assert 1 / 3 < np.median(requested) / np.median(numbers) < 3
 
 
 def test_no_estimate_if_too_many_pairs_are_needed() -> None:

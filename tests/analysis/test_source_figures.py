@@ -8,9 +8,9 @@ from dumbbell.analysis import FigureComparison, Reader, compare_source_figures
 from synthetic import alternating
 
 
-def compared(**seen: Any) -> FigureComparison:
+def compared(**fields: Any) -> FigureComparison:
     run = alternating(60, 10, 0.1).make()
-    manifest = {"source": {"title": "t", "seen": [{"what": "x", **seen}]}}
+    manifest = {"source": {"title": "t", "seen": [{"what": "x", **fields}]}}
     return next(compare_source_figures(manifest, Reader(run)))
 
 
@@ -19,10 +19,10 @@ def number(value: float) -> str:
 
 
 def test_a_single_figure_gets_a_ratio_in_the_source_s_own_unit() -> None:
-    here = compared(metric="groups.bbr.throughput_mbps", value=1, unit="MB/s")
-    assert here.here == pytest.approx(38 / 8, rel=0.01)
-    assert here.verdict() == f"{here.here:.2f} ×"
-    assert here.reported(number) == "1 MB/s"
+    figure = compared(metric="groups.bbr.throughput_mbps", value=1, unit="MB/s")
+    assert figure.here == pytest.approx(38 / 8, rel=0.01)
+    assert figure.verdict() == f"{figure.here:.2f} ×"
+    assert figure.reported(number) == "1 MB/s"
 
 
 @pytest.mark.parametrize(
@@ -39,16 +39,16 @@ def test_a_range_is_compared_by_its_nearer_end(ends: dict[str, float], verdict: 
 
 
 def test_an_unknown_metric_is_reported() -> None:
-    here = compared(metric="groups.nope.share", value=1)
-    assert "unknown metric" in here.measured(number)
-    assert here.verdict() == ""
+    figure = compared(metric="groups.nope.share", value=1)
+    assert "unknown metric" in figure.measured(number)
+    assert figure.verdict() == ""
 
 
 def test_figures_of_another_case_or_in_text_are_skipped() -> None:
     run = alternating(60, 10, 0.1).make()
-    seen = [
+    fields = [
         {"what": "x", "metric": "jain", "value": 1, "case": "other"},
         {"what": "x", "metric": "jain", "value": "near 1"},
         {"what": "x", "metric": None, "value": 1},
     ]
-    assert list(compare_source_figures({"source": {"seen": seen}, "case": "this"}, Reader(run))) == []
+    assert list(compare_source_figures({"source": {"seen": fields}, "case": "this"}, Reader(run))) == []

@@ -135,8 +135,8 @@ def test_shares_add_up_to_one(rates: list[float]) -> None:
 def test_bins_of_a_counter_add_up_to_the_total(steps: list[float], bins: int) -> None:
     counter = Counter(np.arange(len(steps)), np.cumsum(steps))
     edges = np.linspace(0, len(steps) - 1, bins + 1)
-    whole = counter.between(0, len(steps) - 1)
-    assert np.diff(counter.at(edges)).sum() == pytest.approx(whole, abs=1e-6)
+    total = counter.between(0, len(steps) - 1)
+    assert np.diff(counter.at(edges)).sum() == pytest.approx(total, abs=1e-6)
 
 
 @given(st.integers(10_000_019, 4 * NS), st.integers(0, 5 * NS), st.integers(5 * NS + 1, 10 * NS), st.integers(1, 9))

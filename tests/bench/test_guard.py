@@ -7,18 +7,20 @@ from guard import MAX_GROWTH, RUNS_S, counts, mismatch, stored
 
 
 @pytest.fixture(scope="module")
-def now() -> dict[str, int]:
+def counted() -> dict[str, int]:
     if shutil.which("valgrind") is None:
-        pytest.skip("valgrind counts the instructions")
-    if why := mismatch(stored()):
-        pytest.skip(why)
+        pytest.skip("valgrind, which counts instructions, is not installed")
+    if reason := mismatch(stored()):
+        pytest.skip(reason)
     return counts()
 
 
-def test_no_run_needs_many_more_instructions(now: dict[str, int]) -> None:
-    before = stored().instructions
+def test_no_run_needs_many_more_instructions(counted: dict[str, int]) -> None:
+    stored_counts = stored().instructions
     grown = {
-        name: f"{now[name] / before[name] - 1:+.1%}" for name in RUNS_S if now[name] > before[name] * (1 + MAX_GROWTH)
+        name: f"{counted[name] / stored_counts[name] - 1:+.1%}"
+        for name in RUNS_S
+        if counted[name] > stored_counts[name] * (1 + MAX_GROWTH)
     }
     assert not grown, f"instructions grew; if they must, run: python bench/guard.py --update ({grown})"
 

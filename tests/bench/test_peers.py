@@ -1,4 +1,4 @@
-"""Contestants run the same experiment; ratios and differences of the page."""
+"""The peer simulators run the same experiment; ratios and differences on their page."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -27,7 +27,7 @@ def test_every_experiment_has_arguments_for_ns3(each: Bench) -> None:
     assert each.name in SPANS_S
 
 
-def test_ns3_gets_as_many_full_packets_a_second_and_in_the_queue() -> None:
+def test_ns3_gets_the_same_rate_and_limit_in_full_packets() -> None:
     given = arguments_of("cyclic")
     assert int(given["rate"]) / (8 * 1502) == pytest.approx(80e6 / (8 * 1514))
     assert given["limit"] == str(225_000 // 1514)
@@ -39,11 +39,11 @@ def test_ns3_gets_as_many_full_packets_a_second_and_in_the_queue() -> None:
     )
 
 
-def test_codels_limit_is_in_packets_already() -> None:
+def test_codel_s_limit_is_passed_in_packets() -> None:
     assert (arguments_of("codel")["limit"], arguments_of("codel")["codel"]) == ("1000", "1")
 
 
-def test_ns3s_metrics_have_our_definitions(tmp_path: Path) -> None:
+def test_ns3_s_metrics_have_dumbbell_s_definitions(tmp_path: Path) -> None:
     case = bench("cyclic").case("duration=2s")
     run = Simulator().simulate(Request("cyclic", case, 1, tmp_path / "run"))
     flows, groups = run.manifest["flows"], ["bbr", "cubic"]
@@ -58,12 +58,12 @@ def test_ns3s_metrics_have_our_definitions(tmp_path: Path) -> None:
         "sent_packets": entry["sent_packets"],
         "drops": entry["drops"],
     }
-    found, ours = measured(given, plan_case(case, 1)), measures(run)
+    found, expected = measured(given, plan_case(case, 1)), measures(run)
     # Pings and handshakes are smaller than full packets.
-    assert found == pytest.approx({name: ours[name] for name in found}, rel=0.02)
+    assert found == pytest.approx({name: expected[name] for name in found}, rel=0.02)
 
 
-def test_instructions_a_packet_exclude_start_up() -> None:
+def test_instructions_per_packet_exclude_the_start() -> None:
     assert a_packet((5_000, 10), (9_000, 30)) == 200
     assert total("events: Ir\nfl=a.c\n1 7\nsummary: 1234\n") == 1234
     with pytest.raises(ValueError, match="summary"):
@@ -74,11 +74,11 @@ def runs(*rates: float) -> Sequence[dict[str, float]]:
     return [{"packets": rate, "wall_s": 1.0} for rate in rates]
 
 
-def test_a_ratio_is_of_two_runs_of_one_round() -> None:
+def test_a_ratio_compares_two_runs_of_one_round() -> None:
     assert ratios(runs(10, 40), runs(5, 10)) == [2, 4]
 
 
-def test_a_spread_that_rounds_to_one_number_is_one_number() -> None:
+def test_a_spread_that_rounds_to_one_number_is_shown_as_one() -> None:
     assert spread_of([1.001, 1.002], "{:.2f}") == "1.00"
     assert spread_of([3, 1, 2], "{:.0f}") == "2 (1 to 3)"
 

@@ -20,7 +20,7 @@ MOMENT_S = 1
 
 
 class Late(Simulator):
-    """Begins when the folder is gone, or after a moment."""
+    """Starts when the folder has been removed, or after MOMENT_S."""
 
     def __init__(self) -> None:
         self.called = threading.Event()
@@ -37,7 +37,7 @@ class Late(Simulator):
 def test_an_interrupt_while_a_thread_starts_leaves_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, thread: int
 ) -> None:
-    """The pool doesn't know of that thread yet: it must not write into a folder that has been removed."""
+    """The pool has not registered that thread yet; the thread must not write into a folder that has been removed."""
     engine, started = Late(), list[threading.Thread]()
     begin = threading.Thread.start
 

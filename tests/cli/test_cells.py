@@ -1,4 +1,4 @@
-"""Few characters, and still the number."""
+"""Numbers in table cells: few characters, enough digits."""
 
 import math
 import re
@@ -41,8 +41,8 @@ def test_an_address_keeps_its_port_and_its_width(ip: str, port: int, width: int)
 @given(st.integers(60, 400))
 def test_columns_fit(width: int) -> None:
     chosen = fitting(width)
-    assert sum(room + 1 for _, room in chosen) <= width
-    assert all(room >= column.width for column, room in chosen)
+    assert sum(space + 1 for _, space in chosen) <= width
+    assert all(space >= column.width for column, space in chosen)
     names = [column.name for column, _ in chosen]
     assert ("port" in names) != ("local" in names)
     assert names == [column.name for column in COLUMNS if column.name in names]
@@ -61,6 +61,6 @@ def test_a_graph_is_as_high_as_its_values(values: list[float], height: int) -> N
             assert found == pytest.approx(max(value / top * 8 * height, 1), abs=1.001)
 
 
-def test_nothing_and_zero_are_told_apart() -> None:
+def test_a_missing_value_and_zero_differ() -> None:
     assert sparkline(np.array([math.nan, 0, 4, 8])) == " ▁▄█"
     assert (cell_text.rate(None), cell_text.rate(0), cell_text.time(0), cell_text.count(None)) == ("", "0", "0", "")

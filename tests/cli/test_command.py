@@ -1,4 +1,4 @@
-"""The command without a kernel: what it refuses, in which words, with which status."""
+"""The command without a kernel: its refusals, their messages, their exit status."""
 
 import json
 import subprocess
@@ -53,12 +53,12 @@ BAD = {
 
 
 @pytest.mark.parametrize("what", BAD)
-def test_a_slip_ends_with_one_line_and_status_2(dumbbell: Dumbbell, file: Path, what: str) -> None:
-    setting, said = BAD[what]
+def test_a_wrong_setting_is_an_error_of_one_line_with_status_2(dumbbell: Dumbbell, file: Path, what: str) -> None:
+    setting, message = BAD[what]
     done = dumbbell("plan", file.name, "--set", setting)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("dumbbell: ")
-    assert said in done.stderr
+    assert message in done.stderr
     assert "Traceback" not in done.stderr
 
 
@@ -68,14 +68,14 @@ def test_a_queue_in_bdp_without_an_rtt_names_its_file(dumbbell: Dumbbell, file: 
     assert done.stderr.startswith("dumbbell: mine.toml: path.bottleneck.qdisc: a queue in bdp needs both a rate and")
 
 
-def test_ten_thousand_flows_are_refused_with_what_would_do(dumbbell: Dumbbell, file: Path) -> None:
+def test_ten_thousand_flows_are_refused_with_a_remedy(dumbbell: Dumbbell, file: Path) -> None:
     done = dumbbell("plan", file.name, "--set", "flows.0.count=10000", "--set", "duration=60s")
     assert done.returncode == 2
     assert "sample less often: --set sample=29ms" in done.stderr
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("arguments", "message"),
     [
         (["plan", "nothing.toml"], "nothing.toml: no such experiment file"),
         (["ui", "nothing"], "nothing: no such file or folder; name a result folder"),
@@ -103,37 +103,39 @@ def test_ten_thousand_flows_are_refused_with_what_would_do(dumbbell: Dumbbell, f
         (["report", "nowhere"], "nowhere: not a result folder"),
     ],
 )
-def test_what_can_not_be_is_told_with_status_2(dumbbell: Dumbbell, tmp_path: Path, words: list[str], said: str) -> None:
-    done = dumbbell(*words)
+def test_an_invalid_command_is_an_error_with_status_2(
+    dumbbell: Dumbbell, tmp_path: Path, arguments: list[str], message: str
+) -> None:
+    done = dumbbell(*arguments)
     assert (done.returncode, done.stdout) == (2, "")
-    assert said in done.stderr
+    assert message in done.stderr
     assert "Traceback" not in done.stderr
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("words", [["--nonsense"], ["run"], ["run", "cyclic", "--jobs", "0"], ["nonsense"]])
-def test_a_wrong_option_has_status_2(dumbbell: Dumbbell, words: list[str]) -> None:
-    done = dumbbell(*words)
+@pytest.mark.parametrize("arguments", [["--nonsense"], ["run"], ["run", "cyclic", "--jobs", "0"], ["nonsense"]])
+def test_a_wrong_option_has_status_2(dumbbell: Dumbbell, arguments: list[str]) -> None:
+    done = dumbbell(*arguments)
     assert (done.returncode, done.stdout) == (2, "")
 
 
-def test_without_a_kernel_the_command_says_how_to_build_one(dumbbell: Dumbbell, tmp_path: Path) -> None:
+def test_without_a_kernel_the_error_names_the_build_command(dumbbell: Dumbbell, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
-    words = ("run", "cyclic", "--engine", "kernel", "--out", "run", "--json")
-    done = dumbbell(*words, DUMBBELL_CACHE=str(tmp_path / "empty"))
+    arguments = ("run", "cyclic", "--engine", "kernel", "--out", "run", "--json")
+    done = dumbbell(*arguments, DUMBBELL_CACHE=str(tmp_path / "empty"))
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == "dumbbell: no kernel is built yet; build one with: dumbbell kernel build\n"
     assert [path.name for path in tmp_path.iterdir()] == ["empty"]
 
 
-def test_a_cache_that_can_not_be_written_is_told(dumbbell: Dumbbell) -> None:
+def test_a_cache_that_can_not_be_written_is_an_error(dumbbell: Dumbbell) -> None:
     done = dumbbell("kernel", "build", DUMBBELL_CACHE="/proc/nowhere")
     assert (done.returncode, done.stdout) == (2, "")
     assert "Traceback" not in done.stderr
 
 
 @pytest.mark.parametrize(
-    ("binary", "said"),
+    ("binary", "message"),
     [
         ("/bin/true", "/bin/true: not a User-Mode Linux kernel; use the file 'linux'"),
         ("/etc/hostname", "not an x86-64 program"),
@@ -141,10 +143,10 @@ def test_a_cache_that_can_not_be_written_is_told(dumbbell: Dumbbell) -> None:
         ("/", "/: can't be read (Is a directory)"),
     ],
 )
-def test_a_kernel_that_is_none_is_told(dumbbell: Dumbbell, tmp_path: Path, binary: str, said: str) -> None:
+def test_a_file_that_is_no_kernel_is_an_error(dumbbell: Dumbbell, tmp_path: Path, binary: str, message: str) -> None:
     done = dumbbell("run", "cyclic", "--engine", "kernel", "--out", "run", DUMBBELL_KERNEL=binary)
     assert (done.returncode, done.stdout) == (2, "")
-    assert said in done.stderr
+    assert message in done.stderr
     assert list(tmp_path.iterdir()) == []
 
 
@@ -156,7 +158,7 @@ def test_a_plan_is_printed_and_nothing_else(dumbbell: Dumbbell, file: Path) -> N
 
 @pytest.mark.parametrize(("name", "path"), (scenarios() | with_programs()).items())
 def test_every_scenario_can_be_printed(name: str, path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The last case; every case's script is `tests/plan`'s."""
+    """Only the last case; `tests/plan` tests the script of every case."""
     assert plan.callback is not None
     plan.callback(name, case=load(path)[-1].name)
     assert capsys.readouterr().out.startswith("#!/bin/sh\n# ")
@@ -185,7 +187,9 @@ def test_a_title_can_not_break_out_of_the_script(dumbbell: Dumbbell, file: Path,
 @pytest.mark.parametrize(
     "name", ["; touch broken", "$(touch broken)", "`touch broken`", "../../broken", "a\\nb", "-rf", "a/b", ""]
 )
-def test_a_name_that_tries_something_is_no_name(dumbbell: Dumbbell, file: Path, tmp_path: Path, name: str) -> None:
+def test_a_name_with_shell_syntax_or_a_path_is_refused(
+    dumbbell: Dumbbell, file: Path, tmp_path: Path, name: str
+) -> None:
     file.write_text(GOOD + f'name = "{name}"\n')
     done = dumbbell("plan", file.name)
     assert done.returncode == 2
@@ -193,7 +197,7 @@ def test_a_name_that_tries_something_is_no_name(dumbbell: Dumbbell, file: Path, 
     assert [path.name for path in tmp_path.iterdir()] == ["mine.toml"]
 
 
-def test_scenarios_are_listed_for_people_and_for_programs(dumbbell: Dumbbell) -> None:
+def test_scenarios_are_listed_as_text_and_as_json(dumbbell: Dumbbell) -> None:
     listed = json.loads(dumbbell("scenarios", "--json").stdout)["scenarios"]
     assert [entry["name"] for entry in listed] == [*scenarios(), *with_programs()]
     assert all(entry["source"] and entry["title"] for entry in listed)
@@ -210,7 +214,7 @@ def test_queues_are_listed_with_their_options(dumbbell: Dumbbell) -> None:
     assert "rehash db limit" in dumbbell("list", "queues").stdout
 
 
-def test_a_page_is_printed(dumbbell: Dumbbell) -> None:
+def test_a_manual_page_is_printed(dumbbell: Dumbbell) -> None:
     done = dumbbell("explain", "codel")
     assert done.returncode == 0
     for word in ("Controlled delay", "What it does", "ce_threshold"):
@@ -228,24 +232,24 @@ def test_the_schema_of_a_file_is_printed(dumbbell: Dumbbell) -> None:
     )
 
 
-def test_the_version_is_the_package_s(dumbbell: Dumbbell) -> None:
+def test_the_version_is_that_of_the_package(dumbbell: Dumbbell) -> None:
     assert dumbbell("--version").stdout == f"dumbbell {__version__}\n"
     module = subprocess.run([sys.executable, "-m", "dumbbell", "--version"], capture_output=True, text=True, check=True)
     assert module.stdout == dumbbell("--version").stdout
 
 
-def test_a_reader_that_goes_away_is_no_crash() -> None:
+def test_a_closed_pipe_causes_no_traceback() -> None:
     done = subprocess.run(f"'{COMMAND}' list queues | true", shell=True, capture_output=True, text=True, check=True)
     assert "Traceback" not in done.stderr
 
 
-def test_cases_whose_names_look_alike_get_folders_of_their_own(file: Path) -> None:
+def test_cases_with_similar_names_get_separate_folders(file: Path) -> None:
     file.write_text(GOOD + "".join(f'[[cases]]\nname = "{name}"\nset = {{}}\n' for name in ("a-3", "a", "a?")))
     names = run_names([(case, 1) for case in load(file)])
     assert len(set(names)) == 3
 
 
-def test_a_case_s_name_is_no_path(file: Path) -> None:
+def test_a_case_s_name_is_not_used_as_a_path(file: Path) -> None:
     hostile = ["../../etc", "/etc/passwd", "..", ".", "; reboot", "", "-rf", "x" * 500]
     file.write_text(GOOD + "".join(f'[[cases]]\nname = "{name}"\nset = {{}}\n' for name in hostile))
     names = run_names([(case, 1) for case in load(file)])
@@ -255,8 +259,8 @@ def test_a_case_s_name_is_no_path(file: Path) -> None:
     )
 
 
-def test_ten_thousand_flows_are_printed_without_comparing_each_with_each() -> None:
-    """Counted, not timed: how often a flow's port is read."""
+def test_a_script_of_many_flows_takes_linear_time() -> None:
+    """Counts how often a flow's port is read, which does not depend on the host's speed."""
     reads = 0
 
     class Counting(FlowPlan):
@@ -272,7 +276,7 @@ def test_ten_thousand_flows_are_printed_without_comparing_each_with_each() -> No
 
 
 def test_every_figure_is_listed(dumbbell: Dumbbell) -> None:
-    for words in (["plot", "--list"], ["list", "figures"]):
-        done = dumbbell(*words)
+    for arguments in (["plot", "--list"], ["list", "figures"]):
+        done = dumbbell(*arguments)
         assert done.returncode == 0
         assert "throughput-delay" in done.stdout

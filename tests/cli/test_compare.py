@@ -49,7 +49,7 @@ set = { "path.rtt" = ["10ms", "40ms"] }
 """
 
 
-def side(folder: Path, *rates_mbps: float, case: str | None = None, **manifest: Any) -> Path:
+def arm_folder(folder: Path, *rates_mbps: float, case: str | None = None, **manifest: Any) -> Path:
     """A folder of runs of one flow each, with seeds 1, 2, …"""
     for seed, rate in enumerate(rates_mbps, start=1):
         name = f"{case}-{seed}" if case else f"run-seed{seed}"
@@ -58,9 +58,9 @@ def side(folder: Path, *rates_mbps: float, case: str | None = None, **manifest: 
     return folder
 
 
-def compared(*targets: str | Path, good: bool = True, **asked: Any) -> dict[str, Any]:
+def compared(*targets: str | Path, good: bool = True, **options: Any) -> dict[str, Any]:
     """What `--json` prints, without a process of its own; `good` decides the command's status."""
-    done = compare_all(CompareOptions([str(target) for target in targets], **asked))
+    done = compare_all(CompareOptions([str(target) for target in targets], **options))
     assert (done.agrees and done.valid) == good
     return done.as_json()
 
@@ -75,16 +75,16 @@ def rows(numbers: dict[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 @pytest.fixture(autouse=True)
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def working_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
 @pytest.fixture
-def near(tmp_path: Path) -> tuple[Path, Path]:
+def similar(tmp_path: Path) -> tuple[Path, Path]:
     """10 Mbit/s on one engine, 10.2 on the other, each with some spread."""
     return (
-        side(tmp_path / "sim", 9.99, 10.0, 10.01),
-        side(tmp_path / "kernel", 10.19, 10.2, 10.21, engine="kernel", kernel={"name": "linux-6.12"}),
+        arm_folder(tmp_path / "sim", 9.99, 10.0, 10.01),
+        arm_folder(tmp_path / "kernel", 10.19, 10.2, 10.21, engine="kernel", kernel={"name": "linux-6.12"}),
     )
 
 
@@ -95,14 +95,14 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
-def test_json_has_exactly_the_contract_s_keys(dumbbell: Dumbbell, near: tuple[Path, Path]) -> None:
-    done = dumbbell("compare", *near, "--json")
+def test_json_has_exactly_the_contract_s_keys(dumbbell: Dumbbell, similar: tuple[Path, Path]) -> None:
+    done = dumbbell("compare", *similar, "--json")
     assert (done.returncode, done.stderr, done.stdout.count("\n")) == (0, "", 1)
     numbers = json.loads(done.stdout)
     assert set(numbers) == KEYS
     assert numbers["first"] == {
         "name": "sim", "engine": "sim", "kernel": None, "seeds": [1, 2, 3],
-        "runs": [str(near[0] / f"run-seed{seed}") for seed in (1, 2, 3)],
+        "runs": [str(similar[0] / f"run-seed{seed}") for seed in (1, 2, 3)],
     }  # fmt: skip
     assert (numbers["second"]["name"], numbers["second"]["kernel"]) == ("kernel", "linux-6.12")
     assert (numbers["agrees"], numbers["valid"], numbers["one_sided"]) == (True, True, [])
@@ -115,31 +115,33 @@ def test_json_has_exactly_the_contract_s_keys(dumbbell: Dumbbell, near: tuple[Pa
     assert numbers["worst"] == "groups.cubic.throughput_mbps"
 
 
-def test_a_stated_tolerance_decides_verdict_and_status(dumbbell: Dumbbell, near: tuple[Path, Path]) -> None:
-    assert compared(*near, tolerances=["groups.cubic.throughput_mbps=1%,0.3"])["agrees"]
-    done = dumbbell("compare", *near, "--tolerance", "groups.*.throughput_mbps=1%")
+def test_a_stated_tolerance_decides_verdict_and_status(dumbbell: Dumbbell, similar: tuple[Path, Path]) -> None:
+    assert compared(*similar, tolerances=["groups.cubic.throughput_mbps=1%,0.3"])["agrees"]
+    done = dumbbell("compare", *similar, "--tolerance", "groups.*.throughput_mbps=1%")
     assert done.returncode == 1
     assert done.stdout.splitlines()[-1] == "outside: groups.cubic.throughput_mbps is 2.0 % above, 1.0 % allowed"
 
 
-def test_people_get_a_table_and_the_verdict_as_last_line(dumbbell: Dumbbell, near: tuple[Path, Path]) -> None:
-    lines = dumbbell("compare", *near).stdout.splitlines()
+def test_the_text_output_is_a_table_with_the_verdict_as_last_line(
+    dumbbell: Dumbbell, similar: tuple[Path, Path]
+) -> None:
+    lines = dumbbell("compare", *similar).stdout.splitlines()
     assert lines[1] == "sim, seeds 1..3; kernel (linux-6.12), seeds 1..3"
     assert lines[3].split()[:4] == ["metric", "sim", "kernel", "difference"]
     assert lines[4].split()[0] == "groups.cubic.throughput_mbps"
     assert lines[-1].startswith("agrees: groups.cubic.throughput_mbps is 2.0 % above, 5.0 % allowed")
 
 
-def test_the_bootstrap_gives_the_same_difference_and_another_interval(near: tuple[Path, Path]) -> None:
+def test_the_bootstrap_gives_the_same_difference_and_another_interval(similar: tuple[Path, Path]) -> None:
     welch, bootstrap = (
-        rows(compared(*near, method=how))["groups.cubic.throughput_mbps"] for how in ("welch", "bootstrap")
+        rows(compared(*similar, method=how))["groups.cubic.throughput_mbps"] for how in ("welch", "bootstrap")
     )
     assert welch["difference"] == bootstrap["difference"]
     assert welch["interval"][0] < bootstrap["interval"][0] < 0.2
 
 
-def test_one_run_a_side_has_no_interval_and_says_so(near: tuple[Path, Path]) -> None:
-    numbers = compared(*(folder / "run-seed2" for folder in near))
+def test_one_run_per_arm_has_no_interval_and_a_warning(similar: tuple[Path, Path]) -> None:
+    numbers = compared(*(folder / "run-seed2" for folder in similar))
     assert all(row["interval"] is None and row["first"]["sd"] is None for row in numbers["metrics"])
     assert [text.split(":")[0] for text in numbers["warnings"]] == ["sim has only one run", "kernel has only one run"]
 
@@ -154,24 +156,26 @@ def test_a_window_leaves_out_the_rest(tmp_path: Path) -> None:
     )
 
 
-def test_an_invalid_run_is_told_and_fails(dumbbell: Dumbbell, tmp_path: Path) -> None:
-    side(tmp_path / "good", 10, 10.1)
-    side(tmp_path / "bad", 10, 10.1, valid=False, invalid=["it rained"])
+def test_an_invalid_run_is_reported_and_fails(dumbbell: Dumbbell, tmp_path: Path) -> None:
+    arm_folder(tmp_path / "good", 10, 10.1)
+    arm_folder(tmp_path / "bad", 10, 10.1, valid=False, invalid=["it rained"])
     numbers = compared("good", "bad", good=False)
     assert (numbers["valid"], numbers["agrees"]) == (False, True)
     assert "invalid: bad/run-seed1: it rained" in numbers["warnings"]
     assert dumbbell("compare", "good", "bad").stdout.splitlines()[-1].startswith("invalid: at least one run failed")
 
 
-def test_different_experiments_are_compared_and_told(tmp_path: Path) -> None:
-    side(tmp_path / "a", 10, 10.1, experiment={"path": {"rtt": "20ms"}, "flows": [{"cc": "bbr"}], "seeds": [1, 2]})
-    side(tmp_path / "b", 10, 10.1, experiment={"path": {"rtt": "30ms"}, "flows": [{"cc": "cubic"}], "seeds": [1]})
+def test_different_experiments_are_compared_with_a_warning(tmp_path: Path) -> None:
+    arm_folder(
+        tmp_path / "a", 10, 10.1, experiment={"path": {"rtt": "20ms"}, "flows": [{"cc": "bbr"}], "seeds": [1, 2]}
+    )
+    arm_folder(tmp_path / "b", 10, 10.1, experiment={"path": {"rtt": "30ms"}, "flows": [{"cc": "cubic"}], "seeds": [1]})
     assert compared("a", "b")["warnings"] == [
         "the experiments differ (a and b): path.rtt: 20ms and 30ms; flows.0.cc: bbr and cubic"
     ]
 
 
-def test_a_completion_time_of_one_side_only_is_outside(dumbbell: Dumbbell, tmp_path: Path) -> None:
+def test_a_completion_time_of_one_arm_only_is_outside(dumbbell: Dumbbell, tmp_path: Path) -> None:
     for name, fct_s in (("a", 2.0), ("b", None)):
         flow = Flow("cubic", "cubic", bytes_asked=1000, fct_s=fct_s)
         Bench([flow]).make_folder(tmp_path / name)
@@ -181,7 +185,7 @@ def test_a_completion_time_of_one_side_only_is_outside(dumbbell: Dumbbell, tmp_p
     assert done.stdout.splitlines()[-1] == "outside: groups.cubic.fct_s: missing on one side"
 
 
-def test_compare_proposes_what_would_put_a_run_under_a_log_s_conditions(dumbbell: Dumbbell, tmp_path: Path) -> None:
+def test_compare_proposes_settings_that_give_a_run_the_log_s_conditions(dumbbell: Dumbbell, tmp_path: Path) -> None:
     logs = Path(__file__).parents[2] / "examples" / "logs"
     import_files([logs / "iperf3-bbr.txt", logs / "iperf3-cubic.txt"], tmp_path / "log", Options())
     (tmp_path / "classes.toml").write_text(CLASSES)
@@ -209,22 +213,22 @@ def test_a_log_is_compared_with_each_case(tmp_path: Path) -> None:
     (tmp_path / "log").write_text(SAMPLES["ss"])
     import_files([tmp_path / "log"], tmp_path / "theirs", Options())
     for case in ("slow", "fast"):
-        side(tmp_path / "mine", 10, case=case)
+        arm_folder(tmp_path / "mine", 10, case=case)
     for targets in (("theirs", "mine"), ("mine", "theirs")):
         numbers = compared(*targets, good=False)
         assert [case["name"] for case in numbers["cases"]] == ["fast", "slow"]
         assert sorted(len(numbers[key]["runs"]) for key in ("first", "second")) == [1, 2]
 
 
-def test_two_runs_have_no_log_to_explain(near: tuple[Path, Path]) -> None:
-    numbers = compared(*near)
+def test_two_runs_have_no_conditions_of_a_log(similar: tuple[Path, Path]) -> None:
+    numbers = compared(*similar)
     assert (numbers["conditions"], numbers["settings"], numbers["not_in_log"]) == ([], [], [])
 
 
-def test_cases_stand_one_after_the_other(dumbbell: Dumbbell, tmp_path: Path) -> None:
+def test_each_case_is_compared(dumbbell: Dumbbell, tmp_path: Path) -> None:
     for name, fast in (("a", 20.0), ("b", 30.0)):
-        side(tmp_path / name, 10, 10.1, case="slow")
-        side(tmp_path / name, fast, fast + 0.1, case="fast")
+        arm_folder(tmp_path / name, 10, 10.1, case="slow")
+        arm_folder(tmp_path / name, fast, fast + 0.1, case="fast")
     numbers = compared("a", "b", good=False)
     assert [(case["name"], case["agrees"]) for case in numbers["cases"]] == [("fast", False), ("slow", True)]
     assert set(numbers) == (KEYS - {"metrics", "one_sided", "not_in_log", "conditions", "settings"}) | {
@@ -238,24 +242,24 @@ def test_cases_stand_one_after_the_other(dumbbell: Dumbbell, tmp_path: Path) -> 
     assert last.startswith("1 of 2 cases are outside; fast: outside: groups.cubic.throughput_mbps is 49.")
 
 
-def test_a_case_of_one_side_only_is_told_and_fails(dumbbell: Dumbbell, tmp_path: Path) -> None:
+def test_a_case_of_one_arm_only_is_reported_and_fails(dumbbell: Dumbbell, tmp_path: Path) -> None:
     for name, cases in (("a", ("one", "two", "three")), ("b", ("one", "two"))):
         for case in cases:
-            side(tmp_path / name, 10, case=case)
+            arm_folder(tmp_path / name, 10, case=case)
     numbers = compared("a", "b", good=False)
     assert not numbers["agrees"]
     assert "the case 'three' is only in the first arm" in numbers["warnings"]
     assert "the case 'three' is only in the first arm" in dumbbell("compare", "a", "b").stdout
 
 
-def test_a_page_is_written(dumbbell: Dumbbell, near: tuple[Path, Path], tmp_path: Path) -> None:
-    done = dumbbell("compare", *near, "-o", "page.html")
+def test_a_page_is_written(dumbbell: Dumbbell, similar: tuple[Path, Path], tmp_path: Path) -> None:
+    done = dumbbell("compare", *similar, "-o", "page.html")
     assert (done.returncode, done.stderr) == (0, "wrote page.html\n")
     assert "groups.<wbr>cubic.<wbr>throughput_mbps" in (tmp_path / "page.html").read_text()
-    assert dumbbell("compare", *near, "-o", "nowhere/page.html").returncode == 2
+    assert dumbbell("compare", *similar, "-o", "nowhere/page.html").returncode == 2
 
 
-def test_real_runs_of_two_queues_differ_where_they_should(dumbbell: Dumbbell, file: Path) -> None:
+def test_runs_with_two_queue_lengths_differ_in_the_queue(dumbbell: Dumbbell, file: Path) -> None:
     for name, limit in (("a", 20), ("b", 200)):
         settings = ("--set", f"path.bottleneck.qdisc=pfifo limit {limit}", "--set", "path.loss=0%")
         done = dumbbell("run", file.name, "--seed", "1..2", *settings, "--out", name)
@@ -269,8 +273,8 @@ def test_real_runs_of_two_queues_differ_where_they_should(dumbbell: Dumbbell, fi
 @pytest.mark.kernel
 def test_an_experiment_on_the_simulator_and_on_the_kernel(dumbbell: Dumbbell, file: Path, tmp_path: Path) -> None:
     file.write_text(EXPERIMENT + CASES)
-    words = (file.name, "--seeds", "1..2", "--engines", "sim,kernel", "--out", "both", "-o", "page.html", "--json")
-    done = dumbbell("compare", *words, "--tolerance", "groups.*.throughput_mbps=30%")
+    arguments = (file.name, "--seeds", "1..2", "--engines", "sim,kernel", "--out", "both", "-o", "page.html", "--json")
+    done = dumbbell("compare", *arguments, "--tolerance", "groups.*.throughput_mbps=30%")
     numbers = json.loads(done.stdout)
     assert done.returncode == (0 if numbers["agrees"] else 1)
     assert [case["name"] for case in numbers["cases"]] == ["10ms", "40ms"]
@@ -283,13 +287,13 @@ def test_an_experiment_on_the_simulator_and_on_the_kernel(dumbbell: Dumbbell, fi
     assert sorted(folder.name for folder in (tmp_path / "both" / "sim").iterdir()) == [
         "10ms-seed1", "10ms-seed2", "40ms-seed1", "40ms-seed2",
     ]  # fmt: skip
-    again = json.loads(dumbbell("compare", "both/sim", "both/kernel", "--json").stdout)
-    assert [case["name"] for case in again["cases"]] == ["10ms", "40ms"]
+    results = json.loads(dumbbell("compare", "both/sim", "both/kernel", "--json").stdout)
+    assert [case["name"] for case in results["cases"]] == ["10ms", "40ms"]
     assert 'id="figure-1"' in (tmp_path / "page.html").read_text()
 
 
 @pytest.mark.parametrize(
-    ("asked", "said"),
+    ("options", "message"),
     [
         (CompareOptions(["cyclic"], engines="sim,magic"), "--engines: unknown engine, got 'magic'; available: sim"),
         (
@@ -343,18 +347,18 @@ def test_an_experiment_on_the_simulator_and_on_the_kernel(dumbbell: Dumbbell, fi
         ),
     ],
 )
-def test_what_can_not_be_compared_is_told_with_status_2(tmp_path: Path, asked: CompareOptions, said: str) -> None:
-    side(tmp_path / "a", 10, 11, experiment=SHORT)
-    side(tmp_path / "b", 10, 11, experiment=SHORT)
+def test_an_invalid_comparison_is_an_error_with_status_2(tmp_path: Path, options: CompareOptions, message: str) -> None:
+    arm_folder(tmp_path / "a", 10, 11, experiment=SHORT)
+    arm_folder(tmp_path / "b", 10, 11, experiment=SHORT)
     (tmp_path / "empty").mkdir()
     for name, manifests in SEVERAL.items():
         for seed, manifest in enumerate(manifests, start=1):
-            whole = {"seed": seed, "experiment": SHORT} | manifest
-            Bench([Flow("cubic", "cubic")], manifest=whole).make_folder(tmp_path / name / str(seed))
-    with pytest.raises(DumbbellError) as told:
-        compare_all(asked)
-    assert said in str(told.value)
-    assert told.value.exit_status == 2
+            complete = {"seed": seed, "experiment": SHORT} | manifest
+            Bench([Flow("cubic", "cubic")], manifest=complete).make_folder(tmp_path / name / str(seed))
+    with pytest.raises(DumbbellError) as error:
+        compare_all(options)
+    assert message in str(error.value)
+    assert error.value.exit_status == 2
     assert not (tmp_path / "runs").exists()
 
 
@@ -368,7 +372,7 @@ SEVERAL: dict[str, list[dict[str, Any]]] = {
 }
 
 
-def test_the_command_says_it_in_one_line(dumbbell: Dumbbell, tmp_path: Path) -> None:
+def test_an_error_of_compare_is_one_line(dumbbell: Dumbbell, tmp_path: Path) -> None:
     done = dumbbell("compare", "nowhere", "nowhere-else")
     assert (done.returncode, done.stdout, done.stderr) == (2, "", "dumbbell: nowhere: no such result folder\n")
     (tmp_path / "ss.log").write_text("")

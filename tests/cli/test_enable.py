@@ -1,4 +1,4 @@
-"""`dumbbell enable`, `disable`, `doctor` on the real kernel, where /etc/sysctl.d is a folder of ours."""
+"""`dumbbell enable`, `disable`, `doctor` on the real kernel, where /etc/sysctl.d is a temporary folder."""
 
 import json
 import os
@@ -13,16 +13,16 @@ from conftest import COMMAND, Dumbbell, Finished
 CONTROLLER = "/proc/sys/net/ipv4/tcp_congestion_control"
 
 
-def _why_no_namespace() -> str:
-    words = ["unshare", "-n", "-m", "mount", "-t", "tmpfs", "none", "/etc/sysctl.d"]
+def _namespace_error() -> str:
+    arguments = ["unshare", "-n", "-m", "mount", "-t", "tmpfs", "none", "/etc/sysctl.d"]
     try:
-        ran = subprocess.run(words, capture_output=True, text=True, check=False)
+        done = subprocess.run(arguments, capture_output=True, text=True, check=False)
     except OSError as error:
         return str(error)
-    return ran.stderr.strip() if ran.returncode else ""
+    return done.stderr.strip() if done.returncode else ""
 
 
-WHY = _why_no_namespace()
+WHY = _namespace_error()
 namespace = pytest.mark.skipif(bool(WHY), reason=f"no namespaces here: {WHY}")
 
 
@@ -30,20 +30,20 @@ def inside(folder: Path, script: str) -> Finished:
     """A script in a separate network namespace, with a folder as /etc/sysctl.d."""
     setting = f"mount --bind {folder} /etc/sysctl.d; ip link set lo up; echo reno > {CONTROLLER}\n"
     script = f'dumbbell() {{ {COMMAND} "$@"; }}\n{setting}{script}'
-    words = ["unshare", "-n", "-m", "sh", "-c", script]
-    return subprocess.run(words, capture_output=True, text=True, timeout=120, check=False)
+    arguments = ["unshare", "-n", "-m", "sh", "-c", script]
+    return subprocess.run(arguments, capture_output=True, text=True, timeout=120, check=False)
 
 
-def ready(name: str) -> bool:
+def allowed(name: str) -> bool:
     return name in Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control").read_text().split()
 
 
-bbr = pytest.mark.skipif(not ready("bbr"), reason="this kernel allows no bbr")
+bbr = pytest.mark.skipif(not allowed("bbr"), reason="this kernel allows no bbr")
 
 
 @namespace
 @bbr
-def test_enable_verifies_by_a_connection_and_disable_puts_back(tmp_path: Path) -> None:
+def test_enable_verifies_with_a_connection_and_disable_restores(tmp_path: Path) -> None:
     done = inside(
         tmp_path, f"dumbbell enable bbr; cat {CONTROLLER}; ls /etc/sysctl.d; dumbbell disable; cat {CONTROLLER}"
     )
@@ -56,7 +56,7 @@ def test_enable_verifies_by_a_connection_and_disable_puts_back(tmp_path: Path) -
 
 @namespace
 @bbr
-def test_a_dry_run_changes_nothing_and_says_all(tmp_path: Path) -> None:
+def test_a_dry_run_changes_nothing_and_lists_every_step(tmp_path: Path) -> None:
     done = inside(tmp_path, f"dumbbell enable bbr --dry-run; cat {CONTROLLER}")
     assert "would write /etc/sysctl.d/90-dumbbell.conf\n" in done.stdout
     assert (
@@ -70,15 +70,16 @@ def test_a_dry_run_changes_nothing_and_says_all(tmp_path: Path) -> None:
 
 @namespace
 @bbr
-def test_connections_that_are_open_keep_theirs_and_are_counted(tmp_path: Path) -> None:
-    hold = (
+def test_open_connections_keep_their_controller_and_are_counted(tmp_path: Path) -> None:
+    hold_connection = (
         'python3 -c \'import socket,time; l=socket.create_server(("127.0.0.1",0));'
         " c=socket.create_connection(l.getsockname()); s=l.accept(); print(flush=True); time.sleep(60)'"
         " > held & holder=$!\n"
         "until [ -s held ]; do sleep 0.1; done\n"
     )
-    done = inside(tmp_path, f"cd {tmp_path}; {hold} dumbbell enable bbr; kill $holder")
-    assert "open connections keep their congestion control until they reconnect: 2 × reno\n" in done.stdout, done.stderr
+    done = inside(tmp_path, f"cd {tmp_path}; {hold_connection} dumbbell enable bbr; kill $holder")
+    kept = "open connections keep their congestion control until they reconnect: 2 × reno\n"
+    assert kept in done.stdout, done.stderr
 
 
 KILLED = """
@@ -92,8 +93,8 @@ def in_child(wait_s=None):
     begun = time.monotonic()
     child = os.fork()
     if child == 0:
-        with locked(machine):
-            switch.apply(machine, switch.enabling(machine, "bbr"))
+        with locked(host):
+            switch.apply(host, switch.enabling(host, "bbr"))
         os._exit(0)
     if wait_s is not None:
         time.sleep(wait_s)
@@ -101,25 +102,25 @@ def in_child(wait_s=None):
     os.waitpid(child, 0)
     return time.monotonic() - begun
 
-def undone():
-    if machine.path(dropin.DROPIN).exists():
-        with locked(machine):
-            switch.apply(machine, switch.disabling(machine))
+def undo():
+    if host.path(dropin.DROPIN).exists():
+        with locked(host):
+            switch.apply(host, switch.disabling(host))
         return "undone"
     return "untouched"
 
-machine, stream = LocalHost(), random.Random(8)
+host, stream = LocalHost(), random.Random(8)
 took = in_child()
-print(undone(), machine.sysctl(dropin.CONTROLLER).first())
+print(undo(), host.sysctl(dropin.CONTROLLER).first())
 for _ in range(40):
     in_child(stream.uniform(0, took))
-    print(undone(), machine.sysctl(dropin.CONTROLLER).first())
+    print(undo(), host.sysctl(dropin.CONTROLLER).first())
 """
 
 
 @namespace
 @bbr
-def test_killed_at_any_moment_disable_puts_back(tmp_path: Path) -> None:
+def test_disable_restores_after_a_kill_at_any_moment(tmp_path: Path) -> None:
     program = tmp_path / "killed.py"
     program.write_text(KILLED)
     folder = tmp_path / "sysctl.d"
@@ -128,7 +129,7 @@ def test_killed_at_any_moment_disable_puts_back(tmp_path: Path) -> None:
     lines = done.stdout.splitlines()
     assert len(lines) == 41, done.stderr
     assert {line.split()[1] for line in lines} == {"reno"}
-    # Some were killed before the drop-in was there, some after: else the moments were not in between.
+    # Some were killed before the drop-in existed, some after: the kills cover the whole sequence of steps.
     assert {line.split()[0] for line in lines} == {"untouched", "undone"}
     assert [path.name for path in folder.iterdir() if not path.name.endswith(".tmp")] == []
 
@@ -154,25 +155,25 @@ def test_an_image_is_enabled_and_disabled(dumbbell: Dumbbell, tmp_path: Path) ->
     assert "\nnet.ipv4.tcp_congestion_control = bbr\nnet.core.default_qdisc = fq\n" in text
     assert dumbbell("disable", "--root", "image").returncode == 0
     assert [path.name for path in (tmp_path / "image").rglob("*")] == ["etc"]
-    again = dumbbell("disable", "--root", "image")
-    assert (again.returncode, again.stderr.split(";")[0]) == (
+    second = dumbbell("disable", "--root", "image")
+    assert (second.returncode, second.stderr.split(";")[0]) == (
         2, "dumbbell: nothing to undo: /etc/sysctl.d/90-dumbbell.conf doesn't exist"
     )  # fmt: skip
 
 
-def test_doctor_tells_all_of_this_machine(dumbbell: Dumbbell) -> None:
-    told = json.loads(dumbbell("doctor", "--json", "--rate", "1gbit", "--rtt", "80ms").stdout)
-    found = {finding["key"]: finding for finding in told["findings"]}
-    assert told["path"] == {"rate_bps": 10**9, "rtt_ns": 80 * 10**6}
-    assert sum(told["marks"].values()) == len(told["findings"])
+def test_doctor_reports_every_finding_of_this_host(dumbbell: Dumbbell) -> None:
+    report = json.loads(dumbbell("doctor", "--json", "--rate", "1gbit", "--rtt", "80ms").stdout)
+    found = {finding["key"]: finding for finding in report["findings"]}
+    assert report["path"] == {"rate_bps": 10**9, "rtt_ns": 80 * 10**6}
+    assert sum(report["marks"].values()) == len(report["findings"])
     assert found["kernel.version"]["value"] == os.uname().release
     assert found["controller.default"]["value"] == Path(CONTROLLER).read_text().strip()
     assert found["buffers.receive"]["value"]["bdp_bytes"] == 10**7
-    for finding in told["findings"]:
+    for finding in report["findings"]:
         assert set(finding) == set("key group title mark value shown source meaning change".split())
 
 
-def test_doctor_is_readable_where_it_is_piped(dumbbell: Dumbbell) -> None:
+def test_doctor_s_output_to_a_pipe_is_plain_text(dumbbell: Dumbbell) -> None:
     done = dumbbell("doctor", COLUMNS="80")
     lines = done.stdout.splitlines()
     assert done.returncode == 0
@@ -182,13 +183,13 @@ def test_doctor_is_readable_where_it_is_piped(dumbbell: Dumbbell) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "why"),
+    ("arguments", "message"),
     [
         (("--rate", "fast"), "--rate: not a quantity, got 'fast'; a rate is a number with a unit"),
         (("--rtt", "0s"), "--rtt: too little, got '0s'; at least 1us"),
     ],
 )
-def test_a_slip_of_doctor_s_is_told(dumbbell: Dumbbell, words: tuple[str, ...], why: str) -> None:
-    done = dumbbell("doctor", *words)
+def test_an_invalid_option_of_doctor_is_an_error(dumbbell: Dumbbell, arguments: tuple[str, ...], message: str) -> None:
+    done = dumbbell("doctor", *arguments)
     assert done.returncode == 2
-    assert why in done.stderr
+    assert message in done.stderr

@@ -1,7 +1,6 @@
-"""`dumbbell exec`: the program's words and status are the command's own; a slip is told before anything runs."""
+"""`dumbbell exec` passes on the program's output and status, and reports invalid options before anything runs."""
 
 import json
-import shutil
 import signal
 import subprocess
 from pathlib import Path
@@ -10,9 +9,7 @@ import pytest
 
 from conftest import COMMAND, Dumbbell
 from dumbbell.results.result import TABLES
-from engines.measured import CUBIC, experiment
-
-PYTHON = shutil.which("python3", path="/usr/bin:/bin:/usr/local/bin") or "python3"
+from engines.measured import CUBIC, PYTHON, experiment
 
 
 @pytest.fixture
@@ -23,7 +20,7 @@ def file(tmp_path: Path) -> Path:
 
 
 @pytest.mark.kernel
-def test_a_command_says_what_it_says_and_its_status_is_ours(dumbbell: Dumbbell, file: Path, tmp_path: Path) -> None:
+def test_a_command_s_output_and_status_are_passed_on(dumbbell: Dumbbell, file: Path, tmp_path: Path) -> None:
     script = "echo hello; echo oops >&2; exit 3"
     done = dumbbell("exec", file.name, "--no-flows", "--out", "result", "--", "sh", "-c", script)
     assert (done.returncode, done.stdout) == (3, "hello\n")
@@ -36,11 +33,11 @@ def test_a_command_says_what_it_says_and_its_status_is_ours(dumbbell: Dumbbell, 
 
 
 @pytest.mark.kernel
-def test_a_command_speaks_to_a_server_at_the_other_end_beside_the_flows(dumbbell: Dumbbell, file: Path) -> None:
-    ask = "import urllib.request; print(len(urllib.request.urlopen('http://sender/big').read()))"
+def test_a_command_downloads_from_a_server_while_flows_run(dumbbell: Dumbbell, file: Path) -> None:
+    request = "import urllib.request; print(len(urllib.request.urlopen('http://sender/big').read()))"
     server = f"{PYTHON} -m http.server 80"
-    words = ("exec", file.name, "--server", server, "--file", "big=1MB", "--cc", "bbr", "--out", "result")
-    done = dumbbell(*words, "--", PYTHON, "-c", ask)
+    arguments = ("exec", file.name, "--server", server, "--file", "big=1MB", "--cc", "bbr", "--out", "result")
+    done = dumbbell(*arguments, "--", PYTHON, "-c", request)
     assert (done.returncode, done.stdout) == (0, "1000000\n"), done.stderr
     shown = json.loads(dumbbell("stats", "result", "--json").stdout)
     assert [(flow["name"], flow["cc"]) for flow in shown["flows"]] == [("cubic", "cubic"), ("server", "bbr")]
@@ -51,24 +48,26 @@ def test_a_command_speaks_to_a_server_at_the_other_end_beside_the_flows(dumbbell
 
 
 @pytest.mark.kernel
-def test_what_a_command_says_is_heard_while_it_runs(file: Path) -> None:
-    """It says one word, and then passes more time than anybody waits for."""
+def test_a_command_s_output_is_printed_while_it_runs(file: Path) -> None:
+    """The command prints one line and then never ends."""
     script = "echo one; while :; do sleep 0.001; done"
-    words = [str(COMMAND), "exec", file.name, "--no-flows", "--out", "result", "--", "sh", "-c", script]
-    with subprocess.Popen(words, cwd=file.parent, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
+    arguments = [str(COMMAND), "exec", file.name, "--no-flows", "--out", "result", "--", "sh", "-c", script]
+    with subprocess.Popen(
+        arguments, cwd=file.parent, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as running:
         assert running.stdout is not None
         assert running.stdout.readline() == "one\n"
         running.send_signal(signal.SIGINT)
-        # Not 124, as when it is over.
+        # 130 is an interrupt; 124 would be the end of the experiment.
         assert running.wait() == 130
     assert list(file.parent.iterdir()) == [file]
 
 
 @pytest.mark.kernel
-def test_what_a_command_writes_into_its_folder_is_kept(dumbbell: Dumbbell, file: Path, tmp_path: Path) -> None:
+def test_files_that_a_command_writes_are_kept(dumbbell: Dumbbell, file: Path, tmp_path: Path) -> None:
     script = "mkdir deep; echo x > deep/new; cp given copy; rm mine.toml; truncate -s 65M big; echo gone > /tmp/gone"
-    words = ("exec", file.name, "--no-flows", "--file", "given=3", "--out", "result", "--", "sh", "-c", script)
-    done = dumbbell(*words)
+    arguments = ("exec", file.name, "--no-flows", "--file", "given=3", "--out", "result", "--", "sh", "-c", script)
+    done = dumbbell(*arguments)
     assert done.returncode == 0, done.stderr
     kept = tmp_path / "result" / "programs" / "command"
     found = {str(path.relative_to(kept)): path.read_bytes() for path in kept.rglob("*") if path.is_file()}
@@ -79,7 +78,7 @@ def test_what_a_command_writes_into_its_folder_is_kept(dumbbell: Dumbbell, file:
 
 
 @pytest.mark.kernel
-def test_what_lies_where_a_command_is_typed_changes_nothing(dumbbell: Dumbbell, tmp_path: Path) -> None:
+def test_files_in_the_current_folder_do_not_change_the_results(dumbbell: Dumbbell, tmp_path: Path) -> None:
     """RED and BBR draw from the kernel's RNG: one more draw changes everything that follows."""
     red = "red limit 400000 min 15000 max 45000 avpkt 1000 probability 0.1 bandwidth 10mbit"
     text = experiment(CUBIC + CUBIC.replace("cubic", "bbr"), qdisc=red, duration="3s")
@@ -102,14 +101,14 @@ def test_what_lies_where_a_command_is_typed_changes_nothing(dumbbell: Dumbbell, 
 @pytest.mark.parametrize(
     ("command", "status"), [(["sleep", "9"], 124), (["no-such-program"], 127), (["sh", "-c", "kill -9 $$"], 137)]
 )
-def test_a_command_that_did_not_end_by_itself_has_a_shell_s_status(
+def test_a_killed_or_missing_command_has_a_shell_s_status(
     dumbbell: Dumbbell, file: Path, command: list[str], status: int
 ) -> None:
     assert dumbbell("exec", file.name, "--no-flows", "--timeout", "1s", "--", *command).returncode == status
 
 
 @pytest.mark.parametrize(
-    ("words", "why"),
+    ("arguments", "message"),
     [
         (("--on", "nowhere", "--", "true"), "programs.0.on: no host is called that, got 'nowhere'"),
         (("--case", "x", "--", "true"), "no case is called 'x'"),
@@ -117,15 +116,17 @@ def test_a_command_that_did_not_end_by_itself_has_a_shell_s_status(
         (("--",), "Missing argument"),
     ],
 )
-def test_a_slip_is_told_and_leaves_nothing(dumbbell: Dumbbell, file: Path, words: tuple[str, ...], why: str) -> None:
-    done: subprocess.CompletedProcess[str] = dumbbell("exec", file.name, *words)
+def test_an_invalid_option_is_an_error_and_leaves_nothing(
+    dumbbell: Dumbbell, file: Path, arguments: tuple[str, ...], message: str
+) -> None:
+    done: subprocess.CompletedProcess[str] = dumbbell("exec", file.name, *arguments)
     assert done.returncode == 2
-    assert why in done.stderr
+    assert message in done.stderr
     assert list(file.parent.iterdir()) == [file]
 
 
 @pytest.mark.parametrize("name", ["lossy-download-nginx"])
-def test_a_plan_by_hand_has_the_programs_too(dumbbell: Dumbbell, name: str) -> None:
+def test_a_printed_plan_includes_the_programs(dumbbell: Dumbbell, name: str) -> None:
     script = dumbbell("plan", name).stdout
     assert "(exec ip netns exec sender nginx -e stderr -p . -c nginx.conf) &" in script
     assert "truncate -s 61000000 file" in script
@@ -137,8 +138,10 @@ def test_a_plan_by_hand_has_the_programs_too(dumbbell: Dumbbell, name: str) -> N
 def test_sockets_of_a_guest_are_imported_from_a_pipe(file: Path, tmp_path: Path) -> None:
     guest = [str(COMMAND), "exec", file.name, "--on", "sender", "--start", "2s", "--out", "result", "--", "ss", "-tin"]
     with subprocess.Popen(guest, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as sockets:
-        words = [str(COMMAND), "import", "-", "-o", "sockets", "--json"]
-        done = subprocess.run(words, cwd=tmp_path, stdin=sockets.stdout, capture_output=True, text=True, check=False)
+        arguments = [str(COMMAND), "import", "-", "-o", "sockets", "--json"]
+        done = subprocess.run(
+            arguments, cwd=tmp_path, stdin=sockets.stdout, capture_output=True, text=True, check=False
+        )
     assert (sockets.returncode, done.returncode) == (0, 0), done.stderr
     (flow,) = json.loads(done.stdout)["flows"]
     assert flow["cc"] == "cubic"

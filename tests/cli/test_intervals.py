@@ -51,15 +51,17 @@ def test_an_imported_log_shows_its_own_intervals(dumbbell: Dumbbell, tmp_path: P
 
 
 @pytest.fixture
-def two(dumbbell: Dumbbell, tmp_path: Path) -> Dumbbell:
+def dumbbell_with_run(dumbbell: Dumbbell, tmp_path: Path) -> Dumbbell:
     Bench([Flow("bbr-1", "bbr"), Flow("bbr-2", "bbr"), Flow("cubic", "cubic")]).make_folder(tmp_path / "run")
     return dumbbell
 
 
-def test_flows_and_groups_are_chosen_by_name(two: Dumbbell) -> None:
-    shown = json.loads(two("stats", "run", "--every", "5s", "--flow", "bbr", "--flow", "cubic", "--json").stdout)
+def test_flows_and_groups_are_chosen_by_name(dumbbell_with_run: Dumbbell) -> None:
+    shown = json.loads(
+        dumbbell_with_run("stats", "run", "--every", "5s", "--flow", "bbr", "--flow", "cubic", "--json").stdout
+    )
     assert [flow["name"] for flow in shown["flows"]] == ["bbr-1", "bbr-2", "cubic"]
-    shown = json.loads(two("stats", "run", "--every", "5s", "--flow", "bbr-2", "--json").stdout)
+    shown = json.loads(dumbbell_with_run("stats", "run", "--every", "5s", "--flow", "bbr-2", "--json").stdout)
     assert [flow["name"] for flow in shown["flows"]] == ["bbr-2"]
 
 
@@ -75,7 +77,9 @@ def test_flows_and_groups_are_chosen_by_name(two: Dumbbell) -> None:
         (("run", "--every", "1s", "--sockets"), "give one of them"),
     ],
 )
-def test_a_wrong_request_names_what_is_right(two: Dumbbell, arguments: tuple[str, ...], message: str) -> None:
-    done = two("stats", *arguments)
+def test_an_invalid_request_is_an_error_with_a_remedy(
+    dumbbell_with_run: Dumbbell, arguments: tuple[str, ...], message: str
+) -> None:
+    done = dumbbell_with_run("stats", *arguments)
     assert (done.returncode, done.stdout) == (2, "")
     assert message in " ".join(done.stderr.split())

@@ -1,4 +1,4 @@
-"""What is listed: a machine's own controllers beside the engines'."""
+"""`dumbbell list controllers`: those of a host and those of the engines."""
 
 from pathlib import Path
 
@@ -9,8 +9,8 @@ from dumbbell.host.sources import LocalHost
 
 
 @pytest.fixture
-def machine(tmp_path: Path) -> LocalHost:
-    """Reno and one of its own are there, Vegas could be loaded."""
+def host(tmp_path: Path) -> LocalHost:
+    """Reno and a controller of its own are available, Vegas could be loaded."""
     for name, text in (
         ("proc/sys/kernel/osrelease", "6.12.0\n"),
         ("proc/sys/net/ipv4/tcp_available_congestion_control", "reno mine\n"),
@@ -21,14 +21,14 @@ def machine(tmp_path: Path) -> LocalHost:
     return LocalHost(tmp_path)
 
 
-def test_a_machine_s_controllers_are_those_that_it_has_or_could_load(machine: LocalHost) -> None:
-    listed = {entry["name"]: entry for entry in entries("controllers", machine)}
+def test_a_host_s_controllers_are_those_available_or_loadable(host: LocalHost) -> None:
+    listed = {entry["name"]: entry for entry in entries("controllers", host)}
     assert {name for name in listed if "host" in listed[name]["engines"]} == {"reno", "mine", "vegas"}
     assert listed["mine"]["engines"] == ["host"]
     assert all(entry["unknown"] == [] for entry in listed.values())
 
 
-def test_where_a_machine_does_not_say_what_it_has_nobody_knows(tmp_path: Path) -> None:
+def test_controllers_of_a_host_without_that_file_are_unknown(tmp_path: Path) -> None:
     listed = entries("controllers", LocalHost(tmp_path))
     assert listed
     assert all(entry["unknown"] == ["host"] and "host" not in entry["engines"] for entry in listed)

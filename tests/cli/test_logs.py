@@ -1,4 +1,4 @@
-"""`import` and `export` as a person types them, and every room above them on what came in."""
+"""`import` and `export` as commands, and every analysis, figure and report of imported runs."""
 
 import contextlib
 import json
@@ -40,7 +40,7 @@ LOGS = Path(__file__).parents[2] / "examples" / "logs"
 PAIR = [LOGS / "iperf3-bbr.txt", LOGS / "iperf3-cubic.txt"]
 
 
-def test_a_pair_of_logs_becomes_a_run_of_two_flows(dumbbell: Dumbbell, tmp_path: Path) -> None:
+def test_a_pair_of_logs_is_imported_as_a_run_of_two_flows(dumbbell: Dumbbell, tmp_path: Path) -> None:
     done = dumbbell("import", *PAIR, "-o", "pair", "--json")
     assert done.returncode == 0, done.stderr
     numbers = json.loads(done.stdout)
@@ -62,24 +62,24 @@ def test_a_pair_of_logs_becomes_a_run_of_two_flows(dumbbell: Dumbbell, tmp_path:
     assert dumbbell("import", "pair.jsonl", "-o", "again").returncode == 0
 
 
-def test_standard_input_is_a_log_like_any_file(tmp_path: Path) -> None:
-    """A pipe has no length, no name and no second reading; one sample has an RTT and a window, and no rate."""
+def test_a_log_is_read_from_standard_input(tmp_path: Path) -> None:
+    """A pipe has no length and no name and can be read once; one sample has an RTT and a window, and no rate."""
 
-    def piped(text: str, *names: str) -> subprocess.CompletedProcess[str]:
+    def import_text(text: str, *names: str) -> subprocess.CompletedProcess[str]:
         command = [str(COMMAND), "import", *names, "-o", "run", "--json"]
         return subprocess.run(command, cwd=tmp_path, input=text, capture_output=True, text=True, check=False)
 
-    done = piped((LOGS / "ss-tin-bbr.txt").read_text(), "-")
+    done = import_text((LOGS / "ss-tin-bbr.txt").read_text(), "-")
     assert done.returncode == 0, done.stderr
     (flow,) = json.loads(done.stdout)["flows"]
     assert (flow["rtt_ms"]["mean"], flow["cwnd_packets"]["max"]) == (pytest.approx(0.669), 190)
     assert (flow["throughput_mbps"], flow["bytes"]) == (None, None)
     assert load(tmp_path / "run").manifest["import"]["files"][0]["file"] == "stdin"
-    assert piped("what\n", "-").stderr.startswith("dumbbell: stdin: line 1: unknown log format")
-    assert piped("", "-", "-").stderr.startswith("dumbbell: standard input can be read only once")
+    assert import_text("what\n", "-").stderr.startswith("dumbbell: stdin: line 1: unknown log format")
+    assert import_text("", "-", "-").stderr.startswith("dumbbell: standard input can be read only once")
 
 
-def test_what_is_wrong_is_an_error_of_one_line(dumbbell: Dumbbell, tmp_path: Path) -> None:
+def test_a_malformed_log_is_an_error_of_one_line(dumbbell: Dumbbell, tmp_path: Path) -> None:
     (tmp_path / "log").write_text(SAMPLES["ss"].replace("Time:", "When:"))
     done = dumbbell("import", "log", "-o", "run")
     assert (done.returncode, done.stdout) == (2, "")
@@ -99,24 +99,24 @@ def any_run(request: pytest.FixtureRequest, tmp_path: Path) -> Run:
 
 
 def test_figures_and_reports_work_on_every_log(any_run: Run) -> None:
-    drawn = available(any_run, tuple(PANELS))
-    assert len(drawn) < len(PANELS)
+    available_panels = available(any_run, tuple(PANELS))
+    assert len(available_panels) < len(PANELS)
     assert any_run.manifest["import"]["files"][0]["sha256"] in page([any_run])
     for entry in catalogue():
         metric = "jain" if entry.name == "box" else None
-        if entry.name in drawn:
+        if entry.name in available_panels:
             spec = draw([any_run], entry.name, metric=metric).to_dict()
             assert any(text.count("\n") > 1 for text in spec["datasets"].values()), entry.name
             assert "None" not in json.dumps(spec["title"])
         else:
-            with contextlib.suppress(ResultError):  # Of one run, or in words: never anything else.
+            with contextlib.suppress(ResultError):  # Only an error about missing data is allowed.
                 draw([any_run], entry.name, metric=metric)
-    for name in PANELS.keys() - set(drawn):
+    for name in PANELS.keys() - set(available_panels):
         with pytest.raises(ResultError, match=r"logs|fewer than two"):
             draw([any_run], name)
 
 
-def test_numbers_of_every_log_are_known_or_left_out(any_run: Run) -> None:
+def test_results_of_every_log_are_finite_or_omitted(any_run: Run) -> None:
     step_ns = 100_000_000
     for numbers in (flow_loss, group_loss, retransmit_rate, loss, throughput, group_throughput, jain_over_time):
         table = numbers(any_run, step_ns)
@@ -133,7 +133,7 @@ def test_numbers_of_every_log_are_known_or_left_out(any_run: Run) -> None:
     convergence_s(any_run)
 
 
-def test_without_a_threshold_nobody_knows_of_slow_start(tmp_path: Path) -> None:
+def test_without_a_threshold_slow_start_is_unknown(tmp_path: Path) -> None:
     run = load(import_files(PAIR[1:], tmp_path / "run", Options(mss_bytes=1448)))
     assert run.flows["cwnd_packets"].null_count() < run.flows.height
     assert phases(run).is_empty()
@@ -159,7 +159,7 @@ def test_two_imports_are_compared(dumbbell: Dumbbell, tmp_path: Path) -> None:
     assert "were imported from the same logs" in dumbbell("compare", "third", "side").stderr
 
 
-def test_several_imports_are_drawn_together(tmp_path: Path) -> None:
+def test_several_imports_share_a_figure(tmp_path: Path) -> None:
     runs = [load(import_files([path], tmp_path / path.stem, Options())) for path in PAIR]
     for name, metric in (("throughput", None), ("cwnd", None), ("box", "groups.bbr.throughput_mbps")):
         spec = draw(runs if metric is None else runs[:1], name, metric=metric).to_dict()

@@ -1,7 +1,6 @@
 """The command on both engines: the contract of `--json`, repeatability, Ctrl-C, a full disk."""
 
 import contextlib
-import hashlib
 import json
 import os
 import signal
@@ -15,7 +14,8 @@ import pytest
 
 from conftest import COMMAND, Dumbbell
 from dumbbell.results.result import TABLES
-from engines.measured import CUBIC, experiment
+from engines.measured import CUBIC, experiment, table_hashes
+from processes import processes_in
 
 ENGINES = ["sim", pytest.param("kernel", marks=pytest.mark.kernel)]
 SPREAD = {"mean", "p50", "p95", "max"}
@@ -28,16 +28,12 @@ def engine(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-def run(dumbbell: Dumbbell, engine: str, *words: str | Path, **more: Any) -> dict[str, Any]:
-    done = dumbbell("run", *words, "--engine", engine, "--json", **more)
+def run(dumbbell: Dumbbell, engine: str, *arguments: str | Path, **environment: Any) -> dict[str, Any]:
+    done = dumbbell("run", *arguments, "--engine", engine, "--json", **environment)
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("\n") == 1
     numbers: dict[str, Any] = json.loads(done.stdout)
     return numbers
-
-
-def tables(folder: Path) -> dict[str, str]:
-    return {name: hashlib.sha256((folder / f"{name}.parquet").read_bytes()).hexdigest() for name in TABLES}
 
 
 def test_json_has_exactly_the_contract_s_keys(dumbbell: Dumbbell, engine: str, tmp_path: Path) -> None:
@@ -76,7 +72,7 @@ def test_json_has_exactly_the_contract_s_keys(dumbbell: Dumbbell, engine: str, t
     assert (manifest["invalid"], manifest["bottleneck"]) == ([], "bottleneck")
 
 
-def test_a_sized_flow_tells_its_completion_time(dumbbell: Dumbbell, engine: str) -> None:
+def test_a_sized_flow_reports_its_completion_time(dumbbell: Dumbbell, engine: str) -> None:
     numbers = run(
         dumbbell,
         engine,
@@ -94,7 +90,9 @@ def test_a_sized_flow_tells_its_completion_time(dumbbell: Dumbbell, engine: str)
     assert numbers["duration_s"] < 5
 
 
-def test_a_run_repeats_bit_for_bit_wherever_it_is_done(dumbbell: Dumbbell, engine: str, tmp_path: Path) -> None:
+def test_a_run_repeats_bit_for_bit_in_any_folder_and_environment(
+    dumbbell: Dumbbell, engine: str, tmp_path: Path
+) -> None:
     """Another folder, another working directory, another length of its name, another environment."""
     elsewhere = tmp_path / "some" / "where" / "else"
     elsewhere.mkdir(parents=True)
@@ -110,39 +108,39 @@ def test_a_run_repeats_bit_for_bit_wherever_it_is_done(dumbbell: Dumbbell, engin
         MARK="x" * 5000,
     )
     run(dumbbell, engine, "cyclic", *SHORT, "--out", "c", "--seed", "3")
-    first = tables(tmp_path / "a")
-    assert tables(tmp_path / "b" / "a-much-longer-name") == first
-    assert tables(tmp_path / "c")["flows"] != first["flows"]
+    first = table_hashes(tmp_path / "a")
+    assert table_hashes(tmp_path / "b" / "a-much-longer-name") == first
+    assert table_hashes(tmp_path / "c")["flows"] != first["flows"]
 
 
-def test_several_seeds_side_by_side_are_what_each_is_alone(dumbbell: Dumbbell, engine: str, tmp_path: Path) -> None:
+def test_seeds_in_parallel_give_the_same_results_as_alone(dumbbell: Dumbbell, engine: str, tmp_path: Path) -> None:
     numbers = run(dumbbell, engine, "cyclic", "--set", "duration=1s", "--seed", "1..3", "--out", "many", "--jobs", "2")
     assert set(numbers) >= {"run", "engine", "valid", "warnings", "wall_s", "cases"}
     assert [case["seed"] for case in numbers["cases"]] == [1, 2, 3]
     run(dumbbell, engine, "cyclic", "--set", "duration=1s", "--seed", "2", "--out", "alone")
-    assert tables(
+    assert table_hashes(
         tmp_path / "many" / "cyclic-seed2"
         if (tmp_path / "many" / "cyclic-seed2").is_dir()
         else tmp_path / "many" / "run-seed2"
-    ) == tables(tmp_path / "alone")
+    ) == table_hashes(tmp_path / "alone")
 
 
-def test_one_case_or_some_of_them_can_be_named(dumbbell: Dumbbell, tmp_path: Path) -> None:
-    words = ("bufferbloat", "--set", "duration=1s")
-    run(dumbbell, "sim", *words, "--case", "maxq 100", "--out", "one")
+def test_cases_are_selected_by_name(dumbbell: Dumbbell, tmp_path: Path) -> None:
+    arguments = ("bufferbloat", "--set", "duration=1s")
+    run(dumbbell, "sim", *arguments, "--case", "maxq 100", "--out", "one")
     manifest = json.loads((tmp_path / "one" / "run.json").read_text())
     assert manifest["case"] == "maxq 100"
     assert manifest["command"].endswith("--case 'maxq 100' --set duration=1s")
-    some = run(dumbbell, "sim", *words, "--case", "maxq 200", "--case", "maxq 10", "--out", "some")
+    some = run(dumbbell, "sim", *arguments, "--case", "maxq 200", "--case", "maxq 10", "--out", "some")
     assert [case["name"] for case in some["cases"]] == ["maxq 200", "maxq 10"]
-    done = dumbbell("run", *words, "--case", "maxq 7")
+    done = dumbbell("run", *arguments, "--case", "maxq 7")
     assert (done.returncode, "no case is called 'maxq 7'; there is: maxq 10; maxq 100; maxq 200" in done.stderr) == (
         2,
         True,
     )
 
 
-def test_seeds_and_cases_are_summed_up_by_mean_and_extent(dumbbell: Dumbbell, engine: str, tmp_path: Path) -> None:
+def test_seeds_and_cases_are_summarized_by_mean_and_range(dumbbell: Dumbbell, engine: str, tmp_path: Path) -> None:
     cases = '[[cases]]\nname = "{path.loss}"\nset = { "path.loss" = ["1%", "3%"] }\n'
     (tmp_path / "mine.toml").write_text(experiment(CUBIC, duration="1s") + cases)
     numbers = run(dumbbell, engine, "mine.toml", "--seed", "1..3", "--out", "many")
@@ -171,7 +169,7 @@ def test_an_expectation_decides_the_status(dumbbell: Dumbbell, engine: str) -> N
     assert status("utilisation < 0.5", "bad") == 1
 
 
-def test_a_controller_that_the_engine_has_not_is_told(dumbbell: Dumbbell, engine: str, tmp_path: Path) -> None:
+def test_a_controller_that_the_engine_lacks_is_an_error(dumbbell: Dumbbell, engine: str, tmp_path: Path) -> None:
     done = dumbbell("run", "cyclic", "--engine", engine, "--set", "flows.0.cc=cubbic", "--out", "run")
     assert (done.returncode, done.stdout) == (2, "")
     assert f"flows.0.cc: {'kernel ' if engine == 'kernel' else 'the simulator'}" in done.stderr
@@ -179,7 +177,7 @@ def test_a_controller_that_the_engine_has_not_is_told(dumbbell: Dumbbell, engine
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_folder_that_exists_is_not_touched(dumbbell: Dumbbell, engine: str, tmp_path: Path) -> None:
+def test_an_existing_folder_is_not_changed(dumbbell: Dumbbell, engine: str, tmp_path: Path) -> None:
     (tmp_path / "run").mkdir()
     done = dumbbell("run", "cyclic", "--engine", engine, *SHORT, "--out", "run")
     assert (done.returncode, done.stdout) == (2, "")
@@ -187,34 +185,24 @@ def test_a_folder_that_exists_is_not_touched(dumbbell: Dumbbell, engine: str, tm
     assert list((tmp_path / "run").iterdir()) == []
 
 
-def test_a_place_that_can_not_be_written_is_told(dumbbell: Dumbbell, engine: str) -> None:
+def test_an_output_path_that_can_not_be_written_is_an_error(dumbbell: Dumbbell, engine: str) -> None:
     done = dumbbell("run", "cyclic", "--engine", engine, *SHORT, "--out", "/proc/nowhere/run")
     assert (done.returncode, done.stdout) == (2, "")
     assert "/proc/nowhere/run: can't be written" in done.stderr
 
 
-def guests(folder: Path) -> list[int]:
-    """Processes that live in the folder, or in what was a folder there."""
-    found = []
-    for process in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):
-            if str(process.joinpath("cwd").readlink()).startswith(str(folder)):
-                found.append(int(process.name))
-    return found
-
-
 @contextlib.contextmanager
-def long_run(folder: Path, engine: str, *words: str) -> Iterator["subprocess.Popen[str]"]:
-    """A run that would take hours, already on its way."""
+def long_run(folder: Path, engine: str, *arguments: str) -> Iterator["subprocess.Popen[str]"]:
+    """A run that would take hours, once it has started."""
     endless = ["--set", "duration=100000s", "--set", "sample=1s", "--out", "run", "--engine", engine]
-    # A guest itself, not only its folder: its records appear once it runs.
-    sign = "flows.bin" if engine == "kernel" else ".lock"
+    # The guest must run, not only have a folder: it writes its records once it runs.
+    started_file = "flows.bin" if engine == "kernel" else ".lock"
     process = subprocess.Popen(
-        [COMMAND, "run", "cyclic", *endless, *words], cwd=folder,
+        [COMMAND, "run", "cyclic", *endless, *arguments], cwd=folder,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
     try:
-        while process.poll() is None and not list(folder.glob(f".run.running/**/{sign}")):
+        while process.poll() is None and not list(folder.glob(f".run.running/**/{started_file}")):
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(0.02)
         yield process
@@ -224,26 +212,26 @@ def long_run(folder: Path, engine: str, *words: str) -> Iterator["subprocess.Pop
         for pipe in (process.stdout, process.stderr):
             assert pipe is not None
             pipe.close()
-        for guest in guests(folder):
+        for guest in processes_in(folder):
             os.kill(guest, signal.SIGKILL)
 
 
-@pytest.mark.parametrize("words", [(), ("--seed", "1..4", "--jobs", "2")], ids=["one run", "two at a time"])
-@pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("arguments", [(), ("--seed", "1..4", "--jobs", "2")], ids=["one run", "two at a time"])
+@pytest.mark.parametrize("signal_number", [signal.SIGINT, signal.SIGTERM])
 def test_ctrl_c_leaves_no_folder_and_no_guest(
-    tmp_path: Path, engine: str, words: tuple[str, ...], sign: signal.Signals
+    tmp_path: Path, engine: str, arguments: tuple[str, ...], signal_number: signal.Signals
 ) -> None:
-    with long_run(tmp_path, engine, *words) as process:
-        assert bool(guests(tmp_path / ".run.running")) == (engine == "kernel")
-        process.send_signal(sign)
-        output, said = process.communicate(timeout=60)
+    with long_run(tmp_path, engine, *arguments) as process:
+        assert bool(processes_in(tmp_path / ".run.running")) == (engine == "kernel")
+        process.send_signal(signal_number)
+        output, errors = process.communicate(timeout=60)
         assert (process.returncode, output) == (130, "")
-        assert "Traceback" not in said
+        assert "Traceback" not in errors
         assert list(tmp_path.iterdir()) == []
-        assert guests(tmp_path / ".run.running") == []
+        assert processes_in(tmp_path / ".run.running") == []
 
 
-def test_two_runs_into_one_folder_the_second_is_refused(dumbbell: Dumbbell, engine: str, tmp_path: Path) -> None:
+def test_a_second_run_into_the_same_folder_is_refused(dumbbell: Dumbbell, engine: str, tmp_path: Path) -> None:
     with long_run(tmp_path, engine) as process:
         done = dumbbell("run", "cyclic", "--engine", engine, *SHORT, "--out", "run")
         assert (done.returncode, done.stdout) == (2, "")
@@ -269,12 +257,14 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
         pytest.param("kernel", "6m", id="in mid-run", marks=pytest.mark.kernel),
     ],
 )
-def test_a_full_disk_is_told_and_nothing_stays(dumbbell: Dumbbell, engine: str, small_disk: Path, size: str) -> None:
+def test_a_full_disk_is_an_error_and_leaves_nothing(
+    dumbbell: Dumbbell, engine: str, small_disk: Path, size: str
+) -> None:
     mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "none", small_disk], check=False)
     if mounted.returncode:
         pytest.skip("this root may not mount")
-    asked = ("--engine", engine, "--set", "duration=20s", "--set", "sample=1ms")
-    done = dumbbell("run", "cyclic", *asked, "--out", small_disk / "run")
+    arguments = ("--engine", engine, "--set", "duration=20s", "--set", "sample=1ms")
+    done = dumbbell("run", "cyclic", *arguments, "--out", small_disk / "run")
     assert list(small_disk.iterdir()) == []
     assert "Traceback" not in done.stderr
     assert "the disk is full; nothing was written" in done.stderr
@@ -282,8 +272,8 @@ def test_a_full_disk_is_told_and_nothing_stays(dumbbell: Dumbbell, engine: str, 
 
 
 def test_ten_thousand_flows_run_in_bounded_memory(tmp_path: Path, engine: str) -> None:
-    """The command's own memory; the guest's is fixed by its `mem=`. Valid or not, it says which."""
-    words = [
+    """The command's own memory; the guest's is fixed by its `mem=`. The run may be valid or not."""
+    arguments = [
         "run",
         "cyclic",
         "--engine",
@@ -299,7 +289,7 @@ def test_ten_thousand_flows_run_in_bounded_memory(tmp_path: Path, engine: str) -
         "--json",
     ]
     process = subprocess.Popen(
-        [COMMAND, *words], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        [COMMAND, *arguments], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     )
     assert process.stdout is not None
     with process.stdout:
@@ -312,7 +302,7 @@ def test_ten_thousand_flows_run_in_bounded_memory(tmp_path: Path, engine: str) -
     assert usage.ru_maxrss < 2 << 20
 
 
-def test_stats_says_what_run_said(dumbbell: Dumbbell, engine: str) -> None:
+def test_stats_prints_the_same_as_run(dumbbell: Dumbbell, engine: str) -> None:
     numbers = run(dumbbell, engine, "cyclic", *SHORT, "--out", "run")
     assert json.loads(dumbbell("stats", "run", "--json").stdout) == numbers
     late = json.loads(dumbbell("stats", "run", "--from", "1s", "--json").stdout)
@@ -322,7 +312,7 @@ def test_stats_says_what_run_said(dumbbell: Dumbbell, engine: str) -> None:
     assert "--from or --to: not a quantity" in wrong.stderr
 
 
-def test_a_run_is_shown_for_people_too(dumbbell: Dumbbell, engine: str) -> None:
+def test_a_run_is_printed_as_text(dumbbell: Dumbbell, engine: str) -> None:
     done = dumbbell("run", "cyclic", "--engine", engine, *SHORT, "--out", "run")
     assert done.returncode == 0
     for word in ("BBR and CUBIC take turns", "bbr-1", "cubic-2", "utilization", "reported by the source", "run"):

@@ -34,7 +34,7 @@ FIRST, SECOND = b"reno", b"cubic"
 
 
 class Connections:
-    """A listener of our own, and connections to it: one that talks all the time, two that are idle."""
+    """A listener, and connections to it: one that sends all the time, two that are idle."""
 
     def __init__(self) -> None:
         self.server = socket.create_server(("127.0.0.1", 0))
@@ -44,10 +44,10 @@ class Connections:
         for client, cc in zip(self.clients, (FIRST, SECOND, SECOND), strict=True):
             client.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, cc)
         self.ended = threading.Event()
-        self.talk = threading.Thread(target=self._talk)
-        self.talk.start()
+        self.sender = threading.Thread(target=self._send)
+        self.sender.start()
 
-    def _talk(self) -> None:
+    def _send(self) -> None:
         while not self.ended.wait(0.005):
             self.clients[0].sendall(b"x" * 10_000)
             self.accepted[0].recv(10_000, socket.MSG_WAITALL)
@@ -57,59 +57,61 @@ class Connections:
 
     def close(self) -> None:
         self.ended.set()
-        self.talk.join()
+        self.sender.join()
         for each in (*self.clients, *self.accepted, self.server):
             each.close()
 
 
 @pytest.fixture
-def ours() -> Iterator[Connections]:
+def connections() -> Iterator[Connections]:
     connections = Connections()
     yield connections
     connections.close()
 
 
-def watched(ours: Connections, use: Callable[[Watch, Pilot[None]], Awaitable[None]], filter_: str = "") -> None:
-    """Uses the application over our connections' own side."""
+def with_watch(
+    connections: Connections, check: Callable[[Watch, Pilot[None]], Awaitable[None]], filter_: str = ""
+) -> None:
+    """Run the application on the clients' ends of the connections, and a check of it."""
 
     async def main() -> None:
         with Stream(EVERY_NS) as stream:
-            screen = Watch(stream, f"dport {ours.port} {filter_}")
+            screen = Watch(stream, f"dport {connections.port} {filter_}")
             async with screen.run_test(size=(120, 30)) as pilot:
-                await until(lambda: screen.live.samples > 2 and len(screen.grid.rows) > 0, pilot)
-                await use(screen, pilot)
+                await wait_until(lambda: screen.live.samples > 2 and len(screen.grid.rows) > 0, pilot)
+                await check(screen, pilot)
                 stream.close()
 
     asyncio.run(main())
 
 
-async def until(true: Callable[[], bool], pilot: Pilot[None]) -> None:
+async def wait_until(condition: Callable[[], bool], pilot: Pilot[None]) -> None:
     for _ in range(1500):
-        if true():
+        if condition():
             return
         await pilot.pause(0.02)
-    raise AssertionError("it never came")
+    raise AssertionError("the condition stayed false for 30 s")
 
 
-def on_screen(screen: Watch) -> list[str]:
-    return [screen.grid.render_line(y).text for y in range(len(screen.grid.rows) + 1)]
+def on_screen(watch: Watch) -> list[str]:
+    return [watch.grid.render_line(y).text for y in range(len(watch.grid.rows) + 1)]
 
 
-def test_the_one_that_talks_stands_on_top_and_the_head_counts_all(ours: Connections) -> None:
-    async def use(screen: Watch, _: Pilot[None]) -> None:
+def test_the_busiest_connection_is_first_and_the_header_counts_all(connections: Connections) -> None:
+    async def check(screen: Watch, _: Pilot[None]) -> None:
         head, *rows = on_screen(screen)
         assert "peer" in head
-        assert [f"127.0.0.1:{ours.port_of(number)}" in rows[0] for number in range(3)] == [True, False, False]
+        assert [f"127.0.0.1:{connections.port_of(number)}" in rows[0] for number in range(3)] == [True, False, False]
         totals = str(screen.query_one("#totals", Static).render())
         assert "3 of" in totals
         assert "cubic 2" in totals
         assert "reno 1" in totals
 
-    watched(ours, use)
+    with_watch(connections, check)
 
 
-def test_keys_sort_by_the_next_column_and_turn_it_round(ours: Connections) -> None:
-    async def use(screen: Watch, pilot: Pilot[None]) -> None:
+def test_keys_select_the_sort_column_and_reverse_the_order(connections: Connections) -> None:
+    async def check(screen: Watch, pilot: Pilot[None]) -> None:
         screen.sort = "peer"
         await pilot.press("greater_than_sign")
         assert screen.sort == "cc"
@@ -119,11 +121,11 @@ def test_keys_sort_by_the_next_column_and_turn_it_round(ours: Connections) -> No
         await pilot.press("less_than_sign")
         assert (screen.sort, screen.reversed) == ("peer", False)
 
-    watched(ours, use)
+    with_watch(connections, check)
 
 
-def test_a_filter_works_while_it_is_typed_and_escape_takes_it_back(ours: Connections) -> None:
-    async def use(screen: Watch, pilot: Pilot[None]) -> None:
+def test_a_filter_applies_while_it_is_typed_and_escape_removes_it(connections: Connections) -> None:
+    async def check(screen: Watch, pilot: Pilot[None]) -> None:
         await pilot.press("slash")
         line = screen.query_one("#filter", Input)
         assert line.has_focus
@@ -138,7 +140,7 @@ def test_a_filter_works_while_it_is_typed_and_escape_takes_it_back(ours: Connect
         wrong = screen.query_one("#wrong", Static)
         assert wrong.display
         assert "'rtz' is not a filter key" in str(wrong.render())
-        # What can't be read leaves the last filter that could.
+        # The last valid filter stays in effect.
         assert screen.grid.rows["cc"].to_list() == ["reno"]
         await pilot.press("enter")
         assert line.display
@@ -147,32 +149,32 @@ def test_a_filter_works_while_it_is_typed_and_escape_takes_it_back(ours: Connect
         assert len(screen.grid.rows) == 3
         assert screen.grid.has_focus
 
-    watched(ours, use)
+    with_watch(connections, check)
 
 
-def test_a_filter_that_is_kept_stays(ours: Connections) -> None:
-    async def use(screen: Watch, pilot: Pilot[None]) -> None:
+def test_enter_keeps_a_filter(connections: Connections) -> None:
+    async def check(screen: Watch, pilot: Pilot[None]) -> None:
         await pilot.press("slash")
-        screen.query_one("#filter", Input).value = f"dport {ours.port} cc reno"
+        screen.query_one("#filter", Input).value = f"dport {connections.port} cc reno"
         await pilot.press("enter")
         await pilot.pause()
         assert screen.filter_text.endswith("cc reno")
-        looks = screen.live.samples
-        await until(lambda: screen.live.samples > looks + 1, pilot)
+        samples = screen.live.samples
+        await wait_until(lambda: screen.live.samples > samples + 1, pilot)
         assert screen.grid.rows["cc"].to_list() == ["reno"]
 
-    watched(ours, use)
+    with_watch(connections, check)
 
 
-def test_the_detail_shows_every_field_and_closes(ours: Connections) -> None:
-    async def use(screen: Watch, pilot: Pilot[None]) -> None:
+def test_the_detail_shows_every_field_and_closes(connections: Connections) -> None:
+    async def check(screen: Watch, pilot: Pilot[None]) -> None:
         await pilot.press("enter")
         await pilot.pause()
         assert isinstance(screen.screen, Detail)
-        assert str(ours.port_of(0)) in str(screen.screen.query_one("#who", Static).render())
+        assert str(connections.port_of(0)) in str(screen.screen.query_one("#who", Static).render())
         assert screen.screen.row["bytes_acked"] > 0
-        looks = screen.live.samples
-        await until(lambda: screen.live.samples > looks + 2, pilot)
+        samples = screen.live.samples
+        await wait_until(lambda: screen.live.samples > samples + 2, pilot)
         await pilot.press("escape")
         assert not isinstance(screen.screen, Detail)
         await pilot.press("question_mark")
@@ -180,11 +182,11 @@ def test_the_detail_shows_every_field_and_closes(ours: Connections) -> None:
         await pilot.press("escape")
         assert screen.grid.has_focus
 
-    watched(ours, use)
+    with_watch(connections, check)
 
 
-def test_a_sample_before_the_detail_is_drawn_waits_for_it(ours: Connections) -> None:
-    async def use(screen: Watch, pilot: Pilot[None]) -> None:
+def test_a_sample_before_the_detail_is_drawn_waits_for_it(connections: Connections) -> None:
+    async def check(screen: Watch, pilot: Pilot[None]) -> None:
         assert screen.table_shown is not None
         screen.action_detail()
         opened = screen.screen_stack[-1]
@@ -192,76 +194,74 @@ def test_a_sample_before_the_detail_is_drawn_waits_for_it(ours: Connections) -> 
         assert not opened.is_mounted
         opened.show_sample(screen.table_shown)
         await pilot.pause()
-        assert str(ours.port_of(0)) in str(opened.query_one("#who", Static).render())
+        assert str(connections.port_of(0)) in str(opened.query_one("#who", Static).render())
 
-    watched(ours, use)
+    with_watch(connections, check)
 
 
-def test_pause_stands_still_while_looks_go_on(ours: Connections) -> None:
-    async def use(screen: Watch, pilot: Pilot[None]) -> None:
+def test_pause_freezes_the_table_while_sampling_continues(connections: Connections) -> None:
+    async def check(screen: Watch, pilot: Pilot[None]) -> None:
         await pilot.press("p")
         before = screen.table_shown
-        looks = screen.live.samples
-        await until(lambda: screen.live.samples > looks + 3, pilot)
+        samples = screen.live.samples
+        await wait_until(lambda: screen.live.samples > samples + 3, pilot)
         assert screen.table_shown is before
         assert "PAUSED" in str(screen.query_one("#totals", Static).render())
         await pilot.press("space")
-        await until(lambda: screen.table_shown is not before, pilot)
+        await wait_until(lambda: screen.table_shown is not before, pilot)
 
-    watched(ours, use)
+    with_watch(connections, check)
 
 
-def test_the_cursor_stays_with_its_connection_and_closed_ones_fade(ours: Connections) -> None:
-    async def use(screen: Watch, pilot: Pilot[None]) -> None:
+def test_the_cursor_stays_with_its_connection_and_closed_ones_fade(connections: Connections) -> None:
+    async def check(screen: Watch, pilot: Pilot[None]) -> None:
         await pilot.press("down")
         chosen = screen.grid.chosen
         assert chosen == screen.grid.rows["cookie"][1]
         await pilot.press("r")
         assert screen.grid.chosen == chosen
         assert screen.grid.rows["cookie"][1] == chosen or screen.grid.rows["cookie"][0] == chosen
-        # An end with a reset is gone at once.
-        ours.clients[2].setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
-        gone = ours.clients[2].getsockname()[1]
-        ours.clients[2].close()
-        mine = pl.col("local_port") == gone
-        await until(lambda: screen.grid.rows.filter(mine)["closed"].to_list() == [True], pilot)
-        await until(lambda: screen.grid.rows.filter(mine).is_empty(), pilot)
+        # A reset closes the connection without TIME_WAIT.
+        connections.clients[2].setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+        closed_port = connections.clients[2].getsockname()[1]
+        connections.clients[2].close()
+        is_closed = pl.col("local_port") == closed_port
+        await wait_until(lambda: screen.grid.rows.filter(is_closed)["closed"].to_list() == [True], pilot)
+        await wait_until(lambda: screen.grid.rows.filter(is_closed).is_empty(), pilot)
 
-    watched(ours, use)
+    with_watch(connections, check)
 
 
-def test_every_size_of_a_screen_can_be_drawn(ours: Connections) -> None:
-    async def use(screen: Watch, pilot: Pilot[None]) -> None:
+def test_the_table_fits_any_terminal_size(connections: Connections) -> None:
+    async def check(screen: Watch, pilot: Pilot[None]) -> None:
         for size in ((40, 8), (80, 24), (250, 60), (120, 40)):
             await pilot.resize_terminal(*size)
             await pilot.pause()
             assert {len(line) for line in on_screen(screen)} == {screen.grid.size.width}
 
-    watched(ours, use)
+    with_watch(connections, check)
 
 
-def command(*words: str) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run([*DUMBBELL, "watch", *words], capture_output=True, text=True, timeout=120, check=False)
+def command(*arguments: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run([*DUMBBELL, "watch", *arguments], capture_output=True, text=True, timeout=120, check=False)
 
 
-def test_once_prints_one_table(ours: Connections) -> None:
-    done = command("--once", "--every", "50ms", f"dport = :{ours.port}", "and", "cc", "reno")
+def test_once_prints_one_table(connections: Connections) -> None:
+    done = command("--once", "--every", "50ms", f"dport = :{connections.port}", "and", "cc", "reno")
     assert done.returncode == 0, done.stderr
     head, row = done.stdout.splitlines()
     assert head.split()[:3] == ["local", "peer", "cc"]
-    assert row.split()[:3] == [f"127.0.0.1:{ours.port_of(0)}", f"127.0.0.1:{ours.port}", "reno"]
+    assert row.split()[:3] == [f"127.0.0.1:{connections.port_of(0)}", f"127.0.0.1:{connections.port}", "reno"]
 
 
-def test_json_tells_every_number_of_a_look_and_a_recording_is_an_ordinary_run(
-    ours: Connections, tmp_path: Path
-) -> None:
+def test_json_has_every_number_of_a_sample_and_a_recording_is_a_run(connections: Connections, tmp_path: Path) -> None:
     out = tmp_path / "run"
-    done = command("--once", "--json", "--every", "200ms", "--record", str(out), "dport", str(ours.port))
+    done = command("--once", "--json", "--every", "200ms", "--record", str(out), "dport", str(connections.port))
     assert done.returncode == 0, done.stderr
-    look = json.loads(done.stdout)
-    assert [row["cc"] for row in look["connections"]] == ["reno", "cubic", "cubic"]
-    assert look["connections"][0]["send_bps"] > 0
-    assert {row["cc"]: row["connections"] for row in look["totals"]} == {"reno": 1, "cubic": 2}
+    sample = json.loads(done.stdout)
+    assert [row["cc"] for row in sample["connections"]] == ["reno", "cubic", "cubic"]
+    assert sample["connections"][0]["send_bps"] > 0
+    assert {row["cc"]: row["connections"] for row in sample["totals"]} == {"reno": 1, "cubic": 2}
     run = load(out)
     assert sorted(flow["name"] for flow in run.manifest["flows"]) == ["cubic-1", "cubic-2", "reno"]
     assert len(run.flows) == 6
@@ -272,7 +272,7 @@ def test_json_tells_every_number_of_a_look_and_a_recording_is_an_ordinary_run(
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("arguments", "message"),
     [
         (["--once", "dprt", "443"], "filter, at character 1: 'dprt' is not a filter key"),
         (["--once", "--every", "1"], "--every"),
@@ -283,23 +283,25 @@ def test_json_tells_every_number_of_a_look_and_a_recording_is_an_ordinary_run(
         (["--once", "--record", "/tmp"], "exists already"),
     ],
 )
-def test_what_is_wrong_is_said(words: list[str], said: str) -> None:
-    error = CliRunner().invoke(app, ["watch", *words]).exception
+def test_invalid_arguments_are_errors(arguments: list[str], message: str) -> None:
+    error = CliRunner().invoke(app, ["watch", *arguments]).exception
     assert isinstance(error, DumbbellError)
     assert error.exit_status == 2
-    assert said in str(error)
+    assert message in str(error)
 
 
-def test_q_in_a_terminal_ends_and_leaves_a_whole_recording(ours: Connections, tmp_path: Path) -> None:
+def test_q_ends_and_leaves_a_complete_recording(connections: Connections, tmp_path: Path) -> None:
     out = tmp_path / "run"
-    status, _ = in_terminal(["--every", "50ms", "--record", str(out), f"dport {ours.port}"], out, b"q")
+    status, _ = in_terminal(["--every", "50ms", "--record", str(out), f"dport {connections.port}"], out, b"q")
     assert status == 0
     assert len(load(out).flows) >= 3
 
 
-def test_killed_it_leaves_no_agent_and_no_half_result(ours: Connections, tmp_path: Path) -> None:
+def test_a_killed_watch_leaves_no_agent_and_no_partial_result(connections: Connections, tmp_path: Path) -> None:
     out = tmp_path / "run"
-    status, agents = in_terminal(["--every", "50ms", "--record", str(out), f"dport {ours.port}"], out, signal.SIGKILL)
+    status, agents = in_terminal(
+        ["--every", "50ms", "--record", str(out), f"dport {connections.port}"], out, signal.SIGKILL
+    )
     assert status == -signal.SIGKILL
     assert not out.exists()
     deadline = time.monotonic() + 20
@@ -308,22 +310,22 @@ def test_killed_it_leaves_no_agent_and_no_half_result(ours: Connections, tmp_pat
         time.sleep(0.05)
 
 
-def in_terminal(words: list[str], out: Path, end: bytes | signal.Signals) -> tuple[int, list[int]]:
-    """Runs it in a terminal of its own until it records, then ends it; its status, and the agents that it had."""
-    ours, theirs = pty.openpty()
+def in_terminal(arguments: list[str], out: Path, end: bytes | signal.Signals) -> tuple[int, list[int]]:
+    """Runs the command in a pseudo-terminal until it records, then ends it; returns its status and its agents."""
+    master, terminal = pty.openpty()
     environment = os.environ | {"TERM": "xterm-256color"}
     process = subprocess.Popen(
-        [*DUMBBELL, "watch", *words], stdin=theirs, stdout=theirs, stderr=theirs, env=environment,
+        [*DUMBBELL, "watch", *arguments], stdin=terminal, stdout=terminal, stderr=terminal, env=environment,
         start_new_session=True,
     )  # fmt: skip
-    os.close(theirs)
+    os.close(terminal)
     seen = bytearray()
-    reader = threading.Thread(target=drain, args=(ours, seen))
+    reader = threading.Thread(target=drain, args=(master, seen))
     reader.start()
     children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
     try:
         deadline = time.monotonic() + 90
-        # A row with its controller says that a sample has been read, recorded and shown.
+        # A row with its controller shows that a sample has been read, recorded and printed.
         while not (out.with_name(f".{out.name}.running").exists() and SECOND in seen):
             assert process.poll() is None
             assert time.monotonic() < deadline
@@ -331,14 +333,14 @@ def in_terminal(words: list[str], out: Path, end: bytes | signal.Signals) -> tup
         agents = children.read_text().split()
         assert agents
         if isinstance(end, bytes):
-            os.write(ours, end)
+            os.write(master, end)
         else:
             process.send_signal(end)
         return process.wait(60), [int(agent) for agent in agents]
     finally:
         process.kill()
         process.wait()
-        os.close(ours)
+        os.close(master)
         reader.join()
 
 
@@ -351,16 +353,16 @@ def drain(terminal: int, seen: bytearray) -> None:
 
 
 @pytest.mark.kernel
-def test_inside_a_guest_it_shows_what_bbr_does(tmp_path: Path) -> None:
+def test_watch_in_a_guest_shows_bbr_s_state(tmp_path: Path) -> None:
     file = tmp_path / "one.toml"
     file.write_text(
         'duration = "12s"\n[path]\nrtt = "40ms"\n[path.bottleneck]\nrate = "20mbit"\nqdisc = "pfifo limit 100"\n'
         '[[flows]]\ncc = "bbr"\n[[flows]]\ncc = "cubic"\nbytes = "10kB"\n'
     )
     watch = [*DUMBBELL, "watch", "--once", "cc", "bbr", "and", "rate", ">", "1mbit"]
-    words = ["exec", str(file), "--on", "sender", "--start", "3s", "--out", str(tmp_path / "run"), "--", *watch]
-    # Typed here, so that the guest sees this Python wherever it lies.
-    done = subprocess.run([*DUMBBELL, *words], capture_output=True, text=True, timeout=300, check=False, cwd=ROOT)
+    arguments = ["exec", str(file), "--on", "sender", "--start", "3s", "--out", str(tmp_path / "run"), "--", *watch]
+    # Run in the checkout, so that the guest finds this Python.
+    done = subprocess.run([*DUMBBELL, *arguments], capture_output=True, text=True, timeout=300, check=False, cwd=ROOT)
     assert done.returncode == 0, done.stderr
     head, row = done.stdout.splitlines()
     assert "bbrbw" in head

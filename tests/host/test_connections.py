@@ -18,20 +18,20 @@ from dumbbell.host.stream import HEADER, MAGIC, ROW, Frame, Stream, frames
 from dumbbell.host.tcp_connections import sockets, table
 
 
-def written(frame: Frame) -> bytes:
+def encoded(frame: Frame) -> bytes:
     """A frame as the agent writes it."""
     times = (frame.monotonic_ns, frame.realtime_ns, frame.took_ns)
     head = np.array([(MAGIC, *times, len(frame.records), ROW.itemsize)], HEADER)
     return head.tobytes() + frame.records.tobytes()
 
 
-def made(raw: bytes, time_ns: int) -> Frame:
+def frame_of(raw: bytes, time_ns: int) -> Frame:
     rows = len(raw) // ROW.itemsize
     return Frame(time_ns, time_ns + 1, 7, np.frombuffer(raw[: rows * ROW.itemsize], ROW))
 
 
 RAW = st.integers(0, 3).flatmap(lambda rows: st.binary(min_size=rows * ROW.itemsize, max_size=rows * ROW.itemsize))
-FRAMES = st.lists(st.builds(made, RAW, st.integers(0, 2**63)), max_size=3)
+FRAMES = st.lists(st.builds(frame_of, RAW, st.integers(0, 2**63)), max_size=3)
 
 
 @contextmanager
@@ -45,16 +45,16 @@ def connection() -> Iterator[tuple[socket.socket, socket.socket]]:
 
 
 @given(FRAMES)
-def test_frames_are_read_as_they_were_written(these: list[Frame]) -> None:
-    read = list(frames(io.BytesIO(b"".join(map(written, these)))))
-    assert [(f.monotonic_ns, f.realtime_ns, f.took_ns, f.records.tobytes()) for f in read] == [
-        (f.monotonic_ns, f.realtime_ns, f.took_ns, f.records.tobytes()) for f in these
+def test_frames_are_decoded_as_encoded(expected: list[Frame]) -> None:
+    decoded = list(frames(io.BytesIO(b"".join(map(encoded, expected)))))
+    assert [(f.monotonic_ns, f.realtime_ns, f.took_ns, f.records.tobytes()) for f in decoded] == [
+        (f.monotonic_ns, f.realtime_ns, f.took_ns, f.records.tobytes()) for f in expected
     ]
 
 
 @given(FRAMES, st.data())
-def test_a_stream_that_is_cut_within_a_frame_is_an_error(these: list[Frame], data: st.DataObject) -> None:
-    parts = list(map(written, these))
+def test_a_stream_truncated_within_a_frame_is_an_error(expected: list[Frame], data: st.DataObject) -> None:
+    parts = list(map(encoded, expected))
     stream = b"".join(parts)
     ends = {sum(map(len, parts[:number])) for number in range(len(parts) + 1)}
     cut = data.draw(st.integers(0, len(stream)))
@@ -66,28 +66,28 @@ def test_a_stream_that_is_cut_within_a_frame_is_an_error(these: list[Frame], dat
 
 
 @given(st.binary(max_size=2 * ROW.itemsize))
-def test_garbage_is_our_error_or_no_frame(raw: bytes) -> None:
+def test_any_bytes_are_an_error_or_no_frame(raw: bytes) -> None:
     try:
-        read = list(frames(io.BytesIO(raw)))
+        decoded = list(frames(io.BytesIO(raw)))
     except LocalHostError:
         return
-    assert not read or raw.startswith(MAGIC)
+    assert not decoded or raw.startswith(MAGIC)
 
 
 @given(st.integers(0, 3).flatmap(lambda n: st.binary(min_size=n * ROW.itemsize, max_size=n * ROW.itemsize)))
-def test_whatever_stands_in_the_rows_becomes_a_table(raw: bytes) -> None:
-    frame = made(raw, 0)
+def test_any_rows_become_a_table(raw: bytes) -> None:
+    frame = frame_of(raw, 0)
     found = table(frame)
     assert len(found) == len(frame.records)
-    assert found.columns == table(made(b"", 0)).columns
+    assert found.columns == table(frame_of(b"", 0)).columns
 
 
-def test_the_table_has_the_same_types_whatever_is_in_it() -> None:
+def test_the_types_of_the_table_do_not_depend_on_its_rows() -> None:
     with connection():
-        assert sockets("all").schema == table(made(b"", 0)).schema
+        assert sockets("all").schema == table(frame_of(b"", 0)).schema
 
 
-def test_a_connection_shows_its_ends_its_bytes_and_its_controller() -> None:
+def test_a_connection_has_its_addresses_bytes_and_controller() -> None:
     with connection() as (client, accepted):
         client.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"reno")
         client.sendall(b"x" * 5000)
@@ -100,9 +100,9 @@ def test_a_connection_shows_its_ends_its_bytes_and_its_controller() -> None:
     assert row["rtt_ns"] > 0
 
 
-def test_the_controller_s_own_numbers_are_there() -> None:
+def test_the_controller_s_columns_are_filled() -> None:
     if "bbr" not in Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control").read_text():
-        pytest.skip("this machine lets nobody use bbr")
+        pytest.skip("this host permits bbr to no user")
     with connection() as (client, _):
         client.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, b"bbr")
         row = sockets().row(by_predicate=pl.col("local_port") == client.getsockname()[1], named=True)
@@ -110,27 +110,27 @@ def test_the_controller_s_own_numbers_are_there() -> None:
     assert row["bbr_cwnd_gain"] > 0
 
 
-def test_ipv6_is_there_too_and_listeners_only_when_asked_for() -> None:
+def test_ipv6_is_included_and_listeners_only_on_request() -> None:
     with closing(socket.socket(socket.AF_INET6)) as server:
         server.bind(("::1", 0))
         server.listen()
-        mine = pl.col("local_port") == server.getsockname()[1]
-        row = sockets("all").row(by_predicate=mine, named=True)
-        assert sockets("connected").filter(mine).is_empty()
+        is_server = pl.col("local_port") == server.getsockname()[1]
+        row = sockets("all").row(by_predicate=is_server, named=True)
+        assert sockets("connected").filter(is_server).is_empty()
     assert (row["family"], row["local_address"], row["state"]) == ("ipv6", "::1", "listen")
     assert row["cwnd_packets"] is None
     assert row["pmtu_bytes"] is None
 
 
-def test_one_agent_looks_again_and_again_and_ends_with_its_block() -> None:
+def test_an_agent_samples_repeatedly_and_ends_with_its_block() -> None:
     with connection(), Stream(10**6, states="connected") as stream:
-        looks = iter(stream)
-        first, second = next(looks), next(looks)
+        samples = iter(stream)
+        first, second = next(samples), next(samples)
     assert second.monotonic_ns >= first.monotonic_ns + 10**6
     assert second.realtime_ns > first.realtime_ns
 
 
-def test_a_namespace_that_is_not_there_is_named() -> None:
+def test_a_missing_namespace_is_an_error() -> None:
     with pytest.raises(LocalHostError, match=r"'no-such-namespace'.*ip netns list"):
         sockets(netns="no-such-namespace")
 

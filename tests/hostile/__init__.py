@@ -1,1 +1,1 @@
-"""What an attacker can do, and that it comes to nothing: SECURITY.md says what is promised."""
+"""Attacks, and tests that they have no effect: SECURITY.md lists what is promised."""

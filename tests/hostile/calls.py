@@ -1,4 +1,4 @@
-"""Commands whose calls to the system are listed, fail or kill: by a library that is preloaded (calls.c)."""
+"""Commands with a preloaded library (calls.c) that records their system calls, fails them, or kills the command."""
 
 import os
 import subprocess
@@ -14,11 +14,11 @@ from warm import Warm
 
 SOURCE = Path(__file__).with_name("calls.c")
 LIMIT_S = 300
-"""A command that waits so long waits for ever, however busy the machine is."""
+"""A command that runs longer is regarded as blocked, even on a busy host."""
 
 
 def library(folder: Path) -> Path:
-    """Compile it."""
+    """Compile calls.c."""
     built = folder / "calls.so"
     subprocess.run(["gcc", "-shared", "-fPIC", "-O1", "-w", "-o", built, SOURCE, "-ldl"], check=True)
     return built
@@ -31,18 +31,18 @@ class Calls:
     warm: Warm
     library: Path
 
-    def run(self, words: list[str], cwd: Path, cache: Path, **asked: object) -> Finished:
-        """Run a command in a folder; `asked` are the library's variables without their prefix, in lower case."""
-        told = {f"CALLS_{key.upper()}": str(value) for key, value in asked.items()}
-        own = {"DUMBBELL_CACHE": str(cache), "COLUMNS": "200", "CALLS_LIMIT_S": str(LIMIT_S)}
-        # The processes that it starts are listed too.
-        inherited = {"LD_PRELOAD": str(self.library)} if "log" in asked else {}
-        return self.warm.run([str(COMMAND), *words], cwd, os.environ | own | inherited | told)
+    def run(self, arguments: list[str], cwd: Path, cache: Path, **variables: object) -> Finished:
+        """Run a command in a folder; `variables` are the library's, without prefix and in lower case."""
+        library_variables = {f"CALLS_{key.upper()}": str(value) for key, value in variables.items()}
+        common = {"DUMBBELL_CACHE": str(cache), "COLUMNS": "200", "CALLS_LIMIT_S": str(LIMIT_S)}
+        # Its child processes inherit the library, which records their calls too.
+        inherited = {"LD_PRELOAD": str(self.library)} if "log" in variables else {}
+        return self.warm.run([str(COMMAND), *arguments], cwd, os.environ | common | inherited | library_variables)
 
 
 @contextmanager
 def preloaded(folder: Path) -> Iterator[Calls]:
-    """Commands start from a process that has the library."""
+    """Commands are forked from a process that has loaded the library."""
     built = library(folder)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("LD_PRELOAD", str(built))
@@ -51,7 +51,7 @@ def preloaded(folder: Path) -> Iterator[Calls]:
         yield Calls(warm, built)
 
 
-def listed(log: Path) -> list[tuple[str, Path]]:
-    """Kind and path of every call."""
+def recorded_calls(log: Path) -> list[tuple[str, Path]]:
+    """Kind and path of every recorded call."""
     lines = log.read_text().splitlines() if log.exists() else []
     return [(kind, Path(path)) for kind, _, path in (line.partition(" ") for line in lines)]

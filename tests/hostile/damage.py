@@ -1,6 +1,6 @@
-"""Good results to damage, what damages them, and every command that reads them, in this process.
+"""Valid results, functions that damage them, and every command that reads them, called in this process.
 
-A result of the simulator's, with the keys of other engines, imports and fetches added; a small sweep.
+A result of the simulator with the keys of other engines, imports and fetches added; a small sweep.
 """
 
 import contextlib
@@ -121,23 +121,23 @@ SWEEP_COMMANDS: tuple[tuple[str, ...], ...] = (
 
 
 def call(command: Sequence[str], bad: Path, good: Path, out: Path) -> str | None:
-    """What a command's error says; None where it has a result. Any other exception is a fault of ours."""
+    """Message of a command's error, None if it succeeds. Any exception but `DumbbellError` is a bug."""
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir()
-    words = [word.replace("BAD", str(bad)).replace("GOOD", str(good)) for word in command]
-    words = [str(out / word) if word.startswith("OUT") else word for word in words]
+    arguments = [word.replace("BAD", str(bad)).replace("GOOD", str(good)) for word in command]
+    arguments = [str(out / word) if word.startswith("OUT") else word for word in arguments]
     try:
         with contextlib.redirect_stdout(_bytes()), contextlib.redirect_stderr(io.StringIO()):
-            if words[0] == "api":
-                found = api.load_sweep(bad) if (bad / "sweep.json").exists() else api.load(bad)
-                assert repr(found)
-                assert found._repr_html_()
-            elif words[0] == "open":
-                for thing in Opened(bad.parent, [bad]).things:
-                    thing.report()
-                    thing.experiment(0, 1)
+            if arguments[0] == "api":
+                loaded = api.load_sweep(bad) if (bad / "sweep.json").exists() else api.load(bad)
+                assert repr(loaded)
+                assert loaded._repr_html_()
+            elif arguments[0] == "open":
+                for item in Opened(bad.parent, [bad]).things:
+                    item.report()
+                    item.experiment(0, 1)
             else:
-                app(words, standalone_mode=False)
+                app(arguments, standalone_mode=False)
     except DumbbellError as error:
         text = str(error)
         text.encode()
@@ -146,7 +146,7 @@ def call(command: Sequence[str], bad: Path, good: Path, out: Path) -> str | None
 
 
 def _bytes() -> io.TextIOWrapper:
-    """Standard output as a terminal's: what is no UTF-8 can't be written."""
+    """Standard output encoded in UTF-8, as a terminal's: text that cannot be encoded raises an error."""
     return io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True)
 
 
@@ -159,7 +159,7 @@ VALUES: tuple[Any, ...] = (
 
 
 def paths(value: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """Where every value of a document is."""
+    """The path of every value in a document."""
     if at:
         yield at
     pairs = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
@@ -169,31 +169,31 @@ def paths(value: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
 
 def damage_document(document: Any, rng: random.Random) -> str:
     """The document as text, with a few values deleted, replaced, repeated, nested or exchanged."""
-    whole = json.loads(json.dumps(document))
+    copied = json.loads(json.dumps(document))
     for _ in range(rng.choice((1, 1, 1, 2, 4))):
-        every = list(paths(whole))
-        if not every:
+        all_paths = list(paths(copied))
+        if not all_paths:
             break
-        *way, last = rng.choice(every)
-        holder = whole
-        for step in way:
-            holder = holder[step]
-        how = rng.randrange(7)
-        if how == 0:
-            del holder[last]
-        elif how == 1 and isinstance(holder, list):
-            holder.append(copy.deepcopy(holder[last]))
-        elif how == 2:
-            holder[last] = [holder[last]]
-        elif how == 3:
+        *parents, last = rng.choice(all_paths)
+        parent = copied
+        for step in parents:
+            parent = parent[step]
+        kind = rng.randrange(7)
+        if kind == 0:
+            del parent[last]
+        elif kind == 1 and isinstance(parent, list):
+            parent.append(copy.deepcopy(parent[last]))
+        elif kind == 2:
+            parent[last] = [parent[last]]
+        elif kind == 3:
             for _level in range(rng.choice((3, 20, 100))):
-                holder[last] = [holder[last]]
-        elif how == 4 and isinstance(holder[last], int | float):
-            holder[last] *= rng.choice((-1, 10**3, 10**9, 10**18))
+                parent[last] = [parent[last]]
+        elif kind == 4 and isinstance(parent[last], int | float):
+            parent[last] *= rng.choice((-1, 10**3, 10**9, 10**18))
         else:
-            holder[last] = copy.deepcopy(rng.choice(VALUES))
+            parent[last] = copy.deepcopy(rng.choice(VALUES))
     with _all_digits():
-        text = json.dumps(whole)
+        text = json.dumps(copied)
     if rng.random() < 0.05:
         text = text[: rng.randrange(len(text))]
     return text
@@ -208,7 +208,7 @@ def _all_digits() -> Iterator[None]:
 
 
 def damage_table(file: Path, rng: random.Random) -> None:
-    """A table with a column or a cell that is not as it was, or a file with bytes that are not."""
+    """Change a column or a cell of the table, or bytes of its file."""
     if rng.random() < 0.3:
         _damage_bytes(file, rng)
         return
@@ -219,8 +219,8 @@ def damage_table(file: Path, rng: random.Random) -> None:
         lambda: table.drop(name),
         lambda: table.with_columns(column.cast(rng.choice((pl.String, pl.Int64, pl.UInt8, pl.Float64)), strict=False)),
         lambda: table.with_columns(pl.lit(None, dtype=column.dtype).alias(name)),
-        lambda: table.with_columns(_poked(column, rng)),
-        lambda: table.with_columns(_poked(column, rng)),
+        lambda: table.with_columns(_with_values_replaced(column, rng)),
+        lambda: table.with_columns(_with_values_replaced(column, rng)),
         lambda: table.with_columns(pl.concat_list(pl.lit(1)).alias(name)),
         lambda: table.with_columns(pl.lit(b"x").alias("more")),
         lambda: table.head(rng.randrange(3)),
@@ -236,7 +236,7 @@ def damage_table(file: Path, rng: random.Random) -> None:
     rng.choice(changes)().write_parquet(file)
 
 
-def _poked(column: pl.Series, rng: random.Random) -> pl.Series:
+def _with_values_replaced(column: pl.Series, rng: random.Random) -> pl.Series:
     """A value of a few rows replaced."""
     if not len(column):
         return column
@@ -255,13 +255,13 @@ def _poked(column: pl.Series, rng: random.Random) -> pl.Series:
 
 def _damage_bytes(file: Path, rng: random.Random) -> None:
     data = bytearray(file.read_bytes())
-    how = rng.randrange(4)
-    if how == 0:
+    kind = rng.randrange(4)
+    if kind == 0:
         data = data[: rng.randrange(len(data))]
-    elif how == 1:  # The footer, which says how large everything is.
+    elif kind == 1:  # The footer, which holds all sizes.
         for _ in range(rng.randrange(1, 5)):
             data[-rng.randrange(5, min(2000, len(data)))] = rng.randrange(256)
-    elif how == 2:
+    elif kind == 2:
         for _ in range(rng.randrange(1, 20)):
             data[rng.randrange(len(data))] = rng.randrange(256)
     else:
@@ -283,7 +283,7 @@ def damaged_run(good: Path, folder: Path, rng: random.Random) -> None:
 
 
 def damaged_sweep(good: Path, folder: Path, rng: random.Random) -> None:
-    """The same of a sweep."""
+    """A copy of a sweep with its manifest or its table damaged."""
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(good, folder)
     if rng.randrange(3):

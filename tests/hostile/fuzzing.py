@@ -1,4 +1,4 @@
-"""Searches for an input that breaks something: briefly in `make test`, for minutes a target in `make nightly`."""
+"""Searches for an input that fails a check: briefly in `make test`, for minutes per target in `make nightly`."""
 
 import os
 import time
@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis.strategies import SearchStrategy
 
 SECONDS = float(os.environ.get("DUMBBELL_FUZZ_SECONDS", "0"))
-"""How long each target is searched; 0: a fixed number of examples, the same ones every time."""
+"""Time for each target; 0: a fixed number of examples, the same in every run."""
 
 Example = TypeVar("Example")
 

@@ -1,4 +1,4 @@
-"""Logs that are almost right: built field by field after each program's format, then damaged token by token."""
+"""Almost valid logs: built field by field after each program's format, then damaged token by token."""
 
 # Logs have long lines.
 # ruff: noqa: E501
@@ -24,7 +24,7 @@ NUMBERS = (
     "1,5", "1_000", "\u0661\u0662", "\u00b2", "1e18", "99999999999999", "0.000000000000001", "",
 )  # fmt: skip
 UNITS = ("", "K", "M", "G", "T", "k", "Kb", "Mbit", "bps", "ms", "us", "s", "%", "b", "p", "Bytes", "packets")
-WORDS = ("cubic", "bbr", "ESTAB", "SUM", "sender", "receiver", "(omitted)", "root", "eth0", "::1", "[::]:*", "-", "\x00",
+TEXTS = ("cubic", "bbr", "ESTAB", "SUM", "sender", "receiver", "(omitted)", "root", "eth0", "::1", "[::]:*", "-", "\x00",
          "\x1b[2J", "\ufeff", "\u2028", "\u0085", "é", "/", ":", ",", "(", ")", "users:((\"a\",pid=1,fd=2))", "null")  # fmt: skip
 
 TOKEN = re.compile(r"\d+(?:\.\d+)?|[A-Za-z_]+|\s+|[^\w\s]")
@@ -63,10 +63,10 @@ def ss(rng: random.Random) -> str:
             lines.append(f"ESTAB {count(rng)} 0 10.0.0.1:{40_000 + port} 10.0.0.2:{rng.choice(('5201', '*', 'ssh'))}")
             if rng.random() < 0.1:
                 continue  # Listening, or taken without -i.
-            chosen = rng.sample(keys, rng.randrange(1, 12))
+            selected = rng.sample(keys, rng.randrange(1, 12))
             shapes = {"rtt": "{0}/{1}", "wscale": "{0},{1}", "retrans": "{0}/{1}", "busy": "{0}ms",
                       "rwnd_limited": "{0}ms({1}%)", "sndbuf_limited": "{0}ms({1}%)"}  # fmt: skip
-            fields = [f"{key}:{shapes.get(key, '{0}').format(count(rng), count(rng))}" for key in chosen]
+            fields = [f"{key}:{shapes.get(key, '{0}').format(count(rng), count(rng))}" for key in selected]
             fields += rng.sample(
                 ["send", "pacing_rate", "delivery_rate", f"send {count(rng)}Mbps", "app_limited", "ecn",
                  f"pacing_rate {count(rng)}Gbps/{count(rng)}bps", f"delivery_rate {count(rng)}Kbps",
@@ -74,10 +74,10 @@ def ss(rng: random.Random) -> str:
                  f"dctcp:(ce_state:{count(rng)},alpha:{count(rng)},ab_ecn:1,ab_tot:2)", "dctcp:fallback_mode",
                  "skmem:(r0,rb1,t0)", "users:((\"a b\",pid=1,fd=3))", "bbr:(", "bbr:()"], rng.randrange(4),
             )  # fmt: skip
-            joint = "\n\t " if rng.random() < 0.1 else " "
-            lines.append("\t cubic " + joint.join(fields))
+            separator = "\n\t " if rng.random() < 0.1 else " "
+            lines.append("\t cubic " + separator.join(fields))
     if rng.random() < 0.3:
-        # As a terminal breaks it, in the middle of words too.
+        # Lines wrapped as by a terminal, also within a token.
         width = rng.randrange(8, 120)
         lines = [line[at : at + width] for line in lines for at in range(0, max(len(line), 1), width)]
     return "\n".join(lines) + "\n"
@@ -124,7 +124,7 @@ def iperf2(rng: random.Random) -> str:
 
 
 def ping(rng: random.Random) -> str:
-    """Answers with numbers that go round, are missing, or come twice."""
+    """Replies whose sequence numbers wrap, are missing, or are duplicated."""
     stamped = rng.random() < 0.7
     lines = ["PING 10.0.0.2 (10.0.0.2) 56(84) bytes of data."]
     for second in range(rng.randrange(1, 6)):
@@ -136,7 +136,7 @@ def ping(rng: random.Random) -> str:
 
 
 def tcp_probe(rng: random.Random) -> str:
-    """Events of the module's or of the trace."""
+    """Events of the tcp_probe module or of its tracepoint."""
     lines, module = [], rng.random() < 0.5
     for second in range(rng.randrange(1, 5)):
         low, high = rng.randrange(2**32), rng.randrange(2 ** rng.choice((16, 16, 32, 32, 32, 33)))
@@ -192,7 +192,7 @@ def pcap(rng: random.Random) -> bytes:
     """A capture of either kind whose fields and packets are changed."""
     if rng.random() < 0.4:
         return _bytes_changed(capture(modern=rng.random() < 0.5), rng)
-    whole = struct.pack(
+    capture_bytes = struct.pack(
         "<IHHiIII", rng.choice((0xA1B2C3D4, 0xA1B23C4D)), 2, 4, 0, 0, 65535, rng.choice((101, 1, 113, 276, 12))
     )
     for time, length, good in packets():
@@ -203,8 +203,8 @@ def pcap(rng: random.Random) -> bytes:
             raw = bytes(changed[: rng.choice((len(raw), rng.randrange(len(raw) + 1)))])
         seconds = rng.choice((1_700_000_000, 1_700_000_000, 1_700_000_001, 0, 2**32 - 1))
         size = rng.choice((len(raw),) * 60 + (0, len(raw) + 1, 2**24, 2**32 - 1))
-        whole += struct.pack("<IIII", seconds, time, size, rng.choice((length,) * 5 + (0, 2**32 - 1))) + raw
-    return whole
+        capture_bytes += struct.pack("<IIII", seconds, time, size, rng.choice((length,) * 5 + (0, 2**32 - 1))) + raw
+    return capture_bytes
 
 
 def pcapng(rng: random.Random) -> bytes:
@@ -216,17 +216,17 @@ def pcapng(rng: random.Random) -> bytes:
         size = struct.pack(f"{order}I", len(body) + 12 + (rng.random() < 0.01) * rng.choice((4, 2**31)))
         return struct.pack(f"{order}I", kind) + size + body + size
 
-    whole = block(0x0A0D0D0A, struct.pack(f"{order}IHHq", 0x1A2B3C4D, 1, 0, -1))
+    capture_bytes = block(0x0A0D0D0A, struct.pack(f"{order}IHHq", 0x1A2B3C4D, 1, 0, -1))
     option = struct.pack(f"{order}HHB3x", 9, 1, rng.choice((6, 6, 6, 6, 9, 0, 127, 128, 255, 138)))
     option += struct.pack(f"{order}HHq", 14, 8, rng.choice((0, 0, 0, 0, 1, -1, 2**62, -(2**63)))) + bytes(4)
-    whole += block(1, struct.pack(f"{order}HHI", rng.choice((101, 101, 101, 1, 113, 65535)), 0, 0) + option)
+    capture_bytes += block(1, struct.pack(f"{order}HHI", rng.choice((101, 101, 101, 1, 113, 65535)), 0, 0) + option)
     for time, length, raw in packets():
         stamp = rng.choice((1_700_000_000 * 10**6 + time,) * 60 + (0, 2**64 - 1))
         head = struct.pack(
             f"{order}IIIII", rng.choice((0,) * 90 + (1,)), stamp >> 32, stamp & 0xFFFFFFFF, len(raw), length
         )
-        whole += block(rng.choice((6,) * 60 + (2, 3, 5, 99)), head + raw)
-    return _bytes_changed(whole, rng) if rng.random() < 0.3 else whole
+        capture_bytes += block(rng.choice((6,) * 60 + (2, 3, 5, 99)), head + raw)
+    return _bytes_changed(capture_bytes, rng) if rng.random() < 0.3 else capture_bytes
 
 
 def _bytes_changed(data: bytes, rng: random.Random) -> bytes:
@@ -241,17 +241,17 @@ def damage_text(text: str, rng: random.Random) -> bytes:
     for _ in range(rng.choice((0, 1, 1, 2, 4))):
         text = rng.choice((_token, _token, _token, _lines, _lines, _ends))(text, rng)
     data = text.encode("utf-8", "surrogatepass")
-    how = rng.randrange(20)
-    if how == 0:
+    kind = rng.randrange(20)
+    if kind == 0:
         data = b"\xef\xbb\xbf" + data
-    elif how == 1:
+    elif kind == 1:
         data = data.replace(b"\n", b"\r\n")
-    elif how == 2:
+    elif kind == 2:
         data = text.encode("utf-16")
-    elif how == 3:
+    elif kind == 3:
         at = rng.randrange(len(data) + 1)
         data = data[:at] + rng.choice((b"\0", b"\xff", b"\xe9", b"\x1f\x8b")) + data[at:]
-    elif how == 4:
+    elif kind == 4:
         data = data.replace(b"\n", b"\r")
     return data
 
@@ -260,39 +260,39 @@ def _token(text: str, rng: random.Random) -> str:
     tokens = TOKEN.findall(text)
     if not tokens:
         return text
-    numeric = [place for place, token in enumerate(tokens) if token[0].isdigit()]
-    place = rng.choice(numeric) if numeric and rng.random() < 0.6 else rng.randrange(len(tokens))
+    numeric = [index for index, token in enumerate(tokens) if token[0].isdigit()]
+    index = rng.choice(numeric) if numeric and rng.random() < 0.6 else rng.randrange(len(tokens))
     other = rng.randrange(len(tokens))
-    how = rng.randrange(6)
-    if how == 0:
-        tokens[place] = ""
-    elif how == 1:
-        tokens[place] *= rng.choice((2, 2, 50))
-    elif how == 2:
-        tokens[place], tokens[other] = tokens[other], tokens[place]
-    elif how == 3:
-        tokens[place] = rng.choice(WORDS + UNITS)
+    kind = rng.randrange(6)
+    if kind == 0:
+        tokens[index] = ""
+    elif kind == 1:
+        tokens[index] *= rng.choice((2, 2, 50))
+    elif kind == 2:
+        tokens[index], tokens[other] = tokens[other], tokens[index]
+    elif kind == 3:
+        tokens[index] = rng.choice(TEXTS + UNITS)
     else:
-        tokens[place] = rng.choice(NUMBERS)
+        tokens[index] = rng.choice(NUMBERS)
     return "".join(tokens)
 
 
 def _lines(text: str, rng: random.Random) -> str:
     lines = text.split("\n")
-    place, other = rng.randrange(len(lines)), rng.randrange(len(lines))
-    how = rng.randrange(7)
-    if how == 0:
-        del lines[place]
-    elif how == 1:
-        lines.insert(other, lines[place])
-    elif how == 2:
-        lines[place], lines[other] = lines[other], lines[place]
-    elif how == 3:
-        lines[place : place + 2] = [" ".join(lines[place : place + 2])]
-    elif how == 4 and lines[place]:
-        at = rng.randrange(len(lines[place]))
-        lines[place : place + 1] = [lines[place][:at], lines[place][at:]]
-    elif how == 5:
+    index, other = rng.randrange(len(lines)), rng.randrange(len(lines))
+    kind = rng.randrange(7)
+    if kind == 0:
+        del lines[index]
+    elif kind == 1:
+        lines.insert(other, lines[index])
+    elif kind == 2:
+        lines[index], lines[other] = lines[other], lines[index]
+    elif kind == 3:
+        lines[index : index + 2] = [" ".join(lines[index : index + 2])]
+    elif kind == 4 and lines[index]:
+        at = rng.randrange(len(lines[index]))
+        lines[index : index + 1] = [lines[index][:at], lines[index][at:]]
+    elif kind == 5:
         lines = lines * 2
     else:
         rng.shuffle(lines)
@@ -307,11 +307,11 @@ def _ends(text: str, rng: random.Random) -> str:
 FORMATS = (*SAMPLES, *BUILT, "pcap", "pcapng", "csv", "jsonl", "flent.gz")
 
 
-def almost(format_: str, run: Path, place: Path, rng: random.Random) -> Path:
-    """A log that is almost of this format, at a new path; `run` is a result for the formats of our own export."""
-    file = place / "log"
+def almost_valid_log(format_: str, run: Path, folder: Path, rng: random.Random) -> Path:
+    """Write an almost valid log of this format and return its path; `run` is a result for the formats of `export`."""
+    file = folder / "log"
     if format_ in ("csv", "jsonl", "flent.gz"):
-        return _ours(format_, run, place, rng)
+        return _own_export(format_, run, folder, rng)
     if format_ in ("pcap", "pcapng"):
         file.write_bytes(pcap(rng) if format_ == "pcap" else pcapng(rng))
     elif format_ in DOCUMENTS and rng.random() < 0.7:
@@ -338,10 +338,10 @@ def _each_document(text: str, rng: random.Random) -> str:
     return "".join(found)
 
 
-def _ours(format_: str, run: Path, place: Path, rng: random.Random) -> Path:
-    out = place / f"run.{format_}"
+def _own_export(format_: str, run: Path, folder: Path, rng: random.Random) -> Path:
+    out = folder / f"run.{format_}"
     if format_ == "flent.gz":
-        out = place / "run.flent"
+        out = folder / "run.flent"
     export_run(load(run), out, {"csv": "csv", "jsonl": "jsonl", "flent.gz": "flent"}[format_])
     if format_ == "flent.gz":
         document: Any = json.loads(gzip.decompress(out.read_bytes()))
@@ -358,8 +358,8 @@ def _ours(format_: str, run: Path, place: Path, rng: random.Random) -> Path:
         return out
     lines = out.read_text().split("\n")
     if rng.random() < 0.5:
-        place_ = rng.choice((0, 0, rng.randrange(len(lines) - 1)))
-        lines[place_] = damage_document(json.loads(lines[place_]), rng)
+        index = rng.choice((0, 0, rng.randrange(len(lines) - 1)))
+        lines[index] = damage_document(json.loads(lines[index]), rng)
         out.write_text("\n".join(lines))
     else:
         out.write_bytes(damage_text("\n".join(lines), rng))

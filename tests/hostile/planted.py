@@ -1,4 +1,4 @@
-"""Text that others plant in files, and what of a command's output must never hold it."""
+"""Hostile text for files, and checks that a command's output contains none of its control characters."""
 
 import contextlib
 import copy
@@ -14,7 +14,7 @@ from unittest.mock import patch
 
 from dumbbell.cli import main
 
-__all__ = ["MARK", "PLANTED", "answered", "leaves", "planted", "unseen"]
+__all__ = ["MARK", "PLANTED", "hidden_characters", "run_command", "text_paths", "with_text"]
 
 MARK = "PLANT"
 """In every planted text."""
@@ -27,42 +27,42 @@ PLANTED = (
     "\"'><img src=x onerror=PLANT>", "=PLANT()", "`PLANT`", "$(PLANT)",
 )  # fmt: skip
 _STYLE = re.compile(r"\x1b\[[0-9;]*m")
-"""What colours a terminal's text; a planted one has the colours 95;105, which are none of ours."""
+"""Colours of terminal text; planted texts have the colours 95;105, which Dumbbell does not use."""
 
 
 _BAR = re.compile(r"\x1b\[\?25[lh]|(\r|\x1b\[1A)+\x1b\[2K")
-"""How a bar of progress is drawn over itself."""
+"""How a progress bar overwrites itself."""
 
 
-def unseen(text: str, *, terminal: bool = False) -> list[str]:
-    """The characters of an output that must not be there; on a terminal our own colours may."""
+def hidden_characters(text: str, *, terminal: bool = False) -> list[str]:
+    """Characters that no output may contain; on a terminal, Dumbbell's own colours are allowed."""
     if terminal:
         assert "95;105m" not in "".join(_STYLE.findall(text))
         text = _BAR.sub("", _STYLE.sub("", text))
     kinds = ("Cc", "Cf", "Cs", "Zl", "Zp")
-    return [sign for sign in text if sign not in "\n\t" and unicodedata.category(sign) in kinds]
+    return [character for character in text if character not in "\n\t" and unicodedata.category(character) in kinds]
 
 
-def leaves(value: Any, place: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """The place of every text in plain data."""
+def text_paths(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """The path of every text in plain data."""
     if isinstance(value, str):
-        yield place
+        yield path
     elif isinstance(value, dict):
         for key, each in value.items():
-            yield from leaves(each, (*place, key))
+            yield from text_paths(each, (*path, key))
     elif isinstance(value, list):
         for number, each in enumerate(value):
-            yield from leaves(each, (*place, number))
+            yield from text_paths(each, (*path, number))
 
 
-def planted(value: Any, place: tuple[Any, ...], text: str) -> Any:
-    """A copy with the text appended at the place."""
-    made = copy.deepcopy(value)
-    table = made
-    for part in place[:-1]:
-        table = table[part]
-    table[place[-1]] += text
-    return made
+def with_text(value: Any, path: tuple[Any, ...], text: str) -> Any:
+    """A copy with the text appended at this path."""
+    copied = copy.deepcopy(value)
+    table = copied
+    for key in path[:-1]:
+        table = table[key]
+    table[path[-1]] += text
+    return copied
 
 
 class _Terminal(io.TextIOWrapper):
@@ -70,8 +70,8 @@ class _Terminal(io.TextIOWrapper):
         return True
 
 
-def answered(*words: str | Path, terminal: bool = False, width: int = 500) -> tuple[int, str, str]:
-    """The command in this process, on pipes or on what says that it is a terminal: status, output, messages."""
+def run_command(*arguments: str | Path, terminal: bool = False, width: int = 500) -> tuple[int, str, str]:
+    """Run the command in this process, with pipes or streams that claim to be a terminal; status, stdout, stderr."""
     kind = _Terminal if terminal else io.TextIOWrapper
     raw = io.BytesIO(), io.BytesIO()
     streams = [kind(each, "utf-8", write_through=True) for each in raw]
@@ -79,18 +79,18 @@ def answered(*words: str | Path, terminal: bool = False, width: int = 500) -> tu
     status = 0
     with (
         patch.object(sys, "stdout", streams[0]), patch.object(sys, "stderr", streams[1]),
-        patch.object(sys, "argv", ["dumbbell", *map(str, words)]), patch.dict("os.environ", environment),
+        patch.object(sys, "argv", ["dumbbell", *map(str, arguments)]), patch.dict("os.environ", environment),
         patch("signal.signal"),
     ):  # fmt: skip
         try:
             main()
-        except SystemExit as end:
-            status = int(end.code or 0)
+        except SystemExit as exited:
+            status = int(exited.code or 0)
         except Exception:
             status = 1
             traceback.print_exc()
         for stream in (sys.stdout, sys.stderr):
             with contextlib.suppress(ValueError):
                 stream.flush()
-        said = [each.getvalue().decode() for each in raw]
-    return status, said[0], said[1]
+        texts = [each.getvalue().decode() for each in raw]
+    return status, texts[0], texts[1]

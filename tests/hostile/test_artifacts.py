@@ -1,7 +1,6 @@
-"""What programs leave in their working folders, of every shape that Linux allows: kept within bounds, or named."""
+"""Files of every kind in a program's working folder: kept within limits, or listed as lost."""
 
 import json
-import shutil
 import stat
 import textwrap
 from pathlib import Path
@@ -13,15 +12,14 @@ from dumbbell.errors import ExperimentError
 from dumbbell.results import result
 from dumbbell.results.result import Run
 from dumbbell.spec import parse
-from engines.measured import experiment
+from engines.measured import PYTHON, experiment
 
-PYTHON = shutil.which("python3", path="/usr/bin:/bin:/usr/local/bin") or "python3"
 MOST_FILES = 1000
 MOST_BYTES = 64 << 20
 
 
-def left_by(folder: Path, script: str) -> Run:
-    """The run of a program that is this script; nothing but the result is left."""
+def run_script(folder: Path, script: str) -> Run:
+    """Run a program with this script; checks that only the result is left."""
     text = textwrap.dedent(script)
     program = (
         f'[[programs]]\nname = "maker"\non = "sender"\nrun = ["{PYTHON}", "main.py"]\n'
@@ -35,7 +33,7 @@ def left_by(folder: Path, script: str) -> Run:
     return run
 
 
-def kept(run: Run) -> list[Path]:
+def kept_files(run: Run) -> list[Path]:
     return [each for each in (run.folder / "programs" / "maker").rglob("*") if not each.is_dir()]
 
 
@@ -66,15 +64,15 @@ SHAPES = """
 
 
 @pytest.mark.kernel
-def test_files_of_every_kind_are_kept_as_plain_files_or_not_at_all(tmp_path: Path) -> None:
-    run = left_by(tmp_path, SHAPES)
-    files = {bytes(each).rpartition(b"/")[2]: each for each in kept(run)}
+def test_files_of_every_kind_are_kept_as_plain_files_or_omitted(tmp_path: Path) -> None:
+    run = run_script(tmp_path, SHAPES)
+    files = {bytes(each).rpartition(b"/")[2]: each for each in kept_files(run)}
     names = [b"n" * 255, b"new\nline", b"not utf-8 \xff\xfe", b"\x1b[31mred", b"-rf", b"<script>"]
     assert set(files) == {b"hard", b"setuid", b"secret", b"plain", b"inside", *names}
     for each in files.values():
         mode = each.lstat().st_mode
         assert stat.S_ISREG(mode)
-        assert stat.S_IMODE(mode) & (stat.S_ISUID | stat.S_ISGID) == 0, "it would lend our powers to others"
+        assert stat.S_IMODE(mode) & (stat.S_ISUID | stat.S_ISGID) == 0, "it would give the user's privileges to others"
         assert each.read_text()
     (entry,) = run.manifest["programs"]
     assert entry["lost_files"] == ["sparse"]
@@ -82,9 +80,9 @@ def test_files_of_every_kind_are_kept_as_plain_files_or_not_at_all(tmp_path: Pat
 
 
 @pytest.mark.kernel
-def test_folders_deeper_than_a_path_can_say_are_kept_as_far_as_they_go(tmp_path: Path) -> None:
-    """Before, the agent gave up, and the run with it."""
-    run = left_by(
+def test_deep_folders_are_kept_up_to_the_depth_limit(tmp_path: Path) -> None:
+    """Once the agent failed, and the run with it."""
+    run = run_script(
         tmp_path,
         """
         import os
@@ -97,15 +95,15 @@ def test_folders_deeper_than_a_path_can_say_are_kept_as_far_as_they_go(tmp_path:
             os.fchdir(back)
         """,
     )
-    assert len(kept(run)) == 64 + 3
+    assert len(kept_files(run)) == 64 + 3
     (entry,) = run.manifest["programs"]
     assert len(entry["lost_files"]) == 3
     assert any("copied up to 64 levels deep" in warning for warning in run.manifest["warnings"])
 
 
 @pytest.mark.kernel
-def test_more_files_than_are_kept_are_named_up_to_a_bound_and_counted(tmp_path: Path) -> None:
-    run = left_by(
+def test_lost_files_are_listed_up_to_a_limit_and_counted(tmp_path: Path) -> None:
+    run = run_script(
         tmp_path,
         """
         made = 0
@@ -121,16 +119,16 @@ def test_more_files_than_are_kept_are_named_up_to_a_bound_and_counted(tmp_path: 
     made = int((run.folder / "programs" / "maker.out").read_text().split()[-1])
     (entry,) = run.manifest["programs"]
     assert made > 2 * MOST_FILES
-    assert (len(kept(run)), len(entry["lost_files"])) == (MOST_FILES, MOST_FILES)
+    assert (len(kept_files(run)), len(entry["lost_files"])) == (MOST_FILES, MOST_FILES)
     assert entry["lost_more"] == made - 2 * MOST_FILES
     assert (run.folder / "run.json").stat().st_size < 1 << 20
     assert f"and {made - MOST_FILES - 3:,} more" in json.dumps(run.manifest["warnings"])
 
 
 @pytest.mark.kernel
-def test_a_process_that_stays_can_not_make_us_follow_a_link(tmp_path: Path) -> None:
-    """It has left its group and swaps a file for a link, and a folder too."""
-    run = left_by(
+def test_a_remaining_process_can_not_redirect_the_copy_by_a_link(tmp_path: Path) -> None:
+    """The process has left its process group and swaps a file for a link, and a folder too."""
+    run = run_script(
         tmp_path,
         """
         import os, time
@@ -152,24 +150,24 @@ def test_a_process_that_stays_can_not_make_us_follow_a_link(tmp_path: Path) -> N
                 os.rename("t", other)
         """,
     )
-    assert {each.read_text() for each in kept(run)} <= {"ours", ""}
+    assert {each.read_text() for each in kept_files(run)} <= {"ours", ""}
 
 
 @pytest.mark.kernel
-def test_large_files_are_kept_up_to_a_bound_together(tmp_path: Path) -> None:
-    run = left_by(
+def test_large_files_are_kept_up_to_a_total_size(tmp_path: Path) -> None:
+    run = run_script(
         tmp_path,
         """
         for number in range(9):
             open(f"{number}", "wb").write(b"x" * (9 << 20))
         """,
     )
-    assert sum(each.stat().st_size for each in kept(run)) == 7 * (9 << 20) <= MOST_BYTES
+    assert sum(each.stat().st_size for each in kept_files(run)) == 7 * (9 << 20) <= MOST_BYTES
     assert run.manifest["programs"][0]["lost_files"] == ["7", "8"]
 
 
-def test_no_program_is_called_like_another_s_output(tmp_path: Path) -> None:
-    """Its folder would lie where the output lies; before, the whole run was thrown away for it."""
+def test_a_program_with_the_name_of_another_s_output_is_refused(tmp_path: Path) -> None:
+    """Its folder would have the path of the output; once the complete run was discarded for it."""
     programs = "".join(
         f'[[programs]]\nname = "{name}"\non = "sender"\nrun = ["true"]\n' for name in ("server", "server.out")
     )

@@ -1,6 +1,6 @@
-"""Inputs that ask for more time or memory than anyone wants to give: each is refused in little of both, by its limit.
+"""Inputs that need too much time or memory: each is refused by its limit, quickly and with little memory.
 
-Commands run with their address space limited: one that takes more than it may ends with a `MemoryError` instead.
+Commands run with a limited address space: one that allocates too much ends with a `MemoryError` instead.
 """
 
 import gzip
@@ -26,10 +26,11 @@ from dumbbell.spec import load, scenarios
 from dumbbell.spec.document import parse
 from dumbbell.spec.names import distinct, numbered
 from dumbbell.web.live_figures import FigureRequest, figure_data
+from importers.packets import pcapng_block
 
 ROOT = Path(__file__).parents[2]
-ADDRESSES = 3 << 30
-"""Of which libraries and their threads' stacks take more than one, and none of it for data."""
+ADDRESS_SPACE = 3 << 30
+"""3 GiB, of which libraries and stacks of threads take more than one."""
 SMALL = """
 duration = "1s"
 [path]
@@ -96,45 +97,45 @@ for number in range(int(sys.argv[1])):
 """
 
 
-def bounded(words: Sequence[str | Path], folder: Path) -> subprocess.CompletedProcess[str]:
-    """A process that may take a minute of a processor, and addresses for little data."""
+def run_bounded(arguments: Sequence[str | Path], folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run a process with at most one minute of CPU time and an address space for little data."""
 
-    def limited() -> None:
-        resource.setrlimit(resource.RLIMIT_AS, (ADDRESSES, ADDRESSES))
+    def set_limits() -> None:
+        resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_SPACE, ADDRESS_SPACE))
         resource.setrlimit(resource.RLIMIT_CPU, (60, 60))
 
     return subprocess.run(
-        words, cwd=folder, preexec_fn=limited, capture_output=True, text=True, check=False, timeout=600
+        arguments, cwd=folder, preexec_fn=set_limits, capture_output=True, text=True, check=False, timeout=600
     )
 
 
-def run(*words: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
-    """The command within these bounds."""
-    return bounded([COMMAND, *words], cwd)
+def run(*arguments: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """Run the command within these limits."""
+    return run_bounded([COMMAND, *arguments], cwd)
 
 
-def test_experiments_that_ask_for_too_much_are_refused(tmp_path: Path) -> None:
-    """All in one process, as the workbench reads them: none leaves it without memory for the next."""
+def test_experiments_that_exceed_a_limit_are_refused(tmp_path: Path) -> None:
+    """All in one process, as the workbench reads them: after each, it has memory for the next."""
     (tmp_path / "t.trace").write_text("1\n1\n3\n")
     for number, (text, _) in enumerate(HOSTILE.values()):
         (tmp_path / f"{number}.toml").write_text(text)
-    finished = bounded([sys.executable, "-c", CHECK, str(len(HOSTILE))], tmp_path)
-    said = finished.stdout.splitlines()
-    assert len(said) == len(HOSTILE), finished.stderr[-2000:]
-    assert {name: problem in line for line, (name, (_, problem)) in zip(said, HOSTILE.items(), strict=True)} == (
+    done = run_bounded([sys.executable, "-c", CHECK, str(len(HOSTILE))], tmp_path)
+    lines = done.stdout.splitlines()
+    assert len(lines) == len(HOSTILE), done.stderr[-2000:]
+    assert {name: problem in line for line, (name, (_, problem)) in zip(lines, HOSTILE.items(), strict=True)} == (
         dict.fromkeys(HOSTILE, True)
-    ), said
+    ), lines
 
 
-def test_the_command_says_what_would_be_allowed_and_leaves_nothing(tmp_path: Path) -> None:
+def test_the_error_names_the_setting_that_allows_it_and_nothing_is_left(tmp_path: Path) -> None:
     (tmp_path / "x.toml").write_text(HOSTILE["many flows"][0])
-    finished = run("run", "x.toml", "--out", "out", cwd=tmp_path)
-    assert finished.returncode == 2
-    assert finished.stderr.endswith("or allow it: DUMBBELL_LIMITS=flows=20000001\n")
+    done = run("run", "x.toml", "--out", "out", cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr.endswith("or allow it: DUMBBELL_LIMITS=flows=20000001\n")
     assert [path.name for path in tmp_path.iterdir()] == ["x.toml"]
 
 
-def test_the_trace_that_was_refused_runs_where_more_is_allowed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_refused_trace_runs_with_a_larger_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "x.toml").write_text(SMALL.replace('rate = "1mbit"', 'trace = "t.trace"\ntrace_step = "10ms"'))
     (tmp_path / "t.trace").write_text("1\n1\n300\n")
     case = load(tmp_path / "x.toml")[0]
@@ -152,13 +153,13 @@ def test_limits_that_cannot_be_read_are_errors(text: str, monkeypatch: pytest.Mo
         limits.most("memory")
 
 
-def test_a_setting_of_many_parts_is_refused() -> None:
+def test_a_deeply_nested_setting_is_refused() -> None:
     with pytest.raises(ExperimentError, match="tables within tables"):
         parse(SMALL, Path("x.toml"), [f"{'.'.join('a' * 3000)}=1"])
 
 
-def test_rows_of_events_are_counted_as_they_come(tmp_path: Path) -> None:
-    """No plan says how many there are."""
+def test_rows_of_events_are_counted_during_the_run(tmp_path: Path) -> None:
+    """The plan does not give their number."""
     case = parse(SMALL.replace("1mbit", "1gbit").replace("duration", 'trace = "events"\nduration'), Path("x.toml"))[0]
     request = Request("x", case, 1, tmp_path / "out")
     Simulator().run(request, lambda _seconds: None)
@@ -167,8 +168,8 @@ def test_rows_of_events_are_counted_as_they_come(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
-def test_packets_that_wait_are_counted(tmp_path: Path) -> None:
-    """Each of them twice, which no plan counts."""
+def test_queued_packets_are_counted(tmp_path: Path) -> None:
+    """Each is duplicated, which the plan does not count."""
     text = SMALL.replace('"1mbit"', '"100kbit"\nqdisc = "pfifo limit 10000000"').replace('"1s"', '"9s"')
     text = text.replace("rtt =", 'duplicate = "100%"\nrtt =')
     text += '[[flows]]\nkind = "udp"\nrate = "1gbit"\n'
@@ -177,26 +178,24 @@ def test_packets_that_wait_are_counted(tmp_path: Path) -> None:
         Simulator(200_000_000).run(Request("x", case, 1, tmp_path / "out"), lambda _seconds: None)
 
 
-def test_the_workbench_draws_no_run_of_gigabytes() -> None:
-    """It simulated and measured for 16 s in 3.2 GB; the limit of time was only the simulation's."""
-    asked = FigureRequest(toml='sample = "1us"\n' + SMALL.replace('"1s"', '"2s"'))
-    assert b"GB of memory, more than 1 GB" in figure_data(asked, lambda _seconds: None)
+def test_the_workbench_refuses_a_figure_of_gigabytes() -> None:
+    """Once it took 16 s and 3.2 GB: the time limit held only for the simulation."""
+    request = FigureRequest(toml='sample = "1us"\n' + SMALL.replace('"1s"', '"2s"'))
+    assert b"GB of memory, more than 1 GB" in figure_data(request, lambda _seconds: None)
 
 
-def test_gzip_is_unpacked_no_further_than_a_log_may_be(tmp_path: Path) -> None:
+def test_gzip_is_unpacked_up_to_the_size_limit_of_a_log(tmp_path: Path) -> None:
     with gzip.open(tmp_path / "bomb.txt.gz", "wb", 9) as file:
         for _ in range(200):
             file.write(b" " * (1 << 20))
     (tmp_path / "small.txt.gz").write_bytes(gzip.compress(b"hello\n"))
-    finished = run("import", "bomb.txt.gz", "-o", "out", cwd=tmp_path)
-    assert (finished.returncode, "exceeds 128 MB when unpacked" in finished.stderr) == (2, True), finished.stderr
-    finished = run("import", "small.txt.gz", "-o", "out", cwd=tmp_path)
-    assert (finished.returncode, "unknown log format" in finished.stderr) == (2, True), finished.stderr
+    done = run("import", "bomb.txt.gz", "-o", "out", cwd=tmp_path)
+    assert (done.returncode, "exceeds 128 MB when unpacked" in done.stderr) == (2, True), done.stderr
+    done = run("import", "small.txt.gz", "-o", "out", cwd=tmp_path)
+    assert (done.returncode, "unknown log format" in done.stderr) == (2, True), done.stderr
 
 
-def test_a_text_log_has_a_size_a_number_of_lines_and_a_length_of_each(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_text_log_has_limits_of_size_lines_and_line_length(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "ping.txt"
     head = "PING 10.0.0.1 (10.0.0.1) 56(84) bytes of data.\n"
     for limit, text, problem in (
@@ -210,42 +209,39 @@ def test_a_text_log_has_a_size_a_number_of_lines_and_a_length_of_each(
             import_files([file], tmp_path / "out", Options())
 
 
-def _block(kind: int, body: bytes) -> bytes:
-    size = len(body) + 12
-    return struct.pack("<II", kind, size) + body + struct.pack("<I", size)
-
-
 def _capture(days: int) -> bytes:
-    """Two connections, each of two packets that are so many days apart."""
-    made = _block(0x0A0D0D0A, struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1)) + _block(1, struct.pack("<HHI", 1, 0, 65535))
+    """Two connections with two packets each, so many days apart."""
+    data = pcapng_block(0x0A0D0D0A, struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1)) + pcapng_block(
+        1, struct.pack("<HHI", 1, 0, 65535)
+    )
     for port in (1000, 1001):
         for time_us in (10**6, 10**6 + days * 86400 * 10**6):
             tcp = struct.pack(">HHIIBBHHH", port, 80, 1, 1, 0x50, 16, 1000, 0, 0)
             ip = struct.pack(">BBHHHBBH4s4s", 0x45, 0, 140, 0, 0, 64, 6, 0, b"\x0a\0\0\1", b"\x0a\0\0\2")
             frame = bytes(12) + b"\x08\0" + ip + tcp
             lengths = struct.pack("<IIIII", 0, time_us >> 32, time_us & 0xFFFFFFFF, len(frame), len(frame) + 100)
-            made += _block(6, lengths + frame + bytes(-len(frame) % 4))
-    return made
+            data += pcapng_block(6, lengths + frame + bytes(-len(frame) % 4))
+    return data
 
 
-def test_a_capture_of_few_packets_makes_few_rows(tmp_path: Path) -> None:
+def test_a_capture_of_few_packets_over_a_long_time_has_limited_rows(tmp_path: Path) -> None:
     (tmp_path / "far.pcapng").write_bytes(_capture(1))
-    finished = run("import", "far.pcapng", "-o", "out", cwd=tmp_path)
-    assert (finished.returncode, "too many rows; a larger --interval" in finished.stderr) == (2, True), finished.stderr
-    finished = run("import", "far.pcapng", "-o", "out", "--interval", "10s", cwd=tmp_path)
-    assert finished.returncode == 0, finished.stderr
+    done = run("import", "far.pcapng", "-o", "out", cwd=tmp_path)
+    assert (done.returncode, "too many rows; a larger --interval" in done.stderr) == (2, True), done.stderr
+    done = run("import", "far.pcapng", "-o", "out", "--interval", "10s", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
     assert pl.read_parquet(tmp_path / "out" / "flows.parquet").height == 2 * 8641
 
 
-def test_a_capture_has_a_number_of_packets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_capture_has_a_limit_of_packets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "x.pcapng").write_bytes(_capture(0))
     monkeypatch.setenv(limits.VARIABLE, "capture-packets=3")
     with pytest.raises(DumbbellError, match="more than 3 packets"):
         import_files([tmp_path / "x.pcapng"], tmp_path / "out", Options())
 
 
-def test_a_result_of_more_rows_than_fit_in_memory_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One page of Parquet says "so many times the same" in some bytes."""
+def test_a_result_with_more_rows_than_fit_in_memory_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Parquet's run-length encoding stores many equal rows in a few bytes."""
     case = parse(SMALL, Path("x.toml"))[0]
     folder = Simulator().run(Request("x", case, 1, tmp_path / "out"), lambda _seconds: None)
     table = folder / "flows.parquet"
@@ -257,31 +253,31 @@ def test_a_result_of_more_rows_than_fit_in_memory_is_not_read(tmp_path: Path, mo
         result.load(folder)
 
 
-def test_a_manifest_has_a_size(tmp_path: Path) -> None:
+def test_a_manifest_has_a_size_limit(tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     with (tmp_path / "out" / "run.json").open("wb") as file:
         file.truncate(1 << 40)
-    finished = run("stats", "out", cwd=tmp_path)
-    assert (finished.returncode, "at most 256,000,000 are expected" in finished.stderr) == (2, True), finished.stderr
+    done = run("stats", "out", cwd=tmp_path)
+    assert (done.returncode, "at most 256,000,000 are expected" in done.stderr) == (2, True), done.stderr
 
 
-def test_groups_are_named_as_ever_in_time_that_grows_with_their_number() -> None:
-    def before(wanted: list[str]) -> tuple[str, ...]:
+def test_naming_groups_takes_linear_time_and_keeps_their_names() -> None:
+    def quadratic(requested: list[str]) -> tuple[str, ...]:
         names: list[str] = []
-        for each in wanted:
+        for each in requested:
             taken = sum(name == each or name.startswith(f"{each}-") for name in names)
             free = (f"{each}-{number}" for number in itertools.count(taken + 1))
             names.append(each if each not in names else next(name for name in free if name not in names))
         return tuple(names)
 
-    for wanted in (["a", "a", "a-3", "a", "a"], ["a-b-c", "a", "a-b", "a", "a-b"], ["x"] * 20, []):
-        assert numbered(wanted) == before(wanted)
+    for requested in (["a", "a", "a-3", "a", "a"], ["a-b-c", "a", "a-b", "a", "a-b"], ["x"] * 20, []):
+        assert numbered(requested) == quadratic(requested)
     assert numbered(["a"] * 50_000)[-1] == "a-50000"
     assert distinct(["a"] * 50_000)[-1] == "a-50000"
     assert distinct(["a", "A", "a-2", "a", "A-2"]) == ["a", "A-2", "a-2-2", "a-3", "A-2-3"]
 
 
-def test_every_experiment_that_comes_with_dumbbell_is_within_a_tenth_of_the_limits(
+def test_built_in_experiments_need_a_tenth_of_the_limits(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv(

@@ -1,8 +1,8 @@
-"""A file alone starts the simulator and stored kernels: the host engine, ssh and a kernel's path need the user's word.
+"""A file alone starts only the simulator and stored kernels: the host engine, ssh and kernel paths need permission.
 
 Covers every way from a file to an engine: run, compare, sweeps (key, axis, hole, engine alongside, dry run, `--resume`
-of a foreign folder), workers of a sweep and of a cluster, and Python. An ssh that records its words shows whether one
-was started, and by which words; so does a program that writes a file, where a sweep names a kernel by its path.
+of a foreign folder), workers of a sweep and of a cluster, and Python. A replacement of ssh records its arguments, and
+a program that a sweep names as its kernel writes a file if it is started.
 """
 
 import shlex
@@ -33,7 +33,7 @@ from dumbbell.sweeps.scheduler import InProcessExecutor
 from dumbbell.sweeps.task import base_of
 from hostile.fuzzing import search
 
-PLACE = """
+HOSTS = """
 [{0}hosts.sender]
 ssh = "root@alice"
 address = "192.0.2.1"
@@ -52,27 +52,27 @@ qdisc = "tbf rate 10mbit burst 10kb limit 100kb"
 [[{0}flows]]
 cc = "cubic"
 """
-ALONE, PLACED = BODY.format(""), BODY.format("") + PLACE.format("")
+WITHOUT_HOSTS, WITH_HOSTS = BODY.format(""), BODY.format("") + HOSTS.format("")
 INLINE = "[experiment]" + BODY.format("experiment.")
-INLINE_PLACED = INLINE + PLACE.format("experiment.")
+INLINE_HOSTS = INLINE + HOSTS.format("experiment.")
 AXIS = '[[axes]]\n"path.mtu" = [1500, 1400]\n'
 NO_METRICS = 'metrics = ["utilisation"]\n'
 
 
 @pytest.fixture
 def ssh(tmp_path: Path) -> Callable[[], list[str]]:
-    """An ssh that writes down how it was called; says each call's words."""
-    (tmp_path / "ssh").write_text(f'#!/bin/sh\nfor w; do echo "$w"; done >> {tmp_path}/called\nexit 255\n')
+    """A replacement of ssh that records its arguments, each call in one write; returns a function that reads them."""
+    (tmp_path / "ssh").write_text(f'#!/bin/sh\nprintf "%s\\n" "$@" >> {tmp_path}/called\nexit 255\n')
     (tmp_path / "ssh").chmod(0o755)
     return lambda: (tmp_path / "called").read_text().splitlines() if (tmp_path / "called").exists() else []
 
 
 @pytest.fixture
-def go(dumbbell: Dumbbell, tmp_path: Path) -> Callable[..., "subprocess.CompletedProcess[str]"]:
-    """The command, with that ssh and a cache of its own."""
+def command_with_ssh(dumbbell: Dumbbell, tmp_path: Path) -> Callable[..., "subprocess.CompletedProcess[str]"]:
+    """Runs the command with that ssh and a separate cache."""
 
-    def run(*words: str | Path) -> "subprocess.CompletedProcess[str]":
-        return dumbbell(*words, DUMBBELL_SSH=str(tmp_path / "ssh"), DUMBBELL_CACHE=str(tmp_path / "cache"))
+    def run(*arguments: str | Path) -> "subprocess.CompletedProcess[str]":
+        return dumbbell(*arguments, DUMBBELL_SSH=str(tmp_path / "ssh"), DUMBBELL_CACHE=str(tmp_path / "cache"))
 
     return run
 
@@ -90,10 +90,10 @@ SWEEPS = {
     [(how, options) for how in SWEEPS for options in ((), ("--dry-run",))] + [("key", ("--set", "engine=host"))],
 )
 def test_no_sweep_file_starts_the_host_engine(
-    go: Callable[..., Any], tmp_path: Path, how: str, options: Sequence[str]
+    command_with_ssh: Callable[..., Any], tmp_path: Path, how: str, options: Sequence[str]
 ) -> None:
     (tmp_path / "theirs.toml").write_text(SWEEPS[how])
-    done = go("sweep", "theirs.toml", "--out", "out", *options)
+    done = command_with_ssh("sweep", "theirs.toml", "--out", "out", *options)
     assert done.returncode == 2, done.stdout
     assert "the host's own kernel and ssh need the user's permission" in done.stderr
     assert "--engine host" in done.stderr
@@ -101,8 +101,8 @@ def test_no_sweep_file_starts_the_host_engine(
 
 
 @pytest.mark.parametrize("how", SWEEPS)
-def test_the_user_may_start_it(tmp_path: Path, how: str) -> None:
-    """Whether this machine can run it is another question, which is asked only now."""
+def test_the_user_may_start_the_host_engine(tmp_path: Path, how: str) -> None:
+    """Whether this host can run it is checked only after the permission."""
     sweep = parse_sweep(SWEEPS[how], tmp_path / "theirs.toml")
     allowed = permitted(["host"])
     tasks = [task for task in next_round(sweep, []) if task.engine == "host"]
@@ -114,92 +114,101 @@ def test_the_user_may_start_it(tmp_path: Path, how: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("file", "words", "says"),
+    ("file", "arguments", "message"),
     [
-        (PLACED, ("run", "x.toml", "--engine", "host"), "add --hosts root@alice,bob"),
-        (PLACED, ("run", "x.toml", "--engine", "host", "--hosts", "bob"), "add --hosts root@alice,bob"),
-        (PLACED, ("run", "x.toml", "--engine", "host", "--hosts", "root@alice,bob,c"), "add --hosts root@alice,bob"),
-        (PLACED, ("run", "x.toml", "--engine", "host", "--hosts", "alice,bob"), "add --hosts root@alice,bob"),
-        (PLACED, ("run", "x.toml", "--hosts", "root@alice,bob"), "add --engine host"),
-        (ALONE, ("run", "x.toml", "--engine", "host", "--hosts", "bob"), "the experiment names no real hosts"),
-        (PLACED, ("compare", "x.toml", "--engines", "sim,host"), "add --hosts root@alice,bob"),
-        (PLACED, ("compare", "x.toml", "--hosts", "root@alice,bob"), "add --engine host"),
-        (f'engine = "host"\n{INLINE_PLACED}{AXIS}', ("sweep", "x.toml"), "add --engine host"),
-        (f'engine = "host"\n{INLINE_PLACED}{AXIS}', ("sweep", "x.toml", "--hosts", "root@alice,bob"), "--engine host"),
-        (f"{INLINE_PLACED}{AXIS}", ("sweep", "x.toml", "--engine", "host"), "add --hosts root@alice,bob"),
-        (f"{INLINE_PLACED}{AXIS}", ("sweep", "x.toml", "--engine", "host", "--hosts", "bob"), "root@alice,bob"),
+        (WITH_HOSTS, ("run", "x.toml", "--engine", "host"), "add --hosts root@alice,bob"),
+        (WITH_HOSTS, ("run", "x.toml", "--engine", "host", "--hosts", "bob"), "add --hosts root@alice,bob"),
+        (WITH_HOSTS, ("run", "x.toml", "--engine", "host", "--hosts", "root@alice,bob,c"), "--hosts root@alice,bob"),
+        (WITH_HOSTS, ("run", "x.toml", "--engine", "host", "--hosts", "alice,bob"), "add --hosts root@alice,bob"),
+        (WITH_HOSTS, ("run", "x.toml", "--hosts", "root@alice,bob"), "add --engine host"),
+        (WITHOUT_HOSTS, ("run", "x.toml", "--engine", "host", "--hosts", "bob"), "the experiment names no real hosts"),
+        (WITH_HOSTS, ("compare", "x.toml", "--engines", "sim,host"), "add --hosts root@alice,bob"),
+        (WITH_HOSTS, ("compare", "x.toml", "--hosts", "root@alice,bob"), "add --engine host"),
+        (f'engine = "host"\n{INLINE_HOSTS}{AXIS}', ("sweep", "x.toml"), "add --engine host"),
+        (f'engine = "host"\n{INLINE_HOSTS}{AXIS}', ("sweep", "x.toml", "--hosts", "root@alice,bob"), "--engine host"),
+        (f"{INLINE_HOSTS}{AXIS}", ("sweep", "x.toml", "--engine", "host"), "add --hosts root@alice,bob"),
+        (f"{INLINE_HOSTS}{AXIS}", ("sweep", "x.toml", "--engine", "host", "--hosts", "bob"), "root@alice,bob"),
     ],
 )  # fmt: skip
-def test_no_file_has_ssh_called(
-    go: Callable[..., Any], ssh: Callable[[], list[str]], tmp_path: Path, file: str, words: Sequence[str], says: str
+def test_no_file_starts_ssh(
+    command_with_ssh: Callable[..., Any],
+    ssh: Callable[[], list[str]],
+    tmp_path: Path,
+    file: str,
+    arguments: Sequence[str],
+    message: str,
 ) -> None:
     (tmp_path / "x.toml").write_text(file)
-    done = go(*words, "--out", "out")
+    done = command_with_ssh(*arguments, "--out", "out")
     assert done.returncode == 2, done.stdout
-    assert says in done.stderr
+    assert message in done.stderr
     assert ssh() == []
     assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize(
-    ("file", "words"),
+    ("file", "arguments"),
     [
-        (PLACED, ("run", "x.toml", "--engine", "host", "--hosts", "bob,root@alice")),
-        (f"{INLINE_PLACED}{AXIS}", ("sweep", "x.toml", "--engine", "host", "--hosts", "root@alice, bob")),
+        (WITH_HOSTS, ("run", "x.toml", "--engine", "host", "--hosts", "bob,root@alice")),
+        (f"{INLINE_HOSTS}{AXIS}", ("sweep", "x.toml", "--engine", "host", "--hosts", "root@alice, bob")),
     ],
 )  # fmt: skip
-def test_hosts_that_the_user_names_are_called_by_words_that_are_no_options(
-    go: Callable[..., Any], ssh: Callable[[], list[str]], tmp_path: Path, file: str, words: Sequence[str]
+def test_hosts_that_the_user_names_are_passed_to_ssh_as_operands(
+    command_with_ssh: Callable[..., Any],
+    ssh: Callable[[], list[str]],
+    tmp_path: Path,
+    file: str,
+    arguments: Sequence[str],
 ) -> None:
-    (tmp_path / "x.toml").write_text(NO_METRICS + file if words[0] == "sweep" else file)
-    go(*words, "--out", "out")
+    (tmp_path / "x.toml").write_text(NO_METRICS + file if arguments[0] == "sweep" else file)
+    command_with_ssh(*arguments, "--out", "out")
     called = ssh()
     assert {called[at + 1] for at, word in enumerate(called) if word == "--"} == {"root@alice", "bob"}
 
 
 def test_a_foreign_folder_is_not_resumed_on_the_host_engine(
-    go: Callable[..., Any], ssh: Callable[[], list[str]], tmp_path: Path
+    command_with_ssh: Callable[..., Any], ssh: Callable[[], list[str]], tmp_path: Path
 ) -> None:
-    """Everything in it fits, as if its author had run it here."""
-    text = f'engine = "host"\n{NO_METRICS}{INLINE_PLACED}{AXIS}'
+    """The folder is complete and matches, as if its author had run it here."""
+    text = f'engine = "host"\n{NO_METRICS}{INLINE_HOSTS}{AXIS}'
     (tmp_path / "x.toml").write_text(text)
-    go("sweep", "x.toml", "--engine", "host", "--hosts", "root@alice,bob", "--out", "theirs")
+    command_with_ssh("sweep", "x.toml", "--engine", "host", "--hosts", "root@alice,bob", "--out", "theirs")
     assert (tmp_path / "theirs" / "rows.sqlite").exists()
     (tmp_path / "theirs" / "sweep.json").unlink(missing_ok=True)
     (tmp_path / "called").unlink(missing_ok=True)
-    done = go("sweep", "x.toml", "--out", "theirs", "--resume")
+    done = command_with_ssh("sweep", "x.toml", "--out", "theirs", "--resume")
     assert done.returncode == 2
     assert "add --engine host" in done.stderr
     assert ssh() == []
 
 
-def test_from_python_the_caller_names_engine_and_hosts(
+def test_python_callers_name_engine_and_hosts(
     ssh: Callable[[], list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DUMBBELL_SSH", str(tmp_path / "ssh"))
-    (tmp_path / "x.toml").write_text(PLACED)
-    (tmp_path / "sweep.toml").write_text(f'engine = "host"\n{NO_METRICS}{INLINE_PLACED}{AXIS}')
-    placed = db.experiment(tmp_path / "x.toml")
+    (tmp_path / "x.toml").write_text(WITH_HOSTS)
+    (tmp_path / "sweep.toml").write_text(f'engine = "host"\n{NO_METRICS}{INLINE_HOSTS}{AXIS}')
+    with_hosts = db.experiment(tmp_path / "x.toml")
     for start in (
-        lambda: db.run(placed, engine="host"),
-        lambda: db.run(placed, engine="host", hosts=["bob"]),
-        lambda: db.run(placed, hosts=["root@alice", "bob"]),
+        lambda: db.run(with_hosts, engine="host"),
+        lambda: db.run(with_hosts, engine="host", hosts=["bob"]),
+        lambda: db.run(with_hosts, hosts=["root@alice", "bob"]),
         lambda: db.sweep(tmp_path / "sweep.toml"),
         lambda: db.sweep(tmp_path / "sweep.toml", hosts=["root@alice", "bob"]),
         lambda: db.sweep(tmp_path / "sweep.toml", engine="host"),
-        lambda: db.sweep(placed, {"path.mtu": [1500]}, engine="host", metrics=["utilisation"]),
+        lambda: db.sweep(with_hosts, {"path.mtu": [1500]}, engine="host", metrics=["utilisation"]),
     ):
         with pytest.raises(ExperimentError):
             start()
     assert ssh() == []
     with pytest.raises(DumbbellError):
-        db.run(placed, engine="host", hosts=["root@alice", "bob"])
+        db.run(with_hosts, engine="host", hosts=["root@alice", "bob"])
     assert "root@alice" in ssh()
 
 
-def test_engines_refuse_by_themselves(tmp_path: Path) -> None:
-    (placed,) = parse(PLACED, Path("x.toml"))
-    request = Request("x", placed, 1, tmp_path / "out")
+def test_engines_check_the_permission(tmp_path: Path) -> None:
+    (with_hosts,) = parse(WITH_HOSTS, Path("x.toml"))
+    request = Request("x", with_hosts, 1, tmp_path / "out")
     with pytest.raises(ExperimentError, match="the user's permission"):
         HostEngine(Permissions())
     with pytest.raises(ExperimentError, match="the user's permission"):
@@ -211,8 +220,8 @@ def test_engines_refuse_by_themselves(tmp_path: Path) -> None:
         HostEngine(permitted(["host"])).check(request)
 
 
-def test_a_worker_of_a_cluster_starts_nothing_of_its_machine(tmp_path: Path) -> None:
-    """Whatever the sender says that its user named."""
+def test_a_cluster_worker_does_not_start_the_host_engine(tmp_path: Path) -> None:
+    """A permission that the client sends has no effect."""
     sweep = parse_sweep(SWEEPS["key"], tmp_path / "x.toml")
     base = base_of(sweep, permitted(["host"], kernels=["/bin/true"]))
     task = next_round(sweep, [])[0]
@@ -239,10 +248,10 @@ KERNELS = {
 
 @pytest.mark.parametrize("options", [(), ("--dry-run",)], ids=["run", "dry"])
 @pytest.mark.parametrize("how", KERNELS)
-def test_no_sweep_file_starts_a_program_by_its_path(
+def test_no_sweep_file_starts_a_kernel_by_its_path(
     dumbbell: Dumbbell, tmp_path: Path, how: str, options: Sequence[str]
 ) -> None:
-    """A file beside the sweep with the right words in it would run as a kernel."""
+    """A program in the sweep's folder that prints the expected text would run as a kernel."""
     (tmp_path / "a.c").write_text(PROGRAM)
     kernel, mark = tmp_path / "linux", tmp_path / "ran"
     subprocess.run(["gcc", f'-DMARK="{mark}"', "-o", kernel, tmp_path / "a.c"], check=True)
@@ -254,31 +263,31 @@ def test_no_sweep_file_starts_a_program_by_its_path(
     assert not (tmp_path / "out").exists()
 
 
-def test_the_kernel_that_the_user_names_by_its_path_may_run() -> None:
+def test_a_kernel_path_that_the_user_names_is_permitted() -> None:
     for settings in (["kernel=/a/linux"], ['kernel=["/a/linux", "x"]'], ["duration=1s", "kernel='/a/linux'"]):
         permitted(kernels=kernels_set(settings)).check_kernel("/a/linux", "kernel")
         with pytest.raises(ExperimentError):
             permitted(kernels=kernels_set(settings)).check_kernel("/b/linux", "kernel")
 
 
-WORDS = st.text(alphabet="-o=Px@%2dh:/[].~+_ \n\0;$(é", max_size=24)
+HOST_TEXTS = st.text(alphabet="-o=Px@%2dh:/[].~+_ \n\0;$(é", max_size=24)
 
 
 def test_fuzz_no_host_of_a_file_is_an_option_of_ssh() -> None:
     def check(text: str) -> None:
         try:
-            placed = parse(PLACED, Path("x.toml"), [f"hosts.receiver.ssh={inline(text)}"])[0]
+            with_hosts = parse(WITH_HOSTS, Path("x.toml"), [f"hosts.receiver.ssh={inline(text)}"])[0]
         except ExperimentError:
             return
-        words = command(text, {"DUMBBELL_SSH": "/bin/true"})
-        assert words[-3:] == ["--", text, f"sh -c {shlex.quote(LAUNCH)}"]
+        arguments = command(text, {"DUMBBELL_SSH": "/bin/true"})
+        assert arguments[-3:] == ["--", text, f"sh -c {shlex.quote(LAUNCH)}"]
         *users, host = text.removeprefix("ssh://").split("@")
-        assert not any(part.startswith("-") for part in (*users, host, host.strip("[]")))
-        # OpenSSH reads %2d in a URI as a dash, and would let a shell see what it reads.
+        assert not any(component.startswith("-") for component in (*users, host, host.strip("[]")))
+        # OpenSSH decodes %2d in a URI to a dash, and would pass the decoded text to a shell.
         assert not text.startswith("ssh://") or "%" not in text
-        script = as_remote_script(plan_remote(placed, 1), "t")
+        script = as_remote_script(plan_remote(with_hosts, 1), "t")
         assert f'ssh -n -- {shlex.quote(text)} "$@"' in script
 
-    search(WORDS, check)
+    search(HOST_TEXTS, check)
     for text in ("ssh://root@h:22", "fe80::1%eth0", "DOM+user@h", "-oProxyCommand=x", "u@-oP", "ssh://%2dx@h"):
         check(text)

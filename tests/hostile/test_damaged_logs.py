@@ -1,4 +1,4 @@
-"""Damaged logs, one kind each: what a format's reader can't read is an error with the file and the line."""
+"""Damaged logs, one kind each: unreadable text is an error with its file and line."""
 
 import ast
 import json
@@ -18,8 +18,8 @@ from importers.samples import IPERF2, IPERF3, PING, SAMPLES, SS, TC, TCP_PROBE, 
 DIGITS = "9" * 5000
 
 
-def refused(text: str, place: Path, options: Options | None = None) -> str:
-    file = place / "log"
+def import_error(text: str, folder: Path, options: Options | None = None) -> str:
+    file = folder / "log"
     file.write_text(text)
     with pytest.raises(ImportProblem) as caught:
         read_run([file], options or Options())
@@ -44,14 +44,14 @@ ENDLESS = {
 
 
 @pytest.mark.parametrize("what", ENDLESS)
-def test_a_number_of_five_thousand_digits_is_told_by_its_line(what: str, tmp_path: Path) -> None:
-    text, said = ENDLESS[what]
+def test_a_number_of_five_thousand_digits_is_an_error_with_its_line(what: str, tmp_path: Path) -> None:
+    text, message = ENDLESS[what]
     assert DIGITS in text
-    assert refused(text, tmp_path).startswith(said)
+    assert import_error(text, tmp_path).startswith(message)
 
 
-def test_only_one_module_turns_the_text_of_a_log_into_a_number() -> None:
-    """`int` and `float` of a text have no bounds: `quantity` has."""
+def test_only_one_module_parses_numbers_of_logs() -> None:
+    """`int` and `float` of a text have no bounds; `quantity` has them."""
     text_readers = (
         "flent",
         "iperf2",
@@ -73,15 +73,17 @@ def test_only_one_module_turns_the_text_of_a_log_into_a_number() -> None:
                 assert ast.unparse(node.type) not in ("Exception", "BaseException"), f"{name}.py, line {node.lineno}"
 
 
-def test_a_sample_of_ss_without_a_socket_has_no_time_either(tmp_path: Path) -> None:
+def test_a_sample_of_ss_without_a_socket_needs_a_time_too(tmp_path: Path) -> None:
     header = "State Recv-Q Send-Q Local Address:Port  Peer Address:Port\n"
     listening = f"{header}LISTEN 0 128 0.0.0.0:22 0.0.0.0:*\n"
-    assert refused(listening + SS, tmp_path).startswith("line 1: a sample without a time, although others have one")
+    assert import_error(listening + SS, tmp_path).startswith(
+        "line 1: a sample without a time, although others have one"
+    )
     untimed = "\n".join(line for line in SS.splitlines()[:5] if not line.startswith("Time")) + "\n"
-    assert refused(untimed + listening, tmp_path).startswith("line 5: samples without times")
+    assert import_error(untimed + listening, tmp_path).startswith("line 5: samples without times")
 
 
-def test_a_counter_that_begins_again_says_nothing_of_its_growth(tmp_path: Path) -> None:
+def test_a_counter_that_restarts_has_no_total(tmp_path: Path) -> None:
     (tmp_path / "log").write_text(TC.replace("Sent 5000 bytes 50 pkt (dropped 4", "Sent 5 bytes 1 pkt (dropped 0"))
     run = load(import_files([tmp_path / "log"], tmp_path / "run", Options(queue="eth0 10:")))
     assert (run.manifest["queues"][0]["drops"], run.manifest["queues"][0]["sent_bytes"]) == (None, None)
@@ -90,9 +92,9 @@ def test_a_counter_that_begins_again_says_nothing_of_its_growth(tmp_path: Path) 
     assert run.manifest["flows"][0]["retransmits"] is None
 
 
-def test_times_before_the_first_are_told(tmp_path: Path) -> None:
+def test_times_before_the_first_are_an_error(tmp_path: Path) -> None:
     text = PING.replace("1700000002.030000", "1600000002.030000").replace("icmp_seq=3", "icmp_seq=9")
-    assert "column 'sent_ns' has -" in refused(text, tmp_path) or "days apart" in refused(text, tmp_path)
+    assert "column 'sent_ns' has -" in import_error(text, tmp_path) or "days apart" in import_error(text, tmp_path)
 
 
 def test_many_flows_of_one_name_are_numbered_in_one_pass() -> None:
@@ -102,7 +104,7 @@ def test_many_flows_of_one_name_are_numbered_in_one_pass() -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         ({"duration_s": "abc"}, 'not a valid run.json: `duration_s` is "abc"; a number of seconds'),
         ({"flows": [{}]}, "not a valid run.json: `flows[0].name` is missing"),
@@ -110,24 +112,24 @@ def test_many_flows_of_one_name_are_numbered_in_one_pass() -> None:
         ({"format": 2}, "format: format 2 is newer"),
     ],
 )
-def test_our_own_export_is_read_by_the_schema_of_results(change: dict[str, object], said: str, tmp_path: Path) -> None:
+def test_an_export_is_checked_by_the_schema_of_results(change: dict[str, object], message: str, tmp_path: Path) -> None:
     (tmp_path / "log").write_text(SAMPLES["ss"])
     run = load(import_files([tmp_path / "log"], tmp_path / "run", Options()))
     out = export_run(run, tmp_path / "out")
     (out / "run.json").write_text(json.dumps(run.manifest | change))
     with pytest.raises(ImportProblem, match=r"run\.json: ") as caught:
         read_run([out], Options())
-    assert said in str(caught.value)
+    assert message in str(caught.value)
 
 
-def test_what_an_import_writes_is_what_a_reader_takes(tmp_path: Path) -> None:
-    """A table of our own export with a negative counter is no result: nothing is written."""
+def test_an_import_writes_only_valid_results(tmp_path: Path) -> None:
+    """A table of an export with a negative counter is invalid: nothing is written."""
     (tmp_path / "log").write_text(SAMPLES["ping"])
     run = load(import_files([tmp_path / "log"], tmp_path / "run", Options()))
     out = export_run(run, tmp_path / "out")
     text = (out / "probes.csv").read_text()
     (out / "probes.csv").write_text(text.replace(",20000000,", ",-5,"))
     with pytest.raises(ImportProblem, match="column 'rtt_ns' has -5; numbers from 0"):
-        import_files([out], tmp_path / "back", Options())
-    assert not (tmp_path / "back").exists()
+        import_files([out], tmp_path / "imported", Options())
+    assert not (tmp_path / "imported").exists()
     assert summary(run)["ping_ms"]["mean"] == pytest.approx(25.25)

@@ -1,4 +1,4 @@
-"""Damaged results, one kind each: a manifest or a table that is not what it should be is an error that says so."""
+"""Damaged results, one kind each: an invalid manifest or table is an error that names the key or column."""
 
 import json
 import os
@@ -27,12 +27,12 @@ def document(folder: Path) -> dict[str, Any]:
 
 
 @pytest.fixture
-def bad(good_run: Path, tmp_path: Path) -> Path:
+def damaged(good_run: Path, tmp_path: Path) -> Path:
     """A copy of a run to damage."""
     return shutil.copytree(good_run, tmp_path / "bad")
 
 
-def refused(folder: Path) -> str:
+def load_error(folder: Path) -> str:
     with pytest.raises(ResultError) as caught:
         load(folder)
     return str(caught.value)
@@ -67,19 +67,19 @@ MANIFESTS: dict[str, tuple[Change, str]] = {
 
 
 @pytest.mark.parametrize("what", MANIFESTS)
-def test_a_damaged_manifest_is_told_by_its_key(what: str, bad: Path) -> None:
-    change, said = MANIFESTS[what]
-    value = document(bad)
+def test_a_damaged_manifest_is_an_error_with_its_key(what: str, damaged: Path) -> None:
+    change, message = MANIFESTS[what]
+    value = document(damaged)
     change(value)
-    (bad / "run.json").write_text(json.dumps(value))
-    told = refused(bad)
-    assert said in told
-    assert told.startswith(f"{bad}/run.json: ")
-    assert told.endswith(REMEDY)
+    (damaged / "run.json").write_text(json.dumps(value))
+    error = load_error(damaged)
+    assert message in error
+    assert error.startswith(f"{damaged}/run.json: ")
+    assert error.endswith(REMEDY)
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ('{"format": 1, "a": ' + "[" * 100_000, "can't be read"),
         ('{"format": 1, "a": ' + "[" * 300 + "]" * 300 + "}", "`a"),
@@ -87,21 +87,21 @@ def test_a_damaged_manifest_is_told_by_its_key(what: str, bad: Path) -> None:
         ('{"format": true}', "it has no 'format'"),
     ],
 )
-def test_a_manifest_that_is_hardly_json_is_told(bad: Path, text: str, said: str) -> None:
-    (bad / "run.json").write_text(text)
-    assert said in refused(bad)
+def test_a_manifest_of_invalid_json_is_an_error(damaged: Path, text: str, message: str) -> None:
+    (damaged / "run.json").write_text(text)
+    assert message in load_error(damaged)
 
 
-def test_an_endless_manifest_is_not_read(bad: Path) -> None:
-    os.truncate(bad / "run.json", 1 << 40)
-    assert "has 1,099,511,627,776 bytes; at most 256,000,000 are expected" in refused(bad)
+def test_a_huge_manifest_is_refused(damaged: Path) -> None:
+    os.truncate(damaged / "run.json", 1 << 40)
+    assert "has 1,099,511,627,776 bytes; at most 256,000,000 are expected" in load_error(damaged)
 
 
 @pytest.mark.parametrize("name", ["run.json", "flows.parquet"])
-def test_what_is_no_file_is_not_opened(bad: Path, name: str) -> None:
-    (bad / name).unlink()
-    os.mkfifo(bad / name)
-    assert f"{name}: can't be read: not a regular file" in refused(bad)
+def test_a_pipe_is_not_opened(damaged: Path, name: str) -> None:
+    (damaged / name).unlink()
+    os.mkfifo(damaged / name)
+    assert f"{name}: can't be read: not a regular file" in load_error(damaged)
 
 
 Table = Callable[[pl.DataFrame], pl.DataFrame]
@@ -112,90 +112,90 @@ TABLES: dict[str, tuple[str, Table, str]] = {
     "another width": ("flows", lambda t: t.cast({"cwnd_packets": pl.Int64}), "'cwnd_packets' is Int64; UInt32"),
     "a list": ("queues", lambda t: t.with_columns(x=pl.concat_list(pl.lit(1))), "'x' is List(Int32); numbers"),
     "bytes": ("queues", lambda t: t.with_columns(x=pl.lit(b"x")), "column 'x' is Binary; numbers, booleans or strings"),
-    "a null time": ("probes", lambda t: t.with_columns(poked(t["sent_ns"], None)), "'sent_ns' is null or missing"),
-    "a null queue": ("queues", lambda t: t.with_columns(poked(t["queue"], None)), "'queue' is null or missing"),
+    "a null time": ("probes", lambda t: t.with_columns(changed(t["sent_ns"], None)), "'sent_ns' is null or missing"),
+    "a null queue": ("queues", lambda t: t.with_columns(changed(t["queue"], None)), "'queue' is null or missing"),
     "a negative time": ("flows", lambda t: t.with_columns(pl.col("time_ns") - 10**9), "column 'time_ns' has -"),
-    "an absurd counter": ("flows", lambda t: t.with_columns(poked(t["bytes_sent"], 2**63 - 1)), "'bytes_sent' has 92"),
-    "a negative counter": ("queues", lambda t: t.with_columns(poked(t["sent_bytes"], -1)), "'sent_bytes' has -1"),
-    "no number": ("flows", lambda t: t.with_columns(poked(t["dctcp_alpha"], float("nan"))), "'dctcp_alpha' has nan"),
+    "an absurd counter": ("flows", lambda t: t.with_columns(changed(t["bytes_sent"], 2**63 - 1)), "'bytes_sent' has 9"),
+    "a negative counter": ("queues", lambda t: t.with_columns(changed(t["sent_bytes"], -1)), "'sent_bytes' has -1"),
+    "no number": ("flows", lambda t: t.with_columns(changed(t["dctcp_alpha"], float("nan"))), "'dctcp_alpha' has nan"),
     "backwards": ("flows", lambda t: t.reverse(), "column 'time_ns' is not sorted"),
     "from elsewhere": ("flows", lambda _: pl.DataFrame({"a": [1]}), "column 'time_ns' is null or missing"),
 }  # fmt: skip
 
 
-def poked(column: pl.Series, value: object) -> pl.Series:
+def changed(column: pl.Series, value: object) -> pl.Series:
     return column.scatter([3], [value])
 
 
 @pytest.mark.parametrize("what", TABLES)
-def test_a_damaged_table_is_told_by_its_column(what: str, bad: Path) -> None:
-    name, change, said = TABLES[what]
-    file = bad / f"{name}.parquet"
+def test_a_damaged_table_is_an_error_with_its_column(what: str, damaged: Path) -> None:
+    name, change, message = TABLES[what]
+    file = damaged / f"{name}.parquet"
     change(pl.read_parquet(file)).write_parquet(file)
-    told = refused(bad)
-    assert said in told
-    assert told.startswith(f"{file}: ")
-    assert told.endswith(REMEDY)
+    error = load_error(damaged)
+    assert message in error
+    assert error.startswith(f"{file}: ")
+    assert error.endswith(REMEDY)
 
 
-def test_a_table_that_promises_more_than_fits_is_not_read(bad: Path) -> None:
-    """Its footer says 2^40 rows; thrift's compact integers are seven bits a byte, zigzag."""
-    file = bad / "probes.parquet"
+def test_a_table_with_too_many_rows_in_its_footer_is_refused(damaged: Path) -> None:
+    """Its footer states 2^40 rows; Thrift's compact integers are zigzag-encoded with seven bits per byte."""
+    file = damaged / "probes.parquet"
     table = pl.read_parquet(file)
-    whole = file.read_bytes()
-    size = struct.unpack("<I", whole[-8:-4])[0]
-    footer = whole[-8 - size : -8]
+    data = file.read_bytes()
+    size = struct.unpack("<I", data[-8:-4])[0]
+    footer = data[-8 - size : -8]
     old, new = _varint(table.height), _varint(2**40)
     # Field 3 of FileMetaData, `num_rows`, is the last of its header's integers before the list of row groups.
     at = footer.index(b"\x16" + old + b"\x19")
     footer = footer[: at + 1] + new + footer[at + 1 + len(old) :]
-    file.write_bytes(whole[: -8 - size] + footer + struct.pack("<I", len(footer)) + b"PAR1")
-    assert "has 1,099,511,627,776 rows" in refused(bad) or "can't be read" in refused(bad)
+    file.write_bytes(data[: -8 - size] + footer + struct.pack("<I", len(footer)) + b"PAR1")
+    assert "has 1,099,511,627,776 rows" in load_error(damaged) or "can't be read" in load_error(damaged)
 
 
 def _varint(number: int) -> bytes:
     number *= 2
-    found = bytearray()
+    encoded = bytearray()
     while number > 127:
-        found.append(number & 127 | 128)
+        encoded.append(number & 127 | 128)
         number >>= 7
-    return bytes([*found, number])
+    return bytes([*encoded, number])
 
 
-def test_a_table_of_constants_that_would_not_fit_is_not_read(bad: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_table_that_exceeds_the_memory_is_refused(damaged: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dumbbell.results.reader.memory_bytes", lambda: 1 << 16)
-    assert "GB of memory" in refused(bad)
+    assert "GB of memory" in load_error(damaged)
 
 
-def test_a_flow_that_the_manifest_does_not_name_counts_for_nothing(bad: Path, good_run: Path) -> None:
-    file = bad / "flows.parquet"
+def test_a_flow_missing_from_the_manifest_is_ignored(damaged: Path, good_run: Path) -> None:
+    file = damaged / "flows.parquet"
     table = pl.read_parquet(file)
-    stranger = table.with_columns(flow=pl.lit("nobody"), group=pl.lit("nobody"))
-    pl.concat([table, stranger]).sort("time_ns", maintain_order=True).write_parquet(file)
-    assert summary(load(bad))["flows"] == summary(load(good_run))["flows"]
+    unknown = table.with_columns(flow=pl.lit("nobody"), group=pl.lit("nobody"))
+    pl.concat([table, unknown]).sort("time_ns", maintain_order=True).write_parquet(file)
+    assert summary(load(damaged))["flows"] == summary(load(good_run))["flows"]
 
 
-def test_names_with_control_characters_are_read_and_drawn(bad: Path, good_run: Path, tmp_path: Path) -> None:
-    text = (bad / "run.json").read_text().replace('"cubic"', '"a\\u0000\\u001b[31m\\u202e</script>"')
-    (bad / "run.json").write_text(text)
-    drawn = (("plot", "BAD", "-o", f"OUT.{end}") for end in ("svg", "png", "pdf"))
-    for command in (("stats", "BAD"), ("report", "BAD", "-o", "OUT.html"), *drawn, ("api", "BAD")):
-        assert call(command, bad, good_run, tmp_path / "out") is None
+def test_names_with_control_characters_are_read_and_plotted(damaged: Path, good_run: Path, tmp_path: Path) -> None:
+    text = (damaged / "run.json").read_text().replace('"cubic"', '"a\\u0000\\u001b[31m\\u202e</script>"')
+    (damaged / "run.json").write_text(text)
+    plots = (("plot", "BAD", "-o", f"OUT.{suffix}") for suffix in ("svg", "png", "pdf"))
+    for command in (("stats", "BAD"), ("report", "BAD", "-o", "OUT.html"), *plots, ("api", "BAD")):
+        assert call(command, damaged, good_run, tmp_path / "out") is None
 
 
 @pytest.mark.parametrize("key", ["expect", "case", "import", "programs", "experiment", "bottleneck", "commands"])
 @pytest.mark.parametrize("engine", ["sim", "kernel", "import", "fetch"])
-def test_a_key_that_may_be_missing_is_missed_by_no_reader(
-    key: str, engine: str, bad: Path, good_run: Path, tmp_path: Path
+def test_every_command_accepts_a_missing_optional_key(
+    key: str, engine: str, damaged: Path, good_run: Path, tmp_path: Path
 ) -> None:
-    value = document(bad) | {"engine": engine}
+    value = document(damaged) | {"engine": engine}
     del value[key]
-    (bad / "run.json").write_text(json.dumps(value))
+    (damaged / "run.json").write_text(json.dumps(value))
     for command in (("stats", "BAD"), ("report", "BAD", "-o", "OUT.html"), ("compare", "GOOD", "BAD")):
-        assert call(command, bad, good_run, tmp_path / "out") is None
+        assert call(command, damaged, good_run, tmp_path / "out") is None
 
 
-def test_a_flent_file_of_thirty_years_is_small(tmp_path: Path) -> None:
+def test_a_flent_file_of_a_long_run_is_small(tmp_path: Path) -> None:
     bench = synthetic.Bench([synthetic.Flow("bbr", "bbr")], duration_s=1.0, manifest={"duration_s": 1e9})
     run = load(bench.make_folder(tmp_path / "run"))
     assert export_run(run, tmp_path / "out.flent.gz").stat().st_size < 10_000_000
@@ -213,27 +213,27 @@ SWEEPS: dict[str, tuple[Change, str]] = {
 
 
 @pytest.mark.parametrize("what", SWEEPS)
-def test_a_damaged_sweep_is_told_by_its_key(what: str, good_sweep: Path, tmp_path: Path) -> None:
-    bad = shutil.copytree(good_sweep, tmp_path / "bad")
-    change, said = SWEEPS[what]
-    value = json.loads((bad / "sweep.json").read_text())
+def test_a_damaged_sweep_is_an_error_with_its_key(what: str, good_sweep: Path, tmp_path: Path) -> None:
+    damaged = shutil.copytree(good_sweep, tmp_path / "bad")
+    change, message = SWEEPS[what]
+    value = json.loads((damaged / "sweep.json").read_text())
     change(value)
-    (bad / "sweep.json").write_text(json.dumps(value))
-    assert said in (call(("stats", "BAD"), bad, good_sweep, tmp_path / "out") or "")
+    (damaged / "sweep.json").write_text(json.dumps(value))
+    assert message in (call(("stats", "BAD"), damaged, good_sweep, tmp_path / "out") or "")
 
 
-PLACES: dict[str, tuple[str, object, str]] = {
+COORDINATES: dict[str, tuple[str, object, str]] = {
     "null": ("path.rtt_ms", None, "column 'path.rtt_ms' is null or missing in row 3"),
     "far away": ("path.rtt_ms", 1e300, "axis 'path.rtt' has 1e+300; numbers up to 1e+18 are expected"),
     "no quantity": ("path.rtt", "nobody", "not a quantity"),
 }
 
 
-@pytest.mark.parametrize("what", PLACES)
-def test_a_place_on_an_axis_that_can_not_be_drawn_is_told(what: str, good_sweep: Path, tmp_path: Path) -> None:
-    column, value, said = PLACES[what]
-    bad = shutil.copytree(good_sweep, tmp_path / "bad")
-    table = pl.read_parquet(bad / "runs.parquet")
-    table.with_columns(poked(table[column], value)).write_parquet(bad / "runs.parquet")
+@pytest.mark.parametrize("what", COORDINATES)
+def test_a_coordinate_that_can_not_be_plotted_is_an_error(what: str, good_sweep: Path, tmp_path: Path) -> None:
+    column, value, message = COORDINATES[what]
+    damaged = shutil.copytree(good_sweep, tmp_path / "bad")
+    table = pl.read_parquet(damaged / "runs.parquet")
+    table.with_columns(changed(table[column], value)).write_parquet(damaged / "runs.parquet")
     command = ("map", "BAD", "--x", "path.rtt", "--value", "utilisation", "--panels", "buffer", "-o", "OUT.svg")
-    assert said in (call(command, bad, good_sweep, tmp_path / "out") or "")
+    assert message in (call(command, damaged, good_sweep, tmp_path / "out") or "")

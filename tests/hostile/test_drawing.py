@@ -1,7 +1,7 @@
-"""Figures are drawn in a process of their own: its death is an error message, and a server goes on.
+"""Figures are rendered in a separate process: if it dies, the command prints an error and a server continues.
 
-The process is killed, aborts, runs short of memory, takes too long; ^C ends both; text that would make it abort is made
-visible before it gets there, so that every SVG is XML.
+The process is killed, aborts, runs out of memory, or takes too long; ^C ends both processes; text that would make it
+abort is escaped first, so that every SVG is valid XML.
 """
 
 import concurrent.futures
@@ -38,7 +38,7 @@ EXPRESSIONS = (
     "PLANT${x}",
     "PLANT\\\\",
 )
-"""What Vega would take for a part of its own."""
+"""Text that Vega would parse as an expression."""
 EXPERIMENT = """
 title = "x"
 duration = "1s"
@@ -52,7 +52,7 @@ cc = "cubic"
 
 
 def chart(title: str = "t", name: str = "a") -> dict[str, Any]:
-    """A figure with texts wherever ours have some of others."""
+    """A figure with this text wherever figures contain text from files."""
     data = alt.Data(values=[{"x": 1, "f": name}, {"x": 2, "f": name}])  # type: ignore[no-untyped-call]
     colour = alt.Color("f:N", title=[title, "b"], legend=alt.Legend(title=title))
     x = alt.X("x:Q", title=title, axis=alt.Axis(title=title))
@@ -61,23 +61,23 @@ def chart(title: str = "t", name: str = "a") -> dict[str, Any]:
     )
 
 
-def workers(parent: int) -> list[int]:
-    """The drawing processes of a process."""
+def render_processes(parent: int) -> list[int]:
+    """The render processes of a process."""
     found = []
     for each in Path("/proc").iterdir():
         if each.name.isdigit():
             try:
-                words = (each / "cmdline").read_bytes().split(b"\0")
-                before = int((each / "stat").read_text().rpartition(")")[2].split()[1])
+                arguments = (each / "cmdline").read_bytes().split(b"\0")
+                parent_id = int((each / "stat").read_text().rpartition(")")[2].split()[1])
             except (OSError, ValueError):
                 continue
-            if before == parent and any(word.endswith(b"plots/converter.py") for word in words):
+            if parent_id == parent and any(word.endswith(b"plots/converter.py") for word in arguments):
                 found.append(int(each.name))
     return found
 
 
-def until(condition: Any) -> Any:
-    """Wait for what must come."""
+def wait_until(condition: Any) -> Any:
+    """Wait until the condition holds; returns its value."""
     end = time.monotonic() + WAIT_S
     while not (found := condition()):
         assert time.monotonic() < end
@@ -86,8 +86,8 @@ def until(condition: Any) -> Any:
 
 
 @pytest.fixture
-def large() -> dict[str, Any]:
-    """A figure that takes long, in a few words."""
+def slow_figure() -> dict[str, Any]:
+    """A short description of a figure that takes long to render."""
     return {
         "$schema": "https://vega.github.io/schema/vega-lite/v6.json",
         "data": {"sequence": {"start": 0, "stop": 400_000, "as": "x"}},
@@ -97,97 +97,109 @@ def large() -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def run_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def result_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return Bench(flows=[Flow("a", "bbr")], duration_s=1).make_folder(tmp_path_factory.mktemp("runs") / "run")
 
 
-def test_every_planted_text_can_be_drawn_in_every_form(tmp_path: Path) -> None:
+def test_every_planted_text_is_drawn_in_every_format(tmp_path: Path) -> None:
     for text in (*PLANTED, *EXPRESSIONS):
         root = ET.fromstring(drawn_bytes(chart(text, text), "svg"))
         assert "PLANT" in "".join(root.itertext())
     everything = "".join(text for text in PLANTED if "\ud800" not in text)
     run = Bench(flows=[Flow(everything, "bbr")], duration_s=1, manifest={"title": everything}).make(tmp_path)
-    for form in ("svg", "png", "pdf", "html", "json"):
-        save(figure(run), tmp_path / f"f.{form}")
+    for format_ in ("svg", "png", "pdf", "html", "json"):
+        save(figure(run), tmp_path / f"f.{format_}")
     ET.parse(tmp_path / "f.svg")
 
 
 def test_one_process_draws_all_figures() -> None:
     drawn_bytes(chart(), "svg")
-    first = workers(os.getpid())
+    first = render_processes(os.getpid())
     with concurrent.futures.ThreadPoolExecutor(4) as pool:
         drawn = list(pool.map(lambda number: drawn_bytes(chart(f"title {number}"), "svg"), range(12)))
     assert all(f"title {number}".encode() in each for number, each in enumerate(drawn))
-    assert workers(os.getpid()) == first
+    assert render_processes(os.getpid()) == first
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGABRT, signal.SIGSEGV])
-def test_its_death_is_an_error_and_the_next_figure_is_drawn(number: signal.Signals, large: dict[str, Any]) -> None:
+def test_a_killed_render_process_is_an_error_and_the_next_figure_is_drawn(
+    number: signal.Signals, slow_figure: dict[str, Any]
+) -> None:
     drawn_bytes(chart(), "svg")
-    (worker,) = workers(os.getpid())
+    (worker,) = render_processes(os.getpid())
     with concurrent.futures.ThreadPoolExecutor(1) as pool:
-        drawing_now = pool.submit(drawn_bytes, large, "png")
+        pending = pool.submit(drawn_bytes, slow_figure, "png")
         time.sleep(0.5)
         os.kill(worker, number)
         with pytest.raises(
             OutputError, match=rf"the rendering process ended with signal {number.value} \({number.name}"
         ):
-            drawing_now.result(WAIT_S)
+            pending.result(WAIT_S)
     assert drawn_bytes(chart(), "svg").startswith(b"<svg")
 
 
-def test_a_description_that_no_figure_is_made_of_is_an_error() -> None:
+def test_an_invalid_description_of_a_figure_is_an_error() -> None:
     for spec in ({"mark": 5}, {"mark": "point", "transform": [{"filter": "((("}]}, {"vconcat": [None]}):
         with pytest.raises(OutputError, match="can't draw the figure"):
             drawn_bytes({"$schema": "https://vega.github.io/schema/vega-lite/v6.json", **spec}, "svg")
     assert drawn_bytes(chart(), "svg").startswith(b"<svg")
 
 
-def test_too_large_a_figure_is_an_error_within_its_memory() -> None:
+def test_too_large_a_figure_is_an_error_within_the_memory_limit() -> None:
     huge = chart() | {"width": 40_000, "height": 40_000}
     with pytest.raises(OutputError, match="can't draw the figure"):
         drawn_bytes(huge, "png", 4)
-    (worker,) = workers(os.getpid()) or (None,)
+    (worker,) = render_processes(os.getpid()) or (None,)
     if worker is not None:
         limits = Path(f"/proc/{worker}/limits").read_text()
         assert str(MEMORY_BYTES) in limits
     assert drawn_bytes(chart(), "svg").startswith(b"<svg")
 
 
-def test_one_that_takes_too_long_is_an_error(large: dict[str, Any]) -> None:
+def test_a_figure_that_takes_too_long_is_an_error(slow_figure: dict[str, Any]) -> None:
     drawn_bytes(chart(), "svg")
-    (worker,) = workers(os.getpid())
+    (worker,) = render_processes(os.getpid())
     with concurrent.futures.ThreadPoolExecutor(1) as pool:
-        drawing_now = pool.submit(drawn_bytes, large, "png")
+        pending = pool.submit(drawn_bytes, slow_figure, "png")
         time.sleep(0.3)
-        os.kill(worker, signal.SIGALRM)  # As its own alarm does, after minutes.
+        os.kill(worker, signal.SIGALRM)  # As its own timer does, after minutes.
         with pytest.raises(OutputError, match="timed out"):
-            drawing_now.result(WAIT_S)
+            pending.result(WAIT_S)
 
 
-def test_ctrl_c_ends_a_drawing_and_its_process(tmp_path: Path, run_folder: Path) -> None:
-    """Only the command gets the signal here, and not, as at a terminal, the process that draws too."""
-    command = [str(COMMAND), "plot", str(run_folder), "-o", str(tmp_path / "f.png"), "--width", "4000", "--scale", "8"]
+def test_ctrl_c_ends_a_command_and_its_render_process(tmp_path: Path, result_folder: Path) -> None:
+    """Only the command gets the signal here; at a terminal the render process gets it, too."""
+    command = [
+        str(COMMAND),
+        "plot",
+        str(result_folder),
+        "-o",
+        str(tmp_path / "f.png"),
+        "--width",
+        "4000",
+        "--scale",
+        "8",
+    ]
     with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
-        (worker,) = until(lambda: workers(process.pid))
+        (worker,) = wait_until(lambda: render_processes(process.pid))
         process.send_signal(signal.SIGINT)
         assert process.wait(WAIT_S) == 130
-    until(lambda: not Path(f"/proc/{worker}").exists())
+    wait_until(lambda: not Path(f"/proc/{worker}").exists())
     assert not (tmp_path / "f.png").exists()
 
 
-def test_it_ends_with_a_command_that_is_killed(tmp_path: Path, run_folder: Path) -> None:
-    with subprocess.Popen([COMMAND, "plot", run_folder, "-o", tmp_path / "f.png"]) as process:
-        (worker,) = until(lambda: workers(process.pid))
+def test_the_render_process_ends_when_its_command_is_killed(tmp_path: Path, result_folder: Path) -> None:
+    with subprocess.Popen([COMMAND, "plot", result_folder, "-o", tmp_path / "f.png"]) as process:
+        (worker,) = wait_until(lambda: render_processes(process.pid))
         process.kill()
-    until(lambda: not Path(f"/proc/{worker}").exists())
+    wait_until(lambda: not Path(f"/proc/{worker}").exists())
 
 
-def test_the_command_says_what_happened(tmp_path: Path, run_folder: Path) -> None:
+def test_the_error_names_the_signal(tmp_path: Path, result_folder: Path) -> None:
     with subprocess.Popen(
-        [COMMAND, "plot", run_folder, "-o", tmp_path / "f.png"], stderr=subprocess.PIPE, text=True
+        [COMMAND, "plot", result_folder, "-o", tmp_path / "f.png"], stderr=subprocess.PIPE, text=True
     ) as process:
-        (worker,) = until(lambda: workers(process.pid))
+        (worker,) = wait_until(lambda: render_processes(process.pid))
         os.kill(worker, signal.SIGKILL)
         assert process.wait(WAIT_S) == 2
         assert process.stderr is not None
@@ -203,26 +215,26 @@ def ui(tmp_path: Path) -> Iterator[Served]:
         yield served_
 
 
-def test_the_workbench_goes_on_when_the_process_dies(ui: Served) -> None:
-    wanted = {"what": "figure.png", "toml": EXPERIMENT, "seed": 1}
-    with concurrent.futures.ThreadPoolExecutor(1) as pool, ui.asks as asks:
-        answer = pool.submit(asks.post, "/api/download", json=wanted)
-        (worker,) = until(lambda: workers(ui.process.pid))
+def test_the_workbench_survives_a_killed_render_process(ui: Served) -> None:
+    request = {"what": "figure.png", "toml": EXPERIMENT, "seed": 1}
+    with concurrent.futures.ThreadPoolExecutor(1) as pool, ui.asks as client:
+        response = pool.submit(client.post, "/api/download", json=request)
+        (worker,) = wait_until(lambda: render_processes(ui.process.pid))
         os.kill(worker, signal.SIGKILL)
-        refused = answer.result(WAIT_S)
-    assert refused.status_code in (400, 409, 422)
-    assert "the rendering process ended with signal 9" in refused.text
-    with ui.asks as asks:
-        assert asks.post("/api/download", json=wanted).content.startswith(b"\x89PNG")
+        error_response = response.result(WAIT_S)
+    assert error_response.status_code in (400, 409, 422)
+    assert "the rendering process ended with signal 9" in error_response.text
+    with ui.asks as client:
+        assert client.post("/api/download", json=request).content.startswith(b"\x89PNG")
 
 
-def test_a_title_that_was_planted_is_refused_and_the_workbench_goes_on(ui: Served) -> None:
+def test_a_planted_title_is_refused_and_the_workbench_survives(ui: Served) -> None:
     planted = EXPERIMENT.replace('"x"', '"\\u001b[31m"')
-    with ui.asks as asks:
-        refused = asks.post("/api/download", json={"what": "figure.svg", "toml": planted, "seed": 1})
+    with ui.asks as client:
+        refused = client.post("/api/download", json={"what": "figure.svg", "toml": planted, "seed": 1})
         assert refused.status_code < 500
         assert "U+001B" in refused.text
-        drawn = asks.post("/api/download", json={"what": "figure.svg", "toml": EXPERIMENT, "seed": 1})
+        drawn = client.post("/api/download", json={"what": "figure.svg", "toml": EXPERIMENT, "seed": 1})
     assert drawn.content.startswith(b"<svg")
 
 

@@ -1,4 +1,4 @@
-"""Logs that are almost right: each becomes a result that can be read, or an error that names the file."""
+"""Almost valid logs: each gives a result that can be read, or an error that names the file."""
 
 import random
 from pathlib import Path
@@ -11,34 +11,34 @@ from dumbbell.errors import ImportProblem
 from dumbbell.importers import Options, import_files
 from dumbbell.results.result import load
 from hostile.fuzzing import search
-from hostile.logs import FORMATS, almost
+from hostile.logs import FORMATS, almost_valid_log
 
 
 @pytest.mark.parametrize("format_", FORMATS)
-def test_fuzz_an_almost_right_log_is_a_result_or_an_error(format_: str, good_run: Path, tmp_path: Path) -> None:
+def test_fuzz_an_almost_valid_log_is_a_result_or_an_error(format_: str, good_run: Path, tmp_path: Path) -> None:
     def check(seed: int) -> None:
-        place = tmp_path / str(seed)
-        place.mkdir(exist_ok=True)
-        read_almost(format_, seed, good_run, place)
+        folder = tmp_path / str(seed)
+        folder.mkdir(exist_ok=True)
+        import_almost_valid_log(format_, seed, good_run, folder)
 
     search(st.integers(0, 2**63), check, examples=20)
 
 
-def read_almost(format_: str, seed: int, run: Path, place: Path) -> str:
-    """Import it and read what came of it; the error's text, if there is one."""
+def import_almost_valid_log(format_: str, seed: int, run: Path, folder: Path) -> str:
+    """Import a log and read its result; returns the message of the error, if there is one."""
     rng = random.Random(seed)
-    file = almost(format_, run, place, rng)
+    file = almost_valid_log(format_, run, folder, rng)
     options = Options(
         interval_ns=rng.choice((None, 10**8)),
         mss_bytes=rng.choice((None, 1448)),
         size_bytes=rng.choice((None, 10**6)),
     )
     try:
-        out = import_files([file], place / "out", options)
+        out = import_files([file], folder / "out", options)
     except ImportProblem as problem:
-        said = str(problem)
-        said.encode()
-        assert said.startswith((str(file), "these files")), said
-        return said
+        message = str(problem)
+        message.encode()
+        assert message.startswith((str(file), "these files")), message
+        return message
     assert summary(load(out))["duration_s"] >= 0
     return ""

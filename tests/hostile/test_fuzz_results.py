@@ -1,4 +1,4 @@
-"""Damaged results: whatever a value, a column or a byte of a result is, a command gives a result or our error."""
+"""Damaged results: for any value, column or byte of a result, a command succeeds or raises a `DumbbellError`."""
 
 import random
 import shutil
@@ -12,7 +12,7 @@ from hostile.damage import RUN_COMMANDS, SWEEP_COMMANDS, call, damaged_run, dama
 from hostile.fuzzing import search
 
 SEEDS = st.integers(0, 2**63)
-"""A seed makes one damaged result: smaller ones are no simpler, but each repeats."""
+"""A seed gives one damaged result, reproducibly; smaller seeds do not give simpler ones."""
 
 
 @pytest.mark.parametrize("command", RUN_COMMANDS, ids=" ".join)
@@ -38,15 +38,15 @@ def test_fuzz_a_damaged_sweep_is_a_result_or_an_error(good_sweep: Path, tmp_path
 
 def _checks(
     good: Path,
-    place: Path,
+    folder: Path,
     damage: Callable[[Path, Path, random.Random], None],
     commands: tuple[tuple[str, ...], ...],
 ) -> Callable[[int], None]:
     def check(seed: int) -> None:
         rng = random.Random(seed)
-        bad = place / "bad"
-        damage(good, bad, rng)
-        said = call(rng.choice(commands), bad, good, place / "out")
-        assert said is None or said.strip()
+        damaged = folder / "bad"
+        damage(good, damaged, rng)
+        message = call(rng.choice(commands), damaged, good, folder / "out")
+        assert message is None or message.strip()
 
     return check

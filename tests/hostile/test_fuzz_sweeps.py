@@ -1,4 +1,4 @@
-"""Sweep files that are almost valid: each is read, and its first points are planned, or refused by an error of ours."""
+"""Almost valid sweep files: each is read and its first points run, or it is refused by a `DumbbellError`."""
 
 import itertools
 from pathlib import Path
@@ -7,9 +7,9 @@ from typing import Any
 from hypothesis import strategies as st
 
 from dumbbell.spec.sweep import case_at, read_sweep
-from hostile.carried import planned, refusals
+from hostile.almost_valid import CONTROLLERS, RATES, TIMES, disciplines, with_mistake
+from hostile.bounded_run import expected_errors, run_case
 from hostile.fuzzing import search
-from hostile.near import CONTROLLERS, RATES, TIMES, changed, disciplines
 
 KEYS = st.sampled_from(
     ["path.rtt", "path.bottleneck.rate", "flows.0.cc", "buffer", "flows.*.count", "engine", "seed", "a.b"]
@@ -46,15 +46,15 @@ def sweeps(draw: st.DrawFn) -> dict[str, Any]:
     for key in draw(st.lists(st.sampled_from(sorted(more)), max_size=2, unique=True)):
         document[key] = draw(more[key])
     for _ in range(draw(st.integers(0, 2))):
-        document = changed(draw, document)
+        document = with_mistake(draw, document)
     return document
 
 
 def test_fuzz_sweeps(tmp_path: Path) -> None:
     def check(document: dict[str, Any]) -> None:
-        with refusals():
+        with expected_errors():
             sweep = read_sweep(document, tmp_path / "x.toml")
             for point in itertools.islice(sweep.each_point(), 3):
-                planned(case_at(sweep, point.values))
+                run_case(case_at(sweep, point.values))
 
     search(sweeps(), check, examples=100)

@@ -1,4 +1,4 @@
-"""Machines on which a guest can't live: full or forbidding file systems, low limits, no ptrace. Errors name why."""
+"""Hosts on which a guest cannot run: full or restricted file systems, low limits, no ptrace. Errors name the cause."""
 
 import os
 import shutil
@@ -24,7 +24,7 @@ qdisc = "pfifo limit 1bdp"
 [[flows]]
 cc = "cubic"
 """
-EATER = """
+MEMORY_USER = """
 [[programs]]
 name = "eater"
 on = "sender"
@@ -46,13 +46,13 @@ libc.prctl(38, 1, 0, 0, 0)
 assert libc.prctl(22, 2, struct.pack("HxxxxxxP", 4, ctypes.addressof(text)), 0, 0) == 0
 os.execv(sys.argv[2], sys.argv[2:])
 """
-"""Runs a command that is refused (EPERM) one system call, by seccomp(2)."""
+"""Runs a command for which seccomp(2) denies one system call with EPERM."""
 PTRACE, PERSONALITY, SETAFFINITY = 101, 135, 203
 """Numbers of system calls on x86-64."""
 
 
 def run(folder: Path, *, setup: str = "true", text: str = EXPERIMENT, denied: int | None = None) -> tuple[int, str]:
-    """Status and complaint of a run in mounts of its own; it leaves a result, or nothing."""
+    """Exit status and error output of a run in a separate mount namespace; it leaves a result, or nothing."""
     (folder / "x.toml").write_text(text)
     command = f"{COMMAND} run x.toml --engine kernel --out result"
     if denied is not None:
@@ -70,8 +70,8 @@ def run(folder: Path, *, setup: str = "true", text: str = EXPERIMENT, denied: in
     return done.returncode, done.stderr.strip()
 
 
-def mounted(place: str, options: str) -> str:
-    return f"mount -t tmpfs -o {options} none {place}"
+def mounted(folder: str, options: str) -> str:
+    return f"mount -t tmpfs -o {options} none {folder}"
 
 
 @pytest.mark.kernel
@@ -89,34 +89,34 @@ def mounted(place: str, options: str) -> str:
         "ulimit -n 64; place=/nonexistent",
     ],
 )
-def test_a_guest_lives_wherever_there_is_room(tmp_path: Path, setup: str) -> None:
-    """In the first two it died before."""
+def test_a_guest_runs_wherever_there_is_space(tmp_path: Path, setup: str) -> None:
+    """Once the guest failed in the first two."""
     assert run(tmp_path, setup=setup) == (0, "")
 
 
 @pytest.mark.kernel
 @mounts
-def test_without_room_for_its_memory_a_guest_is_not_started(tmp_path: Path) -> None:
+def test_a_guest_without_space_for_its_memory_is_not_started(tmp_path: Path) -> None:
     setup = f"{mounted('/dev/shm', 'size=16m')}; {mounted('small', 'noexec')}"
-    status, said = run(tmp_path, setup=setup)
+    status, errors = run(tmp_path, setup=setup)
     assert status == 2
-    assert "32 to 768 MiB: /dev/shm has 16 MiB free; " in said
-    assert f"{tmp_path}/small is mounted noexec; set TMPDIR to a folder" in said
+    assert "32 to 768 MiB: /dev/shm has 16 MiB free; " in errors
+    assert f"{tmp_path}/small is mounted noexec; set TMPDIR to a folder" in errors
 
 
 @pytest.mark.kernel
 @mounts
-def test_a_guest_that_fills_the_place_of_its_memory_names_it(tmp_path: Path) -> None:
+def test_a_full_file_system_of_the_guest_s_memory_is_named(tmp_path: Path) -> None:
     setup = f"{mounted('/dev/shm', 'size=40m')}; {mounted('small', 'size=8m')}"
-    status, said = run(tmp_path, setup=setup, text=EXPERIMENT + EATER)
+    status, errors = run(tmp_path, setup=setup, text=EXPERIMENT + MEMORY_USER)
     assert status == 1
-    assert "/dev/shm is full: it holds the guest's memory, up to " in said
-    assert "40 MiB free when the guest started; free some space, or set TMPDIR" in said
+    assert "/dev/shm is full: it holds the guest's memory, up to " in errors
+    assert "40 MiB free when the guest started; free some space, or set TMPDIR" in errors
 
 
 @pytest.mark.kernel
 @pytest.mark.parametrize(
-    ("setup", "denied", "why"),
+    ("setup", "denied", "message"),
     [
         ("true", PTRACE, "forbids ptrace(2)"),
         ("true", PERSONALITY, "forbids personality(2)"),
@@ -125,14 +125,14 @@ def test_a_guest_that_fills_the_place_of_its_memory_names_it(tmp_path: Path) -> 
         ("ulimit -v 700000", None, "the memory of a process is limited to 683 MiB"),
     ],
 )
-def test_what_the_machine_forbids_is_named(tmp_path: Path, setup: str, denied: int | None, why: str) -> None:
-    """Before: "the guest kernel died without a result", and for a file's size not a word more."""
-    status, said = run(tmp_path, setup=setup, denied=denied)
-    assert (status, why in said) == (2, True), said
+def test_a_restriction_of_the_host_is_named(tmp_path: Path, setup: str, denied: int | None, message: str) -> None:
+    """Once the error was only "the guest kernel died without a result"."""
+    status, errors = run(tmp_path, setup=setup, denied=denied)
+    assert (status, message in errors) == (2, True), errors
 
 
 @pytest.mark.kernel
-def test_a_guest_that_may_not_be_tied_to_a_core_lives(tmp_path: Path) -> None:
+def test_a_guest_runs_without_cpu_affinity(tmp_path: Path) -> None:
     assert run(tmp_path, denied=SETAFFINITY) == (0, "")
 
 
@@ -149,40 +149,42 @@ def test_a_guest_that_may_not_be_tied_to_a_core_lives(tmp_path: Path) -> None:
         ("Kernel panic - not syncing: Attempted to kill init!", ""),
     ],
 )
-def test_a_dying_guest_s_words_are_explained(console: str, cause: str) -> None:
-    """The first was said under `ulimit -u 9`, the others on machines like those above."""
+def test_the_console_of_a_failed_guest_gives_the_cause(console: str, cause: str) -> None:
+    """The first was printed under `ulimit -u 9`, the others on hosts like those above."""
     found = guest_requirements.cause_of_death(console)
     assert cause in found
     assert bool(found) == bool(cause)
 
 
-def test_the_roomiest_place_is_taken_where_none_has_room_for_all() -> None:
-    places = {
-        place: os.statvfs(place) for place in (guest_requirements.SHARED, tempfile.gettempdir()) if Path(place).is_dir()
+def test_the_file_system_with_most_space_is_used_if_none_has_enough() -> None:
+    file_systems = {
+        folder: os.statvfs(folder)
+        for folder in (guest_requirements.SHARED, tempfile.gettempdir())
+        if Path(folder).is_dir()
     }
-    free = {place: found.f_bavail * found.f_frsize for place, found in places.items()}
-    assert guest_requirements.memory_for(2 * max(free.values())).place == max(free, key=lambda place: free[place])
+    free = {folder: status.f_bavail * status.f_frsize for folder, status in file_systems.items()}
+    assert guest_requirements.memory_for(2 * max(free.values())).place == max(free, key=lambda folder: free[folder])
 
 
-def test_no_other_user_s_folder_leads_us_to_files_of_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Locks of cores lie where all users write: one of them may have been there first. Before, the file was emptied."""
+def test_links_in_a_planted_lock_folder_are_not_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another user may create the folder of core locks first. Once the file behind such a link was emptied."""
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    precious = tmp_path / "precious"
-    precious.write_text("kept")
+    protected = tmp_path / "precious"
+    protected.write_text("kept")
     folder = tmp_path / f"dumbbell-cores-{os.getuid()}"
     folder.mkdir()
     for core in os.sched_getaffinity(0):
-        (folder / str(core)).symlink_to(precious)
+        (folder / str(core)).symlink_to(protected)
     with claimed() as core:
         assert core in os.sched_getaffinity(0)
-    assert precious.read_text() == "kept"
+    assert protected.read_text() == "kept"
     shutil.rmtree(folder)
     folder.symlink_to(tmp_path)
     with claimed():
         assert not (tmp_path / str(core)).exists()
 
 
-def test_a_place_that_does_not_exist_is_no_place(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_missing_folder_for_guest_memory_is_an_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(guest_requirements, "SHARED", str(tmp_path / "nowhere"))
     monkeypatch.setattr(guest_requirements, "_temporary", list)
     with pytest.raises(LocalHostError, match="nowhere: No such file or directory; set TMPDIR"):

@@ -1,4 +1,4 @@
-"""Ctrl-C in every long phase: the command ends soon with status 130 and leaves a whole result or none."""
+"""Ctrl-C in every long phase: the command ends soon with status 130 and leaves a complete result or none."""
 
 import os
 import random
@@ -19,7 +19,7 @@ from dumbbell.results.result import load
 from dumbbell.spec.document import parse
 
 PATIENCE_S = 60.0
-"""Far more than the second that it takes on a host with nothing else to do."""
+"""An idle host needs about one second."""
 LINK = """
 duration = "1000s"
 sample = "100ms"
@@ -38,23 +38,23 @@ PHASES = {
     "a step that is longer than those before": (LINK.replace("1gbit", "100gbit") + LATE, ".*"),
     "writing": (LINK.replace("1gbit", "1mbit").replace("100ms", "1ms").replace("1000s", "200s") + FLOWS, "*.parquet"),
 }
-"""An experiment that is long in this phase, and the file that shows that the phase has begun."""
+"""An experiment whose phase takes long, and the file that shows that the phase has started."""
 
 
 @pytest.mark.parametrize("phase", PHASES)
 def test_ctrl_c_ends_a_run(phase: str, tmp_path: Path) -> None:
-    text, sign = PHASES[phase]
+    text, pattern = PHASES[phase]
     (tmp_path / "x.toml").write_text(text)
-    status, said = interrupted(["run", "x.toml", "--out", "out"], tmp_path, sign)
+    status, errors = interrupt_command(["run", "x.toml", "--out", "out"], tmp_path, pattern)
     if status == 0:
-        return  # A quick host was done before.
-    assert status == 130, said
-    assert "Traceback" not in said
-    left = sorted(path.name for path in tmp_path.iterdir())
-    if left == ["out", "x.toml"]:
-        load(tmp_path / "out")  # The interrupt came after the result: it is whole.
+        return  # A fast host finished first.
+    assert status == 130, errors
+    assert "Traceback" not in errors
+    remaining = sorted(path.name for path in tmp_path.iterdir())
+    if remaining == ["out", "x.toml"]:
+        load(tmp_path / "out")  # The interrupt came after the result, which must be complete.
     else:
-        assert left == ["x.toml"]
+        assert remaining == ["x.toml"]
 
 
 def test_ctrl_c_ends_an_import(tmp_path: Path) -> None:
@@ -62,60 +62,60 @@ def test_ctrl_c_ends_an_import(tmp_path: Path) -> None:
     with (tmp_path / "ping.txt").open("wb") as file:
         file.write(b"PING 10.0.0.2 (10.0.0.2) 56(84) bytes of data.\n")
         file.writelines(line % number for number in range(1, 400_000))
-    status, said = interrupted(["import", "ping.txt", "--interval", "1s", "-o", "out"], tmp_path, "ping.txt")
+    status, errors = interrupt_command(["import", "ping.txt", "--interval", "1s", "-o", "out"], tmp_path, "ping.txt")
     # Python dies of a signal that arrives after the command's end, while it frees its modules.
-    assert status in (0, 130, -signal.SIGINT), said
-    left = sorted(path.name for path in tmp_path.iterdir())
-    if left == ["out", "ping.txt"]:
+    assert status in (0, 130, -signal.SIGINT), errors
+    remaining = sorted(path.name for path in tmp_path.iterdir())
+    if remaining == ["out", "ping.txt"]:
         load(tmp_path / "out")
     else:
-        assert (status, left) == (130, ["ping.txt"])
+        assert (status, remaining) == (130, ["ping.txt"])
 
 
-def interrupted(words: list[str], folder: Path, sign: str) -> tuple[int, str]:
-    """Status and standard error of a command that gets SIGINT at a random moment after a file like this is there."""
-    after_s = random.uniform(1.0, 3.0) if (folder / sign).exists() else random.uniform(0.0, 0.5)
+def interrupt_command(arguments: list[str], folder: Path, pattern: str) -> tuple[int, str]:
+    """Status and stderr of a command that gets SIGINT at a random time after a file of this pattern exists."""
+    after_s = random.uniform(1.0, 3.0) if (folder / pattern).exists() else random.uniform(0.0, 0.5)
     with subprocess.Popen(
-        [COMMAND, *words], cwd=folder, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True
+        [COMMAND, *arguments], cwd=folder, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True
     ) as process:
         try:
-            until = time.monotonic() + PATIENCE_S
-            while not any(folder.rglob(sign)) and time.monotonic() < until and process.poll() is None:
+            deadline = time.monotonic() + PATIENCE_S
+            while not any(folder.rglob(pattern)) and time.monotonic() < deadline and process.poll() is None:
                 time.sleep(0.01)
             time.sleep(after_s)
             process.send_signal(signal.SIGINT)
-            _, said = process.communicate(timeout=PATIENCE_S)
-            return process.returncode, said
+            _, errors = process.communicate(timeout=PATIENCE_S)
+            return process.returncode, errors
         finally:
             process.kill()
 
 
-class _Deaf(Simulator):
-    """Plans for ever, and tells no progress, as a long plan did."""
+class _NoProgress(Simulator):
+    """Plans for ever and reports no progress."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.began, self.steps = threading.Event(), 0
+        self.started, self.steps = threading.Event(), 0
 
     def prepare(self, request: Request) -> Ready:  # noqa: ARG002 — as `Simulator` has it
         while True:
             self.steps += 1
-            self.began.set()
+            self.started.set()
 
 
-def test_what_tells_no_progress_ends_too(tmp_path: Path) -> None:
-    engine = _Deaf()
+def test_ctrl_c_ends_an_engine_that_reports_no_progress(tmp_path: Path) -> None:
+    engine = _NoProgress()
     case = parse(LINK + FLOWS, Path("x.toml"))[0]
 
-    def press() -> None:
-        engine.began.wait(PATIENCE_S)
+    def send_interrupt() -> None:
+        engine.started.wait(PATIENCE_S)
         os.kill(os.getpid(), signal.SIGINT)
 
-    thread = threading.Thread(target=press)
+    thread = threading.Thread(target=send_interrupt)
     thread.start()
-    began = time.monotonic()
+    started = time.monotonic()
     with pytest.raises(Interrupted):
         execute_runs([(engine, Request("x", case, 1, tmp_path / "out"))], 1, bar=False)
-    assert time.monotonic() - began < PATIENCE_S
+    assert time.monotonic() - started < PATIENCE_S
     thread.join()
     assert list(tmp_path.iterdir()) == []

@@ -1,10 +1,10 @@
-"""A folder from a stranger is harmless: whatever stands where a command writes, nothing outside is changed.
+"""A folder from an untrusted author is harmless: whatever is at the paths that a command writes, nothing else changes.
 
-For each command the names are found that it makes or opens for writing (calls.c lists them). Then at each of these
-names a link to a precious file, to a precious folder, to nothing, a pipe, or a hard link is planted, and the command
-runs again: what is precious stays byte for byte, nothing appears beside it, no command waits for a pipe, and each
-either does its work or says what is wrong. Further: what a killed command left is removed, and only that; a planted
-rollback journal of SQLite; locks.
+For each command, calls.c records the paths that it creates or opens for writing. Then at each of these paths a link to
+a protected file, to a protected folder, to nothing, a pipe, or a hard link is planted, and the command runs again: the
+protected files keep every byte, no file is added, no command waits for a pipe, and each command succeeds or reports an
+error. Further tests: only the staging folder of a killed command is removed; a planted rollback journal of SQLite;
+locks.
 """
 
 import os
@@ -15,7 +15,7 @@ import sqlite3
 import struct
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -26,7 +26,7 @@ from dumbbell.errors import OutputError, ResultError
 from dumbbell.publish.private import opened_file, private
 from dumbbell.publish.staging_records import MARK, RECORDS
 from dumbbell.sweeps.journal import Journal
-from hostile.calls import Calls, listed, preloaded
+from hostile.calls import Calls, recorded_calls
 from hostile.fuzzing import SECONDS
 
 RUN = ["run", "cyclic", "--set", "duration=1s"]
@@ -64,29 +64,23 @@ cc = "cubic"
 """
 KINDS = ("link to a file", "link to a folder", "link to nothing", "pipe", "hard link")
 UNGUESSABLE = re.compile(r"[0-9a-f]{16}|\d{8}-\d{6}|run-[a-z0-9_]{8}")
-"""Names with a random part, or a moment and a process."""
-FEW = 1
-"""So many plants are tried with each command in `make test`; all of them in `make nightly`."""
+"""Names with a random number, or a time and a process."""
+ATTEMPTS = 1
+"""Planted files tried with each command in `make test`; `make nightly` tries all."""
 
 
 @pytest.fixture(scope="module")
-def calls(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Calls]:
-    with preloaded(tmp_path_factory.mktemp("library")) as found:
-        yield found
-
-
-@pytest.fixture(scope="module")
-def field(calls: Calls, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What all commands find: a result, an export, a sweep, and a sweep that is half done."""
+def template(calls: Calls, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The files that the commands read: a result, an export, a sweep, and an incomplete sweep."""
     folder = tmp_path_factory.mktemp("field")
     (folder / "here").mkdir()
     (folder / "here/sw.toml").write_text(SWEEP)
-    for words in (
+    for arguments in (
         [*RUN, "--out", "ok"],
         ["export", "ok", "-o", "ok.jsonl"],
         ["sweep", "sw.toml", "--no-cache", "--jobs", "1", "--out", "swept"],
     ):
-        done = calls.run(words, folder / "here", folder / "cache")
+        done = calls.run(arguments, folder / "here", folder / "cache")
         assert done.returncode == 0, done.stderr
     shutil.copytree(folder / "here/ok", folder / "here/too")
     half = folder / "here/half"
@@ -101,17 +95,17 @@ def field(calls: Calls, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_fuzz_no_name_leads_a_command_astray(name: str, calls: Calls, field: Path, tmp_path: Path) -> None:
-    here = fresh(field, tmp_path / "clean")
-    done = calls.run(COMMANDS[name], here, field / "cache", under=here, log=tmp_path / "log")
+def test_fuzz_no_planted_link_misleads_a_command(name: str, calls: Calls, template: Path, tmp_path: Path) -> None:
+    working_folder = copy_of(template, tmp_path / "clean")
+    done = calls.run(COMMANDS[name], working_folder, template / "cache", under=working_folder, log=tmp_path / "log")
     assert done.returncode == 0, done.stderr
-    names = written_names(tmp_path / "log", here)
+    names = written_names(tmp_path / "log", working_folder)
     assert names
-    trials = [(each, kind) for each in names for kind in KINDS]
+    attempts = [(each, kind) for each in names for kind in KINDS]
     if not SECONDS:
-        trials = random.Random(name).sample(trials, FEW)
-    for number, planted in enumerate(trials):
-        try_with(planted, name, calls, field, tmp_path / str(number))
+        attempts = random.Random(name).sample(attempts, ATTEMPTS)
+    for number, planted in enumerate(attempts):
+        run_with_planted(planted, name, calls, template, tmp_path / str(number))
         shutil.rmtree(tmp_path / str(number))
 
 
@@ -130,65 +124,69 @@ HISTORICAL = [
 
 
 @pytest.mark.parametrize(("command", "name", "kind"), HISTORICAL)
-def test_what_once_led_a_command_astray(
-    command: str, name: str, kind: str, calls: Calls, field: Path, tmp_path: Path
+def test_a_link_that_once_misled_a_command_is_harmless(
+    command: str, name: str, kind: str, calls: Calls, template: Path, tmp_path: Path
 ) -> None:
-    try_with((Path(name), kind), command, calls, field, tmp_path)
+    run_with_planted((Path(name), kind), command, calls, template, tmp_path)
 
 
-def fresh(field: Path, folder: Path) -> Path:
-    shutil.copytree(field / "here", folder / "here")
+def copy_of(template: Path, folder: Path) -> Path:
+    shutil.copytree(template / "here", folder / "here")
     return folder / "here"
 
 
-def written_names(log: Path, here: Path) -> list[Path]:
-    """Every name below `here` that was made or opened for writing and can be foreseen, and the folders on the way."""
-    found = {path.relative_to(here) for kind, path in listed(log) if kind != "open" and path.is_relative_to(here)}
+def written_names(log: Path, working_folder: Path) -> list[Path]:
+    """Every predictable path below the folder that was created or opened for writing, and its parent folders."""
+    found = {
+        path.relative_to(working_folder)
+        for kind, path in recorded_calls(log)
+        if kind != "open" and path.is_relative_to(working_folder)
+    }
     found |= {parent for path in found for parent in path.parents}
     return sorted(path for path in found if path.parts and not UNGUESSABLE.search(str(path)))
 
 
-def try_with(planted: tuple[Path, str], command: str, calls: Calls, field: Path, folder: Path) -> None:
-    here = fresh(field, folder)
-    precious = folder / "precious"
-    (precious / "folder").mkdir(parents=True)
-    # A journal that would be accepted where a link leads to it.
-    shutil.copyfile(field / "here/half/rows.sqlite", precious / "file")
-    (precious / "folder/flows.parquet").write_text("precious")
-    plant(here / planted[0], planted[1], precious)
-    before = told(precious)
-    done = calls.run(COMMANDS[command], here, field / "cache", under=here)
-    what = f"{command} with a {planted[1]} at {planted[0]}: {done.returncode}: {done.stderr[-500:]}"
-    assert told(precious) == before, what
-    assert done.returncode in (0, 2), what
-    assert "Traceback" not in done.stderr, what
-    assert done.returncode == 0 or done.stderr.startswith("dumbbell: "), what
+def run_with_planted(planted: tuple[Path, str], command: str, calls: Calls, template: Path, folder: Path) -> None:
+    working_folder = copy_of(template, folder)
+    protected = folder / "precious"
+    (protected / "folder").mkdir(parents=True)
+    # A valid journal, which the command would accept through a link.
+    shutil.copyfile(template / "here/half/rows.sqlite", protected / "file")
+    (protected / "folder/flows.parquet").write_text("precious")
+    plant(working_folder / planted[0], planted[1], protected)
+    before = snapshot(protected)
+    done = calls.run(COMMANDS[command], working_folder, template / "cache", under=working_folder)
+    message = f"{command} with a {planted[1]} at {planted[0]}: {done.returncode}: {done.stderr[-500:]}"
+    assert snapshot(protected) == before, message
+    assert done.returncode in (0, 2), message
+    assert "Traceback" not in done.stderr, message
+    assert done.returncode == 0 or done.stderr.startswith("dumbbell: "), message
 
 
-def plant(at: Path, kind: str, precious: Path) -> None:
+def plant(at: Path, kind: str, protected: Path) -> None:
     at.parent.mkdir(parents=True, exist_ok=True)
     if at.is_dir() and not at.is_symlink():
         shutil.rmtree(at)
     at.unlink(missing_ok=True)
     match kind:
         case "link to a file":
-            at.symlink_to(precious / "file")
+            at.symlink_to(protected / "file")
         case "link to a folder":
-            at.symlink_to(precious / "folder")
+            at.symlink_to(protected / "folder")
         case "link to nothing":
-            at.symlink_to(precious / "folder/nothing")
+            at.symlink_to(protected / "folder/nothing")
         case "pipe":
             os.mkfifo(at)
         case "hard link":
-            at.hardlink_to(precious / "file")
+            at.hardlink_to(protected / "file")
 
 
-def told(folder: Path) -> dict[str, tuple[object, ...]]:
-    """All that is in a folder: content, mode, time."""
+def snapshot(folder: Path) -> dict[str, tuple[object, ...]]:
+    """Content, mode and time of every file in a folder."""
     found: dict[str, tuple[object, ...]] = {}
     for path in [folder, *sorted(folder.rglob("*"))]:
-        about = path.lstat()
-        found[str(path)] = (about.st_mode, about.st_mtime_ns, path.read_bytes() if path.is_file() else None)
+        info = path.lstat()
+        found[str(path)] = (info.st_mode, info.st_mtime_ns, path.read_bytes() if path.is_file() else None)
     return found
 
 
@@ -199,7 +197,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "cache"
 
 
-def cut_off(out: Path) -> Path:
+def killed_command(out: Path) -> Path:
     """The staging folder of a command that was killed."""
     child = os.fork()
     if child == 0:
@@ -207,16 +205,16 @@ def cut_off(out: Path) -> Path:
             (folder / "half").write_text("half")
             os.kill(os.getpid(), 9)
     os.waitpid(child, 0)
-    left = out.with_name(f".{out.name}.running")
-    assert (left / out.name / "half").exists()
-    return left
+    staging = out.with_name(f".{out.name}.running")
+    assert (staging / out.name / "half").exists()
+    return staging
 
 
 @pytest.mark.usefixtures("cache")
-def test_a_copy_of_what_a_killed_command_left_is_not_removed(tmp_path: Path) -> None:
-    """A stranger who has seen such a folder brings one along: nothing in the user's private folder knows it."""
-    left = cut_off(tmp_path / "there/res")
-    shutil.copytree(left, tmp_path / "here/.res.running")
+def test_a_copy_of_a_killed_command_s_staging_folder_is_not_removed(tmp_path: Path) -> None:
+    """An untrusted author copies such a folder: the user's private folder has no record of it."""
+    staging = killed_command(tmp_path / "there/res")
+    shutil.copytree(staging, tmp_path / "here/.res.running")
     with publish.staged(tmp_path / "here/res") as folder:
         (folder / "done").touch()
     assert (tmp_path / "here/.res.running/res/half").exists()
@@ -227,52 +225,52 @@ def test_a_copy_of_what_a_killed_command_left_is_not_removed(tmp_path: Path) -> 
 
 
 @pytest.mark.usefixtures("cache")
-def test_a_folder_that_took_the_place_of_what_was_left_is_not_removed(tmp_path: Path) -> None:
-    left = cut_off(tmp_path / "res")
-    left.rename(tmp_path / "aside")
-    (left / "res").mkdir(parents=True)
-    (left / "res/precious").write_text("precious")
+def test_a_replacement_of_a_staging_folder_is_not_removed(tmp_path: Path) -> None:
+    staging = killed_command(tmp_path / "res")
+    staging.rename(tmp_path / "aside")
+    (staging / "res").mkdir(parents=True)
+    (staging / "res/precious").write_text("precious")
     with publish.staged(tmp_path / "res"):
         pass
-    assert (left / "res/precious").exists()
+    assert (staging / "res/precious").exists()
 
 
 @pytest.mark.usefixtures("cache")
-def test_cleaning_follows_no_link_and_enters_no_mount_point(tmp_path: Path, as_root: None) -> None:
+def test_the_clean_up_follows_no_link_and_enters_no_mount_point(tmp_path: Path, as_root: None) -> None:
     del as_root
-    precious = tmp_path / "precious"
-    (precious / "deep").mkdir(parents=True)
-    (precious / "deep/file").write_text("precious")
-    before = told(precious)
-    left = cut_off(tmp_path / "res")
-    (left / "res/link").symlink_to(precious)
-    (left / "link").symlink_to(precious / "deep/file")
-    (left / "res/mounted").mkdir()
-    subprocess.run(["mount", "--bind", precious, left / "res/mounted"], check=True)
+    protected = tmp_path / "precious"
+    (protected / "deep").mkdir(parents=True)
+    (protected / "deep/file").write_text("precious")
+    before = snapshot(protected)
+    staging = killed_command(tmp_path / "res")
+    (staging / "res/link").symlink_to(protected)
+    (staging / "link").symlink_to(protected / "deep/file")
+    (staging / "res/mounted").mkdir()
+    subprocess.run(["mount", "--bind", protected, staging / "res/mounted"], check=True)
     try:
         with publish.staged(tmp_path / "other"):
             pass
-        assert told(precious) == before
+        assert snapshot(protected) == before
     finally:
-        # It was mounted once, and may have been moved with the folder that it is in.
-        places = [line.split()[4] for line in Path("/proc/self/mountinfo").read_text().splitlines()]
-        for place in (place for place in places if place.startswith(str(tmp_path))):
-            subprocess.run(["umount", place], check=True)
+        # The mount may have been moved with its parent folder.
+        mount_points = [line.split()[4] for line in Path("/proc/self/mountinfo").read_text().splitlines()]
+        for mount_point in (mount_point for mount_point in mount_points if mount_point.startswith(str(tmp_path))):
+            subprocess.run(["umount", mount_point], check=True)
 
 
 @pytest.mark.usefixtures("cache")
-def test_folders_as_deep_as_can_be_are_removed(tmp_path: Path) -> None:
-    left = cut_off(tmp_path / "res")
-    folder = os.open(left / "res", os.O_RDONLY)
+def test_very_deep_folders_are_removed(tmp_path: Path) -> None:
+    staging = killed_command(tmp_path / "res")
+    folder = os.open(staging / "res", os.O_RDONLY)
     for _ in range(3000):
         os.mkdir("deeper", dir_fd=folder)
-        inner = os.open("deeper", os.O_RDONLY, dir_fd=folder)
+        subfolder = os.open("deeper", os.O_RDONLY, dir_fd=folder)
         os.close(folder)
-        folder = inner
+        folder = subfolder
     os.close(folder)
     with publish.staged(tmp_path / "other"):
         pass
-    assert not left.exists()
+    assert not staging.exists()
 
 
 def open_to_all(folder: Path) -> None:
@@ -284,41 +282,41 @@ def replaced_by_a_link(folder: Path) -> None:
     folder.symlink_to("moved")
 
 
-@pytest.mark.parametrize("spoil", [open_to_all, replaced_by_a_link])
-def test_a_private_folder_that_others_may_have_made_is_not_used(spoil: Callable[[Path], None], cache: Path) -> None:
+@pytest.mark.parametrize("change", [open_to_all, replaced_by_a_link])
+def test_a_private_folder_that_others_may_have_created_is_not_used(change: Callable[[Path], None], cache: Path) -> None:
     with private(RECORDS) as folder:
         assert folder is not None
         assert os.path.samestat(os.fstat(folder), (cache / RECORDS).stat())
-    spoil(cache / RECORDS)
+    change(cache / RECORDS)
     with private(RECORDS) as folder:
         assert folder is not None
         assert not os.path.samestat(os.fstat(folder), (cache / RECORDS).stat())
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_lock_is_no_link_and_no_pipe(kind: str, tmp_path: Path) -> None:
+def test_a_lock_that_is_a_link_or_a_pipe_is_refused(kind: str, tmp_path: Path) -> None:
     (tmp_path / "precious/folder").mkdir(parents=True)
     (tmp_path / "precious/file").write_text("precious")
     plant(tmp_path / "lock", kind, tmp_path / "precious")
-    before = told(tmp_path / "precious")
+    before = snapshot(tmp_path / "precious")
     with pytest.raises(OSError, match=r"symbolic link|Is a directory|not a plain file"):
         opened_file(tmp_path / "lock")
-    assert told(tmp_path / "precious") == before
+    assert snapshot(tmp_path / "precious") == before
 
 
 @pytest.mark.usefixtures("cache")
-def test_a_planted_mark_is_another_user_s_or_no_file(tmp_path: Path) -> None:
-    """The mark that a killed command left was replaced by a pipe: the folder stays, and nothing waits."""
-    left = cut_off(tmp_path / "res")
-    (left / MARK).unlink()
-    os.mkfifo(left / MARK)
+def test_a_staging_folder_whose_mark_is_a_pipe_is_not_removed(tmp_path: Path) -> None:
+    """A pipe replaces the mark of a killed command: the folder stays, and no command blocks."""
+    staging = killed_command(tmp_path / "res")
+    (staging / MARK).unlink()
+    os.mkfifo(staging / MARK)
     with publish.staged(tmp_path / "res"):
         pass
-    assert (left / "res/half").exists()
+    assert (staging / "res/half").exists()
 
 
 def hot_journal(names: bytes, page: int) -> bytes:
-    """A rollback journal of several databases, as sqlite.org/fileformat.html says, that names another to delete."""
+    """A rollback journal of several databases (sqlite.org/fileformat.html) that names another file to delete."""
     magic = bytes.fromhex("d9d505f920a163d7")
     head = struct.pack(">8sIIIII", magic, 0, 1, 1, 512, page)
     lock_page = 0x40000000 // page + 1
@@ -328,19 +326,19 @@ def hot_journal(names: bytes, page: int) -> bytes:
 
 @pytest.mark.usefixtures("cache")
 def test_a_planted_journal_deletes_nothing(tmp_path: Path) -> None:
-    """SQLite deletes the file that stands at the end of a journal that a killed transaction left."""
-    precious = tmp_path / "precious"
-    precious.write_bytes(b"precious")
+    """SQLite deletes the file named at the end of a killed transaction's journal."""
+    protected = tmp_path / "precious"
+    protected.write_bytes(b"precious")
     file = tmp_path / "rows.sqlite"
     Journal.create(file, {"asked": "x"})
-    file.with_name("rows.sqlite-journal").write_bytes(hot_journal(str(precious).encode(), 4096))
+    file.with_name("rows.sqlite-journal").write_bytes(hot_journal(str(protected).encode(), 4096))
     with pytest.raises(ResultError, match="names another file to delete; remove it"):
         Journal(file)
-    assert precious.exists()
+    assert protected.exists()
 
 
 @pytest.mark.usefixtures("cache")
-def test_a_page_into_a_folder_is_refused(tmp_path: Path) -> None:
+def test_a_page_is_not_written_to_a_folder(tmp_path: Path) -> None:
     (tmp_path / "page.html").mkdir()
     with pytest.raises(OutputError, match=r"page.html: can't be written: it is a folder; choose a file"):
         publish.write(tmp_path / "page.html", b"")

@@ -1,7 +1,7 @@
-"""Two things of one run never share a name in its result: nothing overwrites, or counts as, something else.
+"""Names are unique within a result: no program, run, group, flow, queue or link overwrites another.
 
-Covers programs' names, cases and seeds, groups, flows, queues and links: names that differ only in what a file's name
-can't hold, in case, in Unicode's normal form, or not at all once a number or an ending is added.
+Covers programs' names, cases and seeds, groups, flows, queues and links: names that differ only in
+characters that a file name cannot hold, in case, in Unicode normal form, or before a number or suffix is added.
 """
 
 import json
@@ -26,20 +26,20 @@ FLOW = '[[flows]]\ncc = "cubic"\n'
 NAMED_A, NAMED_A1 = f'{FLOW}name = "a"\n', f'{FLOW}name = "a-1"\n'
 
 
-def cases(text: str) -> list[Case]:
+def parse_cases(text: str) -> list[Case]:
     return parse(text, Path("x.toml"))
 
 
-def planned(text: str) -> Plan:
-    return plan_case(cases(text)[0], 1)
+def plan_of(text: str) -> Plan:
+    return plan_case(parse_cases(text)[0], 1)
 
 
 @pytest.mark.parametrize("names", [("a", "a.out"), ("a.out", "a"), ("a", "b", "a.err"), ("a", "a")])
-def test_no_program_is_called_as_another_one_s_output_is(names: Sequence[str]) -> None:
-    """What `a` said landed in the folder of what `a.out` wrote."""
+def test_a_program_with_the_name_of_another_s_output_is_refused(names: Sequence[str]) -> None:
+    """The output of `a` was written to the folder of `a.out`."""
     programs = "".join(f'[[programs]]\nname = {inline(name)}\non = "sender"\nrun = "x"\n' for name in names)
     with pytest.raises(ExperimentError, match=r"is called like the output of program|two programs called"):
-        cases(HEAD + FLOW + programs)
+        parse_cases(HEAD + FLOW + programs)
 
 
 @pytest.mark.parametrize(
@@ -50,23 +50,23 @@ def test_no_program_is_called_as_another_one_s_output_is(names: Sequence[str]) -
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("seeds", ["[1]", "[1, 2, 11]"])
-def test_every_run_has_a_folder_of_its_own(names: Sequence[str], seeds: str) -> None:
-    made = f"seeds = {seeds}\n{HEAD}{FLOW}"
-    named = dict.fromkeys(names)
-    made += "".join(f'[[cases]]\nname = {inline(name)}\nset = {{ "path.mtu" = 1500 }}\n' for name in named)
-    wanted = [(case, seed) for case in cases(made) for seed in case.experiment.seeds]
-    folders = run_names(wanted)
-    assert len({folder.lower() for folder in folders}) == len(wanted)
+def test_every_run_has_a_separate_folder(names: Sequence[str], seeds: str) -> None:
+    text = f"seeds = {seeds}\n{HEAD}{FLOW}"
+    distinct_names = dict.fromkeys(names)
+    text += "".join(f'[[cases]]\nname = {inline(name)}\nset = {{ "path.mtu" = 1500 }}\n' for name in distinct_names)
+    runs = [(case, seed) for case in parse_cases(text) for seed in case.experiment.seeds]
+    folders = run_names(runs)
+    assert len({folder.lower() for folder in folders}) == len(runs)
     for folder in folders:
         assert Path(folder).name == folder
         assert folder not in ("run.json", "sweep.json", ".", "..", "")
 
 
-def test_cases_of_awkward_names_are_all_there(dumbbell: Dumbbell, tmp_path: Path) -> None:
-    """A folder called run.json made the whole look like one result."""
+def test_cases_with_unusual_names_are_all_kept(dumbbell: Dumbbell, tmp_path: Path) -> None:
+    """With a folder named run.json, the output was read as a single result."""
     names = ("run.json", "a/b", "a:b", "A/B")
-    made = HEAD + FLOW + "".join(f'[[cases]]\nname = {inline(name)}\nset = {{ "path.mtu" = 1500 }}\n' for name in names)
-    (tmp_path / "x.toml").write_text(made)
+    text = HEAD + FLOW + "".join(f'[[cases]]\nname = {inline(name)}\nset = {{ "path.mtu" = 1500 }}\n' for name in names)
+    (tmp_path / "x.toml").write_text(text)
     assert dumbbell("run", "x.toml", "--out", "out").returncode == 0
     found = {json.loads(file.read_text())["case"] for file in (tmp_path / "out").glob("*/run.json")}
     assert found == set(names)
@@ -74,11 +74,11 @@ def test_cases_of_awkward_names_are_all_there(dumbbell: Dumbbell, tmp_path: Path
     assert "is in both arms" in done.stderr
 
 
-def test_groups_that_nobody_named_get_free_names() -> None:
+def test_unnamed_groups_get_unused_names() -> None:
     text = HEAD + '[[flows]]\nname = "cubic-3"\ncc = "bbr"\n' + 2 * FLOW
-    groups = cases(text)[0].experiment.group_names
+    groups = parse_cases(text)[0].experiment.group_names
     assert groups == ("cubic-3", "cubic", "cubic-4")
-    assert cases(HEAD + 3 * FLOW)[0].experiment.group_names == ("cubic", "cubic-2", "cubic-3")
+    assert parse_cases(HEAD + 3 * FLOW)[0].experiment.group_names == ("cubic", "cubic-2", "cubic-3")
 
 
 @pytest.mark.parametrize(
@@ -90,13 +90,13 @@ def test_groups_that_nobody_named_get_free_names() -> None:
         (FLOW + "count = 2\n", ["cubic-1", "cubic-2"]),
     ],
 )  # fmt: skip
-def test_every_flow_has_a_name_of_its_own(flows: str, names: list[str]) -> None:
-    """The simulator refused these, and the kernel's samples of two flows were one's."""
-    assert [flow.name for flow in planned(HEAD + flows).flows] == names
+def test_every_flow_has_a_unique_name(flows: str, names: list[str]) -> None:
+    """Once the simulator refused these, and the kernel engine merged the samples of two flows."""
+    assert [flow.name for flow in plan_of(HEAD + flows).flows] == names
 
 
 @pytest.mark.parametrize(
-    ("text", "says"),
+    ("text", "message"),
     [
         (
             f'[[path.links]]\nname = "reverse"\nrate = "1mbit"\n[path.reverse]\nrate = "1mbit"\n{FLOW}',
@@ -109,19 +109,19 @@ def test_every_flow_has_a_name_of_its_own(flows: str, names: list[str]) -> None:
         (f'[[path.links]]\nname = "reverse.netem"\nrate = "1mbit"\n{FLOW}', "two queues .*, got 'reverse.netem'"),
     ],
 )
-def test_names_that_meet_are_refused_before_a_run(text: str, says: str) -> None:
-    with pytest.raises(ExperimentError, match=says) as caught:
-        planned(HEAD + text)
+def test_colliding_queue_names_are_refused_before_a_run(text: str, message: str) -> None:
+    with pytest.raises(ExperimentError, match=message) as caught:
+        plan_of(HEAD + text)
     assert caught.value.right
 
 
 ANY = st.lists(st.text(alphabet="aAbB.-2é/ outr", max_size=6), max_size=12)
 
 
-def test_fuzz_names_stay_apart() -> None:
+def test_fuzz_names_are_made_unique() -> None:
     def check(names: list[str]) -> None:
-        made = distinct(names, own=["a"])
-        assert len({name.lower() for name in made} - {"a"}) == len(names)
-        assert all(new.startswith(old) for new, old in zip(made, names, strict=True))
+        text = distinct(names, own=["a"])
+        assert len({name.lower() for name in text} - {"a"}) == len(names)
+        assert all(new.startswith(old) for new, old in zip(text, names, strict=True))
 
     search(ANY, check, examples=300)

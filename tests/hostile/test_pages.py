@@ -1,6 +1,6 @@
-"""Text from files is text in every page: no tag, no attribute, no script, no comment is made by it, nothing is hidden.
+"""Text from files is text in every page: it adds no tag, attribute, script or comment, and hides nothing.
 
-Pages are read as a browser reads them: the same elements whatever was planted, and the planted texts among the text.
+Pages are parsed as by a browser: they have the same elements for any planted text, and show the planted text.
 """
 
 import json
@@ -24,7 +24,7 @@ from dumbbell.results.result import Run, load
 from dumbbell.spec.axes import axis
 from dumbbell.sweeps.folder import load as load_sweep
 from hostile.fuzzing import search
-from hostile.planted import PLANTED, leaves, planted
+from hostile.planted import PLANTED, text_paths, with_text
 from importers.samples import SAMPLES
 from sweep_fixtures import made
 from synthetic import Bench, Flow
@@ -35,8 +35,8 @@ EVERYTHING = "".join(text for text in PLANTED if "\ud800" not in text)
 ELEMENTS = ("script", "img", "style", "iframe", "a", "link", "meta", "form", "object")
 
 
-class Reading(HTMLParser):
-    """A page as a browser reads it."""
+class ParsedPage(HTMLParser):
+    """A page as parsed by a browser."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -69,9 +69,9 @@ class Reading(HTMLParser):
         self.tags["<!--"] += 1
 
 
-def check(text: str, before: Reading) -> Reading:
-    """Does the page have the elements that it had before?"""
-    after = Reading(text)
+def check_elements(text: str, before: ParsedPage) -> ParsedPage:
+    """Check that the page has the same elements as before."""
+    after = ParsedPage(text)
     assert {name: after.tags[name] for name in ELEMENTS} == {name: before.tags[name] for name in ELEMENTS}
     assert after.tags["<!--"] == before.tags["<!--"]
     assert not [name for name in after.names if name.startswith("on")]
@@ -89,28 +89,28 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 
 @pytest.fixture(scope="module")
-def before(run: Run) -> Reading:
-    return Reading(page([run]))
+def before(run: Run) -> ParsedPage:
+    return ParsedPage(page([run]))
 
 
-def altered(run: Run, place: tuple[Any, ...], text: str) -> Run:
-    return Run(run.folder, planted(run.manifest, place, text), run.flows, run.queues, run.probes)
+def run_with_text(run: Run, path: tuple[Any, ...], text: str) -> Run:
+    return Run(run.folder, with_text(run.manifest, path, text), run.flows, run.queues, run.probes)
 
 
-def test_every_text_of_a_run_is_text_in_its_report(run: Run, before: Reading) -> None:
-    seen = 0
-    for place in leaves(run.manifest):
+def test_every_text_of_a_run_is_text_in_its_report(run: Run, before: ParsedPage) -> None:
+    pages = 0
+    for path in text_paths(run.manifest):
         try:
-            text = page([altered(run, place, EVERYTHING)])
+            text = page([run_with_text(run, path, EVERYTHING)])
         except DumbbellError:
             continue
-        seen += "PLANT" in check(text, before).text
-    assert seen > 10
+        pages += "PLANT" in check_elements(text, before).text
+    assert pages > 10
 
 
-def test_a_lone_surrogate_is_no_text_of_a_file(run: Run, tmp_path: Path) -> None:
+def test_a_lone_surrogate_in_a_file_is_an_error(run: Run, tmp_path: Path) -> None:
     shutil.copytree(run.folder, tmp_path / "run")
-    (tmp_path / "run" / "run.json").write_text(json.dumps(planted(run.manifest, ("title",), "\ud800")))
+    (tmp_path / "run" / "run.json").write_text(json.dumps(with_text(run.manifest, ("title",), "\ud800")))
     with pytest.raises(ResultError, match="not valid text"):
         load(tmp_path / "run")
     (tmp_path / "log").write_text(
@@ -120,44 +120,44 @@ def test_a_lone_surrogate_is_no_text_of_a_file(run: Run, tmp_path: Path) -> None
         import_files([tmp_path / "log"], tmp_path / "out", Options())
 
 
-def test_a_planted_title_is_shown_as_it_is_written(run: Run, before: Reading) -> None:
-    found = check(page([altered(run, ("title",), EVERYTHING)]), before)
+def test_a_planted_title_is_shown_as_text(run: Run, before: ParsedPage) -> None:
+    found = check_elements(page([run_with_text(run, ("title",), EVERYTHING)]), before)
     assert visible(EVERYTHING) in found.text
 
 
 def test_names_of_flows_are_text_in_figures(tmp_path: Path) -> None:
-    def told(name: str) -> str:
+    def page_with_name(name: str) -> str:
         bench = Bench(flows=[Flow(name, f"bbr{name}")], duration_s=1, manifest={"title": name})
         return page([bench.make(tmp_path)])
 
-    check(told(EVERYTHING), Reading(told("a")))
+    check_elements(page_with_name(EVERYTHING), ParsedPage(page_with_name("a")))
 
 
-def test_a_page_of_a_figure_has_one_figure(tmp_path: Path) -> None:
+def test_a_planted_title_adds_no_element_to_a_figure_s_page(tmp_path: Path) -> None:
     pages = []
     for title in ("t", EVERYTHING):
         run = Bench(flows=[Flow("a", "bbr")], duration_s=1, manifest={"title": title}).make(tmp_path)
         save(figure(run), tmp_path / "f.html")
         pages.append((tmp_path / "f.html").read_text())
-    check(pages[1], Reading(pages[0]))
+    check_elements(pages[1], ParsedPage(pages[0]))
 
 
-def test_a_comparison_is_text(run: Run, tmp_path: Path) -> None:
+def test_a_planted_title_adds_no_element_to_a_comparison(run: Run, tmp_path: Path) -> None:
     pages = []
     for text in ("", EVERYTHING):
-        status = _compared(run, tmp_path, text)
-        pages.append(status.read_text())
-    check(pages[1], Reading(pages[0]))
+        written = write_comparison(run, tmp_path, text)
+        pages.append(written.read_text())
+    check_elements(pages[1], ParsedPage(pages[0]))
 
 
-def _compared(run: Run, folder: Path, text: str) -> Path:
-    from hostile.planted import answered  # noqa: PLC0415
+def write_comparison(run: Run, folder: Path, text: str) -> Path:
+    from hostile.planted import run_command  # noqa: PLC0415
 
     for name in ("one", "two"):
         shutil.rmtree(folder / name, ignore_errors=True)
         shutil.copytree(run.folder, folder / name)
-        (folder / name / "run.json").write_text(json.dumps(planted(run.manifest, ("title",), text)))
-    status, _, err = answered("compare", folder / "one", folder / "two", "-o", folder / "page.html")
+        (folder / name / "run.json").write_text(json.dumps(with_text(run.manifest, ("title",), text)))
+    status, _, err = run_command("compare", folder / "one", folder / "two", "-o", folder / "page.html")
     assert status in (0, 1), err
     return folder / "page.html"
 
@@ -166,51 +166,55 @@ def test_every_text_of_a_sweep_is_text_in_its_report(tmp_path: Path) -> None:
     axes = [axis("rate", ["1mbit", "2mbit"]), axis("name", ["x", "y"])]
     points = [{"rate": rate, "name": name} for rate in ("1mbit", "2mbit") for name in "xy"]
     folder = made(tmp_path / "s", axes, points, lambda _point, seed: seed or "r").folder
-    certificate = json.loads((folder / "sweep.json").read_text())
+    manifest = json.loads((folder / "sweep.json").read_text())
     write_sweep(load_sweep(folder), tmp_path / "before.html")
-    before = Reading((tmp_path / "before.html").read_text())
-    seen = 0
-    for place in leaves(certificate):
-        (folder / "sweep.json").write_text(json.dumps(planted(certificate, place, EVERYTHING)))
+    before = ParsedPage((tmp_path / "before.html").read_text())
+    pages = 0
+    for path in text_paths(manifest):
+        (folder / "sweep.json").write_text(json.dumps(with_text(manifest, path, EVERYTHING)))
         try:
             write_sweep(load_sweep(folder), tmp_path / "after.html")
         except DumbbellError:
             continue
-        seen += 1
-        check((tmp_path / "after.html").read_text(), before)
-    assert seen > 3
+        pages += 1
+        check_elements((tmp_path / "after.html").read_text(), before)
+    assert pages > 3
 
 
-def test_the_workbench_s_answers_are_json_and_its_page_runs_no_script_of_others(run: Run, tmp_path: Path) -> None:
+def test_the_workbench_replies_in_json_and_allows_only_its_own_scripts(run: Run, tmp_path: Path) -> None:
     shutil.copytree(run.folder, tmp_path / "run")
-    (tmp_path / "run" / "run.json").write_text(json.dumps(planted(run.manifest, ("title",), EVERYTHING)))
-    with served(tmp_path, str(tmp_path / "run")) as ui, ui.asks as asks:
-        home = asks.get("/")
+    (tmp_path / "run" / "run.json").write_text(json.dumps(with_text(run.manifest, ("title",), EVERYTHING)))
+    with served(tmp_path, str(tmp_path / "run")) as ui, ui.asks as client:
+        home = client.get("/")
         assert "script-src 'self';" in home.headers["content-security-policy"]
         assert (
             "unsafe-inline" not in home.headers["content-security-policy"].partition("script-src")[2].partition(";")[0]
         )
-        answer = asks.get("/api/results")
-        assert answer.status_code == 200, answer.text
-        assert answer.json()
+        response = client.get("/api/results")
+        assert response.status_code == 200, response.text
+        assert response.json()
 
 
-def test_fuzz_json_in_a_script_is_json_and_ends_nothing() -> None:
-    def holds(text: str) -> None:
-        told = script_json({text: [text]})
-        assert not re.search("[<>&]", told)
-        assert not HIDDEN.search(told)
-        value = json.loads(told)
+def test_fuzz_json_in_a_script_is_valid_and_does_not_end_the_script() -> None:
+    def check_json(text: str) -> None:
+        encoded = script_json({text: [text]})
+        assert not re.search("[<>&]", encoded)
+        assert not HIDDEN.search(encoded)
+        value = json.loads(encoded)
         assert list(value.values()) == [[key] for key in value]
         if not HIDDEN.search(text):
             assert value == {text: [text]}
 
-    search(st.one_of(st.text(), st.sampled_from(PLANTED), st.text(st.sampled_from("</script>!-\u2028\\u"))), holds, 300)
+    search(
+        st.one_of(st.text(), st.sampled_from(PLANTED), st.text(st.sampled_from("</script>!-\u2028\\u"))),
+        check_json,
+        300,
+    )
 
 
-def test_fuzz_any_text_is_text_in_a_report(run: Run, before: Reading) -> None:
+def test_fuzz_any_text_is_text_in_a_report(run: Run, before: ParsedPage) -> None:
     def check_title(text: str) -> None:
-        found = check(page([altered(run, ("title",), text)]), before)
+        found = check_elements(page([run_with_text(run, ("title",), text)]), before)
         if text.strip() and "\r" not in text:
             assert " ".join(visible(text).split()) in " ".join(found.text.split())
 

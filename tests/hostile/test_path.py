@@ -1,15 +1,14 @@
-"""Programs on an experiment's hosts that change the path under test: the run says that it is invalid, and why.
+"""Programs on an experiment's hosts that change the path under test: the run is invalid, with the reason.
 
-Each attack is a small program in a guest: on the router, whose queue is under test, or at either end. It is either
-found, so that the run is invalid with a reason that names the thing, or refused by the guest, so that the run stays
-what it was. Changes that a program puts back are found too. What an experiment itself changes is told apart from that.
-Programs that only look leave a run valid. On the host engine, root of the machine plays the program.
+Each attack is a small program in a guest: on the router, whose queue is under test, or at either end. Either it is
+detected, and the run is invalid with a reason that names the changed object, or the guest refuses it, and the run does
+not change. Changes that a program reverts are detected too. Changes by the experiment itself are distinguished from
+these. Programs that only read leave a run valid. On the host engine, root of the host makes the change.
 """
 
 import json
 import os
 import re
-import shutil
 import subprocess
 import time
 from collections.abc import Sequence
@@ -24,10 +23,9 @@ from dumbbell.engines.program_results import Typed
 from dumbbell.results import result
 from dumbbell.results.result import TABLES
 from dumbbell.spec import parse
-from engines.measured import CUBIC, Outcome, experiment, measure
-from engines.on_host import plain, why_not
+from engines.measured import CUBIC, PYTHON, Outcome, experiment, measure
+from engines.on_host import host_engine_error, plain
 
-PYTHON = shutil.which("python3", path="/usr/bin:/bin:/usr/local/bin") or "python3"
 FLOWING_BYTES = 100_000
 RATE_CHANGE = '[[changes]]\nat = "1s"\nrate = "5mbit"\n'
 STOP_TC = """
@@ -73,13 +71,13 @@ for path in ("/proc/1/mem", "/proc/1/timerslack_ns", "/proc/kcore", "/proc/sysrq
 
 
 def attacked(folder: Path, host: str, script: str | Sequence[str], more: str = "", flow: str = CUBIC) -> Outcome:
-    """A run of two seconds with a program in the middle of it."""
+    """A run of two seconds with a program that starts after 0.5 s."""
     argv = ["/bin/sh", "-c", script] if isinstance(script, str) else list(script)
     program = f'[[programs]]\nname = "attack"\non = "{host}"\nrun = {json.dumps(argv)}\nstart = "500ms"\n'
     return measure(folder, experiment(more + flow + program))
 
 
-BACK = "; sleep 0.5; "
+AND_RESTORE = "; sleep 0.5; "
 FOUND = {
     "root deleted": ("router", "tc qdisc del dev right root", "qdisc 1: of 'right'", "→ none"),
     "limit": (
@@ -90,7 +88,7 @@ FOUND = {
     ),
     "limit and back": (
         "router",
-        f"tc qdisc change dev right parent 1:1 handle 10: pfifo limit 999{BACK}"
+        f"tc qdisc change dev right parent 1:1 handle 10: pfifo limit 999{AND_RESTORE}"
         "tc qdisc change dev right parent 1:1 handle 10: pfifo limit 100",
         "qdisc 10: of 'right'",
         "limit 999p → pfifo parent 1:1 limit 100p",
@@ -105,7 +103,7 @@ FOUND = {
     "queue at the sender": ("sender", "tc qdisc add dev right root fq", "of 'right' in 'sender'", "fq"),
     "filter and back": (
         "router",
-        f"tc qdisc add dev left clsact; tc filter add dev left ingress matchall action drop{BACK}"
+        f"tc qdisc add dev left clsact; tc filter add dev left ingress matchall action drop{AND_RESTORE}"
         "tc qdisc del dev left clsact",
         "a filter of 'left'",
         "added or changed",
@@ -121,7 +119,7 @@ FOUND = {
     "rename": ("router", "ip link set right name wrong", "link 'right' in 'router'", "right → wrong"),
     "down and up": ("router", "ip link set left down; ip link set left up", "link 'left' in 'router'", "up → down"),
     "moved": ("router", "ip link set right netns 1", "link 'right' in 'router'", "there → none"),
-    "wire past the queue": (
+    "link around the queue": (
         "router",
         "ip link add by type veth peer name by netns 1",
         "link 'by' in 'router'",
@@ -130,7 +128,7 @@ FOUND = {
     "burst": ("sender", "ip link set right gso_max_size 3000", "link 'right'", "gso_max_size 3000"),
     "offloads and back": (
         "sender",
-        f"ethtool -K right tso on gso on{BACK}ethtool -K right tso off gso off",
+        f"ethtool -K right tso on gso on{AND_RESTORE}ethtool -K right tso off gso off",
         "link 'right' in 'sender'",
         "offloads",
     ),
@@ -145,7 +143,7 @@ FOUND = {
     "address": ("receiver", "ip addr add 10.9.9.9/24 dev left", "address 10.9.9.9/24 of 'left'", "none → set"),
     "neighbour and back": (
         "router",
-        f"ip neigh replace 10.0.2.2 lladdr 02:00:00:00:02:99 dev right nud permanent{BACK}"
+        f"ip neigh replace 10.0.2.2 lladdr 02:00:00:00:02:99 dev right nud permanent{AND_RESTORE}"
         "ip neigh replace 10.0.2.2 lladdr 02:00:00:00:02:02 dev right nud permanent",
         "neighbour 10.0.2.2 of 'right'",
         "02:00:00:00:02:99",
@@ -155,12 +153,12 @@ FOUND = {
 
 @pytest.mark.kernel
 @pytest.mark.parametrize("attack", FOUND)
-def test_a_change_of_the_path_makes_a_run_invalid_and_is_named(tmp_path: Path, attack: str) -> None:
-    host, script, thing, became = FOUND[attack]
+def test_a_change_of_the_path_makes_a_run_invalid_with_a_reason(tmp_path: Path, attack: str) -> None:
+    host, script, thing, change_text = FOUND[attack]
     found = attacked(tmp_path, host, script).problems
     problems = [text for text in found if text.startswith("unexpected change of the path")]
-    assert any(thing in text and became in text for text in problems), problems
-    # Linux tells nobody of a link's limits for bursts.
+    assert any(thing in text and change_text in text for text in problems), problems
+    # Linux sends no notification about a link's limits for bursts.
     assert all("at 0.5" in text or "at 1.0" in text or attack == "burst" for text in problems), problems
     assert attack == "burst" or "while program 'attack' ran there" in problems[0]
 
@@ -179,17 +177,17 @@ REFUSED = {
 
 @pytest.mark.kernel
 @pytest.mark.parametrize("attack", REFUSED)
-def test_what_is_refused_leaves_the_run_what_it_was(tmp_path: Path, attack: str) -> None:
+def test_a_refused_change_has_no_effect_on_the_run(tmp_path: Path, attack: str) -> None:
     host, script = REFUSED[attack]
-    got = attacked(tmp_path, host, script)
-    assert got.problems == []
-    assert "sent" not in (got.run.folder / "programs" / "attack.out").read_text()
-    calm = measure(tmp_path, experiment(), name="calm")
-    assert got.mbps() == pytest.approx(calm.mbps(), rel=0.02)
-    assert got.queue("bottleneck")["drops"] == calm.queue("bottleneck")["drops"]
+    outcome = attacked(tmp_path, host, script)
+    assert outcome.problems == []
+    assert "sent" not in (outcome.run.folder / "programs" / "attack.out").read_text()
+    undisturbed = measure(tmp_path, experiment(), name="calm")
+    assert outcome.mbps() == pytest.approx(undisturbed.mbps(), rel=0.02)
+    assert outcome.queue("bottleneck")["drops"] == undisturbed.queue("bottleneck")["drops"]
 
 
-INNOCENT = {
+HARMLESS = {
     "nothing": "true",
     "tc and ss": "tc -s qdisc show; tc -s class show dev right; tc filter show dev right; ss -tinm; ip -s -d link",
     "routes": "ip route get 10.0.2.2; ip route show table all; ip rule; ip neigh; ip addr; ethtool -k lo; nstat",
@@ -200,23 +198,23 @@ INNOCENT = {
 
 @pytest.mark.kernel
 @pytest.mark.parametrize("host", ["sender", "router", "receiver"])
-@pytest.mark.parametrize("program", INNOCENT)
-def test_a_program_that_only_looks_leaves_a_run_valid(tmp_path: Path, host: str, program: str) -> None:
-    assert attacked(tmp_path, host, INNOCENT[program], RATE_CHANGE).problems == []
+@pytest.mark.parametrize("program", HARMLESS)
+def test_a_program_that_only_reads_leaves_a_run_valid(tmp_path: Path, host: str, program: str) -> None:
+    assert attacked(tmp_path, host, HARMLESS[program], RATE_CHANGE).problems == []
 
 
 @pytest.mark.kernel
-def test_changes_of_the_experiment_are_its_own_and_move_no_byte(tmp_path: Path) -> None:
+def test_changes_of_the_experiment_are_expected_and_programs_change_no_byte(tmp_path: Path) -> None:
     with_program = attacked(tmp_path, "router", "true", RATE_CHANGE)
     without = measure(tmp_path, experiment(RATE_CHANGE + CUBIC), name="without")
     assert with_program.problems == without.problems == []
     for table in TABLES:
-        ours, theirs = (each.run.folder / f"{table}.parquet" for each in (with_program, without))
-        assert ours.read_bytes() == theirs.read_bytes(), table
+        first_table, second_table = (each.run.folder / f"{table}.parquet" for each in (with_program, without))
+        assert first_table.read_bytes() == second_table.read_bytes(), table
 
 
 @pytest.mark.kernel
-def test_a_change_that_a_program_holds_up_is_named(tmp_path: Path) -> None:
+def test_a_delayed_change_of_the_experiment_is_reported(tmp_path: Path) -> None:
     [problem] = attacked(tmp_path, "sender", [PYTHON, "-c", STOP_TC], RATE_CHANGE).problems
     assert "a change of the experiment in 'router' changed at 1.3" in problem
     assert "due at 1s → not done before 1.3" in problem
@@ -224,13 +222,13 @@ def test_a_change_that_a_program_holds_up_is_named(tmp_path: Path) -> None:
 
 @pytest.mark.kernel
 @pytest.mark.parametrize("script", ["tc qdisc del dev right root", "kill -9 -1"])
-def test_a_change_that_a_program_makes_impossible_is_no_fault_of_the_experiment(tmp_path: Path, script: str) -> None:
+def test_a_prevented_change_of_the_experiment_is_reported(tmp_path: Path, script: str) -> None:
     problems = attacked(tmp_path, "router", script, RATE_CHANGE).problems
     assert any("a change of the experiment in 'router' changed" in text for text in problems), problems
 
 
 @pytest.mark.kernel
-def test_more_changes_than_anybody_reads_are_counted(tmp_path: Path) -> None:
+def test_many_changes_are_listed_up_to_a_limit_and_counted(tmp_path: Path) -> None:
     script = "for i in $(seq 300); do echo addr add 10.9.9.9/24 dev right; echo addr del 10.9.9.9/24 dev right; done"
     problems = attacked(tmp_path, "sender", f"{script} | ip -batch -").problems
     assert len(problems) == 17
@@ -238,7 +236,7 @@ def test_more_changes_than_anybody_reads_are_counted(tmp_path: Path) -> None:
 
 
 @pytest.mark.kernel
-def test_a_guest_that_killed_a_process_for_lack_of_memory_measured_nothing(tmp_path: Path) -> None:
+def test_a_run_whose_guest_ran_out_of_memory_is_invalid(tmp_path: Path) -> None:
     fill = "for folder in /tmp /run; do dd if=/dev/zero of=$folder/x bs=1M count=500; done; true"
     problems = attacked(tmp_path, "sender", fill).problems
     assert any(text.startswith("the guest ran out of memory and killed process 'dd'") for text in problems), problems
@@ -262,20 +260,20 @@ def test_a_sysctl_changed_by_a_program_with_all_capabilities_is_found_at_the_end
 
 
 def own_worker() -> str | None:
-    """The agent that this process has started as a worker."""
+    """The agent process that this process has started as a worker."""
     for process in (folder for folder in Path("/proc").iterdir() if folder.name.isdigit()):
         try:
-            words = (process / "cmdline").read_bytes().split(b"\0")
+            arguments = (process / "cmdline").read_bytes().split(b"\0")
             status = (process / "status").read_text()
         except OSError:
             continue
-        if words[1:2] == [b"worker"] and f"PPid:\t{os.getpid()}\n" in status:
+        if arguments[1:2] == [b"worker"] and f"PPid:\t{os.getpid()}\n" in status:
             return process.name
     return None
 
 
 def change_from_outside() -> None:
-    """As soon as the flow has sent something through the router's queue, make it another one."""
+    """As soon as the flow has sent data through the router's queue, change its limit."""
     end = time.monotonic() + 60
     while time.monotonic() < end:
         time.sleep(0.05)
@@ -292,15 +290,15 @@ def change_from_outside() -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root reaches into another's namespaces")
-def test_on_this_machine_a_change_by_root_is_found(tmp_path: Path) -> None:
-    if reason := why_not():
+def test_a_change_by_root_is_found_on_the_host_engine(tmp_path: Path) -> None:
+    if reason := host_engine_error():
         pytest.skip(reason)
     case = parse(plain("4s"), tmp_path / "x.toml")[0]
     request = Request("x", case, 1, tmp_path / "run")
-    hand = Thread(target=change_from_outside)
-    hand.start()
+    thread = Thread(target=change_from_outside)
+    thread.start()
     run = result.load(HostEngine(Permissions(host=True)).run(request, lambda _seconds: None))
-    hand.join()
+    thread.join()
     problems = run.manifest["invalid"]
     assert any("qdisc 10: of 'right' in 'router' changed at" in text for text in problems), problems
     assert any("→ pfifo parent 1:1 limit 999p" in text for text in problems), problems

@@ -1,8 +1,8 @@
-"""A result is there whole or not at all: whatever call fails, whenever the command is killed, asked to end, or refused.
+"""A result is complete or absent, whichever call fails, and whenever the command is killed or gets a signal.
 
-A process publishes folders and files with a library before the system (calls.c) that kills it before its Nth call, or
-lets that call fail: ENOSPC, EIO, EINTR, EMFILE. After each: what is there is whole, the error is one of ours, and the
-next command does its work and leaves nothing else. Commands as people type them are tried at some of their calls.
+A process publishes folders and files with a preloaded library (calls.c) that kills it before its Nth call, or fails
+that call with ENOSPC, EIO, EINTR or EMFILE. After each: the files are complete, the error is an `OutputError`, and the
+next command succeeds and leaves no other file. Complete commands are tested at some of their calls.
 """
 
 import contextlib
@@ -20,7 +20,7 @@ from pathlib import Path
 import pytest
 
 from conftest import COMMAND
-from hostile.calls import Calls, library, listed, preloaded
+from hostile.calls import Calls, library, recorded_calls
 from hostile.fuzzing import SECONDS
 
 ERRORS = (errno.ENOSPC, errno.EIO, errno.EINTR, errno.EMFILE)
@@ -50,14 +50,14 @@ def scratch():
         (out / "half").write_text({NEW!r})
 
 for line in sys.stdin:
-    asked = json.loads(line)
+    request = json.loads(line)
     child = os.fork()
     if child == 0:
         status = 99
         try:
-            os.chdir(asked["cwd"])
-            os.environ.update(asked["environment"])
-            globals()[asked["what"]]()
+            os.chdir(request["cwd"])
+            os.environ.update(request["environment"])
+            globals()[request["kind"]]()
             status = 0
         except OutputError:
             status = 2
@@ -67,11 +67,11 @@ for line in sys.stdin:
             os._exit(status)
     print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
 """
-WHAT = ("folder", "new_file", "page", "scratch")
+KINDS = ("folder", "new_file", "page", "scratch")
 
 
 class Server:
-    """Publishes in processes of its own, with the library."""
+    """Publishes in separate processes with the library."""
 
     def __init__(self, built: Path) -> None:
         self._process = subprocess.Popen(
@@ -79,19 +79,21 @@ class Server:
             env=os.environ | {"LD_PRELOAD": str(built)},
         )  # fmt: skip
 
-    def publish(self, what: str, place: Path, **asked: object) -> int:
-        """How it ended: 0, 2 an `OutputError`, 3 an `OSError`, 99 anything else, negative by a signal."""
+    def publish(self, kind: str, folder: Path, **variables: object) -> int:
+        """Exit status: 0, 2 for an `OutputError`, 3 for an `OSError`, 99 for any other error, negative for a signal."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        told = {f"CALLS_{key.upper()}": str(value) for key, value in asked.items()}
-        own = {"DUMBBELL_CACHE": str(place / "cache"), "CALLS_LIMIT_S": "300"}
-        cwd = str(place / "here")
-        self._process.stdin.write(json.dumps({"what": what, "cwd": cwd, "environment": own | told}) + "\n")
+        library_variables = {f"CALLS_{key.upper()}": str(value) for key, value in variables.items()}
+        common = {"DUMBBELL_CACHE": str(folder / "cache"), "CALLS_LIMIT_S": "300"}
+        cwd = str(folder / "here")
+        self._process.stdin.write(
+            json.dumps({"kind": kind, "cwd": cwd, "environment": common | library_variables}) + "\n"
+        )
         self._process.stdin.flush()
         return int(self._process.stdout.readline())
 
     def close(self) -> None:
-        """Let it end."""
+        """Close its input, which ends it."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.close()
@@ -105,67 +107,65 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         yield found
 
 
-def test_a_server_that_is_left_alone_publishes(server: Server, tmp_path: Path) -> None:
-    for what in WHAT:
-        place = fresh(tmp_path / what, what)
-        assert server.publish(what, place, under=place, log=tmp_path / f"{what}.log") == 0
-        assert_done(what, place)
-        assert len(listed(tmp_path / f"{what}.log")) > 10
+def test_without_errors_every_kind_is_published(server: Server, tmp_path: Path) -> None:
+    for kind in KINDS:
+        folder = prepared(tmp_path / kind, kind)
+        assert server.publish(kind, folder, under=folder, log=tmp_path / f"{kind}.log") == 0
+        assert_published(kind, folder)
+        assert len(recorded_calls(tmp_path / f"{kind}.log")) > 10
 
 
-@pytest.mark.parametrize("what", WHAT)
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("error", [KILLED, *ERRORS], ids=lambda number: errno.errorcode.get(number, "SIGKILL"))
-def test_whichever_call_it_is(what: str, error: int, server: Server, tmp_path: Path) -> None:
-    """Every call of a publication in turn."""
+def test_an_error_or_a_kill_at_any_call_leaves_a_complete_result_or_none(
+    kind: str, error: int, server: Server, tmp_path: Path
+) -> None:
+    """Each call of a publication, one after the other."""
     number = 1
     while True:
-        place = fresh(tmp_path / str(number), what)
-        log = place / "log"
-        status = server.publish(what, place, under=place, nth=number, error=error, log=log)
+        folder = prepared(tmp_path / str(number), kind)
+        log = folder / "log"
+        status = server.publish(kind, folder, under=folder, nth=number, error=error, log=log)
         assert status in ((0, -signal.SIGKILL) if error == KILLED else (0, 2, 3)), f"call {number}: {status}"
-        assert status != 3 or what == "scratch"
-        assert_whole_or_nothing(what, place, f"call {number}: {[each for each, _ in listed(log)][number - 1 : number]}")
-        if len(listed(log)) < number:
+        assert status != 3 or kind == "scratch"
+        assert_complete_or_nothing(
+            kind, folder, f"call {number}: {[each for each, _ in recorded_calls(log)][number - 1 : number]}"
+        )
+        if len(recorded_calls(log)) < number:
             assert status == 0
             return
-        if what == "folder":
-            shutil.rmtree(place / "here/out", ignore_errors=True)
-        elif what == "new_file":
-            (place / "here/out").unlink(missing_ok=True)
-        assert server.publish(what, place) == 0
-        assert_done(what, place)
+        if kind == "folder":
+            shutil.rmtree(folder / "here/out", ignore_errors=True)
+        elif kind == "new_file":
+            (folder / "here/out").unlink(missing_ok=True)
+        assert server.publish(kind, folder) == 0
+        assert_published(kind, folder)
         number += 1
 
 
-def fresh(place: Path, what: str) -> Path:
-    (place / "here").mkdir(parents=True)
-    if what == "page":
-        (place / "here/out").write_text(OLD)
-    return place
+def prepared(folder: Path, kind: str) -> Path:
+    (folder / "here").mkdir(parents=True)
+    if kind == "page":
+        (folder / "here/out").write_text(OLD)
+    return folder
 
 
-def assert_done(what: str, place: Path) -> None:
-    assert_whole_or_nothing(what, place, "afterwards")
-    assert sorted(path.name for path in (place / "here").iterdir()) == ([] if what == "scratch" else ["out"])
+def assert_published(kind: str, folder: Path) -> None:
+    assert_complete_or_nothing(kind, folder, "afterwards")
+    assert sorted(path.name for path in (folder / "here").iterdir()) == ([] if kind == "scratch" else ["out"])
 
 
-def assert_whole_or_nothing(what: str, place: Path, when: str) -> None:
-    out = place / "here/out"
-    match what:
+def assert_complete_or_nothing(kind: str, folder: Path, message: str) -> None:
+    out = folder / "here/out"
+    match kind:
         case "folder" if out.exists():
             assert {path.name: path.read_text() for path in out.rglob("*") if path.is_file()} == {
                 "run.json": NEW, "table": NEW
-            }, when  # fmt: skip
+            }, message  # fmt: skip
         case "new_file" if out.exists():
-            assert out.read_text() == NEW, when
+            assert out.read_text() == NEW, message
         case "page":
-            assert out.read_text() in (OLD, NEW), when
-
-
-@pytest.fixture(scope="module")
-def calls(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Calls]:
-    with preloaded(tmp_path_factory.mktemp("library")) as found:
-        yield found
+            assert out.read_text() in (OLD, NEW), message
 
 
 @pytest.fixture(scope="module")
@@ -188,56 +188,56 @@ COMMANDS = {
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_fuzz_a_command_at_any_call(name: str, calls: Calls, result: Path) -> None:
-    """Some of its calls, all in `make nightly`, with a kill and with each error."""
-    words, base = COMMANDS[name], result / name
+    """Some of a command's calls, in `make nightly` all, with a kill and with each error."""
+    arguments, base = COMMANDS[name], result / name
     base.mkdir()
-    assert calls.run(words, base, result / "cache", under=base, log=base.with_suffix(".log")).returncode == 0
-    whole = told(base)
-    many = len(listed(base.with_suffix(".log")))
-    trials = [(number, error) for error in (KILLED, *ERRORS) for number in range(1, many + 1)]
+    assert calls.run(arguments, base, result / "cache", under=base, log=base.with_suffix(".log")).returncode == 0
+    expected = sizes(base)
+    call_count = len(recorded_calls(base.with_suffix(".log")))
+    attempts = [(number, error) for error in (KILLED, *ERRORS) for number in range(1, call_count + 1)]
     if not SECONDS:
-        trials = random.Random(name).sample(trials, 2)
-    for number, error in trials:
-        place = result / f"{name}-{number}-{error}"
-        place.mkdir()
-        done = calls.run(words, place, result / "cache", under=place, nth=number, error=error)
-        what = f"call {number}, {errno.errorcode.get(error, 'SIGKILL')}: {done.returncode}: {done.stderr[-800:]}"
-        assert done.returncode in ((0, -signal.SIGKILL) if error == KILLED else (0, 2)), what
-        assert "Traceback" not in done.stderr, what
-        visible = {path: size for path, size in told(place).items() if not path.startswith(".")}
-        assert set(visible) <= set(whole), what
-        assert tops(visible) <= tops(whole), what
-        # Whole: what is there has all its files, and none is empty.
+        attempts = random.Random(name).sample(attempts, 2)
+    for number, error in attempts:
+        folder = result / f"{name}-{number}-{error}"
+        folder.mkdir()
+        done = calls.run(arguments, folder, result / "cache", under=folder, nth=number, error=error)
+        message = f"call {number}, {errno.errorcode.get(error, 'SIGKILL')}: {done.returncode}: {done.stderr[-800:]}"
+        assert done.returncode in ((0, -signal.SIGKILL) if error == KILLED else (0, 2)), message
+        assert "Traceback" not in done.stderr, message
+        visible = {path: size for path, size in sizes(folder).items() if not path.startswith(".")}
+        assert set(visible) <= set(expected), message
+        assert top_names(visible) <= top_names(expected), message
+        # Complete: each published folder has all its files, and none is empty.
         assert all(
-            {path for path in whole if path.split("/")[0] == top} <= set(visible) and all(visible.values())
-            for top in tops(visible)
-        ), what
+            {path for path in expected if path.split("/")[0] == top} <= set(visible) and all(visible.values())
+            for top in top_names(visible)
+        ), message
         if not visible:
-            assert calls.run(words, place, result / "cache").returncode == 0, what
-            assert set(told(place)) == set(whole), what
+            assert calls.run(arguments, folder, result / "cache").returncode == 0, message
+            assert set(sizes(folder)) == set(expected), message
 
 
-def told(folder: Path) -> dict[str, int]:
+def sizes(folder: Path) -> dict[str, int]:
     return {str(path.relative_to(folder)): path.stat().st_size for path in folder.rglob("*")}
 
 
-def tops(paths: dict[str, int]) -> set[str]:
+def top_names(paths: dict[str, int]) -> set[str]:
     return {path.split("/")[0] for path in paths}
 
 
-@pytest.mark.parametrize("sign", [signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM, signal.SIGINT])
-def test_a_run_that_is_asked_to_end_leaves_nothing(sign: signal.Signals, tmp_path: Path) -> None:
-    # What started the tests may have them ignored, as nohup does.
-    with endless(tmp_path, "env", f"--default-signal={sign.name.removeprefix('SIG')}", COMMAND) as process:
-        process.send_signal(sign)
-        _, said = process.communicate(timeout=300)
+@pytest.mark.parametrize("signal_number", [signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM, signal.SIGINT])
+def test_a_run_that_gets_a_signal_leaves_nothing(signal_number: signal.Signals, tmp_path: Path) -> None:
+    # The parent of the tests may have set these signals to be ignored, as nohup does.
+    with long_run(tmp_path, "env", f"--default-signal={signal_number.name.removeprefix('SIG')}", COMMAND) as process:
+        process.send_signal(signal_number)
+        _, errors = process.communicate(timeout=300)
     assert process.returncode == 130
-    assert said == "dumbbell: interrupted; nothing was left behind\n"
+    assert errors == "dumbbell: interrupted; nothing was left behind\n"
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_run_under_nohup_outlives_its_terminal(tmp_path: Path) -> None:
-    with endless(tmp_path, "nohup", COMMAND) as process:
+def test_a_run_under_nohup_ignores_a_hangup(tmp_path: Path) -> None:
+    with long_run(tmp_path, "nohup", COMMAND) as process:
         process.send_signal(signal.SIGHUP)
         ignored = next(
             int(line.split()[1], 16)
@@ -251,11 +251,11 @@ def test_a_run_under_nohup_outlives_its_terminal(tmp_path: Path) -> None:
 
 
 @contextlib.contextmanager
-def endless(folder: Path, *command: str | Path) -> Iterator["subprocess.Popen[str]"]:
-    """A run that has begun and would take hours."""
-    words = ["run", "cyclic", "--set", "duration=100000s", "--set", "sample=1s", "--out", "run"]
+def long_run(folder: Path, *command: str | Path) -> Iterator["subprocess.Popen[str]"]:
+    """A run that has started and would take hours."""
+    arguments = ["run", "cyclic", "--set", "duration=100000s", "--set", "sample=1s", "--out", "run"]
     process = subprocess.Popen(
-        [*command, *words], cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+        [*command, *arguments], cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
         text=True,
     )  # fmt: skip
     try:
@@ -270,14 +270,14 @@ def endless(folder: Path, *command: str | Path) -> Iterator["subprocess.Popen[st
         process.stderr.close()
 
 
-@pytest.mark.parametrize("words", [["list", "controllers"], ["explain", "bbr"]], ids=" ".join)
-def test_standard_output_that_is_full_is_told(words: list[str]) -> None:
+@pytest.mark.parametrize("arguments", [["list", "controllers"], ["explain", "bbr"]], ids=" ".join)
+def test_a_full_standard_output_is_an_error(arguments: list[str]) -> None:
     with Path("/dev/full").open("wb") as full:
-        done = subprocess.run([COMMAND, *words], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+        done = subprocess.run([COMMAND, *arguments], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     assert (done.returncode, done.stderr) == (2, "dumbbell: No space left on device\n")
 
 
-def test_a_report_goes_to_a_device_as_it_is(result: Path) -> None:
+def test_a_report_can_be_written_to_a_device(result: Path) -> None:
     done = subprocess.run([COMMAND, "report", "ok", "-o", "/dev/stdout"], cwd=result, capture_output=True, check=False)
     assert done.returncode == 0
     assert done.stdout.startswith(b"<!doctype html>")

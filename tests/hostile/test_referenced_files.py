@@ -1,8 +1,8 @@
-"""What a file names lies below its own folder, as a regular file of a stated size; nothing else is opened.
+"""Referenced files must be regular files below the folder of the file that names them; nothing else is opened.
 
 Covers every key that names a file (an experiment's trace and tc script, alone, in a table of a sweep and on an axis; a
 sweep's experiment) with every kind of name and of file, by the functions that read them and by the commands that copy
-them; the experiment in a result's certificate; a race against a link. A canary in a file outside must never come out.
+them; the experiment in a result's manifest; a race against a link. A canary in a file outside must not appear.
 """
 
 import os
@@ -47,7 +47,7 @@ KEYS = {
     "path.tc.script": HEAD + '[{0}path.tc]\ninterface = "eth0"\nscript = {1}\n' + FLOWS,
 }
 GOOD = {"path.bottleneck.trace": TRACE, "path.tc.script": SCRIPT}
-WHOLE = HEAD.format("") + '[path.bottleneck]\nrate = "10mbit"\n' + FLOWS.format("")
+COMPLETE = HEAD.format("") + '[path.bottleneck]\nrate = "10mbit"\n' + FLOWS.format("")
 AXES = '[[axes]]\n"path.rtt" = ["5ms", "6ms"]\n'
 METRICS = 'metrics = ["utilisation"]\n'
 
@@ -79,42 +79,46 @@ def as_experiment(folder: Path, _key: str, name: str) -> None:
 
 
 READERS: dict[str, tuple[Callable[[Path, str, str], None], str]] = {
-    **{f"{how.__name__} {key}": (how, key) for how in (in_experiment, in_sweep, on_axis) for key in KEYS},
+    **{
+        f"{reader_function.__name__} {key}": (reader_function, key)
+        for reader_function in (in_experiment, in_sweep, on_axis)
+        for key in KEYS
+    },
     "a sweep's experiment": (as_experiment, "experiment"),
 }
 
 
 def content(key: str) -> str:
-    """What would be read there, with the canary in it."""
-    return f"# {CANARY}\n" + (GOOD.get(key) or f'title = "{CANARY}"\n{WHOLE}')
+    """Valid content for this key, with the canary in it."""
+    return f"# {CANARY}\n" + (GOOD.get(key) or f'title = "{CANARY}"\n{COMPLETE}')
 
 
-def planted(home: Path, key: str) -> dict[str, str]:
-    """Names that no reader may follow, with what they lead to made."""
-    outside = home.parent / "outside"
+def make_hostile_names(author_folder: Path, key: str) -> dict[str, str]:
+    """Names that no reader may follow; creates the files that they refer to."""
+    outside = author_folder.parent / "outside"
     (outside / "deep").mkdir(parents=True)
     (outside / "secret.toml").write_text(content(key))
-    (home / "link.toml").symlink_to(outside / "secret.toml")
-    (home / "relative.toml").symlink_to("../outside/secret.toml")
-    (home / "parent").symlink_to(outside)
-    (home / "here.toml").symlink_to("real.toml")
-    (home / "real.toml").write_text(content(key))
-    (home / "loop.toml").symlink_to("loop.toml")
-    (home / "dangling.toml").symlink_to("nowhere")
-    (home / "zero.toml").symlink_to("/dev/zero")
-    (home / "environ.toml").symlink_to("/proc/self/environ")
-    os.mkfifo(home / "fifo.toml")
-    (home / "folder.toml").mkdir()
-    with socket.socket(socket.AF_UNIX) as made:
-        made.bind(str(home / "socket.toml"))
-    with (home / "huge.toml").open("wb") as huge:
+    (author_folder / "link.toml").symlink_to(outside / "secret.toml")
+    (author_folder / "relative.toml").symlink_to("../outside/secret.toml")
+    (author_folder / "parent").symlink_to(outside)
+    (author_folder / "here.toml").symlink_to("real.toml")
+    (author_folder / "real.toml").write_text(content(key))
+    (author_folder / "loop.toml").symlink_to("loop.toml")
+    (author_folder / "dangling.toml").symlink_to("nowhere")
+    (author_folder / "zero.toml").symlink_to("/dev/zero")
+    (author_folder / "environ.toml").symlink_to("/proc/self/environ")
+    os.mkfifo(author_folder / "fifo.toml")
+    (author_folder / "folder.toml").mkdir()
+    with socket.socket(socket.AF_UNIX) as sock:
+        sock.bind(str(author_folder / "socket.toml"))
+    with (author_folder / "huge.toml").open("wb") as huge:
         huge.truncate(100 << 30)
-    with (home / "larger.toml").open("wb") as larger:
+    with (author_folder / "larger.toml").open("wb") as larger:
         larger.truncate(limits.most("trace") + 1)
     return {
         "absolute": str(outside / "secret.toml"),
         "up": "../outside/secret.toml",
-        "up and down": f"../{home.name}/real.toml",
+        "up and down": f"../{author_folder.name}/real.toml",
         "deep up": "folder.toml/../../outside/secret.toml",
         "a link": "link.toml",
         "a relative link": "relative.toml",
@@ -144,69 +148,69 @@ def planted(home: Path, key: str) -> dict[str, str]:
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> Path:
-    """The folder of a file from a stranger."""
+def author_folder(tmp_path: Path) -> Path:
+    """The folder of a file from an untrusted author."""
     (tmp_path / "home").mkdir()
     return tmp_path / "home"
 
 
-def refused(what: str, read: Callable[[], None]) -> ExperimentError:
+def error_of(name_kind: str, read: Callable[[], None]) -> ExperimentError:
     try:
         read()
     except ExperimentError as error:
         return error
-    pytest.fail(f"{what}: it was read")
+    pytest.fail(f"{name_kind}: no error")
 
 
 @pytest.mark.parametrize("reader", READERS)
-def test_a_name_leads_to_a_regular_file_below_its_folder_or_to_an_error(home: Path, reader: str) -> None:
-    """No wait for a FIFO's other end, no device, no memory for what is too large."""
+def test_hostile_names_are_errors(author_folder: Path, reader: str) -> None:
+    """Without blocking on a FIFO, opening a device, or reading a file that is too large."""
     read, key = READERS[reader]
-    for what, name in planted(home, key).items():
-        error = refused(what, partial(read, home, key, name))
-        assert error.value == name, what
-        assert key in error.key, what
-        assert ".toml" in error.file, what
-        assert error.right, what
-        assert CANARY not in str(error), what
+    for name_kind, name in make_hostile_names(author_folder, key).items():
+        error = error_of(name_kind, partial(read, author_folder, key, name))
+        assert error.value == name, name_kind
+        assert key in error.key, name_kind
+        assert ".toml" in error.file, name_kind
+        assert error.right, name_kind
+        assert CANARY not in str(error), name_kind
 
 
 @pytest.mark.parametrize("reader", READERS)
-def test_a_plain_name_below_the_folder_is_read(home: Path, reader: str) -> None:
+def test_a_plain_name_below_the_folder_is_read(author_folder: Path, reader: str) -> None:
     read, key = READERS[reader]
-    (home / "below" / "it").mkdir(parents=True)
+    (author_folder / "below" / "it").mkdir(parents=True)
     for name in ("real.toml", "below/it/real.toml", "./below/real.toml", "a b\nc.toml"):
-        (home / name).write_text(content(key))
-        read(home, key, name)
+        (author_folder / name).write_text(content(key))
+        read(author_folder, key, name)
 
 
 @pytest.mark.parametrize("key", KEYS)
-def test_nothing_from_outside_is_sent_to_a_cluster(home: Path, key: str) -> None:
-    names = planted(home, key)
-    (home / "sweep.toml").write_text(
+def test_no_file_from_outside_is_sent_to_a_cluster(author_folder: Path, key: str) -> None:
+    names = make_hostile_names(author_folder, key)
+    (author_folder / "sweep.toml").write_text(
         f"{METRICS}[experiment]\n"
         + KEYS[key].format("experiment.", '"fine"')
         + f'[[axes]]\n"{key}" = ["fine", "other"]\n'
     )
-    (home / "fine").write_text(GOOD[key])
-    sweep = load_sweep(home / "sweep.toml")
+    (author_folder / "fine").write_text(GOOD[key])
+    sweep = load_sweep(author_folder / "sweep.toml")
     base, (task, _) = base_of(sweep), next_round(sweep, [])
     tasks = [replace(task, settings=((key, name),)) for name in ("fine", *names.values())]
     assert payload_of(base, tasks).files == {"fine": GOOD[key].encode()}
 
 
-def test_what_lies_in_a_linked_folder_is_not_beside_a_table_of_a_sweep(home: Path) -> None:
-    """Where `experiment.toml`, by which the table goes, is a link, files beside its target stay where they are."""
-    outside = home.parent / "outside"
+def test_a_linked_experiment_does_not_give_access_to_its_folder(author_folder: Path) -> None:
+    """The table is read as `experiment.toml`; if that name is a link, files in its target's folder are not read."""
+    outside = author_folder.parent / "outside"
     outside.mkdir()
     (outside / "secret").write_text(TRACE)
-    (home / "experiment.toml").symlink_to(outside / "any")
+    (author_folder / "experiment.toml").symlink_to(outside / "any")
     with pytest.raises(ExperimentError, match="no such file"):
-        in_sweep(home, "path.bottleneck.trace", "secret")
+        in_sweep(author_folder, "path.bottleneck.trace", "secret")
 
 
-def test_the_experiment_of_a_result_names_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A certificate says what its experiment was called, which once was where files were looked for."""
+def test_a_file_named_in_a_result_s_manifest_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The manifest has the experiment's name, which once determined the folder of its files."""
     (tmp_path / "secret").write_text(f"# {CANARY}\n{SCRIPT.replace('pfifo limit 10', 'pfifo limit 4242')}")
     (tmp_path / "mine.sh").write_text(SCRIPT)
     text = KEYS["path.tc.script"].format("", '"mine.sh"')
@@ -226,91 +230,95 @@ COMMANDS = {
 }
 
 
-@pytest.mark.parametrize("how", COMMANDS)
-def test_a_sweep_takes_nothing_from_outside_into_its_folder(dumbbell: Dumbbell, home: Path, how: str) -> None:
-    planted(home, "experiment")
-    name = COMMANDS[how].format(outside=home.parent / "outside")
-    (home / "sweep.toml").write_text(f"{METRICS}experiment = {inline(name)}\n" + AXES)
+@pytest.mark.parametrize("name_kind", COMMANDS)
+def test_a_sweep_copies_no_file_from_outside(dumbbell: Dumbbell, author_folder: Path, name_kind: str) -> None:
+    make_hostile_names(author_folder, "experiment")
+    name = COMMANDS[name_kind].format(outside=author_folder.parent / "outside")
+    (author_folder / "sweep.toml").write_text(f"{METRICS}experiment = {inline(name)}\n" + AXES)
     for folder, file in (
-        (home, "sweep.toml"),
-        (home.parent, "home/sweep.toml"),
-        (home.parent / "outside", home / "sweep.toml"),
+        (author_folder, "sweep.toml"),
+        (author_folder.parent, "home/sweep.toml"),
+        (author_folder.parent / "outside", author_folder / "sweep.toml"),
     ):
-        done = dumbbell("sweep", file, "--out", home.parent / "out", "--no-cache", cwd=folder)
+        done = dumbbell("sweep", file, "--out", author_folder.parent / "out", "--no-cache", cwd=folder)
         assert done.returncode == 2, done.stdout
         assert "sweep.toml: experiment: a" in done.stderr
         assert CANARY not in done.stdout + done.stderr
-        assert not (home.parent / "out").exists()
+        assert not (author_folder.parent / "out").exists()
 
 
 @pytest.mark.parametrize("name", ["sweep.toml", "experiment.toml"])
 @pytest.mark.parametrize("kind", ["link", "FIFO"])
-def test_a_sweep_s_folder_shows_no_file_from_outside(dumbbell: Dumbbell, home: Path, kind: str, name: str) -> None:
+def test_a_sweep_s_report_shows_no_file_from_outside(
+    dumbbell: Dumbbell, author_folder: Path, kind: str, name: str
+) -> None:
     """Its report shows the sweep's file, and the experiment of each cell."""
     table = KEYS["path.bottleneck.trace"].format("experiment.", '"fine"')
-    (home / "x.toml").write_text(f"{METRICS}[experiment]\n{table}{AXES}")
-    (home / "fine").write_text(TRACE)
-    assert dumbbell("sweep", "x.toml", "--out", "out", "--jobs", "1", cwd=home).returncode == 0
-    (home.parent / "secret").write_text(content("experiment"))
-    (home / "out" / name).unlink()
+    (author_folder / "x.toml").write_text(f"{METRICS}[experiment]\n{table}{AXES}")
+    (author_folder / "fine").write_text(TRACE)
+    assert dumbbell("sweep", "x.toml", "--out", "out", "--jobs", "1", cwd=author_folder).returncode == 0
+    (author_folder.parent / "secret").write_text(content("experiment"))
+    (author_folder / "out" / name).unlink()
     if kind == "link":
-        (home / "out" / name).symlink_to(home.parent / "secret")
+        (author_folder / "out" / name).symlink_to(author_folder.parent / "secret")
     else:
-        os.mkfifo(home / "out" / name)
-    done = dumbbell("report", "out", "-o", "page.html", cwd=home)
+        os.mkfifo(author_folder / "out" / name)
+    done = dumbbell("report", "out", "-o", "page.html", cwd=author_folder)
     assert "Traceback" not in done.stderr
-    assert CANARY not in ((home / "page.html").read_text() if done.returncode == 0 else done.stderr)
+    assert CANARY not in ((author_folder / "page.html").read_text() if done.returncode == 0 else done.stderr)
 
 
 @pytest.mark.parametrize("name", ["rows.sqlite", "rows.sqlite-wal", "SWEEP.toml", "runs/x", ".work", "experiment.toml"])
-def test_no_file_of_an_experiment_stands_for_one_of_a_sweep_s_own(dumbbell: Dumbbell, home: Path, name: str) -> None:
+def test_a_referenced_file_must_not_have_the_name_of_a_sweep_s_file(
+    dumbbell: Dumbbell, author_folder: Path, name: str
+) -> None:
     text = METRICS + "[experiment]\n" + KEYS["path.bottleneck.trace"].format("experiment.", inline(name)) + AXES
-    (home / "x.toml").write_text(text)
-    (home / name).parent.mkdir(exist_ok=True)
-    (home / name).write_text(TRACE)
-    done = dumbbell("sweep", "x.toml", "--out", "out", cwd=home)
+    (author_folder / "x.toml").write_text(text)
+    (author_folder / name).parent.mkdir(exist_ok=True)
+    (author_folder / name).write_text(TRACE)
+    done = dumbbell("sweep", "x.toml", "--out", "out", cwd=author_folder)
     assert done.returncode == 2
     assert f"the experiment references a file {name}" in done.stderr
-    assert not (home / "out").exists()
+    assert not (author_folder / "out").exists()
 
 
 @pytest.mark.usefixtures("as_root")
-def test_a_device_is_not_even_opened(home: Path) -> None:
-    """Opening one may do something, such as rewinding a tape."""
-    subprocess.run(["mknod", home / "device", "c", "1", "5"], check=True)
+def test_a_device_is_not_opened(author_folder: Path) -> None:
+    """Opening a device may have an effect, such as rewinding a tape."""
+    subprocess.run(["mknod", author_folder / "device", "c", "1", "5"], check=True)
     script = (
         "import sys\nfrom pathlib import Path\nfrom dumbbell.spec.beneath import read_below\n"
         "sys.addaudithook(lambda event, what: event == 'open' and print(what[0]))\n"
         "read_below(Path(sys.argv[1]), 'device', 100)\n"
     )
-    done = subprocess.run([sys.executable, "-c", script, home], capture_output=True, text=True, check=False)
+    done = subprocess.run([sys.executable, "-c", script, author_folder], capture_output=True, text=True, check=False)
     assert "a device, not a regular file" in done.stderr
-    assert str(home) in done.stdout.splitlines()
+    assert str(author_folder) in done.stdout.splitlines()
     assert "device" not in done.stdout.splitlines()
 
 
-def test_a_link_that_comes_between_look_and_open_is_not_followed(home: Path) -> None:
+def test_a_link_created_between_check_and_open_is_not_followed(author_folder: Path) -> None:
     """Two threads: one swaps the file, and its folder, for links; the other reads."""
-    outside = home.parent / "outside"
+    outside = author_folder.parent / "outside"
     outside.mkdir()
     (outside / "a").write_text(CANARY)
-    (home / "real").mkdir()
-    (home / "real" / "a").write_text("fine")
+    (author_folder / "real").mkdir()
+    (author_folder / "real" / "a").write_text("fine")
     done = threading.Event()
 
     def swap() -> None:
         while not done.is_set():
-            (home / "real").rename(home / "aside")
-            (home / "real").symlink_to(outside)
-            (home / "real").unlink()
-            (home / "aside").rename(home / "real")
+            (author_folder / "real").rename(author_folder / "aside")
+            (author_folder / "real").symlink_to(outside)
+            (author_folder / "real").unlink()
+            (author_folder / "aside").rename(author_folder / "real")
 
     thread = threading.Thread(target=swap)
     thread.start()
     try:
         for _ in range(3000):
             with suppress(Wrong):
-                assert read_below(home, "real/a", 100) == b"fine"
+                assert read_below(author_folder, "real/a", 100) == b"fine"
     finally:
         done.set()
         thread.join()
@@ -321,10 +329,10 @@ PARTS = st.sampled_from(
 )
 
 
-def test_fuzz_no_name_leads_outside(tmp_path: Path) -> None:
-    home = tmp_path / "home"
-    (home / "a" / "b").mkdir(parents=True)
-    for folder in (home, home / "a", home / "a" / "b"):
+def test_fuzz_no_name_reaches_a_file_outside(tmp_path: Path) -> None:
+    author_folder = tmp_path / "home"
+    (author_folder / "a" / "b").mkdir(parents=True)
+    for folder in (author_folder, author_folder / "a", author_folder / "a" / "b"):
         (folder / "é").write_text("fine")
         (folder / "link").symlink_to(tmp_path)
         (folder / "up").symlink_to("..")
@@ -335,7 +343,7 @@ def test_fuzz_no_name_leads_outside(tmp_path: Path) -> None:
     def check(parts: list[str]) -> None:
         name = "/".join(parts)
         try:
-            read = read_below(home, name, 100)
+            read = read_below(author_folder, name, 100)
         except Wrong:
             return
         assert read == b"fine"

@@ -35,18 +35,18 @@ serve(Serving(browser=False, limits=limits, **serving), lambda url: print(url, f
 """
 SHORT: dict[str, Any] = {"head_s": 1.0, "body_s": 1.0, "rest_s": 1.0, "taking_s": 1.0}
 PATIENCE_S = 30.0
-"""So long a test waits for what comes at once on an idle machine."""
+"""How long a test waits; an idle host needs only moments."""
 SCRIPT = next((PAGE / "assets").glob("*.js"))
-NOBODY = 65534
+OTHER_USER = 65534
 
 
 @dataclass
-class Bench:
-    """A workbench that runs."""
+class Workbench:
+    """A running workbench."""
 
     url: str
     process: subprocess.Popen[str]
-    complaints: Path
+    log: Path
 
     @property
     def host(self) -> str:
@@ -59,57 +59,57 @@ class Bench:
     def connect(self) -> socket.socket:
         return socket.create_connection((self.host, self.port), timeout=PATIENCE_S)
 
-    def head(self, words: str, *fields: str) -> bytes:
-        return "\r\n".join([f"{words} HTTP/1.1", f"Host: 127.0.0.1:{self.port}", *fields, "", ""]).encode()
+    def head(self, request_line: str, *fields: str) -> bytes:
+        return "\r\n".join([f"{request_line} HTTP/1.1", f"Host: 127.0.0.1:{self.port}", *fields, "", ""]).encode()
 
-    def say(self, data: bytes) -> bytes:
-        """What it answers until it closes."""
+    def exchange(self, data: bytes) -> bytes:
+        """Send data, and return what the server sends until it closes the connection."""
         with self.connect() as sock:
             sock.sendall(data)
-            return everything(sock)
+            return read_all(sock)
 
-    def answers(self) -> bool:
-        return self.say(self.head("GET /", "Connection: close")).startswith(b"HTTP/1.1 200")
+    def responds(self) -> bool:
+        return self.exchange(self.head("GET /", "Connection: close")).startswith(b"HTTP/1.1 200")
 
     @property
     def descriptors(self) -> int:
         return len(list(Path(f"/proc/{self.process.pid}/fd").iterdir()))
 
 
-def everything(sock: socket.socket) -> bytes:
-    """Until it is closed or reset."""
-    whole = b""
+def read_all(sock: socket.socket) -> bytes:
+    """Everything received until the connection is closed or reset."""
+    received = b""
     with contextlib.suppress(ConnectionError):
-        while piece := sock.recv(65536):
-            whole += piece
-    return whole
+        while data := sock.recv(65536):
+            received += data
+    return received
 
 
 @contextmanager
-def bench(folder: Path, limits: dict[str, Any], **serving: Any) -> Iterator[Bench]:
-    complaints = folder / "complaints"
-    with complaints.open("w") as errors:
+def started_workbench(folder: Path, limits: dict[str, Any], **serving: Any) -> Iterator[Workbench]:
+    log = folder / "log"
+    with log.open("w") as log_file:
         process = subprocess.Popen(
             [sys.executable, "-c", SERVE, json.dumps(serving), json.dumps(limits)],
-            cwd=folder, stdout=subprocess.PIPE, stderr=errors, text=True,
+            cwd=folder, stdout=subprocess.PIPE, stderr=log_file, text=True,
         )  # fmt: skip
     try:
         assert process.stdout is not None
         url = process.stdout.readline().strip()
-        assert url, complaints.read_text()
-        yield Bench(url, process, complaints)
+        assert url, log.read_text()
+        yield Workbench(url, process, log)
     finally:
         process.terminate()
         process.communicate(timeout=PATIENCE_S)
 
 
 @pytest.fixture(scope="module")
-def hasty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
-    """One that waits for no one; in the end it must have complained of nothing."""
-    with bench(tmp_path_factory.mktemp("hasty"), SHORT) as running:
-        yield running
-        assert running.answers()
-        assert running.complaints.read_text() == ""
+def impatient(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workbench]:
+    """A workbench with short timeouts; at the end its log must be empty."""
+    with started_workbench(tmp_path_factory.mktemp("hasty"), SHORT) as workbench:
+        yield workbench
+        assert workbench.responds()
+        assert workbench.log.read_text() == ""
 
 
 JSON = "Content-Type: application/json"
@@ -117,7 +117,7 @@ CHUNKED = "Transfer-Encoding: chunked"
 
 
 @pytest.mark.parametrize(
-    ("words", "fields", "more", "status"),
+    ("request_line", "fields", "chunk", "status"),
     [
         ("", [], b"", b""),
         ("GET / HT", [], b"", b"HTTP/1.1 408"),
@@ -129,58 +129,62 @@ CHUNKED = "Transfer-Encoding: chunked"
         ("GET /", [], b"", b"HTTP/1.1 200"),
     ],
 )
-def test_no_request_takes_for_ever(hasty: Bench, words: str, fields: list[str], more: bytes, status: bytes) -> None:
-    """Who sends a byte now and then, or never stops, is closed; before, they could stay for days."""
-    with hasty.connect() as sock:
-        sock.sendall(words.encode() if "HT" in words or not words else hasty.head(words, *fields))
+def test_a_slow_or_endless_request_is_ended(
+    impatient: Workbench, request_line: str, fields: list[str], chunk: bytes, status: bytes
+) -> None:
+    """A client that sends slowly or without end is disconnected; once it could stay for days."""
+    with impatient.connect() as sock:
+        sock.sendall(
+            request_line.encode() if "HT" in request_line or not request_line else impatient.head(request_line, *fields)
+        )
         sock.settimeout(0.05)
-        heard, until = b"", time.monotonic() + PATIENCE_S
+        received, deadline = b"", time.monotonic() + PATIENCE_S
         with contextlib.suppress(ConnectionError):
-            while time.monotonic() < until:
+            while time.monotonic() < deadline:
                 try:
-                    sock.sendall(more)
-                    piece = sock.recv(65536)
+                    sock.sendall(chunk)
+                    data = sock.recv(65536)
                 except TimeoutError:
                     continue
-                if not piece:
+                if not data:
                     break
-                heard += piece
-        assert time.monotonic() < until, "it is still open"
-    assert heard.startswith(status)
+                received += data
+        assert time.monotonic() < deadline, "the connection is still open"
+    assert received.startswith(status)
 
 
-def test_who_takes_nothing_of_an_answer_is_cut_off(hasty: Bench) -> None:
+def test_a_client_that_does_not_read_is_disconnected(impatient: Workbench) -> None:
     times = 200
     with socket.socket() as sock:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         sock.settimeout(PATIENCE_S)
-        sock.connect(("127.0.0.1", hasty.port))
-        sock.sendall(hasty.head(f"GET /assets/{SCRIPT.name}") * times)
+        sock.connect(("127.0.0.1", impatient.port))
+        sock.sendall(impatient.head(f"GET /assets/{SCRIPT.name}") * times)
         sock.recv(1)
-        before = hasty.descriptors
-        until = time.monotonic() + PATIENCE_S
-        while hasty.descriptors >= before and time.monotonic() < until:
+        before = impatient.descriptors
+        deadline = time.monotonic() + PATIENCE_S
+        while impatient.descriptors >= before and time.monotonic() < deadline:
             time.sleep(0.05)
-        assert len(everything(sock)) < times * SCRIPT.stat().st_size
+        assert len(read_all(sock)) < times * SCRIPT.stat().st_size
 
 
-def test_new_connections_are_served_though_others_fill_the_server(tmp_path: Path) -> None:
-    with bench(tmp_path, {"connections": 8}) as running, ExitStack() as held:
-        assert running.answers()
-        before = running.descriptors
+def test_new_connections_are_served_while_idle_ones_fill_the_server(tmp_path: Path) -> None:
+    with started_workbench(tmp_path, {"connections": 8}) as workbench, ExitStack() as held:
+        assert workbench.responds()
+        before = workbench.descriptors
         for _ in range(200):
-            held.enter_context(running.connect()).sendall(b"GET / HT")
-        assert running.answers()
-        assert running.descriptors < before + 50
+            held.enter_context(workbench.connect()).sendall(b"GET / HT")
+        assert workbench.responds()
+        assert workbench.descriptors < before + 50
 
 
-def test_when_all_connections_are_busy_a_new_one_is_told_so(tmp_path: Path) -> None:
-    with bench(tmp_path, {"connections": 2}) as running, ExitStack() as held:
+def test_a_new_connection_gets_503_while_all_are_busy(tmp_path: Path) -> None:
+    with started_workbench(tmp_path, {"connections": 2}) as workbench, ExitStack() as held:
         for _ in range(2):
-            sock = held.enter_context(running.connect())
-            sock.sendall(running.head("POST /api/state", JSON, "Content-Length: 9", "Expect: 100-continue"))
-            assert sock.recv(12) == b"HTTP/1.1 100", "it waits for the body"
-        assert b"503 Service Unavailable" in running.say(b"")
+            sock = held.enter_context(workbench.connect())
+            sock.sendall(workbench.head("POST /api/state", JSON, "Content-Length: 9", "Expect: 100-continue"))
+            assert sock.recv(12) == b"HTTP/1.1 100", "the server waits for the body"
+        assert b"503 Service Unavailable" in workbench.exchange(b"")
 
 
 @pytest.mark.parametrize(
@@ -211,52 +215,54 @@ def test_when_all_connections_are_busy_a_new_one_is_told_so(tmp_path: Path) -> N
         ),
     ],
 )  # fmt: skip
-def test_each_wrong_request_has_its_status(hasty: Bench, request_: str, status: bytes) -> None:
-    answer = hasty.say(request_.format(host=f"127.0.0.1:{hasty.port}").encode("latin-1"))
-    assert answer.split(b" ", 2)[1] == status
+def test_each_invalid_request_has_its_status(impatient: Workbench, request_: str, status: bytes) -> None:
+    response = impatient.exchange(request_.format(host=f"127.0.0.1:{impatient.port}").encode("latin-1"))
+    assert response.split(b" ", 2)[1] == status
 
 
-def test_pipelined_requests_are_all_answered_in_order(hasty: Bench) -> None:
-    answer = hasty.say(hasty.head("GET /api/kernel") * 100 + hasty.head("GET /nothing", "Connection: close"))
-    assert answer.count(b"HTTP/1.1 200") == 100
-    assert answer.rpartition(b"HTTP/1.1 ")[2].startswith(b"404")
+def test_pipelined_requests_are_answered_in_order(impatient: Workbench) -> None:
+    response = impatient.exchange(
+        impatient.head("GET /api/kernel") * 100 + impatient.head("GET /nothing", "Connection: close")
+    )
+    assert response.count(b"HTTP/1.1 200") == 100
+    assert response.rpartition(b"HTTP/1.1 ")[2].startswith(b"404")
 
 
-def test_a_request_that_breaks_off_is_no_fault_of_ours(hasty: Bench) -> None:
-    """Before, it left a stack trace on the terminal."""
-    with hasty.connect() as sock:
-        sock.sendall(hasty.head("POST /api/state", JSON, "Content-Length: 900") + b"{")
-    assert hasty.answers()
-    assert hasty.complaints.read_text() == ""
+def test_an_aborted_request_is_not_logged_as_an_error(impatient: Workbench) -> None:
+    """Once it printed a stack trace."""
+    with impatient.connect() as sock:
+        sock.sendall(impatient.head("POST /api/state", JSON, "Content-Length: 900") + b"{")
+    assert impatient.responds()
+    assert impatient.log.read_text() == ""
 
 
-def test_logs_wait_unread_while_others_come_in(tmp_path: Path) -> None:
-    """Each may take 64 MB of memory."""
-    log = ["Content-Type: application/octet-stream", "Connection: close"]
-    with bench(tmp_path, {"imports": 1, "body_s": 2.0}) as running, running.connect() as first:
-        first.sendall(running.head("POST /api/import", *log, "Content-Length: 9", "Expect: 100-continue"))
-        assert first.recv(12) == b"HTTP/1.1 100", "it is being read"
-        answer = running.say(running.head("POST /api/import", *log, "Content-Length: 3") + b"abc")
-        assert b" 422 " in answer.split(b"\r\n")[0]
+def test_a_second_import_waits_until_the_first_ends(tmp_path: Path) -> None:
+    """Each log may need 64 MB of memory."""
+    fields = ["Content-Type: application/octet-stream", "Connection: close"]
+    with started_workbench(tmp_path, {"imports": 1, "body_s": 2.0}) as workbench, workbench.connect() as first:
+        first.sendall(workbench.head("POST /api/import", *fields, "Content-Length: 9", "Expect: 100-continue"))
+        assert first.recv(12) == b"HTTP/1.1 100", "the server reads it"
+        response = workbench.exchange(workbench.head("POST /api/import", *fields, "Content-Length: 3") + b"abc")
+        assert b" 422 " in response.split(b"\r\n")[0]
         first.setblocking(False)
-        assert b"408 Request Timeout" in first.recv(65536), "the second was read before the first was over"
+        assert b"408 Request Timeout" in first.recv(65536), "the second was read before the first ended"
 
 
-def test_a_pipe_that_is_called_an_experiment_keeps_nobody_waiting(tmp_path: Path) -> None:
+def test_a_pipe_in_place_of_an_experiment_does_not_block(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "x.toml")
     client = TestClient(make_app(opened=Opened(tmp_path)))
     assert client.post("/api/results", json={"path": "x.toml"}).status_code == 422
 
 
 @pytest.mark.kernel
-def test_a_run_that_is_refused_leaves_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_refused_run_leaves_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     with TestClient(make_app(limits=Limits(jobs_waiting=0))) as client:
         assert client.post("/api/kernel", json={"toml": BLANK, "seeds": 3}).status_code == 503
         assert list(tmp_path.glob("dumbbell-ui-*/*")) == []
 
 
-ASK = """
+REQUEST = """
 import socket, sys
 with socket.create_connection(("127.0.0.1", int(sys.argv[1])), timeout=30) as sock:
     sock.sendall(sys.argv[2].encode())
@@ -265,48 +271,48 @@ with socket.create_connection(("127.0.0.1", int(sys.argv[1])), timeout=30) as so
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
 
 
-def stranger(running: Bench, target: str, *fields: str) -> int:
-    """What another user of this machine is answered."""
-    asked = running.head(f"GET {target}", *fields, "Connection: close").decode()
-    command = ["/usr/bin/python3", "-I", "-c", ASK, str(running.port), asked]
-    done = subprocess.run(command, user=NOBODY, capture_output=True, text=True, check=True, cwd="/")
+def status_for_another_user(workbench: Workbench, target: str, *fields: str) -> int:
+    """Status of the response to another user of this host."""
+    request = workbench.head(f"GET {target}", *fields, "Connection: close").decode()
+    command = ["/usr/bin/python3", "-I", "-c", REQUEST, str(workbench.port), request]
+    done = subprocess.run(command, user=OTHER_USER, capture_output=True, text=True, check=True, cwd="/")
     return int(done.stdout)
 
 
 @needs_root
-def test_another_user_of_the_machine_is_refused(hasty: Bench) -> None:
-    """Before, every user could read this one's results."""
+def test_another_user_of_the_host_is_refused(impatient: Workbench) -> None:
+    """Once every user could read this user's results."""
     for target in ("/", "/api/results"):
-        assert stranger(hasty, target) == 403
-        assert stranger(hasty, target, "X-Forwarded-For: 127.0.0.1") == 403
+        assert status_for_another_user(impatient, target) == 403
+        assert status_for_another_user(impatient, target, "X-Forwarded-For: 127.0.0.1") == 403
 
 
 @needs_root
 def test_another_user_needs_the_token_and_this_one_does_not(tmp_path: Path) -> None:
-    with bench(tmp_path, {}, token=True) as running:
-        secret = running.url.partition("token=")[2]
+    with started_workbench(tmp_path, {}, token=True) as workbench:
+        secret = workbench.url.partition("token=")[2]
         assert len(secret) > 20
-        assert stranger(running, "/api/results") == 403
-        assert stranger(running, "/?token=" + "x" * len(secret)) == 403
-        assert stranger(running, f"/?token={secret}") == 303
-        assert stranger(running, "/api/results", f"Cookie: dumbbell-token={secret}") == 200
-        assert running.answers()
-        assert secret not in running.complaints.read_text()
+        assert status_for_another_user(workbench, "/api/results") == 403
+        assert status_for_another_user(workbench, "/?token=" + "x" * len(secret)) == 403
+        assert status_for_another_user(workbench, f"/?token={secret}") == 303
+        assert status_for_another_user(workbench, "/api/results", f"Cookie: dumbbell-token={secret}") == 200
+        assert workbench.responds()
+        assert secret not in workbench.log.read_text()
 
 
-def test_under_a_foreign_name_even_this_user_needs_the_token(tmp_path: Path) -> None:
-    """A name that another site makes lead here makes this user's browser ask (DNS rebinding).
+def test_this_user_needs_the_token_under_a_foreign_name(tmp_path: Path) -> None:
+    """Another site's name can resolve to this address, so that this user's browser sends the request (DNS rebinding).
 
-    127.0.0.2 is served as an address of the network is.
+    127.0.0.2 is served like an address of the network.
     """
-    with bench(tmp_path, {}, host="127.0.0.2") as running:
-        assert running.answers()
-        foreign = running.head("GET /api/results", "Connection: close").replace(b"127.0.0.1", b"evil.example")
-        assert running.say(foreign).startswith(b"HTTP/1.1 403")
+    with started_workbench(tmp_path, {}, host="127.0.0.2") as workbench:
+        assert workbench.responds()
+        foreign = workbench.head("GET /api/results", "Connection: close").replace(b"127.0.0.1", b"evil.example")
+        assert workbench.exchange(foreign).startswith(b"HTTP/1.1 403")
 
 
 def test_the_token_is_on_no_command_line(tmp_path: Path) -> None:
-    """Every user of a machine can read those."""
+    """Every user of a host can read command lines."""
     browser, opened = tmp_path / "browser", tmp_path / "opened"
     browser.write_text(f'#!/bin/sh\necho "$@" > {opened}.new && mv {opened}.new {opened}\n')
     browser.chmod(0o755)
@@ -315,15 +321,15 @@ def test_the_token_is_on_no_command_line(tmp_path: Path) -> None:
     with subprocess.Popen(command, cwd=tmp_path, env=environment, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         assert "token=" in process.stderr.readline()
-        until = time.monotonic() + PATIENCE_S
-        while not opened.exists() and time.monotonic() < until:
+        deadline = time.monotonic() + PATIENCE_S
+        while not opened.exists() and time.monotonic() < deadline:
             time.sleep(0.05)
         process.terminate()
     assert opened.read_text().startswith("http://127.0.0.1:")
     assert "token" not in opened.read_text()
 
 
-def test_a_connection_s_owner_is_told_while_it_has_one() -> None:
+def test_a_connection_has_an_owner_until_it_is_closed() -> None:
     for host in ("127.0.0.1", "::1"):
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         try:
@@ -335,12 +341,12 @@ def test_a_connection_s_owner_is_told_while_it_has_one() -> None:
             ends = client.getsockname()[:2], server.getsockname()[:2]
             assert peers.owner(*ends) == os.geteuid()
             client.close()
-            assert peers.owner(*ends) is None, "an orphan reads as root's"
+            assert peers.owner(*ends) is None, "an orphaned socket reads as root's"
     assert peers.owner(("192.0.2.1", 1), ("127.0.0.1", 2)) is None
     assert peers.owner(("testclient", 1), ("127.0.0.1", 2)) is None
 
 
-def test_what_the_server_keeps_is_its_user_s_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_server_s_folder_is_private_to_its_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     with TestClient(make_app()) as client:
         client.post("/api/import?name=x", content=b"abc", headers={"Content-Type": "application/octet-stream"})
@@ -349,17 +355,25 @@ def test_what_the_server_keeps_is_its_user_s_alone(tmp_path: Path, monkeypatch: 
     assert not kept.exists()
 
 
-def test_fuzz_any_bytes_are_answered_or_closed(hasty: Bench) -> None:
-    words = [b"GET ", b"/ ", b"HTTP/1.1\r\n", b"Host: a\r\n", b"\r\n\r\n", b"Transfer-Encoding: chunked\r\n", b"5\r\n"]
-    pieces = st.lists(st.one_of(st.sampled_from(words), st.binary(max_size=30)), max_size=12)
+def test_fuzz_any_bytes_are_answered_or_closed(impatient: Workbench) -> None:
+    tokens = [
+        b"GET ",
+        b"/ ",
+        b"HTTP/1.1\r\n",
+        b"Host: a\r\n",
+        b"\r\n\r\n",
+        b"Transfer-Encoding: chunked\r\n",
+        b"5\r\n",
+    ]
+    pieces = st.lists(st.one_of(st.sampled_from(tokens), st.binary(max_size=30)), max_size=12)
 
     def check(parts: list[bytes]) -> None:
-        with hasty.connect() as sock:
+        with impatient.connect() as sock:
             with contextlib.suppress(ConnectionError):
                 sock.sendall(b"".join(parts))
                 sock.shutdown(socket.SHUT_WR)
-            assert everything(sock)[:5] in {b"", b"HTTP/"}
+            assert read_all(sock)[:5] in {b"", b"HTTP/"}
 
     search(pieces, check)
-    assert hasty.answers()
-    assert hasty.complaints.read_text() == ""
+    assert impatient.responds()
+    assert impatient.log.read_text() == ""

@@ -1,4 +1,4 @@
-"""A small capture, byte by byte: one connection with one repaired loss."""
+"""A small capture, byte by byte: one connection with one retransmitted loss."""
 
 import struct
 
@@ -9,9 +9,9 @@ MSS = 1000
 RTT_US = 40_000
 
 
-def segment(back: bool, seq: int, ack: int, flags: int, payload: int = 0, stamp: tuple[int, int] = (0, 0)) -> bytes:
+def segment(reverse: bool, seq: int, ack: int, flags: int, payload: int = 0, stamp: tuple[int, int] = (0, 0)) -> bytes:
     """IPv4 and TCP headers with a time stamp; the payload is truncated."""
-    source, destination, ports = (B, A, (5201, 40000)) if back else (A, B, (40000, 5201))
+    source, destination, ports = (B, A, (5201, 40000)) if reverse else (A, B, (40000, 5201))
     options = b"\x02\x04\x03\xe8\x03\x03\x07\x01" if flags & 2 else b""
     options += b"\x01\x01\x08\x0a" + struct.pack(">II", *stamp)
     tcp = struct.pack(">HHIIBBHHH", *ports, seq % 2**32, ack % 2**32, (20 + len(options)) // 4 << 4, flags, 500, 0, 0)
@@ -28,9 +28,9 @@ def packets() -> list[tuple[int, int, bytes]]:
     found = []
 
     def add(
-        time: int, back: bool, seq: int, ack: int, flags: int, payload: int = 0, stamp: tuple[int, int] = (0, 0)
+        time: int, reverse: bool, seq: int, ack: int, flags: int, payload: int = 0, stamp: tuple[int, int] = (0, 0)
     ) -> None:
-        raw = segment(back, seq, ack, flags, payload, stamp)
+        raw = segment(reverse, seq, ack, flags, payload, stamp)
         found.append((time, len(raw) + payload, raw))
 
     add(0, False, BASE - 1, 0, 2, stamp=(1, 0))
@@ -52,16 +52,17 @@ def capture(modern: bool = False) -> bytes:
         for time, length, raw in packets():
             content += struct.pack("<IIII", 1_700_000_000, time, len(raw), length) + raw
         return content
-    content = _block(0x0A0D0D0A, struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1))
-    content += _block(1, struct.pack("<HHI", 1, 0, 0) + struct.pack("<HHB3xHH", 9, 1, 9, 0, 0))
+    content = pcapng_block(0x0A0D0D0A, struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1))
+    content += pcapng_block(1, struct.pack("<HHI", 1, 0, 0) + struct.pack("<HHB3xHH", 9, 1, 9, 0, 0))
     for time, length, raw in packets():
         stamp = 1_700_000_000 * 10**9 + time * 1000
         framed = bytes(12) + b"\x08\x00" + raw
         head = struct.pack("<IIIII", 0, stamp >> 32, stamp & 0xFFFFFFFF, len(framed), length + 14)
-        content += _block(6, head + framed + bytes(-len(framed) % 4))
+        content += pcapng_block(6, head + framed + bytes(-len(framed) % 4))
     return content
 
 
-def _block(kind: int, body: bytes) -> bytes:
+def pcapng_block(kind: int, body: bytes) -> bytes:
+    """A block of a pcapng file; the body must be padded to 4 bytes."""
     size = struct.pack("<I", len(body) + 12)
     return struct.pack("<I", kind) + size + body + size

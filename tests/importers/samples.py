@@ -56,10 +56,10 @@ Accepted connection from 10.0.0.1, port 40000
 """  # noqa: W291
 
 
-def _piece(start: int, count: int, again: int, cwnd: int) -> dict[str, object]:
+def _interval(start: int, count: int, retransmits: int, cwnd: int) -> dict[str, object]:
     return {
         "socket": 5, "start": start, "end": start + 1, "seconds": 1, "bytes": count, "bits_per_second": 8.0 * count,
-        "retransmits": again, "snd_cwnd": cwnd, "rtt": 20123, "rttvar": 456, "omitted": False, "sender": True,
+        "retransmits": retransmits, "snd_cwnd": cwnd, "rtt": 20123, "rttvar": 456, "omitted": False, "sender": True,
     }  # fmt: skip
 
 
@@ -68,7 +68,7 @@ IPERF3_START = {
     "version": "iperf 3.12", "timestamp": {"time": "x", "timesecs": 1700000000}, "tcp_mss_default": 1448,
     "connecting_to": {"host": "10.0.0.2", "port": 5201}, "test_start": {"protocol": "TCP", "reverse": 0},
 }  # fmt: skip
-IPERF3_INTERVALS = [{"streams": [_piece(0, 1_000_003, 2, 14480)]}, {"streams": [_piece(1, 2_000_001, 5, 28960)]}]
+IPERF3_INTERVALS = [{"streams": [_interval(0, 1_000_003, 2, 14480)]}, {"streams": [_interval(1, 2_000_001, 5, 28960)]}]
 IPERF3_END = {"streams": [{"sender": {"bytes": 3_000_004, "retransmits": 7}}], "sender_tcp_congestion": "bbr"}
 IPERF3_JSON = json.dumps({"start": IPERF3_START, "intervals": IPERF3_INTERVALS, "end": IPERF3_END}, indent="\t")
 IPERF3_STREAM = "".join(

@@ -1,4 +1,4 @@
-"""Captures: a small one by hand, and the simulator's compared with its flow counters and with tshark."""
+"""Captures: a small hand-written one, and the simulator's, compared with its flow counters and with tshark."""
 
 import shutil
 import subprocess
@@ -21,7 +21,7 @@ MS = 1_000_000
 
 
 @pytest.mark.parametrize("modern", [False, True])
-def test_a_connection_by_hand(tmp_path: Path, modern: bool) -> None:
+def test_a_hand_written_capture_is_read_exactly(tmp_path: Path, modern: bool) -> None:
     (tmp_path / "log").write_bytes(capture(modern))
     run = read_run([tmp_path / "log"], Options(interval_ns=10 * MS))
     flow, rows = run.manifest["flows"][0], run.tables["flows"]
@@ -69,14 +69,16 @@ def port(flow: dict[str, Any]) -> int:
 
 
 def test_the_simulator_s_packets_match_its_flow_counters(tmp_path: Path) -> None:
-    run, seen, _ = simulated(EXPERIMENT, tmp_path)
-    for ours, theirs in zip(run.manifest["flows"], sorted(seen.manifest["flows"], key=port), strict=True):
-        assert theirs["retransmits"] == ours["retransmits"] > 20
-        acked = run.flows.filter(pl.col("flow") == ours["name"])["bytes_acked"].max()
-        read = seen.tables["flows"].filter(pl.col("flow") == theirs["name"])["bytes_acked"].max()
+    run, imported, _ = simulated(EXPERIMENT, tmp_path)
+    for exported, imported_flow in zip(
+        run.manifest["flows"], sorted(imported.manifest["flows"], key=port), strict=True
+    ):
+        assert imported_flow["retransmits"] == exported["retransmits"] > 20
+        acked = run.flows.filter(pl.col("flow") == exported["name"])["bytes_acked"].max()
+        imported_bytes = imported.tables["flows"].filter(pl.col("flow") == imported_flow["name"])["bytes_acked"].max()
         assert isinstance(acked, int)
         # Responses past the capture point are counted later.
-        assert acked <= read <= acked + 300_000  # type: ignore[operator]
+        assert acked <= imported_bytes <= acked + 300_000  # type: ignore[operator]
 
 
 @pytest.fixture(scope="module")
@@ -86,32 +88,34 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> tuple[Run, ImportedRun, Pa
 
 
 def test_inflight_at_the_capture_plus_the_queue_is_the_sender_s_inflight(path: tuple[Run, ImportedRun, Path]) -> None:
-    run, seen, _ = path
-    own = run.flows.select("time_ns", out=pl.col("unacked_packets").cast(pl.Int64) * pl.col("mss_bytes"))
+    run, imported, _ = path
+    sender_rows = run.flows.select("time_ns", out=pl.col("unacked_packets").cast(pl.Int64) * pl.col("mss_bytes"))
     queue = run.queues.filter(pl.col("queue") == "bottleneck").select("time_ns", "backlog_bytes", "backlog_packets")
-    both = own.join(queue, on="time_ns").join(seen.tables["flows"].select("time_ns", "inflight_bytes"), on="time_ns")
+    both = sender_rows.join(queue, on="time_ns").join(
+        imported.tables["flows"].select("time_ns", "inflight_bytes"), on="time_ns"
+    )
     assert len(both) > 150
     # The queue counts headers, and one packet is being sent.
     payload = pl.col("backlog_bytes") - (pl.col("backlog_packets").cast(pl.Int64) * 66)
-    apart = both.select((pl.col("out") - pl.col("inflight_bytes") - payload).alias("apart"))["apart"].abs()
-    assert apart.max() <= 3 * 1448  # type: ignore[operator]
+    difference = both.select((pl.col("out") - pl.col("inflight_bytes") - payload).alias("apart"))["apart"].abs()
+    assert difference.max() <= 3 * 1448  # type: ignore[operator]
 
 
 @pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed (make test tries to)")
 def test_tshark_reads_the_same_lengths_and_acknowledgement_times(path: tuple[Run, ImportedRun, Path]) -> None:
-    _, seen, packets = path
+    _, imported, packets = path
     fields = ["-e", "tcp.len", "-e", "tcp.analysis.ack_rtt", "-e", "tcp.srcport"]
     command = ["tshark", "-n", "-r", str(packets), "-Y", "tcp", "-T", "fields", *fields]
-    told = subprocess.run(command, check=True, capture_output=True, text=True)
-    rows = [line.split("\t") for line in told.stdout.splitlines()]
-    (flow,) = seen.manifest["flows"]
+    output = subprocess.run(command, check=True, capture_output=True, text=True)
+    rows = [line.split("\t") for line in output.stdout.splitlines()]
+    (flow,) = imported.manifest["flows"]
     source, destination = (end.rsplit(":", 1)[1] for end in flow["label"].split())
-    assert seen.tables["flows"]["bytes_sent"][-1] == sum(int(length) for length, _, end in rows if end == source)
-    # tshark takes a sample of every acknowledgement, ours omits those of retransmissions.
-    theirs = {round(float(rtt) * 1e9) for _, rtt, end in rows if end == destination and rtt}
-    own = seen.tables["probes"].filter(kind="seq")["rtt_ns"]
-    assert len(own) > 1000
-    assert set(own) <= theirs
-    assert own.min() == pytest.approx(40 * MS, abs=MS)
-    stamps = seen.tables["probes"].filter(kind="ts")["rtt_ns"]
-    assert stamps.median() == pytest.approx(own.median(), rel=0.02)
+    assert imported.tables["flows"]["bytes_sent"][-1] == sum(int(length) for length, _, end in rows if end == source)
+    # tshark takes a sample of every acknowledgement, the importer omits those of retransmissions.
+    imported_flow = {round(float(rtt) * 1e9) for _, rtt, end in rows if end == destination and rtt}
+    rtts = imported.tables["probes"].filter(kind="seq")["rtt_ns"]
+    assert len(rtts) > 1000
+    assert set(rtts) <= imported_flow
+    assert rtts.min() == pytest.approx(40 * MS, abs=MS)
+    stamps = imported.tables["probes"].filter(kind="ts")["rtt_ns"]
+    assert stamps.median() == pytest.approx(rtts.median(), rel=0.02)

@@ -26,7 +26,7 @@ def column(run: ImportedRun, name: str, flow: int = 0) -> list[Any]:
     return rows[name].to_list()
 
 
-def test_the_real_pair_gives_what_its_authors_saw() -> None:
+def test_the_real_pair_gives_the_published_figures() -> None:
     run = read_run([LOGS / "iperf3-bbr.txt", LOGS / "iperf3-cubic.txt"], Options())
     bbr, cubic = run.manifest["flows"]
     assert [(flow["cc"], flow["retransmits"]) for flow in (bbr, cubic)] == [("bbr", 29_760), ("cubic", 1_024)]
@@ -38,7 +38,7 @@ def test_the_real_pair_gives_what_its_authors_saw() -> None:
     assert column(run, "cwnd_packets")[0] is None
 
 
-def test_the_real_ss_log_is_read_to_the_last_field() -> None:
+def test_every_field_of_the_real_ss_log_is_read() -> None:
     run = read_run([LOGS / "ss-tin-bbr.txt"], Options())
     row = {key: value for key, value in run.tables["flows"].to_dicts()[0].items() if value is not None}
     assert run.manifest["flows"][0]["cc"] == "bbr"
@@ -55,7 +55,7 @@ def test_the_real_ss_log_is_read_to_the_last_field() -> None:
     } == row  # fmt: skip
 
 
-def test_iperf3_sums_its_intervals_and_leaves_out_what_it_omitted(tmp_path: Path) -> None:
+def test_iperf3_intervals_are_summed_without_the_omitted_ones(tmp_path: Path) -> None:
     run = imported(tmp_path, samples.IPERF3)
     assert column(run, "bytes_sent") == [MEGA, 3 * MEGA]
     assert column(run, "bytes_sent", 1) == [MEGA // 2, MEGA // 2]
@@ -159,7 +159,7 @@ def test_flent_s_raw_values_become_flows_queues_and_pings(tmp_path: Path) -> Non
     assert any("TCP upload sum" in warning for warning in run.manifest["warnings"])
 
 
-def test_files_with_a_time_of_day_share_one_clock(tmp_path: Path) -> None:
+def test_files_with_wall_clock_times_share_one_clock(tmp_path: Path) -> None:
     (tmp_path / "a").write_text(samples.PING)
     (tmp_path / "b").write_text(samples.SS)
     run = read_run([tmp_path / "a", tmp_path / "b"], Options(names=("one", "two")))

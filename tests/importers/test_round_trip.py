@@ -48,7 +48,7 @@ def table(name: str) -> st.SearchStrategy[pl.DataFrame]:
 
 
 def round_trip(run: Run, folder: Path, format_: str) -> Run:
-    """Export the run and import it again."""
+    """Export the run and import the export."""
     out = folder / f"out{SUFFIXES[format_]}"
     export_run(run, out, format_)
     return load(import_files([out], folder / "back", Options()))
@@ -69,7 +69,7 @@ def test_an_exported_run_is_imported_unchanged(tmp_path: Path, name: str, format
 @SAME_FOLDER
 @given(st.data())
 def test_any_table_round_trips(tmp_path_factory: pytest.TempPathFactory, format_: str, data: st.DataObject) -> None:
-    folder = tmp_path_factory.mktemp("again")
+    folder = tmp_path_factory.mktemp("round-trip")
     tables = {name: data.draw(table(name)) for name in TABLES}
     manifest = {
         "format": 1, "name": "any", "title": "Any", "engine": "sim", "seed": 1, "duration_s": 1.0, "wall_s": 1.0,

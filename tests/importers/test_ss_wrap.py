@@ -20,8 +20,8 @@ NO_TIMES = "\n".join(line for line in SS.splitlines()[:6] if not line.startswith
 SAME_FOLDER = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
-def flows(place: Path, text: str, interval_ns: int | None = None) -> pl.DataFrame:
-    file = place / "log"
+def flows(folder: Path, text: str, interval_ns: int | None = None) -> pl.DataFrame:
+    file = folder / "log"
     file.write_text(text if text.endswith("\n") else text + "\n")
     return read_run([file], Options(interval_ns=interval_ns)).tables["flows"]
 

@@ -1,4 +1,4 @@
-"""A C file becomes a kernel of its own, or the error says why not; the kernel that it was added to stays as it is."""
+"""A C file is built into a new kernel, or refused with an error; the original kernel does not change."""
 
 import os
 import re
@@ -28,20 +28,20 @@ FLOW = '[[flows]]\ncc = "mine"\n'
 
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A cache of its own that borrows the real one's kernel and tree."""
+    """A cache for this test with links to the real cache's kernel and tree."""
     real = find(None)
     tree = work_of(real).parent
     if not (tree / "tree").is_dir():
         pytest.skip(f"the tree of kernel '{real.name}' was removed; dumbbell kernel build --name {real.name} makes it")
-    home = tmp_path / "cache"
-    (home / "kernels").mkdir(parents=True)
-    (home / "build" / real.name).mkdir(parents=True)
-    (home / "kernels" / real.name).symlink_to(real.folder)
+    folder = tmp_path / "cache"
+    (folder / "kernels").mkdir(parents=True)
+    (folder / "build" / real.name).mkdir(parents=True)
+    (folder / "kernels" / real.name).symlink_to(real.folder)
     for name in ("tree", "tree.begun"):
-        (home / "build" / real.name / name).symlink_to(tree / name)
-    monkeypatch.setenv("DUMBBELL_CACHE", str(home))
+        (folder / "build" / real.name / name).symlink_to(tree / name)
+    monkeypatch.setenv("DUMBBELL_CACHE", str(folder))
     monkeypatch.delenv("DUMBBELL_KERNEL", raising=False)
-    return home
+    return folder
 
 
 def run(folder: Path, kernel: str) -> None:
@@ -49,7 +49,7 @@ def run(folder: Path, kernel: str) -> None:
     KernelEngine(kernel).run(Request("mine", case, 1, folder / "result"), lambda _: None)
 
 
-SPOILT = {
+BROKEN = {
     "return tcp_register_congestion_control(&target)": (
         "return 0",
         r"compiles, but never calls tcp_register_congestion_control, so the booted kernel has no 'mine'; "
@@ -65,32 +65,36 @@ SPOILT = {
         r"compiles, but doesn't link\n(.*\n)*.*multiple definition of `tcp_reno_cong_avoid'",
     ),
 }
-"""What is replaced in a file that compiles, by what, and what is told then."""
+"""Text of a file that compiles → its replacement, and the expected error."""
 
 
 @pytest.mark.kernel
-def test_a_file_becomes_a_kernel_and_what_is_wrong_with_it_is_told(cache: Path, tmp_path: Path) -> None:
-    """The real builds: slips of the pen, then a controller that falls over at the first acknowledgement."""
+def test_a_file_is_built_into_a_kernel_and_its_errors_are_reported(cache: Path, tmp_path: Path) -> None:
+    """Real builds: typing errors, then a controller that crashes on the first ACK."""
     root, file = find(None), tmp_path / "of mine.c"
     before = {path: path.stat().st_mtime_ns for path in (cache / "build" / root.name / "tree/net/ipv4").iterdir()}
     file.write_text(MINE.replace("u32 path_us;", "u33 path_us;"))
-    with pytest.raises(KernelError) as told:
+    with pytest.raises(KernelError) as caught:
         add(file)
-    lines = str(told.value).splitlines()
+    lines = str(caught.value).splitlines()
     assert lines[0] == f"{file}: does not compile"
     assert f"{file}:29:9: error: unknown type name 'u33'" in lines
     assert any(line.strip() == "|         ^~~" for line in lines)
-    assert "net/ipv4/tcp_mine" not in str(told.value)
-    for right, (wrong, why) in SPOILT.items():
-        assert right in MINE
-        file.write_text(MINE.replace(right, wrong))
-        with pytest.raises(KernelError, match=rf"^{re.escape(str(file))}: {why}"):
+    assert "net/ipv4/tcp_mine" not in str(caught.value)
+    for original_text, (replacement, reason) in BROKEN.items():
+        assert original_text in MINE
+        file.write_text(MINE.replace(original_text, replacement))
+        with pytest.raises(KernelError, match=rf"^{re.escape(str(file))}: {reason}"):
             add(file)
     assert [kernel.name for kernel in kernels()] == [root.name]
     file.write_text(MINE.replace("	if (sample->rtt_us <= 0)\n		return;\n", "	*(volatile int *)NULL = 1;\n"))
-    made = add(file)
-    assert (made.kernel.name, made.added.names, made.added.file) == (f"{root.name}+mine", ("mine",), "of mine.c")
-    assert made.added.parameters == {"target_ms": "5"}
+    addition = add(file)
+    assert (addition.kernel.name, addition.added.names, addition.added.file) == (
+        f"{root.name}+mine",
+        ("mine",),
+        "of mine.c",
+    )
+    assert addition.added.parameters == {"target_ms": "5"}
     assert not add(file).fresh
     assert find(None) == root
     assert sha256(cache / "build" / root.name / "tree/linux") == root.binary_sha256
@@ -101,14 +105,14 @@ def test_a_file_becomes_a_kernel_and_what_is_wrong_with_it_is_told(cache: Path, 
     ):
         run(tmp_path, root.name)
     with pytest.raises(GuestPanic, match=r"\nin target_pkts_acked of of mine\.c; stack: "):
-        run(tmp_path, made.kernel.name)
+        run(tmp_path, addition.kernel.name)
     assert not [path for path in tmp_path.iterdir() if "result" in path.name]
 
 
 @pytest.mark.kernel
 @pytest.mark.usefixtures("cache")
 @pytest.mark.parametrize(
-    ("name", "text", "why"),
+    ("name", "text", "reason"),
     [
         ("none.c", None, r"none\.c: can't be read \(No such file or directory\); use a C file"),
         ("mine.txt", MINE, r"mine\.txt: not a \.c file"),
@@ -122,12 +126,10 @@ def test_a_file_becomes_a_kernel_and_what_is_wrong_with_it_is_told(cache: Path, 
         ("mine.c", MINE.replace('"mine"', '"input"'), r"'input' would overwrite Linux's net/ipv4/tcp_input\.c"),
     ],
 )
-def test_what_can_not_be_added_is_refused_before_anything_is_built(
-    tmp_path: Path, name: str, text: str | None, why: str
-) -> None:
+def test_an_invalid_file_is_refused_before_the_build(tmp_path: Path, name: str, text: str | None, reason: str) -> None:
     if text is not None:
         (tmp_path / name).write_text(text)
-    with pytest.raises(KernelError, match=why):
+    with pytest.raises(KernelError, match=reason):
         add(tmp_path / name)
     assert not work_of(find(None)).exists()
 
@@ -141,7 +143,7 @@ def test_a_kernel_without_additions_is_not_replaced_by_one_with(tmp_path: Path) 
 
 
 def small_kernel(cache: Path) -> Kernel:
-    """One whose tree is a handful of files."""
+    """A kernel whose tree has a few files."""
     tree = cache / "build/small/tree"
     (tree / "net/ipv4").mkdir(parents=True)
     (tree / "fs").mkdir()
@@ -159,7 +161,7 @@ def small_kernel(cache: Path) -> Kernel:
     return Kernel("small", cache / "kernels/small", "6.99", "", "", sha256(tree / "linux"), "package 1")
 
 
-def test_a_twin_shares_the_source_and_not_what_was_built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_tree_copy_shares_sources_and_not_build_output(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DUMBBELL_CACHE", str(tmp_path))
     kernel, original = small_kernel(tmp_path), tmp_path / "build/small/tree"
     tree = tree_copy(kernel, progress=lambda *_: None)
@@ -167,11 +169,11 @@ def test_a_twin_shares_the_source_and_not_what_was_built(tmp_path: Path, monkeyp
     assert not (tree / "linux").samefile(original / "linux")
     assert (tree / "Kbuild").read_text() == "obj-y += fs/built-in.a\nobj-$(CONFIG_NET)\t+= net/\nobj-y += gone/\n"
     assert (original / "Kbuild").read_text().startswith("obj-y += fs/\n")
-    (tree / "mark").touch()
-    assert (tree_copy(kernel, progress=lambda *_: None) / "mark").exists()
+    (tree / "marker").touch()
+    assert (tree_copy(kernel, progress=lambda *_: None) / "marker").exists()
 
 
-def test_a_tree_that_is_gone_or_was_rebuilt_has_no_twin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_or_rebuilt_tree_can_t_be_copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DUMBBELL_CACHE", str(tmp_path))
     kernel, original = small_kernel(tmp_path), tmp_path / "build/small/tree"
     (original / "linux").write_text("another")
@@ -182,7 +184,7 @@ def test_a_tree_that_is_gone_or_was_rebuilt_has_no_twin(tmp_path: Path, monkeypa
         tree_copy(kernel, progress=lambda *_: None)
 
 
-def test_files_are_laid_and_taken_away_and_the_original_never_changes(
+def test_sources_are_added_and_removed_and_the_original_never_changes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DUMBBELL_CACHE", str(tmp_path))
@@ -207,7 +209,7 @@ int main(void) { return caller(); }
 
 
 def looping_kernel(tmp_path: Path) -> Kernel:
-    """A program that passes for a kernel to which `tcp_mine.c` was added."""
+    """A program in place of a kernel to which `tcp_mine.c` was added."""
     binary = compile_program(tmp_path / "kernel/linux", LOOPING, "-O1", "-no-pie")
     (tmp_path / "kernel/added").mkdir()
     (tmp_path / "kernel/added/tcp_mine.c").write_text("static void mine_loops(struct sock *sk)\n{\n}\n")
@@ -221,19 +223,19 @@ def address_of(binary: Path, name: str) -> int:
     return next(int(line.split()[0], 16) for line in listed.splitlines() if line.endswith(f" {name}"))
 
 
-def test_a_process_that_loops_is_found_in_its_function_and_goes_on(tmp_path: Path) -> None:
+def test_a_looping_process_is_located_in_its_function_and_continues(tmp_path: Path) -> None:
     kernel = looping_kernel(tmp_path)
     with subprocess.Popen([kernel.binary]) as process:
-        # It needs a moment to get there.
-        while not (told := process_location(kernel, process.pid)).startswith("in mine_loops"):
+        # The process needs some time to reach the loop.
+        while not (location := process_location(kernel, process.pid)).startswith("in mine_loops"):
             assert process.poll() is None
         assert process.poll() is None
         process.kill()
-    assert told.startswith("in mine_loops of m.c; stack: mine_loops < caller < main")
+    assert location.startswith("in mine_loops of m.c; stack: mine_loops < caller < main")
     assert process_location(kernel, process.pid) == ""
 
 
-def test_a_panic_is_placed_by_its_registers_and_its_trace(tmp_path: Path) -> None:
+def test_a_panic_is_located_by_its_registers_and_its_call_trace(tmp_path: Path) -> None:
     kernel = looping_kernel(tmp_path)
     at, calls = (address_of(kernel.binary, name) for name in ("mine_loops", "caller"))
     assert function_at(kernel.binary, at) == "mine_loops"
@@ -249,13 +251,13 @@ def test_a_panic_is_placed_by_its_registers_and_its_trace(tmp_path: Path) -> Non
     assert (panic_location(kernel, "Kernel panic"), kernel_warnings(kernel, "fine")) == ("", [])
 
 
-def test_what_was_added_is_offered_and_written_down(tmp_path: Path) -> None:
+def test_added_controllers_are_listed(tmp_path: Path) -> None:
     (tmp_path / "config").write_text("CONFIG_TCP_CONG_CUBIC=y\n")
     kernel = Kernel("k", tmp_path, "", "", "", "", "", added=(Added(("mine", "mine2"), "m.c", "0"),))
     assert controllers(kernel) == ("cubic", "mine", "mine2", "reno")
     assert (Added(("a-b",), "m.c", "").module, Added(("a-b",), "m.c", "").module_file) == ("tcp_a_b", "tcp_a_b.c")
 
 
-def test_a_limit_in_wall_time_is_for_linux() -> None:
+def test_a_wall_time_limit_on_the_simulator_is_an_error() -> None:
     with pytest.raises(ExperimentError, match="--wall-limit: the simulator has no wall time limit"):
         engine_called("sim", None, wall_limit_s=3)

@@ -1,4 +1,4 @@
-"""Real git on a repository of a few files; what a commit's kernel would give is read from one of them."""
+"""Bisection with git on a repository of a few files; one of them holds the metric of a commit's kernel."""
 
 import json
 import os
@@ -20,14 +20,14 @@ from dumbbell.kernels.checkout import Checkout
 from dumbbell.spec import find, load
 
 
-def git(at: Path, *words: str) -> str:
+def git(at: Path, *arguments: str) -> str:
     names = {f"GIT_{who}_{what}": "a@b" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
-    command = ["git", "-C", str(at), *words]
+    command = ["git", "-C", str(at), *arguments]
     return subprocess.run(command, env=os.environ | names, capture_output=True, text=True, check=True).stdout.strip()
 
 
 def history(at: Path, figures: Sequence[Sequence[float] | None]) -> list[str]:
-    """A repository with a commit for each of the figures; None doesn't build."""
+    """Create a repository with one commit per element; None is a commit that does not build."""
     at.mkdir(parents=True)
     git(at, "init", "-q", "-b", "main")
     (at / "Documentation").mkdir()
@@ -43,36 +43,36 @@ def history(at: Path, figures: Sequence[Sequence[float] | None]) -> list[str]:
 
 
 class Bench:
-    """Measures what is checked out, and remembers what it was asked."""
+    """Measures the checked-out commit, and records the measured commits and steps."""
 
-    def __init__(self, place: Path) -> None:
-        self.place = place
-        self.seen: list[str] = []
-        self.told: list[Step] = []
+    def __init__(self, tree: Path) -> None:
+        self.tree = tree
+        self.measured: list[str] = []
+        self.steps: list[Step] = []
 
     def measure(self, commit: str) -> Sequence[float]:
-        self.seen.append(commit)
-        assert git(self.place, "rev-parse", "HEAD") == commit
-        figures: list[float] | None = json.loads((self.place / "figure.json").read_text())
+        self.measured.append(commit)
+        assert git(self.tree, "rev-parse", "HEAD") == commit
+        figures: list[float] | None = json.loads((self.tree / "figure.json").read_text())
         if figures is None:
             raise Skipped("it does not build")
         return figures
 
 
-def searched(
+def search(
     at: Path, figures: Sequence[Sequence[float] | None], *, threshold: float | None = None, good: int = 0, bad: int = -1
 ) -> tuple[list[str], Found, Bench]:
     commits = history(at / "linux", figures)
     bench = Bench(at / "tree")
     found = bisect(
         Checkout(at / "linux", at / "tree"), commits[good], commits[bad], bench.measure,
-        threshold=threshold, on_line=bench.told.append,
+        threshold=threshold, on_line=bench.steps.append,
     )  # fmt: skip
     return commits, found, bench
 
 
 def test_the_first_commit_beyond_the_midpoint_is_found(tmp_path: Path) -> None:
-    commits, found, bench = searched(tmp_path, [[40], [41], [40], [39], [20], [21], [20], [20]])
+    commits, found, bench = search(tmp_path, [[40], [41], [40], [39], [20], [21], [20], [20]])
     assert found.first_bad == commits[4]
     assert found.candidates == (commits[4],)
     assert found.threshold == 30
@@ -80,73 +80,71 @@ def test_the_first_commit_beyond_the_midpoint_is_found(tmp_path: Path) -> None:
     assert "figure.json" in found.stat
     assert "commit 4" in found.stat
     assert found.log.splitlines()[-1] == f"# first bad commit: [{commits[4]}] commit 4"
-    assert len(bench.seen) <= 2 + 3
-    assert [step.commit for step in bench.told] == bench.seen
-    assert bench.told[2:] == list(found.steps)
+    assert len(bench.measured) <= 2 + 3
+    assert [step.commit for step in bench.steps] == bench.measured
+    assert bench.steps[2:] == list(found.steps)
 
 
-def test_a_figure_may_rise_too(tmp_path: Path) -> None:
-    commits, found, _ = searched(tmp_path, [[1], [1], [5], [5]])
+def test_a_rising_metric_is_found_too(tmp_path: Path) -> None:
+    commits, found, _ = search(tmp_path, [[1], [1], [5], [5]])
     assert found.first_bad == commits[2]
 
 
-def test_a_threshold_says_where_bad_begins(tmp_path: Path) -> None:
+def test_a_threshold_separates_good_from_bad(tmp_path: Path) -> None:
     figures = [[40], [33], [33], [20], [20]]
-    assert (
-        searched(tmp_path / "a", figures)[1].first_bad != searched(tmp_path / "b", figures, threshold=35)[1].first_bad
-    )
+    assert search(tmp_path / "a", figures)[1].first_bad != search(tmp_path / "b", figures, threshold=35)[1].first_bad
     with pytest.raises(KernelError, match=r"--threshold 45 is not between the good commit's 40 .* bad one's 20"):
-        searched(tmp_path / "c", figures, threshold=45)
+        search(tmp_path / "c", figures, threshold=45)
 
 
 def test_a_commit_that_does_not_build_is_skipped(tmp_path: Path) -> None:
-    commits, found, _ = searched(tmp_path, [[4], [4], [4], None, [4], [1], [1], [1]])
+    commits, found, _ = search(tmp_path, [[4], [4], [4], None, [4], [1], [1], [1]])
     assert found.first_bad == commits[5]
     skipped = [step for step in found.steps if step.verdict is Verdict.SKIP]
     assert [(step.commit, step.figure, step.why) for step in skipped] == [(commits[3], None, "it does not build")]
 
 
-def test_where_only_skipped_commits_are_left_all_that_it_may_be_are_named(tmp_path: Path) -> None:
-    commits, found, _ = searched(tmp_path, [[4], [4], None, None, [1], [1]])
+def test_skipped_commits_next_to_the_change_are_all_candidates(tmp_path: Path) -> None:
+    commits, found, _ = search(tmp_path, [[4], [4], None, None, [1], [1]])
     assert found.first_bad is None
     assert set(found.candidates) == set(commits[2:5])
     assert found.stat == ""
 
 
-def test_neighbours_need_no_step(tmp_path: Path) -> None:
-    commits, found, bench = searched(tmp_path, [[4], [1]])
-    assert (found.first_bad, found.steps, len(bench.seen)) == (commits[1], (), 2)
+def test_adjacent_commits_need_no_step(tmp_path: Path) -> None:
+    commits, found, bench = search(tmp_path, [[4], [1]])
+    assert (found.first_bad, found.steps, len(bench.measured)) == (commits[1], (), 2)
 
 
 @pytest.mark.parametrize(
-    ("figures", "right"),
+    ("figures", "message"),
     [
         ([[4], [5], [4]], "have the same figure, 4, so there is no change to find"),
         ([[4, 6], [1, 1], [5, 9]], "differ by no more than their seeds"),
         ([None, [4], [1]], r"can't be measured: it does not build; choose a commit that builds"),
     ],
 )
-def test_ends_that_tell_nothing_are_refused(
-    tmp_path: Path, figures: Sequence[Sequence[float] | None], right: str
+def test_indistinguishable_ends_are_refused(
+    tmp_path: Path, figures: Sequence[Sequence[float] | None], message: str
 ) -> None:
-    with pytest.raises(KernelError, match=right):
-        searched(tmp_path, figures)
+    with pytest.raises(KernelError, match=message):
+        search(tmp_path, figures)
 
 
 def test_ends_in_the_wrong_order_are_refused(tmp_path: Path) -> None:
     with pytest.raises(KernelError, match=r"is an ancestor of .*; give the earlier commit as --good"):
-        searched(tmp_path / "a", [[4], [1]], good=1, bad=0)
+        search(tmp_path / "a", [[4], [1]], good=1, bad=0)
     with pytest.raises(KernelError, match="are the same commit"):
-        searched(tmp_path / "b", [[4], [1]], good=1, bad=1)
+        search(tmp_path / "b", [[4], [1]], good=1, bad=1)
     commits = history(tmp_path / "c", [[4], [1]])
-    git(tmp_path / "c", "checkout", "-q", "--orphan", "beside")
-    git(tmp_path / "c", "commit", "-qm", "beside")
+    git(tmp_path / "c", "checkout", "-q", "--orphan", "unrelated")
+    git(tmp_path / "c", "commit", "-qm", "unrelated")
     checkout = Checkout(tmp_path / "c", tmp_path / "tree")
-    with pytest.raises(KernelError, match="'beside' is not in the history of"):
-        bisect(checkout, "beside", commits[1], lambda _: [1.0], threshold=None, on_line=lambda _: None)
+    with pytest.raises(KernelError, match="'unrelated' is not in the history of"):
+        bisect(checkout, "unrelated", commits[1], lambda _: [1.0], threshold=None, on_line=lambda _: None)
 
 
-def test_a_persons_repository_is_only_read(tmp_path: Path) -> None:
+def test_the_user_s_repository_is_not_changed(tmp_path: Path) -> None:
     commits = history(tmp_path / "linux", [[4], [4], [1], [1]])
     (tmp_path / "linux/number").write_text("unsaved work")
     (tmp_path / "linux/.git/hooks/post-checkout").write_text("#!/bin/sh\ntouch hooked\n")
@@ -154,8 +152,8 @@ def test_a_persons_repository_is_only_read(tmp_path: Path) -> None:
     before = {file: (tmp_path / "linux" / file).read_bytes() for file in files_below(tmp_path / "linux")}
     checkout = Checkout(tmp_path / "linux", tmp_path / "tree")
     bench = Bench(tmp_path / "tree")
-    bisect(checkout, "main~3", "main", bench.measure, threshold=None, on_line=bench.told.append)
-    assert bench.seen[0] == commits[0]
+    bisect(checkout, "main~3", "main", bench.measure, threshold=None, on_line=bench.steps.append)
+    assert bench.measured[0] == commits[0]
     assert not (tmp_path / "tree/Documentation/a.txt").exists()
     assert not (tmp_path / "tree/hooked").exists()
     checkout.remove()
@@ -168,8 +166,8 @@ def test_an_interrupted_search_can_restart_in_the_same_checkout(tmp_path: Path) 
     bench = Bench(tmp_path / "tree")
 
     def interrupted(step: Step) -> None:
-        bench.told.append(step)
-        if len(bench.told) == 3:
+        bench.steps.append(step)
+        if len(bench.steps) == 3:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
@@ -181,18 +179,18 @@ def test_an_interrupted_search_can_restart_in_the_same_checkout(tmp_path: Path) 
             threshold=None,
             on_line=interrupted,
         )
-    again = bisect(
+    restarted = bisect(
         Checkout(tmp_path / "linux", tmp_path / "tree"),
         "main~5",
         "main",
         bench.measure,
         threshold=None,
-        on_line=bench.told.append,
+        on_line=bench.steps.append,
     )
-    assert again.first_bad == commits[3]
+    assert restarted.first_bad == commits[3]
 
 
-def test_what_is_no_repository_or_no_commit_is_named(tmp_path: Path) -> None:
+def test_an_unknown_repository_or_commit_is_an_error(tmp_path: Path) -> None:
     history(tmp_path / "linux", [[1]])
     (tmp_path / "plain").mkdir()
     with pytest.raises(KernelError, match="plain: not a git repository"):
@@ -203,14 +201,14 @@ def test_what_is_no_repository_or_no_commit_is_named(tmp_path: Path) -> None:
 
 @settings(max_examples=12)
 @given(data=st.data())
-def test_wherever_the_change_is_and_whatever_is_skipped_it_is_among_those_named(
+def test_the_changing_commit_is_always_a_candidate(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
 ) -> None:
     count = data.draw(st.integers(2, 9))
     change = data.draw(st.integers(1, count - 1))
     broken = data.draw(st.sets(st.integers(1, count - 2))) if count > 2 else set()
     figures = [None if n in broken else [1.0] if n >= change else [2.0] for n in range(count)]
-    commits, found, _ = searched(tmp_path_factory.mktemp("history"), figures)
+    commits, found, _ = search(tmp_path_factory.mktemp("history"), figures)
     assert commits[change] in found.candidates
     assert found.first_bad in (None, commits[change])
     assert broken or found.first_bad
@@ -225,17 +223,19 @@ def test_a_commit_that_does_not_compile_is_compiled_once(tmp_path: Path, monkeyp
     checkout = Checkout(linux, tmp_path / "home/tree")
     commit = checkout.resolve("main")
     checkout.switch(commit)
-    asked = BisectOptions("cyclic", linux, "main", "main", "jain")
+    options = BisectOptions("cyclic", linux, "main", "main", "jain")
     case = load(find("cyclic"))[0]
-    bench = _CommitRunner(asked, case, (1,), None, checkout, tmp_path / "home", tmp_path / "room", Console(quiet=True))
+    bench = _CommitRunner(
+        options, case, (1,), None, checkout, tmp_path / "home", tmp_path / "work", Console(quiet=True)
+    )
     for _ in range(2):
         with pytest.raises(Skipped, match=r"build failed: main\.c:1:25: error: 'nonsense' undeclared"):
             bench.figures(commit)
-        checkout.remove()  # So that it could not be built again.
+        checkout.remove()  # A second build would fail.
 
 
 @pytest.mark.parametrize(
-    ("words", "right"),
+    ("arguments", "message"),
     [
         ({"metric": "groups.bbr.thruput"}, "--metric: unknown metric, got 'groups.bbr.thruput'; did you"),
         ({"scenario": "bufferbloat"}, "--case: bisect needs one case; one of: maxq 10; maxq 100"),
@@ -243,11 +243,11 @@ def test_a_commit_that_does_not_compile_is_compiled_once(tmp_path: Path, monkeyp
         ({}, "plain: not a git repository"),
     ],
 )
-def test_what_can_not_be_searched_is_said_before_anything_is_built(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: dict[str, str], right: str
+def test_invalid_arguments_are_errors_before_the_first_build(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: dict[str, str], message: str
 ) -> None:
     monkeypatch.setenv("DUMBBELL_CACHE", str(tmp_path / "cache"))
     (tmp_path / "plain").mkdir()
     plain = BisectOptions("cyclic", tmp_path / "plain", "a", "b", "ping_ms.mean")
-    with pytest.raises(DumbbellError, match=right):
-        bisect_all(replace(plain, **words), Console(quiet=True))  # type: ignore[arg-type]
+    with pytest.raises(DumbbellError, match=message):
+        bisect_all(replace(plain, **arguments), Console(quiet=True))  # type: ignore[arg-type]

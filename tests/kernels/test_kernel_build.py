@@ -11,14 +11,16 @@ import time
 from pathlib import Path
 
 import pytest
-from fake_linux import PROGRAM, files_below, make_tarball, make_tree
+from fake_linux import PROGRAM, commit_all, files_below, make_tarball, make_tree
 
 from dumbbell.errors import KernelError, ToolMissing
 from dumbbell.kernels import Kernel, build, find, kernels
 
+pytestmark = pytest.mark.usefixtures("empty_cache")
 
-class Heard:
-    """Keeps what progress was told, and checks that it makes sense."""
+
+class ProgressLog:
+    """Records reported progress, and checks that it does not decrease."""
 
     def __init__(self) -> None:
         self.last: dict[str, tuple[int, int]] = {}
@@ -29,46 +31,41 @@ class Heard:
         self.last[phase] = (done, total)
 
 
-@pytest.fixture(autouse=True)
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("DUMBBELL_CACHE", str(tmp_path / "cache"))
-    monkeypatch.delenv("DUMBBELL_KERNEL", raising=False)
-    return tmp_path / "cache"
-
-
 @pytest.fixture
 def linux(tmp_path: Path) -> Path:
     return make_tree(tmp_path / "linux")
 
 
-def compilations(cache: Path, name: str) -> int:
-    return (cache / f"build/{name}/tree/compilations").read_text().count("run")
+def compilations(empty_cache: Path, name: str) -> int:
+    return (empty_cache / f"build/{name}/tree/compilations").read_text().count("run")
 
 
-def test_a_tarball_becomes_a_kernel(linux: Path, tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_tarball_becomes_a_kernel(
+    linux: Path, tmp_path: Path, empty_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("CFLAGS", "-DSTRAY")
-    tarball, on_line = make_tarball(linux, tmp_path / "linux-6.99.tar.xz"), Heard()
-    kernel = build(source=tarball, progress=on_line)
+    tarball, progress = make_tarball(linux, tmp_path / "linux-6.99.tar.xz"), ProgressLog()
+    kernel = build(source=tarball, progress=progress)
     assert (kernel.name, kernel.release, kernel.absent) == ("linux-6.99", "6.99.0-rc1", ("NET_SCH_DUALPI2",))
     assert kernel.source.startswith("linux-6.99.tar.xz sha256:")
     assert [found.name for found in kernels()] == ["linux-6.99"]
     assert files_below(kernel.folder) == {"linux", "config", "seeded_getrandom.so", "kernel.json"}
     assert "gcc" in json.loads((kernel.folder / "kernel.json").read_text())["builders"]["gcc"]
-    assert on_line.last["configure"] == (1, 1)
-    assert on_line.last["build"] == (1, 1)
-    assert on_line.last["extract"] == (tarball.stat().st_size,) * 2
-    assert (cache / "build/linux-6.99/tree/seen.environment").read_text() == "dumbbell dumbbell 1 \n"
+    assert progress.last["configure"] == (1, 1)
+    assert progress.last["build"] == (1, 1)
+    assert progress.last["extract"] == (tarball.stat().st_size,) * 2
+    assert (empty_cache / "build/linux-6.99/tree/seen.environment").read_text() == "dumbbell dumbbell 1 \n"
     assert tarball.exists()
 
 
-def test_a_second_build_of_the_same_does_nothing(linux: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    first, quiet = build(source=linux), Heard()
-    monkeypatch.setattr("dumbbell.kernels.tools._BUILD", None)  # So that a build could not even begin.
-    assert build(source=linux, progress=quiet) == first
-    assert quiet.last == {}
+def test_a_second_build_of_the_same_source_does_nothing(linux: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first, progress = build(source=linux), ProgressLog()
+    monkeypatch.setattr("dumbbell.kernels.tools._BUILD", None)  # A build would fail.
+    assert build(source=linux, progress=progress) == first
+    assert progress.last == {}
 
 
-def test_a_folder_that_changed_is_built_again_incrementally(linux: Path, cache: Path) -> None:
+def test_a_changed_folder_is_rebuilt_incrementally(linux: Path, empty_cache: Path) -> None:
     before = {file: (linux / file).read_bytes() for file in files_below(linux)}
     first = build(source=linux)
     assert first.name == "linux-6.99.0-rc1"
@@ -76,41 +73,39 @@ def test_a_folder_that_changed_is_built_again_incrementally(linux: Path, cache: 
     (linux / "net/ipv4/tcp_mine.c").write_text("")
     second = build(source=linux)
     assert second.source != first.source
-    assert compilations(cache, second.name) == 1
+    assert compilations(empty_cache, second.name) == 1
     (linux / "main.c").write_text(PROGRAM.replace("(gcc)", "(changed)"))
     os.utime(linux / "main.c", (time.time() + 5,) * 2)
     assert "(changed)" in build(source=linux).version
-    assert compilations(cache, second.name) == 2
+    assert compilations(empty_cache, second.name) == 2
     assert [kernel.name for kernel in kernels()] == [first.name]
 
 
-def test_a_file_whose_time_went_back_is_compiled_again(linux: Path) -> None:
+def test_a_changed_file_with_an_older_time_is_recompiled(linux: Path) -> None:
     build(source=linux)
     (linux / "main.c").write_text(PROGRAM.replace("(gcc)", "(older)"))
     os.utime(linux / "main.c", (1, 1))
     assert "(older)" in build(source=linux).version
 
 
-def test_of_a_git_tree_the_commit_and_what_was_changed_since_make_the_kernel(linux: Path) -> None:
+def test_a_git_tree_s_kernel_is_identified_by_commit_and_changes(linux: Path) -> None:
     (linux / ".gitignore").write_text("*.o\n")
-    for command in (["init", "-q"], ["add", "-A"], ["-c", "user.name=a", "-c", "user.email=b", "commit", "-qm", "c"]):
-        subprocess.run(["git", "-C", str(linux), *command], check=True)
-    head = subprocess.run(["git", "-C", str(linux), "rev-parse", "HEAD"], capture_output=True, text=True, check=True)
+    head = commit_all(linux)
     first = build(source=linux)
-    assert first.source == f"{linux} commit:{head.stdout.strip()}"
+    assert first.source == f"{linux} commit:{head}"
     os.utime(linux / "main.c", (time.time() + 5,) * 2)
-    assert build(source=linux) == first  # Saved, and nothing changed.
+    assert build(source=linux) == first  # Only the file's time changed.
     (linux / "main.c").write_text(PROGRAM.replace("(gcc)", "(mine)"))
     second = build(source=linux)
     assert "(mine)" in second.version
     assert second.source.startswith(f"{first.source} changed:")
-    subprocess.run(["git", "-C", str(linux), "worktree", "add", "-q", "--detach", "../beside"], check=True)
-    beside = build("beside", source=linux.parent / "beside")
-    assert beside.source == f"{linux.parent / 'beside'} commit:{head.stdout.strip()}"
-    assert "(gcc)" in beside.version
+    subprocess.run(["git", "-C", str(linux), "worktree", "add", "-q", "--detach", "../worktree"], check=True)
+    worktree = build("worktree", source=linux.parent / "worktree")
+    assert worktree.source == f"{linux.parent / 'worktree'} commit:{head}"
+    assert "(gcc)" in worktree.version
 
 
-def test_another_tree_of_the_same_version_needs_a_name_of_its_own(linux: Path, tmp_path: Path) -> None:
+def test_another_tree_of_the_same_version_needs_another_name(linux: Path, tmp_path: Path) -> None:
     first = build(source=linux)
     other = make_tree(tmp_path / "other")
     with pytest.raises(
@@ -121,7 +116,7 @@ def test_another_tree_of_the_same_version_needs_a_name_of_its_own(linux: Path, t
     assert find().name == first.name  # A run's default changes only on request.
 
 
-def test_a_persons_fragment_makes_a_kernel_of_its_own(linux: Path, tmp_path: Path) -> None:
+def test_a_user_s_fragment_gives_a_separate_kernel(linux: Path, tmp_path: Path) -> None:
     with (linux / "Kconfig").open("a") as file:
         file.write("config TCP_MD5SIG\n")
     (tmp_path / "md5.config").write_text("CONFIG_TCP_MD5SIG=y\n")
@@ -134,23 +129,25 @@ def test_a_persons_fragment_makes_a_kernel_of_its_own(linux: Path, tmp_path: Pat
     assert build(source=linux, config=tmp_path / "md5.config") == second
 
 
-def test_a_damaged_kernel_is_built_again(linux: Path) -> None:
+def test_a_damaged_kernel_is_rebuilt(linux: Path) -> None:
     kernel = build(source=linux)
     kernel.binary.write_bytes(b"damaged")
     assert build(source=linux).binary_sha256 == kernel.binary_sha256
     assert find().name == kernel.name
 
 
-def test_what_the_compiler_found_wrong_is_in_the_error(tmp_path: Path, cache: Path) -> None:
+def test_a_compiler_error_is_in_the_message(tmp_path: Path, empty_cache: Path) -> None:
     linux = make_tree(tmp_path / "linux", program="int main(void) { return nonsense; }\n")
-    with pytest.raises(KernelError, match=r"make failed with status 2; full log: (.*build\.log)\n.*'nonsense'") as told:
+    with pytest.raises(
+        KernelError, match=r"make failed with status 2; full log: (.*build\.log)\n.*'nonsense'"
+    ) as caught:
         build("broken", source=linux)
-    assert "undeclared" in (cache / "build/broken/build.log").read_text()
-    assert len(str(told.value).splitlines()) <= 6
+    assert "undeclared" in (empty_cache / "build/broken/build.log").read_text()
+    assert len(str(caught.value).splitlines()) <= 6
     assert kernels() == []
 
 
-def test_a_program_that_is_no_kernel_is_not_kept(tmp_path: Path) -> None:
+def test_a_program_that_is_no_kernel_is_not_stored(tmp_path: Path) -> None:
     linux = make_tree(tmp_path / "linux", program=PROGRAM.replace("inf-cpu", ""))
     with pytest.raises(KernelError, match="has no virtual clock"):
         build(source=linux)
@@ -174,7 +171,7 @@ def test_each_missing_tool_names_its_package(
         build(source=linux)
 
 
-def test_missing_headers_of_libc_are_told_from_a_missing_compiler(
+def test_missing_libc_headers_are_distinguished_from_a_missing_compiler(
     linux: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     programs = tmp_path / "programs"
@@ -187,9 +184,9 @@ def test_missing_headers_of_libc_are_told_from_a_missing_compiler(
         build(source=linux)
 
 
-def test_two_builds_of_one_name_do_not_meet(linux: Path, cache: Path) -> None:
-    (cache / "build").mkdir(parents=True)
-    with (cache / "build/mine.lock").open("w") as file:
+def test_a_concurrent_build_of_the_same_name_is_refused(linux: Path, empty_cache: Path) -> None:
+    (empty_cache / "build").mkdir(parents=True)
+    with (empty_cache / "build/mine.lock").open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         file.write("4711")
         file.flush()
@@ -198,7 +195,9 @@ def test_two_builds_of_one_name_do_not_meet(linux: Path, cache: Path) -> None:
     assert build("mine", source=linux).name == "mine"
 
 
-def test_ctrl_c_ends_every_compiler_and_the_next_build_goes_on(linux: Path, tmp_path: Path, cache: Path) -> None:
+def test_ctrl_c_ends_every_compiler_and_the_next_build_continues(
+    linux: Path, tmp_path: Path, empty_cache: Path
+) -> None:
     makefile = (linux / "Makefile").read_text()
     slow = (
         makefile.replace("linux: main.o\n", "linux: main.o slow\n")
@@ -206,14 +205,14 @@ def test_ctrl_c_ends_every_compiler_and_the_next_build_goes_on(linux: Path, tmp_
     )
     (linux / "Makefile").write_text(slow)
     tarball = make_tarball(linux, tmp_path / "linux-6.99.tar")
-    pid_file = cache / "build/linux-6.99/tree/slow.pid"
+    pid_file = empty_cache / "build/linux-6.99/tree/slow.pid"
 
     def press_ctrl_c() -> None:
         while not (pid_file.is_file() and pid_file.read_text().strip()):
             time.sleep(0.01)
         os.kill(os.getpid(), signal.SIGINT)
 
-    # polars, which other tests import, has put a handler of its own there that restarts a blocked read.
+    # polars, which other tests import, installs a handler that restarts a blocked read.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     threading.Thread(target=press_ctrl_c, daemon=True).start()
     with pytest.raises(KeyboardInterrupt):
@@ -222,7 +221,7 @@ def test_ctrl_c_ends_every_compiler_and_the_next_build_goes_on(linux: Path, tmp_
     assert kernels() == []
     (pid_file.parent / "slow").touch()
     assert build(source=tarball).name == "linux-6.99"
-    assert compilations(cache, "linux-6.99") == 1
+    assert compilations(empty_cache, "linux-6.99") == 1
 
 
 def test_a_folder_that_is_not_linux_is_refused(tmp_path: Path) -> None:
@@ -245,29 +244,29 @@ esac
 
 
 @pytest.mark.parametrize(
-    ("search", "right"), [("true", "sudo apt-get update"), ("echo 'linux-source-4.19 - old'", "4.19")]
+    ("search", "message"), [("true", "sudo apt-get update"), ("echo 'linux-source-4.19 - old'", "4.19")]
 )
-def test_without_a_package_the_error_gives_the_command_and_the_way_out(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, search: str, right: str
+def test_without_a_package_the_error_gives_the_command_and_an_alternative(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, search: str, message: str
 ) -> None:
     fake_apt(tmp_path, monkeypatch, search)
-    with pytest.raises(KernelError, match=f"{right}.*--source FOLDER|TARBALL"):
+    with pytest.raises(KernelError, match=f"{message}.*--source FOLDER|TARBALL"):
         build()
 
 
 def test_the_package_is_downloaded_once_even_when_its_extraction_fails(
-    linux: Path, tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+    linux: Path, tmp_path: Path, empty_cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     programs = fake_apt(tmp_path, monkeypatch, "echo 'linux-source-6.1 - a'; echo 'linux-source-6.12 - b'")
-    whole = make_tarball(linux, tmp_path / "whole.tar.xz").read_bytes()
-    (programs / "linux-source-6.12.tar.xz").write_bytes(whole[:-200])
+    tarball = make_tarball(linux, tmp_path / "tarball.tar.xz").read_bytes()
+    (programs / "linux-source-6.12.tar.xz").write_bytes(tarball[:-200])
     with pytest.raises(KernelError, match="tar failed"):
         build()
-    (cache / "build/linux-6.12.9/package/contents/usr/src/linux-source-6.12.tar.xz").write_bytes(whole)
+    (empty_cache / "build/linux-6.12.9/package/contents/usr/src/linux-source-6.12.tar.xz").write_bytes(tarball)
     kernel = build()
     assert (kernel.name, kernel.source) == ("linux-6.12.9", "linux-source-6.12 6.12.9-1")
     assert (programs / "downloads").read_text() == "fetched\n"
-    assert not (cache / "build/linux-6.12.9/package").exists()
+    assert not (empty_cache / "build/linux-6.12.9/package").exists()
 
 
 def test_a_package_is_chosen_by_its_name_or_version(
@@ -286,7 +285,7 @@ def test_a_package_is_chosen_by_its_name_or_version(
 
 
 def fake_apt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, search: str) -> Path:
-    """A distribution: what is tested is what we make of its answers, not its network."""
+    """Programs in place of the distribution's package tools, so that no test needs the network."""
     programs = tmp_path / "programs"
     programs.mkdir()
     for name in ("apt-cache", "apt-get", "dpkg-deb"):
@@ -297,11 +296,11 @@ def fake_apt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, search: str) -> Pa
 
 
 def random_numbers(kernel: Kernel, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Two draws by the library alone, in a process of their own."""
+    """Two draws by the library alone, in a separate process."""
     draw = (
-        "import ctypes, sys; own = ctypes.CDLL(sys.argv[1]); a = ctypes.create_string_buffer(11);"
+        "import ctypes, sys; library = ctypes.CDLL(sys.argv[1]); a = ctypes.create_string_buffer(11);"
         "b = ctypes.create_string_buffer(8);"
-        "print(own.getrandom(a, 11, 0), own.getentropy(b, 8), own.getentropy(b, 257));"
+        "print(library.getrandom(a, 11, 0), library.getentropy(b, 8), library.getentropy(b, 257));"
         "print(a.raw[:11].hex(), b.raw[:8].hex())"
     )
     command = [sys.executable, "-c", draw, str(kernel.preload)]
@@ -326,6 +325,6 @@ def test_random_numbers_are_a_function_of_the_seed(linux: Path) -> None:
     ],
 )
 def test_without_a_seed_there_are_no_random_numbers(linux: Path, environment: dict[str, str], problem: str) -> None:
-    ran = random_numbers(build(source=linux), **environment)
-    assert ran.returncode == -signal.SIGABRT
-    assert problem in ran.stderr
+    process = random_numbers(build(source=linux), **environment)
+    assert process.returncode == -signal.SIGABRT
+    assert problem in process.stderr

@@ -1,4 +1,4 @@
-"""What a C file says of its congestion controls, however it is written."""
+"""The congestion controls that a C file declares."""
 
 from pathlib import Path
 
@@ -21,7 +21,7 @@ def register(variable: str = "mine") -> str:
     return f"static int __init go(void) {{ return tcp_register_congestion_control(&{variable}); }}\n"
 
 
-def test_the_example_registers_what_it_says() -> None:
+def test_the_example_registers_its_controller() -> None:
     assert controllers_in(EXAMPLE.read_text(), "tcp_target.c") == ("target",)
 
 
@@ -44,17 +44,17 @@ def test_the_example_registers_what_it_says() -> None:
         ops('"mine"').removesuffix("};\n"),
     ],
 )
-def test_the_name_is_found(text: str) -> None:
+def test_the_controller_s_name_is_found(text: str) -> None:
     assert controllers_in(text, "m.c") == ("mine",)
 
 
-def test_two_that_are_registered_are_two() -> None:
+def test_two_registered_controllers_are_found() -> None:
     text = ops('"one"', "first") + ops('"two"', "second") + register("second") + register("first")
     assert controllers_in(text, "m.c") == ("one", "two")
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("int main(void) { return 0; }", "m.c: declares no congestion control; define a 'struct tcp_congestion_ops"),
         ("", "m.c: declares no congestion control"),
@@ -75,25 +75,25 @@ def test_two_that_are_registered_are_two() -> None:
         (ops('"mine"', "a") + ops('"mine"', "b"), "two congestion controls have the name 'mine'"),
     ],
 )
-def test_what_is_wrong_is_said_with_its_line(text: str, told: str) -> None:
-    with pytest.raises(KernelError, match=told):
+def test_errors_contain_the_line(text: str, message: str) -> None:
+    with pytest.raises(KernelError, match=message):
         controllers_in(text, "m.c")
 
 
 @given(st.text(ALPHABET) | st.text())
-def test_any_text_has_its_controllers_or_is_refused(text: str) -> None:
-    whole = text + "\n" + ops('"mine"') + register()
+def test_any_text_before_a_controller_keeps_it_or_is_refused(text: str) -> None:
+    source = text + "\n" + ops('"mine"') + register()
     try:
-        names = controllers_in(whole, "m.c")
+        names = controllers_in(source, "m.c")
     except KernelError:
-        # Only what stands before can hide it: an open comment, string or brace, or a name that is none.
+        # Only the text before it can hide the controller: an open comment, string or brace, or an invalid name.
         assert set("/\"'{\\#=") & set(text) or "tcp" in text
     else:
         assert "mine" in names
 
 
 @given(st.text(ALPHABET) | st.text())
-def test_any_text_falls_into_tokens_that_stand_in_it(text: str) -> None:
+def test_tokens_of_any_text_occur_in_it(text: str) -> None:
     lines = text.split("\n")
     last = 1
     for token in tokens(text):
@@ -105,8 +105,8 @@ def test_any_text_falls_into_tokens_that_stand_in_it(text: str) -> None:
 
 
 @given(st.lists(st.sampled_from(["/* a */", "// b\n", " ", "\n", "#if 1\n", "\t"])))
-def test_comments_and_white_space_change_nothing(between: list[str]) -> None:
-    # A preprocessor line begins a line of its own.
-    gap = " " + "".join(part if not part.startswith("#") else f"\n{part}" for part in between)
-    words = [token.text for token in tokens(ops('"mine"') + register())]
-    assert controllers_in(gap.join([*words[:-1], ""]) + "}", "m.c") == ("mine",)
+def test_comments_and_white_space_are_ignored(between: list[str]) -> None:
+    # A preprocessor directive starts a new line.
+    gap = " " + "".join(each if not each.startswith("#") else f"\n{each}" for each in between)
+    texts = [token.text for token in tokens(ops('"mine"') + register())]
+    assert controllers_in(gap.join([*texts[:-1], ""]) + "}", "m.c") == ("mine",)

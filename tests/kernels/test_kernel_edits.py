@@ -10,8 +10,8 @@ from dumbbell.errors import KernelError
 from dumbbell.kernels.edits import ALARM, CLOCK, EDITS, PAGES, POLLING, REGISTERS, STOPS, Edit, arguments, edit, set_hz
 
 
-def edited(each: Edit, tree: Path, text: str) -> str:
-    """What becomes of the text, twice over."""
+def edit_twice(each: Edit, tree: Path, text: str) -> str:
+    """Apply an edit twice; return the text."""
     (tree / each.file).parent.mkdir(parents=True, exist_ok=True)
     (tree / each.file).write_text(text)
     for _ in range(2):
@@ -27,7 +27,7 @@ def edited(each: Edit, tree: Path, text: str) -> str:
         ('source "kernel/Kconfig.hz"\n', 'source "kernel/Kconfig.hz"\n'),
     ],
 )
-def test_the_clock_ticks_at_250_hz_whatever_the_tree_offers(tmp_path: Path, before: str, after: str) -> None:
+def test_the_clock_rate_is_250_hz_in_every_tree(tmp_path: Path, before: str, after: str) -> None:
     kconfig = tmp_path / "Kconfig"
     kconfig.write_text(before)
     set_hz(kconfig)
@@ -35,42 +35,42 @@ def test_the_clock_ticks_at_250_hz_whatever_the_tree_offers(tmp_path: Path, befo
 
 
 @pytest.mark.parametrize("text", ["", "config HZ\n\tint\n\nconfig NR_CPUS\n\tdefault 1\n"])
-def test_a_kconfig_without_a_clock_rate_is_named(tmp_path: Path, text: str) -> None:
+def test_a_kconfig_without_a_clock_rate_is_an_error(tmp_path: Path, text: str) -> None:
     (tmp_path / "Kconfig").write_text(text)
     with pytest.raises(KernelError, match="Kconfig: has neither 'config HZ' with a default"):
         set_hz(tmp_path / "Kconfig")
 
 
 @pytest.mark.parametrize("before", ["2696", "11008"])
-def test_the_registers_of_a_cpu_with_amx_have_room(tmp_path: Path, before: str) -> None:
+def test_the_register_area_fits_a_cpu_with_amx(tmp_path: Path, before: str) -> None:
     line = "\tDEFINE_LONGS(HOST_FP_SIZE, {});\n\tDEFINE_LONGS(HOST_BX, RBX);\n"
-    assert edited(REGISTERS, tmp_path, line.format(before)) == line.format("11008")
+    assert edit_twice(REGISTERS, tmp_path, line.format(before)) == line.format("11008")
 
 
-def test_a_tree_that_asks_the_host_for_the_registers_size_is_left_alone(tmp_path: Path) -> None:
-    assert edited(REGISTERS, tmp_path, "DEFINE_LONGS(HOST_BX, RBX);\n") == "DEFINE_LONGS(HOST_BX, RBX);\n"
+def test_a_tree_that_reads_the_register_size_from_the_host_is_not_edited(tmp_path: Path) -> None:
+    assert edit_twice(REGISTERS, tmp_path, "DEFINE_LONGS(HOST_BX, RBX);\n") == "DEFINE_LONGS(HOST_BX, RBX);\n"
 
 
-def test_pages_of_a_folio_are_mapped_one_after_the_other(tmp_path: Path) -> None:
+def test_pages_of_a_folio_are_mapped_consecutively(tmp_path: Path) -> None:
     before = "\tpte = __pte(pte_val(pte) + (nr << PFN_PTE_SHIFT));\n"
-    assert edited(PAGES, tmp_path, before) == "\tpte = __pte(pte_val(pte) + (1UL << PFN_PTE_SHIFT));\n"
+    assert edit_twice(PAGES, tmp_path, before) == "\tpte = __pte(pte_val(pte) + (1UL << PFN_PTE_SHIFT));\n"
 
 
-def test_a_tree_that_maps_one_page_at_a_time_is_left_alone(tmp_path: Path) -> None:
+def test_a_tree_that_maps_one_page_at_a_time_is_not_edited(tmp_path: Path) -> None:
     before = "static inline void set_pte_at(struct mm_struct *mm, unsigned long addr,\n"
-    assert edited(PAGES, tmp_path, before) == before
+    assert edit_twice(PAGES, tmp_path, before) == before
 
 
-def test_a_guests_clock_counts_nanoseconds(tmp_path: Path) -> None:
+def test_a_guest_s_clock_has_nanosecond_resolution(tmp_path: Path) -> None:
     before = "#define TIMER_MULTIPLIER 256\n#define TIMER_MIN_DELTA  500\n#define OTHER 256\n"
     after = "#define TIMER_MULTIPLIER 1\n#define TIMER_MIN_DELTA  1\n#define OTHER 256\n"
-    assert edited(CLOCK, tmp_path, before) == after
+    assert edit_twice(CLOCK, tmp_path, before) == after
 
 
 def test_a_timer_clears_the_registers_that_are_read(tmp_path: Path) -> None:
     before = "\tif (mc)\n\t\tget(&regs, mc);\n\telse\n\t\tmemset(&regs, 0, sizeof(regs));\n\ttimer_handler();\n"
     cleared = "\telse {\n\t\tmemset(regs.gp, 0, sizeof(regs.gp));\n\t\tregs.is_user = 0;\n\t}\n"
-    assert edited(ALARM, tmp_path, before) == f"\tif (mc)\n\t\tget(&regs, mc);\n{cleared}\ttimer_handler();\n"
+    assert edit_twice(ALARM, tmp_path, before) == f"\tif (mc)\n\t\tget(&regs, mc);\n{cleared}\ttimer_handler();\n"
 
 
 USERSPACE = """
@@ -87,17 +87,23 @@ void wait_stub_done(int pid)
 """
 
 
-def test_a_process_keeps_its_vector_registers_over_a_system_call(tmp_path: Path) -> None:
-    after = edited(STOPS, tmp_path, USERSPACE)
-    told = ["*fp_in_place;", "fp_in_place = NULL;", "if ((fp_in_place != regs", "fp_in_place = NULL;", "? NULL : regs;"]
-    assert re.findall("|".join(map(re.escape, dict.fromkeys(told))), after) == told
+def test_a_process_keeps_its_vector_registers_across_a_system_call(tmp_path: Path) -> None:
+    after = edit_twice(STOPS, tmp_path, USERSPACE)
+    expected = [
+        "*fp_in_place;",
+        "fp_in_place = NULL;",
+        "if ((fp_in_place != regs",
+        "fp_in_place = NULL;",
+        "? NULL : regs;",
+    ]
+    assert re.findall("|".join(map(re.escape, dict.fromkeys(expected))), after) == expected
     assert [line for line in after.splitlines() if "fp_in_place" not in line and line] == [
         line for line in USERSPACE.splitlines() if "put_fp" not in line and line
     ]
 
 
-def test_a_tree_that_gives_no_registers_back_is_left_alone(tmp_path: Path) -> None:
-    assert edited(STOPS, tmp_path, "void userspace(void)\n") == "void userspace(void)\n"
+def test_a_tree_that_does_not_restore_registers_is_not_edited(tmp_path: Path) -> None:
+    assert edit_twice(STOPS, tmp_path, "void userspace(void)\n") == "void userspace(void)\n"
 
 
 SYSTEM_CALL = """#include <asm/unistd.h>
@@ -109,11 +115,11 @@ void handle_syscall(struct uml_pt_regs *r)
 """
 
 
-def test_a_process_that_polls_takes_time(tmp_path: Path) -> None:
-    after = edited(POLLING, tmp_path, SYSTEM_CALL)
-    places = ["static void charge_polling", "void handle_syscall", "SYSCALL_RETURN(regs, ret);\n\t\tcharge_polling();"]
-    assert [after.count(place) for place in places] == [1, 1, 1]
-    assert [after.index(place) for place in places] == sorted(after.index(place) for place in places)
+def test_polling_advances_virtual_time(tmp_path: Path) -> None:
+    after = edit_twice(POLLING, tmp_path, SYSTEM_CALL)
+    edits = ["static void charge_polling", "void handle_syscall", "SYSCALL_RETURN(regs, ret);\n\t\tcharge_polling();"]
+    assert [after.count(each) for each in edits] == [1, 1, 1]
+    assert [after.index(each) for each in edits] == sorted(after.index(each) for each in edits)
 
 
 @pytest.mark.parametrize(
@@ -127,7 +133,7 @@ def test_a_process_that_polls_takes_time(tmp_path: Path) -> None:
         (CLOCK, "#define TIMER_STEP 256\n"),
     ],
 )
-def test_lines_that_are_not_found_are_said(tmp_path: Path, each: Edit, text: str) -> None:
+def test_missing_lines_are_reported(tmp_path: Path, each: Edit, text: str) -> None:
     (tmp_path / each.file).parent.mkdir(parents=True)
     (tmp_path / each.file).write_text(text)
     assert each.on(tmp_path) == f"{each.file} lacks the lines to edit: {each.otherwise}"
@@ -135,22 +141,22 @@ def test_lines_that_are_not_found_are_said(tmp_path: Path, each: Edit, text: str
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "expected"),
     [
         ("static int __init mount_nodev_root(void)\n", ("root=/dev/root",)),
         ("mount_nodev_root(char *root_device_name)", ()),
     ],
 )
-def test_a_kernel_that_mounts_devices_first_is_told_that_there_is_none(
-    tmp_path: Path, text: str, told: tuple[str, ...]
+def test_a_kernel_that_mounts_devices_first_gets_a_root_argument(
+    tmp_path: Path, text: str, expected: tuple[str, ...]
 ) -> None:
     assert arguments(tmp_path) == ()
     (tmp_path / "init").mkdir()
     (tmp_path / "init/do_mounts.c").write_text(text)
-    assert arguments(tmp_path) == told
+    assert arguments(tmp_path) == expected
 
 
-def test_files_that_are_not_there_are_said(tmp_path: Path) -> None:
+def test_missing_files_are_reported(tmp_path: Path) -> None:
     assert [message.split(" is missing")[0] for message in edit(make_tree(tmp_path / "linux"))] == [
         e.file for e in EDITS
     ]

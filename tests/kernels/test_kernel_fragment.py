@@ -10,25 +10,25 @@ from dumbbell.errors import KernelError
 from dumbbell.kernels.fragment import read, without
 
 
-def written(folder: Path, text: str) -> Path:
+def write_fragment(folder: Path, text: str) -> Path:
     file = folder / "mine.config"
     file.write_text(text, encoding="utf-8")
     return file
 
 
-def test_a_fragment_is_read_as_kconfig_writes(tmp_path: Path) -> None:
+def test_a_fragment_has_kconfig_s_syntax(tmp_path: Path) -> None:
     text = (
         '# why\n\nCONFIG_A=y\nCONFIG_B=n\n# CONFIG_C is not set\nCONFIG_D=4\nCONFIG_E="a b"\nCONFIG_A=n\nCONFIG_F=-1\n'
     )
-    fragment = read(written(tmp_path, text))
+    fragment = read(write_fragment(tmp_path, text))
     assert fragment is not None
     assert fragment.values == {"A": "n", "B": "n", "C": "n", "D": "4", "E": '"a b"', "F": "-1"}
     assert read(None) is None
 
 
-def test_order_and_comments_do_not_make_another_kernel(tmp_path: Path) -> None:
+def test_order_and_comments_do_not_change_the_identity(tmp_path: Path) -> None:
     texts = ("CONFIG_A=y\nCONFIG_B=n\n", "# CONFIG_B is not set\n# why\nCONFIG_A=y\n", "CONFIG_A=y\nCONFIG_B=y\n")
-    first, second, third = (read(written(tmp_path, text)) for text in texts)
+    first, second, third = (read(write_fragment(tmp_path, text)) for text in texts)
     assert first
     assert second
     assert third
@@ -37,7 +37,7 @@ def test_order_and_comments_do_not_make_another_kernel(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "right"),
+    ("text", "message"),
     [
         ("CONFIG_A=y\nTCP=y\n", r"mine\.config: line 2: invalid line 'TCP=y'; write CONFIG_X=y"),
         ("CONFIG_A=\n", "line 1"),
@@ -45,44 +45,42 @@ def test_order_and_comments_do_not_make_another_kernel(tmp_path: Path) -> None:
         ("# nothing\n", "sets nothing"),
     ],
 )
-def test_what_is_no_fragment_names_its_line(tmp_path: Path, text: str, right: str) -> None:
-    with pytest.raises(KernelError, match=right):
-        read(written(tmp_path, text))
+def test_an_invalid_fragment_is_an_error_with_its_line(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(KernelError, match=message):
+        read(write_fragment(tmp_path, text))
 
 
-def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+def test_a_missing_file_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(KernelError, match=r"nowhere\.config: can't be read"):
         read(tmp_path / "nowhere.config")
 
 
-def test_what_comes_out_otherwise_is_named_with_what_it_is(tmp_path: Path) -> None:
-    fragment = read(written(tmp_path, 'CONFIG_A=y\nCONFIG_B=n\nCONFIG_C=4\nCONFIG_D=y\nCONFIG_E="x"\n'))
+def test_symbols_with_other_values_are_reported(tmp_path: Path) -> None:
+    fragment = read(write_fragment(tmp_path, 'CONFIG_A=y\nCONFIG_B=n\nCONFIG_C=4\nCONFIG_D=y\nCONFIG_E="x"\n'))
     assert fragment
     fragment.check('CONFIG_A=y\nCONFIG_C=4\nCONFIG_D=y\nCONFIG_E="x"\n', {"A", "B", "C", "D", "E"})
-    with pytest.raises(KernelError) as told:
+    with pytest.raises(KernelError) as caught:
         fragment.check("CONFIG_B=y\nCONFIG_C=2\n# CONFIG_D is not set\n", {"A", "B", "C", "D"})
-    for part in ("A=y (is n)", "B=n (is y)", "C=4 (is 2)", "D=y (is n)", 'E="x" (not in this Linux)'):
-        assert f"CONFIG_{part}" in str(told.value)
+    for symbol in ("A=y (is n)", "B=n (is y)", "C=4 (is 2)", "D=y (is n)", 'E="x" (not in this Linux)'):
+        assert f"CONFIG_{symbol}" in str(caught.value)
 
 
-def test_ours_yields_to_a_persons_symbol(tmp_path: Path) -> None:
-    fragment = read(written(tmp_path, "CONFIG_A=n\n"))
+def test_a_user_s_symbol_replaces_the_built_in_one(tmp_path: Path) -> None:
+    fragment = read(write_fragment(tmp_path, "CONFIG_A=n\n"))
     assert without("# A\nCONFIG_A=y\nCONFIG_AB=y\n", fragment) == "# A\nCONFIG_AB=y\n"
     assert without("CONFIG_A=y\n", None) == "CONFIG_A=y\n"
 
 
 @given(st.text(max_size=60))
-def test_any_text_is_a_fragment_or_an_error_that_says_where(
-    tmp_path_factory: pytest.TempPathFactory, text: str
-) -> None:
+def test_any_text_is_a_fragment_or_an_error_with_the_file(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
     file = tmp_path_factory.mktemp("fragment") / "any.config"
     file.write_bytes(text.encode("utf-8", "surrogatepass"))
     try:
         fragment = read(file)
     except KernelError as error:
-        told = str(error)
+        message = str(error)
     else:
         assert fragment
-        told = "any.config: " + fragment.text
+        message = "any.config: " + fragment.text
         assert set(fragment.text.splitlines()) == {f"CONFIG_{name}={value}" for name, value in fragment.values.items()}
-    assert "any.config: " in told
+    assert "any.config: " in message

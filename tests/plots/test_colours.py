@@ -1,4 +1,4 @@
-"""Lines are visible and distinguishable with any colour vision: computed, not judged by eye."""
+"""Computed contrasts: lines are visible and distinguishable with any colour vision."""
 
 import itertools
 import re
@@ -30,7 +30,7 @@ from dumbbell.plots.state_bands import PALE, phase_colours
 Floats = npt.NDArray[np.float64]
 
 # Machado, Oliveira & Fernandes 2009, "A physiologically-based model for simulation of color vision deficiency".
-EYES: dict[str, Floats] = {
+VISIONS: dict[str, Floats] = {
     name: np.array(numbers).reshape(3, 3)
     for name, numbers in {
         "normal": [1, 0, 0, 0, 1, 0, 0, 0, 1],
@@ -45,20 +45,20 @@ TO_XYZ = np.array(
 WHITE = np.array([0.95047, 1.0, 1.08883])
 
 
-def light(colour: str) -> Floats:
-    parts = np.array([int(colour[at : at + 2], 16) for at in (1, 3, 5)]) / 255
-    return np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
+def linear_rgb(colour: str) -> Floats:
+    channels = np.array([int(colour[at : at + 2], 16) for at in (1, 3, 5)]) / 255
+    return np.where(channels <= 0.04045, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4)
 
 
-def cielab(colour: str, eye: str) -> Floats:
-    xyz = TO_XYZ @ np.clip(EYES[eye] @ light(colour), 0, 1) / WHITE
-    bent = np.where(xyz > 216 / 24389, np.cbrt(xyz), (24389 / 27 * xyz + 16) / 116)
-    return np.array([116 * bent[1] - 16, 500 * (bent[0] - bent[1]), 200 * (bent[1] - bent[2])])
+def cielab(colour: str, vision: str) -> Floats:
+    xyz = TO_XYZ @ np.clip(VISIONS[vision] @ linear_rgb(colour), 0, 1) / WHITE
+    scaled = np.where(xyz > 216 / 24389, np.cbrt(xyz), (24389 / 27 * xyz + 16) / 116)
+    return np.array([116 * scaled[1] - 16, 500 * (scaled[0] - scaled[1]), 200 * (scaled[1] - scaled[2])])
 
 
-def distance(one: str, other: str, eye: str) -> float:
+def distance(one: str, other: str, vision: str) -> float:
     """CIE 1976 colour difference; about 2.3 is just noticeable (Mahy et al. 1994)."""
-    return float(np.linalg.norm(cielab(one, eye) - cielab(other, eye)))
+    return float(np.linalg.norm(cielab(one, vision) - cielab(other, vision)))
 
 
 def flows(*sizes: int) -> list[dict[str, str]]:
@@ -76,7 +76,7 @@ def test_the_documented_palette_is_the_declared_one() -> None:
     assert {name: hue for hue, _, names in rows for name in names.split(", ")} == CONTROLLERS
 
 
-def test_a_controller_has_its_hue_whatever_else_runs() -> None:
+def test_a_controller_s_hue_does_not_depend_on_other_flows() -> None:
     alone = shades([{"name": "a", "group": "a", "cc": "bbr"}])["a"]
     second = shades([{"name": "x", "group": "x", "cc": "cubic"}, {"name": "b", "group": "b", "cc": "bbr"}])["b"]
     assert alone == second == CONTROLLERS["bbr"]
@@ -98,23 +98,23 @@ def test_a_flow_without_a_controller_gets_an_unused_hue() -> None:
     assert len(set(shades(mixed).values())) == 2
 
 
-def test_contrast_is_wcag_s() -> None:
+def test_contrast_is_defined_as_in_wcag() -> None:
     assert contrast("#FFFFFF") == pytest.approx(1)
     assert contrast("#000000") == pytest.approx(21)
     assert contrast("#777777") == pytest.approx(4.48, abs=0.01)  # WebAIM's well-known example: slightly below 4.5.
 
 
-@pytest.mark.parametrize("eye", EYES)
-def test_all_hues_differ_for_any_colour_vision(eye: str) -> None:
-    worst = min((distance(one, other, eye), one, other) for one, other in itertools.combinations(HUES, 2))
+@pytest.mark.parametrize("vision", VISIONS)
+def test_all_hues_differ_for_any_colour_vision(vision: str) -> None:
+    worst = min((distance(one, other, vision), one, other) for one, other in itertools.combinations(HUES, 2))
     assert worst[0] > 16, worst
 
 
-@pytest.mark.parametrize("eye", EYES)
-def test_two_groups_differ_in_all_shades_for_any_colour_vision(eye: str) -> None:
+@pytest.mark.parametrize("vision", VISIONS)
+def test_two_groups_differ_in_all_shades_for_any_colour_vision(vision: str) -> None:
     shade = shades(flows(4, 4))
     first, second = ([colour for name, colour in shade.items() if name.startswith(group)] for group in "01")
-    assert min(distance(one, other, eye) for one in first for other in second) > 35
+    assert min(distance(one, other, vision) for one in first for other in second) > 35
 
 
 @pytest.mark.parametrize("sizes", [(1,), (2, 2), (6, 6), (1,) * 8, (3,) * 8, (12,)])
@@ -123,34 +123,34 @@ def test_every_line_stands_out_from_the_page(sizes: tuple[int, ...]) -> None:
     assert min(contrast(colour) for colour in (INK, NOTE, ALARM)) >= 3
 
 
-@pytest.mark.parametrize("eye", EYES)
-def test_flows_of_a_group_differ_in_lightness_and_dash(eye: str) -> None:
+@pytest.mark.parametrize("vision", VISIONS)
+def test_flows_of_a_group_differ_in_lightness_and_dash(vision: str) -> None:
     for group in range(8):
         shade = shades([*({"name": str(n), "group": str(n)} for n in range(group)), *flows(2)])
-        lightness = [cielab(shade[name], eye)[0] for name in ("0-0", "0-1")]
+        lightness = [cielab(shade[name], vision)[0] for name in ("0-0", "0-1")]
         assert lightness[1] - lightness[0] > 11
     assert dashes(flows(2))["0-0"] != dashes(flows(2))["0-1"]
 
 
-@pytest.mark.parametrize("eye", EYES)
-def test_rare_phases_contrast_with_frequent_ones(eye: str) -> None:
+@pytest.mark.parametrize("vision", VISIONS)
+def test_rare_phases_contrast_with_frequent_ones(vision: str) -> None:
     colours = phase_colours(["startup", "drain", "probe_bw", "probe_rtt"])
     rare = [colours[name] for name in ("startup", "drain", "probe_rtt")]
-    assert min(distance(colour, colours["probe_bw"], eye) for colour in rare) > 25
-    assert min(distance(one, other, eye) for one, other in itertools.combinations(rare, 2)) > 16
+    assert min(distance(colour, colours["probe_bw"], vision) for colour in rare) > 25
+    assert min(distance(one, other, vision) for one, other in itertools.combinations(rare, 2)) > 16
     assert len(set(PALE)) == len(PALE)
 
 
-@pytest.mark.parametrize("eye", EYES)
-def test_the_phases_of_a_probe_stand_out_from_cruising(eye: str) -> None:
+@pytest.mark.parametrize("vision", VISIONS)
+def test_the_phases_of_a_probe_stand_out_from_cruising(vision: str) -> None:
     names = ["startup", "drain", "probe_bw_cruise", "probe_bw_refill", "probe_bw_up", "probe_rtt"]
     colours = phase_colours(names)
     cruise = colours.pop("probe_bw_cruise")
-    assert min(distance(colour, cruise, eye) for colour in colours.values()) > 25
-    assert min(distance(one, other, eye) for one, other in itertools.combinations(colours.values(), 2)) > 11
+    assert min(distance(colour, cruise, vision) for colour in colours.values()) > 25
+    assert min(distance(one, other, vision) for one, other in itertools.combinations(colours.values(), 2)) > 11
 
 
-def test_no_phase_has_the_colour_of_another_while_there_are_enough() -> None:
+def test_phases_have_distinct_colours() -> None:
     colours = phase_colours(["probe_bw_cruise", "probe_bw_down", "reno_friendly", "concave", "convex"])
     assert len(set(colours.values())) == len(colours)
 
@@ -159,17 +159,17 @@ def on_dark(colours: dict[str, str]) -> dict[str, str]:
     return {name: dark(colour) for name, colour in colours.items()}
 
 
-@pytest.mark.parametrize("eye", EYES)
-def test_all_hues_differ_on_a_dark_background_for_any_colour_vision(eye: str) -> None:
-    worst = min((distance(one, other, eye), one, other) for one, other in itertools.combinations(ON_DARK, 2))
+@pytest.mark.parametrize("vision", VISIONS)
+def test_all_hues_differ_on_a_dark_background_for_any_colour_vision(vision: str) -> None:
+    worst = min((distance(one, other, vision), one, other) for one, other in itertools.combinations(ON_DARK, 2))
     assert worst[0] > 16, worst
 
 
-def test_hues_are_recognised_on_a_dark_ground() -> None:
+def test_hues_are_similar_on_a_dark_background() -> None:
     for hue, other in zip(HUES, ON_DARK, strict=True):
-        turned = hue_angle(other) - hue_angle(hue)
+        rotation = hue_angle(other) - hue_angle(hue)
         assert dark(hue) == other
-        assert hue == "#222222" or abs((turned + 180) % 360 - 180) < 35, (hue, other)
+        assert hue == "#222222" or abs((rotation + 180) % 360 - 180) < 35, (hue, other)
 
 
 def hue_angle(colour: str) -> float:
@@ -177,11 +177,11 @@ def hue_angle(colour: str) -> float:
     return float(np.degrees(np.arctan2(yellow_blue, red_green)))
 
 
-@pytest.mark.parametrize("eye", EYES)
-def test_two_groups_differ_on_a_dark_background_for_any_colour_vision(eye: str) -> None:
+@pytest.mark.parametrize("vision", VISIONS)
+def test_two_groups_differ_on_a_dark_background_for_any_colour_vision(vision: str) -> None:
     shade = on_dark(shades(flows(4, 4)))
     first, second = ([colour for name, colour in shade.items() if name.startswith(group)] for group in "01")
-    assert min(distance(one, other, eye) for one in first for other in second) > 35
+    assert min(distance(one, other, vision) for one in first for other in second) > 35
 
 
 @pytest.mark.parametrize("sizes", [(1,), (2, 2), (6, 6), (1,) * 8, (3,) * 8, (12,)])
@@ -192,21 +192,21 @@ def test_every_line_stands_out_from_a_dark_page(sizes: tuple[int, ...]) -> None:
     assert min(contrast(dark(colour), DARK_GROUND) for colour in (INK, NOTE, ALARM)) >= 3
 
 
-@pytest.mark.parametrize("eye", EYES)
-def test_flows_of_a_group_differ_in_lightness_on_a_dark_ground(eye: str) -> None:
+@pytest.mark.parametrize("vision", VISIONS)
+def test_flows_of_a_group_differ_in_lightness_on_a_dark_background(vision: str) -> None:
     for group in range(8):
         shade = on_dark(shades([*({"name": str(n), "group": str(n)} for n in range(group)), *flows(2)]))
-        lightness = [cielab(shade[name], eye)[0] for name in ("0-0", "0-1")]
+        lightness = [cielab(shade[name], vision)[0] for name in ("0-0", "0-1")]
         assert lightness[0] - lightness[1] > 11
 
 
-@pytest.mark.parametrize("eye", EYES)
-def test_the_phases_of_a_probe_stand_out_on_a_dark_ground(eye: str) -> None:
+@pytest.mark.parametrize("vision", VISIONS)
+def test_the_phases_of_a_probe_stand_out_on_a_dark_background(vision: str) -> None:
     names = ["startup", "drain", "probe_bw_cruise", "probe_bw_refill", "probe_bw_up", "probe_rtt"]
     colours = on_dark(phase_colours(names))
     cruise = colours.pop("probe_bw_cruise")
-    assert min(distance(colour, cruise, eye) for colour in colours.values()) > 25
-    assert min(distance(one, other, eye) for one, other in itertools.combinations(colours.values(), 2)) > 11
+    assert min(distance(colour, cruise, vision) for colour in colours.values()) > 25
+    assert min(distance(one, other, vision) for one, other in itertools.combinations(colours.values(), 2)) > 11
     assert len({dark(colour) for colour in PALE}) == len(PALE)
 
 

@@ -17,23 +17,23 @@ def test_a_series_is_the_mean_of_each_bin_by_group() -> None:
     assert list(dict.fromkeys(table["panel"])) == [
         "a: throughput, Mbit/s", "a: cwnd, packets", "a: smoothed RTT, ms", "Queue, packets", "Ping RTT, ms",
     ]  # fmt: skip
-    lines = {name: part for (name,), part in table.partition_by("panel", as_dict=True).items()}
+    lines = {name: line for (name,), line in table.partition_by("panel", as_dict=True).items()}
     assert lines["a: throughput, Mbit/s"]["v"].to_list() == pytest.approx([5, 3, 5, 3], rel=0.01)
     assert lines["a: cwnd, packets"]["v"].to_list() == pytest.approx([20] * 4)
-    assert all(part["s"].to_list() == [0.5, 1.5, 2.5, 3.5] for part in lines.values())
+    assert all(line["s"].to_list() == [0.5, 1.5, 2.5, 3.5] for line in lines.values())
 
 
-def test_a_bundle_has_mean_and_range_of_the_runs_that_still_ran() -> None:
+def test_a_bundle_has_mean_and_range_of_the_runs_that_have_not_ended() -> None:
     short, long = (
         series(Bench([Flow("a", "a", rate_bps=rate)], duration_s=length).make(), NS)
         for rate, length in ((1e6, 2.0), (3e6, 3.0))
     )
-    together = bundle([short, long])
-    rows = together.filter(together["panel"] == "a: throughput, Mbit/s").drop("panel").rows()
+    bundled = bundle([short, long])
+    rows = bundled.filter(bundled["panel"] == "a: throughput, Mbit/s").drop("panel").rows()
     assert [pytest.approx(row, rel=0.01) for row in rows] == [(0.5, 2, 1, 3), (1.5, 2, 1, 3), (2.5, 3, 3, 3)]
 
 
-def test_a_page_of_many_panels_has_fewer_points_on_each() -> None:
+def test_a_page_of_many_panels_has_fewer_points_per_panel() -> None:
     assert grid_step_ns(120, 2) == NS // 2
     assert grid_step_ns(120, 6, pages=8) > grid_step_ns(120, 6) >= NS // 2
 

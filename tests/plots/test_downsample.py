@@ -29,5 +29,5 @@ def test_the_extremes_of_every_bin_are_kept() -> None:
     assert {137, 512} <= set(downsample(np.arange(1000), values, 20).tolist())
 
 
-def test_all_at_one_time_is_no_division_by_zero() -> None:
+def test_samples_at_one_time_cause_no_division_by_zero() -> None:
     assert downsample(np.zeros(50), np.arange(50), 10).tolist() == [0, 49]

@@ -25,7 +25,7 @@ from dumbbell.plots.sweep_map import draw_map
 from dumbbell.spec.axes import axis
 from dumbbell.spec.sweep import Map
 from dumbbell.sweeps.folder import Sweep
-from plots.test_colours import EYES, cielab, distance
+from plots.test_colours import VISIONS, cielab, distance
 from sweep_fixtures import made
 
 RTT = axis("path.rtt", ["5ms", "20ms", "80ms"])
@@ -51,8 +51,8 @@ def layers(chart: Any) -> Iterator[dict[str, Any]]:
     spec = chart.to_dict()
     for panel in spec.get("concat", [spec]):
         for layer in panel["layer"]:
-            held = layer.get("data") or panel["data"]
-            values = held["values"] if "values" in held else spec["datasets"][held["name"]]
+            data = layer.get("data") or panel["data"]
+            values = data["values"] if "values" in data else spec["datasets"][data["name"]]
             text = values if isinstance(values, str) else ""
             rows = pl.read_csv(text.encode(), infer_schema=False).to_dicts() if text.strip() else []
             yield layer | {"rows": rows}
@@ -62,7 +62,7 @@ def rects(chart: Any) -> list[dict[str, Any]]:
     return [row for layer in layers(chart) if layer["mark"].get("type") == "rect" for row in layer["rows"]]
 
 
-def marked(chart: Any) -> dict[tuple[str, str], set[str]]:
+def marks_of(chart: Any) -> dict[tuple[str, str], set[str]]:
     """The marks of each cell, by the position in their tooltips."""
     found: dict[tuple[str, str], set[str]] = {}
     for layer in layers(chart):
@@ -71,13 +71,13 @@ def marked(chart: Any) -> dict[tuple[str, str], set[str]]:
     return found
 
 
-def sure(point: Mapping[str, Any], seed: int) -> float:
+def precise(point: Mapping[str, Any], seed: int) -> float:
     """Large differences between points, small ones between seeds."""
     return RTT.number(point["path.rtt"]) / 100 + BUFFER.number(point["buffer"]) + seed / 1000
 
 
 def regular(folder: Path) -> Sweep:
-    return made(folder, [RTT, BUFFER], crossed(RTT, BUFFER), sure)
+    return made(folder, [RTT, BUFFER], crossed(RTT, BUFFER), precise)
 
 
 def test_edges_lie_between_neighbours_on_the_axis_s_own_scale() -> None:
@@ -96,16 +96,16 @@ def test_zero_loss_has_a_position_on_a_log_axis() -> None:
     shape = axis("path.loss", ["0%", "0.01%", "1%"])
     table = pl.DataFrame({"path.loss": ["0%", "0.01%", "1%"], "path.loss_percent": [0.0, 0.01, 1.0]})
     assert steps(shape, table).scale == shape.scale == "linear"
-    logged = type(shape)(shape.key, shape.values, "log", shape.numbers, shape.unit)
-    assert (steps(logged, table).scale, steps(logged, table).labels) == ("category", ("0%", "0.01%", "1%"))
+    logarithmic = type(shape)(shape.key, shape.values, "log", shape.numbers, shape.unit)
+    assert (steps(logarithmic, table).scale, steps(logarithmic, table).labels) == ("category", ("0%", "0.01%", "1%"))
 
 
 @given(st.data())
-def test_every_crossing_is_painted_once_and_measured_ones_as_themselves(data: st.DataObject) -> None:
+def test_every_cell_is_painted_once_from_its_nearest_point(data: st.DataObject) -> None:
     across = along("path.rtt", "1ms", "3ms", "4ms", "50ms", "90ms")
     up = along("buffer", "1bdp", "2bdp", "9bdp")
-    places = [(column, row) for column in range(5) for row in range(3)]
-    points = data.draw(st.lists(st.sampled_from(places), unique=True, min_size=1))
+    positions = [(column, row) for column in range(5) for row in range(3)]
+    points = data.draw(st.lists(st.sampled_from(positions), unique=True, min_size=1))
     columns, rows = zip(*points, strict=True)
     owner = {}
     for rect in painted(across, up, columns, rows):
@@ -114,18 +114,18 @@ def test_every_crossing_is_painted_once_and_measured_ones_as_themselves(data: st
             owner[column, rect.below] = rect.row
     assert len(owner) == 15
     xs, ys = across.positions / np.ptp(across.positions), up.positions / np.ptp(up.positions)
-    for (column, row), painter in owner.items():
-        far = [math.hypot(xs[column] - xs[c], ys[row] - ys[r]) for c, r in points]
-        assert far[painter] == pytest.approx(min(far))
+    for (column, row), painted_by in owner.items():
+        distances = [math.hypot(xs[column] - xs[c], ys[row] - ys[r]) for c, r in points]
+        assert distances[painted_by] == pytest.approx(min(distances))
 
 
-def test_names_are_never_painted_as_other_names() -> None:
+def test_a_cell_is_never_painted_with_another_category_s_value() -> None:
     across, up = along("path.rtt", "1ms", "2ms", "100ms"), along("path.bottleneck.qdisc", "fq", "codel")
     found = painted(across, up, (0, 2), (0, 1))
     assert [(rect.below, rect.row, rect.left, rect.right) for rect in found] == [(0, 0, 0, 3), (1, 1, 0, 3)]
 
 
-def test_a_contour_goes_where_the_value_is_its_level() -> None:
+def test_a_contour_is_where_the_value_equals_its_level() -> None:
     across, up = along("path.rtt", "1ms", "10ms", "100ms"), along("buffer", "1bdp", "10bdp")
     columns, rows = (0, 1, 2, 0, 1, 2), (0, 0, 0, 1, 1, 1)
     lines = contours(across, up, columns, rows, [0, 1, 2, 1, 2, 3], [1.5])
@@ -145,19 +145,19 @@ def test_a_refined_grid_has_the_contour_of_the_full_one() -> None:
     assert contours(across, up, (0, 1), (0, 1), [0.0, 2.0], [1.0]).is_empty()
 
 
-@pytest.mark.parametrize("eye", EYES)
-def test_ramps_rise_evenly_for_any_colour_vision(eye: str) -> None:
+@pytest.mark.parametrize("vision", VISIONS)
+def test_ramps_rise_evenly_for_any_colour_vision(vision: str) -> None:
     """The sequential ramp in lightness throughout; the diverging one from its middle to both ends."""
-    light = [cielab(colour, eye)[0] for colour in SEQUENTIAL]
+    light = [cielab(colour, vision)[0] for colour in SEQUENTIAL]
     assert min(np.diff(light)) > 8
-    down = [cielab(colour, eye)[0] for colour in DIVERGING]
+    down = [cielab(colour, vision)[0] for colour in DIVERGING]
     assert down[1] - down[0] > 50
     assert down[1] - down[2] > 50
-    assert distance(DIVERGING[0], DIVERGING[2], eye) > 40
-    assert min(distance(VOID, colour, eye) for colour in (*SEQUENTIAL, *DIVERGING)) > 8
+    assert distance(DIVERGING[0], DIVERGING[2], vision) > 40
+    assert min(distance(VOID, colour, vision) for colour in (*SEQUENTIAL, *DIVERGING)) > 8
 
 
-def test_numbers_can_be_read_on_every_colour() -> None:
+def test_numbers_contrast_with_every_colour() -> None:
     for ramp in (sequential([0, 1]), diverging([0, 1], 0.5)):
         for number, colour in zip(ramp.numbers, ramp.colours, strict=True):
             ink = contrast(ramp.ink(number))
@@ -197,7 +197,7 @@ def test_a_logarithmic_legend_s_numbers(ends: tuple[float, float], ticks: list[f
 
 def test_the_legend_of_a_logarithmic_map_is_labelled(tmp_path: Path) -> None:
     sweep = made(
-        tmp_path / "made", [RTT, BUFFER], crossed(RTT, BUFFER), lambda point, seed: 3.0 * 10 ** sure(point, seed)
+        tmp_path / "made", [RTT, BUFFER], crossed(RTT, BUFFER), lambda point, seed: 3.0 * 10 ** precise(point, seed)
     )
     save(draw_map(sweep, Map(value="v", x="path.rtt", y="buffer", log=True)), tmp_path / "map.svg")
     legend = (tmp_path / "map.svg").read_text().partition("role-legend-label")[2].partition("</g>")[0]
@@ -223,11 +223,11 @@ def test_every_cell_has_its_mean_and_its_number(tmp_path: Path) -> None:
     chart = draw_map(regular(tmp_path / "made"), Map(value="v", x="path.rtt", y="buffer"))
     found = {(row["xt"], row["yt"]): float(row["mean"]) for row in rects(chart)}
     assert found == {
-        (point["path.rtt"], point["buffer"]): pytest.approx(sure(point, 2)) for point in crossed(RTT, BUFFER)
+        (point["path.rtt"], point["buffer"]): pytest.approx(precise(point, 2)) for point in crossed(RTT, BUFFER)
     }
     texts = [row["text"] for layer in layers(chart) if layer["mark"].get("type") == "text" for row in layer["rows"]]
     assert len(texts) == 6
-    assert marked(chart) == {}
+    assert marks_of(chart) == {}
     subtitle = chart.to_dict()["title"]["subtitle"][0]
     assert subtitle == "18 runs on sim, 3 valid runs per cell, 95 % intervals (Student's t)"
 
@@ -250,7 +250,7 @@ def test_uncertain_cells_are_marked(tmp_path: Path) -> None:
     sweep = made(tmp_path / "made", [RTT, BUFFER], crossed(RTT, BUFFER), value)
     chart = draw_map(sweep, Map(value="v", x="path.rtt", y="buffer", contour=(0.5,), within=1.0))
     names = list(SHAPES)
-    assert marked(chart) == {
+    assert marks_of(chart) == {
         ("5ms", "1bdp"): {names[0]}, ("5ms", "4bdp"): {names[2]}, ("80ms", "4bdp"): {names[1]},
         ("20ms", "1bdp"): {names[3]}, ("20ms", "4bdp"): {names[4]},
     }  # fmt: skip
@@ -260,12 +260,12 @@ def test_uncertain_cells_are_marked(tmp_path: Path) -> None:
     assert "4 failed" in chart.to_dict()["title"]["subtitle"][0]
 
 
-def test_a_refined_grid_marks_what_was_measured(tmp_path: Path) -> None:
+def test_a_refined_grid_marks_measured_points(tmp_path: Path) -> None:
     points = [*crossed(RTT, BUFFER), {"path.rtt": "40ms", "buffer": "1bdp"}]
-    sweep = made(tmp_path / "made", [RTT, BUFFER], points, sure)
+    sweep = made(tmp_path / "made", [RTT, BUFFER], points, precise)
     chart = draw_map(sweep, Map(value="v", x="path.rtt", y="buffer"))
-    assert all(marks == {list(SHAPES)[-1]} for marks in marked(chart).values())
-    assert set(marked(chart)) == {(point["path.rtt"], point["buffer"]) for point in points}
+    assert all(marks == {list(SHAPES)[-1]} for marks in marks_of(chart).values())
+    assert set(marks_of(chart)) == {(point["path.rtt"], point["buffer"]) for point in points}
 
 
 def test_panels_name_the_key_of_values_that_need_it(tmp_path: Path) -> None:
@@ -294,7 +294,7 @@ def test_small_multiples_share_their_colours(tmp_path: Path) -> None:
     loss = axis("path.loss", ["0%", "1%"])
     sweep = made(
         tmp_path / "made", [RTT, BUFFER, loss], crossed(RTT, BUFFER, loss),
-        lambda point, seed: sure(point, seed) * (1 + loss.number(point["path.loss"])),
+        lambda point, seed: precise(point, seed) * (1 + loss.number(point["path.loss"])),
     )  # fmt: skip
     chart = draw_map(sweep, Map(value="v", x="path.rtt", y="buffer", panels=("path.loss",)))
     spec = chart.to_dict()
@@ -309,22 +309,22 @@ def test_small_multiples_share_their_colours(tmp_path: Path) -> None:
 
 def test_a_difference_counts_overlapping_intervals(tmp_path: Path) -> None:
     def value(point: Mapping[str, Any], seed: int) -> float:
-        return sure(point, seed) + (3.0 if point["engine"] == "kernel" and point["path.rtt"] == "80ms" else 0.0)
+        return precise(point, seed) + (3.0 if point["engine"] == "kernel" and point["path.rtt"] == "80ms" else 0.0)
 
     sweep = made(tmp_path / "made", [RTT, BUFFER, ENGINE], crossed(RTT, BUFFER, ENGINE), value)
     chart = draw_map(sweep, Map(value="v", x="path.rtt", y="buffer", difference="engine"))
     assert {float(row["mean"]) for row in rects(chart)} == {0.0, 3.0}
-    assert set(marked(chart)) == {("80ms", "1bdp"), ("80ms", "4bdp")}
+    assert set(marks_of(chart)) == {("80ms", "1bdp"), ("80ms", "4bdp")}
     assert "the intervals overlap in 4 of 6 cells" in chart.to_dict()["title"]["subtitle"][0]
     swapped = draw_map(sweep, Map(value="v", x="path.rtt", y="buffer", difference="engine=kernel,sim"))
     assert {float(row["mean"]) for row in rects(swapped)} == {0.0, -3.0}
-    forgiving = draw_map(sweep, Map(value="v", x="path.rtt", y="buffer", difference="engine", within=4))
-    assert marked(forgiving) == {}
+    tolerant = draw_map(sweep, Map(value="v", x="path.rtt", y="buffer", difference="engine", within=4))
+    assert marks_of(tolerant) == {}
 
 
 def test_lines_have_bands_and_crosses_for_missing_points(tmp_path: Path) -> None:
     def value(point: Mapping[str, Any], seed: int) -> float | str:
-        return "guest hang" if point == {"path.rtt": "20ms", "buffer": "4bdp"} else sure(point, seed)
+        return "guest hang" if point == {"path.rtt": "20ms", "buffer": "4bdp"} else precise(point, seed)
 
     sweep = made(tmp_path / "made", [RTT, BUFFER], crossed(RTT, BUFFER), value)
     chart = draw_map(sweep, Map(value="v", x="path.rtt", lines="buffer"))
@@ -332,8 +332,8 @@ def test_lines_have_bands_and_crosses_for_missing_points(tmp_path: Path) -> None
     assert set(kinds) == {"area", "line", "point"}
     assert len(kinds["line"]) == 5
     assert all(float(row["low"]) < float(row["mean"]) < float(row["high"]) for row in kinds["area"])
-    (gone,) = [row for layer in layers(chart) if layer["mark"].get("shape") for row in layer["rows"]]
-    assert (gone["xt"], gone["line"], gone["reasons"]) == ("20ms", "4bdp", "guest hang")
+    (missing,) = [row for layer in layers(chart) if layer["mark"].get("shape") for row in layer["rows"]]
+    assert (missing["xt"], missing["line"], missing["reasons"]) == ("20ms", "4bdp", "guest hang")
 
 
 def test_a_logarithmic_scale_clips_bands_that_reach_zero(tmp_path: Path) -> None:
@@ -353,7 +353,7 @@ def test_a_logarithmic_scale_clips_bands_that_reach_zero(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("look", "message"),
+    ("keys", "message"),
     [
         ({"x": "path.rt"}, "--x: unknown axis 'path.rt'; did you mean 'path.rtt'?"),
         ({"x": "path.rtt", "y": "path.rtt_ms"}, "axis given twice"),
@@ -368,9 +368,9 @@ def test_a_logarithmic_scale_clips_bands_that_reach_zero(tmp_path: Path) -> None
         ({"x": "path.rtt", "y": "buffer", "log": True, "middle": 1}, "--log excludes --middle"),
     ],
 )
-def test_invalid_maps_are_explained(look: dict[str, Any], message: str, tmp_path: Path) -> None:
+def test_invalid_maps_are_explained(keys: dict[str, Any], message: str, tmp_path: Path) -> None:
     with pytest.raises(ResultError) as error:
-        draw_map(regular(tmp_path / "made"), Map.model_validate({"value": "v"} | look))
+        draw_map(regular(tmp_path / "made"), Map.model_validate({"value": "v"} | keys))
     assert message in str(error.value)
 
 
@@ -381,8 +381,8 @@ def test_a_sweep_without_a_valid_run_reports_the_reasons(tmp_path: Path) -> None
 
 
 def test_untrusted_names_are_text_in_every_format(tmp_path: Path) -> None:
-    evil = axis("qdisc", ["</script><script>alert(1)</script>", "a'];b\\", 'fq "limit" 1'])
-    sweep = made(tmp_path / "made", [RTT, evil], crossed(RTT, evil), lambda _point, seed: float(seed))
+    untrusted = axis("qdisc", ["</script><script>alert(1)</script>", "a'];b\\", 'fq "limit" 1'])
+    sweep = made(tmp_path / "made", [RTT, untrusted], crossed(RTT, untrusted), lambda _point, seed: float(seed))
     chart = draw_map(sweep, Map(value="v", x="path.rtt", y="qdisc"))
     for suffix in ("svg", "html", "png", "pdf"):
         save(chart, tmp_path / f"map.{suffix}")
@@ -393,6 +393,6 @@ def test_untrusted_names_are_text_in_every_format(tmp_path: Path) -> None:
 
 
 def test_the_same_sweep_gives_the_same_figure(tmp_path: Path) -> None:
-    looks = Map(value="v", x="path.rtt", y="buffer", contour=(2.0,))
-    first, second = (json.dumps(draw_map(regular(tmp_path / name), looks).to_dict()) for name in "ab")
+    map_spec = Map(value="v", x="path.rtt", y="buffer", contour=(2.0,))
+    first, second = (json.dumps(draw_map(regular(tmp_path / name), map_spec).to_dict()) for name in "ab")
     assert first == second

@@ -1,4 +1,4 @@
-"""The response for a page that draws on its own, parsed as a page does, for any run."""
+"""The response with the data of a page's panels, parsed as the page does, for any run."""
 
 import json
 import struct
@@ -23,43 +23,45 @@ RUN = with_bbr(alternating(12, 4, 0.05)).make()
 KINDS = {"lines", "rule", "ticks", "bands", "points"}
 
 
-def answered(run: Run, panels: list[str], points: int = 900) -> bytes:
+def response_of(run: Run, panels: list[str], points: int = 900) -> bytes:
     heads, arrays = columns(run, panels, points)
     return packed({"panels": heads}, arrays)
 
 
-def read(answer: bytes) -> tuple[dict[str, Any], Floats]:
+def read(response: bytes) -> tuple[dict[str, Any], Floats]:
     """Parse like the page: the header, and all numbers after it as one array."""
-    (length,) = struct.unpack_from("<I", answer)
+    (length,) = struct.unpack_from("<I", response)
     assert (4 + length) % 8 == 0
-    return json.loads(answer[4 : 4 + length], parse_constant=pytest.fail), np.frombuffer(answer, "<f8", -1, 4 + length)
+    return json.loads(response[4 : 4 + length], parse_constant=pytest.fail), np.frombuffer(
+        response, "<f8", -1, 4 + length
+    )
 
 
-def column_refs(part: object, key: str = "") -> Iterator[tuple[str, list[int]]]:
+def column_refs(value: object, key: str = "") -> Iterator[tuple[str, list[int]]]:
     """Every column that a header names, with its key."""
-    if isinstance(part, dict):
-        for name, inner in part.items():
+    if isinstance(value, dict):
+        for name, inner in value.items():
             yield from column_refs(inner, name)
-    elif isinstance(part, list):
+    elif isinstance(value, list):
         if key in {"s", "v", "e", "packets"}:
-            yield key, part
+            yield key, value
         else:
-            for inner in part:
+            for inner in value:
                 yield from column_refs(inner)
 
 
 def check(run: Run, panels: list[str], points: int) -> None:
-    header, numbers = read(answered(run, panels, points))
+    header, numbers = read(response_of(run, panels, points))
     assert [panel["name"] for panel in header["panels"]] == panels
     assert np.isfinite(numbers).all()
-    behind = 0
+    expected_offset = 0
     for key, (offset, length) in column_refs(header):
-        assert offset == behind
-        behind += length
+        assert offset == expected_offset
+        expected_offset += length
         if key in {"s", "e"}:
             times = numbers[offset : offset + length]
             assert ((times >= 0) & (times <= run.manifest["duration_s"])).all()
-    assert behind == numbers.size
+    assert expected_offset == numbers.size
     for layer in (layer for panel in header["panels"] for layer in panel["layers"]):
         assert layer["kind"] in KINDS
         for line in layer.get("lines", [layer]):
@@ -72,20 +74,20 @@ FLOWS = st.lists(st.tuples(st.sampled_from(["bbr", "cubic"]), RATES, st.floats(0
 
 @settings(max_examples=40)
 @given(FLOWS, st.integers(2, 300), st.integers(0, 400), st.integers(0, 9), st.integers(2, 2000), st.booleans())
-def test_what_is_packed_can_be_read_back(
-    flows: list[tuple[str, float, float]], samples: int, drops: int, lost: int, points: int, told: bool
+def test_packed_data_can_be_parsed(
+    flows: list[tuple[str, float, float]], samples: int, drops: int, lost: int, points: int, has_gains: bool
 ) -> None:
-    made = [
-        Flow(f"f{n}", cc, rate, sawtooth(2, 50 + n, 0.7), sawtooth(0, 30, 1), cc, retransmit_rate=again)
-        for n, (cc, rate, again) in enumerate(flows)
+    bench_flows = [
+        Flow(f"f{n}", cc, rate, sawtooth(2, 50 + n, 0.7), sawtooth(0, 30, 1), cc, retransmit_rate=loss)
+        for n, (cc, rate, loss) in enumerate(flows)
     ]
-    bench = Bench(made, samples * 0.01, drops=drops, marks=drops, lost_pings=min(lost, samples // 10))
-    run = with_bbr(bench).make() if told else bench.make()
+    bench = Bench(bench_flows, samples * 0.01, drops=drops, marks=drops, lost_pings=min(lost, samples // 10))
+    run = with_bbr(bench).make() if has_gains else bench.make()
     check(run, available(run, list(PANELS)), points)
 
 
-def test_numbers_are_the_runs_own() -> None:
-    header, numbers = read(answered(RUN, ["cwnd", "queue", "ping"], 10_000))
+def test_numbers_are_those_of_the_run() -> None:
+    header, numbers = read(response_of(RUN, ["cwnd", "queue", "ping"], 10_000))
     cwnd, queue, ping = header["panels"]
     line = next(line for line in cwnd["layers"][0]["lines"] if line["name"] == "cubic-1")
     rows = RUN.flows.filter(pl.col("flow") == "cubic-1")
@@ -127,7 +129,7 @@ def test_nan_is_never_sent() -> None:
 
 
 def test_untrusted_names_stay_text() -> None:
-    evil = 'ö"\\</script>\n\u2028'
-    run = Bench([Flow(evil, evil)], sample_s=0.1).make()
-    header, _ = read(answered(run, ["throughput"]))
-    assert header["panels"][0]["layers"][0]["lines"][0]["name"] == evil
+    untrusted = 'ö"\\</script>\n\u2028'
+    run = Bench([Flow(untrusted, untrusted)], sample_s=0.1).make()
+    header, _ = read(response_of(run, ["throughput"]))
+    assert header["panels"][0]["layers"][0]["lines"][0]["name"] == untrusted

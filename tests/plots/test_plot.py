@@ -22,7 +22,7 @@ RUN = with_bbr(alternating(12, 4, 0.05)).make()
 UNITS = ("Mbit/s", ", packets", ", packets/s", ", ms", ", %")
 
 
-def many(count: int = 20) -> Bench:
+def many_flows(count: int = 20) -> Bench:
     return Bench([Flow(f"f{n}", f"g{n % 2}", rate_bps=1e6, cwnd=10.0) for n in range(count)], sample_s=0.1)
 
 
@@ -73,7 +73,7 @@ def test_a_line_shows_the_numbers() -> None:
     assert max(lines(spec, 1)["bbr-1"]) == 129
 
 
-def test_panels_share_one_time_and_its_zoom() -> None:
+def test_panels_share_a_time_axis_and_its_zoom() -> None:
     spec = figure(RUN, list(PANELS)).to_dict()
     assert spec["resolve"]["scale"]["x"] == "shared"
     names = {layer.get("name") for layer in layers(spec)}
@@ -105,7 +105,7 @@ def test_the_most_varying_line_is_drawn_first() -> None:
     assert list(lines(spec, 0)) == ["busy", "calm"]
 
 
-def test_more_than_eight_groups_leave_the_smallest_out_and_say_so() -> None:
+def test_beyond_eight_groups_the_smallest_are_omitted_with_a_note() -> None:
     flows = [Flow(f"f{n}", f"g{n}", rate_bps=1e6 * (n + 1), cwnd=10.0) for n in range(10)]
     spec = figure(Bench(flows, sample_s=0.1).make(), ["throughput", "groups", "cwnd"]).to_dict()
     for panel in range(3):
@@ -139,16 +139,16 @@ def test_legends_stay_inside_the_width(length: int) -> None:
 
 
 def test_many_flows_are_drawn_as_groups() -> None:
-    spec = figure(many().make(), ["throughput", "cwnd", "rtt"]).to_dict()
+    spec = figure(many_flows().make(), ["throughput", "cwnd", "rtt"]).to_dict()
     assert "20 flows exceed 8: one line per group" in spec["title"]["subtitle"]
     assert set(lines(spec, 0)["g0"]) == {10.0}
     assert set(lines(spec, 1)["g0"]) == {100.0}
     assert set(lines(spec, 2)["g1"]) == {20.0}
 
 
-def test_an_invalid_run_says_so() -> None:
-    run = Bench([], manifest={"valid": False, "invalid": ["a packet died"]}).make()
-    assert figure(run, ["ping"]).to_dict()["title"]["subtitle"].startswith("INVALID: a packet died")
+def test_an_invalid_run_is_marked() -> None:
+    run = Bench([], manifest={"valid": False, "invalid": ["a packet was lost"]}).make()
+    assert figure(run, ["ping"]).to_dict()["title"]["subtitle"].startswith("INVALID: a packet was lost")
 
 
 def test_lines_are_downsampled() -> None:
@@ -180,7 +180,7 @@ def test_in_flight_is_shown_with_the_bdp() -> None:
     assert titles == ["In flight, packets"]
 
 
-def test_only_lines_of_flows_fade_when_flows_are_picked() -> None:
+def test_only_lines_of_flows_fade_when_flows_are_selected() -> None:
     spec = figure(RUN, ["inflight", "queue"]).to_dict()
     faded = [("condition" in layer["encoding"].get("opacity", {})) for layer in layers(spec)]
     assert faded == [True, False] + [False] * 4
@@ -197,7 +197,7 @@ def test_drops_are_marked_where_they_happened() -> None:
     assert repeats == bench.make().flows["retrans_packets"].max()
 
 
-def test_an_unknown_panel_names_those_that_exist() -> None:
+def test_an_unknown_panel_is_an_error_with_the_known_ones() -> None:
     with pytest.raises(ResultError, match="unknown panel 'cwmd'; choose from: throughput, cwnd"):
         figure(RUN, ["cwmd"])
     with pytest.raises(ResultError, match="needs at least one panel"):
@@ -222,15 +222,15 @@ def test_another_suffix_is_refused(tmp_path: Path) -> None:
 
 
 def test_untrusted_names_stay_text(tmp_path: Path) -> None:
-    evil = 'x"</script><script>alert(1)</script>,\n1'
-    run = Bench([Flow(evil, evil)], sample_s=0.1, manifest={"title": evil}).make()
+    untrusted = 'x"</script><script>alert(1)</script>,\n1'
+    run = Bench([Flow(untrusted, untrusted)], sample_s=0.1, manifest={"title": untrusted}).make()
     chart = figure(run, ["throughput"])
     save(chart, tmp_path / "figure.html")
     assert "<script>alert" not in (tmp_path / "figure.html").read_text()
     data = chart.to_dict()
     assert json.dumps(data)
     text = next(iter(data["datasets"].values()))
-    assert {row["flow"] for row in csv.DictReader(text.splitlines(keepends=True))} == {evil}
+    assert {row["flow"] for row in csv.DictReader(text.splitlines(keepends=True))} == {untrusted}
 
 
 def test_the_page_needs_no_network(tmp_path: Path) -> None:

@@ -73,8 +73,8 @@ def test_queues_of_several_limits_share_an_axis() -> None:
     table, members = overlay_lines(LIMITS, "queue", 1000)
     assert [member["name"] for member in members] == ["limit 10", "limit 40", "limit 90"]
     assert len({member["group"] for member in members}) == 3
-    tops = dict(table.group_by("flow").agg((pl.col("v").max() / 10).round() * 10).iter_rows())
-    assert tops == {"limit 10": 10, "limit 40": 40, "limit 90": 90}
+    maxima = dict(table.group_by("flow").agg((pl.col("v").max() / 10).round() * 10).iter_rows())
+    assert maxima == {"limit 10": 10, "limit 40": 40, "limit 90": 90}
 
 
 def test_a_run_with_several_flows_has_a_line_for_each() -> None:
@@ -134,8 +134,8 @@ def test_throughput_against_delay_has_a_point_for_each_controller_and_run() -> N
 
 
 @given(st.integers(0, 10_000), st.floats(-0.95, 0.95))
-def test_an_ellipse_is_one_standard_deviation_around_the_mean(seed: int, lean: float) -> None:
-    cloud = np.random.default_rng(seed).multivariate_normal([5, 90], [[4, 6 * lean], [6 * lean, 9]], 50)
+def test_an_ellipse_is_one_standard_deviation_around_the_mean(seed: int, correlation: float) -> None:
+    cloud = np.random.default_rng(seed).multivariate_normal([5, 90], [[4, 6 * correlation], [6 * correlation, 9]], 50)
     outline = ellipse(cloud[:, 0], cloud[:, 1]) - cloud.mean(axis=0)
     # Its points are at Mahalanobis distance 1.
     distance = np.einsum("ij,jk,ik->i", outline, np.linalg.inv(np.cov(cloud, rowvar=False)), outline)
@@ -161,13 +161,13 @@ def test_a_box_holds_the_metric_of_every_run() -> None:
         box_values(SEEDS, "nonsense")
 
 
-def test_a_distribution_climbs_from_nothing_to_all() -> None:
+def test_a_distribution_rises_from_0_to_1() -> None:
     for curves in (rtt_curves(ONE), delay_curves(ONE)):
-        for part in curves.partition_by("flow"):
-            assert part["v"][0] == 0
-            assert part["v"][-1] == 1
-            assert part["v"].is_sorted()
-            assert part["s"].is_sorted()
+        for curve in curves.partition_by("flow"):
+            assert curve["v"][0] == 0
+            assert curve["v"][-1] == 1
+            assert curve["v"].is_sorted()
+            assert curve["s"].is_sorted()
     rtt = rtt_curves(LIMITS[0])
     # A sawtooth from 20 to 40 ms is uniform: half of it is below 30.
     assert rtt.filter(rtt["s"] <= 30)["v"].max() == pytest.approx(0.5, abs=0.03)
@@ -189,15 +189,15 @@ def test_unsupported_figures_are_explained() -> None:
 
 
 def test_an_invalid_run_among_several_is_marked() -> None:
-    spec = draw([LIMITS[0], bench(40, valid=False, invalid=["a packet died"])], "queue").to_dict()
+    spec = draw([LIMITS[0], bench(40, valid=False, invalid=["a packet was lost"])], "queue").to_dict()
     assert spec["title"]["subtitle"].startswith("INVALID: runs/40")
 
 
 def test_untrusted_names_reach_the_legend_as_text() -> None:
-    evil = 'x"</script>,\n1'
-    spec = draw([bench(10, case=evil), bench(20, case="plain")], "queue").to_dict()
+    untrusted = 'x"</script>,\n1'
+    spec = draw([bench(10, case=untrusted), bench(20, case="plain")], "queue").to_dict()
     text = next(iter(spec["datasets"].values()))
-    assert {row["flow"] for row in csv.DictReader(text.splitlines(keepends=True))} == {evil, "plain"}
+    assert {row["flow"] for row in csv.DictReader(text.splitlines(keepends=True))} == {untrusted, "plain"}
 
 
 def test_configurations_are_in_natural_order() -> None:

@@ -12,8 +12,8 @@ LENGTHS = st.lists(st.tuples(st.integers(0, 3), st.integers(1, 5000)), min_size=
 
 
 @given(LENGTHS, st.integers(1, 2000))
-def test_no_phase_is_lost_from_a_pixel_that_had_it(lengths: list[tuple[int, int]], pixel: int) -> None:
-    stops = [sum(length for _, length in lengths[: place + 1]) for place in range(len(lengths))]
+def test_every_phase_of_a_pixel_is_kept(lengths: list[tuple[int, int]], pixel: int) -> None:
+    stops = [sum(length for _, length in lengths[: index + 1]) for index in range(len(lengths))]
     table = pl.DataFrame(
         {
             "flow": ["a"] * len(lengths),

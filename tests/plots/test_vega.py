@@ -10,7 +10,7 @@ from dumbbell.plots.vega import library
 
 
 @pytest.fixture(autouse=True)
-def nothing_known() -> Iterator[None]:
+def new_process() -> Iterator[None]:
     """Clear the cache, as in a new process."""
     vega._kept.cache_clear()
     yield
@@ -24,11 +24,11 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "cache"
 
 
-def test_the_second_page_gets_the_script_that_the_first_kept(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_second_page_uses_the_cached_script(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = library()
     assert len(list((cache / "pages").iterdir())) == 1
     vega._kept.cache_clear()
-    monkeypatch.setattr(vega, "_bundled", lambda: pytest.fail("it was bundled again"))
+    monkeypatch.setattr(vega, "_bundled", lambda: pytest.fail("bundled a second time"))
     assert library() == first
 
 
@@ -36,11 +36,11 @@ def test_the_second_page_gets_the_script_that_the_first_kept(cache: Path, monkey
 def test_a_damaged_cache_is_replaced(cache: Path, damage: bytes) -> None:
     script = library()
     (file,) = (cache / "pages").iterdir()
-    good = file.read_bytes()
+    cached = file.read_bytes()
     file.write_bytes(damage)
     vega._kept.cache_clear()
     assert library() == script
-    assert file.read_bytes() == good
+    assert file.read_bytes() == cached
 
 
 def test_the_script_works_without_a_cache(cache: Path) -> None:

@@ -3,7 +3,6 @@
 Skipped without Chromium (Debian's package `chromium`).
 """
 
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,8 +12,8 @@ from playwright.sync_api import Browser, Page, sync_playwright
 import dumbbell as db
 from dumbbell.reports.page import PANELS, write
 from dumbbell.results.result import load
+from web.browsing import CHROMIUM
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here: reports were not opened in a browser")
 
 MOST_BYTES = 3_000_000
@@ -29,12 +28,12 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     with sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
-        yield opened
-        opened.close()
+        launched = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
+        yield launched
+        launched.close()
 
 
-def opened(browser: Browser, report: Path, width: int, messages: list[str]) -> Page:
+def open_page(browser: Browser, report: Path, width: int, messages: list[str]) -> Page:
     page = browser.new_page(viewport={"width": width, "height": 900})
     page.on("console", lambda message: messages.append(message.text))
     page.on("pageerror", lambda error: messages.append(str(error)))
@@ -54,9 +53,9 @@ def axes(page: Page) -> list[str]:
     return [label.rpartition("values from ")[2] for label in labels]
 
 
-def test_it_opens_without_network_or_console_messages_and_is_small(browser: Browser, report: Path) -> None:
+def test_a_page_opens_without_network_or_console_messages_and_is_small(browser: Browser, report: Path) -> None:
     messages: list[str] = []
-    page = opened(browser, report, 1200, messages)
+    page = open_page(browser, report, 1200, messages)
     assert messages == []
     assert page.locator("h1").inner_text() == "BBR and CUBIC take turns at a shallow buffer"
     assert page.locator(".figure svg.marks").count() == 3
@@ -64,7 +63,7 @@ def test_it_opens_without_network_or_console_messages_and_is_small(browser: Brow
     page.close()
 
 
-def moved(page: Page, before: str) -> str:
+def changed_range(page: Page, before: str) -> str:
     """The range of all panels after it has changed."""
     page.wait_for_function(
         """before => {
@@ -79,7 +78,7 @@ def moved(page: Page, before: str) -> str:
 
 def test_ctrl_wheel_and_drag_zoom_and_pan_all_panels(browser: Browser, report: Path) -> None:
     messages: list[str] = []
-    page = opened(browser, report, 1200, messages)
+    page = open_page(browser, report, 1200, messages)
     assert axes(page) == ["0 to 120"] * len(PANELS)
     marks = page.locator("#figure-0 svg.marks")
     marks.evaluate("figure => figure.scrollIntoView({block: 'start', behavior: 'instant'})")
@@ -94,7 +93,7 @@ def test_ctrl_wheel_and_drag_zoom_and_pan_all_panels(browser: Browser, report: P
     page.mouse.move(x + 100, y, steps=5)
     page.mouse.up()
     # Headless Chromium paints a wheel event with the next drag, so test both together.
-    first, last = (float(end.replace("−", "-")) for end in moved(page, "0 to 120").split(" to "))
+    first, last = (float(end.replace("−", "-")) for end in changed_range(page, "0 to 120").split(" to "))
     assert last - first < 110  # The wheel's zoom: 120 × 0.8.
     assert (first + last) / 2 < 60  # The drag's pan.
     assert messages == []
@@ -102,7 +101,7 @@ def test_ctrl_wheel_and_drag_zoom_and_pan_all_panels(browser: Browser, report: P
 
 
 def test_a_click_on_the_legend_selects_a_flow_and_a_second_deselects_it(browser: Browser, report: Path) -> None:
-    page = opened(browser, report, 1200, [])
+    page = open_page(browser, report, 1200, [])
     faint = "#figure-0 path[opacity='0.06']"
     entry = page.locator("#figure-0 .role-legend-label text", has_text="bbr-1")
     assert page.locator(faint).count() == 0
@@ -114,7 +113,7 @@ def test_a_click_on_the_legend_selects_a_flow_and_a_second_deselects_it(browser:
 
 
 def test_a_phone_scrolls_tables_and_not_the_page(browser: Browser, report: Path) -> None:
-    page = opened(browser, report, 390, [])
+    page = open_page(browser, report, 390, [])
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     assert page.locator(".scroll").evaluate_all("all => all.some(one => one.scrollWidth > one.clientWidth)")
     page.keyboard.press("Tab")
@@ -123,7 +122,7 @@ def test_a_phone_scrolls_tables_and_not_the_page(browser: Browser, report: Path)
 
 
 def test_print_has_every_figure_and_no_buttons(browser: Browser, report: Path) -> None:
-    page = opened(browser, report, 1000, [])
+    page = open_page(browser, report, 1000, [])
     page.emulate_media(media="print")
     assert page.locator(".figure svg.marks").count() == 3
     assert not page.locator(".vega-embed summary").first.is_visible()
@@ -131,7 +130,7 @@ def test_print_has_every_figure_and_no_buttons(browser: Browser, report: Path) -
     page.close()
 
 
-def test_a_page_of_eight_runs_is_short_and_draws_a_run_when_it_is_opened(browser: Browser, tmp_path: Path) -> None:
+def test_a_page_of_eight_runs_is_short_and_draws_a_run_on_opening_its_section(browser: Browser, tmp_path: Path) -> None:
     runs = [db.run(db.scenario("lossy-download").case(f"bbr at {loss}% loss")) for loss in (0, 1)]
     path = tmp_path / "page.html"
     write([load(run.folder) for run in runs] * 4, path)

@@ -8,19 +8,19 @@ from dumbbell.reports import comparison_page, verdict, verdict_of_all
 from synthetic import Bench, Flow, alternating
 
 
-def compared(*arms: tuple[str, Bench]) -> tuple[Comparison, str]:
-    made = []
+def page_of(*benches: tuple[str, Bench]) -> tuple[Comparison, str]:
+    arms = []
     drawn = {}
-    for name, bench in arms:
+    for name, bench in benches:
         run = bench.make(Path(name))
         drawn[run.folder] = series(run, grid_step_ns(run.manifest["duration_s"], 2))
-        made.append(Arm(name, (Measured(run.folder, run.manifest, measures(run)),)))
-    comparison = compare_runs("", made[0], made[1])
+        arms.append(Arm(name, (Measured(run.folder, run.manifest, measures(run)),)))
+    comparison = compare_runs("", arms[0], arms[1])
     return comparison, comparison_page([comparison], drawn)
 
 
 def test_a_page_has_the_verdict_and_draws_both_arms() -> None:
-    comparison, page = compared(
+    comparison, page = page_of(
         ("sim", Bench([Flow("a", "a", rate_bps=10e6)])), ("kernel", Bench([Flow("a", "a", rate_bps=12e6)]))
     )
     text = "outside: groups.a.throughput_mbps is 20.0 % above, 5.0 % allowed"
@@ -32,14 +32,17 @@ def test_a_page_has_the_verdict_and_draws_both_arms() -> None:
 
 
 def test_a_page_of_long_runs_stays_below_a_megabyte_and_a_half() -> None:
-    turning = alternating(120, 10, 0.05)
-    assert len(compared(("a", turning), ("b", turning))[1].encode()) < 1_500_000
+    long_bench = alternating(120, 10, 0.05)
+    assert len(page_of(("a", long_bench), ("b", long_bench))[1].encode()) < 1_500_000
 
 
 def test_untrusted_text_is_not_executed() -> None:
-    evil = "</script><script>alert(1)</script><img src=x onerror=alert(1)>$title"
-    bench = Bench([Flow(evil, evil)], manifest={"title": evil, "invalid": [evil], "valid": False, "command": evil})
-    page = compared((evil, bench), (evil + "2", bench))[1]
+    untrusted = "</script><script>alert(1)</script><img src=x onerror=alert(1)>$title"
+    bench = Bench(
+        [Flow(untrusted, untrusted)],
+        manifest={"title": untrusted, "invalid": [untrusted], "valid": False, "command": untrusted},
+    )
+    page = page_of((untrusted, bench), (untrusted + "2", bench))[1]
     assert "<script>alert" not in page
     assert "<img src=x" not in page
 

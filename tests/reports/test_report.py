@@ -15,7 +15,7 @@ from dumbbell.reports.number_format import number, percent
 from synthetic import Bench, Flow, alternating
 
 SOURCE = {
-    "title": "Turns",
+    "title": "Oscillation",
     "url": "https://example.org/?a=1&b=2",
     "seen": [
         {"what": "period", "value": 8, "unit": "s", "metric": "cycle.period_s"},
@@ -26,8 +26,8 @@ SOURCE = {
 }
 
 
-class Checker(HTMLParser):
-    """Every element that must be closed is closed, in order."""
+class PageParser(HTMLParser):
+    """Collects text and addresses; checks that every element is closed, in order."""
 
     VOID = frozenset({"meta", "link", "br", "hr", "img", "input"})
 
@@ -55,12 +55,12 @@ def headings(text: str) -> list[int]:
     return [int(level) for level in re.findall(r"<h([1-6])[ >]", text.split("<script>", maxsplit=1)[0])]
 
 
-def read(text: str) -> Checker:
-    checker = Checker()
-    checker.feed(text)
-    checker.close()
-    assert checker.open == []
-    return checker
+def read(text: str) -> PageParser:
+    parser = PageParser()
+    parser.feed(text)
+    parser.close()
+    assert parser.open == []
+    return parser
 
 
 def text_of(text: str) -> str:
@@ -89,38 +89,42 @@ def test_a_page_has_the_summary() -> None:
 
 
 def test_an_invalid_run_has_a_red_banner_with_its_reasons() -> None:
-    run = Bench([Flow("a", "a")], manifest={"valid": False, "invalid": ["12 packets died <in> softnet"]}).make()
+    run = Bench([Flow("a", "a")], manifest={"valid": False, "invalid": ["12 packets were lost <in> softnet"]}).make()
     text = page([run])
     assert '<div class="banner invalid">' in text
-    assert "INVALID: don't use these numbers. 12 packets died <in> softnet" in text_of(text)
+    assert "INVALID: don't use these numbers. 12 packets were lost <in> softnet" in text_of(text)
 
 
-def test_it_needs_no_network_and_no_file() -> None:
+def test_a_page_needs_no_network_and_no_file() -> None:
     assert read(page([Bench([Flow("a", "a")]).make()])).addresses == ["#main"]
 
 
 def test_untrusted_text_is_not_executed() -> None:
-    evil = "</script><script>alert(1)</script><img src=x onerror=alert(1)>$title"
+    untrusted = "</script><script>alert(1)</script><img src=x onerror=alert(1)>$title"
     bench = Bench(
-        [Flow(evil, evil)],
+        [Flow(untrusted, untrusted)],
         manifest={
-            "title": evil,
-            "name": evil,
-            "invalid": [evil],
+            "title": untrusted,
+            "name": untrusted,
+            "invalid": [untrusted],
             "valid": False,
-            "warnings": [evil],
-            "commands": [evil],
-            "experiment": {"title": evil},
-            "source": {"title": evil, "note": evil, "seen": [{"what": evil, "value": evil, "metric": evil}]},
-            "host": {evil: evil},
-            "kernel": {"release": evil},
+            "warnings": [untrusted],
+            "commands": [untrusted],
+            "experiment": {"title": untrusted},
+            "source": {
+                "title": untrusted,
+                "note": untrusted,
+                "seen": [{"what": untrusted, "value": untrusted, "metric": untrusted}],
+            },
+            "host": {untrusted: untrusted},
+            "kernel": {"release": untrusted},
         },
     )
     text = page([bench.make(), bench.make()])
     assert "<script>alert" not in text
     assert "<img src=x" not in text
     assert len(re.findall(r"<script>", text)) == 2
-    assert evil in "".join(read(text).text)
+    assert untrusted in "".join(read(text).text)
 
 
 def test_several_runs_share_one_page_and_one_library() -> None:
@@ -199,7 +203,7 @@ def test_only_markup_is_not_escaped() -> None:
     assert "<th>x&lt;</th>" in table(("",), [("x<",)])
 
 
-def test_a_page_of_several_runs_begins_with_completion_times_and_folds_each_run() -> None:
+def test_a_page_of_several_runs_starts_with_completion_times_and_folds_each_run() -> None:
     flow = Flow("page", "page", bytes_asked=10**6, fct_s=1.5, cc="cubic")
     cases = ("cubic at 10% loss", "cubic at 5% loss")
     runs = [Bench([flow], sample_s=0.1, manifest={"case": case, "title": "Pages"}).make(Path(case)) for case in cases]

@@ -29,13 +29,13 @@ rates = st.floats(0.1e6, 30e6)
 def flows(draw: st.DrawFn, name: str, group: str, duration_s: float) -> Flow:
     start_s = draw(st.sampled_from([0.0, 0.0, round(duration_s / 4, 2)]))
     sized = draw(st.booleans())
-    done = draw(st.one_of(st.none(), st.floats(0.01, duration_s / 2))) if sized else None
+    fct_s = draw(st.one_of(st.none(), st.floats(0.01, duration_s / 2))) if sized else None
     low, high = draw(rates), draw(rates)
     rate: Any = draw(st.sampled_from([low, alternating_rate(duration_s / 5, low, high)]))
     return Flow(
         name, group, rate_bps=rate, cwnd=sawtooth(draw(st.floats(2, 40)), draw(st.floats(41, 300)), duration_s / 9),
         rtt_ms=draw(st.floats(1, 300)), kind=draw(st.sampled_from(["tcp", "tcp", "udp"])), start_s=start_s,
-        bytes_asked=10_000 if sized else None, fct_s=done, retransmit_rate=draw(st.sampled_from([0.0, 0.003, 0.2])),
+        bytes_asked=10_000 if sized else None, fct_s=fct_s, retransmit_rate=draw(st.sampled_from([0.0, 0.003, 0.2])),
     )  # fmt: skip
 
 
@@ -43,12 +43,12 @@ def flows(draw: st.DrawFn, name: str, group: str, duration_s: float) -> Flow:
 def benches(draw: st.DrawFn) -> Bench:
     duration_s = draw(st.sampled_from([10.0, 15.0]))
     groups = draw(st.lists(st.sampled_from(NAMES), min_size=1, max_size=3))
-    made = [draw(flows("abcdef"[place], group, duration_s)) for place, group in enumerate(groups)]
+    bench_flows = [draw(flows("abcdef"[index], group, duration_s)) for index, group in enumerate(groups)]
     low, high = draw(st.integers(0, 5)), draw(st.integers(6, 160))
     qdisc = draw(st.sampled_from(["pfifo limit 100", "bfifo limit 150000", "fq_codel", "codel limit 7 ecn"]))
     manifest = {"experiment": {"path": {"rtt": draw(st.sampled_from(["20ms", "1s", "0s", "150us"]))}}}
     return Bench(
-        made, duration_s, 0.1, queue_packets=sawtooth(low, high, 2.0), qdisc=qdisc, manifest=manifest,
+        bench_flows, duration_s, 0.1, queue_packets=sawtooth(low, high, 2.0), qdisc=qdisc, manifest=manifest,
         drops=draw(st.sampled_from([0, 1, 2000])), marks=draw(st.sampled_from([None, 0, 12])),
         ping_ms=draw(st.floats(0.05, 900)), lost_pings=draw(st.sampled_from([0, 3, 100])),
     )  # fmt: skip
@@ -107,13 +107,13 @@ def summary_of(bench: Bench) -> str:
 def test_every_sentence_occurs() -> None:
     late = Bench([Flow("a", "a"), Flow("b", "b", start_s=3)], qdisc="pfifo limit 50", marks=3)
     page = Bench([Flow("a", "a", bytes_asked=10**6, fct_s=1.5)])
-    asking = Bench([Flow("a", "a")]).make()
-    asking.manifest["flows"][0]["exchanges_s"] = [0.5, 0.7]
-    turning = alternating(60, 10, 0.05)
-    turning.manifest = {"experiment": {"path": {"rtt": "13ms"}}}
-    runs = [late.make(), page.make(), asking, turning.make()]
-    silent = {sentence.__name__ for sentence in ORDER if not any(sentence(findings(run)) for run in runs)}
-    assert silent == {
+    requests = Bench([Flow("a", "a")]).make()
+    requests.manifest["flows"][0]["exchanges_s"] = [0.5, 0.7]
+    cyclic = alternating(60, 10, 0.05)
+    cyclic.manifest = {"experiment": {"path": {"rtt": "13ms"}}}
+    runs = [late.make(), page.make(), requests, cyclic.make()]
+    missing = {sentence.__name__ for sentence in ORDER if not any(sentence(findings(run)) for run in runs)}
+    assert missing == {
         "dips",
         "states",
         "cost_of_alternation",
@@ -129,8 +129,8 @@ def test_states_dips_and_the_cost_of_alternation() -> None:
     ]}  # fmt: skip
     spans = {"bbr": {"least": 0.001, "most": 0.05}, "cubic": {"least": 0.01, "most": 0.015}}
     by_name = {sentence.__name__: sentence for sentence in ORDER}
-    lost = "Over a cycle bbr lost between 0.1 % and 5.0 % of what it sent."
-    assert by_name["cost_of_alternation"]({"cycle_loss": spans}) == lost
+    cost = "Over a cycle bbr lost between 0.1 % and 5.0 % of what it sent."
+    assert by_name["cost_of_alternation"]({"cycle_loss": spans}) == cost
     assert by_name["states"](numbers) == "bbr spent 97 % of the time in probe_bw and 2.0 % of the time in probe_rtt."
     assert by_name["dips"](numbers) == (
         "bbr-1 entered PROBE_RTT 11 times, 10.2 s apart: its delivery rate fell by 99.9 %, from 4\u202f527 "

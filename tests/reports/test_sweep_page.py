@@ -20,8 +20,7 @@ from dumbbell.spec.axes import axis
 from dumbbell.spec.sweep import Map
 from dumbbell.sweeps.folder import Sweep, load
 from sweep_fixtures import TWO, made, ran
-
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+from web.browsing import CHROMIUM
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +30,7 @@ def two(tmp_path_factory: pytest.TempPathFactory) -> Sweep:
 
 @pytest.fixture(scope="module")
 def kept(tmp_path_factory: pytest.TempPathFactory) -> Sweep:
-    """Two points, two seeds; one of the four results was removed, and the folder's name contains a blank."""
+    """Two points, two seeds; one of the four results was removed, and the folder's name contains a space."""
     text = TWO.replace('"1..3"', '"1..2"\nkeep = "runs"').replace('["5ms", "20ms", "80ms"]', '["5ms", "20ms"]')
     text = text.replace('["0.5bdp", "1bdp", "4bdp", "16bdp"]', '["4bdp"]').replace('"5s"', '"2s"')
     sweep = ran(text, tmp_path_factory.mktemp("sweeps") / "the kept")
@@ -61,9 +60,9 @@ def test_the_command_of_a_run_reproduces_its_numbers(two: Sweep, dumbbell: Any, 
     row = two.runs.row(10, named=True)
     program, *arguments = shlex.split(reproduce_command(two, row))
     assert program == "dumbbell"
-    done = dumbbell(*arguments, "--json", "--out", tmp_path / "again")
-    assert done.returncode == 0, done.stderr
-    numbers = json.loads(done.stdout)
+    process = dumbbell(*arguments, "--json", "--out", tmp_path / "repeated")
+    assert process.returncode == 0, process.stderr
+    numbers = json.loads(process.stdout)
     assert numbers["utilisation"] == row["utilisation"]
     assert numbers["groups"]["bbr"]["share"] == row["groups.bbr.share"]
 

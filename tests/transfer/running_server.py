@@ -1,4 +1,4 @@
-"""A real server on loopback for a test, in a thread with a loop of its own; and raw sockets to talk to it."""
+"""A real server on loopback in a thread with its own event loop; and raw sockets that connect to it."""
 
 import asyncio
 import socket
@@ -10,15 +10,15 @@ from dataclasses import dataclass, field
 from dumbbell.transfer.http_connection import AccessLogEntry
 from dumbbell.transfer.server import Serving, serve
 
-PATIENCE_S = 20.0
+TIMEOUT_S = 20.0
 
 
 @dataclass
 class RunningServer:
-    """A server that runs."""
+    """A running server: its URLs and its access log."""
 
     urls: list[str] = field(default_factory=list)
-    told: list[AccessLogEntry] = field(default_factory=list)
+    log: list[AccessLogEntry] = field(default_factory=list)
 
     @property
     def port(self) -> int:
@@ -28,20 +28,20 @@ class RunningServer:
         return f"{self.urls[0].split(':')[0]}://{host}:{self.port}{path}"
 
     def connect(self) -> socket.socket:
-        return socket.create_connection(("127.0.0.1", self.port), timeout=PATIENCE_S)
+        return socket.create_connection(("127.0.0.1", self.port), timeout=TIMEOUT_S)
 
-    def say(self, data: bytes) -> bytes:
-        """Everything that the server answers until it closes."""
+    def exchange(self, data: bytes) -> bytes:
+        """Send this; return everything that the server sends until it closes."""
         with self.connect() as sock:
             sock.sendall(data)
-            # A client that is refused may have been answered, and the connection be gone, before this.
+            # The server may have refused the client and closed the connection before this.
             with suppress(OSError):
                 sock.shutdown(socket.SHUT_WR)
-            return everything(sock)
+            return read_all(sock)
 
     def get(self, path: str, *fields: str, method: str = "GET") -> tuple[int, dict[str, str], bytes]:
         lines = [f"{method} {path} HTTP/1.1", "Host: here", "Connection: close", *fields, "", ""]
-        return parsed(self.say("\r\n".join(lines).encode()))
+        return parse_response(self.exchange("\r\n".join(lines).encode()))
 
 
 @contextmanager
@@ -50,13 +50,13 @@ def running_server(serving: Serving | None = None) -> Iterator[RunningServer]:
     running, opened, failed = RunningServer(), threading.Event(), []
     loop = asyncio.new_event_loop()
 
-    def hear(urls: list[str]) -> None:
+    def on_listening(urls: list[str]) -> None:
         running.urls[:] = urls
         opened.set()
 
     async def work() -> None:
         with suppress(asyncio.CancelledError):
-            await serve(serving or Serving(), hear, running.told.append)
+            await serve(serving or Serving(), on_listening, running.log.append)
 
     task = loop.create_task(work())
 
@@ -71,7 +71,7 @@ def running_server(serving: Serving | None = None) -> Iterator[RunningServer]:
 
     thread = threading.Thread(target=run)
     thread.start()
-    assert opened.wait(PATIENCE_S)
+    assert opened.wait(TIMEOUT_S)
     if failed:
         thread.join()
         raise failed[0]
@@ -79,26 +79,26 @@ def running_server(serving: Serving | None = None) -> Iterator[RunningServer]:
         yield running
     finally:
         loop.call_soon_threadsafe(task.cancel)
-        thread.join(PATIENCE_S)
+        thread.join(TIMEOUT_S)
         assert not thread.is_alive()
     if failed:
         raise failed[0]
 
 
-def everything(sock: socket.socket) -> bytes:
-    """Until the end, or a reset."""
-    whole = bytearray()
+def read_all(sock: socket.socket) -> bytes:
+    """Read until the end or a reset."""
+    received = bytearray()
     try:
-        while piece := sock.recv(65536):
-            whole += piece
+        while data := sock.recv(65536):
+            received += data
     except ConnectionResetError:
         pass
-    return bytes(whole)
+    return bytes(received)
 
 
-def parsed(answer: bytes) -> tuple[int, dict[str, str], bytes]:
-    """Status, fields in lower case, and the body as it came."""
-    head, _, body = answer.partition(b"\r\n\r\n")
+def parse_response(response: bytes) -> tuple[int, dict[str, str], bytes]:
+    """Status, fields in lower case, and the body, undecoded."""
+    head, _, body = response.partition(b"\r\n\r\n")
     line, *rest = head.decode("latin-1").split("\r\n")
     fields = {name.lower(): value.strip() for name, _, value in (each.partition(":") for each in rest)}
     return int(line.split()[1]), fields, body

@@ -1,4 +1,4 @@
-"""Whatever a stranger sends: the server answers or closes, and serves the next; the client ends with its own words."""
+"""On any input the server replies or closes, and serves the next client; the client ends with its own error."""
 
 import asyncio
 import contextlib
@@ -17,7 +17,7 @@ from dumbbell.transfer.http_request import Refusal, byte_range, parse_request, p
 from dumbbell.transfer.response_reader import Reading, Target
 from dumbbell.transfer.server import Serving
 from dumbbell.transfer.server_limits import Limits
-from transfer.running_server import RunningServer, parsed, running_server
+from transfer.running_server import RunningServer, parse_response, running_server
 
 STATUSES = {200, 206, 400, 404, 405, 408, 413, 416, 431, 501, 505}
 PIECES = [
@@ -36,57 +36,59 @@ def running() -> Iterator[RunningServer]:
         yield found
 
 
-def answered(running: RunningServer, data: bytes) -> None:
-    """Either nothing (a close) or answers whose statuses are known; and the next client is served."""
-    answer = running.say(data)
-    if answer:
-        assert parsed(answer)[0] in STATUSES, answer[:200]
+def check_response(running: RunningServer, data: bytes) -> None:
+    """The server closes without a reply, or replies with a known status."""
+    response = running.exchange(data)
+    if response:
+        assert parse_response(response)[0] in STATUSES, response[:200]
 
 
 @given(messages)
-def test_the_server_answers_any_bytes_or_closes(running: RunningServer, data: bytes) -> None:
-    answered(running, data)
+def test_the_server_replies_to_any_bytes_or_closes(running: RunningServer, data: bytes) -> None:
+    check_response(running, data)
 
 
-def test_the_server_outlives_random_bytes_and_serves_the_next(running: RunningServer) -> None:
+def test_the_server_survives_random_bytes_and_serves_the_next_client(running: RunningServer) -> None:
     rng = random.Random(8)
     for _ in range(300):
-        answered(running, rng.randbytes(rng.randrange(1, 400)))
-    whole = bytearray(b"GET /bytes/2000?cc=reno&sample=10ms HTTP/1.1\r\nHost: a\r\nRange: bytes=5-900\r\n\r\n")
-    for _ in range(300):  # A good request with a few bytes wrong gets much further.
-        wrong = bytearray(whole)
+        check_response(running, rng.randbytes(rng.randrange(1, 400)))
+    valid = bytearray(b"GET /bytes/2000?cc=reno&sample=10ms HTTP/1.1\r\nHost: a\r\nRange: bytes=5-900\r\n\r\n")
+    for _ in range(300):  # A valid request with a few wrong bytes passes more checks.
+        wrong = bytearray(valid)
         for _ in range(rng.randrange(1, 4)):
             wrong[rng.randrange(len(wrong))] = rng.randrange(256)
-        answered(running, bytes(wrong))
+        check_response(running, bytes(wrong))
     assert running.get("/bytes/1000")[0] == 200
 
 
 @given(st.binary(max_size=200), st.binary(max_size=200))
-def test_any_bytes_as_a_request_are_a_value_or_a_refusal(target: bytes, field: bytes) -> None:
+def test_any_bytes_in_a_request_are_parsed_or_refused(target: bytes, field: bytes) -> None:
     with contextlib.suppress(Refusal):
-        asked = parse_request(b"GET", target, [(b"range", field), (b"dumbbell-cc", field), (b"dumbbell-sample", field)])
-        for read in (lambda: asked.cc, lambda: asked.sample_ns, lambda: byte_range(asked, 1000, '"a"')):
+        request = parse_request(
+            b"GET", target, [(b"range", field), (b"dumbbell-cc", field), (b"dumbbell-sample", field)]
+        )
+        for read in (lambda: request.cc, lambda: request.sample_ns, lambda: byte_range(request, 1000, '"a"')):
             with contextlib.suppress(Refusal):
                 read()
-        path_parts(asked.path)
-        requested_size(asked.path, 1000)
+        path_parts(request.path)
+        requested_size(request.path, 1000)
 
 
-async def _read(answer: bytes, most: int | None, pieces: int) -> Reading:
-    """A client's end of a socket whose other end says this, in pieces, and closes."""
-    ours, theirs = socket.socketpair()
-    channel = Channel(ours)
-    theirs.setblocking(False)
+async def _read(response: bytes, most: int | None, pieces: int) -> Reading:
+    """Read a response from a peer that sends it in pieces and closes."""
+    client, peer = socket.socketpair()
+    channel = Channel(client)
+    peer.setblocking(False)
     loop = asyncio.get_running_loop()
 
-    async def speak() -> None:
-        size = max(1, len(answer) // pieces)
-        for at in range(0, len(answer), size):
-            await loop.sock_sendall(theirs, answer[at : at + size])
+    async def send() -> None:
+        size = max(1, len(response) // pieces)
+        for at in range(0, len(response), size):
+            await loop.sock_sendall(peer, response[at : at + size])
             await asyncio.sleep(0)
-        theirs.shutdown(socket.SHUT_WR)
+        peer.shutdown(socket.SHUT_WR)
 
-    speaking = asyncio.ensure_future(speak())
+    sender = asyncio.ensure_future(send())
     try:
         async with asyncio.timeout(10):
             reading = Reading(channel)
@@ -94,13 +96,13 @@ async def _read(answer: bytes, most: int | None, pieces: int) -> Reading:
             await reading.skip(most)
             return reading
     finally:
-        speaking.cancel()
-        await asyncio.gather(speaking, return_exceptions=True)
+        sender.cancel()
+        await asyncio.gather(sender, return_exceptions=True)
         channel.close()
-        theirs.close()
+        peer.close()
 
 
-ANSWERS = [
+RESPONSES = [
     b"HTTP/1.1 200 OK\r\n", b"HTTP/1.1 100 Continue\r\n\r\n", b"HTTP/1.0 200 OK\r\n", b"HTTP/1.1 204 No\r\n",
     b"HTTP/1.1 304 N\r\n", b"Content-Length: 5\r\n", b"Content-Length: 99999999999999999999\r\n",
     b"Content-Length: -1\r\n", b"Connection: close\r\n", b"Transfer-Encoding: chunked\r\n", b"\r\n", b"hello",
@@ -110,41 +112,41 @@ ANSWERS = [
 
 
 @given(
-    st.lists(st.one_of(st.sampled_from(ANSWERS), st.binary(max_size=20)), max_size=15).map(b"".join),
+    st.lists(st.one_of(st.sampled_from(RESPONSES), st.binary(max_size=20)), max_size=15).map(b"".join),
     st.one_of(st.none(), st.integers(1, 10)),
     st.integers(1, 5),
 )
 @settings(max_examples=300)
-def test_any_bytes_as_a_response_are_a_body_or_a_transfer_error(answer: bytes, most: int | None, pieces: int) -> None:
+def test_any_bytes_in_a_response_are_a_body_or_a_transfer_error(response: bytes, most: int | None, pieces: int) -> None:
     with contextlib.suppress(TransferError, OSError):
-        asyncio.run(_read(answer, most, pieces))
+        asyncio.run(_read(response, most, pieces))
 
 
 @given(st.binary(min_size=1, max_size=3000), st.integers(1, 7), st.sampled_from(["length", "chunked", "close"]))
-def test_every_framing_gives_every_byte_once(body: bytes, pieces: int, framing: str) -> None:
+def test_every_framing_gives_the_whole_body(body: bytes, pieces: int, framing: str) -> None:
     if framing == "length":
-        answer = b"Content-Length: %d\r\n\r\n%s" % (len(body), body)
+        response = b"Content-Length: %d\r\n\r\n%s" % (len(body), body)
     elif framing == "chunked":
         half = len(body) // 2
-        parts = b"".join(b"%x\r\n%s\r\n" % (len(part), part) for part in (body[:half], body[half:]) if part)
-        answer = b"Transfer-Encoding: chunked\r\n\r\n" + parts + b"0\r\n\r\n"
+        chunks = b"".join(b"%x\r\n%s\r\n" % (len(chunk), chunk) for chunk in (body[:half], body[half:]) if chunk)
+        response = b"Transfer-Encoding: chunked\r\n\r\n" + chunks + b"0\r\n\r\n"
     else:
-        answer = b"\r\n" + body
-    assert asyncio.run(_read(b"HTTP/1.1 200 OK\r\n" + answer, None, pieces)).bytes == len(body)
+        response = b"\r\n" + body
+    assert asyncio.run(_read(b"HTTP/1.1 200 OK\r\n" + response, None, pieces)).bytes == len(body)
 
 
 @given(st.binary(min_size=2, max_size=300), st.sampled_from(["length", "chunked"]))
-def test_a_body_that_is_cut_is_an_error_that_says_so(body: bytes, framing: str) -> None:
+def test_a_truncated_body_is_an_error(body: bytes, framing: str) -> None:
     length = b"Content-Length: %d\r\n\r\n%s" % (len(body), body[:-1])
     chunked = b"Transfer-Encoding: chunked\r\n\r\n%x\r\n%s" % (len(body), body[:-1])
-    answer = b"HTTP/1.1 200 OK\r\n" + (length if framing == "length" else chunked)
+    response = b"HTTP/1.1 200 OK\r\n" + (length if framing == "length" else chunked)
     with pytest.raises(TransferError, match=r"the connection ended after \d+|invalid HTTP"):
-        asyncio.run(_read(answer, None, 1))
+        asyncio.run(_read(response, None, 1))
 
 
 @given(st.text(max_size=60))
-def test_any_text_as_a_url_is_a_place_or_a_transfer_error(text: str) -> None:
+def test_any_text_as_a_targetis_parsed_or_a_transfer_error(text: str) -> None:
     with contextlib.suppress(TransferError):
-        place = parse_url(text)
-        assert place.host
-        assert place.path.startswith("/")
+        target = parse_url(text)
+        assert target.host
+        assert target.path.startswith("/")

@@ -1,4 +1,4 @@
-"""Server and client inside the virtual-time kernel, where loss is what netem makes it and time what TCP needs."""
+"""Server and client in a virtual-time kernel: netem causes the loss, and times do not depend on the host."""
 
 import json
 import sys
@@ -9,15 +9,13 @@ import pytest
 from conftest import Dumbbell
 
 ROOT = Path(__file__).parents[2]
-OURS = f"{sys.executable} -m dumbbell"
+DUMBBELL = f"{sys.executable} -m dumbbell"
 
 
 @pytest.mark.kernel
-def test_where_5_of_100_packets_are_lost_bbr_takes_less_time_and_the_run_says_so(
-    dumbbell: Dumbbell, tmp_path: Path
-) -> None:
-    server = f"{OURS} serve --host 0.0.0.0 --port 80"
-    client = f"{OURS} fetch http://sender/ --cc bbr,cubic --size 8MB --json"
+def test_at_5_percent_loss_bbr_is_faster_and_the_run_reports_it(dumbbell: Dumbbell, tmp_path: Path) -> None:
+    server = f"{DUMBBELL} serve --host 0.0.0.0 --port 80"
+    client = f"{DUMBBELL} fetch http://sender/ --cc bbr,cubic --size 8MB --json"
     lossy = (
         "lossy-download-plain",
         "--case",
@@ -29,13 +27,13 @@ def test_where_5_of_100_packets_are_lost_bbr_takes_less_time_and_the_run_says_so
         "--out",
         tmp_path / "run",
     )
-    # Typed here, so that the guest sees this Python wherever it lies.
+    # Run in the repository, so that the guest can read this Python's files.
     done = dumbbell("exec", *lossy, "--no-flows", "--server", server, "--", *client.split(), cwd=ROOT)
     assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout)
-    assert told["stopped"] == "known"
-    assert told["verdicts"][0].endswith("bbr is faster")
-    assert {each["cc"] for each in told["downloads"]} == {"bbr", "cubic"}
-    assert all(each["cc"] == each["cc_asked"] for each in told["downloads"])
-    assert all(each["retransmits"] > 0 for each in told["downloads"])
-    assert all(each["bytes"] == 8_000_000 for each in told["downloads"])
+    result = json.loads(done.stdout)
+    assert result["stopped"] == "known"
+    assert result["verdicts"][0].endswith("bbr is faster")
+    assert {each["cc"] for each in result["downloads"]} == {"bbr", "cubic"}
+    assert all(each["cc"] == each["cc_asked"] for each in result["downloads"])
+    assert all(each["retransmits"] > 0 for each in result["downloads"])
+    assert all(each["bytes"] == 8_000_000 for each in result["downloads"])

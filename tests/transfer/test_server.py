@@ -1,4 +1,4 @@
-"""The server over real sockets: what it sends, to whom, and what it refuses."""
+"""The server over real sockets: what it sends, and which requests it refuses."""
 
 import json
 import os
@@ -19,7 +19,7 @@ from dumbbell.transfer import server, tcp_socket
 from dumbbell.transfer.payload import BLOCK_BYTES, block
 from dumbbell.transfer.server import Serving, tls_context
 from dumbbell.transfer.server_limits import Limits
-from transfer.running_server import RunningServer, everything, parsed, running_server
+from transfer.running_server import RunningServer, parse_response, read_all, running_server
 
 
 @pytest.fixture(scope="module")
@@ -31,20 +31,20 @@ def plain() -> Iterator[RunningServer]:
 def block_bytes(first: int, stop: int) -> bytes:
     with block() as payload:
         assert payload.memory is not None
-        whole = bytes(payload.memory)
-    return b"".join(whole[at % BLOCK_BYTES : at % BLOCK_BYTES + 1] for at in range(first, stop))
+        memory = bytes(payload.memory)
+    return b"".join(memory[at % BLOCK_BYTES : at % BLOCK_BYTES + 1] for at in range(first, stop))
 
 
 BLOCK = block_bytes(0, 3000)
 
 
-def test_it_sends_exactly_the_bytes_that_are_asked_for(plain: RunningServer) -> None:
+def test_the_server_sends_exactly_the_requested_bytes(plain: RunningServer) -> None:
     status, fields, body = plain.get("/bytes/61kB")
     assert (status, len(body), fields["content-length"]) == (200, 61000, "61000")
     assert body[:3000] == BLOCK
 
 
-def test_a_body_longer_than_the_block_goes_on_with_the_block_s_beginning(plain: RunningServer) -> None:
+def test_a_body_longer_than_the_block_repeats_the_block(plain: RunningServer) -> None:
     size = 2 * BLOCK_BYTES + 17
     _, _, body = plain.get(f"/bytes/{size}")
     assert len(body) == size
@@ -52,7 +52,7 @@ def test_a_body_longer_than_the_block_goes_on_with_the_block_s_beginning(plain: 
 
 
 @given(data=st.data(), size=st.integers(1, 3000))
-def test_any_range_is_the_slice_that_it_names(plain: RunningServer, data: st.DataObject, size: int) -> None:
+def test_any_range_gives_its_slice(plain: RunningServer, data: st.DataObject, size: int) -> None:
     first = data.draw(st.integers(0, size - 1))
     last = data.draw(st.integers(first, size + 5))
     text = data.draw(st.sampled_from([f"{first}-{last}", f"{first}-", f"-{size - first}"]))
@@ -62,51 +62,52 @@ def test_any_range_is_the_slice_that_it_names(plain: RunningServer, data: st.Dat
     assert fields["content-range"] == f"bytes {first}-{stop - 1}/{size}"
 
 
-def test_a_range_without_a_byte_is_416_and_says_how_many_there_are(plain: RunningServer) -> None:
+def test_a_range_without_a_byte_is_416_with_the_size(plain: RunningServer) -> None:
     for text in ("100-", "100-200", "-0"):
         status, fields, _ = plain.get("/bytes/100", f"Range: bytes={text}")
         assert (status, fields["content-range"]) == (416, "bytes */100")
 
 
 @pytest.mark.parametrize("text", ["bytes=0-1,3-4", "lines=0-1", "bytes=5-2", "bytes=-", "bytes", "bytes=a-b"])
-def test_what_is_no_single_range_of_bytes_is_ignored(plain: RunningServer, text: str) -> None:
+def test_a_range_that_is_not_one_byte_range_is_ignored(plain: RunningServer, text: str) -> None:
     status, _, body = plain.get("/bytes/100", f"Range: {text}")
     assert (status, len(body)) == (200, 100)
 
 
-def test_a_range_of_something_that_has_changed_is_ignored(plain: RunningServer) -> None:
+def test_a_range_of_a_changed_resource_is_ignored(plain: RunningServer) -> None:
     assert plain.get("/bytes/100", "Range: bytes=0-1", 'If-Range: "other"')[0] == 200
     assert plain.get("/bytes/100", "Range: bytes=0-1", 'If-Range: "random"')[0] == 206
 
 
 @pytest.mark.parametrize("cc", tcp_socket.allowed())
-def test_the_controller_that_is_named_is_the_socket_s(plain: RunningServer, cc: str) -> None:
+def test_a_requested_controller_is_set_on_the_socket(plain: RunningServer, cc: str) -> None:
     for path, field in ((f"/bytes/100?cc={cc}", "X: y"), ("/bytes/100", f"Dumbbell-CC: {cc}")):
         status, fields, _ = plain.get(path, field)
         assert (status, fields["dumbbell-cc"]) == (200, cc)
-        assert plain.told[-1].cc == cc
+        assert plain.log[-1].cc == cc
 
 
-def test_a_connection_goes_back_to_the_default_when_nothing_is_named(plain: RunningServer) -> None:
+def test_a_request_without_a_controller_resets_the_default(plain: RunningServer) -> None:
     other = next(cc for cc in tcp_socket.allowed() if cc != tcp_socket.default())
     with plain.connect() as sock:
         sock.sendall(f"GET /bytes/10?cc={other} HTTP/1.1\r\nHost: a\r\n\r\n".encode())
         sock.sendall(b"GET /bytes/10 HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
-        both = everything(sock).split(b"HTTP/1.1 200 ")
+        responses = read_all(sock).split(b"HTTP/1.1 200 ")
     assert [
-        f"Dumbbell-CC: {cc}".encode() in part for cc, part in zip((other, tcp_socket.default()), both[1:], strict=True)
+        f"Dumbbell-CC: {cc}".encode() in response
+        for cc, response in zip((other, tcp_socket.default()), responses[1:], strict=True)
     ]
-    assert f"Dumbbell-CC: {tcp_socket.default()}".encode() in both[2]
+    assert f"Dumbbell-CC: {tcp_socket.default()}".encode() in responses[2]
 
 
 @pytest.mark.parametrize("cc", ["nosuch", "", "a b", "x" * 40, "cubic%00"])
-def test_an_unknown_controller_is_400_with_those_that_there_are(plain: RunningServer, cc: str) -> None:
+def test_an_unknown_controller_is_400_with_the_available_ones(plain: RunningServer, cc: str) -> None:
     status, _, body = plain.get(f"/bytes/100?cc={cc.replace(' ', '%20')}")
     assert status == 400
     assert cc != "nosuch" or ", ".join(tcp_socket.allowed()).encode() in body
 
 
-def test_a_server_may_offer_fewer_and_never_what_the_kernel_lacks() -> None:
+def test_a_server_may_offer_fewer_controllers_and_none_that_the_kernel_lacks() -> None:
     with running_server(Serving(controllers=("reno",))) as running:
         assert running.get("/bytes/1?cc=cubic")[0] == 400
         assert json.loads(running.get("/about")[2])["controllers"] == ["reno"]
@@ -117,7 +118,7 @@ def test_a_server_may_offer_fewer_and_never_what_the_kernel_lacks() -> None:
         pass
 
 
-def test_statistics_tell_what_the_socket_did(plain: RunningServer) -> None:
+def test_statistics_are_those_of_the_socket(plain: RunningServer) -> None:
     with plain.connect() as sock:
         sock.sendall(b"GET /bytes/3MB?sample=10ms HTTP/1.1\r\nHost: a\r\n\r\n")
         reader = sock.makefile("rb")
@@ -125,15 +126,15 @@ def test_statistics_tell_what_the_socket_did(plain: RunningServer) -> None:
         while not head.endswith(b"\r\n\r\n"):
             head += reader.readline()
         reader.read(3_000_000)
-        token = parsed(head)[1]["dumbbell-stats"]
+        token = parse_response(head)[1]["dumbbell-stats"]
         sock.sendall(f"GET {token} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n".encode())
-        told = json.loads(reader.read().partition(b"\r\n\r\n")[2])
-    assert (told["bytes"], told["complete"], told["cc"]) == (3_000_000, True, tcp_socket.default())
-    last = told["samples"][-1]
+        statistics = json.loads(reader.read().partition(b"\r\n\r\n")[2])
+    assert (statistics["bytes"], statistics["complete"], statistics["cc"]) == (3_000_000, True, tcp_socket.default())
+    last = statistics["samples"][-1]
     assert last["bytes_acked"] >= 3_000_000
     assert last["rtt_ns"] > 0
     assert last["cwnd_packets"] > 0
-    assert [row["time_ns"] for row in told["samples"]] == sorted(row["time_ns"] for row in told["samples"])
+    assert [row["time_ns"] for row in statistics["samples"]] == sorted(row["time_ns"] for row in statistics["samples"])
     assert plain.get("/stats/nosuch")[0] == 404
 
 
@@ -142,15 +143,15 @@ def test_head_has_the_fields_and_no_body(plain: RunningServer) -> None:
     assert (status, fields["content-length"], body) == (200, "61000000", b"")
 
 
-def test_a_connection_is_kept_for_so_many_requests() -> None:
+def test_a_connection_is_closed_after_its_limit_of_requests() -> None:
     with running_server(Serving(limits=Limits(requests=3))) as running:
-        answer = running.say(b"GET /bytes/5 HTTP/1.1\r\nHost: a\r\n\r\n" * 5)
-    assert answer.count(b"HTTP/1.1 200") == 3
-    assert answer.count(b"Connection: close") == 1
+        response = running.exchange(b"GET /bytes/5 HTTP/1.1\r\nHost: a\r\n\r\n" * 5)
+    assert response.count(b"HTTP/1.1 200") == 3
+    assert response.count(b"Connection: close") == 1
 
 
 @pytest.mark.parametrize(
-    ("request_", "status"),
+    ("message", "status"),
     [
         (b"nonsense\r\n\r\n", 400),
         (b"GET / HTTP/1.1\r\n\r\n", 400),
@@ -169,58 +170,58 @@ def test_a_connection_is_kept_for_so_many_requests() -> None:
         (b"GET http://elsewhere/about HTTP/1.1\r\nHost: a\r\n\r\n", 200),
     ],
 )
-def test_each_wrong_request_has_its_status(plain: RunningServer, request_: bytes, status: int) -> None:
-    assert parsed(plain.say(request_))[0] == status
+def test_each_invalid_request_has_its_status(plain: RunningServer, message: bytes, status: int) -> None:
+    assert parse_response(plain.exchange(message))[0] == status
 
 
-def test_who_doesn_t_finish_a_request_is_told_so() -> None:
+def test_an_incomplete_request_is_408() -> None:
     with running_server(Serving(limits=Limits(silence_s=0.3))) as running, running.connect() as sock:
         sock.sendall(b"GET / HT")
-        assert parsed(everything(sock))[0] == 408
+        assert parse_response(read_all(sock))[0] == 408
 
 
-def test_who_says_nothing_is_closed_without_a_word() -> None:
+def test_an_idle_connection_is_closed_without_a_response() -> None:
     with running_server(Serving(limits=Limits(silence_s=0.3))) as running, running.connect() as sock:
-        assert everything(sock) == b""
+        assert read_all(sock) == b""
 
 
-def test_who_takes_nothing_is_cut_off_and_others_are_not() -> None:
+def test_a_client_that_stops_reading_is_closed_and_others_are_served() -> None:
     with running_server(Serving(limits=Limits(silence_s=3.0))) as running, running.connect() as slow:
         slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         slow.sendall(b"GET /bytes/900MB HTTP/1.1\r\nHost: a\r\n\r\n")
         assert running.get("/bytes/1MB")[0] == 200
         until = time.monotonic() + 60
-        while not any(each.fault for each in running.told) and time.monotonic() < until:
+        while not any(each.fault for each in running.log) and time.monotonic() < until:
             time.sleep(0.05)
-    assert "stalled for 3 s" in [each.fault for each in running.told]
+    assert "stalled for 3 s" in [each.fault for each in running.log]
 
 
-def test_one_connection_more_than_allowed_is_turned_away() -> None:
+def test_a_connection_beyond_the_limit_is_refused() -> None:
     for limits, status in ((Limits(clients=2), 503), (Limits(address_clients=2), 429)):
         with running_server(Serving(limits=limits)) as running, running.connect() as one, running.connect() as two:
-            for sock in (one, two):  # An answer says that it has been let in.
+            for sock in (one, two):  # A response shows that the connection was accepted.
                 sock.sendall(b"GET /bytes/1 HTTP/1.1\r\nHost: a\r\n\r\n")
                 assert sock.recv(12) == b"HTTP/1.1 200"
-            answer, fields, _ = running.get("/bytes/1")
-            assert (answer, fields["retry-after"]) == (status, "5")
+            refused, fields, _ = running.get("/bytes/1")
+            assert (refused, fields["retry-after"]) == (status, "5")
 
 
 @pytest.mark.parametrize("limits", [Limits(rate_bps=8_000_000), Limits(address_rate_bps=8_000_000)])
-def test_a_rate_is_kept_and_told(limits: Limits) -> None:
+def test_a_rate_limit_is_kept_and_reported(limits: Limits) -> None:
     with running_server(Serving(limits=limits)) as running:
-        began = time.monotonic()
+        start_s = time.monotonic()
         _, fields, body = running.get("/bytes/400kB")
-        took = time.monotonic() - began
-        told = json.loads(running.get(fields["dumbbell-stats"])[2])
+        duration_s = time.monotonic() - start_s
+        statistics = json.loads(running.get(fields["dumbbell-stats"])[2])
     assert len(body) == 400_000
-    # 0.4 s at 1 MB/s, less what may go at once.
-    assert took > 0.3
-    # On a busy machine the server is slow by itself, and held back for less.
-    assert told["held_back_s"] > 0
+    # 0.4 s at 1 MB/s, less the initial burst.
+    assert duration_s > 0.3
+    # On a busy host the server itself is slow, and the limit delays it less.
+    assert statistics["held_back_s"] > 0
 
 
-def test_a_rate_that_is_promised_to_others_for_long_is_503(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A byte a second: a client that would wait for more than ten others is refused."""
+def test_a_request_that_would_wait_long_for_the_rate_limit_is_503(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At one byte per second, a client that would wait for more than ten others is refused."""
     monkeypatch.setattr(server, "GRACE_S", 0.1)
     with ExitStack() as stack:
         running = stack.enter_context(running_server(Serving(limits=Limits(rate_bps=8))))
@@ -235,7 +236,7 @@ def test_a_rate_that_is_promised_to_others_for_long_is_503(monkeypatch: pytest.M
     assert int(fields["retry-after"]) >= 9
 
 
-def test_files_of_the_folder_are_served_and_nothing_else_is(tmp_path: Path) -> None:
+def test_only_files_of_the_folder_are_served(tmp_path: Path) -> None:
     root = tmp_path / "root"
     (root / "deep").mkdir(parents=True)
     (root / "deep" / "ä b").write_bytes(b"hello")
@@ -257,7 +258,7 @@ def test_files_of_the_folder_are_served_and_nothing_else_is(tmp_path: Path) -> N
             assert running.get(f"/files/{path}")[0] in (400, 404), path
 
 
-def test_it_listens_on_both_loopbacks_and_on_nothing_else(plain: RunningServer) -> None:
+def test_the_server_listens_on_the_loopback_addresses_only(plain: RunningServer) -> None:
     assert {url.rsplit(":", 1)[0] for url in plain.urls} <= {"http://127.0.0.1", "http://[::1]"}
 
 
@@ -267,13 +268,13 @@ def test_one_socket_serves_both_families() -> None:
             for host in ("127.0.0.1", "::1"):
                 with socket.create_connection((host, running.port), timeout=10) as sock:
                     sock.sendall(b"GET /bytes/1 HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
-                    assert parsed(everything(sock))[0] == 200
-            assert [each.address for each in running.told] == ["127.0.0.1", "::1"]
+                    assert parse_response(read_all(sock))[0] == 200
+            assert [each.address for each in running.log] == ["127.0.0.1", "::1"]
     except DumbbellError as error:
         pytest.skip(f"no IPv6 here: {error}")
 
 
-def test_a_port_that_is_taken_is_an_error_with_its_number(plain: RunningServer) -> None:
+def test_a_port_in_use_is_an_error_with_its_number(plain: RunningServer) -> None:
     with pytest.raises(DumbbellError, match=f"port {plain.port}"), running_server(Serving(port=plain.port)):
         pass
 
@@ -282,33 +283,33 @@ def test_tls_sends_the_same_bytes(tmp_path: Path) -> None:
     authority = trustme.CA()
     issued = authority.issue_cert("localhost")
     issued.private_key_and_cert_chain_pem.write_to_path(str(tmp_path / "server.pem"))
-    trusting = ssl.create_default_context()
-    authority.configure_trust(trusting)
+    tls = ssl.create_default_context()
+    authority.configure_trust(tls)
     with running_server(Serving(tls=tls_context(tmp_path / "server.pem", None))) as running:
-        with trusting.wrap_socket(running.connect(), server_hostname="localhost") as sock:
+        with tls.wrap_socket(running.connect(), server_hostname="localhost") as sock:
             sock.sendall(b"GET /bytes/9MB?cc=reno HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
-            status, fields, body = parsed(everything(sock))
+            status, fields, body = parse_response(read_all(sock))
         assert (status, len(body), fields["dumbbell-cc"]) == (200, 9_000_000, "reno")
         assert body[:3000] == BLOCK
         assert body[BLOCK_BYTES : BLOCK_BYTES + 3000] == BLOCK
-        with running.connect() as bare:  # No TLS: closed, and the next one is served.
-            bare.sendall(b"GET / HTTP/1.1\r\n\r\n")
-            everything(bare)
-        with trusting.wrap_socket(running.connect(), server_hostname="localhost") as sock:
+        with running.connect() as plaintext:  # Without TLS: the server closes, and serves the next client.
+            plaintext.sendall(b"GET / HTTP/1.1\r\n\r\n")
+            read_all(plaintext)
+        with tls.wrap_socket(running.connect(), server_hostname="localhost") as sock:
             sock.sendall(b"GET /bytes/1 HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
-            assert parsed(everything(sock))[0] == 200
+            assert parse_response(read_all(sock))[0] == 200
 
 
-def test_a_certificate_that_is_none_is_an_error_with_its_file(tmp_path: Path) -> None:
+def test_an_invalid_tls_certificate_is_an_error_with_its_file(tmp_path: Path) -> None:
     (tmp_path / "server.pem").write_text("nonsense")
     with pytest.raises(DumbbellError, match=r"server\.pem"):
         tls_context(tmp_path / "server.pem", None)
 
 
-def test_what_is_under_way_is_finished_when_the_server_ends() -> None:
+def test_responses_in_progress_are_completed_when_the_server_ends() -> None:
     with running_server(Serving(limits=Limits(rate_bps=1_000_000))) as running:
         sock = running.connect()
         sock.sendall(b"GET /bytes/50kB HTTP/1.1\r\nHost: a\r\n\r\n")
         assert sock.recv(12) == b"HTTP/1.1 200"
     with sock:
-        assert len(everything(sock)) > 50_000
+        assert len(read_all(sock)) > 50_000

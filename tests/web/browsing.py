@@ -1,7 +1,7 @@
-"""A page of the workbench in a real browser, which says what it said to the console and whom it asked."""
+"""A page of the workbench in a real browser, with a record of its console errors and its requests."""
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -9,65 +9,70 @@ from typing import Any
 from playwright.sync_api import Browser, Page, Playwright, expect
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+OpenPage = Callable[..., Any]
+"""The fixture `opened`, which opens the page."""
 ERRORS = ("error", "warning")
-PATIENCE_MS = 60_000
-"""Not a limit of the page's: when a test is given up. On a busy machine Chromium takes far more than its usual 5 s."""
-expect.set_options(timeout=PATIENCE_MS)
-SETTLED = """patience => new Promise((done, late) => {
-  const until = performance.now() + patience;
-  const look = () => {
-    if (document.documentElement.dataset.busy === "false") requestAnimationFrame(done);
-    else if (performance.now() > until) late(new Error("the page waits for an answer"));
-    else requestAnimationFrame(look);
+TIMEOUT_MS = 60_000
+"""Time limit of a wait in a test, not a limit of the page. On a busy host Chromium takes far more than 5 s."""
+expect.set_options(timeout=TIMEOUT_MS)
+SETTLED = """timeout => new Promise((resolve, reject) => {
+  const deadline = performance.now() + timeout;
+  const check = () => {
+    if (document.documentElement.dataset.busy === "false") requestAnimationFrame(resolve);
+    else if (performance.now() > deadline) reject(new Error("the page waits for a response"));
+    else requestAnimationFrame(check);
   };
-  look();
+  check();
 })"""
 
 
 def launched(playwright: Playwright) -> Browser:
-    """The machine's Chromium, without a screen."""
+    """Launch this host's Chromium without a screen."""
     return playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
 
 
 def settled(page: Page) -> None:
-    """What was asked last has been answered, and is on the screen. It looks at every frame; `expect` twice a second."""
-    page.evaluate(SETTLED, PATIENCE_MS)
+    """Wait until the response to the last request is on the screen. Checks every frame, `expect` twice a second."""
+    page.evaluate(SETTLED, TIMEOUT_MS)
 
 
 @dataclass
-class Said:
-    """What a page should not say."""
+class PageErrors:
+    """Console errors and requests to other servers."""
 
-    complaints: list[str] = field(default_factory=list)
-    abroad: list[str] = field(default_factory=list)
-    """Requests off the server."""
+    messages: list[str] = field(default_factory=list)
+    foreign_requests: list[str] = field(default_factory=list)
+    """Requests to other servers."""
 
     @property
-    def nothing(self) -> bool:
-        """Neither complaints nor requests elsewhere."""
-        return self.complaints == self.abroad == []
+    def empty(self) -> bool:
+        """Neither messages nor requests to other servers."""
+        return self.messages == self.foreign_requests == []
 
 
 @contextmanager
 def visited(
     browser: Browser, url: str, address: str = "/", width: int = 1300, height: int = 1000, **options: Any
-) -> Iterator[tuple[Page, Said]]:
-    """A page of a server that a test started, once it drew something, and what it says from then on and said before."""
+) -> Iterator[tuple[Page, PageErrors]]:
+    """Open a page of a server that a test started and wait for its first figure; yield it with its errors."""
     context = browser.new_context(
         viewport={"width": width, "height": height}, permissions=["clipboard-read", "clipboard-write"], **options
     )
-    context.set_default_timeout(PATIENCE_MS)
-    page, said = context.new_page(), Said()
-    ours = (url, "data:", "blob:")
-    page.on("console", lambda one: said.complaints.append(one.text) if one.type in ERRORS else None)
-    page.on("pageerror", lambda error: said.complaints.append(str(error)))
-    page.on("request", lambda asked: None if asked.url.startswith(ours) else said.abroad.append(asked.url))
+    context.set_default_timeout(TIMEOUT_MS)
+    page, errors = context.new_page(), PageErrors()
+    own_prefixes = (url, "data:", "blob:")
+    page.on("console", lambda message: errors.messages.append(message.text) if message.type in ERRORS else None)
+    page.on("pageerror", lambda error: errors.messages.append(str(error)))
+    page.on(
+        "request",
+        lambda request: None if request.url.startswith(own_prefixes) else errors.foreign_requests.append(request.url),
+    )
     page.goto(url.rstrip("/") + address)
     page.wait_for_selector(".plot canvas")
-    yield page, said
+    yield page, errors
     context.close()
 
 
 def text_of(page: Page) -> str:
-    """The experiment's text as the editor has it."""
+    """Return the experiment's text in the editor."""
     return "\n".join(page.locator(".cm-line").all_inner_texts())

@@ -1,25 +1,23 @@
-"""A workbench that runs, and pages of it in a headless Chromium that hear every error and every request."""
+"""A running workbench, and its pages in a headless Chromium with a record of errors and requests."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import Any
 
 import pytest
 
-from web.browsing import CHROMIUM, Said, launched, visited
+from web.browsing import CHROMIUM, OpenPage, PageErrors, launched, visited
 from web.serving import served
-
-Open = Callable[..., Any]
 
 
 @pytest.fixture(scope="session")
 def workbench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of `dumbbell ui`, as a person starts it."""
+    """The URL of `dumbbell ui`, started as by a user."""
     with served(tmp_path_factory.mktemp("workbench")) as server:
         yield server.url
 
 
-# Not of the session: while one Playwright is open, modules elsewhere can't open theirs.
+# Not of the session: modules of other folders can't open a second Playwright.
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Any]:
     if CHROMIUM is None:
@@ -32,17 +30,17 @@ def chromium() -> Iterator[Any]:
 
 
 @pytest.fixture
-def opened(chromium: Any, workbench: str) -> Iterator[Open]:
-    """Opens the page; what it complains of and isn't `forgiven`, or a request off the machine, fails the test."""
-    heard: list[tuple[Said, str]] = []
+def opened(chromium: Any, workbench: str) -> Iterator[OpenPage]:
+    """Opens the page. A console error without the text `allowed`, or a request to another server, fails the test."""
+    recorded: list[tuple[PageErrors, str]] = []
     with ExitStack() as pages:
 
-        def open_(address: str = "", width: int = 1440, forgiven: str = "", **options: Any) -> Any:
-            page, said = pages.enter_context(visited(chromium, workbench, f"/{address}", width, **options))
-            heard.append((said, forgiven))
+        def open_(address: str = "", width: int = 1440, allowed: str = "", **options: Any) -> Any:
+            page, errors = pages.enter_context(visited(chromium, workbench, f"/{address}", width, **options))
+            recorded.append((errors, allowed))
             return page
 
         yield open_
-    for said, forgiven in heard:
-        assert said.abroad == []
-        assert [one for one in said.complaints if not (forgiven and forgiven in one)] == []
+    for errors, allowed in recorded:
+        assert errors.foreign_requests == []
+        assert [message for message in errors.messages if not (allowed and allowed in message)] == []

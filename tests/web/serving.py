@@ -1,7 +1,6 @@
-"""A workbench for tests: the command as a process of its own, and what it says when asked."""
+"""A workbench for tests: the command as a separate process, and a client for it."""
 
 import re
-import signal
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,33 +11,28 @@ import httpx2 as httpx
 
 from conftest import COMMAND
 
-PATIENCE_S = 60.0
-"""Not a limit of the server's: when a test is given up."""
+TIMEOUT_S = 60.0
+"""Time limit of a wait in a test, not a limit of the server."""
 
 
 @dataclass(frozen=True)
 class Served:
-    """A server that runs."""
+    """A running server."""
 
     url: str
     process: subprocess.Popen[str]
 
     @property
     def asks(self) -> httpx.Client:
-        """A client of the server."""
-        return httpx.Client(base_url=self.url, timeout=PATIENCE_S)
-
-    def ended(self) -> int:
-        """Ask it to end, as ^C does, and wait; its exit status."""
-        self.process.send_signal(signal.SIGINT)
-        return self.process.wait(timeout=PATIENCE_S)
+        """Return a client of the server."""
+        return httpx.Client(base_url=self.url, timeout=TIMEOUT_S)
 
 
 @contextmanager
-def served(folder: Path, *words: str) -> Iterator[Served]:
-    """`dumbbell ui` in this folder, until the block ends."""
+def served(folder: Path, *arguments: str) -> Iterator[Served]:
+    """Run `dumbbell ui` in this folder until the block ends."""
     process = subprocess.Popen(
-        [COMMAND, "ui", "--port", "0", "--no-browser", *words], cwd=folder, stderr=subprocess.PIPE, text=True
+        [COMMAND, "ui", "--port", "0", "--no-browser", *arguments], cwd=folder, stderr=subprocess.PIPE, text=True
     )
     try:
         assert process.stderr is not None
@@ -47,10 +41,10 @@ def served(folder: Path, *words: str) -> Iterator[Served]:
         assert found, line
         yield Served(found[0], process)
     finally:
-        # Gently, so that it takes its folder along.
+        # SIGTERM first: the server then deletes its work folder.
         process.terminate()
         try:
-            process.wait(timeout=PATIENCE_S)
+            process.wait(timeout=TIMEOUT_S)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
@@ -59,8 +53,8 @@ def served(folder: Path, *words: str) -> Iterator[Served]:
 
 
 @contextmanager
-def listening(asks: httpx.Client, job: str) -> Iterator[Iterator[str]]:
-    """The data of a job's events, as they come."""
-    with asks.stream("GET", f"/api/jobs/{job}/events") as stream:
+def event_stream(client: httpx.Client, job: str) -> Iterator[Iterator[str]]:
+    """Yield the data of a job's events as they arrive."""
+    with client.stream("GET", f"/api/jobs/{job}/events") as stream:
         assert stream.headers["content-type"].startswith("text/event-stream")
         yield (line.removeprefix("data: ") for line in stream.iter_lines() if line.startswith("data: "))

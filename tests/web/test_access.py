@@ -1,43 +1,42 @@
-"""What axe, the usual judge of accessibility, says of the page: nothing that is serious."""
+"""Accessibility of the page: axe finds no violation, and the keyboard reaches every control."""
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from web.browsing import OpenPage
+
 AXE = Path(__file__).parents[2] / "ui" / "node_modules" / "axe-core" / "axe.min.js"
-Open = Callable[..., Any]
 
 
-@pytest.mark.parametrize("shown", ["page", "tour", "packets", "results"])
+@pytest.mark.parametrize("view", ["page", "tour", "packets", "results"])
 @pytest.mark.parametrize(("width", "colours"), [(390, "dark"), (1440, "light"), (1440, "dark")])
-def test_axe_finds_nothing(opened: Open, colours: str, width: int, shown: str) -> None:
-    page = opened("#tour" if shown == "tour" else "", width=width, color_scheme=colours, bypass_csp=True)
-    if shown == "packets":
+def test_axe_finds_no_violation(opened: OpenPage, colours: str, width: int, view: str) -> None:
+    page = opened("#tour" if view == "tour" else "", width=width, color_scheme=colours, bypass_csp=True)
+    if view == "packets":
         page.get_by_role("button", name="Show the packets").click()
-    elif shown == "results":
+    elif view == "results":
         page.get_by_role("button", name="Open…").click()
     page.add_script_tag(path=str(AXE))
-    faults = page.evaluate("async () => (await axe.run(document)).violations")
-    told = [f"{fault['impact']} {fault['id']}: {node['html']}" for fault in faults for node in fault["nodes"]]
-    assert told == []
+    violations = page.evaluate("async () => (await axe.run(document)).violations")
+    messages = [f"{each['impact']} {each['id']}: {node['html']}" for each in violations for node in each["nodes"]]
+    assert messages == []
 
 
-def test_everything_is_reached_by_the_keyboard(opened: Open) -> None:
-    """Tab alone comes to every control, and each says what it is."""
+def test_the_keyboard_reaches_every_control(opened: OpenPage) -> None:
+    """Tab alone focuses every control."""
     page = opened()
-    wanted = page.evaluate(
+    expected = page.evaluate(
         "[...document.querySelectorAll('button, input, select, [contenteditable=true]')]"
-        ".filter(one => !one.disabled && one.checkVisibility()).length"
+        ".filter(element => !element.disabled && element.checkVisibility()).length"
     )
     seen = set()
-    for _ in range(wanted + 20):
+    for _ in range(expected + 20):
         page.keyboard.press("Tab")
-        named = page.evaluate("document.activeElement.outerHTML.slice(0, 300)")
-        if named in seen or named.startswith("<body"):
+        element = page.evaluate("document.activeElement.outerHTML.slice(0, 300)")
+        if element in seen or element.startswith("<body"):
             break
-        seen.add(named)
-        if "contenteditable" in named:  # In the editor Tab is the browser's, too.
+        seen.add(element)
+        if "contenteditable" in element:  # Tab leaves the editor, too.
             continue
-    assert len(seen) >= wanted
+    assert len(seen) >= expected

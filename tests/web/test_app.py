@@ -1,4 +1,4 @@
-"""The workbench's figure: an edit in, curves and numbers out."""
+"""Requests of the live figure: an edited text gives curves and numbers."""
 
 import json
 from typing import Any
@@ -17,7 +17,7 @@ from dumbbell.web.scenario_catalogue import BLANK, catalogue
 CLIENT = TestClient(make_app(), raise_server_exceptions=False)
 SHORT = BLANK.replace("30s", "3s")
 LONG = BLANK.replace("30s", "1000s").replace("50mbit", "10gbit")
-"""So much that no one waits for it."""
+"""An experiment whose simulation exceeds every time limit."""
 
 
 def unpacked(body: bytes) -> tuple[dict[str, Any], Any]:
@@ -26,9 +26,9 @@ def unpacked(body: bytes) -> tuple[dict[str, Any], Any]:
     return json.loads(body[4 : 4 + length]), np.frombuffer(body, "<f8", offset=4 + length)
 
 
-def test_an_edit_and_its_figure() -> None:
-    asked = {"toml": SHORT, "edits": [{"key": "path.rtt", "value": "25ms"}], "panels": ["cwnd", "queue"]}
-    header, numbers = unpacked(CLIENT.post("/api/figures", json=asked).content)
+def test_an_edit_changes_the_text_and_the_figure() -> None:
+    body = {"toml": SHORT, "edits": [{"key": "path.rtt", "value": "25ms"}], "panels": ["cwnd", "queue"]}
+    header, numbers = unpacked(CLIENT.post("/api/figures", json=body).content)
     assert header["toml"] == SHORT.replace("40ms", "25ms")
     assert header["controls"]["rtt_ns"] == 25_000_000
     assert [panel["name"] for panel in header["panels"]] == ["cwnd", "queue"]
@@ -39,21 +39,21 @@ def test_an_edit_and_its_figure() -> None:
     assert header["numbers"]["groups.bbr.throughput_mbps"] > 1
 
 
-def test_the_same_question_has_the_same_answer() -> None:
-    (one, first), (two, second) = (
+def test_the_same_request_has_the_same_response() -> None:
+    (first_header, first), (second_header, second) = (
         unpacked(CLIENT.post("/api/figures", json={"toml": SHORT, "seed": 4}).content) for _ in range(2)
     )
-    assert one | {"took_ms": 0} == two | {"took_ms": 0}
+    assert first_header | {"took_ms": 0} == second_header | {"took_ms": 0}
     assert np.array_equal(first, second)
 
 
-def test_only_the_numbers_that_were_asked_for_are_worked_out() -> None:
-    asked = {"toml": SHORT, "numbers": ["groups.*.share", "utilisation"]}
-    header, _ = unpacked(CLIENT.post("/api/figures", json=asked).content)
+def test_only_the_requested_numbers_are_computed() -> None:
+    body = {"toml": SHORT, "numbers": ["groups.*.share", "utilisation"]}
+    header, _ = unpacked(CLIENT.post("/api/figures", json=body).content)
     assert set(header["numbers"]) == {"groups.bbr.share", "groups.cubic.share", "utilisation"}
 
 
-def test_a_wrong_text_has_a_problem_and_no_figure() -> None:
+def test_an_invalid_text_has_a_problem_and_no_figure() -> None:
     header, numbers = unpacked(CLIENT.post("/api/figures", json={"toml": SHORT.replace("bbr", "bbbr")}).content)
     assert header["problem"]["line"] == 12
     assert "bbbr" in header["problem"]["text"]
@@ -61,35 +61,35 @@ def test_a_wrong_text_has_a_problem_and_no_figure() -> None:
     assert numbers.size == 0
 
 
-def test_several_cases_are_one_too_many() -> None:
+def test_a_text_with_several_cases_is_an_error() -> None:
     text = SHORT + '\n[[cases]]\nname = "a"\nset = {}\n[[cases]]\nname = "b"\nset = {}\n'
     assert "one at a time" in CLIENT.post("/api/state", json={"toml": text}).json()["problem"]["right"]
 
 
-def test_what_nobody_waits_for_is_given_up() -> None:
+def test_a_disconnect_of_the_client_cancels_the_simulation() -> None:
     body = json.dumps({"toml": LONG}).encode()
-    heard = iter([{"type": "http.request", "body": body, "more_body": False}, {"type": "http.disconnect"}])
-    said: list[dict[str, Any]] = []
+    received = iter([{"type": "http.request", "body": body, "more_body": False}, {"type": "http.disconnect"}])
+    sent: list[dict[str, Any]] = []
 
     async def receive() -> Any:
-        return next(heard)
+        return next(received)
 
     async def send(message: Any) -> None:
-        said.append(message)
+        sent.append(message)
 
     headers = [(b"content-type", b"application/json")]
     scope = {"type": "http", "method": "POST", "path": "/api/figures", "query_string": b"", "headers": headers}
     anyio.run(make_app(limits=Limits(live_s=1000)), scope, receive, send)
-    assert said[0]["status"] == 499
+    assert sent[0]["status"] == 499
 
 
-def test_what_takes_too_long_is_given_up() -> None:
-    hasty = TestClient(make_app(limits=Limits(live_s=0.2)))
-    header, _ = unpacked(hasty.post("/api/figures", json={"toml": LONG}).content)
+def test_a_simulation_beyond_its_time_limit_is_cancelled() -> None:
+    limited = TestClient(make_app(limits=Limits(live_s=0.2)))
+    header, _ = unpacked(limited.post("/api/figures", json={"toml": LONG}).content)
     assert "make it shorter" in header["problem"]["text"]
 
 
-def test_what_is_too_large_is_refused() -> None:
+def test_a_request_that_is_too_large_is_refused() -> None:
     small = TestClient(make_app(limits=Limits(body_bytes=1000)))
     assert small.post("/api/state", json={"toml": "#" * 2000}).status_code == 413
 
@@ -111,9 +111,9 @@ MALFORMED = [
 
 @pytest.mark.parametrize("body", MALFORMED)
 def test_malformed_requests_are_refused_with_a_reason(body: bytes) -> None:
-    answer = CLIENT.post("/api/figures", content=body, headers={"Content-Type": "application/json"})
-    assert answer.status_code == 422
-    assert answer.json()["error"]
+    response = CLIENT.post("/api/figures", content=body, headers={"Content-Type": "application/json"})
+    assert response.status_code == 422
+    assert response.json()["error"]
 
 
 @settings(deadline=None, max_examples=60)
@@ -121,16 +121,16 @@ def test_malformed_requests_are_refused_with_a_reason(body: bytes) -> None:
     st.text(max_size=300),
     st.lists(st.fixed_dictionaries({"key": st.text(max_size=20), "value": st.text()}), max_size=3),
 )
-def test_any_text_is_answered_and_never_a_fault(text: str, edits: list[dict[str, str]]) -> None:
+def test_any_text_has_a_response_without_an_internal_error(text: str, edits: list[dict[str, str]]) -> None:
     assert CLIENT.post("/api/state", json={"toml": text, "edits": edits}).status_code in {200, 422}
 
 
-def test_there_is_no_way_to_files_of_the_machine() -> None:
+def test_no_url_leads_to_files_of_the_host() -> None:
     for path in ("/../app.py", "/%2e%2e/app.py", "/..%2fapp.py", "//etc/passwd", "/assets/../../app.py"):
         assert CLIENT.get(path).status_code in {400, 404}
 
 
-def test_an_experiment_reads_no_file_of_the_machine() -> None:
+def test_an_experiment_reads_no_file_of_the_host() -> None:
     for name in ("/etc/passwd", "../pyproject.toml", "../../../../../etc/passwd"):
         text = SHORT.replace('rate = "50mbit"', f'trace = "{name}"')
         header, _ = unpacked(CLIENT.post("/api/figures", json={"toml": text}).content)
@@ -138,9 +138,9 @@ def test_an_experiment_reads_no_file_of_the_machine() -> None:
         assert "root:" not in json.dumps(header)
 
 
-def test_the_catalogue_can_be_played() -> None:
-    offered = catalogue()
-    assert offered[0]["toml"] == BLANK
-    assert {"cyclic", "lossy-download", "hpcc-incast"} <= {entry["name"] for entry in offered}
-    for entry in offered:
+def test_every_entry_of_the_catalogue_is_valid() -> None:
+    entries = catalogue()
+    assert entries[0]["toml"] == BLANK
+    assert {"cyclic", "lossy-download", "hpcc-incast"} <= {entry["name"] for entry in entries}
+    for entry in entries:
         assert CLIENT.post("/api/state", json={"toml": entry["toml"]}).json()["problem"] is None, entry["name"]

@@ -8,7 +8,7 @@ from dumbbell.web.guard import COOKIE
 from dumbbell.web.scenario_catalogue import BLANK
 
 ORIGIN = "http://127.0.0.1:8080"
-ASKED = {"toml": BLANK.replace("30s", "1s")}
+REQUEST = {"toml": BLANK.replace("30s", "1s")}
 
 
 @pytest.fixture
@@ -16,8 +16,8 @@ def client() -> TestClient:
     return TestClient(make_app(("127.0.0.1:8080",)), base_url=ORIGIN)
 
 
-def test_a_page_of_ours_may_ask(client: TestClient) -> None:
-    assert client.post("/api/figures", json=ASKED, headers={"Origin": ORIGIN}).status_code == 200
+def test_a_request_of_the_own_page_is_accepted(client: TestClient) -> None:
+    assert client.post("/api/figures", json=REQUEST, headers={"Origin": ORIGIN}).status_code == 200
 
 
 @pytest.mark.parametrize(
@@ -30,27 +30,27 @@ def test_a_page_of_ours_may_ask(client: TestClient) -> None:
     ],
 )
 @pytest.mark.parametrize("path", ["/api/figures", "/api/state"])
-def test_other_sites_are_refused(client: TestClient, headers: dict[str, str], path: str) -> None:
-    assert client.post(path, json=ASKED, headers=headers).status_code == 403
+def test_a_request_of_another_site_is_refused(client: TestClient, headers: dict[str, str], path: str) -> None:
+    assert client.post(path, json=REQUEST, headers=headers).status_code == 403
 
 
-def test_other_sites_read_nothing(client: TestClient) -> None:
-    answer = client.get("/api/start", headers={"Sec-Fetch-Site": "cross-site"})
-    assert answer.status_code == 403
-    assert "Access-Control-Allow-Origin" not in answer.headers
+def test_another_site_can_not_read_a_response(client: TestClient) -> None:
+    response = client.get("/api/start", headers={"Sec-Fetch-Site": "cross-site"})
+    assert response.status_code == 403
+    assert "Access-Control-Allow-Origin" not in response.headers
 
 
 @pytest.mark.parametrize("host", ["evil.example", "127.0.0.1:9", "", "127.0.0.1:8080.evil.example"])
-def test_another_name_is_refused(client: TestClient, host: str) -> None:
+def test_another_host_name_is_refused(client: TestClient, host: str) -> None:
     assert client.get("/api/start", headers={"Host": host}).status_code == 421
 
 
-def test_what_a_form_can_send_is_refused(client: TestClient) -> None:
+def test_the_content_types_of_forms_are_refused(client: TestClient) -> None:
     for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data"):
         assert client.post("/api/figures", content="{}", headers={"Content-Type": kind}).status_code == 415
 
 
-def test_every_answer_forbids_what_is_elsewhere(client: TestClient) -> None:
+def test_every_response_forbids_other_sources(client: TestClient) -> None:
     for path in ("/", "/api/start", "/nothing"):
         assert "default-src 'none'" in client.get(path).headers["Content-Security-Policy"]
 
@@ -60,12 +60,12 @@ def public() -> TestClient:
     return TestClient(make_app(token="sesame"), base_url="http://192.0.2.1:8080", follow_redirects=False)
 
 
-def test_off_the_machine_the_token_opens(public: TestClient) -> None:
+def test_a_client_on_another_host_needs_the_token(public: TestClient) -> None:
     assert public.get("/").status_code == 403
     assert public.get("/?token=open").status_code == 403
-    assert public.post("/api/state?token=sesame", json=ASKED).status_code == 403
+    assert public.post("/api/state?token=sesame", json=REQUEST).status_code == 403
     opened = public.get("/?token=sesame&x=1")
     assert (opened.status_code, opened.headers["location"]) == (303, "/?x=1")
     assert {"httponly", "samesite=strict"} <= {part.strip().lower() for part in opened.headers["set-cookie"].split(";")}
     assert public.cookies[COOKIE] == "sesame"
-    assert public.post("/api/state", json=ASKED).status_code == 200
+    assert public.post("/api/state", json=REQUEST).status_code == 200

@@ -15,12 +15,12 @@ RUN = "Run on the real kernel"
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    with served(tmp_path_factory.mktemp("here")) as one:
-        yield one
+    with served(tmp_path_factory.mktemp("here")) as running:
+        yield running
 
 
 def write(page: Page, old: str, new: str) -> None:
-    """Change the text in the editor, as a hand would."""
+    """Replace the editor's line that contains `old`, by the keyboard."""
     page.locator(".cm-line", has_text=old).click()
     page.keyboard.press("Home")
     page.keyboard.press("Shift+End")
@@ -28,10 +28,8 @@ def write(page: Page, old: str, new: str) -> None:
 
 
 @pytest.mark.kernel
-def test_the_kernel_s_curves_stand_over_the_simulator_s_until_the_text_changes(
-    chromium: Browser, server: Served
-) -> None:
-    with visited(chromium, server.url) as (page, said):
+def test_the_kernel_s_curves_are_shown_until_the_text_changes(chromium: Browser, server: Served) -> None:
+    with visited(chromium, server.url) as (page, errors):
         page.get_by_role("button", name=RUN).click()
         section = page.get_by_role("region", name="Agreement of simulator and kernel")
         expect(section.get_by_role("row").nth(1)).to_contain_text("groups.", timeout=60_000)
@@ -48,12 +46,12 @@ def test_the_kernel_s_curves_stand_over_the_simulator_s_until_the_text_changes(
         page.get_by_role("button", name="Back to it").click()
         expect(section).to_be_visible()
         assert text_of(page) == before
-        assert said.nothing, said
+        assert errors.empty, errors
 
 
 @pytest.mark.kernel
-def test_a_run_can_be_cancelled_and_begun_again(chromium: Browser, server: Served) -> None:
-    with visited(chromium, server.url) as (page, said):
+def test_a_cancelled_run_can_be_restarted(chromium: Browser, server: Served) -> None:
+    with visited(chromium, server.url) as (page, errors):
         write(page, "duration", 'duration = "300s"')
         expect(page.locator(".panel .plot").first).to_have_attribute(
             "aria-label", re.compile("over 300 s"), timeout=30_000
@@ -63,23 +61,23 @@ def test_a_run_can_be_cancelled_and_begun_again(chromium: Browser, server: Serve
         page.get_by_role("button", name="Cancel").click()
         expect(page.get_by_role("button", name=RUN)).to_be_enabled()
         expect(page.get_by_role("region", name="Agreement of simulator and kernel")).to_have_count(0)
-        assert said.nothing, said
+        assert errors.empty, errors
 
 
 @pytest.mark.kernel
-def test_what_a_kernel_can_not_do_is_said_with_its_line(chromium: Browser, server: Served) -> None:
-    with visited(chromium, server.url) as (page, said):
+def test_an_unsupported_setting_is_reported_with_its_line(chromium: Browser, server: Served) -> None:
+    with visited(chromium, server.url) as (page, errors):
         write(page, "rtt", 'telemetry = true\nrtt = "40ms"')
         page.get_by_role("button", name=RUN).click()
         expect(page.locator(".kernel .trouble")).to_contain_text("line 5, path.telemetry")
-        assert said.nothing, said
+        assert errors.empty, errors
 
 
-def test_without_a_kernel_the_button_says_how_to_get_one(
+def test_without_a_kernel_the_page_names_the_command_that_builds_one(
     chromium: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DUMBBELL_CACHE", str(tmp_path))
-    with served(tmp_path) as server, visited(chromium, server.url) as (page, said):
+    with served(tmp_path) as server, visited(chromium, server.url) as (page, errors):
         expect(page.locator(".kernel")).to_contain_text("dumbbell kernel build")
         expect(page.get_by_role("button", name=RUN)).to_be_disabled()
-        assert said.nothing, said
+        assert errors.empty, errors

@@ -1,4 +1,4 @@
-"""Open, import, share, keep, as a reader does it: with the pages of a real server in a real browser."""
+"""Open, import, share and download: the pages of a real server in a real browser."""
 
 import json
 import zipfile
@@ -20,7 +20,7 @@ MINE = BLANK.replace("30s", "3s").replace("A dumbbell", "My own")
 
 
 @pytest.fixture(scope="module")
-def here(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("here")
     Simulator().run(Request("one", case_of(MINE), 7, folder / "one"), lambda _seconds: None)
     ran('keep = "runs"\n' + TWO.replace('"5s"', '"1s"').replace("1..3", "1..2"), folder / "two")
@@ -29,17 +29,17 @@ def here(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def server(here: Path) -> Iterator[Served]:
-    with served(here, ".") as one:
-        yield one
+def server(folder: Path) -> Iterator[Served]:
+    with served(folder, ".") as running:
+        yield running
 
 
 def seed_of(page: Page) -> str:
     return page.get_by_label("Seed", exact=True).input_value()
 
 
-def test_a_result_is_read_and_its_experiment_played(chromium: Browser, server: Served) -> None:
-    with visited(chromium, server.url) as (page, said):
+def test_a_result_s_report_is_shown_and_its_experiment_played(chromium: Browser, server: Served) -> None:
+    with visited(chromium, server.url) as (page, errors):
         page.get_by_role("button", name="Open…").click()
         dialog = page.get_by_role("dialog")
         dialog.get_by_role("button", name="Report of My own, one").click()
@@ -50,10 +50,10 @@ def test_a_result_is_read_and_its_experiment_played(chromium: Browser, server: S
         expect(dialog).to_have_count(0)
         expect(page.locator(".cm-content")).to_contain_text('title = "My own"')
         assert seed_of(page) == "7"
-        assert said.nothing, said
+        assert errors.empty, errors
 
 
-def map_of_who_wins(page: Page) -> FrameLocator:
+def sweep_report(page: Page) -> FrameLocator:
     page.get_by_role("button", name="Open…").click()
     page.get_by_role("button", name="Report of Who wins").click()
     report = page.frame_locator("iframe")
@@ -62,8 +62,8 @@ def map_of_who_wins(page: Page) -> FrameLocator:
 
 
 def test_a_cell_of_a_sweep_s_map_opens_its_run(chromium: Browser, server: Served) -> None:
-    with visited(chromium, server.url) as (page, said):
-        report = map_of_who_wins(page)
+    with visited(chromium, server.url) as (page, errors):
+        report = sweep_report(page)
         report.locator("#figure-0 svg .mark-rect path").nth(3).click(force=True)
         runs = report.locator("dialog#runs")
         at = runs.locator("h2").inner_text()
@@ -73,41 +73,43 @@ def test_a_cell_of_a_sweep_s_map_opens_its_run(chromium: Browser, server: Served
         expect(page.locator(".cm-content")).to_contain_text(f'rtt = "{rtt}"')
         expect(page.locator(".cm-content")).to_contain_text(f"bfifo limit {buffer}")
         assert seed_of(page) == "2"
-        assert said.nothing, said
+        assert errors.empty, errors
 
 
-def test_a_run_that_a_sweep_kept_is_read_from_its_map(chromium: Browser, server: Served) -> None:
-    with visited(chromium, server.url) as (page, said):
-        report = map_of_who_wins(page)
+def test_a_sweep_s_map_opens_the_report_of_a_kept_run(chromium: Browser, server: Served) -> None:
+    with visited(chromium, server.url) as (page, errors):
+        report = sweep_report(page)
         report.locator("#figure-0 svg .mark-rect path").first.click(force=True)
         report.get_by_role("button", name="Report of seed 2").click()
         expect(page.get_by_role("dialog").locator("h2")).to_contain_text("seed 2")
         expect(report.locator("#figure-0 svg.marks")).to_be_visible(timeout=30_000)
         page.get_by_role("button", name="Back to the maps").click()
         expect(report.locator("#figure-0 svg .mark-rect path").first).to_be_attached(timeout=30_000)
-        assert said.nothing, said
+        assert errors.empty, errors
 
 
-def test_a_path_is_added_by_typing_and_one_from_elsewhere_is_refused(chromium: Browser, server: Served) -> None:
-    with visited(chromium, server.url) as (page, said):
+def test_a_typed_path_is_added_and_one_outside_the_folder_is_refused(chromium: Browser, server: Served) -> None:
+    with visited(chromium, server.url) as (page, errors):
         page.get_by_role("button", name="Open…").click()
         path = page.get_by_label("A path below")
         path.fill("../../etc")
         path.press("Enter")
-        expect(page.get_by_role("dialog").get_by_role("alert")).to_contain_text("there is nothing of this name below")
+        expect(page.get_by_role("dialog").get_by_role("alert")).to_contain_text("no such file or folder below")
         path.fill("other.toml")
         path.press("Enter")
         page.get_by_role("button", name="Play The other").click()
         expect(page.locator(".cm-content")).to_contain_text("The other")
-        # A refusal is an answer with a status, which Chromium writes to its console.
-        assert [text for text in said.complaints if "422" not in text] == []
-        assert said.abroad == []
+        # Chromium writes the status of a refused request to its console.
+        assert [text for text in errors.messages if "422" not in text] == []
+        assert errors.foreign_requests == []
 
 
-def test_a_log_is_imported_by_its_file_and_by_dropping_it(chromium: Browser, server: Served, tmp_path: Path) -> None:
+def test_a_log_is_imported_from_the_file_dialog_and_by_drag_and_drop(
+    chromium: Browser, server: Served, tmp_path: Path
+) -> None:
     log = tmp_path / "first.log"
     log.write_text(IPERF3)
-    with visited(chromium, server.url) as (page, said):
+    with visited(chromium, server.url) as (page, errors):
         page.get_by_role("button", name="Open…").click()
         page.get_by_label("Import a log").set_input_files(log)
         expect(page.frame_locator("iframe").locator("body")).to_contain_text("Imported logs", timeout=30_000)
@@ -118,18 +120,18 @@ def test_a_log_is_imported_by_its_file_and_by_dropping_it(chromium: Browser, ser
         expect(page.get_by_role("dialog")).to_contain_text("second")
         page.keyboard.press("Escape")
         before = text_of(page)
-        drop(page, "third.log", "nothing that a log has\n")
+        drop(page, "third.log", "no log at all\n")
         expect(page.get_by_role("dialog").get_by_role("alert")).to_contain_text("third.log: line 1: unknown log format")
         page.keyboard.press("Escape")
         assert text_of(page) == before
         drop(page, "mine.toml", MINE)
         expect(page.locator(".cm-content")).to_contain_text("My own")
-        assert [text for text in said.complaints if "422" not in text] == []
-        assert said.abroad == []
+        assert [text for text in errors.messages if "422" not in text] == []
+        assert errors.foreign_requests == []
 
 
 def drop(page: Page, name: str, content: str) -> None:
-    """A file from a hand upon the editor, which would otherwise take its text."""
+    """Drop a file on the editor, which would otherwise insert its text."""
     data = page.evaluate_handle(
         """([name, content]) => {
           const data = new DataTransfer();
@@ -142,8 +144,8 @@ def drop(page: Page, name: str, content: str) -> None:
         page.dispatch_event(".cm-content", event, {"dataTransfer": data})
 
 
-def test_a_link_brings_the_experiment_and_its_seed(chromium: Browser, server: Served) -> None:
-    with visited(chromium, server.url) as (page, said):
+def test_a_link_restores_the_experiment_and_its_seed(chromium: Browser, server: Served) -> None:
+    with visited(chromium, server.url) as (page, errors):
         drop(page, "mine.toml", MINE.replace("My own", "Über → 东"))
         page.get_by_role("button", name="Next seed").click()
         page.get_by_role("button", name="Copy link").click()
@@ -151,45 +153,45 @@ def test_a_link_brings_the_experiment_and_its_seed(chromium: Browser, server: Se
         link = page.evaluate("navigator.clipboard.readText()")
         before = text_of(page)
         assert link == page.url
-        assert said.nothing, said
-    with visited(chromium, server.url, link.removeprefix(server.url.rstrip("/"))) as (page, said):
+        assert errors.empty, errors
+    with visited(chromium, server.url, link.removeprefix(server.url.rstrip("/"))) as (page, errors):
         expect(page.locator(".cm-content")).to_contain_text("Über → 东")
         assert text_of(page) == before
         assert seed_of(page) == "2"
-        assert said.nothing, said
+        assert errors.empty, errors
 
 
-def test_a_broken_link_says_so_and_the_page_works(chromium: Browser, server: Served) -> None:
-    with visited(chromium, server.url, "/#e=eJwLycgsVgCi") as (page, said):
+def test_a_broken_link_is_reported_and_the_page_works(chromium: Browser, server: Served) -> None:
+    with visited(chromium, server.url, "/#e=eJwLycgsVgCi") as (page, errors):
         expect(page.locator(".tools [role='status']")).to_contain_text("This link is broken")
         expect(page.locator(".cm-content")).to_contain_text("A dumbbell")
-        assert said.nothing, said
+        assert errors.empty, errors
 
 
-KEPT = ["figure.svg", "figure.png", "figure.pdf", "data.csv", "data.parquet", "experiment.toml", "report.html"]
+DOWNLOADS = ["figure.svg", "figure.png", "figure.pdf", "data.csv", "data.parquet", "experiment.toml", "report.html"]
 
 
-def test_what_is_on_the_screen_can_be_kept(chromium: Browser, server: Served, tmp_path: Path) -> None:
-    with visited(chromium, server.url) as (page, said):
+def test_the_shown_run_can_be_downloaded(chromium: Browser, server: Served, tmp_path: Path) -> None:
+    with visited(chromium, server.url) as (page, errors):
         drop(page, "mine.toml", MINE)
         expect(page.locator(".cm-content")).to_contain_text("My own")
-        for what in KEPT:
+        for what in DOWNLOADS:
             page.get_by_label("What to download").select_option(what)
-            with page.expect_download() as waiting:
+            with page.expect_download() as download:
                 page.get_by_role("button", name="Download").click()
-            file = waiting.value
-            end = f"{what.split('.')[1]}.zip" if what.startswith("data") else what.split(".")[1]
-            assert file.suggested_filename == f"my-own-seed1{'-' if end.endswith('zip') else '.'}{end}"
+            file = download.value
+            suffix = f"{what.split('.')[1]}.zip" if what.startswith("data") else what.split(".")[1]
+            assert file.suggested_filename == f"my-own-seed1{'-' if suffix.endswith('zip') else '.'}{suffix}"
             file.save_as(tmp_path / file.suggested_filename)
-        assert said.nothing, said
+        assert errors.empty, errors
     assert (tmp_path / "my-own-seed1.toml").read_text() == MINE
     assert (tmp_path / "my-own-seed1.png").read_bytes().startswith(b"\x89PNG")
     with zipfile.ZipFile(tmp_path / "my-own-seed1-parquet.zip") as archive:
         assert json.loads(archive.read("my-own-seed1-parquet/run.json"))["seed"] == 1
 
 
-def test_another_seed_is_another_run(chromium: Browser, server: Served) -> None:
-    with visited(chromium, server.url) as (page, said):
+def test_another_seed_gives_another_run(chromium: Browser, server: Served) -> None:
+    with visited(chromium, server.url) as (page, errors):
         drop(page, "mine.toml", MINE.replace("[path]", '[path]\nloss = "1%"'))
         figure = page.locator(".panel .plot").first
         expect(page.locator(".cm-content")).to_contain_text("My own")
@@ -197,4 +199,4 @@ def test_another_seed_is_another_run(chromium: Browser, server: Served) -> None:
         page.get_by_role("button", name="Next seed").click()
         expect(figure).not_to_have_attribute("aria-label", first)
         assert seed_of(page) == "2"
-        assert said.nothing, said
+        assert errors.empty, errors

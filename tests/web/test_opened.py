@@ -28,8 +28,8 @@ RAW = {"Content-Type": "application/octet-stream"}
 
 
 @pytest.fixture(scope="module")
-def here(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a result, a sweep, experiments; and beside it what is no one's business."""
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a result, a sweep and experiments; next to it a folder that a page may not open."""
     above = tmp_path_factory.mktemp("above")
     folder = above / "here"
     folder.mkdir()
@@ -45,22 +45,22 @@ def here(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def client(here: Path) -> Iterator[TestClient]:
-    with TestClient(make_app(opened=Opened(here, [here / "one", here / "two"]))) as one:
-        yield one
+def client(folder: Path) -> Iterator[TestClient]:
+    with TestClient(make_app(opened=Opened(folder, [folder / "one", folder / "two"]))) as running:
+        yield running
 
 
-def test_what_the_command_named_is_listed(client: TestClient) -> None:
+def test_paths_of_the_command_line_are_listed(client: TestClient) -> None:
     things = client.get("/api/results").json()["things"]
     assert [(thing["kind"], thing["path"], thing["about"]) for thing in things] == [
         ("run", "one", "sim, seed 7"), ("sweep", "two", "36 runs"),
     ]  # fmt: skip
 
 
-def test_a_result_s_report_is_a_document_that_can_ask_nobody(client: TestClient) -> None:
-    answer = client.get("/results/r1/report")
-    assert "<h1>A dumbbell</h1>" in answer.text
-    policy = answer.headers["content-security-policy"]
+def test_a_result_s_report_can_send_no_requests(client: TestClient) -> None:
+    response = client.get("/results/r1/report")
+    assert "<h1>A dumbbell</h1>" in response.text
+    policy = response.headers["content-security-policy"]
     assert "default-src 'none'" in policy
     assert "sandbox" in policy
     assert "allow-same-origin" not in policy
@@ -68,9 +68,9 @@ def test_a_result_s_report_is_a_document_that_can_ask_nobody(client: TestClient)
 
 
 def test_a_result_s_experiment_is_the_one_that_ran(client: TestClient) -> None:
-    told = client.get("/api/results/r1/experiment").json()
-    assert told["seed"] == 7
-    assert case_of(told["toml"]).experiment == case_of(SHORT).experiment
+    reply = client.get("/api/results/r1/experiment").json()
+    assert reply["seed"] == 7
+    assert case_of(reply["toml"]).experiment == case_of(SHORT).experiment
 
 
 def test_a_run_of_a_sweep_has_its_cell_s_settings_and_seed(client: TestClient) -> None:
@@ -79,92 +79,90 @@ def test_a_run_of_a_sweep_has_its_cell_s_settings_and_seed(client: TestClient) -
     assert points["opens"]
     number, point = next((n, p) for n, p in points["points"].items() if p["at"] == "path.rtt 80ms, buffer 4bdp")
     seed = point["runs"][-1]["seed"]
-    told = client.get("/api/results/r2/experiment", params={"point": number, "seed": seed}).json()
-    experiment = case_of(told["toml"]).experiment
-    assert told["seed"] == seed
+    reply = client.get("/api/results/r2/experiment", params={"point": number, "seed": seed}).json()
+    experiment = case_of(reply["toml"]).experiment
+    assert reply["seed"] == seed
     assert experiment.path.rtt == 80_000_000
     assert experiment.path.bottleneck is not None
     assert experiment.path.bottleneck.qdisc.text == "bfifo limit 4bdp"
 
 
-def test_a_point_that_a_sweep_has_not_is_said_so(client: TestClient) -> None:
-    for asked in ({}, {"point": "999", "seed": "1"}, {"point": "-1", "seed": "x"}, {"point": "9" * 99}):
-        answer = client.get("/api/results/r2/experiment", params=asked)
-        assert answer.status_code == 422
-        assert "it has no run" in answer.json()["error"]
+def test_a_point_outside_the_sweep_is_an_error(client: TestClient) -> None:
+    for query in ({}, {"point": "999", "seed": "1"}, {"point": "-1", "seed": "x"}, {"point": "9" * 99}):
+        response = client.get("/api/results/r2/experiment", params=query)
+        assert response.status_code == 422
+        assert "contains no run" in response.json()["error"]
 
 
-def test_a_page_may_add_what_lies_below(client: TestClient) -> None:
-    told = client.post("/api/results", json={"path": "cases.toml"}).json()["things"]
-    assert [(thing["kind"], thing["about"]) for thing in told] == [("experiment", "5ms"), ("experiment", "9ms")]
-    again = client.post("/api/results", json={"path": "./cases.toml"}).json()["things"]
-    assert again == told
-    text = client.get(f"/api/results/{told[1]['name']}/experiment").json()["toml"]
+def test_a_page_may_open_a_path_below_the_folder(client: TestClient) -> None:
+    reply = client.post("/api/results", json={"path": "cases.toml"}).json()["things"]
+    assert [(thing["kind"], thing["about"]) for thing in reply] == [("experiment", "5ms"), ("experiment", "9ms")]
+    repeated = client.post("/api/results", json={"path": "./cases.toml"}).json()["things"]
+    assert repeated == reply
+    text = client.get(f"/api/results/{reply[1]['name']}/experiment").json()["toml"]
     assert case_of(text).experiment.path.rtt == 9_000_000
 
 
-ELSEWHERE = ["..", "../elsewhere/x.toml", "/etc/passwd", "way-out/x.toml", "", " ", "none", "a\0b", "x" * 4000, "~"]
+OUTSIDE = ["..", "../elsewhere/x.toml", "/etc/passwd", "way-out/x.toml", "", " ", "none", "a\0b", "x" * 4000, "~"]
 
 
-@pytest.mark.parametrize("path", ELSEWHERE)
-def test_a_page_may_add_nothing_from_elsewhere(client: TestClient, path: str) -> None:
-    answer = client.post("/api/results", json={"path": path})
-    assert answer.status_code == 422
-    assert "there is nothing of this name below" in answer.json()["error"]
+@pytest.mark.parametrize("path", OUTSIDE)
+def test_a_page_may_open_no_path_outside_the_folder(client: TestClient, path: str) -> None:
+    response = client.post("/api/results", json={"path": path})
+    assert response.status_code == 422
+    assert "no such file or folder below" in response.json()["error"]
     assert len(client.get("/api/results").json()["things"]) == 2
 
 
-def test_what_is_none_of_ours_is_told_why(here: Path) -> None:
+def test_a_path_that_can_not_be_opened_is_an_error(folder: Path) -> None:
     with pytest.raises(ExperimentError, match="not TOML"):
-        Opened(here, [here / "bad.toml"])
+        Opened(folder, [folder / "bad.toml"])
     with pytest.raises(ResultError, match="neither a result folder"):
-        Opened(here, [here / "nothing"])
+        Opened(folder, [folder / "nothing"])
 
 
-def test_a_folder_has_all_results_and_sweeps_in_it_but_damaged_ones_and_what_links_lead_to(
-    here: Path, tmp_path: Path
-) -> None:
-    shutil.copytree(here / "one", tmp_path / "monday" / "one")
-    (tmp_path / "two").symlink_to(here / "two")
+def test_opening_a_folder_skips_damaged_results_and_symbolic_links(folder: Path, tmp_path: Path) -> None:
+    shutil.copytree(folder / "one", tmp_path / "monday" / "one")
+    (tmp_path / "two").symlink_to(folder / "two")
     (tmp_path / "damaged").mkdir()
     (tmp_path / "damaged" / "run.json").write_text("{")
     assert [thing.path.name for thing in Opened(tmp_path, [tmp_path]).things] == ["one"]
-    assert [thing.kind for thing in Opened(here, [here]).things] == ["run", "sweep"]
+    assert [thing.kind for thing in Opened(folder, [folder]).things] == ["run", "sweep"]
 
 
 @settings(deadline=None, max_examples=100)
 @given(st.text(max_size=60))
-def test_any_typed_path_in_a_folder_of_nothing_is_refused(text: str) -> None:
+def test_any_path_in_a_folder_without_results_is_refused(text: str) -> None:
     with pytest.raises(DumbbellError):
-        Opened(Path("/proc/self/fdinfo")).typed(text)
+        Opened(Path("/proc/self/fdinfo")).add_below(text)
 
 
 def test_a_dropped_log_becomes_a_result(client: TestClient) -> None:
-    sent = client.post("/api/import", params={"name": "down load.log"}, content=IPERF3.encode(), headers=RAW)
-    (thing,) = sent.json()["things"]
+    reply = client.post("/api/import", params={"name": "down load.log"}, content=IPERF3.encode(), headers=RAW)
+    (thing,) = reply.json()["things"]
     assert (thing["kind"], thing["playable"]) == ("run", False)
     assert "Imported logs" in client.get(f"/results/{thing['name']}/report").text
     assert client.get(f"/api/results/{thing['name']}/experiment").status_code == 422
     assert len(client.get("/api/results").json()["things"]) == 3
 
 
-def test_a_log_that_is_none_is_told_with_its_own_name(client: TestClient) -> None:
-    for name, said in (("../../etc/x.log", "x.log"), ("", "log"), ("C:\\logs\\y.txt", "y.txt")):
-        answer = client.post("/api/import", params={"name": name}, content=b"hello\n", headers=RAW)
-        assert answer.status_code == 422
-        assert answer.json()["error"].startswith(f"{said}: line 1: unknown log format")
-        assert FORMATS[0].key in answer.json()["error"]
+def test_an_unknown_log_format_is_reported_with_the_file_s_name(client: TestClient) -> None:
+    for name, shown_name in (("../../etc/x.log", "x.log"), ("", "log"), ("C:\\logs\\y.txt", "y.txt")):
+        response = client.post("/api/import", params={"name": name}, content=b"hello\n", headers=RAW)
+        assert response.status_code == 422
+        assert response.json()["error"].startswith(f"{shown_name}: line 1: unknown log format")
+        assert FORMATS[0].key in response.json()["error"]
 
 
-def test_a_log_that_is_too_large_is_refused_packed_or_not(here: Path) -> None:
+def test_a_log_that_is_too_large_is_refused_compressed_or_not(folder: Path) -> None:
     limits = Limits(import_bytes=5000, unpacked_bytes=1 << 20)
-    with TestClient(make_app(limits=limits, opened=Opened(here))) as small:
+    with TestClient(make_app(limits=limits, opened=Opened(folder))) as small:
         assert small.post("/api/import", content=b"x" * 6000, headers=RAW).status_code == 413
         bomb = gzip.compress(b"0" * 3_000_000)
         assert len(bomb) < 5000
-        answer = small.post("/api/import", params={"name": "b.gz"}, content=bomb, headers=RAW)
-        assert answer.status_code == 422
-        assert "exceeds 1 MiB when unpacked" in answer.json()["error"]
+        response = small.post("/api/import", params={"name": "b.gz"}, content=bomb, headers=RAW)
+        assert response.status_code == 422
+        assert "exceeds 1 MiB when unpacked" in response.json()["error"]
         assert small.post("/api/import", content=b"\x1f\x8bdamaged", headers=RAW).status_code == 422
         assert small.post("/api/import", content=b"x", headers={"Content-Type": "text/plain"}).status_code == 415
 
@@ -172,10 +170,10 @@ def test_a_log_that_is_too_large_is_refused_packed_or_not(here: Path) -> None:
 @settings(deadline=None, max_examples=60)
 @given(st.binary(max_size=400), st.text(max_size=300))
 def test_any_bytes_are_imported_or_refused(content: bytes, name: str) -> None:
-    with TestClient(make_app(opened=Opened(Path("/proc/self/fdinfo"))), raise_server_exceptions=False) as one:
-        assert one.post("/api/import", params={"name": name}, content=content, headers=RAW).status_code in {200, 422}
+    with TestClient(make_app(opened=Opened(Path("/proc/self/fdinfo"))), raise_server_exceptions=False) as client:
+        assert client.post("/api/import", params={"name": name}, content=content, headers=RAW).status_code in {200, 422}
 
 
-def test_what_is_not_open_is_not_found(client: TestClient) -> None:
+def test_a_result_that_is_not_open_is_not_found(client: TestClient) -> None:
     for path in ("/results/r99/report", "/api/results/r99/experiment", "/results/../one/report"):
         assert client.get(path).status_code == 404

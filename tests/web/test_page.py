@@ -1,26 +1,22 @@
-"""The page as people use it, in a headless Chromium: every control, both editors in step, pins, colours, widths."""
+"""The page in a headless Chromium: every control, the text and the controls in sync, pins, widths."""
 
 import re
 import tomllib
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 from playwright.sync_api import expect
 
-from web.browsing import settled
-
-Open = Callable[..., Any]
-PATIENCE_MS = 60_000
+from web.browsing import TIMEOUT_MS, OpenPage, settled
 
 
 def toml(page: Any) -> dict[str, Any]:
-    """The experiment as the editor shows it."""
+    """Return the experiment in the editor."""
     return tomllib.loads(page.locator(".cm-content").inner_text())
 
 
-def figured(page: Any) -> str:
-    """The figures in words: they change when the figure does."""
+def figure_text(page: Any) -> str:
+    """Return the descriptions of the figures, which change with the figures."""
     return " ".join(box.get_attribute("aria-label") for box in page.locator(".plot").all())
 
 
@@ -35,27 +31,27 @@ def figured(page: Any) -> str:
         ("Start of cubic", ("flows", 1, "start"), "ArrowRight"),
     ],
 )
-def test_a_control_writes_the_text_and_moves_the_figure(
-    opened: Open, control: str, keys: tuple[Any, ...], key: str
+def test_a_control_changes_the_text_and_the_figure(
+    opened: OpenPage, control: str, keys: tuple[Any, ...], key: str
 ) -> None:
     page = opened()
     settled(page)
-    before, drawn = toml(page), figured(page)
+    before, drawn = toml(page), figure_text(page)
     slider = page.get_by_label(control, exact=True)
     for _ in range(30):
         slider.press(key)
     settled(page)
-    assert at(toml(page), keys) != at(before, keys)
-    assert figured(page) != drawn
+    assert value_at(toml(page), keys) != value_at(before, keys)
+    assert figure_text(page) != drawn
 
 
-def at(document: Any, keys: tuple[Any, ...]) -> Any:
+def value_at(document: Any, keys: tuple[Any, ...]) -> Any:
     for key in keys:
         document = document[key] if isinstance(key, int) or key in document else None
     return document
 
 
-def test_a_queue_is_chosen_and_keeps_its_buffer(opened: Open) -> None:
+def test_a_queue_discipline_can_be_selected(opened: OpenPage) -> None:
     page = opened()
     for kind in ("codel", "red", "fq_codel", "cake", "pfifo"):
         page.get_by_label("Queue", exact=True).select_option(kind)
@@ -64,7 +60,7 @@ def test_a_queue_is_chosen_and_keeps_its_buffer(opened: Open) -> None:
         expect(page.locator(".trouble")).to_have_count(0)
 
 
-def test_flows_come_and_go(opened: Open) -> None:
+def test_flows_can_be_added_and_removed(opened: OpenPage) -> None:
     page = opened()
     page.get_by_role("button", name="Add flows").click()
     settled(page)
@@ -80,7 +76,7 @@ def test_flows_come_and_go(opened: Open) -> None:
     expect(page.locator(".legend button", has_text="dctcp-3")).to_be_visible()
 
 
-def test_what_is_typed_moves_the_controls(opened: Open) -> None:
+def test_an_edit_of_the_text_changes_the_controls(opened: OpenPage) -> None:
     page = opened()
     editor = page.get_by_label("Experiment as TOML")
     editor.click()
@@ -91,22 +87,22 @@ def test_what_is_typed_moves_the_controls(opened: Open) -> None:
     for _ in range(5):
         editor.press("Backspace")
     editor.press_sequentially('20ms"')
-    expect(page.get_by_label("RTT", exact=True)).to_have_attribute("aria-valuetext", "20 ms", timeout=PATIENCE_MS)
+    expect(page.get_by_label("RTT", exact=True)).to_have_attribute("aria-valuetext", "20 ms", timeout=TIMEOUT_MS)
 
 
-def test_a_slip_is_shown_where_it_is_and_the_figure_stays(opened: Open) -> None:
+def test_an_error_is_shown_at_its_line_and_the_figure_stays(opened: OpenPage) -> None:
     page = opened()
-    drawn = figured(page)
+    drawn = figure_text(page)
     editor = page.get_by_label("Experiment as TOML")
     editor.click()
     editor.press("Control+End")
     editor.press_sequentially("count = -3")
-    expect(page.get_by_role("alert")).to_contain_text("line 16", timeout=PATIENCE_MS)
+    expect(page.get_by_role("alert")).to_contain_text("line 16", timeout=TIMEOUT_MS)
     expect(page.locator(".cm-lint-marker-error")).to_have_count(1)
-    assert figured(page) == drawn
+    assert figure_text(page) == drawn
 
 
-def test_a_pinned_run_stays_behind_the_next(opened: Open) -> None:
+def test_a_pinned_run_can_be_restored(opened: OpenPage) -> None:
     page = opened()
     first = toml(page)
     page.get_by_role("button", name="Pin this run").click()
@@ -123,14 +119,14 @@ def test_a_pinned_run_stays_behind_the_next(opened: Open) -> None:
     expect(page.locator(".pin")).to_have_count(0)
 
 
-def test_the_legend_hides_a_flow(opened: Open) -> None:
+def test_the_legend_hides_a_flow(opened: OpenPage) -> None:
     page = opened()
     button = page.locator(".legend button", has_text="cubic")
     button.click()
     expect(button).to_have_attribute("aria-pressed", "false")
 
 
-def test_the_values_at_the_cursor_are_those_of_the_figure_on_the_screen(opened: Open) -> None:
+def test_the_readout_follows_a_new_figure(opened: OpenPage) -> None:
     page = opened()
     page.locator(".panel .u-over").first.click(position={"x": 200, "y": 60})
     readout = page.locator(".readout").first
@@ -144,7 +140,7 @@ def test_the_values_at_the_cursor_are_those_of_the_figure_on_the_screen(opened: 
     assert float(rate[1]) <= 0.2
 
 
-def test_every_scenario_can_be_chosen(opened: Open) -> None:
+def test_scenarios_can_be_selected(opened: OpenPage) -> None:
     page = opened()
     chooser = page.get_by_label("Experiment", exact=True)
     for name in ("cyclic", "two-classes: plain", "dumbbell"):
@@ -153,33 +149,36 @@ def test_every_scenario_can_be_chosen(opened: Open) -> None:
         expect(page.locator(".trouble")).to_have_count(0)
 
 
-def test_the_last_turn_of_a_control_waits_for_no_long_run_before_it(opened: Open) -> None:
+def test_a_new_value_of_a_control_cancels_the_run_of_the_last(opened: OpenPage) -> None:
     page = opened()
-    given_up: list[str] = []
-    page.on("requestfailed", lambda request: given_up.append(request.url))
+    cancelled: list[str] = []
+    page.on("requestfailed", lambda request: cancelled.append(request.url))
     for control in ("Rate", "Duration"):
         page.get_by_label(control, exact=True).press("End")
     page.get_by_label("Rate", exact=True).press("Home")
     settled(page)
-    assert given_up
+    assert cancelled
     assert toml(page)["path"]["bottleneck"]["rate"] == "100kbit"
 
 
-def test_two_tabs_don_t_know_of_each_other(opened: Open) -> None:
-    one, two = opened(), opened()
-    one.get_by_label("RTT", exact=True).press("ArrowRight")
-    settled(one)
-    assert toml(two)["path"]["rtt"] == "40ms"
+def test_two_tabs_are_independent(opened: OpenPage) -> None:
+    first, second = opened(), opened()
+    first.get_by_label("RTT", exact=True).press("ArrowRight")
+    settled(first)
+    assert toml(second)["path"]["rtt"] == "40ms"
 
 
 @pytest.mark.parametrize("width", [390, 768, 1440])
-def test_nothing_is_wider_than_the_screen(opened: Open, width: int) -> None:
+def test_the_page_fits_the_width_of_the_screen(opened: OpenPage, width: int) -> None:
     page = opened(width=width, height=900)
     assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
-def test_a_server_that_went_away_is_said(opened: Open) -> None:
-    page = opened(forgiven="503")
-    page.route("**/api/**", lambda route: route.fulfill(status=503, json={"error": "too much at once: come again"}))
+def test_an_error_of_the_server_is_shown(opened: OpenPage) -> None:
+    page = opened(allowed="503")
+    page.route(
+        "**/api/**",
+        lambda route: route.fulfill(status=503, json={"error": "too many requests at once: try again later"}),
+    )
     page.get_by_label("RTT", exact=True).press("ArrowRight")
-    expect(page.get_by_role("alert")).to_contain_text("come again")
+    expect(page.get_by_role("alert")).to_contain_text("try again later")

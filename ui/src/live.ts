@@ -1,9 +1,9 @@
-// From a change to its figure: one request under way, and only the newest wish waiting, so that figures follow the
-// hand as fast as they are simulated. Once the hand lets go, what is under way gives way to its last wish.
+// Requests a figure for every change: one request is active, and only the newest waits, so that figures follow a moving
+// control as fast as they are simulated. When the control is released, the newest request replaces the active one.
 
 import { batch } from "@preact/signals";
 import { requestedMetrics as numbers } from "./metrics";
-import { type Answer, figureData, POINTS, Unanswered } from "./protocol";
+import { type FigureResponse, figureData, POINTS, RequestError } from "./protocol";
 import * as state from "./state";
 import type { Edit } from "./types";
 
@@ -11,16 +11,16 @@ const TYPING_MS = 200;
 
 interface Request {
   edits: Edit[];
-  /** When the first control was turned that it answers; 0: none was. */
-  turned: number;
-  gone: AbortController;
+  /** The time of the first change of a control that it includes; 0 without one. */
+  changedAt: number;
+  controller: AbortController;
 }
 
-let under: Request | null = null;
-let wanted = false;
-let turned = 0;
+let active: Request | null = null;
+let requested = false;
+let changedAt = 0;
 let typing: ReturnType<typeof setTimeout> | undefined;
-/** Is a finger on a control or a key? */
+/** Whether a pointer button or a key is pressed. */
 let held = false;
 
 for (const down of ["pointerdown", "keydown"])
@@ -41,55 +41,55 @@ for (const up of ["pointerup", "pointercancel", "keyup", "blur"])
     true,
   );
 
-/** A control was turned: the server writes it into the text. A later turn of the same control replaces an earlier one. */
+/** Apply a control's change: the server edits the text. A later edit of the same key replaces an earlier one. */
 export function applyEdit(edit: Edit): void {
   const plain = (edit.do ?? "set") === "set";
   const others = plain ? state.pending.value.filter((one) => one.key !== edit.key || one.do) : state.pending.value;
   state.pending.value = [...others, edit];
-  turned ||= performance.now();
+  changedAt ||= performance.now();
   refresh();
 }
 
-/** The text was written: by hand, or with another experiment. What was asked of the old one is of no use. */
+/** Replace the text. Cancels the requests for the old one. */
 export function write(text: string, at: "once" | "typing" = "once"): void {
   batch(() => {
     state.text.value = text;
     state.pending.value = [];
     state.busy.value = true;
   });
-  drop();
-  wanted = false;
+  abortActive();
+  requested = false;
   clearTimeout(typing);
   typing = at === "typing" ? setTimeout(refresh, TYPING_MS) : undefined;
   if (at === "once") refresh();
 }
 
-/** Ask for what is on the screen. */
+/** Request the figures of the shown experiment. */
 export function refresh(): void {
   clearTimeout(typing);
   typing = undefined;
-  wanted = true;
+  requested = true;
   next();
 }
 
-/** Ask now, or once there is an answer. */
+/** Send the next request now, or after the active one. */
 function next(): void {
-  if (wanted && under && !held) drop();
-  if (wanted && !under) void answer();
-  state.busy.value = under !== null || typing !== undefined;
+  if (requested && active && !held) abortActive();
+  if (requested && !active) void send();
+  state.busy.value = active !== null || typing !== undefined;
 }
 
-async function answer(): Promise<void> {
-  const mine: Request = { edits: state.pending.value, turned, gone: new AbortController() };
-  [under, wanted, turned] = [mine, false, 0];
+async function send(): Promise<void> {
+  const own: Request = { edits: state.pending.value, changedAt, controller: new AbortController() };
+  [active, requested, changedAt] = [own, false, 0];
   try {
-    const got = await figureData(figureRequest(mine), mine.gone.signal);
-    if (under === mine) take(mine, got);
+    const response = await figureData(figureRequest(own), own.controller.signal);
+    if (active === own) apply(own, response);
   } catch (error) {
-    if (under === mine) failed(error);
+    if (active === own) showError(error);
   } finally {
-    if (under === mine) {
-      under = null;
+    if (active === own) {
+      active = null;
       next();
     }
   }
@@ -106,29 +106,29 @@ function figureRequest({ edits }: Request) {
   };
 }
 
-function take({ edits, turned }: Request, got: Answer): void {
+function apply({ edits, changedAt }: Request, response: FigureResponse): void {
   batch(() => {
-    state.text.value = got.state.toml;
+    state.text.value = response.state.toml;
     state.pending.value = state.pending.value.filter((edit) => !edits.includes(edit));
-    state.controls.value = got.state.controls ?? state.controls.value;
-    state.problem.value = got.state.problem;
-    if (got.figureData) state.figureData.value = got.figureData;
+    state.controls.value = response.state.controls ?? state.controls.value;
+    state.problem.value = response.state.problem;
+    if (response.figureData) state.figureData.value = response.figureData;
   });
-  if (turned) requestAnimationFrame(() => recordLatency(turned));
+  if (changedAt) requestAnimationFrame(() => recordLatency(changedAt));
 }
 
-function failed(error: unknown): void {
-  if (!(error instanceof Unanswered)) throw error;
+function showError(error: unknown): void {
+  if (!(error instanceof RequestError)) throw error;
   state.problem.value = { text: error.message, key: "", right: "", line: null };
   state.pending.value = [];
 }
 
-/** Nobody waits for its answer any more; the server ends the simulation. */
-function drop(): void {
-  if (!under) return;
-  turned = under.turned || turned;
-  under.gone.abort();
-  under = null;
+/** Abort the active request; the server cancels its simulation. */
+function abortActive(): void {
+  if (!active) return;
+  changedAt = active.changedAt || changedAt;
+  active.controller.abort();
+  active = null;
 }
 
 function recordLatency(since: number): void {

@@ -1,4 +1,4 @@
-// The workbench's page: turn a control, see the flows answer.
+// The workbench's page.
 
 import { effect } from "@preact/signals";
 import { render } from "preact";

@@ -1,4 +1,4 @@
-// Which numbers of a run the page asks for: the server works out no others.
+// The metrics that the page requests; the server computes no others.
 
 import { signal } from "@preact/signals";
 
@@ -27,10 +27,10 @@ export const OF_PATH: Metric[] = [
   { name: "jain", title: "fairness (Jain's index)", factor: 1 },
 ];
 
-/** What the user wants to know besides. */
-export const besides = signal<string[]>([]);
+/** Additional metrics, of the tour. */
+export const additionalMetrics = signal<string[]>([]);
 
 export function requestedMetrics(): string[] {
-  const always = [...OF_GROUPS.map(({ name }) => `groups.*.${name}`), ...OF_PATH.map(({ name }) => name)];
-  return [...always, ...besides.value];
+  const fixed = [...OF_GROUPS.map(({ name }) => `groups.*.${name}`), ...OF_PATH.map(({ name }) => name)];
+  return [...fixed, ...additionalMetrics.value];
 }

@@ -1,26 +1,26 @@
 import { expect, test } from "vitest";
-import { unpacked } from "./protocol";
+import { parseFigure } from "./protocol";
 
 function packed(header: unknown, numbers: number[]): ArrayBuffer {
-  let said = JSON.stringify(header);
-  said += " ".repeat((8 - ((said.length + 4) % 8)) % 8);
-  const bytes = new ArrayBuffer(4 + said.length + 8 * numbers.length);
-  new DataView(bytes).setUint32(0, said.length, true);
-  new Uint8Array(bytes, 4, said.length).set(new TextEncoder().encode(said));
-  new Float64Array(bytes, 4 + said.length).set(numbers);
+  let text = JSON.stringify(header);
+  text += " ".repeat((8 - ((text.length + 4) % 8)) % 8);
+  const bytes = new ArrayBuffer(4 + text.length + 8 * numbers.length);
+  new DataView(bytes).setUint32(0, text.length, true);
+  new Uint8Array(bytes, 4, text.length).set(new TextEncoder().encode(text));
+  new Float64Array(bytes, 4 + text.length).set(numbers);
   return bytes;
 }
 
-test("a picture's columns are the numbers behind its header", () => {
+test("a figure's columns are the numbers after its header", () => {
   const header = { toml: "a = 1", controls: null, problem: null, panels: [], duration_s: 1 };
-  const { state, figureData } = unpacked(packed(header, [1, 2, 3, 4]));
+  const { state, figureData } = parseFigure(packed(header, [1, 2, 3, 4]));
   expect(state).toEqual({ toml: "a = 1", controls: null, problem: null });
   expect([...(figureData?.column([1, 2]) ?? [])]).toEqual([2, 3]);
 });
 
-test("an answer without panels has no picture", () => {
+test("a response without panels has no figure", () => {
   const problem = { text: "not TOML", key: "", right: "", line: 3 };
-  expect(unpacked(packed({ toml: "[", controls: null, problem }, []))).toEqual({
+  expect(parseFigure(packed({ toml: "[", controls: null, problem }, []))).toEqual({
     state: { toml: "[", controls: null, problem },
     figureData: null,
   });

@@ -1,8 +1,8 @@
-// Asking the server. A figure is a header in JSON and the numbers behind it (`plots/panel_data.py`).
+// Requests to the server. A figure is a header in JSON, followed by numbers (`plots/panel_data.py`).
 
 import type { Drawn, Edit, FigureData, Span, Start, State } from "./types";
 
-/** Of a line on the screen. */
+/** The maximum of points per line. */
 export const POINTS = 900;
 
 export interface FigureRequest {
@@ -11,35 +11,35 @@ export interface FigureRequest {
   seed: number;
   panels: string[];
   points: number;
-  /** Patterns of the numbers' names. */
+  /** Patterns of metric names. */
   numbers: string[];
 }
 
-export interface Answer {
+export interface FigureResponse {
   state: State;
   figureData: FigureData | null;
 }
 
-/** Something between us and the server went wrong; its text is for people. */
-export class Unanswered extends Error {}
+/** A request failed. The message is for the user. */
+export class RequestError extends Error {}
 
 export async function start(): Promise<Start> {
-  return (await answered(await request("api/start"))).json();
+  return (await checked(await request("api/start"))).json();
 }
 
-/** `gone`: no one waits for the answer any more. */
-export async function figureData(asked: FigureRequest, gone: AbortSignal): Promise<Answer> {
-  return unpacked(await (await answered(await post("api/figures", asked, gone))).arrayBuffer());
+/** Request figures; `signal` cancels. */
+export async function figureData(body: FigureRequest, signal: AbortSignal): Promise<FigureResponse> {
+  return parseFigure(await (await checked(await post("api/figures", body, signal))).arrayBuffer());
 }
 
-export function unpacked(bytes: ArrayBuffer): Answer {
-  const { header, column } = opened<State & Partial<Drawn>>(bytes);
+export function parseFigure(bytes: ArrayBuffer): FigureResponse {
+  const { header, column } = parseResponse<State & Partial<Drawn>>(bytes);
   const { toml, controls, problem, ...drawn } = header;
   return { state: { toml, controls, problem }, figureData: drawn.panels ? { ...(drawn as Drawn), column } : null };
 }
 
-/** A header, and what its spans mean. */
-export function opened<Header>(bytes: ArrayBuffer): { header: Header; column(span: Span): Float64Array } {
+/** Parse a response: its header, and a function that returns the column of a span. */
+export function parseResponse<Header>(bytes: ArrayBuffer): { header: Header; column(span: Span): Float64Array } {
   const length = new DataView(bytes).getUint32(0, true);
   const header: Header = JSON.parse(new TextDecoder().decode(new Uint8Array(bytes, 4, length)));
   const numbers = new Float64Array(bytes, 4 + length);
@@ -51,16 +51,17 @@ export function post(path: string, body: unknown, signal?: AbortSignal): Promise
   return request(path, { method: "POST", headers, body: JSON.stringify(body), signal: signal ?? null });
 }
 
-export async function answered(response: Response): Promise<Response> {
+/** Return a successful response. Throws `RequestError`. */
+export async function checked(response: Response): Promise<Response> {
   if (response.ok) return response;
-  const said = await response.json().catch(() => ({}));
-  throw new Unanswered(said.error || `the server answered ${response.status}`);
+  const reply = await response.json().catch(() => ({}));
+  throw new RequestError(reply.error || `the server responded with status ${response.status}`);
 }
 
-export async function request(path: string, how?: RequestInit): Promise<Response> {
+export async function request(path: string, options?: RequestInit): Promise<Response> {
   try {
-    return await fetch(path, how);
+    return await fetch(path, options);
   } catch {
-    throw new Unanswered("the server doesn't answer: is dumbbell ui still running?");
+    throw new RequestError("the server doesn't respond: is dumbbell ui still running?");
   }
 }

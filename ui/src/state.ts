@@ -1,5 +1,5 @@
-// All that the page knows. The experiment's text is the truth; controls and figure are the server's answers to it.
-// Views read signals and call `actions`; only `actions` and `live` write.
+// The state of the page. The experiment's text determines the rest: the server returns its controls and figures.
+// Components read signals; `live` and the modules' actions write them.
 
 import { computed, signal } from "@preact/signals";
 import type { Controls, Edit, FigureData, Problem, Start } from "./types";
@@ -8,9 +8,9 @@ export interface Pin {
   id: number;
   toml: string;
   seed: number;
-  /** What its curves are called. */
+  /** The prefix of its curves' names. */
   name: string;
-  /** The same, with its path in short. */
+  /** The same, with a short description of its path. */
   label: string;
   figureData: FigureData;
 }
@@ -21,16 +21,16 @@ export const controls = signal<Controls | null>(null);
 export const problem = signal<Problem | null>(null);
 export const figureData = signal<FigureData | null>(null);
 export const pins = signal<Pin[]>([]);
-/** Edits that the server has not answered yet. */
+/** Edits without a response of the server yet. */
 export const pending = signal<Edit[]>([]);
 export const busy = signal(false);
 export const seed = signal(1);
 export const panels = signal(["throughput", "cwnd", "rtt", "queue", "states"]);
 /** Lines that the legend hides, by name. */
 export const hidden = signal<ReadonlySet<string>>(new Set());
-/** The one clock of the page, in seconds of the experiment: figures and packets follow it. */
+/** The time that figures and packets show, in seconds of the experiment. */
 export const clock = signal<number | null>(null);
-/** From the last control to its figure, in ms. */
+/** From the last change of a control to its figure, in ms. */
 export const latency = signal<number | null>(null);
 
 const preferred = matchMedia("(prefers-color-scheme: dark)");
@@ -41,8 +41,8 @@ preferred.addEventListener("change", () => {
 export const theme = signal<"system" | "light" | "dark">("system");
 export const dark = computed(() => (theme.value === "system" ? systemDark.value : theme.value === "dark"));
 
-/** What a control shows: what the user turned it to, or what the text says. */
-export function shown<T>(key: string, said: T): T {
-  const edit = pending.value.findLast((one) => one.key === key && (one.do ?? "set") === "set");
-  return edit === undefined ? said : (edit.value as T);
+/** The value that a control shows: its pending edit, or the text's value. */
+export function shown<T>(key: string, textValue: T): T {
+  const edit = pending.value.findLast((candidate) => candidate.key === key && (candidate.do ?? "set") === "set");
+  return edit === undefined ? textValue : (edit.value as T);
 }

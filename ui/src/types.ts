@@ -1,10 +1,10 @@
-// What the server says; `python/dumbbell/web` is where each is made.
+// The server's responses, made by `python/dumbbell/web`.
 
 export interface Group {
   name: string;
   kind: "tcp" | "udp";
   cc: string | null;
-  /** What is set of the controller, by its parameters' names. */
+  /** The controller's parameters that are set, by name. */
   cc_parameters: Record<string, string | number>;
   count: number;
   start_ns: number;
@@ -87,15 +87,15 @@ export interface Panel {
   note: string;
   height: number;
   y: { domain: [number, number] | null; zero: boolean; nice: boolean; type: "linear" | "log" };
-  /** Names of rows, from the top; empty where values stand. */
+  /** Names of rows, from the top; empty for a value axis. */
   rows: string[];
   legend: string | null;
-  /** What a legend of its own lists. */
+  /** The entries of the panel's own legend. */
   entries: ({ name: string } & Coloured)[];
   layers: Layer[];
 }
 
-/** A run as data: what came out of a state. */
+/** A run as data. */
 export interface Drawn {
   duration_s: number;
   flows: { name: string; group: string }[];
@@ -122,6 +122,6 @@ export interface Start {
   version: string;
   scenarios: Scenario[];
   controllers: string[];
-  /** A name, and how it is written behind a rate; `{limit}` is its buffer. */
+  /** The text of each discipline, by name; `{limit}` is its buffer. */
   disciplines: Record<string, string>;
 }

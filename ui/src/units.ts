@@ -1,4 +1,4 @@
-// Quantities as tc writes them, and as people read them.
+// Formats quantities in tc's units and for the user.
 
 export function rateText(bps: number): string {
   const units: [number, string][] = [
@@ -6,7 +6,7 @@ export function rateText(bps: number): string {
     [1e6, "mbit"],
     [1e3, "kbit"],
   ];
-  const [size, unit] = units.find(([least]) => bps >= least) ?? [1, "bit"];
+  const [size, unit] = units.find(([minimum]) => bps >= minimum) ?? [1, "bit"];
   return `${short(bps / size)}${unit}`;
 }
 
@@ -16,7 +16,7 @@ export function timeText(ns: number): string {
     [1e6, "ms"],
     [1e3, "us"],
   ];
-  const [size, unit] = units.find(([least]) => ns >= least) ?? [1, "ns"];
+  const [size, unit] = units.find(([minimum]) => ns >= minimum) ?? [1, "ns"];
   return ns === 0 ? "0s" : `${short(ns / size)}${unit}`;
 }
 
@@ -43,7 +43,7 @@ export function timeLabel(ns: number): string {
     .replace(" us", " µs");
 }
 
-/** Four significant digits at most, and no noughts behind the point. */
+/** At most four significant digits, without trailing zeros. */
 export function short(value: number): string {
   return String(Number(value.toPrecision(4)));
 }

@@ -103,7 +103,7 @@ struct EventLoop<'a> {
     flows: Vec<Traffic>,
     /// Listening sockets, indexed by their tokens; with the port's only flow if its sender is on another host.
     listeners: Vec<(Socket, Option<usize>)>,
-    /// Flow of a connection, by the sender's address as the receiver sees it.
+    /// Flow of a connection, by the sender's address at the receiver.
     expected: BTreeMap<SocketAddrV4, usize>,
     probes: Vec<Probing>,
     sampler: Sampler,

@@ -46,8 +46,8 @@ fn prepare() -> Result<()> {
     std::env::set_current_dir("/").attempt(|| "entering /".into())
 }
 
-/// Lets the clock tick. Before, timers are coarse: the first one would be a jiffy late, and tc, which reads the timer
-/// resolution in `/proc/net/psched`, would give htb classes the burst size of a 250 Hz clock.
+/// Waits for the clock's first ticks. Before, timers are coarse: the first one would be a jiffy late, and tc, which
+/// reads the timer resolution in `/proc/net/psched`, would give htb classes the burst size of a 250 Hz clock.
 fn warm_up() {
     thread::sleep(WARM_UP);
 }

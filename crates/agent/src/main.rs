@@ -3,7 +3,7 @@
 //! ```text
 //! main              entry point: init of a guest, or a worker in a folder
 //! guest             mount the file systems a guest needs, run the experiment, power off
-//! worker            run in namespaces of its own on a host and leave nothing behind
+//! worker            run in its own namespaces on a host and leave no changes
 //! capability_probe  try which qdiscs, filters and controllers a host has
 //! host_load         timer lateness and CPU load, in real time
 //! plan              types of plan.json, which Python writes
@@ -20,7 +20,7 @@
 //! sys               all unsafe code, and the clock
 //! ```
 //!
-//! The agent does not interpret what it measures. It writes raw records, which
+//! The agent does not interpret its measurements. It writes raw records, which
 //! `dumbbell.engines.decode` reads; Python computes rates and losses and judges the run.
 
 mod capability_probe;

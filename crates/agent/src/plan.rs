@@ -58,7 +58,7 @@ pub struct NetemSeed {
     pub seed: u64,
 }
 
-/// A command line: `ip`, `tc`, `ethtool -K` or `sysctl -w`; `write FILE TEXT` stands for `echo TEXT > FILE`.
+/// A command line: `ip`, `tc`, `ethtool -K` or `sysctl -w`; `write FILE TEXT` means `echo TEXT > FILE`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Command {

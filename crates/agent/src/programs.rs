@@ -6,7 +6,7 @@
 //! launch    child process: enters its host and sandbox, then executes the program
 //! artifacts files that a program wrote, copied out at the end
 //! processes process groups
-//! sandbox   what a program can see and write
+//! sandbox   files and capabilities that a program can use
 //! ```
 //!
 //! `event_loop` decides when programs start and which connections are theirs.

@@ -145,7 +145,7 @@ impl Standby {
         Ok(Self { host: command.host.clone(), program: command.argv[0].clone(), child, input, sent: Vec::new() })
     }
 
-    /// Its host and netlink port: iproute2 lets Linux choose the port, which is the PID.
+    /// Its host and netlink port: Linux chooses iproute2's port: the PID.
     pub fn port(&self) -> (&str, u32) {
         (&self.host, self.child.id())
     }

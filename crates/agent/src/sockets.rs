@@ -187,9 +187,9 @@ fn row(payload: &[u8], frame: &mut Vec<u8>) {
     let options = if kind == 0 { NOTHING } else { kind };
     let start = frame.len();
     diag::keep(payload, &[MEMORY_KEPT, CONTROLLER_KEPT, (NOTHING, 4), (options, CC_INFO_BYTES), INFO_KEPT], frame);
-    let place = start + MESSAGE_BYTES + MEMORY_KEPT.1 + CONTROLLER_KEPT.1;
-    frame[place..place + 2].copy_from_slice(&kind.to_ne_bytes());
-    frame[place + 2..place + 4]
+    let offset = start + MESSAGE_BYTES + MEMORY_KEPT.1 + CONTROLLER_KEPT.1;
+    frame[offset..offset + 2].copy_from_slice(&kind.to_ne_bytes());
+    frame[offset + 2..offset + 4]
         .copy_from_slice(&u16::try_from(length).expect("a netlink attribute is short").to_ne_bytes());
 }
 

@@ -149,7 +149,7 @@ pub fn set_option<T: Copy>(socket: RawFd, level: i32, option: i32, value: T) -> 
 
 /// A descriptor that becomes readable when a process exits (`pidfd_open`, Linux 5.3).
 pub fn process_descriptor(process: u32) -> nix::Result<OwnedFd> {
-    // SAFETY: the call takes two integers, and what it returns is a new descriptor owned by no one else.
+    // SAFETY: the call takes two integers and returns a new descriptor, which has no other owner.
     unsafe {
         let descriptor = Errno::result(libc::syscall(libc::SYS_pidfd_open, process, 0))?;
         Ok(OwnedFd::from_raw_fd(i32::try_from(descriptor).expect("a descriptor fits")))

@@ -9,7 +9,7 @@
 //! report  a flow's summary at the end
 //! ```
 //!
-//! A flow is a state machine. The event loop calls it when a timer fires or a socket is ready; it does what it can
+//! A flow is a state machine. The event loop calls it when a timer fires or a socket is ready; it runs
 //! without blocking and returns a [`FlowStep`].
 
 pub mod info;

@@ -1,10 +1,10 @@
-//! The agent as a worker on a host: runs a job in namespaces of its own and leaves nothing behind.
+//! The agent as a worker on a host: runs a job in its own namespaces and leaves no changes.
 //!
 //! It has two processes. The keeper stays in the original namespaces and waits until the job ends, or until the parent
 //! process closes the pipe to the keeper's standard input. The other process runs the job in its own mount namespace
 //! (with an empty tmpfs on `/run` for the hosts' names), network namespace and, if the kernel supports it, PID
 //! namespace with itself as init: when it dies, the kernel kills all its descendants, and hosts, links and qdiscs
-//! disappear. It dies with the keeper. Nothing outside is changed.
+//! disappear. It exits with the keeper. Nothing outside is changed.
 
 use crate::error::{Attempt, Error, Result};
 use crate::sys::{process, process_descriptor};

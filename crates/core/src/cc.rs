@@ -4,7 +4,7 @@
 //! the order in which Linux's `tcp_ack` calls `tcp_congestion_ops`. Loss detection, pacing and retransmission are in
 //! [`crate::transport`]. Each controller has its own file; BBR has one file per phase.
 //!
-//! | type | what it is |
+//! | type | description |
 //! | --- | --- |
 //! | [`Controller`] | enum of all controllers |
 //! | [`Parameters`] | a controller's settings in an experiment |
@@ -19,7 +19,7 @@
 //! | [`Cdg`] | backs off when the delay grows |
 //! | [`HighSpeed`] | Reno with increase and decrease depending on the window |
 //! | [`Htcp`] | growth by the time since the last loss |
-//! | [`Hybla`] | lets long round trips grow as fast as short ones |
+//! | [`Hybla`] | grows as fast at long round-trip times as at short ones |
 //! | [`Illinois`] | increase and decrease depend on the delay |
 //! | [`Lp`] | background transfer that yields to other traffic |
 //! | [`Nv`] | Vegas for data centres |

@@ -1,6 +1,6 @@
-//! Packets: TCP segments, UDP datagrams and probes, with the sizes and marks that a queue sees.
+//! Packets: TCP segments, UDP datagrams and probes, with the sizes and marks that queues use.
 //!
-//! A packet is a plain value with one owner: it cannot be in two queues, and a dropped packet is handed to the caller.
+//! A packet is a plain value with one owner: it cannot be in two queues, and the caller gets dropped packets.
 //! TCP packets may be super-packets of several `segments`; [`cut`] splits them.
 
 mod ace;

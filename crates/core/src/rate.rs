@@ -1,10 +1,10 @@
 //! Rates in bytes per second, as Linux keeps them, and the arithmetic that turns bytes into time.
 
 use crate::time::Span;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// Bytes per second.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, Serialize)]
 #[serde(transparent)]
 pub struct Rate(u64);
 

@@ -30,7 +30,7 @@ pub struct Stack {
 }
 
 impl Stack {
-    /// Appends a hop if there is room.
+    /// Appends a hop if there is space.
     pub fn push(&mut self, hop: Hop) {
         if let Some(slot) = self.hops.get_mut(usize::from(self.count)) {
             *slot = hop;

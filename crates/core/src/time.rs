@@ -4,18 +4,22 @@
 //! rounding follows Linux and happens in one place.
 
 use core::ops::{Add, AddAssign, Div, Mul, Sub};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// Jiffies per second: the value of Debian's kernels and of the kernel that the `kernel` engine builds.
 pub const HZ: u64 = 250;
+/// The packet scheduler counts in ticks of 2⁶ ns (`PSCHED_SHIFT`).
+pub const PSCHED_SHIFT: u32 = 6;
+/// A tick of the packet scheduler.
+pub const PSCHED_TICK_NS: u64 = 1 << PSCHED_SHIFT;
 
 /// An instant: nanoseconds since the start of the experiment.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, Serialize)]
 #[serde(transparent)]
 pub struct Time(u64);
 
 /// A duration in nanoseconds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, Serialize)]
 #[serde(transparent)]
 pub struct Span(u64);
 

@@ -10,7 +10,7 @@
 //!   +------------------------------------------------------+
 //! ```
 //!
-//! Usage: pass in every event with `now`, then poll until there is nothing more, then ask for the next timer. Time
+//! Usage: pass in every event with `now`, then poll until there is nothing more, then request the next timer. Time
 //! never runs backwards. The simulator and [`crate::queue`] handle packets outside the endpoint.
 
 mod endpoint;
@@ -146,7 +146,7 @@ pub struct Info {
     pub cc_info: CcInfo,
 }
 
-/// Initial value of AccECN's count of marked packets, so that its field never looks like classic ECN's (RFC 9768
+/// Initial value of AccECN's count of marked packets, so that its field never equals classic ECN's (RFC 9768
 /// section 3.2.1).
 const FIRST_COUNT: u32 = 5;
 

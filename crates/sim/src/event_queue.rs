@@ -150,7 +150,7 @@ impl EventQueue {
         self.far.capacity() * size_of::<Word>()
     }
 
-    /// Inserts into the sorted array, which has room. Comparison starts at the earliest event, because most new events
+    /// Inserts into the sorted array, which has space. Comparison starts at the earliest event, because most new events
     /// are early.
     #[inline]
     fn insert(&mut self, word: Word) {
@@ -220,12 +220,12 @@ impl EventQueue {
             if first >= self.far_count {
                 break;
             }
-            let (place, least) = least(&self.far[first..first + CHILDREN]);
+            let (position, least) = least(&self.far[first..first + CHILDREN]);
             if least >= word {
                 break;
             }
             self.far[at] = least;
-            at = first + place;
+            at = first + position;
         }
         self.far[at] = word;
     }

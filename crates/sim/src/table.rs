@@ -220,11 +220,11 @@ impl Names {
     ///
     /// If there are more than 2³² names.
     pub fn push(&mut self, name: &'static str) {
-        let place = self.list.iter().position(|known| *known == name).unwrap_or_else(|| {
+        let index = self.list.iter().position(|known| *known == name).unwrap_or_else(|| {
             self.list.push(name.into());
             self.list.len() - 1
         });
-        self.codes.push(u32::try_from(place).expect("few names"));
+        self.codes.push(u32::try_from(index).expect("few names"));
     }
 }
 

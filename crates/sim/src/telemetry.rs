@@ -91,8 +91,8 @@ impl Telemetry {
     /// If a flow uses telemetry and no link on its path stamps, or more links stamp than a stack holds.
     pub fn of(plan: &Plan, order: &[usize], net: &Net) -> Result<Self, Error> {
         let mut flows = Vec::new();
-        for (id, &place) in (0..).zip(order) {
-            let flow = &plan.flows[place];
+        for (id, &index) in (0..).zip(order) {
+            let flow = &plan.flows[index];
             let wants = matches!(&flow.traffic, Traffic::Tcp(tcp) if wants(&tcp.cc));
             if wants {
                 check(&flow.name, net.way(FlowId(id)).filter(|&device| net.devices[device as usize].meter.is_some()))?;

@@ -128,11 +128,11 @@ def _controllers(host: "LocalHost") -> list[dict[str, Any]]:
 
 
 def _queues() -> list[dict[str, Any]]:
+    from dumbbell import _sim
     from dumbbell.kernels.features import disciplines
-    from dumbbell.plan.tc.reader import KINDS
     from dumbbell.spec.qdisc import GRAMMAR, POLICE
 
-    has = {"sim": tuple(KINDS), "kernel": _built(disciplines)}
+    has = {"sim": tuple(_sim.SIMULATED), "kernel": _built(disciplines)}
     # A policer is a prio with a filter (`plan.shaping`).
     has = {engine: (*kinds, POLICE) if "prio" in kinds else kinds for engine, kinds in has.items()}
     return [_entry(kind, has, [{"name": name} for name in options]) for kind, options in sorted(GRAMMAR.items())]

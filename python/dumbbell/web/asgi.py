@@ -1,4 +1,4 @@
-"""The routes: what a page can ask, and where it is answered."""
+"""The application: its routes and their handlers."""
 
 import contextlib
 import functools
@@ -17,13 +17,13 @@ from starlette.staticfiles import StaticFiles
 import dumbbell
 from dumbbell.web.control_values import vocabulary
 from dumbbell.web.download_routes import DownloadHandlers
-from dumbbell.web.guard import Guard, Mine
-from dumbbell.web.handlers import BINARY, Handlers, Json, refusal
+from dumbbell.web.guard import Guard, OwnerCheck
+from dumbbell.web.handlers import BINARY, Handlers, Json, error_response
 from dumbbell.web.jobs import Jobs
 from dumbbell.web.kernel_routes import KernelHandlers
 from dumbbell.web.live_figures import FigureRequest, figure_data, state
 from dumbbell.web.opened import Opened
-from dumbbell.web.packet_windows import Stretch, packet_traces
+from dumbbell.web.packet_windows import WindowRequest, packet_traces
 from dumbbell.web.page_limits import Limits
 from dumbbell.web.result_routes import ResultHandlers
 from dumbbell.web.scenario_catalogue import catalogue
@@ -36,15 +36,15 @@ PAGE = Path(__file__).with_name("page")
 
 def make_app(
     hosts: tuple[str, ...] = (), token: str | None = None, limits: Limits | None = None, opened: Opened | None = None,
-    *, mine: Mine | None = None, public: bool = False,
+    *, is_owner: OwnerCheck | None = None, public: bool = False,
 ) -> Starlette:  # fmt: skip
-    """The application. `hosts`, `token`, `mine` and `public` are `Guard`'s; without them it is for tests."""
+    """Make the application. `Guard` gets `hosts`, `token`, `is_owner` and `public`; only tests omit them."""
     handlers, work_folder = _LiveHandlers(limits or Limits()), WorkFolder()
     jobs = Jobs(handlers.limits)
 
     @contextlib.asynccontextmanager
-    async def life(_app: Starlette) -> AsyncIterator[None]:
-        """What was begun ends with the server, and what was written goes."""
+    async def lifespan(_app: Starlette) -> AsyncIterator[None]:
+        """Cancel the jobs and delete the work folder when the server stops."""
         yield
         jobs.close()
         work_folder.close()
@@ -60,34 +60,34 @@ def make_app(
             Route("/api/packets", handlers.packet_traces, methods=["POST"]),
             Mount("/", StaticFiles(directory=PAGE, html=True, check_dir=False)),
         ],
-        middleware=[Middleware(Guard, hosts=hosts, token=token, mine=mine, public=public)],
-        exception_handlers={HTTPException: refusal},
-        lifespan=life,
+        middleware=[Middleware(Guard, hosts=hosts, token=token, is_owner=is_owner, public=public)],
+        exception_handlers={HTTPException: error_response},
+        lifespan=lifespan,
     )
 
 
 class _LiveHandlers(Handlers):
-    """Answers what the live figure needs."""
+    """Handles the requests of the live figure."""
 
     async def start(self, _request: Request) -> Response:
-        """What a page needs to begin."""
+        """Return the version, the scenarios, the controllers and the disciplines."""
         entries = await anyio.to_thread.run_sync(catalogue)
         return Json({"version": dumbbell.__version__, "scenarios": entries, **vocabulary()})
 
     async def state(self, request: Request) -> Response:
-        """A text after its edits, with its controls."""
-        asked = await self.parse_body(request, FigureRequest)
-        return Json(await self.done(functools.partial(state, asked)))
+        """Return the edited text with its controls."""
+        body = await self.parse_body(request, FigureRequest)
+        return Json(await self.run_on_thread(functools.partial(state, body)))
 
     async def figure_data(self, request: Request) -> Response:
-        """The same, and what comes out."""
-        asked = await self.parse_body(request, FigureRequest)
-        return Response(await self.watched(request, functools.partial(figure_data, asked)), media_type=BINARY)
+        """Return the edited text with its controls, figures and numbers."""
+        body = await self.parse_body(request, FigureRequest)
+        return Response(await self.run_cancellable(request, functools.partial(figure_data, body)), media_type=BINARY)
 
     async def packet_traces(self, request: Request) -> Response:
-        """Where every packet was, for a window of time."""
-        asked = await self.parse_body(request, Stretch)
+        """Return the packet traces of a time window."""
+        body = await self.parse_body(request, WindowRequest)
         return Response(
-            await self.watched(request, functools.partial(packet_traces, asked, self.limits.packet_rows)),
+            await self.run_cancellable(request, functools.partial(packet_traces, body, self.limits.packet_rows)),
             media_type=BINARY,
         )

@@ -1,6 +1,6 @@
-"""One connection of the server: how long its requests may take, how slowly its client may read, how many there may be.
+"""Limits of connections: their number, the time that a request may take, the least rate at which a client must read.
 
-uvicorn reads and answers; here is what it leaves without a limit. What a request may say is `guard`'s and `handlers`'s.
+uvicorn has none of these limits. `guard` and `handlers` check the content of requests.
 """
 
 import asyncio
@@ -13,12 +13,12 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from dumbbell.web.page_limits import Limits
 
-__all__ = ["HEAD_BYTES", "bounded"]
+__all__ = ["HEAD_BYTES", "limited_protocol"]
 
 HEAD_BYTES = 16_384
-"""Of a request line and its fields."""
-PIECE_BYTES = 4_096
-"""h11 measures a head when it has not come whole: so it gets it in pieces."""
+"""Limit of a request line with its header fields."""
+BLOCK_BYTES = 4_096
+"""h11 checks the length of an incomplete head only: it gets the head in blocks of this size."""
 
 
 class _Phase(Enum):
@@ -26,108 +26,110 @@ class _Phase(Enum):
 
     HEAD = "a request"
     BODY = "the rest of a request"
-    REST = "the rest of a request that was answered already"
-    ANSWER = "an answer"
+    REST = "the rest of a request that has its response already"
+    RESPONSE = "a response"
 
 
-def bounded(limits: Limits) -> type[H11Protocol]:
-    """The protocol for `uvicorn.Config.http`, which calls it for each connection."""
+def limited_protocol(limits: Limits) -> type[H11Protocol]:
+    """Return the protocol for `uvicorn.Config.http`, which uvicorn calls for each connection."""
     return cast("type[H11Protocol]", functools.partial(_Connection, limits))
 
 
 class _Connection(H11Protocol):
-    def __init__(self, limits: Limits, **given: Any) -> None:
-        super().__init__(**given)
+    def __init__(self, limits: Limits, **options: Any) -> None:
+        super().__init__(**options)
         self._limits = limits
-        self._began = self.loop.time()
+        self._phase_start = self.loop.time()
         self._phase: _Phase | None = None
-        self._patience: asyncio.TimerHandle | None = None
-        self._taking: asyncio.TimerHandle | None = None
-        self._untaken_bytes = 0
+        self._phase_timer: asyncio.TimerHandle | None = None
+        self._write_timer: asyncio.TimerHandle | None = None
+        self._unsent_bytes = 0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        if len(self.connections) > self._limits.connections and not self._make_space():
-            self._refuse("503 Service Unavailable", "this server has as many connections as it takes")
+        if len(self.connections) > self._limits.connections and not self._close_oldest():
+            self._refuse("503 Service Unavailable", "this server has reached its limit of connections")
             return
-        self._watch()
+        self._start_phase_timer()
 
     def data_received(self, data: bytes) -> None:
         while data and not self.transport.is_closing():
-            most = PIECE_BYTES if self.conn.their_state is h11.IDLE else len(data)
-            super().data_received(data[:most])
-            data = data[most:]
-        self._watch()
+            size = BLOCK_BYTES if self.conn.their_state is h11.IDLE else len(data)
+            super().data_received(data[:size])
+            data = data[size:]
+        self._start_phase_timer()
 
     def on_response_complete(self) -> None:
         self._phase = None
         super().on_response_complete()
-        self._watch()
+        self._start_phase_timer()
 
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
-        for timer in (self._patience, self._taking):
+        for timer in (self._phase_timer, self._write_timer):
             if timer is not None:
                 timer.cancel()
 
     def pause_writing(self) -> None:
         super().pause_writing()
-        self._watch_taking()
+        self._start_write_timer()
 
     def resume_writing(self) -> None:
         super().resume_writing()
-        if self._taking is not None:
-            self._taking.cancel()
+        if self._write_timer is not None:
+            self._write_timer.cancel()
 
-    def _make_space(self) -> bool:
-        """Close the connection that has waited longest for a request; false where none waits."""
+    def _close_oldest(self) -> bool:
+        """Close the connection that has waited longest for a request. Return false if none waits."""
         others = (each for each in self.connections if isinstance(each, _Connection) and each is not self)
         waiting = [each for each in others if each._phase is _Phase.HEAD]
         if not waiting:
             return False
-        oldest = min(waiting, key=lambda each: each._began)
+        oldest = min(waiting, key=lambda each: each._phase_start)
         self.connections.discard(oldest)
         oldest.transport.abort()
         return True
 
-    def _watch(self) -> None:
-        """Give what is waited for its time, from when it began to be waited for."""
-        if self.transport.is_closing() or (phase := self._phase_now()) is self._phase:
+    def _start_phase_timer(self) -> None:
+        """Start the timer of a phase when the connection enters it."""
+        if self.transport.is_closing() or (phase := self._current_phase()) is self._phase:
             return
-        self._phase, self._began = phase, self.loop.time()
-        if self._patience is not None:
-            self._patience.cancel()
+        self._phase, self._phase_start = phase, self.loop.time()
+        if self._phase_timer is not None:
+            self._phase_timer.cancel()
         limits = self._limits
         seconds = {_Phase.HEAD: limits.head_s, _Phase.BODY: limits.body_s, _Phase.REST: limits.rest_s}.get(phase)
-        self._patience = None if seconds is None else self.loop.call_later(seconds, self._give_up)
+        self._phase_timer = None if seconds is None else self.loop.call_later(seconds, self._time_out)
 
-    def _phase_now(self) -> _Phase:
+    def _current_phase(self) -> _Phase:
         if self.conn.their_state is h11.IDLE:
             return _Phase.HEAD
         if self.conn.their_state is not h11.SEND_BODY:
-            return _Phase.ANSWER
+            return _Phase.RESPONSE
         return _Phase.REST if self.conn.our_state in {h11.DONE, h11.MUST_CLOSE} else _Phase.BODY
 
-    def _give_up(self) -> None:
-        """Say why, where a request began and nothing was answered yet."""
-        began = self._phase is _Phase.BODY or bool(self.conn.trailing_data[0])
-        if began and self.conn.our_state in {h11.IDLE, h11.SEND_RESPONSE}:
+    def _time_out(self) -> None:
+        """Close the connection; send status 408 first if a request began and its response did not."""
+        has_begun = self._phase is _Phase.BODY or bool(self.conn.trailing_data[0])
+        if has_begun and self.conn.our_state in {h11.IDLE, h11.SEND_RESPONSE}:
             self._refuse("408 Request Timeout", "the request took too long")
         else:
             self.transport.close()
 
-    def _refuse(self, status: str, why: str) -> None:
-        head = f"HTTP/1.1 {status}\r\nContent-Type: text/plain\r\nContent-Length: {len(why) + 1}\r\nConnection: close"
-        self.transport.write(f"{head}\r\n\r\n{why}\n".encode())
+    def _refuse(self, status: str, reason: str) -> None:
+        head = (
+            f"HTTP/1.1 {status}\r\nContent-Type: text/plain\r\nContent-Length: {len(reason) + 1}\r\nConnection: close"
+        )
+        self.transport.write(f"{head}\r\n\r\n{reason}\n".encode())
         self.transport.close()
 
-    def _watch_taking(self) -> None:
-        """A client must take at least so much of its answer in each while."""
-        self._untaken_bytes = self.transport.get_write_buffer_size()
-        self._taking = self.loop.call_later(self._limits.taking_s, self._check_taking)
+    def _start_write_timer(self) -> None:
+        """Check after `taking_s` that the client has read `taken_bytes` of its response."""
+        self._unsent_bytes = self.transport.get_write_buffer_size()
+        self._write_timer = self.loop.call_later(self._limits.taking_s, self._check_write_progress)
 
-    def _check_taking(self) -> None:
-        if self._untaken_bytes - self.transport.get_write_buffer_size() < self._limits.taken_bytes:
+    def _check_write_progress(self) -> None:
+        if self._unsent_bytes - self.transport.get_write_buffer_size() < self._limits.taken_bytes:
             self.transport.abort()
         else:
-            self._watch_taking()
+            self._start_write_timer()

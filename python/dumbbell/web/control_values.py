@@ -1,7 +1,7 @@
-"""What of an experiment can be turned on a page, with its values as numbers.
+"""The settings of an experiment that a page can change, with their values as numbers.
 
-A control that an experiment has no use for is missing or null: a path of tc commands has no rate, a discipline without
-a limit no buffer. The page writes the value back; the experiment checks it.
+A control that does not apply to an experiment is missing or null: a path of tc commands has no rate, a discipline
+without a limit no buffer. The page sends a changed value as text; the experiment checks it.
 """
 
 from typing import Any
@@ -23,11 +23,11 @@ DISCIPLINES = {
     "fq": "fq limit {limit}",
     "cake": "cake",
 }
-"""Those that make sense as the one discipline behind a link's shaper; where there is a `{limit}`, it is the buffer."""
+"""The disciplines that can be the only one below a link's shaper; `{limit}` is the buffer."""
 
 
 def controls(experiment: Experiment) -> dict[str, Any]:
-    """The controls' values."""
+    """Return the values of the controls."""
     path = experiment.path
     return {
         "title": experiment.title,
@@ -41,7 +41,7 @@ def controls(experiment: Experiment) -> dict[str, Any]:
 
 
 def vocabulary() -> dict[str, Any]:
-    """What can be chosen from."""
+    """Return the controllers and disciplines on offer."""
     return {"controllers": list(Simulator.controllers()), "disciplines": DISCIPLINES}
 
 

@@ -1,4 +1,4 @@
-"""An error as a page shows it: what is wrong, what would be right, and the line of the text where it is."""
+"""An error as a page shows it: the message, a correction, and the line of the text."""
 
 import re
 from typing import Any
@@ -14,53 +14,53 @@ _KEY = re.compile(r"\s*([A-Za-z0-9_.\"'-]+)\s*=")
 
 
 def error_fields(error: DumbbellError, text: str) -> dict[str, Any]:
-    """`text`, `key`, `right` and `line` (from 1; null where the text has no such place)."""
+    """Return `text`, `key`, `right` and `line` (from 1; null if the text does not contain the key)."""
     if not isinstance(error, ExperimentError):
         return {"text": visible(str(error)), "key": "", "right": "", "line": None}
-    said = error.problem if error.value is None else f"{error.problem}: {error.value}"
+    message = error.problem if error.value is None else f"{error.problem}: {error.value}"
     line = line_of(error.key, text) if error.key else None
     if line is None and (at := _AT.search(error.problem)):
         line = int(at[1] or at[2])
-    texts = (visible_line(each) for each in (said, error.key, error.right))
+    texts = (visible_line(each) for each in (message, error.key, error.right))
     return dict(zip(("text", "key", "right"), texts, strict=True)) | {"line": line}
 
 
 def line_of(key: str, text: str) -> int | None:
-    """The line of a dotted key, or of the innermost table around it that the text writes."""
-    wanted = tuple(key.split("."))
+    """Return the line of a dotted key, or of the innermost table around it that the text contains."""
+    searched = tuple(key.split("."))
     best: tuple[int, int] | None = None
-    for place, line in _keys_with_lines(text):
-        shared = len(place) if place == wanted[: len(place)] else 0
+    for path, line in _keys_with_lines(text):
+        shared = len(path) if path == searched[: len(path)] else 0
         if shared and (best is None or shared > best[0]):
             best = (shared, line)
     return None if best is None else best[1]
 
 
 def _keys_with_lines(text: str) -> list[tuple[tuple[str, ...], int]]:
-    """Every header and key with its line; what a list of tables holds is counted from 0."""
+    """Return every header and key with its line; the tables of a list are numbered from 0."""
     found: list[tuple[tuple[str, ...], int]] = []
     counts: dict[tuple[str, ...], int] = {}
     table: tuple[str, ...] = ()
     for number, line in enumerate(text.splitlines(), 1):
         if header := _HEADER.match(line):
-            table = _counted(_parts(header[1]), counts, grows=line.lstrip().startswith("[["))
+            table = _numbered(_parts(header[1]), counts, grows=line.lstrip().startswith("[["))
             found.append((table, number))
         elif key := _KEY.match(line):
             found.append((table + _parts(key[1]), number))
     return found
 
 
-def _counted(name: tuple[str, ...], counts: dict[tuple[str, ...], int], *, grows: bool) -> tuple[str, ...]:
-    """A header's name with the numbers of the lists that it lies in."""
-    place: tuple[str, ...] = ()
+def _numbered(name: tuple[str, ...], counts: dict[tuple[str, ...], int], *, grows: bool) -> tuple[str, ...]:
+    """Return a header's name with the index in each list of tables around it."""
+    path: tuple[str, ...] = ()
     for position, part in enumerate(name):
-        place = (*place, part)
+        path = (*path, part)
         last = position == len(name) - 1
         if last and grows:
-            counts[place] = counts.get(place, -1) + 1
-        if place in counts:
-            place = (*place, str(counts[place]))
-    return place
+            counts[path] = counts.get(path, -1) + 1
+        if path in counts:
+            path = (*path, str(counts[path]))
+    return path
 
 
 def _parts(name: str) -> tuple[str, ...]:

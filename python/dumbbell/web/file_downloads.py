@@ -1,7 +1,7 @@
 """The shown figure, data, experiment or report as a file.
 
 `dumbbell.plots` makes the figures, `dumbbell.exporters` and `dumbbell.results.result` the data, `dumbbell.reports` the
-reports, as for the command.
+reports, as for the command line.
 """
 
 import io
@@ -19,11 +19,11 @@ from dumbbell.reports.page import page
 from dumbbell.results import result
 from dumbbell.results.result import Run
 from dumbbell.spec import Case
-from dumbbell.web.live_figures import PANELS, case_of, simulated
+from dumbbell.web.live_figures import PANELS, case_of, simulate
 from dumbbell.web.page_limits import Limits
 from dumbbell.web.work_folder import WorkFolder
 
-__all__ = ["Download", "File", "made"]
+__all__ = ["Download", "File", "create_file"]
 
 What = Literal["figure.svg", "figure.png", "figure.pdf", "data.csv", "data.parquet", "experiment.toml", "report.html"]
 TYPES = {
@@ -32,11 +32,11 @@ TYPES = {
 }  # fmt: skip
 NAME_MAX = 60
 EPOCH = (1980, 1, 1, 0, 0, 0)
-"""The earliest time that a zip can say: the same run gives the same bytes."""
+"""The earliest time that a zip entry can have. A fixed time gives the same bytes for the same run."""
 
 
 class Download(BaseModel):
-    """What a page wants."""
+    """A page's request for a file."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -45,7 +45,7 @@ class Download(BaseModel):
     seed: int = Field(default=1, ge=0, le=2**32 - 1)
     panels: tuple[str, ...] = Field(default=PANELS, max_length=20)
     job: str | None = Field(default=None, max_length=64)
-    """A run on the kernel, instead of the simulator's."""
+    """A job whose run on the kernel replaces the simulator's."""
 
 
 @dataclass(frozen=True)
@@ -57,53 +57,53 @@ class File:
     content: bytes
 
 
-def made(wanted: Download, on_kernel: Run | None, work_folder: WorkFolder, limits: Limits) -> File:
-    """The file. Raises `DumbbellError` for a text that is no experiment, and whatever running it raises."""
-    what, _, form = wanted.what.partition(".")
-    case = case_of(wanted.toml)
-    stem = _stem(case, wanted.seed, on_kernel)
+def create_file(download: Download, kernel_run: Run | None, work_folder: WorkFolder, limits: Limits) -> File:
+    """Create the file. Raises `DumbbellError` for a text that is no experiment, and the errors of its run."""
+    what, _, form = download.what.partition(".")
+    case = case_of(download.toml)
+    stem = _stem(case, download.seed, kernel_run)
     if what == "experiment":
-        return _file(stem, form, wanted.toml.encode())
-    run = on_kernel or simulated(case, wanted.seed, limits.patience())
+        return _file(stem, form, download.toml.encode())
+    run = kernel_run or simulate(case, download.seed, limits.deadline())
     if what == "report":
         return _file(stem, form, page([run]).encode())
     if what == "data":
-        return _file(f"{stem}-{form}", "zip", _zipped(run, form, f"{stem}-{form}", work_folder))
-    panels = available(run, wanted.panels)
+        return _file(f"{stem}-{form}", "zip", _zip_archive(run, form, f"{stem}-{form}", work_folder))
+    panels = available(run, download.panels)
     if not panels:
         raise ResultError("none of these figures can be drawn of this run")
-    place = work_folder.new(f"{stem}.{form}")
+    path = work_folder.new(f"{stem}.{form}")
     try:
-        save(figure(run, panels), place)
-        return _file(stem, form, place.read_bytes())
+        save(figure(run, panels), path)
+        return _file(stem, form, path.read_bytes())
     finally:
-        place.unlink(missing_ok=True)
+        path.unlink(missing_ok=True)
 
 
 def _file(stem: str, form: str, content: bytes) -> File:
     return File(f"{stem}.{form}", TYPES[form], content)
 
 
-def _stem(case: Case, seed: int, on_kernel: Run | None) -> str:
-    """`bbr-and-cubic-seed1-kernel`: who finds it again in a week knows what it is."""
+def _stem(case: Case, seed: int, kernel_run: Run | None) -> str:
+    """Return a file name without suffix that identifies the run: `bbr-and-cubic-seed1-kernel`."""
     title = plain(case.experiment.title.lower())[:NAME_MAX].strip("-.") or "experiment"
-    return f"{title}-seed{seed}" + ("-kernel" if on_kernel else "")
+    return f"{title}-seed{seed}" + ("-kernel" if kernel_run else "")
 
 
-def _zipped(run: Run, form: str, name: str, work_folder: WorkFolder) -> bytes:
-    """A folder as one file: CSV as `dumbbell export` has it, or the result folder itself."""
+def _zip_archive(run: Run, form: str, name: str, work_folder: WorkFolder) -> bytes:
+    """Return a zip archive of a folder: CSV as from `dumbbell export`, or the result folder."""
     folder = work_folder.new(name)
     if form == "csv":
         export_run(run, folder, "csv")
     else:
         folder.mkdir()
         result.write(folder, run.manifest, run.frames)
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+    archive_bytes = io.BytesIO()
+    with zipfile.ZipFile(archive_bytes, "w", zipfile.ZIP_DEFLATED) as archive:
         for file in sorted(folder.iterdir()):
             entry = zipfile.ZipInfo(f"{name}/{file.name}", EPOCH)
             entry.compress_type = zipfile.ZIP_DEFLATED
             archive.writestr(entry, file.read_bytes())
             file.unlink()
     folder.rmdir()
-    return packed.getvalue()
+    return archive_bytes.getvalue()

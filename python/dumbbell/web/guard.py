@@ -1,10 +1,10 @@
-"""Who may ask: a page of this server, of the user who started it or with its token.
+"""Access control: only this server's page has access, and only for the user who started it or with the token.
 
 - Another site's page can make a browser send requests here: a request that changes or reveals anything must come from
   this origin (`Origin`, `Sec-Fetch-Site`).
-- Another site's name can be made to lead here (DNS rebinding): `Host` must be one of ours.
-- Every user of a machine can connect to its loopback: the peer must be a process of the server's own user (`peers`).
-- Everybody else must know the token, if there is one; the first visit's address carries it, and a cookie keeps it.
+- Another site's name can resolve to this address (DNS rebinding): `Host` must be a name of this server.
+- Every user of a host can connect to its loopback: the peer must be a process of the server's own user (`peers`).
+- Other clients need the token, if there is one: the first URL contains it, and a cookie keeps it.
 """
 
 import hmac
@@ -16,10 +16,10 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-__all__ = ["COOKIE", "HEADERS", "Guard", "Mine"]
+__all__ = ["COOKIE", "HEADERS", "Guard", "OwnerCheck"]
 
-Mine = Callable[[Scope], bool]
-"""Is a request of the user who started the server?"""
+OwnerCheck = Callable[[Scope], bool]
+"""Returns whether a request comes from the user who started the server."""
 
 COOKIE = "dumbbell-token"
 HEADERS = {
@@ -33,66 +33,69 @@ HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
-"""Of every answer that sets none of its own: nothing is loaded from elsewhere, and nothing is told elsewhere."""
+"""Headers of every response that sets no others: the page loads from this server only and sends to it only."""
 
 
 class Guard:
-    """Lets through what may pass, and dresses the answers."""
+    """Middleware that refuses requests without access, and sets the headers of responses."""
 
     def __init__(
-        self, app: ASGIApp, hosts: Iterable[str], token: str | None, mine: Mine | None = None, *, public: bool = False
-    ) -> None:
-        """`hosts`: what `Host` may say, and on a `public` server what it must say of those who are `mine`.
+        self, app: ASGIApp, hosts: Iterable[str], token: str | None, is_owner: OwnerCheck | None = None,
+        *, public: bool = False,
+    ) -> None:  # fmt: skip
+        """`hosts`: the permitted values of `Host`; on a `public` server only the owner's requests must have one.
 
-        No `hosts`: anything. No `mine`: it can't be told, so only the token counts.
+        Without `hosts` every value is permitted. Without `is_owner` only the token gives access.
         """
         self._app = app
         self._hosts = frozenset(host.lower() for host in hosts)
         self._token = token
-        self._mine = mine
+        self._is_owner = is_owner
         self._public = public
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer for the application, or let it."""
+        """Pass the request to the application, or refuse it."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        refused = self._refused(scope)
-        await (refused or self._app)(scope, receive, _dressed(send))
+        refusal = self._refusal(scope)
+        await (refusal or self._app)(scope, receive, _with_headers(send))
 
-    def _refused(self, scope: Scope) -> Response | None:
+    def _refusal(self, scope: Scope) -> Response | None:
         headers = Headers(scope=scope)
         host = headers.get("host", "").lower()
-        named = not self._hosts or host in self._hosts
-        if not named and not self._public:
-            return _no(f"this server is not called {host or 'nothing'}", 421)
+        known_host = not self._hosts or host in self._hosts
+        if not known_host and not self._public:
+            return _refuse(f"unknown host name in the request: {host or '(none)'}", 421)
         if not _same_origin(headers, host) and (scope["method"] != "GET" or scope["path"] != "/"):
-            return _no("requests of other sites are refused")
-        # Under another's name it may be that other's page which asks, from this user's browser.
-        if named and self._mine is not None and self._mine(scope):
+            return _refuse("requests of other sites are refused")
+        # With another site's name, that site's page may have sent the request from this user's browser.
+        if known_host and self._is_owner is not None and self._is_owner(scope):
             return None
         if self._token is not None:
-            return self._knows_token(scope, headers)
+            return self._check_token(scope, headers)
         return (
-            None if self._mine is None else _no("this workbench is another user's: start it with --token to share it")
+            None
+            if self._is_owner is None
+            else _refuse("this workbench belongs to another user: start it with --token to share it")
         )
 
-    def _knows_token(self, scope: Scope, headers: Headers) -> Response | None:
-        """Nothing to say to who has the token; who brings it in the address gets it as a cookie."""
+    def _check_token(self, scope: Scope, headers: Headers) -> Response | None:
+        """Return nothing for a request with the token's cookie, a redirect that sets it for a URL with the token."""
         assert self._token is not None
-        if _same(_cookie(headers), self._token):
+        if _equal(_cookie(headers), self._token):
             return None
-        asked = parse_qs(scope["query_string"].decode("latin-1"))
-        if scope["method"] != "GET" or not _same(asked.pop("token", [""])[0], self._token):
-            return _no("open the address that `dumbbell ui` printed: it holds the token")
-        rest = urlencode(asked, doseq=True)
-        answer = RedirectResponse(scope["path"] + (f"?{rest}" if rest else ""), 303)
-        answer.set_cookie(COOKIE, self._token, httponly=True, samesite="strict")
-        return answer
+        query = parse_qs(scope["query_string"].decode("latin-1"))
+        if scope["method"] != "GET" or not _equal(query.pop("token", [""])[0], self._token):
+            return _refuse("open the address that `dumbbell ui` printed: it contains the token")
+        rest = urlencode(query, doseq=True)
+        response = RedirectResponse(scope["path"] + (f"?{rest}" if rest else ""), 303)
+        response.set_cookie(COOKIE, self._token, httponly=True, samesite="strict")
+        return response
 
 
 def _same_origin(headers: Headers, host: str) -> bool:
-    """Does the request come from a page of ours, or from no page at all?"""
+    """Return whether a page of this server sent the request, or no page at all."""
     if headers.get("sec-fetch-site", "same-origin") not in {"same-origin", "none"}:
         return False
     origin = headers.get("origin")
@@ -107,20 +110,20 @@ def _cookie(headers: Headers) -> str:
     return found.value if found else ""
 
 
-def _same(said: str, wanted: str) -> bool:
-    return hmac.compare_digest(said.encode(), wanted.encode())
+def _equal(received: str, expected: str) -> bool:
+    return hmac.compare_digest(received.encode(), expected.encode())
 
 
-def _no(why: str, status: int = 403) -> Response:
-    return PlainTextResponse(f"{why}\n", status)
+def _refuse(reason: str, status: int = 403) -> Response:
+    return PlainTextResponse(f"{reason}\n", status)
 
 
-def _dressed(send: Send) -> Send:
-    async def dressed(message: Message) -> None:
+def _with_headers(send: Send) -> Send:
+    async def send_with_headers(message: Message) -> None:
         if message["type"] == "http.response.start":
             headers = MutableHeaders(scope=message)
             for name, value in HEADERS.items():
                 headers.setdefault(name, value)
         await send(message)
 
-    return dressed
+    return send_with_headers

@@ -1,4 +1,4 @@
-"""What all routes share: a body read within its limit, work done on threads, refusals as JSON."""
+"""Functions that all routes use: reading a body within its limit, work on threads, errors as JSON."""
 
 import asyncio
 import os
@@ -17,87 +17,87 @@ from dumbbell.control_characters import json_text
 from dumbbell.engines.base import Progress
 from dumbbell.web.page_limits import Cancelled, Limits
 
-__all__ = ["BINARY", "Handlers", "Json", "body_of", "expect", "refusal"]
+__all__ = ["BINARY", "Handlers", "Json", "error_response", "read_body", "require_content_type"]
 
 BINARY = "application/octet-stream"
 Body = TypeVar("Body", bound=BaseModel)
-Found = TypeVar("Found")
+Result = TypeVar("Result")
 
 
 class Json(JSONResponse):
-    """An answer in JSON; a lone surrogate of a file is an escape in it, and no end of the answer."""
+    """A response in JSON. A lone surrogate from a file becomes an escape instead of an encoding error."""
 
     def render(self, content: object) -> bytes:
-        """As its class does."""
+        """Encode the content as JSON."""
         return json_text(content, separators=(",", ":")).encode()
 
 
 class Handlers:
-    """Takes questions; work is done on threads, as many at once as there are processors."""
+    """Parses requests and runs their work on as many threads as there are processors."""
 
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
         self._threads: anyio.CapacityLimiter | None = None
 
     async def parse_body(self, request: Request, kind: type[Body]) -> Body:
-        """The request's body. Raises `HTTPException` for one that is too large, no JSON, or not of this kind."""
-        expect(request, "application/json", "JSON is expected")
-        text = await body_of(request, self.limits.body_bytes)
+        """Return the request's body. Raises `HTTPException` if it is too large, no JSON, or not of this kind."""
+        require_content_type(request, "application/json", "JSON is expected")
+        text = await read_body(request, self.limits.body_bytes)
         try:
             return kind.model_validate_json(text)
         except ValidationError as error:
-            slip = error.errors(include_url=False, include_context=False, include_input=False)[0]
-            where = ".".join(str(part) for part in slip["loc"])
-            raise HTTPException(422, f"{where}: {slip['msg']}") from None
+            first_error = error.errors(include_url=False, include_context=False, include_input=False)[0]
+            where = ".".join(str(part) for part in first_error["loc"])
+            raise HTTPException(422, f"{where}: {first_error['msg']}") from None
 
-    async def done(self, work: Callable[[], Found]) -> Found:
-        """What the work gives. Raises `HTTPException` when too many wait already."""
+    async def run_on_thread(self, work: Callable[[], Result]) -> Result:
+        """Return the result of the work. Raises `HTTPException` if too many requests wait already."""
         if self._threads is None:
             self._threads = anyio.CapacityLimiter(os.cpu_count() or 1)
         if self._threads.statistics().tasks_waiting >= self.limits.waiting:
-            raise HTTPException(503, "too much at once: come again")
+            raise HTTPException(503, "too many requests at once: try again later")
         return await anyio.to_thread.run_sync(work, limiter=self._threads)
 
-    async def watched(self, request: Request, work: Callable[[Progress], Found]) -> Found:
-        """The same of a simulation, which ends when it takes too long or nobody waits for its answer any more."""
-        gone = threading.Event()
-        listening = asyncio.create_task(_left(request, gone))
+    async def run_cancellable(self, request: Request, work: Callable[[Progress], Result]) -> Result:
+        """Like `run_on_thread`, for a simulation: it ends at its time limit, or when the client disconnects."""
+        disconnected = threading.Event()
+        listener = asyncio.create_task(_wait_for_disconnect(request, disconnected))
         try:
-            return await self.done(lambda: work(self.limits.patience(gone.is_set)))
+            return await self.run_on_thread(lambda: work(self.limits.deadline(disconnected.is_set)))
         except Cancelled:
-            raise HTTPException(499, "nobody waits for the answer") from None
+            raise HTTPException(499, "the client disconnected") from None
         finally:
-            listening.cancel()
+            listener.cancel()
 
 
-async def _left(request: Request, gone: threading.Event) -> None:
-    """Tell when the client has disconnected; the whole body was read before."""
+async def _wait_for_disconnect(request: Request, disconnected: threading.Event) -> None:
+    """Set the event when the client disconnects. The complete body must have been read."""
     while (await request.receive())["type"] != "http.disconnect":
         pass
-    gone.set()
+    disconnected.set()
 
 
-def expect(request: Request, kind: str, said: str) -> None:
-    """Is the body of this type? One that a foreign page can send unasked never is. Raises `HTTPException`."""
-    if request.headers.get("content-type", "").partition(";")[0].strip() != kind:
-        raise HTTPException(415, said)
+def require_content_type(request: Request, content_type: str, message: str) -> None:
+    """Raise `HTTPException` if the body has another type. Forms of other sites never have the types in use."""
+    if request.headers.get("content-type", "").partition(";")[0].strip() != content_type:
+        raise HTTPException(415, message)
 
 
-async def body_of(request: Request, most: int) -> bytes:
-    """The whole body. Raises `HTTPException` for one of more than `most` bytes, or that breaks off."""
+async def read_body(request: Request, max_bytes: int) -> bytes:
+    """Return the complete body. Raises `HTTPException` if it exceeds `max_bytes` or is incomplete."""
     parts, length = [], 0
     try:
         async for part in request.stream():
             length += len(part)
-            if length > most:
-                raise HTTPException(413, f"more than {most} bytes")
+            if length > max_bytes:
+                raise HTTPException(413, f"more than {max_bytes} bytes")
             parts.append(part)
     except ClientDisconnect:
-        raise HTTPException(499, "the request broke off") from None
+        raise HTTPException(499, "the request is incomplete") from None
     return b"".join(parts)
 
 
-def refusal(_request: Request, error: Exception) -> Response:
-    """Any refusal as a page reads it."""
-    status, said = (error.status_code, error.detail) if isinstance(error, HTTPException) else (500, "")
-    return Json({"error": said}, status)
+def error_response(_request: Request, error: Exception) -> Response:
+    """Return an error as a page reads it."""
+    status, message = (error.status_code, error.detail) if isinstance(error, HTTPException) else (500, "")
+    return Json({"error": message}, status)

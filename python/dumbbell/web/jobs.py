@@ -1,7 +1,7 @@
-"""Work that takes longer than an answer: as many at once as there are processors, the others wait and say so.
+"""Work that takes longer than a response: as many jobs at once as there are processors; the others wait.
 
-A job tells how far it is, can be cancelled at any time, and ends by itself when nobody listens to it any more. What is
-done is the caller's: a function that is given a way to tell its progress, by which it is also stopped.
+A job reports its progress, can be cancelled at any time, and ends when no page reads its progress any more. The work is
+a function of the caller. It calls the function that it gets to report progress; that call also stops it.
 """
 
 import os
@@ -16,48 +16,48 @@ from typing import Any, Literal
 from dumbbell.errors import DumbbellError
 from dumbbell.web.page_limits import Cancelled, Limits
 
-__all__ = ["Job", "Jobs", "TooMany", "Work"]
+__all__ = ["Job", "Jobs", "TooManyJobs", "Work"]
 
-Told = Callable[[float], None]
-"""Called now and then with the seconds of the experiment that are over; raises `Cancelled` when it is enough."""
-Work = Callable[[Told], Any]
+ReportProgress = Callable[[float], None]
+"""Called repeatedly with the simulated seconds of the experiment; raises `Cancelled` to stop the work."""
+Work = Callable[[ReportProgress], Any]
 State = Literal["waiting", "running", "done", "failed", "cancelled"]
-OVER: tuple[State, ...] = ("done", "failed", "cancelled")
+FINISHED: tuple[State, ...] = ("done", "failed", "cancelled")
 
 
-class TooMany(Exception):
-    """So many wait already that another one would be heard of too late."""
+class TooManyJobs(Exception):
+    """The limit of waiting jobs is reached."""
 
 
 @dataclass
 class Job:
-    """One piece of work. A thread writes it, others read it."""
+    """One job. A single thread writes it, others read it."""
 
     work: Work
-    length_s: float
-    """How many seconds of experiments it is long."""
+    duration_s: float
+    """Simulated seconds of all its experiments together."""
     text: str = ""
-    """The experiment, for errors that name a line of it."""
-    forget: Callable[[], None] = lambda: None
-    """Called when its result is needed no longer."""
+    """The experiment, for errors that refer to a line of it."""
+    discard: Callable[[], None] = lambda: None
+    """Called when its result is no longer needed."""
     name: str = field(default_factory=lambda: secrets.token_urlsafe(12))
     state: State = "waiting"
     seconds: float = 0.0
     result: Any = None
     error: DumbbellError | None = None
     cancelled: bool = False
-    heard: float = field(default_factory=time.monotonic)
-    """When a page last listened, by the monotonic clock."""
+    last_read: float = field(default_factory=time.monotonic)
+    """When a page last read its progress, by the monotonic clock."""
 
     @property
-    def over(self) -> bool:
-        """Will nothing change any more?"""
-        return self.state in OVER
+    def finished(self) -> bool:
+        """Whether its state is final."""
+        return self.state in FINISHED
 
     @property
-    def share(self) -> float:
-        """How much of it is done, from 0 to 1."""
-        return min(self.seconds / self.length_s, 1.0) if self.length_s > 0 else 0.0
+    def fraction_done(self) -> float:
+        """The completed fraction of the work, from 0 to 1."""
+        return min(self.seconds / self.duration_s, 1.0) if self.duration_s > 0 else 0.0
 
 
 class Jobs:
@@ -70,42 +70,42 @@ class Jobs:
         self._lock = threading.Lock()
         self._closed = False
 
-    def begin(self, job: Job) -> None:
-        """Let it wait for a processor. Raises `TooMany`."""
+    def submit(self, job: Job) -> None:
+        """Queue the job. Raises `TooManyJobs`."""
         with self._lock:
             if (
                 self._closed
                 or sum(each.state == "waiting" for each in self._jobs.values()) >= self._limits.jobs_waiting
             ):
-                raise TooMany
+                raise TooManyJobs
             self._jobs[job.name] = job
-            over = [each for each in self._jobs.values() if each.over]
-            left = over[: max(len(over) - self._limits.jobs_kept, 0)]
-            for each in left:
+            finished = [each for each in self._jobs.values() if each.finished]
+            removed = finished[: max(len(finished) - self._limits.jobs_kept, 0)]
+            for each in removed:
                 del self._jobs[each.name]
-            self._pool.submit(self._carry_out, job)
-        for each in left:
-            each.forget()
+            self._pool.submit(self._run, job)
+        for each in removed:
+            each.discard()
 
-    def called(self, name: str) -> Job | None:
-        """The job of this name, if it isn't forgotten."""
+    def get(self, name: str) -> Job | None:
+        """Return the job of this name, unless it was discarded."""
         return self._jobs.get(name)
 
-    def before(self, job: Job) -> int:
-        """How many wait for a processor longer than this one."""
+    def queue_position(self, job: Job) -> int:
+        """Return the number of jobs that are queued before this one."""
         with self._lock:
             waiting = [each.name for each in self._jobs.values() if each.state == "waiting"]
         return waiting.index(job.name) if job.name in waiting else 0
 
     def cancel(self, job: Job) -> None:
-        """End it, wherever it is; what it began ends within moments."""
+        """Cancel the job: a queued one at once, a running one when it next reports its progress."""
         job.cancelled = True
         with self._lock:
             if job.state == "waiting":
                 job.state = "cancelled"
 
     def close(self) -> None:
-        """End all, and wait until they have ended."""
+        """Cancel all jobs and wait until they have ended."""
         with self._lock:
             self._closed = True
             jobs = list(self._jobs.values())
@@ -113,14 +113,14 @@ class Jobs:
             self.cancel(job)
         self._pool.shutdown(wait=True, cancel_futures=True)
 
-    def _carry_out(self, job: Job) -> None:
+    def _run(self, job: Job) -> None:
         with self._lock:
             if job.state != "waiting":
                 return
             job.state = "running"
         try:
-            self._notify(job, 0.0)
-            job.result = job.work(lambda seconds: self._notify(job, seconds))
+            self._report(job, 0.0)
+            job.result = job.work(lambda seconds: self._report(job, seconds))
             job.state = "done"
         except Cancelled:
             job.state = "cancelled"
@@ -128,11 +128,11 @@ class Jobs:
             job.error = error
             job.state = "failed"
         except Exception as error:
-            job.error = DumbbellError(f"a fault of Dumbbell's own: {error!r}")
+            job.error = DumbbellError(f"internal error: {error!r}")
             job.state = "failed"
             raise
 
-    def _notify(self, job: Job, seconds: float) -> None:
-        if job.cancelled or time.monotonic() - job.heard > self._limits.unheard_s:
+    def _report(self, job: Job, seconds: float) -> None:
+        if job.cancelled or time.monotonic() - job.last_read > self._limits.unread_s:
             raise Cancelled
         job.seconds = max(job.seconds, seconds)

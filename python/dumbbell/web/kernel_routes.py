@@ -1,4 +1,4 @@
-"""Routes of runs on the real kernel: begin one, hear how far it is, take what came out, or end it."""
+"""Routes of runs on the real kernel: start a run, read its progress and its result, cancel it."""
 
 import functools
 import shutil
@@ -17,20 +17,28 @@ from dumbbell.control_characters import json_text
 from dumbbell.errors import DumbbellError, ResultError
 from dumbbell.web.error_view import error_fields
 from dumbbell.web.handlers import BINARY, Handlers, Json
-from dumbbell.web.jobs import Job, Jobs, TooMany
-from dumbbell.web.kernel_runs import Contest, KernelRequest, Outcome, Overlaid, contest, kernel_here, overlaid
+from dumbbell.web.jobs import Job, Jobs, TooManyJobs
+from dumbbell.web.kernel_runs import (
+    KernelComparison,
+    KernelRequest,
+    Outcome,
+    OverlayRequest,
+    kernel_status,
+    overlay_data,
+    prepare,
+)
 from dumbbell.web.work_folder import WorkFolder
 
 __all__ = ["KernelHandlers"]
 
-LOOK_S = 0.1
-"""Between two looks at a job; people see no more."""
-SILENCE_S = 10.0
-"""After which something is said although nothing happened, so that a page that left is noticed."""
+POLL_S = 0.1
+"""Interval between two reads of a job's state."""
+KEEPALIVE_S = 10.0
+"""After this time without a change a comment is sent: the write fails if the page has disconnected."""
 
 
 class KernelHandlers:
-    """Answers what a page asks of kernels."""
+    """Handles the requests of runs on the kernel engine."""
 
     def __init__(self, handlers: Handlers, jobs: Jobs, work_folder: WorkFolder) -> None:
         self._handlers = handlers
@@ -38,92 +46,94 @@ class KernelHandlers:
         self._work_folder = work_folder
 
     def routes(self) -> list[Route]:
-        """What is answered."""
+        """Return the routes."""
         return [
-            Route("/api/kernel", self.here),
-            Route("/api/kernel", self.begin, methods=["POST"]),
+            Route("/api/kernel", self.kernel),
+            Route("/api/kernel", self.start, methods=["POST"]),
             Route("/api/jobs/{job}", self.cancel, methods=["DELETE"]),
             Route("/api/jobs/{job}/events", self.events),
             Route("/api/jobs/{job}/figure", self.figure_data, methods=["POST"]),
         ]
 
-    async def here(self, _request: Request) -> Response:
-        """Which kernel there is."""
-        return Json(await self._handlers.done(kernel_here))
+    async def kernel(self, _request: Request) -> Response:
+        """Return the kernel to run, or how to get one."""
+        return Json(await self._handlers.run_on_thread(kernel_status))
 
-    async def begin(self, request: Request) -> Response:
-        """Begin a run: its job, or what is wrong with what was asked."""
-        wanted = await self._handlers.parse_body(request, KernelRequest)
-        if wanted.seeds > self._handlers.limits.seeds:
+    async def start(self, request: Request) -> Response:
+        """Start a run. Return its job, or the error of the request."""
+        kernel_request = await self._handlers.parse_body(request, KernelRequest)
+        if kernel_request.seeds > self._handlers.limits.seeds:
             raise HTTPException(422, f"more than {self._handlers.limits.seeds} seeds")
         try:
-            found = await self._handlers.done(
-                functools.partial(contest, wanted, self._work_folder, self._handlers.limits)
+            comparison = await self._handlers.run_on_thread(
+                functools.partial(prepare, kernel_request, self._work_folder, self._handlers.limits)
             )
         except DumbbellError as error:
-            return Json({"job": None, "problem": error_fields(error, wanted.toml)})
-        job = Job(found.carried_out, found.length_s, wanted.toml, functools.partial(_forget, found))
+            return Json({"job": None, "problem": error_fields(error, kernel_request.toml)})
+        job = Job(
+            comparison.run, comparison.duration_s, kernel_request.toml, functools.partial(_delete_folders, comparison)
+        )
         try:
-            self._jobs.begin(job)
-        except TooMany:
-            job.forget()
-            raise HTTPException(503, "too many runs wait already: come again") from None
+            self._jobs.submit(job)
+        except TooManyJobs:
+            job.discard()
+            raise HTTPException(503, "too many runs are waiting: try again later") from None
         return Json({"job": job.name, "problem": None})
 
     async def events(self, request: Request) -> Response:
-        """How far it is, as server-sent events, until it is over."""
+        """Send the job's state as server-sent events until it has finished."""
         job = self._job(request)
         text = {"Cache-Control": "no-store"}
         return StreamingResponse(self._report_json(job), media_type="text/event-stream", headers=text)
 
     async def cancel(self, request: Request) -> Response:
-        """End it."""
+        """Cancel the job."""
         self._jobs.cancel(self._job(request))
         return Json({})
 
     async def figure_data(self, request: Request) -> Response:
-        """What came out, as data."""
-        asked, job = await self._handlers.parse_body(request, Overlaid), self._job(request)
+        """Return the result as data."""
+        overlay, job = await self._handlers.parse_body(request, OverlayRequest), self._job(request)
         if not isinstance(job.result, Outcome):
-            raise HTTPException(409, "nothing came out of it yet")
+            raise HTTPException(409, "the run has no result yet")
         try:
-            answer = await self._handlers.done(functools.partial(overlaid, job.result, asked))
+            data = await self._handlers.run_on_thread(functools.partial(overlay_data, job.result, overlay))
         except ResultError:
-            raise HTTPException(410, "its result is gone: run it again") from None
-        return Response(answer, media_type=BINARY)
+            raise HTTPException(410, "its result was deleted: run it again") from None
+        return Response(data, media_type=BINARY)
 
     def _job(self, request: Request) -> Job:
-        if (job := self._jobs.called(request.path_params["job"])) is None:
-            raise HTTPException(404, "no such run: it ended long ago, or the server was restarted")
+        if (job := self._jobs.get(request.path_params["job"])) is None:
+            raise HTTPException(404, "no such run: its result was discarded, or the server was restarted")
         return job
 
     async def _report_json(self, job: Job) -> AsyncIterator[bytes]:
-        before, said_at = "", 0.0
+        last, sent_at = "", 0.0
         while True:
-            job.heard = time.monotonic()
-            over = job.over
-            said = json_text(self._state(job), allow_nan=True)
-            if said != before:
-                before, said_at = said, job.heard
-                yield f"data: {said}\n\n".encode()
-            elif job.heard - said_at > SILENCE_S:
-                said_at = job.heard
-                yield b": still here\n\n"
-            if over:
+            job.last_read = time.monotonic()
+            finished = job.finished
+            message = json_text(self._state(job), allow_nan=True)
+            if message != last:
+                last, sent_at = message, job.last_read
+                yield f"data: {message}\n\n".encode()
+            elif job.last_read - sent_at > KEEPALIVE_S:
+                sent_at = job.last_read
+                yield b": keepalive\n\n"
+            if finished:
                 return
-            await anyio.sleep(LOOK_S)
+            await anyio.sleep(POLL_S)
 
     def _state(self, job: Job) -> dict[str, Any]:
         return {
             "state": job.state,
             "seconds": round(job.seconds, 2),
-            "of_s": job.length_s,
-            "share": round(job.share, 4),
-            "before": self._jobs.before(job),
+            "of_s": job.duration_s,
+            "share": round(job.fraction_done, 4),
+            "before": self._jobs.queue_position(job),
             "problem": None if job.error is None else error_fields(job.error, job.text),
         }
 
 
-def _forget(found: Contest) -> None:
-    for folder in found.folders:
+def _delete_folders(comparison: KernelComparison) -> None:
+    for folder in comparison.folders:
         shutil.rmtree(folder.parent, ignore_errors=True)

@@ -1,7 +1,7 @@
-"""What is on the screen on the real kernel: checked, carried out, and put beside what the simulator says of it.
+"""The shown experiment on the real kernel: checked, run, and compared with the simulator.
 
-The runs go through `dumbbell.engines` as the command's do; what agrees is `dumbbell.analysis`'s to say, and how that
-reads `dumbbell.reports`'s. When it runs and who cancels it is `jobs`'.
+`dumbbell.engines` runs it as for the command line; `dumbbell.analysis` compares, `dumbbell.reports` formats the
+comparison. `jobs` schedules and cancels the runs.
 """
 
 import time
@@ -21,19 +21,19 @@ from dumbbell.reports import HEAD, absent_metric_cells, cells, verdict
 from dumbbell.results import result
 from dumbbell.results.result import Run
 from dumbbell.spec import Case
-from dumbbell.web.live_figures import NOWHERE, POINTS_MAX, case_of, drawn
+from dumbbell.web.live_figures import NO_FOLDER, POINTS_MAX, case_of, run_data
 from dumbbell.web.page_limits import LIVE_BYTES, Limits
 from dumbbell.web.work_folder import WorkFolder
 
-__all__ = ["Contest", "KernelRequest", "Outcome", "Overlaid", "contest", "kernel_here", "overlaid"]
+__all__ = ["KernelComparison", "KernelRequest", "Outcome", "OverlayRequest", "kernel_status", "overlay_data", "prepare"]
 
 SEEDS_MAX = 5
-SIDES = ("sim", "kernel")
+ARMS = ("sim", "kernel")
 """The first is the reference, as in `dumbbell compare`."""
 
 
 class KernelRequest(BaseModel):
-    """What a page wants to see on a kernel: a text, and that many seeds from one on."""
+    """A page's request to run a text on the kernel with `seeds` consecutive seeds from `seed` on."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -42,8 +42,8 @@ class KernelRequest(BaseModel):
     seeds: int = Field(default=1, ge=1, le=SEEDS_MAX)
 
 
-class Overlaid(BaseModel):
-    """Which figures of a run on a kernel a page draws."""
+class OverlayRequest(BaseModel):
+    """The figures of a run on a kernel that a page draws."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -53,85 +53,88 @@ class Overlaid(BaseModel):
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came out."""
+    """The result folders and the comparison."""
 
-    wanted: KernelRequest
+    request: KernelRequest
     kernel: str
     folders: tuple[Path, ...]
-    """A result folder a seed."""
+    """A result folder per seed."""
     agreement: dict[str, Any]
 
     @property
     def run(self) -> Run:
-        """The first seed's, which is the one on the screen. Raises `ResultError` when it is gone."""
+        """Load the first seed's run, which the page shows. Raises `ResultError` if it was deleted."""
         return result.load(self.folders[0])
 
 
 @dataclass(frozen=True)
-class Contest:
-    """An experiment that both engines can carry out."""
+class KernelComparison:
+    """An experiment that both engines can run."""
 
-    wanted: KernelRequest
+    request: KernelRequest
     engine: KernelEngine
     case: Case
     folders: tuple[Path, ...]
 
     @property
-    def length_s(self) -> float:
-        """Of all seeds together."""
+    def duration_s(self) -> float:
+        """Simulated seconds of all seeds together."""
         return self.case.experiment.duration / 1e9 * len(self.folders)
 
-    def carried_out(self, progress: Callable[[float], None]) -> Outcome:
-        """Run every seed on both. Raises as engines do, and whatever `progress` raises."""
-        pairs = [self._one(place, progress) for place in range(len(self.folders))]
-        sim, kernel = (Arm(name, tuple(runs)) for name, runs in zip(SIDES, zip(*pairs, strict=True), strict=True))
-        return Outcome(self.wanted, self.engine.kernel.name, self.folders, _report_json(compare_runs("", sim, kernel)))
+    def run(self, progress: Callable[[float], None]) -> Outcome:
+        """Run every seed on both engines. Raises what the engines and `progress` raise."""
+        pairs = [self._run_seed(index, progress) for index in range(len(self.folders))]
+        sim, kernel = (Arm(name, tuple(runs)) for name, runs in zip(ARMS, zip(*pairs, strict=True), strict=True))
+        return Outcome(self.request, self.engine.kernel.name, self.folders, _report_json(compare_runs("", sim, kernel)))
 
-    def _one(self, place: int, progress: Callable[[float], None]) -> tuple[Measured, Measured]:
-        """One seed on both: the simulator's, which takes no time worth telling, and the kernel's."""
-        each_s, seed = self.case.experiment.duration / 1e9, self.wanted.seed + place
-        request = Request("workbench", self.case, seed, self.folders[place])
-        simulated = Simulator(LIVE_BYTES).simulate(request, lambda _seconds: progress(place * each_s))
-        run = result.load(self.engine.run(request, lambda seconds: progress(place * each_s + min(seconds, each_s))))
-        return _measured(SIDES[0], seed, simulated), _measured(SIDES[1], seed, run)
+    def _run_seed(self, index: int, progress: Callable[[float], None]) -> tuple[Measured, Measured]:
+        """Run one seed on the simulator and on the kernel. Only the kernel's run counts as progress."""
+        duration_s, seed = self.case.experiment.duration / 1e9, self.request.seed + index
+        request = Request("workbench", self.case, seed, self.folders[index])
+        simulated = Simulator(LIVE_BYTES).simulate(request, lambda _seconds: progress(index * duration_s))
+        run = result.load(
+            self.engine.run(request, lambda seconds: progress(index * duration_s + min(seconds, duration_s)))
+        )
+        return _measured(ARMS[0], seed, simulated), _measured(ARMS[1], seed, run)
 
 
-def kernel_here() -> dict[str, Any]:
-    """The kernel that would run: its `name`, or what to do to get one."""
+def kernel_status() -> dict[str, Any]:
+    """Return the `name` of the kernel to run, or as `problem` how to get one."""
     try:
         return {"name": find(None).name, "problem": ""}
     except DumbbellError as error:
         return {"name": None, "problem": str(error)}
 
 
-def contest(wanted: KernelRequest, work_folder: WorkFolder, limits: Limits) -> Contest:
-    """Everything that can be known before it runs.
+def prepare(kernel_request: KernelRequest, work_folder: WorkFolder, limits: Limits) -> KernelComparison:
+    """Check the experiment on both engines and make its folders.
 
-    Raises `KernelError` where there is no kernel, `ExperimentError` for what a kernel can't do or a page may not ask.
+    Raises `KernelError` without a kernel, `ExperimentError` for what a kernel can't do or a page may not request.
     """
-    case = case_of(wanted.toml)
-    for place, program in enumerate(case.experiment.programs):
-        # A link may hold any text, and programs see this machine's files.
+    case = case_of(kernel_request.toml)
+    for index, program in enumerate(case.experiment.programs):
+        # A link can contain any text, and programs can read this host's files.
         raise ExperimentError(
-            "a page starts no programs of this machine", key=f"programs.{place}", value=program.name,
+            "a page cannot start programs of this host", key=f"programs.{index}", value=program.name,
             right="save the experiment and use dumbbell run --engine kernel",
         )  # fmt: skip
     engine = KernelEngine(wall_limit_s=limits.kernel_s)
-    request = Request("workbench", case, wanted.seed, NOWHERE)
+    request = Request("workbench", case, kernel_request.seed, NO_FOLDER)
     Simulator(LIVE_BYTES).check(request)
     engine.check(request)
-    folders = tuple(work_folder.new(f"kernel-seed{wanted.seed + place}") for place in range(wanted.seeds))
-    return Contest(wanted, engine, case, folders)
+    seeds = range(kernel_request.seed, kernel_request.seed + kernel_request.seeds)
+    folders = tuple(work_folder.new(f"kernel-seed{seed}") for seed in seeds)
+    return KernelComparison(kernel_request, engine, case, folders)
 
 
-def overlaid(outcome: Outcome, asked: Overlaid) -> bytes:
-    """The kernel's run as data, as `live` has the simulator's, with the agreement. Raises `ResultError`."""
-    began = time.perf_counter()
-    said, numbers = drawn(outcome.run, asked.panels, asked.points)
-    took_ms = {"simulate": 0.0, "all": (time.perf_counter() - began) * 1e3}
-    about = {"kernel": outcome.kernel, "seed": outcome.wanted.seed, "seeds": outcome.wanted.seeds}
-    header = {"toml": outcome.wanted.toml, "controls": None, "problem": None}
-    return packed(header | said | about | {"took_ms": took_ms, "agreement": outcome.agreement}, numbers)
+def overlay_data(outcome: Outcome, overlay: OverlayRequest) -> bytes:
+    """Return the kernel's run in the format of `live_figures`, with the comparison. Raises `ResultError`."""
+    started = time.perf_counter()
+    facts, numbers = run_data(outcome.run, overlay.panels, overlay.points)
+    took_ms = {"simulate": 0.0, "all": (time.perf_counter() - started) * 1e3}
+    about = {"kernel": outcome.kernel, "seed": outcome.request.seed, "seeds": outcome.request.seeds}
+    header = {"toml": outcome.request.toml, "controls": None, "problem": None}
+    return packed(header | facts | about | {"took_ms": took_ms, "agreement": outcome.agreement}, numbers)
 
 
 def _measured(name: str, seed: int, run: Run) -> Measured:
@@ -139,16 +142,16 @@ def _measured(name: str, seed: int, run: Run) -> Measured:
 
 
 def _report_json(comparison: Comparison) -> dict[str, Any]:
-    """The comparison as a table: judged rows, worst first; then what only one side has; then what nobody judges."""
+    """Return the comparison as a table: judged rows, worst first, then metrics of one arm, then metrics not judged."""
     judged = [row for row in comparison.judged if row in comparison.shown]
     shown = [row for row in comparison.shown if row.verdict is Verdict.SHOWN]
-    alone = [
+    one_sided = [
         {"metric": name, "cells": absent_metric_cells(comparison, name), "verdict": Verdict.DIFFERS}
         for name in comparison.one_sided
     ]
     return {
-        "head": [*SIDES, *HEAD],
-        "judged": [*_rows(judged), *alone],
+        "head": [*ARMS, *HEAD],
+        "judged": [*_rows(judged), *one_sided],
         "shown": _rows(shown),
         "verdict": verdict(comparison),
         "agrees": comparison.agrees,

@@ -1,6 +1,6 @@
-"""A text to a figure: read, simulated, measured, drawn as data; in memory, and nothing is kept.
+"""From an experiment's text to its figures as data: parse, simulate, measure. Nothing is written to disk.
 
-One text and one seed give one answer. What a figure looks like in bytes is `plot.columns`'s.
+The same text and seed give the same response. `dumbbell.plots` defines the format of a figure.
 """
 
 import time
@@ -22,20 +22,20 @@ from dumbbell.spec.document import parse
 from dumbbell.web.control_values import controls
 from dumbbell.web.error_view import error_fields
 from dumbbell.web.page_limits import LIVE_BYTES
-from dumbbell.web.text import Edit, edited
+from dumbbell.web.text import Edit, apply_edits
 
-__all__ = ["NOWHERE", "POINTS_MAX", "FigureRequest", "case_of", "drawn", "figure_data", "simulated", "state"]
+__all__ = ["NO_FOLDER", "POINTS_MAX", "FigureRequest", "case_of", "figure_data", "run_data", "simulate", "state"]
 
 PANELS = ("throughput", "cwnd", "rtt", "queue", "states")
 EDITS_MAX = 64
 POINTS_MAX = 4000
 NUMBERS_MAX = 100
-NOWHERE = Path("workbench")
-"""Where the result folder would be, which is not made."""
+NO_FOLDER = Path("workbench")
+"""The path of a result folder that is never created."""
 
 
 class FigureRequest(BaseModel):
-    """What a page asks for."""
+    """A page's request for an edited text, its figures and numbers."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -45,35 +45,35 @@ class FigureRequest(BaseModel):
     panels: tuple[str, ...] = Field(default=PANELS, max_length=20)
     points: int = Field(default=900, ge=10, le=POINTS_MAX)
     numbers: tuple[Annotated[str, Field(max_length=100)], ...] = Field(default=("*",), max_length=NUMBERS_MAX)
-    """Patterns of the measures' names; some of them take longer than all others together."""
+    """Patterns of metric names; some metrics take longer to compute than all others together."""
 
 
-def state(asked: FigureRequest) -> dict[str, Any]:
-    """The text after the edits, with its controls, or with what is wrong with it."""
-    return _read(asked)[0]
+def state(request: FigureRequest) -> dict[str, Any]:
+    """Return the edited text with its controls, or with its error."""
+    return _state_and_case(request)[0]
 
 
-def figure_data(asked: FigureRequest, watch: Progress) -> bytes:
-    """The state, and where nothing is wrong what came out: numbers, panels, how long it took.
+def figure_data(request: FigureRequest, watch: Progress) -> bytes:
+    """Return the state and, for a valid text, the run: numbers, panels, durations.
 
-    `watch` hears how far the simulation is; what it raises ends it.
+    The simulation reports its progress to `watch`, which can raise to stop it.
     """
-    began = time.perf_counter()
-    header, case = _read(asked)
+    started = time.perf_counter()
+    header, case = _state_and_case(request)
     if case is None:
         return packed(header, [])
     try:
-        run = simulated(case, asked.seed, watch)
-        return _packed_run(run, header, asked, began)
+        run = simulate(case, request.seed, watch)
+        return _packed_run(run, header, request, started)
     except DumbbellError as error:
         return packed(header | {"problem": error_fields(error, header["toml"])}, [])
 
 
-def _read(asked: FigureRequest) -> tuple[dict[str, Any], Case | None]:
-    """The state, and the experiment that it is of; none where something is wrong."""
-    text = asked.toml
+def _state_and_case(request: FigureRequest) -> tuple[dict[str, Any], Case | None]:
+    """Return the state and its experiment, or None for an invalid text."""
+    text = request.toml
     try:
-        text = edited(asked.toml, asked.edits)
+        text = apply_edits(request.toml, request.edits)
         case = case_of(text)
         return {"toml": text, "controls": controls(case.experiment), "problem": None}, case
     except DumbbellError as error:
@@ -81,45 +81,45 @@ def _read(asked: FigureRequest) -> tuple[dict[str, Any], Case | None]:
 
 
 def case_of(text: str) -> Case:
-    """The experiment that a text describes; files that it names lie beside the built-in ones.
+    """Return the experiment of a text. The files that it refers to are in the folder of the built-in scenarios.
 
-    Raises `ExperimentError`, and that for a text of several experiments too.
+    Raises `ExperimentError`, also for a text with several cases.
     """
-    cases = parse(text, _home() / "experiment.toml")
+    cases = parse(text, _scenario_folder() / "experiment.toml")
     if len(cases) > 1:
         raise ExperimentError(
             "several experiments in one text", key="cases",
-            right="the workbench plays one at a time: remove [[cases]], or use dumbbell run",
+            right="the workbench runs one at a time: remove [[cases]], or use dumbbell run",
         )  # fmt: skip
     return cases[0]
 
 
-def simulated(case: Case, seed: int, watch: Progress) -> Run:
-    """The run. Raises whatever the simulator says, and what `watch` raises."""
-    return Simulator(LIVE_BYTES).simulate(Request("workbench", case, seed, NOWHERE), watch)
+def simulate(case: Case, seed: int, watch: Progress) -> Run:
+    """Simulate the experiment. Raises what the simulator and `watch` raise."""
+    return Simulator(LIVE_BYTES).simulate(Request("workbench", case, seed, NO_FOLDER), watch)
 
 
-def drawn(
-    run: Run, panels: Sequence[str], points: int, wanted: Sequence[str] = ("*",)
+def run_data(
+    run: Run, panels: Sequence[str], points: int, patterns: Sequence[str] = ("*",)
 ) -> tuple[dict[str, Any], list[Any]]:
-    """A run as data: what a header says of it, and the columns behind that."""
-    heads, numbers = columns(run, available(run, tuple(panels)), points)
-    said = {
+    """Return a run as data: the facts for a header, and the columns of the panels."""
+    panel_headers, numbers = columns(run, available(run, tuple(panels)), points)
+    facts = {
         "duration_s": run.manifest["duration_s"],
         "flows": [{"name": flow["name"], "group": flow["group"]} for flow in run.manifest["flows"]],
         "valid": run.manifest["valid"],
         "invalid": run.manifest["invalid"],
-        "numbers": measures(run, patterns=wanted),
-        "panels": heads,
+        "numbers": measures(run, patterns=patterns),
+        "panels": panel_headers,
     }
-    return said, numbers
+    return facts, numbers
 
 
-def _packed_run(run: Run, header: dict[str, Any], asked: FigureRequest, began: float) -> bytes:
-    said, numbers = drawn(run, asked.panels, asked.points, asked.numbers)
-    took_ms = {"simulate": run.manifest["phases_s"]["simulate"] * 1e3, "all": (time.perf_counter() - began) * 1e3}
-    return packed(header | said | {"took_ms": took_ms}, numbers)
+def _packed_run(run: Run, header: dict[str, Any], request: FigureRequest, started: float) -> bytes:
+    facts, numbers = run_data(run, request.panels, request.points, request.numbers)
+    took_ms = {"simulate": run.manifest["phases_s"]["simulate"] * 1e3, "all": (time.perf_counter() - started) * 1e3}
+    return packed(header | facts | {"took_ms": took_ms}, numbers)
 
 
-def _home() -> Path:
+def _scenario_folder() -> Path:
     return next(iter(scenarios().values())).resolve().parent

@@ -1,7 +1,7 @@
-"""What is open beside the experiment on the screen: result folders, sweeps, experiment files, imported logs.
+"""Open result folders, sweeps, experiment files and imported logs.
 
-A person names them to the command; a page may add what lies below the folder in which the server was started, and
-nothing else. How a report reads is `dumbbell.reports`'s.
+The command line opens any path; a page only paths below the folder in which the server was started. `dumbbell.reports`
+makes the reports.
 """
 
 import contextlib
@@ -27,7 +27,7 @@ from dumbbell.web.scenario_catalogue import texts_of
 __all__ = ["Opened", "Thing"]
 
 FOUND_MAX = 200
-"""In one folder of results."""
+"""Limit of the results found in one folder."""
 DEPTH_MAX = 3
 """Depth of the search below a folder: `runs`, a day's, a result."""
 THINGS_MAX = 1000
@@ -35,10 +35,10 @@ THINGS_MAX = 1000
 
 @dataclass(frozen=True)
 class Thing:
-    """One of them."""
+    """An open result, sweep or experiment."""
 
     name: str
-    """What a page calls it by."""
+    """Its identifier in requests of a page."""
     kind: Literal["run", "sweep", "experiment"]
     title: str
     path: Path
@@ -47,18 +47,18 @@ class Thing:
     toml: str | None = None
     """An experiment's text."""
     playable: bool = True
-    """Is there an experiment in it that could be put on the screen?"""
+    """Whether it contains an experiment that the page can show."""
 
     def listing(self, below: Path) -> dict[str, Any]:
-        """As a page lists it."""
-        where = self.path.relative_to(below) if self.path.is_relative_to(below) else self.path
+        """Return its entry in the page's list."""
+        shown_path = self.path.relative_to(below) if self.path.is_relative_to(below) else self.path
         return {
-            "name": self.name, "kind": self.kind, "title": self.title, "path": str(where), "about": self.about,
+            "name": self.name, "kind": self.kind, "title": self.title, "path": str(shown_path), "about": self.about,
             "playable": self.playable,
         }  # fmt: skip
 
     def report(self, point: int | None = None, seed: int | None = None) -> str:
-        """Its page; of a sweep that kept its runs, that of one of them. Raises `ResultError`."""
+        """Return its report; of a sweep with kept runs, the report of one of them. Raises `ResultError`."""
         if self.kind == "run":
             return page([result.load(self.path)])
         sweep = sweeps.load(self.path)
@@ -67,22 +67,22 @@ class Thing:
         return page([result.load(self.path / sweeps.RUNS / sweeps.kept_name(point, seed))])
 
     def experiment(self, point: int | None = None, seed: int | None = None) -> tuple[str, int]:
-        """The text and seed; of a sweep, those of a point's run. Raises `DumbbellError` where there is none."""
+        """Return the text and seed; of a sweep, those of a point's run. Raises `DumbbellError` if there are none."""
         if self.toml is not None:
             return self.toml, 1
         if self.kind == "sweep":
-            return _of_sweep(sweeps.load(self.path), point, seed)
+            return _sweep_experiment(sweeps.load(self.path), point, seed)
         run = result.load(self.path)
         if (experiment := experiment_of(run)) is None:
-            raise ResultError(f"{self.path}: its experiment is not known")
+            raise ResultError(f"{self.path}: its manifest contains no experiment")
         return text_of(experiment), int(run.manifest["seed"] or 0)
 
 
 class Opened:
-    """All of them, in the order in which they came."""
+    """All open things, in the order in which they were opened."""
 
     def __init__(self, below: Path, paths: Sequence[Path] = ()) -> None:
-        """Raises `DumbbellError` for a path that is nothing of ours."""
+        """Open `paths`. Raises `DumbbellError` for a path that can't be opened."""
         self.below = below.resolve()
         self._things: dict[str, Thing] = {}
         self._numbers = itertools.count(1)
@@ -92,16 +92,16 @@ class Opened:
 
     @property
     def things(self) -> list[Thing]:
-        """All of them."""
+        """All open things."""
         with self._lock:
             return list(self._things.values())
 
-    def called(self, name: str) -> Thing | None:
-        """The one of this name."""
+    def get(self, name: str) -> Thing | None:
+        """Return the thing of this name."""
         return self._things.get(name)
 
     def add(self, path: Path) -> list[Thing]:
-        """Open a path; those that it holds, which may be open already. Raises `DumbbellError`."""
+        """Open a path. Returns the things in it, including those open already. Raises `DumbbellError`."""
         found = list(_things(path.resolve(), path))
         with self._lock:
             known = {(each.path, each.about): each for each in self._things.values()}
@@ -116,26 +116,26 @@ class Opened:
                 added.append(thing)
         return added
 
-    def typed(self, text: str) -> list[Thing]:
-        """The same for a path that the user typed. Raises `ResultError` for one that lies elsewhere."""
+    def add_below(self, text: str) -> list[Thing]:
+        """Open a path that the user typed. Raises `ResultError` for a path outside the server's folder."""
         try:
             path = (self.below / text).resolve()
             inside = path.is_relative_to(self.below) and path.exists()
         except (OSError, ValueError, RuntimeError):
             inside = False
         if not inside or not text.strip():
-            raise ResultError(f"{text}: there is nothing of this name below {self.below}")
+            raise ResultError(f"{text}: no such file or folder below {self.below}")
         return self.add(path)
 
 
-def _things(path: Path, said: Path) -> Iterator[Thing]:
-    """What lies at a path. Raises `DumbbellError` where that is nothing of ours."""
+def _things(path: Path, shown_path: Path) -> Iterator[Thing]:
+    """Find the things at a path. Raises `DumbbellError` if there are none."""
     if path.is_dir() and not _is_result(path):
-        inner = list(itertools.islice(_readable(path), FOUND_MAX))
-        if not inner:
-            raise ResultError(f"{said}: neither a result folder, nor a sweep's, and none is in it")
-        yield from inner
-    elif path.suffix == ".toml" and (path.is_file() or not path.exists()):  # A pipe would never end.
+        things = list(itertools.islice(_readable(path), FOUND_MAX))
+        if not things:
+            raise ResultError(f"{shown_path}: neither a result folder nor a sweep folder, and it contains none")
+        yield from things
+    elif path.suffix == ".toml" and (path.is_file() or not path.exists()):  # Reading a pipe would block.
         for case, text in texts_of(path):
             yield Thing("", "experiment", case.experiment.title, path, case.name, text)
     elif sweeps.is_sweep(path):
@@ -143,11 +143,11 @@ def _things(path: Path, said: Path) -> Iterator[Thing]:
     elif _is_result(path):
         yield _run(path)
     else:
-        raise ResultError(f"{said}: neither a result folder, nor a sweep's, nor an experiment file (.toml)")
+        raise ResultError(f"{shown_path}: neither a result folder nor a sweep folder nor an experiment file (.toml)")
 
 
 def _readable(folder: Path) -> Iterator[Thing]:
-    """All results and sweeps in a folder but those that are damaged: one of many hides none of the others."""
+    """Find the results and sweeps in a folder. Damaged ones are skipped."""
     for each in _results(folder, DEPTH_MAX):
         with contextlib.suppress(DumbbellError):
             yield from _things(each, each)
@@ -158,14 +158,14 @@ def _is_result(path: Path) -> bool:
 
 
 def _results(folder: Path, depth: int) -> Iterator[Path]:
-    """Result folders and sweeps below a folder, by name; what a sweep kept is the sweep's to show."""
+    """Find result folders and sweeps below a folder, in the order of names, without the kept runs of sweeps."""
     try:
         names = sorted(each for each in folder.iterdir() if not each.name.startswith("."))
     except OSError:
         return
     for each in names:
         if each.is_symlink() or not each.is_dir():
-            continue  # A link may lead out of what may be opened.
+            continue  # A link may point outside the server's folder.
         if _is_result(each):
             yield each
         elif depth > 1:
@@ -186,11 +186,11 @@ def _sweep(path: Path) -> Thing:
     return Thing("", "sweep", sweep.title, path, f"{sweep.runs.height} runs")
 
 
-def _of_sweep(sweep: sweeps.Sweep, point: int | None, seed: int | None) -> tuple[str, int]:
+def _sweep_experiment(sweep: sweeps.Sweep, point: int | None, seed: int | None) -> tuple[str, int]:
     at = (pl.col("point") == (-1 if point is None else point)) & (pl.col("seed") == (-1 if seed is None else seed))
     rows = sweep.runs.filter(at).rows(named=True)
     if not rows:
-        raise ResultError(f"{sweep.folder}: it has no run of seed {seed} at point {point}")
+        raise ResultError(f"{sweep.folder}: contains no run of seed {seed} at point {point}")
     try:
         return experiment_at(sweep, rows[0]), int(rows[0]["seed"])
     except ExperimentError as error:

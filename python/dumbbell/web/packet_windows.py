@@ -15,16 +15,16 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from dumbbell.engines import Request
 from dumbbell.engines.base import Progress
 from dumbbell.engines.sim.packet_traces import PacketTraces, Window
-from dumbbell.engines.sim.packet_traces import packet_traces as recorded
+from dumbbell.engines.sim.packet_traces import packet_traces as record_packets
 from dumbbell.errors import DumbbellError
 from dumbbell.plan import Plan
 from dumbbell.plots import packed
 from dumbbell.plots.path_limits import written_limit
 from dumbbell.web.error_view import error_fields
-from dumbbell.web.live_figures import NOWHERE, case_of
+from dumbbell.web.live_figures import NO_FOLDER, case_of
 from dumbbell.web.page_limits import LIVE_BYTES
 
-__all__ = ["WINDOW_MAX_S", "Stretch", "packet_traces"]
+__all__ = ["WINDOW_MAX_S", "WindowRequest", "packet_traces"]
 
 WINDOW_MAX_S = 5.0
 NS = 10**9
@@ -32,8 +32,8 @@ TIMES = ("sent", "queued", "dequeued", "departed", "received", "dropped")
 COUNTS = {"sequence_bytes": "sequence", "size_bytes": "size", "retransmit": "retransmit", "marked": "marked"}
 
 
-class Stretch(BaseModel):
-    """What a page asks for: an experiment, and a part of its time."""
+class WindowRequest(BaseModel):
+    """A page's request: an experiment and a time window."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
@@ -43,27 +43,31 @@ class Stretch(BaseModel):
     to_s: float = Field(ge=0, le=1e9)
 
     @model_validator(mode="after")
-    def _short(self) -> Self:
+    def _check_length(self) -> Self:
         if not 0 < self.to_s - self.from_s <= WINDOW_MAX_S:
-            raise ValueError(f"to_s must lie behind from_s, by {WINDOW_MAX_S:g} s at most")
+            raise ValueError(f"to_s must exceed from_s by at most {WINDOW_MAX_S:g} s")
         return self
 
 
-def packet_traces(asked: Stretch, most_rows: int, watch: Progress) -> bytes:
-    """The packets that are under way from `from_s` to `to_s`, a column a fact; or what is wrong with the text.
+def packet_traces(window_request: WindowRequest, max_rows: int, watch: Progress) -> bytes:
+    """Return the packets in transit from `from_s` to `to_s` as columns, or the error of the text.
 
-    Names are numbers into lists of the header, times seconds, and what is not known is not a number.
+    Names are indices into lists of the header, times are in seconds, unknown values are NaN.
     `complete_s` is the time up to which no packet is missing.
     """
     try:
-        case = case_of(asked.toml)
-        request = Request("workbench", case, asked.seed, NOWHERE)
-        last_ns = case.experiment.duration
-        window = Window(min(round(asked.from_s * NS), last_ns), min(round(asked.to_s * NS), last_ns), most_rows)
-        found = recorded(request, window, watch, LIVE_BYTES)
+        case = case_of(window_request.toml)
+        request = Request("workbench", case, window_request.seed, NO_FOLDER)
+        duration_ns = case.experiment.duration
+        window = Window(
+            min(round(window_request.from_s * NS), duration_ns),
+            min(round(window_request.to_s * NS), duration_ns),
+            max_rows,
+        )
+        found = record_packets(request, window, watch, LIVE_BYTES)
         return _packed_run(found, window)
     except DumbbellError as error:
-        return packed({"problem": error_fields(error, asked.toml)}, [])
+        return packed({"problem": error_fields(error, window_request.toml)}, [])
 
 
 def _packed_run(found: PacketTraces, window: Window) -> bytes:
@@ -93,32 +97,32 @@ def _packed_run(found: PacketTraces, window: Window) -> bytes:
 
 
 def _bottleneck(packets: pl.DataFrame, plan: Plan) -> str | None:
-    """The bottleneck; None where everybody comes to another queue first, and nothing is known of who waits there."""
+    """Return the bottleneck, or None if every packet enters another queue first: traces have only the first queue."""
     seen = packets["queue"].drop_nulls()
     return plan.bottleneck if seen.is_empty() or plan.bottleneck in seen.unique() else None
 
 
 def _names(first: Sequence[str], column: pl.Series) -> list[str]:
-    """These names, then whatever else the column has."""
+    """Return these names, then the other values of the column."""
     return list(dict.fromkeys([*first, *column.drop_nulls().unique(maintain_order=True)]))
 
 
 def _columns(
     packets: pl.DataFrame, names: dict[str, list[str]]
 ) -> tuple[list[npt.NDArray[np.float64]], dict[str, tuple[int, int]]]:
-    wanted = [
+    expressions = [
         *(pl.col(name).cast(pl.Enum(known)).to_physical().alias(name) for name, known in names.items()),
-        *(pl.col(name).alias(said) for name, said in COUNTS.items()),
+        *(pl.col(name).alias(output_name) for name, output_name in COUNTS.items()),
         *(pl.col(f"{name}_ns").alias(name) for name in TIMES),
     ]
-    numbers = packets.select(wanted).cast(pl.Float64).fill_null(float("nan"))
-    spans = {name: (place * numbers.height, numbers.height) for place, name in enumerate(numbers.columns)}
-    # By numpy: its quotient is the double nearest to the time, as is a time that a user writes.
+    numbers = packets.select(expressions).cast(pl.Float64).fill_null(float("nan"))
+    spans = {name: (index * numbers.height, numbers.height) for index, name in enumerate(numbers.columns)}
+    # By numpy: its quotient is the double nearest to the time, as is the parsed decimal of the same time.
     return [column.to_numpy() / (NS if column.name in TIMES else 1) for column in numbers], spans
 
 
 def _complete_ns(found: PacketTraces, window: Window) -> int:
-    """Rows come in order of sending: those that were left out were sent after the last of them."""
+    """Rows are in the order of sending: the packets left out were sent after the last row."""
     last = found.packets["sent_ns"].max()
     if not found.left_out:
         return window.stop_ns
@@ -126,7 +130,7 @@ def _complete_ns(found: PacketTraces, window: Window) -> int:
 
 
 def _queue(name: str, packets: pl.DataFrame, plan: Plan) -> dict[str, Any]:
-    """What is known of a queue: its limit in packets, as it is written, and its first rate."""
+    """Return a queue's limit in packets, its limit as written, and its first rate."""
     planned = next((queue for queue in plan.queues if queue.name == name), None)
     if planned is None:
         return {"name": name, "limit": None, "written": "", "rate_bps": None}
@@ -141,13 +145,13 @@ def _queue(name: str, packets: pl.DataFrame, plan: Plan) -> dict[str, Any]:
 
 
 def _delays_s(packets: pl.DataFrame) -> dict[str, float | None]:
-    """The shortest time from the sender to the queue, from there to the receiver, and back; null where nobody went."""
+    """Return the least delays: sender to queue, queue to receiver, and reverse path; null without packets."""
     forward = packets.filter(pl.col("direction") == "forward")
-    back = packets.filter(pl.col("direction") == "backward")
+    reverse = packets.filter(pl.col("direction") == "backward")
     return {
         "before": _least_s(forward, "sent_ns", "queued_ns"),
         "after": _least_s(forward, "departed_ns", "received_ns"),
-        "back": _least_s(back, "sent_ns", "received_ns"),
+        "back": _least_s(reverse, "sent_ns", "received_ns"),
     }
 
 

@@ -1,4 +1,4 @@
-"""How much a page may ask of this machine."""
+"""Limits of the resources of this host that a page may use."""
 
 import time
 from collections.abc import Callable
@@ -10,11 +10,11 @@ from dumbbell.errors import EngineError
 __all__ = ["LIVE_BYTES", "Cancelled", "Limits"]
 
 LIVE_BYTES = 1_000_000_000
-"""Memory of one run for the screen: about as many samples as are measured and drawn in a few seconds."""
+"""Memory of one live run: about as many samples as are measured and drawn in a few seconds."""
 
 
 class Cancelled(BaseException):
-    """Raised inside work that nobody wants any more; no error, so that nobody who catches those keeps it."""
+    """Raised inside cancelled work. Not an `Exception`, so that handlers of errors don't catch it."""
 
 
 @dataclass(frozen=True)
@@ -22,54 +22,54 @@ class Limits:
     """Limits of one server."""
 
     connections: int = 256
-    """At once; one that waits for a request makes way for a new one."""
+    """Simultaneous connections; beyond them an idle one is closed for a new one."""
     head_s: float = 10.0
-    """From a connection's beginning, or the answer before, until a request's head has come."""
+    """From a connection's start, or the end of the last response, until the head of a request is complete."""
     body_s: float = 300.0
-    """From there until its body has come."""
+    """From there until its body is complete."""
     rest_s: float = 2.0
-    """For the rest of a body that was refused before it had come."""
+    """For the rest of a body that was refused before it was complete."""
     taking_s: float = 30.0
-    """A client takes `taken_bytes` of its answer in so long, or is cut off."""
+    """A client that reads less than `taken_bytes` of its response in this time is disconnected."""
     taken_bytes: int = 30_000
     imports: int = 2
-    """Logs that come in at once; others wait, unread."""
+    """Simultaneous uploads of logs; others wait, unread."""
     body_bytes: int = 1_000_000
-    """Of a request that holds an experiment."""
+    """Size of a request with an experiment."""
     import_bytes: int = 64_000_000
-    """Of a log that is dropped on the page."""
+    """Size of a log that is dropped on the page."""
     unpacked_bytes: int = 512 << 20
-    """Of a log that gzip packed."""
+    """Unpacked size of a log compressed by gzip."""
     live_s: float = 15.0
-    """Wall time of one simulation for the screen; a longer experiment is a matter for the command."""
+    """Wall time of one live simulation; longer experiments need the command line."""
     packet_rows: int = 200_000
-    """Packets of which one answer tells."""
+    """Packets in one response."""
     waiting: int = 32
-    """Requests that may wait for a processor; more are told to come again."""
+    """Requests that may wait for a processor; more are refused with status 503."""
     jobs_waiting: int = 8
-    """Runs on a kernel that may wait for a processor; more are told to come again."""
+    """Runs on a kernel that may wait for a processor; more are refused with status 503."""
     jobs_kept: int = 12
-    """Of which the result stays, for pages that still show it."""
-    unheard_s: float = 30.0
-    """A run that no page has listened to for so long ends."""
+    """Finished runs whose result is kept, for pages that still show it."""
+    unread_s: float = 30.0
+    """A run whose progress no page has read for this time is cancelled."""
     kernel_s: float = 600.0
     """Wall time of one guest."""
     seeds: int = 5
-    """Of one run on a kernel."""
+    """Seeds of one request for the kernel engine."""
 
-    def patience(self, gone: Callable[[], bool] = lambda: False) -> Progress:
-        """A progress that ends a simulation which takes too long, or for which nobody waits any more.
+    def deadline(self, is_cancelled: Callable[[], bool] = lambda: False) -> Progress:
+        """Return a progress function that stops a simulation at its time limit, or when it is cancelled.
 
         It raises `EngineError` or `Cancelled`.
         """
         until = time.monotonic() + self.live_s
 
         def watch(seconds: float) -> None:
-            if gone():
+            if is_cancelled():
                 raise Cancelled
             if time.monotonic() > until:
                 raise EngineError(
-                    f"after {self.live_s:g} s of computing {seconds:.3g} s of the experiment are over: "
+                    f"only {seconds:.3g} s of the experiment were simulated in {self.live_s:g} s: "
                     "make it shorter or slower, or use dumbbell run"
                 )
 

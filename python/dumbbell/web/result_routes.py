@@ -1,4 +1,4 @@
-"""Routes of what is open: list it, add to it, read a report, put an experiment on the screen, import a log."""
+"""Routes of open results: list them, add one, read a report, show an experiment, import a log."""
 
 import functools
 from collections.abc import Callable
@@ -12,8 +12,8 @@ from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
 from dumbbell.errors import DumbbellError
-from dumbbell.web.handlers import BINARY, Handlers, Json, body_of, expect
-from dumbbell.web.imported_logs import imported
+from dumbbell.web.handlers import BINARY, Handlers, Json, read_body, require_content_type
+from dumbbell.web.imported_logs import import_log
 from dumbbell.web.opened import Opened, Thing
 from dumbbell.web.work_folder import WorkFolder
 
@@ -24,13 +24,13 @@ REPORT_POLICY = (
     "base-uri 'none'; form-action 'none'; frame-ancestors 'self'; "
     "sandbox allow-scripts allow-downloads allow-popups"
 )
-"""A report has its scripts in it and draws by evaluating; it may do so as nobody: its origin isn't the workbench's,
-and it can ask nothing of any server."""
+"""A report contains its scripts and evaluates code to draw. In the sandbox it has no origin, so it can't send requests
+as the workbench, and the policy forbids requests to any server."""
 NAME_MAX = 255
-Found = TypeVar("Found")
+Result = TypeVar("Result")
 
 
-class Typed(BaseModel):
+class PathRequest(BaseModel):
     """A path that the user typed."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -39,66 +39,66 @@ class Typed(BaseModel):
 
 
 class ResultHandlers:
-    """Answers what a page asks of results."""
+    """Handles the requests for open results."""
 
     def __init__(self, handlers: Handlers, opened: Opened, work_folder: WorkFolder) -> None:
         self._handlers = handlers
         self._opened = opened
         self._work_folder = work_folder
-        # Of the loop that first answers.
-        self._importing = functools.cache(lambda: anyio.CapacityLimiter(handlers.limits.imports))
+        # Created on first use: it belongs to the event loop of the server.
+        self._import_limiter = functools.cache(lambda: anyio.CapacityLimiter(handlers.limits.imports))
 
     def routes(self) -> list[Route]:
-        """What is answered."""
+        """Return the routes."""
         return [
-            Route("/api/results", self.listed),
+            Route("/api/results", self.list_things),
             Route("/api/results", self.add, methods=["POST"]),
             Route("/api/results/{thing}/experiment", self.experiment),
-            Route("/api/import", self.take, methods=["POST"]),
+            Route("/api/import", self.import_log, methods=["POST"]),
             Route("/results/{thing}/report", self.report),
         ]
 
-    async def listed(self, _request: Request) -> Response:
-        """All that is open."""
+    async def list_things(self, _request: Request) -> Response:
+        """List all open things."""
         return self._things_json(self._opened.things)
 
     async def add(self, request: Request) -> Response:
-        """Open what lies below the server's folder."""
-        asked = await self._handlers.parse_body(request, Typed)
-        return self._things_json(await self._found(functools.partial(self._opened.typed, asked.path)))
+        """Open a path below the server's folder."""
+        body = await self._handlers.parse_body(request, PathRequest)
+        return self._things_json(await self._run(functools.partial(self._opened.add_below, body.path)))
 
-    async def take(self, request: Request) -> Response:
-        """Import a log: the request's body."""
-        expect(request, BINARY, f"a log is sent as {BINARY}")
+    async def import_log(self, request: Request) -> Response:
+        """Import the log in the request's body."""
+        require_content_type(request, BINARY, f"a log must be sent as {BINARY}")
         name = request.query_params.get("name", "")[:NAME_MAX]
-        # Each may take `import_bytes` of memory.
-        async with self._importing():
-            content = await body_of(request, self._handlers.limits.import_bytes)
+        # Each import may use `import_bytes` of memory.
+        async with self._import_limiter():
+            content = await read_body(request, self._handlers.limits.import_bytes)
 
             def work() -> list[Thing]:
-                return self._opened.add(imported(name, content, self._work_folder, self._handlers.limits))
+                return self._opened.add(import_log(name, content, self._work_folder, self._handlers.limits))
 
-            return self._things_json(await self._found(work))
+            return self._things_json(await self._run(work))
 
     async def experiment(self, request: Request) -> Response:
-        """The experiment of one, or of one run of a sweep."""
-        toml, of_seed = await self._found(functools.partial(self._thing(request).experiment, *_run_of(request)))
-        return Json({"toml": toml, "seed": of_seed})
+        """Return the experiment of a thing, or of one run of a sweep."""
+        toml, seed = await self._run(functools.partial(self._thing(request).experiment, *_run_of(request)))
+        return Json({"toml": toml, "seed": seed})
 
     async def report(self, request: Request) -> Response:
-        """The report, as a document of its own."""
-        text = await self._found(functools.partial(self._thing(request).report, *_run_of(request)))
+        """Return the report as a separate document."""
+        text = await self._run(functools.partial(self._thing(request).report, *_run_of(request)))
         return HTMLResponse(text, headers={"Content-Security-Policy": REPORT_POLICY, "Cache-Control": "no-store"})
 
-    async def _found(self, work: Callable[[], Found]) -> Found:
+    async def _run(self, work: Callable[[], Result]) -> Result:
         try:
-            return await self._handlers.done(work)
+            return await self._handlers.run_on_thread(work)
         except DumbbellError as error:
             raise HTTPException(422, str(error)) from None
 
     def _thing(self, request: Request) -> Thing:
-        if (thing := self._opened.called(request.path_params["thing"])) is None:
-            raise HTTPException(404, "nothing of this name is open: the server was restarted")
+        if (thing := self._opened.get(request.path_params["thing"])) is None:
+            raise HTTPException(404, "no open result has this name: the server was restarted")
         return thing
 
     def _things_json(self, things: list[Thing]) -> Response:
@@ -107,7 +107,7 @@ class ResultHandlers:
 
 
 def _run_of(request: Request) -> tuple[int | None, int | None]:
-    """The point and the seed of a sweep's run, where one is named."""
+    """Return the point and the seed of a sweep's run, if the request has them."""
     return _number(request, "point"), _number(request, "seed")
 
 

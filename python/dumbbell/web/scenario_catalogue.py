@@ -1,4 +1,4 @@
-"""The built-in experiments as a page offers them: each is one text, and a case of several is one of its own."""
+"""The built-in experiments for the page's menu: one text per experiment, or one per case."""
 
 from functools import cache
 from pathlib import Path
@@ -27,15 +27,18 @@ cc = "bbr"
 [[flows]]
 cc = "cubic"
 """
-"""Where nothing was chosen."""
+"""The experiment of a new page."""
 
 
 @cache
 def catalogue() -> list[dict[str, Any]]:
-    """`name`, `title`, `case`, `published` and `toml` of each that the simulator can play, a dumbbell first."""
+    """Return `name`, `title`, `case`, `published` and `toml` of each that the simulator can run, a dumbbell first."""
     blank = {"name": "dumbbell", "title": "A dumbbell", "case": "", "published": False, "toml": BLANK}
-    known, late = scenarios(), published()
-    return [blank, *(entry for name, file in known.items() for entry in _entries(name, file, published=name in late))]
+    files, published_names = scenarios(), published()
+    return [
+        blank,
+        *(entry for name, file in files.items() for entry in _entries(name, file, published=name in published_names)),
+    ]
 
 
 def _entries(name: str, file: Path, *, published: bool) -> list[dict[str, Any]]:
@@ -47,13 +50,13 @@ def _entries(name: str, file: Path, *, published: bool) -> list[dict[str, Any]]:
 
 
 def texts_of(file: Path) -> list[tuple[Case, str]]:
-    """Every case of a file with a text of its own. Raises `ExperimentError`."""
+    """Return every case of a file with its text. Raises `ExperimentError`."""
     text, cases = text_of(file), load(file)
     return [(case, as_toml(without_cases(toml(text, file), file, case.name)) if case.name else text) for case in cases]
 
 
 def _playable(case: Case) -> bool:
-    """Has the simulator what it takes?"""
+    """Return whether the simulator can run the case."""
     known = set(Simulator.controllers())
     experiment = case.experiment
     return not experiment.programs and all(group.cc is None or group.cc in known for group in experiment.flows)

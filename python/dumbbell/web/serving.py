@@ -1,4 +1,4 @@
-"""A server that runs until a signal ends it: an address, a token where others may ask, a browser that opens it."""
+"""The server, which runs until a signal: its address, its token if other users have access, the browser."""
 
 import secrets
 import socket
@@ -12,78 +12,78 @@ import uvicorn
 from dumbbell.errors import LocalHostError
 from dumbbell.web import peers
 from dumbbell.web.asgi import PAGE, make_app
-from dumbbell.web.connection import HEAD_BYTES, bounded
+from dumbbell.web.connection import HEAD_BYTES, limited_protocol
 from dumbbell.web.opened import Opened
 from dumbbell.web.page_limits import Limits
 
 __all__ = ["Serving", "serve"]
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
-ANY = ("0.0.0.0", "::")  # noqa: S104 — only when it is asked for
+WILDCARDS = ("0.0.0.0", "::")  # noqa: S104 — only on request
 
 
 @dataclass(frozen=True)
 class Serving:
-    """What to serve, and to whom."""
+    """The settings of a server."""
 
     host: str = "127.0.0.1"
     port: int = 0
-    """0: any that is free."""
+    """0: any free port."""
     browser: bool = True
     token: bool = False
-    """May other users of this machine ask, with the token? Who asks from elsewhere always needs it."""
+    """Whether other users of this host have access with the token. Clients on other hosts always need it."""
     paths: tuple[Path, ...] = ()
-    """What is open from the beginning."""
+    """Results, sweeps and experiments to open at the start."""
     limits: Limits = field(default_factory=Limits)
 
     @property
     def private(self) -> bool:
-        """Does only this machine hear it?"""
+        """Whether the address is on the loopback."""
         return self.host in LOOPBACK
 
 
-def serve(serving: Serving, told: Callable[[str], None]) -> None:
-    """Serve until a signal ends it; `told` gets the address.
+def serve(serving: Serving, report_url: Callable[[str], None]) -> None:
+    """Serve until a signal; call `report_url` with the URL.
 
-    Raises `LocalHostError` when the address can't be had, or the page was not built; `DumbbellError` for a path of
+    Raises `LocalHostError` if the address can't be used or the page was not built; `DumbbellError` for a path of
     `paths` that can't be opened.
     """
     if not (PAGE / "index.html").is_file():
         raise LocalHostError("the workbench's page was not built: run .venv/bin/python build_native.py in the checkout")
     opened = Opened(Path.cwd(), serving.paths)
-    listening = _listening(serving)
-    port = listening.getsockname()[1]
-    knows_users = peers.tells_owners()
-    token = secrets.token_urlsafe(24) if serving.token or not (serving.private and knows_users) else None
-    hosts = tuple(f"{name}:{port}" for name in _names(serving))
-    mine = peers.is_ours if knows_users else None
-    app = make_app(hosts, token, serving.limits, opened, mine=mine, public=not serving.private)
+    listener = _listener(serving)
+    port = listener.getsockname()[1]
+    owners_known = peers.can_find_owners()
+    token = secrets.token_urlsafe(24) if serving.token or not (serving.private and owners_known) else None
+    hosts = tuple(f"{name}:{port}" for name in _host_names(serving))
+    is_owner = peers.is_own_user if owners_known else None
+    app = make_app(hosts, token, serving.limits, opened, is_owner=is_owner, public=not serving.private)
     config = uvicorn.Config(
-        app, http=bounded(serving.limits), h11_max_incomplete_event_size=HEAD_BYTES, ws="none", proxy_headers=False,
-        log_level="error", access_log=False, use_colors=False, server_header=False, lifespan="on",
+        app, http=limited_protocol(serving.limits), h11_max_incomplete_event_size=HEAD_BYTES, ws="none",
+        proxy_headers=False, log_level="error", access_log=False, use_colors=False, server_header=False, lifespan="on",
         timeout_graceful_shutdown=2,
     )  # fmt: skip
-    url = f"http://{_written(serving)}:{port}/"
-    told(url + (f"?token={token}" if token else ""))
-    # A browser's command line is everybody's to read: the token is not in it.
-    if serving.browser and knows_users:
+    url = f"http://{_url_host(serving)}:{port}/"
+    report_url(url + (f"?token={token}" if token else ""))
+    # Every user can read a browser's command line: the token is not in it.
+    if serving.browser and owners_known:
         webbrowser.open(f"http://{hosts[0]}/")
-    uvicorn.Server(config).run(sockets=[listening])
+    uvicorn.Server(config).run(sockets=[listener])
 
 
-def _names(serving: Serving) -> list[str]:
-    """What this machine's own user calls the server by; the first of them reaches it."""
-    here = ["127.0.0.1", "localhost", "[::1]"]
-    if serving.private or serving.host in ANY:
-        return here
-    return [_written(serving), *here]
+def _host_names(serving: Serving) -> list[str]:
+    """Return the host names that requests of the owner may have. The server has the first as an address."""
+    local = ["127.0.0.1", "localhost", "[::1]"]
+    if serving.private or serving.host in WILDCARDS:
+        return local
+    return [_url_host(serving), *local]
 
 
-def _written(serving: Serving) -> str:
+def _url_host(serving: Serving) -> str:
     return f"[{serving.host}]" if ":" in serving.host else serving.host
 
 
-def _listening(serving: Serving) -> socket.socket:
+def _listener(serving: Serving) -> socket.socket:
     try:
         family = socket.AF_INET6 if ":" in serving.host else socket.AF_INET
         return socket.create_server((serving.host, serving.port), family=family)

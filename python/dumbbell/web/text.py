@@ -1,7 +1,7 @@
 """An experiment's text and the edits of a page.
 
-An edit changes one place and leaves every other sign as it was written, comments too (tomlkit). What the text then
-means is `dumbbell.spec`'s to say.
+An edit changes one value and keeps every other character, including comments (tomlkit). `dumbbell.spec` parses the
+result.
 """
 
 from collections.abc import Sequence
@@ -15,24 +15,24 @@ from tomlkit.items import AoT
 from dumbbell.errors import ExperimentError
 from dumbbell.spec.toml import check_text
 
-__all__ = ["Edit", "edited"]
+__all__ = ["Edit", "apply_edits"]
 
 
 class Edit(BaseModel):
-    """One change: a key gets a value, a list of tables gets one more, a key or a table of a list goes."""
+    """One change: sets a key, adds a table to a list, or removes a key or a table of a list."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     do: Literal["set", "add", "remove"] = "set"
     key: str
-    """Dotted; a number counts in a list: `path.rtt`, `flows.0.cc`."""
+    """Dotted; a number is an index of a list: `path.rtt`, `flows.0.cc`."""
     value: str | int | float | bool | dict[str, str | int | float | bool] | None = None
 
 
-def edited(text: str, edits: Sequence[Edit]) -> str:
-    """The text after these edits, in their order.
+def apply_edits(text: str, edits: Sequence[Edit]) -> str:
+    """Return the text after these edits, applied in their order.
 
-    Raises `ExperimentError` for a text that is no TOML, and a key that the text has no place for.
+    Raises `ExperimentError` for a text that is no TOML, and for a key that the text can't contain.
     """
     if not edits:
         return text
@@ -40,48 +40,48 @@ def edited(text: str, edits: Sequence[Edit]) -> str:
     try:
         document = tomlkit.parse(text)
         for edit in edits:
-            _do(document, edit)
+            _apply(document, edit)
         return tomlkit.dumps(document)
     except (TOMLKitError, RecursionError) as error:
         raise ExperimentError(f"not TOML: {error}") from None
 
 
-def _do(document: Any, edit: Edit) -> None:
-    *way, last = edit.key.split(".")
-    place = document
-    for step in way:
-        place = _below(place, step, edit)
+def _apply(document: Any, edit: Edit) -> None:
+    *path, last = edit.key.split(".")
+    node = document
+    for step in path:
+        node = _child(node, step, edit)
     if edit.do == "add":
-        _add(place, last, edit)
+        _add(node, last, edit)
     elif edit.do == "remove" or edit.value is None:
-        _remove(place, last, edit)
-    elif isinstance(place, dict):
-        place[last] = edit.value
+        _remove(node, last, edit)
+    elif isinstance(node, dict):
+        node[last] = edit.value
     else:
-        raise _nowhere(edit)
+        raise _no_such_key(edit)
 
 
-def _below(place: Any, step: str, edit: Edit) -> Any:
-    if isinstance(place, list):
-        if not step.isdecimal() or int(step) >= len(place):
-            raise _nowhere(edit)
-        return place[int(step)]
-    if not isinstance(place, dict):
-        raise _nowhere(edit)
-    if step not in place:
-        place[step] = tomlkit.table()
-    return place[step]
+def _child(node: Any, step: str, edit: Edit) -> Any:
+    if isinstance(node, list):
+        if not step.isdecimal() or int(step) >= len(node):
+            raise _no_such_key(edit)
+        return node[int(step)]
+    if not isinstance(node, dict):
+        raise _no_such_key(edit)
+    if step not in node:
+        node[step] = tomlkit.table()
+    return node[step]
 
 
-def _add(place: Any, key: str, edit: Edit) -> None:
-    if not isinstance(place, dict) or not isinstance(edit.value, dict):
-        raise _nowhere(edit)
+def _add(node: Any, key: str, edit: Edit) -> None:
+    if not isinstance(node, dict) or not isinstance(edit.value, dict):
+        raise _no_such_key(edit)
     table = tomlkit.table()
     table.update(edit.value)
-    tables = place.get(key)
+    tables = node.get(key)
     if tables is None:
-        place[key] = tomlkit.aot()
-        tables = place[key]
+        node[key] = tomlkit.aot()
+        tables = node[key]
     if isinstance(tables, AoT):
         tables.append(table)
     elif isinstance(tables, list):  # Written as a list of inline tables.
@@ -89,17 +89,17 @@ def _add(place: Any, key: str, edit: Edit) -> None:
         inline.update(edit.value)
         tables.append(inline)
     else:
-        raise _nowhere(edit)
+        raise _no_such_key(edit)
 
 
-def _remove(place: Any, key: str, edit: Edit) -> None:
-    if isinstance(place, list) and key.isdecimal() and int(key) < len(place):
-        del place[int(key)]
-    elif isinstance(place, dict):
-        place.pop(key, None)
+def _remove(node: Any, key: str, edit: Edit) -> None:
+    if isinstance(node, list) and key.isdecimal() and int(key) < len(node):
+        del node[int(key)]
+    elif isinstance(node, dict):
+        node.pop(key, None)
     else:
-        raise _nowhere(edit)
+        raise _no_such_key(edit)
 
 
-def _nowhere(edit: Edit) -> ExperimentError:
-    return ExperimentError("the text has no such place", key=edit.key, value=edit.value)
+def _no_such_key(edit: Edit) -> ExperimentError:
+    return ExperimentError("the text has no such key", key=edit.key, value=edit.value)

@@ -1,4 +1,4 @@
-"""The one folder that a server writes into: private, in the machine's place for such, and gone with the server."""
+"""The only folder that a server writes: private, in the system's temporary folder, deleted with the server."""
 
 import shutil
 import tempfile
@@ -10,29 +10,29 @@ __all__ = ["WorkFolder"]
 
 
 class WorkFolder:
-    """Made when first needed; every path in it is given once."""
+    """Created on first use. Every path in it is returned once."""
 
     def __init__(self) -> None:
         self._folder: Path | None = None
-        self._gone: weakref.finalize[..., WorkFolder] | None = None
-        self._given = 0
+        self._cleanup: weakref.finalize[..., WorkFolder] | None = None
+        self._count = 0
         self._lock = threading.Lock()
 
     def new(self, name: str) -> Path:
-        """A path that nobody else gets and that doesn't exist, with this name as its last part."""
+        """Return a new unique path with this name as its last component. The path doesn't exist."""
         with self._lock:
             if self._folder is None:
                 self._folder = Path(tempfile.mkdtemp(prefix="dumbbell-ui-"))
-                # Also when nobody closes it: at the interpreter's end.
-                self._gone = weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
-            self._given += 1
-            place = self._folder / str(self._given)
-            place.mkdir()
-        return place / name
+                # Deletes the folder at the interpreter's end if `close` was not called.
+                self._cleanup = weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
+            self._count += 1
+            folder = self._folder / str(self._count)
+            folder.mkdir()
+        return folder / name
 
     def close(self) -> None:
-        """Remove everything."""
+        """Delete the folder."""
         with self._lock:
-            if self._gone is not None:
-                self._gone()
-            self._folder = self._gone = None
+            if self._cleanup is not None:
+                self._cleanup()
+            self._folder = self._cleanup = None

@@ -1,4 +1,4 @@
-// The groups of flows: controller, number, start; one more, one less.
+// The groups of flows: controller, number, start; buttons that add and remove a group.
 
 import { applyEdit } from "../live";
 import { controls, offered, shown } from "../state";
@@ -14,11 +14,11 @@ export function FlowControls() {
   return (
     <fieldset>
       <legend>Flows</legend>
-      {now.flows.map((group, place) => (
+      {now.flows.map((group, index) => (
         <OneGroup
-          key={`${place} ${group.kind}`}
+          key={`${index} ${group.kind}`}
           group={group}
-          place={place}
+          index={index}
           duration_ns={now.duration_ns}
           only={now.flows.length === 1}
         />
@@ -26,7 +26,7 @@ export function FlowControls() {
       <button
         type="button"
         disabled={now.flows.length >= GROUPS_MAX}
-        onClick={() => applyEdit({ do: "add", key: "flows", value: { cc: another(now.flows) } })}
+        onClick={() => applyEdit({ do: "add", key: "flows", value: { cc: unusedController(now.flows) } })}
       >
         Add flows
       </button>
@@ -34,26 +34,26 @@ export function FlowControls() {
   );
 }
 
-/** The first controller that no one has yet. */
-function another(flows: Group[]): string {
+/** The first controller that no group has yet. */
+function unusedController(flows: Group[]): string {
   const known = offered.value?.controllers ?? ["cubic"];
   return ["cubic", "bbr", "reno", ...known].find((cc) => !flows.some((group) => group.cc === cc)) ?? "cubic";
 }
 
 interface Props {
   group: Group;
-  place: number;
+  index: number;
   duration_ns: number;
   only: boolean;
 }
 
-function OneGroup({ group, place, duration_ns, only }: Props) {
-  const key = `flows.${place}`;
+function OneGroup({ group, index, duration_ns, only }: Props) {
+  const key = `flows.${index}`;
   const start = shown(`${key}.start`, timeText(group.start_ns));
   const seconds = (timeOf(start) ?? group.start_ns) / 1e9;
   return (
     <fieldset class="group" aria-label={`Flows ${group.name}`}>
-      {group.kind === "udp" ? <span>UDP: {group.name}</span> : <Controller group={group} place={place} />}
+      {group.kind === "udp" ? <span>UDP: {group.name}</span> : <Controller group={group} index={index} />}
       <label>
         ×
         <input
@@ -96,17 +96,17 @@ function OneGroup({ group, place, duration_ns, only }: Props) {
   );
 }
 
-interface Chooses {
+interface ControllerProps {
   group: Group;
-  place: number;
+  index: number;
   choices?: string[];
-  /** Where something else labels it. */
+  /** Needed if another element labels it. */
   id?: string;
 }
 
 /** The controller of a group; `choices`: only these are offered. */
-export function Controller({ group, place, choices, id }: Chooses) {
-  const cc = shown(`flows.${place}.cc`, group.cc ?? "");
+export function Controller({ group, index, choices, id }: ControllerProps) {
+  const cc = shown(`flows.${index}.cc`, group.cc ?? "");
   const known = choices ?? offered.value?.controllers ?? [];
   return (
     <Choice
@@ -114,7 +114,7 @@ export function Controller({ group, place, choices, id }: Chooses) {
       label={id ? undefined : `Controller of ${group.name}`}
       value={cc}
       known={known}
-      chosen={(name) => applyEdit({ key: `flows.${place}.cc`, value: name })}
+      onSelect={(name) => applyEdit({ key: `flows.${index}.cc`, value: name })}
     />
   );
 }

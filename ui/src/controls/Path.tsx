@@ -1,4 +1,4 @@
-// The controls of the path: rate, RTT, buffer, discipline, loss; and how long the experiment lasts.
+// The controls of the path: rate, RTT, queue discipline, buffer, loss; and the duration of the experiment.
 
 import { useId } from "preact/hooks";
 import { applyEdit } from "../live";
@@ -14,7 +14,7 @@ const RATE = notches(1e5, 1e10);
 const RTT = notches(1e5, 1e9);
 const BUFFER = notches(0.05, 50);
 const DURATION = notches(1e9, 300e9);
-/** The leftmost place is no loss at all. */
+/** The first stop is no loss. */
 const LOSS = [0, ...notches(0.0001, 0.2)];
 
 export function PathControls() {
@@ -28,18 +28,18 @@ export function PathControls() {
         edits="path.bottleneck.rate"
         stops={RATE}
         value={now.bottleneck?.rate_bps ?? null}
-        written={rateText}
-        parsed={rateOf}
-        said={rateLabel}
+        toText={rateText}
+        fromText={rateOf}
+        format={rateLabel}
       />
       <Slider
         label="RTT"
         edits="path.rtt"
         stops={RTT}
         value={now.rtt_ns}
-        written={timeText}
-        parsed={timeOf}
-        said={timeLabel}
+        toText={timeText}
+        fromText={timeOf}
+        format={timeLabel}
       />
       {now.bottleneck && (
         <>
@@ -53,9 +53,9 @@ export function PathControls() {
         edits="duration"
         stops={DURATION}
         value={now.duration_ns}
-        written={timeText}
-        parsed={timeOf}
-        said={timeLabel}
+        toText={timeText}
+        fromText={timeOf}
+        format={timeLabel}
       />
     </fieldset>
   );
@@ -63,13 +63,13 @@ export function PathControls() {
 
 const QDISC = "path.bottleneck.qdisc";
 
-interface Waits {
+interface QueueProps {
   now: Controls;
   bottleneck: Bottleneck;
 }
 
 /** The discipline of the queue; `choices`: only these are offered. */
-export function Queue({ bottleneck, choices }: Waits & { choices?: string[] }) {
+export function Queue({ bottleneck, choices }: QueueProps & { choices?: string[] }) {
   const id = useId();
   const text = shown(QDISC, bottleneck.qdisc);
   const kinds = choices ?? Object.keys(offered.value?.disciplines ?? {});
@@ -81,14 +81,14 @@ export function Queue({ bottleneck, choices }: Waits & { choices?: string[] }) {
         id={id}
         value={kind}
         known={kinds}
-        chosen={(name) => applyEdit({ key: QDISC, value: template(name, text) })}
+        onSelect={(name) => applyEdit({ key: QDISC, value: template(name, text) })}
       />
       <output title={text}>{text}</output>
     </div>
   );
 }
 
-export function Buffer({ now, bottleneck }: Waits) {
+export function Buffer({ now, bottleneck }: QueueProps) {
   const bdp = bdpBytes(now);
   const text = shown(QDISC, bottleneck.qdisc);
   return (
@@ -98,9 +98,9 @@ export function Buffer({ now, bottleneck }: Waits) {
       stops={BUFFER}
       hint="in bandwidth-delay products of rate × RTT"
       value={bufferBdp(text, bdp, now.mtu_bytes)}
-      written={(value) => withLimit(shown(QDISC, bottleneck.qdisc), `${short(value)}bdp`)}
-      parsed={(said) => bufferBdp(String(said), bdp, now.mtu_bytes)}
-      said={(value) => `${short(value)} BDP${bdp ? ` = ${sizeLabel(value * bdp)}` : ""}`}
+      toText={(value) => withLimit(shown(QDISC, bottleneck.qdisc), `${short(value)}bdp`)}
+      fromText={(text) => bufferBdp(String(text), bdp, now.mtu_bytes)}
+      format={(value) => `${short(value)} BDP${bdp ? ` = ${sizeLabel(value * bdp)}` : ""}`}
     />
   );
 }
@@ -111,17 +111,17 @@ function template(kind: string, before: string): string {
 }
 
 export function Loss({ loss }: { loss: string | null }) {
-  const plain = loss === null || /^[\d.]+%$/.test(loss);
+  const isPercentage = loss === null || /^[\d.]+%$/.test(loss);
   return (
     <Slider
       label="Loss"
       edits="path.loss"
       stops={LOSS}
-      value={plain ? lossOf(loss) : null}
-      parsed={lossOf}
-      written={(share) => (share === 0 ? null : `${short(share * 100)}%`)}
-      said={(share) => (share === 0 ? "none" : `${short(share * 100)} %`)}
-      hint="random, in the data's direction, before the queue"
+      value={isPercentage ? lossOf(loss) : null}
+      fromText={lossOf}
+      toText={(rate) => (rate === 0 ? null : `${short(rate * 100)}%`)}
+      format={(rate) => (rate === 0 ? "none" : `${short(rate * 100)} %`)}
+      hint="random, on the forward path, before the queue"
     />
   );
 }

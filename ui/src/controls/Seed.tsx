@@ -1,4 +1,4 @@
-// The random seed: another seed is another run of the same experiment.
+// The random seed: another seed gives another run of the same experiment.
 
 import { useId } from "preact/hooks";
 import { refresh } from "../live";

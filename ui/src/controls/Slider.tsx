@@ -1,4 +1,4 @@
-// A control: a slider that stops at round values; exact ones are written into the text.
+// A slider that stops at round values; other values can be set in the text.
 
 import { useId } from "preact/hooks";
 import { applyEdit } from "../live";
@@ -8,25 +8,26 @@ import { nearest } from "./notches";
 
 interface Props {
   label: string;
-  /** The key of the text that it turns. */
+  /** The key of the text that it changes. */
   edits: string;
-  /** Its value as a number; null where the text says something that is no number. */
+  /** Its value as a number; null if the text has no number for the key. */
   value: number | null;
-  /** What it stops at, from left to right. */
+  /** Its values, from left to right. */
   stops: number[];
-  /** A number as the text says it; null takes the key away. */
-  written(value: number): Value;
-  /** The text's value, or a turned one, as a number again. */
-  parsed(text: Value): number | null;
-  said(value: number): string;
+  /** Format a value for the text; null removes the key. */
+  toText(value: number): Value;
+  /** Parse a value of the text or of a pending edit. */
+  fromText(text: Value): number | null;
+  /** Format a value for the user. */
+  format(value: number): string;
   hint?: string;
 }
 
-export function Slider({ label, edits, value, stops, written, parsed, said, hint }: Props) {
+export function Slider({ label, edits, value, stops, toText, fromText, format, hint }: Props) {
   const id = useId();
   const now = shown<Value | undefined>(edits, undefined);
-  const current = now === undefined ? value : parsed(now);
-  const text = current === null ? "as the text says" : said(current);
+  const current = now === undefined ? value : fromText(now);
+  const text = current === null ? "as in the text" : format(current);
   return (
     <div class="control">
       <label for={id}>{label}</label>
@@ -41,7 +42,7 @@ export function Slider({ label, edits, value, stops, written, parsed, said, hint
         aria-valuetext={text}
         title={hint}
         onInput={(event) =>
-          applyEdit({ key: edits, value: written(stops[event.currentTarget.valueAsNumber] as number) })
+          applyEdit({ key: edits, value: toText(stops[event.currentTarget.valueAsNumber] as number) })
         }
       />
       <output for={id}>{text}</output>

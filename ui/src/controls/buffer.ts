@@ -1,8 +1,8 @@
-// The buffer of a discipline as tc writes it, in bandwidth-delay products.
+// Converts the buffer of a queue discipline from tc's units to bandwidth-delay products.
 
 import type { Controls } from "../types";
 
-/** Disciplines whose limit counts bytes; the others' counts packets. */
+/** Disciplines with a limit in bytes; the others have a limit in packets. */
 const IN_BYTES = new Set(["bfifo", "red"]);
 
 export function bdpBytes(controls: Controls): number | null {
@@ -10,7 +10,7 @@ export function bdpBytes(controls: Controls): number | null {
   return rate ? (rate / 8) * (controls.rtt_ns / 1e9) : null;
 }
 
-/** The limit of a discipline; null where it has none, or one that can't be told in BDPs. */
+/** The limit of a discipline; null if it has none, or one that can't be converted to BDPs. */
 export function bufferBdp(qdisc: string, bdp: number | null, mtu: number): number | null {
   const limit = /\blimit ([\d.]+)(bdp|[kKmM]?[bB]?)(?:\s|$)/.exec(qdisc);
   if (!limit) return null;

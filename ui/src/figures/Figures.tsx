@@ -1,4 +1,4 @@
-// The figures under each other, with one legend, one clock and one zoom.
+// All figures, with a common legend, time marker and zoom.
 
 import { type Signal, signal, useSignal, useSignalEffect } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
@@ -8,7 +8,7 @@ import { pointed, seek } from "../play/player";
 import { clock, dark, figureData, hidden, pins, problem } from "../state";
 import type { FigureData, Panel } from "../types";
 import { short } from "../units";
-import type { Ink, Share } from "./build";
+import type { Palette, RunPanel } from "./build";
 import { Legend } from "./Legend";
 import { Plot } from "./plot";
 
@@ -19,23 +19,22 @@ export function Figures() {
   if (!drawn) return <p class="quiet">No simulation yet.</p>;
   return (
     <section class="figures" aria-label="Results">
-      <OfBefore />
+      <StaleFigures />
       <Legend />
-      {drawn.panels.map((panel, place) => (
-        <Figure key={panel.name} name={panel.name} last={place === drawn.panels.length - 1} />
+      {drawn.panels.map((panel, index) => (
+        <Figure key={panel.name} name={panel.name} last={index === drawn.panels.length - 1} />
       ))}
       <p class="quiet small">
-        Click into a figure to see the packets of that time, drag over it to zoom into the time, double-click to see all
-        of it.
+        Click a figure to see the packets of that time, drag to zoom in, double-click to zoom out.
       </p>
     </section>
   );
 }
 
-/** The text is wrong, and the figures are not of it. */
-function OfBefore() {
-  const slip = problem.value;
-  if (!slip) return null;
+/** The text is invalid: the figures show the last valid one. */
+function StaleFigures() {
+  const error = problem.value;
+  if (!error) return null;
   const show = () => {
     document.getElementById("text")?.scrollIntoView({ block: "nearest" });
     document.querySelector<HTMLElement>("#text [contenteditable]")?.focus({ preventScroll: true });
@@ -44,7 +43,7 @@ function OfBefore() {
     <p class="trouble">
       These figures show the last valid text.{" "}
       <button type="button" onClick={show}>
-        {slip.line ? `Show line ${slip.line}` : "Show the text"}
+        {error.line ? `Show line ${error.line}` : "Show the text"}
       </button>
     </p>
   );
@@ -53,35 +52,35 @@ function OfBefore() {
 function Figure({ name, last }: { name: string; last: boolean }) {
   const box = useRef<HTMLDivElement>(null);
   const plot = useRef<Plot | null>(null);
-  const panel = figureData.value?.panels.find((one) => one.name === name);
-  // Counts what the plot has drawn: what is read off it is read again.
+  const panel = figureData.value?.panels.find((candidate) => candidate.name === name);
+  // Incremented by every drawing, so that positions and values read from the plot are updated.
   const drawn = useSignal(0);
 
   useEffect(() => {
-    const mine = new Plot(box.current as HTMLDivElement, {
+    const created = new Plot(box.current as HTMLDivElement, {
       pointed,
       picked: seek,
-      zoomed: (part) => {
-        view.value = part;
+      zoomed: (range) => {
+        view.value = range;
       },
     });
-    plot.current = mine;
-    mine.show(shares(name), ink(), last);
+    plot.current = created;
+    created.show(runPanels(name), palette(), last);
     const watcher = new ResizeObserver(() => {
-      mine.resize();
+      created.resize();
       drawn.value += 1;
     });
     watcher.observe(box.current as HTMLDivElement);
     return () => {
       watcher.disconnect();
-      mine.destroy();
+      created.destroy();
     };
   }, [name, last]);
 
   useSignalEffect(() => {
-    const [now, colours, part] = [shares(name), ink(), view.value];
-    if (now.length) plot.current?.show(now, colours, last);
-    plot.current?.setView(part);
+    const [sources, colours, range] = [runPanels(name), palette(), view.value];
+    if (sources.length) plot.current?.show(sources, colours, last);
+    plot.current?.setView(range);
     drawn.value = drawn.peek() + 1;
   });
 
@@ -93,50 +92,52 @@ function Figure({ name, last }: { name: string; last: boolean }) {
         <Readout plot={plot} drawn={drawn} />
       </figcaption>
       <div ref={box} class="plot" role="img" aria-label={described(panel, figureData.value as FigureData)} />
-      <ClockLine plot={plot} drawn={drawn} />
+      <TimeMarker plot={plot} drawn={drawn} />
     </figure>
   );
 }
 
-interface Off {
+interface PlotProps {
   plot: { current: Plot | null };
   drawn: Signal<number>;
 }
 
-function ClockLine({ plot, drawn }: Off) {
+function TimeMarker({ plot, drawn }: PlotProps) {
   drawn.value;
   const seconds = clock.value;
   const left = seconds === null ? null : (plot.current?.xOf(seconds) ?? null);
   return left === null ? null : <div class="clock" style={{ transform: `translateX(${left}px)` }} />;
 }
 
-function Readout({ plot, drawn }: Off) {
+function Readout({ plot, drawn }: PlotProps) {
   drawn.value;
   const seconds = clock.value;
   const values = seconds === null ? [] : (plot.current?.read(seconds) ?? []);
   return (
     <span class="readout" aria-hidden="true">
-      {values.slice(0, 6).map((one) => (
-        <span key={one.label} style={{ color: one.colour }}>
-          {one.label} {short(one.value)}
+      {values.slice(0, 6).map(({ label, value, colour }) => (
+        <span key={label} style={{ color: colour }}>
+          {label} {short(value)}
         </span>
       ))}
     </span>
   );
 }
 
-/** This panel of the run on the screen, and of the pinned ones that have it. */
-function shares(name: string): Share[] {
-  const of = (one: FigureData, label: string | null): Share[] => {
-    const panel = one.panels.find((candidate) => candidate.name === name);
-    return panel ? [{ panel, figureData: one, label }] : [];
+/** This panel of the shown run, of the kernel's run and of the pinned runs. */
+function runPanels(name: string): RunPanel[] {
+  const of = (data: FigureData, label: string | null): RunPanel[] => {
+    const panel = data.panels.find((candidate) => candidate.name === name);
+    return panel ? [{ panel, figureData: data, label }] : [];
   };
-  const mine = figureData.value ? of(figureData.value, null) : [];
-  const kernel = overlay.value ? of(overlay.value, "kernel").map((share) => ({ ...share, dash: KERNEL_DASH })) : [];
-  return mine.length ? [...mine, ...kernel, ...pins.value.flatMap((pin) => of(pin.figureData, pin.name))] : [];
+  const current = figureData.value ? of(figureData.value, null) : [];
+  const kernel = overlay.value
+    ? of(overlay.value, "kernel").map((runPanel) => ({ ...runPanel, dash: KERNEL_DASH }))
+    : [];
+  return current.length ? [...current, ...kernel, ...pins.value.flatMap((pin) => of(pin.figureData, pin.name))] : [];
 }
 
-function ink(): Ink {
+function palette(): Palette {
   return {
     dark: dark.value,
     text: dark.value ? "#c9c9d2" : "#44444c",
@@ -145,17 +146,17 @@ function ink(): Ink {
   };
 }
 
-/** The figure in words, for who can't see it. */
+/** A text description of the figure for screen readers. */
 function described(panel: Panel, of: FigureData): string {
   const lines = panel.layers.flatMap((layer) => (layer.kind === "lines" ? layer.lines : []));
-  const said = lines.slice(0, 12).map((line) => {
+  const descriptions = lines.slice(0, 12).map((line) => {
     const values = of.column(line.v);
-    let [sum, most] = [0, Number.NEGATIVE_INFINITY];
+    let [sum, largest] = [0, Number.NEGATIVE_INFINITY];
     for (const value of values) {
       sum += value;
-      most = Math.max(most, value);
+      largest = Math.max(largest, value);
     }
-    return values.length ? `${line.name}: mean ${short(sum / values.length)}, largest ${short(most)}` : line.name;
+    return values.length ? `${line.name}: mean ${short(sum / values.length)}, largest ${short(largest)}` : line.name;
   });
-  return `${panel.title} over ${short(of.duration_s)} s. ${said.join("; ")}`;
+  return `${panel.title} over ${short(of.duration_s)} s. ${descriptions.join("; ")}`;
 }

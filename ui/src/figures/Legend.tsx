@@ -1,4 +1,4 @@
-// One legend of all figures: a click hides a flow's lines in every one of them. What a panel names besides stands after.
+// The common legend of all figures: a click hides a flow's lines in all of them. Other entries of panels follow.
 
 import { KernelKey } from "../kernel/Key";
 import { dark, figureData, hidden } from "../state";
@@ -48,16 +48,16 @@ export function Legend() {
   );
 }
 
-/** Every flow (or group, of many) that some panel has a line of. */
+/** Every flow with a line in a panel; every group, if there are many flows. */
 function flows(panels: Panel[]): Line[] {
-  const found = new Map<string, Line>();
+  const lines = new Map<string, Line>();
   for (const panel of panels) {
     for (const layer of panel.layers) {
       if (layer.kind !== "lines" || layer.of !== "flows") continue;
-      for (const line of layer.lines) if (!found.has(line.name)) found.set(line.name, line);
+      for (const line of layer.lines) if (!lines.has(line.name)) lines.set(line.name, line);
     }
   }
-  return [...found.values()];
+  return [...lines.values()];
 }
 
 function toggle(name: string): void {

@@ -1,27 +1,27 @@
-// A panel as uPlot takes it: its series, their data on one axis of time, and the layers that are drawn by hand.
+// Converts a panel for uPlot: its series, and their data on one time axis.
 
 import uPlot from "uplot";
 import type { FigureData, Layer, Line, Panel } from "../types";
 
-export interface Ink {
+export interface Palette {
   dark: boolean;
   text: string;
   grid: string;
   hidden: ReadonlySet<string>;
 }
 
-/** One run's share of a panel: the run on the screen, or a pinned one behind it. */
-export interface Share {
+/** A panel of one run: the shown run, the kernel's, or a pinned one. */
+export interface RunPanel {
   panel: Panel;
   figureData: FigureData;
-  /** Of a pinned run: what its lines are called after. */
+  /** A prefix for the names of a pinned run's lines. */
   label: string | null;
-  /** How all its lines are drawn, where it isn't as a pinned run's: fully, and with these strokes. */
+  /** Dashes for all its lines, which are then drawn with their full width and opacity, unlike a pinned run's. */
   dash?: number[];
 }
 
-export interface Built {
-  /** Equal keys have the same series: new data is enough. */
+export interface PlotInput {
+  /** Equal keys have the same series, so only the data must be replaced. */
   key: string;
   series: uPlot.Series[];
   data: uPlot.AlignedData;
@@ -29,19 +29,19 @@ export interface Built {
 
 const PINNED_ALPHA = 0.45;
 
-export function built(shares: Share[], ink: Ink): Built {
+export function buildPlot(runPanels: RunPanel[], palette: Palette): PlotInput {
   const series: uPlot.Series[] = [{ label: "Time, s" }];
   const tables: uPlot.AlignedData[] = [];
   const keys: string[] = [];
-  for (const share of shares) {
-    for (const layer of share.panel.layers) {
+  for (const runPanel of runPanels) {
+    for (const layer of runPanel.panel.layers) {
       if (layer.kind !== "lines") continue;
       for (const line of layer.lines) {
-        const named = share.label === null ? line.name : `${share.label}: ${line.name}`;
-        const show = !ink.hidden.has(line.name);
-        series.push(oneSeries(named, line, layer, share, ink, show));
-        tables.push([times(share.figureData.column(line.s), layer.curve), share.figureData.column(line.v)]);
-        keys.push(`${named} ${line.colour} ${line.dash} ${layer.curve} ${show}`);
+        const label = runPanel.label === null ? line.name : `${runPanel.label}: ${line.name}`;
+        const show = !palette.hidden.has(line.name);
+        series.push(oneSeries(label, line, layer, runPanel, palette, show));
+        tables.push([times(runPanel.figureData.column(line.s), layer.curve), runPanel.figureData.column(line.v)]);
+        keys.push(`${label} ${line.colour} ${line.dash} ${layer.curve} ${show}`);
       }
     }
   }
@@ -49,32 +49,32 @@ export function built(shares: Share[], ink: Ink): Built {
     series.push({ label: "", show: false });
     tables.push([[0], [null]]);
   }
-  return { key: `${ink.dark} ${keys.join("|")}`, series, data: joined(tables) };
+  return { key: `${palette.dark} ${keys.join("|")}`, series, data: joined(tables) };
 }
 
 function oneSeries(
   label: string,
   line: Line,
   layer: Extract<Layer, { kind: "lines" }>,
-  share: Share,
-  ink: Ink,
+  runPanel: RunPanel,
+  palette: Palette,
   show: boolean,
 ): uPlot.Series {
   const stepped = layer.curve !== "linear" && uPlot.paths.stepped;
   return {
     label,
     show,
-    stroke: ink.dark ? line.dark : line.colour,
-    width: share.label === null || share.dash ? layer.width : 1,
-    alpha: share.label === null || share.dash ? layer.opacity : PINNED_ALPHA,
-    dash: share.dash ?? (line.dash.length > 1 && line.dash[1] ? line.dash : []),
+    stroke: palette.dark ? line.dark : line.colour,
+    width: runPanel.label === null || runPanel.dash ? layer.width : 1,
+    alpha: runPanel.label === null || runPanel.dash ? layer.opacity : PINNED_ALPHA,
+    dash: runPanel.dash ?? (line.dash.length > 1 && line.dash[1] ? line.dash : []),
     points: { show: false },
     spanGaps: true,
     ...(stepped ? { paths: stepped({ align: 1 }) } : {}),
   };
 }
 
-/** A bin's number stands at its middle: a step begins half a bin earlier. */
+/** A bin's time is its middle: its step begins half a bin earlier. */
 function times(middles: Float64Array, curve: string): Float64Array {
   const [first, second] = middles;
   if (curve !== "step" || first === undefined || second === undefined) return middles;
@@ -82,7 +82,7 @@ function times(middles: Float64Array, curve: string): Float64Array {
   return middles.map((time) => time - half);
 }
 
-/** All lines on one axis of time; lines of one run often share theirs, and need no joining. */
+/** Join all lines on one time axis. Lines of one run often have the same times and need no join. */
 function joined(tables: uPlot.AlignedData[]): uPlot.AlignedData {
   const [first] = tables;
   if (!first || tables.length === 1) return first ?? [[]];
@@ -97,12 +97,12 @@ function equal(one: ArrayLike<number>, other: ArrayLike<number>): boolean {
   return true;
 }
 
-/** The range of a panel's values: as it says, or from zero (or from the least) to the largest. */
-export function range(panel: Panel, least: number | null, most: number | null): [number, number] {
+/** The range of a panel's values: its domain, or from zero (or the minimum) to the maximum. */
+export function range(panel: Panel, minimum: number | null, maximum: number | null): [number, number] {
   if (panel.rows.length) return [0, panel.rows.length];
   if (panel.y.domain) return panel.y.domain;
   if (panel.y.type === "log")
-    return uPlot.rangeLog(Math.max(least ?? 1, 1e-6), most ?? 10, 10, false) as [number, number];
-  const lowest = panel.y.zero ? Math.min(0, least ?? 0) : (least ?? 0);
-  return uPlot.rangeNum(lowest, Math.max(most ?? 1, lowest + 1e-9), 0.06, true) as [number, number];
+    return uPlot.rangeLog(Math.max(minimum ?? 1, 1e-6), maximum ?? 10, 10, false) as [number, number];
+  const lowest = panel.y.zero ? Math.min(0, minimum ?? 0) : (minimum ?? 0);
+  return uPlot.rangeNum(lowest, Math.max(maximum ?? 1, lowest + 1e-9), 0.06, true) as [number, number];
 }

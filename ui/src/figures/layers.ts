@@ -1,27 +1,27 @@
-// What a panel has besides lines: rules, ticks, bands and points, drawn by hand upon uPlot's canvas.
+// Draws a panel's rules, ticks, bands and points on uPlot's canvas; uPlot draws the lines.
 
 import type uPlot from "uplot";
 import type { Layer } from "../types";
-import type { Share } from "./build";
+import type { RunPanel } from "./build";
 
 const ROW_GAP = 0.12;
 
-/** Under the lines: what each controller was doing; on a kernel too, then below the simulator's in each row. */
-export function drawBehind(u: uPlot, first: Share, kernel: Share | undefined, dark: boolean): void {
+/** Draw behind the lines: bands of the controllers' states, the kernel's below the simulator's in each row. */
+export function drawBehind(u: uPlot, first: RunPanel, kernel: RunPanel | undefined, dark: boolean): void {
   const both = kernel?.panel.layers.some((layer) => layer.kind === "bands");
-  for (const share of both && kernel ? [first, kernel] : [first]) {
-    const part: [number, number] = both ? (share === first ? [0, 0.5] : [0.5, 1]) : [0, 1];
-    for (const layer of share.panel.layers)
-      if (layer.kind === "bands") drawBands(u, share, first.panel.rows.indexOf(layer.row), part, layer, dark);
+  for (const runPanel of both && kernel ? [first, kernel] : [first]) {
+    const span: [number, number] = both ? (runPanel === first ? [0, 0.5] : [0.5, 1]) : [0, 1];
+    for (const layer of runPanel.panel.layers)
+      if (layer.kind === "bands") drawBands(u, runPanel, first.panel.rows.indexOf(layer.row), span, layer, dark);
   }
 }
 
-/** Over the lines. */
-export function drawBefore(u: uPlot, share: Share, dark: boolean): void {
-  for (const layer of share.panel.layers) {
+/** Draw in front of the lines. */
+export function drawInFront(u: uPlot, runPanel: RunPanel, dark: boolean): void {
+  for (const layer of runPanel.panel.layers) {
     if (layer.kind === "rule") drawRule(u, layer, dark);
-    else if (layer.kind === "ticks") drawTicks(u, share, layer, dark);
-    else if (layer.kind === "points") drawPoints(u, share, layer, dark);
+    else if (layer.kind === "ticks") drawTicks(u, runPanel, layer, dark);
+    else if (layer.kind === "points") drawPoints(u, runPanel, layer, dark);
   }
 }
 
@@ -37,15 +37,15 @@ function clipped(u: uPlot, draw: (canvas: CanvasRenderingContext2D) => void): vo
 
 function drawBands(
   u: uPlot,
-  share: Share,
+  runPanel: RunPanel,
   row: number,
   [above, below]: [number, number],
   layer: Extract<Layer, { kind: "bands" }>,
   dark: boolean,
 ): void {
   if (row < 0) return;
-  const starts = share.figureData.column(layer.s);
-  const ends = share.figureData.column(layer.e);
+  const starts = runPanel.figureData.column(layer.s);
+  const ends = runPanel.figureData.column(layer.e);
   const inner = 1 - 2 * ROW_GAP;
   const top = u.valToPos(row + ROW_GAP + above * inner, "y", true);
   const height = u.valToPos(row + ROW_GAP + below * inner, "y", true) - top;
@@ -72,16 +72,16 @@ function drawRule(u: uPlot, layer: Extract<Layer, { kind: "rule" }>, dark: boole
   });
 }
 
-function drawTicks(u: uPlot, share: Share, layer: Extract<Layer, { kind: "ticks" }>, dark: boolean): void {
+function drawTicks(u: uPlot, runPanel: RunPanel, layer: Extract<Layer, { kind: "ticks" }>, dark: boolean): void {
   const ratio = devicePixelRatio;
-  const row = layer.row === undefined ? -1 : share.panel.rows.indexOf(layer.row);
+  const row = layer.row === undefined ? -1 : runPanel.panel.rows.indexOf(layer.row);
   const middle = row < 0 ? u.bbox.top + (layer.top ?? 4) * ratio : u.valToPos(row + 0.5, "y", true);
   const half = (row < 0 ? 3.5 : 5.5) * ratio;
   clipped(u, (canvas) => {
     canvas.strokeStyle = dark ? layer.dark : layer.colour;
     canvas.lineWidth = ratio;
     canvas.beginPath();
-    for (const time of share.figureData.column(layer.s)) {
+    for (const time of runPanel.figureData.column(layer.s)) {
       const x = u.valToPos(time, "x", true);
       canvas.moveTo(x, middle - half);
       canvas.lineTo(x, middle + half);
@@ -90,10 +90,10 @@ function drawTicks(u: uPlot, share: Share, layer: Extract<Layer, { kind: "ticks"
   });
 }
 
-function drawPoints(u: uPlot, share: Share, layer: Extract<Layer, { kind: "points" }>, dark: boolean): void {
+function drawPoints(u: uPlot, runPanel: RunPanel, layer: Extract<Layer, { kind: "points" }>, dark: boolean): void {
   const radius = Math.sqrt(layer.size / Math.PI) * devicePixelRatio;
-  const times = share.figureData.column(layer.s);
-  const values = share.figureData.column(layer.v);
+  const times = runPanel.figureData.column(layer.s);
+  const values = runPanel.figureData.column(layer.v);
   clipped(u, (canvas) => {
     canvas.fillStyle = dark ? layer.dark : layer.colour;
     for (let i = 0; i < times.length; i++) {

@@ -1,14 +1,14 @@
-// One panel on the screen: a uPlot that takes new data while its series stay the same, and is made again otherwise.
+// One panel: a uPlot instance that gets new data while its series stay the same, and is replaced otherwise.
 
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
-import { type Built, built, type Ink, range, type Share } from "./build";
-import { drawBefore, drawBehind } from "./layers";
+import { buildPlot, type Palette, type PlotInput, type RunPanel, range } from "./build";
+import { drawBehind, drawInFront } from "./layers";
 
 export interface Hooks {
   /** The time under the pointer; null when it leaves. */
   pointed(seconds: number | null): void;
-  /** The part of the time that is shown; null: all of it. */
+  /** The shown range of times; null: all. */
   zoomed(view: [number, number] | null): void;
   /** A click at a time. */
   picked(seconds: number): void;
@@ -20,9 +20,9 @@ const SYNC = "time";
 export class Plot {
   private u: uPlot | null = null;
   private key = "";
-  private shares: Share[] = [];
+  private runPanels: RunPanel[] = [];
   private data: uPlot.AlignedData = [[]];
-  private ink: Ink | null = null;
+  private palette: Palette | null = null;
   private view: [number, number] | null = null;
 
   constructor(
@@ -30,20 +30,20 @@ export class Plot {
     private readonly hooks: Hooks,
   ) {}
 
-  /** Show these runs; the first is the one on the screen. */
-  show(shares: Share[], ink: Ink, last: boolean): void {
-    const next = built(shares, ink);
-    const panel = shares[0]?.panel;
+  /** Draw these runs; the first is the shown run. */
+  show(runPanels: RunPanel[], palette: Palette, last: boolean): void {
+    const next = buildPlot(runPanels, palette);
+    const panel = runPanels[0]?.panel;
     const key = `${next.key} ${panel?.rows} ${panel?.title} ${panel?.height} ${last}`;
-    this.shares = shares;
-    this.ink = ink;
+    this.runPanels = runPanels;
+    this.palette = palette;
     this.data = next.data;
     if (this.u && key === this.key) this.u.setData(next.data, true);
     else this.make(next, last);
     this.key = key;
   }
 
-  /** Show this part of the time. */
+  /** Show this range of times. */
   setView(view: [number, number] | null): void {
     if (String(view) === String(this.view)) return;
     this.view = view;
@@ -54,14 +54,14 @@ export class Plot {
     if (this.u && this.box.clientWidth) this.u.setSize({ width: this.box.clientWidth, height: this.u.height });
   }
 
-  /** Where a time is, in CSS pixels from the left of the box; null outside of what is shown. */
+  /** The position of a time, in CSS pixels from the left of the box; null outside of the shown range. */
   xOf(seconds: number): number | null {
     if (!this.u) return null;
     const left = this.u.valToPos(seconds, "x");
     return left < 0 || left > this.u.over.clientWidth ? null : left + this.u.over.offsetLeft;
   }
 
-  /** What each line says at a time: the last sample before it. */
+  /** The value of each line at a time: its last sample up to then. */
   read(seconds: number): { label: string; value: number; colour: string }[] {
     const u = this.u;
     if (!u) return [];
@@ -69,9 +69,9 @@ export class Plot {
     const at = Math.max(closest(times, seconds), 0);
     return u.series.slice(1).flatMap((series, i) => {
       const values = u.data[i + 1];
-      let place = at;
-      while (values && place > 0 && values[place] == null) place--;
-      const value = values?.[place];
+      let index = at;
+      while (values && index > 0 && values[index] == null) index--;
+      const value = values?.[index];
       const colour = typeof series.stroke === "function" ? String(series.stroke(u, i + 1)) : "";
       return series.show && value != null ? [{ label: String(series.label), value, colour }] : [];
     });
@@ -82,14 +82,14 @@ export class Plot {
     this.u = null;
   }
 
-  private make(next: Built, last: boolean): void {
+  private make(next: PlotInput, last: boolean): void {
     this.u?.destroy();
     this.u = new uPlot(this.options(next, last), next.data, this.box);
   }
 
-  private options(next: Built, last: boolean): uPlot.Options {
-    const first = this.shares[0] as Share;
-    const ink = this.ink as Ink;
+  private options(next: PlotInput, last: boolean): uPlot.Options {
+    const first = this.runPanels[0] as RunPanel;
+    const palette = this.palette as Palette;
     return {
       width: this.box.clientWidth || 600,
       height: first.panel.height + (last ? 42 : 14),
@@ -98,18 +98,18 @@ export class Plot {
       padding: [5, 12, 0, 0],
       cursor: { sync: { key: SYNC, setSeries: false }, drag: { x: true, y: false }, points: { show: false }, y: false },
       scales: {
-        x: { time: false, range: () => this.view ?? [0, this.shares[0]?.figureData.duration_s ?? 1] },
+        x: { time: false, range: () => this.view ?? [0, this.runPanels[0]?.figureData.duration_s ?? 1] },
         y: {
           // Rows are counted from the top.
           dir: first.panel.rows.length ? -1 : 1,
           distr: first.panel.y.type === "log" ? 3 : 1,
-          range: (_, least, most) => range((this.shares[0] as Share).panel, least, most),
+          range: (_, least, most) => range((this.runPanels[0] as RunPanel).panel, least, most),
         },
       },
-      axes: [this.timeAxis(ink, last), this.valueAxis(ink)],
+      axes: [this.timeAxis(palette, last), this.valueAxis(palette)],
       hooks: {
-        drawClear: [(u) => this.each((share, kernel) => drawBehind(u, share, kernel, ink.dark))],
-        draw: [(u) => this.each((share) => drawBefore(u, share, ink.dark))],
+        drawClear: [(u) => this.each((runPanel, kernel) => drawBehind(u, runPanel, kernel, palette.dark))],
+        draw: [(u) => this.each((runPanel) => drawInFront(u, runPanel, palette.dark))],
         setCursor: [(u) => this.pointed(u)],
         setSelect: [(u) => this.selected(u)],
         init: [
@@ -120,15 +120,15 @@ export class Plot {
     };
   }
 
-  private each(draw: (share: Share, kernel: Share | undefined) => void): void {
-    const [first] = this.shares;
-    const kernel = this.shares.find((share) => share.dash);
+  private each(draw: (runPanel: RunPanel, kernel: RunPanel | undefined) => void): void {
+    const [first] = this.runPanels;
+    const kernel = this.runPanels.find((runPanel) => runPanel.dash);
     if (first) draw(first, kernel);
   }
 
   private pointed(u: uPlot): void {
     const { left, event } = u.cursor;
-    if (!event?.isTrusted) return; // Another panel's pointer.
+    if (!event?.isTrusted) return; // uPlot forwards other panels' pointers.
     this.hooks.pointed(left == null || left < 0 ? null : u.posToVal(left, "x"));
   }
 
@@ -145,20 +145,20 @@ export class Plot {
     this.hooks.zoomed([from, to]);
   }
 
-  private timeAxis(ink: Ink, last: boolean): uPlot.Axis {
-    const plain = { stroke: ink.text, grid: { stroke: ink.grid, width: 1 }, ticks: { show: false } };
+  private timeAxis(palette: Palette, last: boolean): uPlot.Axis {
+    const plain = { stroke: palette.text, grid: { stroke: palette.grid, width: 1 }, ticks: { show: false } };
     if (!last) return { ...plain, size: 6, values: (_, splits) => splits.map(() => "") };
     return { ...plain, size: 18, label: "Time, s", labelSize: 16, labelGap: 0, font: FONT, labelFont: FONT, gap: 2 };
   }
 
-  private valueAxis(ink: Ink): uPlot.Axis {
-    const rows = this.shares[0]?.panel.rows ?? [];
-    const plain = { stroke: ink.text, size: AXIS_WIDTH, font: FONT, ticks: { show: false }, gap: 4 };
-    if (!rows.length) return { ...plain, grid: { stroke: ink.grid, width: 1 }, space: 26 };
+  private valueAxis(palette: Palette): uPlot.Axis {
+    const rows = this.runPanels[0]?.panel.rows ?? [];
+    const plain = { stroke: palette.text, size: AXIS_WIDTH, font: FONT, ticks: { show: false }, gap: 4 };
+    if (!rows.length) return { ...plain, grid: { stroke: palette.grid, width: 1 }, space: 26 };
     return {
       ...plain,
       grid: { show: false },
-      splits: () => rows.map((_, place) => place + 0.5),
+      splits: () => rows.map((_, index) => index + 0.5),
       values: () => rows.map((name) => (name.length > 10 ? `${name.slice(0, 9)}…` : name)),
     };
   }

@@ -1,4 +1,4 @@
-// How far the simulator and the kernel agree, in numbers; what is judged, and how, is `dumbbell compare`'s.
+// The table of differences between simulator and kernel, with the verdicts of `dumbbell compare`.
 
 import { Fragment } from "preact";
 import { overlay, type Row } from "./run";
@@ -51,7 +51,7 @@ function Rows({ rows }: { rows: Row[] }) {
         <tbody>
           {rows.map(({ metric, cells, verdict }) => (
             <tr key={metric}>
-              <th scope="row">{broken(metric)}</th>
+              <th scope="row">{breakable(metric)}</th>
               <td>{cells[0]}</td>
               <td>{cells[1]}</td>
               <td>
@@ -67,12 +67,12 @@ function Rows({ rows }: { rows: Row[] }) {
   );
 }
 
-/** A metric's name may go on in the next line behind a dot. */
-function broken(metric: string) {
-  return metric.split(".").map((part, place) => (
+/** A metric's name with permitted line breaks after its dots. */
+function breakable(metric: string) {
+  return metric.split(".").map((part, index) => (
     <Fragment key={part}>
-      {place > 0 && "."}
-      {place > 0 && <wbr />}
+      {index > 0 && "."}
+      {index > 0 && <wbr />}
       {part}
     </Fragment>
   ));

@@ -1,30 +1,30 @@
-// The button that runs what is on the screen on the real kernel, and how far that is.
+// The buttons that run the shown experiment on the real kernel, and the progress of the run.
 
 import { useEffect } from "preact/hooks";
 import { write } from "../live";
 import { pending, problem, seed, text } from "../state";
 import { short } from "../units";
-import { begin, cancel, checkKernel, here, outcome, overlay, progress, slip } from "./run";
+import { begin, cancel, checkKernel, kernelStatus, outcome, overlay, progress, runProblem } from "./run";
 import "./kernel.css";
 
 const SEEDS = 3;
 
 export function KernelRun() {
   useEffect(() => {
-    // Who was told to build one comes back to this page when it is built.
-    const rerun = () => {
-      if (!here.peek()?.name) void checkKernel();
+    // Checks again when the user returns to the page, possibly after building a kernel.
+    const check = () => {
+      if (!kernelStatus.peek()?.name) void checkKernel();
     };
-    rerun();
-    addEventListener("focus", rerun);
-    return () => removeEventListener("focus", rerun);
+    check();
+    addEventListener("focus", check);
+    return () => removeEventListener("focus", check);
   }, []);
-  const kernel = here.value;
+  const kernel = kernelStatus.value;
   const off = !kernel?.name || problem.value !== null || pending.value.length > 0;
   return (
     <section class="kernel" aria-label="On the real kernel">
       {progress.value ? (
-        <UnderWay />
+        <RunProgress />
       ) : (
         <>
           <button type="button" disabled={off} onClick={() => void begin(1)}>
@@ -37,25 +37,29 @@ export function KernelRun() {
         </>
       )}
       <Stale />
-      {slip.value && (
+      {runProblem.value && (
         <div role="alert" class="trouble">
-          <strong>{[slip.value.line && `line ${slip.value.line}`, slip.value.key].filter(Boolean).join(", ")}</strong>{" "}
-          {slip.value.text}
-          {slip.value.right && <div>{slip.value.right}</div>}
+          <strong>
+            {[runProblem.value.line && `line ${runProblem.value.line}`, runProblem.value.key]
+              .filter(Boolean)
+              .join(", ")}
+          </strong>{" "}
+          {runProblem.value.text}
+          {runProblem.value.right && <div>{runProblem.value.right}</div>}
         </div>
       )}
     </section>
   );
 }
 
-function UnderWay() {
+function RunProgress() {
   const now = progress.value;
   if (!now) return null;
   const running = now.state !== "waiting";
   return (
     <>
       <label class="progress">
-        <span aria-live="polite">{running ? "On the kernel" : waits(now.before)}</span>
+        <span aria-live="polite">{running ? "On the kernel" : waitingText(now.before)}</span>
         <progress max={1} value={now.share} />
       </label>
       <span class="quiet small said">{running && `${short(now.seconds)} of ${short(now.of_s)} s`}</span>
@@ -66,22 +70,22 @@ function UnderWay() {
   );
 }
 
-function waits(before: number): string {
-  return before ? `Waits for a processor, behind ${before} more` : "Waits for a processor";
+function waitingText(before: number): string {
+  return before ? `Waiting for a processor, behind ${before} more` : "Waiting for a processor";
 }
 
-/** What came out is of another experiment than the one on the screen. */
+/** The last run's experiment or seed is not the shown one. */
 function Stale() {
   const last = outcome.value;
   if (!last || overlay.value || progress.value) return null;
-  const goBack = () => {
+  const restore = () => {
     seed.value = last.seed;
     write(last.toml);
   };
   return (
     <p class="quiet small stale">
       The kernel ran {last.toml === text.value ? `seed ${last.seed}` : "another experiment"}.{" "}
-      <button type="button" onClick={goBack}>
+      <button type="button" onClick={restore}>
         Back to it
       </button>
     </p>

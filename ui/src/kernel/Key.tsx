@@ -1,18 +1,18 @@
-// Which lines are the simulator's and which the kernel's: by their strokes, never by colour alone.
+// The legend of the simulator's and the kernel's lines, which differ by their dashes, not only by colour.
 
 import { overlay } from "./run";
 
-/** How the kernel's lines are drawn over the simulator's. */
+/** The dashes of the kernel's lines. */
 export const KERNEL_DASH = [2, 3];
 
 export function KernelKey() {
   const drawn = overlay.value;
   if (!drawn) return null;
   const bands = drawn.panels.some((panel) => panel.layers.some((layer) => layer.kind === "bands"));
-  const one = drawn.seeds > 1 ? `, seed ${drawn.seed} of the ${drawn.seeds}` : "";
+  const seedText = drawn.seeds > 1 ? `, seed ${drawn.seed} of the ${drawn.seeds}` : "";
   return (
     <span class="key">
-      <Stroke dash={[]} /> sim <Stroke dash={KERNEL_DASH} /> {`kernel${one} `}
+      <Stroke dash={[]} /> sim <Stroke dash={KERNEL_DASH} /> {`kernel${seedText} `}
       {bands && <span class="quiet">(states: sim above, kernel below)</span>}
     </span>
   );

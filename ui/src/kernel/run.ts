@@ -1,13 +1,13 @@
-// What is on the screen on the real kernel: begun, heard of, cancelled, and what came out of it.
+// Runs of the shown experiment on the real kernel: start, progress, cancel, result.
 
 import { batch, computed, effect, signal } from "@preact/signals";
-import { answered, POINTS, post, request, Unanswered, unpacked } from "../protocol";
+import { checked, POINTS, parseFigure, post, RequestError, request } from "../protocol";
 import { panels, pending, seed, text } from "../state";
 import type { FigureData, Problem } from "../types";
 
 export interface Row {
   metric: string;
-  /** The simulator, the kernel, and then what the head names. */
+  /** The simulator's value, the kernel's, then the other columns of `head`. */
   cells: string[];
   verdict: "agrees" | "inconclusive" | "differs" | "shown";
 }
@@ -36,113 +36,113 @@ export interface Progress {
   seconds: number;
   of_s: number;
   share: number;
-  /** How many wait longer for a processor. */
+  /** The number of runs queued before this one. */
   before: number;
   problem: Problem | null;
 }
 
-/** The kernel that would run, or what to do to get one. */
-export const here = signal<{ name: string | null; problem: string } | null>(null);
+/** The kernel to run, or how to get one. */
+export const kernelStatus = signal<{ name: string | null; problem: string } | null>(null);
 export const progress = signal<Progress | null>(null);
-export const slip = signal<Problem | null>(null);
-/** What came out last, of whatever experiment it was. */
+export const runProblem = signal<Problem | null>(null);
+/** The result of the last run, of any experiment. */
 export const outcome = signal<Overlay | null>(null);
-/** The same, while its experiment is the one on the screen. */
+/** The same, if its experiment and seed are the shown ones. */
 export const overlay = computed(() => {
   const [last, plain] = [outcome.value, pending.value.length === 0];
   return last && plain && last.toml === text.value && last.seed === seed.value ? last : null;
 });
 
 let job = "";
-/** It was cancelled before the server said what it is called. */
-let unwanted = false;
+/** Whether it was cancelled before the server returned its name. */
+let cancelRequested = false;
 let events: EventSource | null = null;
 
 export async function checkKernel(): Promise<void> {
-  await safely(async () => {
-    here.value = await (await answered(await request("api/kernel"))).json();
+  await reportErrors(async () => {
+    kernelStatus.value = await (await checked(await request("api/kernel"))).json();
   });
 }
 
-/** Run what is on the screen, with so many seeds. */
+/** Run the shown experiment with this number of seeds. */
 export async function begin(seeds: number): Promise<void> {
   const toml = text.value;
-  slip.value = null;
-  [job, unwanted] = ["", false];
+  runProblem.value = null;
+  [job, cancelRequested] = ["", false];
   progress.value = { state: "waiting", seconds: 0, of_s: 0, share: 0, before: 0, problem: null };
-  await safely(async () => {
-    const told = await (await answered(await post("api/kernel", { toml, seed: seed.value, seeds }))).json();
-    if (told.problem) return ended(told.problem);
-    job = told.job;
+  await reportErrors(async () => {
+    const reply = await (await checked(await post("api/kernel", { toml, seed: seed.value, seeds }))).json();
+    if (reply.problem) return finish(reply.problem);
+    job = reply.job;
     listen(toml);
-    if (unwanted) await cancel();
+    if (cancelRequested) await cancel();
   });
-  if (slip.value) void checkKernel();
+  if (runProblem.value) void checkKernel();
 }
 
 export async function cancel(): Promise<void> {
-  unwanted = true;
+  cancelRequested = true;
   if (!job) return;
-  await safely(async () => {
-    await answered(await request(`api/jobs/${job}`, { method: "DELETE" }));
+  await reportErrors(async () => {
+    await checked(await request(`api/jobs/${job}`, { method: "DELETE" }));
   });
 }
 
 function listen(toml: string): void {
   events = new EventSource(`api/jobs/${job}/events`);
   events.onmessage = (event) => {
-    const told: Progress = JSON.parse(event.data);
-    progress.value = told;
-    if (told.state === "done") void take(toml);
-    else if (told.state === "failed") ended(told.problem);
-    else if (told.state === "cancelled") ended(null);
+    const update: Progress = JSON.parse(event.data);
+    progress.value = update;
+    if (update.state === "done") void loadResult(toml);
+    else if (update.state === "failed") finish(update.problem);
+    else if (update.state === "cancelled") finish(null);
   };
-  events.onerror = () => ended({ text: "lost sight of the run: is dumbbell ui still running?", ...NOWHERE });
+  events.onerror = () => finish({ text: "the connection was lost: is dumbbell ui still running?", ...NO_LINE });
 }
 
-async function take(toml: string): Promise<void> {
+async function loadResult(toml: string): Promise<void> {
   events?.close();
-  await safely(async () => {
-    const got = await taken(toml, job);
+  await reportErrors(async () => {
+    const result = await fetchOverlay(toml, job);
     batch(() => {
-      outcome.value = got;
-      ended(null);
+      outcome.value = result;
+      finish(null);
     });
   });
 }
 
-async function taken(toml: string, of: string): Promise<Overlay> {
-  const response = await answered(await post(`api/jobs/${of}/figure`, { panels: panels.value, points: POINTS }));
-  const { figureData } = unpacked(await response.arrayBuffer());
+async function fetchOverlay(toml: string, of: string): Promise<Overlay> {
+  const response = await checked(await post(`api/jobs/${of}/figure`, { panels: panels.value, points: POINTS }));
+  const { figureData } = parseFigure(await response.arrayBuffer());
   return { ...(figureData as Overlay), toml, job: of };
 }
 
-function ended(problem: Problem | null): void {
+function finish(problem: Problem | null): void {
   events?.close();
   events = null;
   batch(() => {
     progress.value = null;
-    slip.value = problem;
+    runProblem.value = problem;
   });
 }
 
-async function safely(work: () => Promise<void>): Promise<void> {
+async function reportErrors(work: () => Promise<void>): Promise<void> {
   try {
     await work();
   } catch (error) {
-    if (!(error instanceof Unanswered)) throw error;
-    ended({ text: error.message, ...NOWHERE });
+    if (!(error instanceof RequestError)) throw error;
+    finish({ text: error.message, ...NO_LINE });
   }
 }
 
-const NOWHERE = { key: "", right: "", line: null };
+const NO_LINE = { key: "", right: "", line: null };
 
-// Other figures were chosen: they have the kernel's curves too.
+// Fetches the kernel's curves of newly selected figures.
 effect(() => {
-  const wanted = panels.value;
+  const selected = panels.value;
   const last = outcome.peek();
-  if (last && wanted.some((name) => !last.panels.some((panel) => panel.name === name)))
-    void safely(async () => {
-      outcome.value = await taken(last.toml, last.job);
+  if (last && selected.some((name) => !last.panels.some((panel) => panel.name === name)))
+    void reportErrors(async () => {
+      outcome.value = await fetchOverlay(last.toml, last.job);
     });
 });

@@ -1,20 +1,20 @@
-// The dialog of what is open: a list with reports and experiments to play, and ways to add to it.
+// The dialog of open results: a list with reports and experiments to play, and controls to add to it.
 
 import { useSignal, useSignalEffect } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { Report } from "./Report";
-import { add, below, list, play, problemText, query, shown, type Thing, take, things } from "./things";
+import { add, below, importFiles, list, play, problemText, query, shown, type Thing, things } from "./things";
 import "./open.css";
 
 export function Open() {
   const dialog = useRef<HTMLDialogElement>(null);
   useEffect(() => void list(), []);
   useSignalEffect(() => {
-    const [box, wanted] = [dialog.current, shown.value !== null];
-    if (box && wanted && !box.open) box.showModal();
-    if (box?.open && !wanted) box.close();
+    const [box, open] = [dialog.current, shown.value !== null];
+    if (box && open && !box.open) box.showModal();
+    if (box?.open && !open) box.close();
   });
-  const what = shown.value;
+  const view = shown.value;
   return (
     <>
       <button
@@ -28,14 +28,14 @@ export function Open() {
       </button>
       <dialog
         ref={dialog}
-        class={what !== null && what !== "list" ? "open wide" : "open"}
-        aria-label={what === null || what === "list" ? "Results" : what.thing.title}
+        class={view !== null && view !== "list" ? "open wide" : "open"}
+        aria-label={view === null || view === "list" ? "Results" : view.thing.title}
         onClose={() => {
           shown.value = null;
         }}
       >
-        {what === "list" && <List />}
-        {what !== null && what !== "list" && <Report key={query(what.run)} thing={what.thing} run={what.run} />}
+        {view === "list" && <List />}
+        {view !== null && view !== "list" && <Report key={query(view.run)} thing={view.thing} run={view.run} />}
       </dialog>
       <Drop />
     </>
@@ -59,7 +59,7 @@ function List() {
       {things.value.length === 0 && <p class="quiet">Nothing is open yet.</p>}
       <ul class="things">
         {things.value.map((thing) => (
-          <One key={thing.name} thing={thing} />
+          <ListEntry key={thing.name} thing={thing} />
         ))}
       </ul>
       <AddPath />
@@ -69,7 +69,7 @@ function List() {
           type="file"
           multiple
           onChange={(event) => {
-            void take([...(event.currentTarget.files ?? [])]);
+            void importFiles([...(event.currentTarget.files ?? [])]);
             event.currentTarget.value = "";
           }}
         />
@@ -78,7 +78,7 @@ function List() {
   );
 }
 
-function One({ thing }: { thing: Thing }) {
+function ListEntry({ thing }: { thing: Thing }) {
   return (
     <li>
       <div>
@@ -138,7 +138,7 @@ function close(): void {
   shown.value = null;
 }
 
-/** A file that is dropped anywhere, the editor too, which would take its text otherwise. */
+/** Accepts files dropped anywhere, including on the editor, which would otherwise insert their text. */
 function Drop() {
   const over = useSignal(false);
   useEffect(() => {
@@ -155,12 +155,13 @@ function Drop() {
       if (!event.dataTransfer?.files.length) return;
       event.preventDefault();
       event.stopPropagation();
-      void take([...event.dataTransfer.files]);
+      void importFiles([...event.dataTransfer.files]);
     };
-    const watched = { dragover: drag, dragleave: leave, drop };
-    for (const [name, heard] of Object.entries(watched)) addEventListener(name, heard as EventListener, true);
+    const listeners = { dragover: drag, dragleave: leave, drop };
+    for (const [name, listener] of Object.entries(listeners)) addEventListener(name, listener as EventListener, true);
     return () => {
-      for (const [name, heard] of Object.entries(watched)) removeEventListener(name, heard as EventListener, true);
+      for (const [name, listener] of Object.entries(listeners))
+        removeEventListener(name, listener as EventListener, true);
     };
   }, []);
   return over.value ? <div class="drop">Drop a log to import it, or an experiment to play it</div> : null;

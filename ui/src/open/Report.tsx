@@ -1,18 +1,18 @@
-// A report in a frame of its own: it has scripts, so it is no one there, and can only say which run it would open.
+// A report in a sandboxed frame: it contains scripts, so it has no origin and can only send the run to open.
 
 import { useEffect, useRef } from "preact/hooks";
-import { play, query, type Read, type SweptRun, shown } from "./things";
+import { type OpenReport, play, query, type SweptRun, shown } from "./things";
 
-export function Report({ thing, run }: Read) {
+export function Report({ thing, run }: OpenReport) {
   const frame = useRef<HTMLIFrameElement>(null);
   const address = `results/${thing.name}/report${query(run)}`;
   const title = run ? `${thing.title}: point ${run.point}, seed ${run.seed}` : thing.title;
   useEffect(() => {
     const onMessage = (event: MessageEvent) => {
       if (event.source !== frame.current?.contentWindow) return;
-      const [opened, read] = [sweptRun(event.data?.open), sweptRun(event.data?.report)];
+      const [opened, reported] = [sweptRun(event.data?.open), sweptRun(event.data?.report)];
       if (opened) void play(thing, opened);
-      if (read) shown.value = { thing, run: read };
+      if (reported) shown.value = { thing, run: reported };
     };
     addEventListener("message", onMessage);
     return () => removeEventListener("message", onMessage);
@@ -27,7 +27,7 @@ export function Report({ thing, run }: Read) {
           </button>
         )}
         <a href={address} target="_blank" rel="noopener">
-          In a tab of its own
+          Open in a new tab
         </a>
         <button
           type="button"
@@ -48,7 +48,7 @@ export function Report({ thing, run }: Read) {
   );
 }
 
-function sweptRun(said: Partial<SweptRun> | undefined): SweptRun | null {
-  const { point, seed } = said ?? {};
-  return Number.isInteger(point) && Number.isInteger(seed) ? (said as SweptRun) : null;
+function sweptRun(message: Partial<SweptRun> | undefined): SweptRun | null {
+  const { point, seed } = message ?? {};
+  return Number.isInteger(point) && Number.isInteger(seed) ? (message as SweptRun) : null;
 }

@@ -1,8 +1,8 @@
-// Results, sweeps and experiment files that are open; logs that are imported; what of them goes on the screen.
+// Open results, sweeps and experiment files; importing logs; playing their experiments.
 
 import { signal } from "@preact/signals";
 import { write } from "../live";
-import { answered, post, request, Unanswered } from "../protocol";
+import { checked, post, RequestError, request } from "../protocol";
 import { seed } from "../state";
 
 export interface Thing {
@@ -20,8 +20,8 @@ export interface SweptRun {
   seed: number;
 }
 
-/** The report of a thing, or of one run that a sweep kept. */
-export interface Read {
+/** The report of a thing, or of one kept run of a sweep. */
+export interface OpenReport {
   thing: Thing;
   run?: SweptRun | undefined;
 }
@@ -29,39 +29,39 @@ export interface Read {
 export const things = signal<Thing[]>([]);
 /** The folder below which a path may be typed. */
 export const below = signal("");
-/** What went wrong last. */
+/** The last error. */
 export const problemText = signal("");
-/** What the dialog shows: the list, the report of a thing, or nothing. */
-export const shown = signal<"list" | Read | null>(null);
+/** The content of the dialog: the list or a report; null: closed. */
+export const shown = signal<"list" | OpenReport | null>(null);
 
 const TEXT_MAX = 1_000_000;
 
 export function list(): Promise<void> {
-  return safely(async () => {
-    const told = await (await answered(await request("api/results"))).json();
-    below.value = told.below;
-    things.value = told.things;
+  return reportErrors(async () => {
+    const reply = await (await checked(await request("api/results"))).json();
+    below.value = reply.below;
+    things.value = reply.things;
   });
 }
 
 export function add(path: string): Promise<void> {
-  return safely(async () => {
-    await answered(await post("api/results", { path }));
+  return reportErrors(async () => {
+    await checked(await post("api/results", { path }));
     await list();
   });
 }
 
-/** An experiment goes on the screen, anything else is read as a log. */
-export async function take(files: Iterable<File>): Promise<void> {
-  for (const file of files) await (file.name.endsWith(".toml") ? experiment(file) : log(file));
+/** Show an experiment file; import any other file as a log. */
+export async function importFiles(files: Iterable<File>): Promise<void> {
+  for (const file of files) await (file.name.endsWith(".toml") ? showExperiment(file) : importLog(file));
 }
 
-/** Put its experiment on the screen; of a sweep, that of one run. */
+/** Show its experiment; of a sweep, that of one run. */
 export function play(thing: Thing, run?: SweptRun): Promise<void> {
-  return safely(async () => {
-    const told = await (await answered(await request(`api/results/${thing.name}/experiment${query(run)}`))).json();
-    seed.value = told.seed;
-    write(told.toml);
+  return reportErrors(async () => {
+    const reply = await (await checked(await request(`api/results/${thing.name}/experiment${query(run)}`))).json();
+    seed.value = reply.seed;
+    write(reply.toml);
     shown.value = null;
   });
 }
@@ -70,30 +70,32 @@ export function query(run?: SweptRun): string {
   return run ? `?point=${run.point}&seed=${run.seed}` : "";
 }
 
-async function experiment(file: File): Promise<void> {
+async function showExperiment(file: File): Promise<void> {
   if (file.size > TEXT_MAX) {
-    problemText.value = `${file.name}: too long for an experiment`;
+    problemText.value = `${file.name}: too large for an experiment`;
     return;
   }
   write(await file.text());
 }
 
-function log(file: File): Promise<void> {
-  return safely(async () => {
+function importLog(file: File): Promise<void> {
+  return reportErrors(async () => {
     const headers = { "Content-Type": "application/octet-stream" };
-    const how = { method: "POST", headers, body: file };
-    const told = await (await answered(await request(`api/import?name=${encodeURIComponent(file.name)}`, how))).json();
+    const options = { method: "POST", headers, body: file };
+    const reply = await (
+      await checked(await request(`api/import?name=${encodeURIComponent(file.name)}`, options))
+    ).json();
     await list();
-    shown.value = told.things[0] ? { thing: told.things[0] } : "list";
+    shown.value = reply.things[0] ? { thing: reply.things[0] } : "list";
   });
 }
 
-async function safely(work: () => Promise<void>): Promise<void> {
+async function reportErrors(work: () => Promise<void>): Promise<void> {
   problemText.value = "";
   try {
     await work();
   } catch (error) {
-    if (!(error instanceof Unanswered)) throw error;
+    if (!(error instanceof RequestError)) throw error;
     problemText.value = error.message;
     if (shown.value === null) shown.value = "list";
   }

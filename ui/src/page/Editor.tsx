@@ -1,4 +1,4 @@
-// The experiment as TOML beside the controls: the same thing, always; what is wrong stands where it is.
+// The editor of the experiment's TOML, in sync with the controls; an error is shown at its line.
 
 import { defaultKeymap, history, historyKeymap } from "@codemirror/commands";
 import { HighlightStyle, StreamLanguage, syntaxHighlighting } from "@codemirror/language";
@@ -18,17 +18,17 @@ export function Editor() {
   const view = useRef<EditorView | null>(null);
 
   useEffect(() => {
-    view.current = new EditorView({ parent: box.current as HTMLDivElement, state: fresh(text.peek()) });
+    view.current = new EditorView({ parent: box.current as HTMLDivElement, state: newState(text.peek()) });
     return () => view.current?.destroy();
   }, []);
 
   useSignalEffect(() => {
-    const [wanted, mine] = [text.value, view.current];
-    if (mine && mine.state.doc.toString() !== wanted) mine.dispatch(difference(mine.state, wanted));
+    const [expected, editor] = [text.value, view.current];
+    if (editor && editor.state.doc.toString() !== expected) editor.dispatch(difference(editor.state, expected));
   });
   useSignalEffect(() => {
-    const [slip, mine] = [problem.value, view.current];
-    if (mine) mine.dispatch(setDiagnostics(mine.state, slip ? [diagnostic(mine.state, slip)] : []));
+    const [error, editor] = [problem.value, view.current];
+    if (editor) editor.dispatch(setDiagnostics(editor.state, error ? [diagnostic(editor.state, error)] : []));
   });
 
   return (
@@ -41,13 +41,13 @@ export function Editor() {
 }
 
 function ErrorLine() {
-  const slip = problem.value;
+  const error = problem.value;
   return (
-    <div role="alert" class={slip ? "trouble" : "unseen"}>
-      {slip && (
+    <div role="alert" class={error ? "trouble" : "unseen"}>
+      {error && (
         <>
-          <strong>{[slip.line && `line ${slip.line}`, slip.key].filter(Boolean).join(", ")}</strong> {slip.text}
-          {slip.right && <div>{slip.right}</div>}
+          <strong>{[error.line && `line ${error.line}`, error.key].filter(Boolean).join(", ")}</strong> {error.text}
+          {error.right && <div>{error.right}</div>}
         </>
       )}
     </div>
@@ -60,7 +60,7 @@ const COLOURS = HighlightStyle.define([
   { tag: [tags.propertyName, tags.keyword, tags.bracket], color: "var(--key)" },
 ]);
 
-function fresh(doc: string): EditorState {
+function newState(doc: string): EditorState {
   return EditorState.create({
     doc,
     extensions: [
@@ -74,33 +74,35 @@ function fresh(doc: string): EditorState {
       EditorView.lineWrapping,
       EditorView.contentAttributes.of({ "aria-label": "Experiment as TOML" }),
       EditorView.updateListener.of((update) => {
-        const typed = update.transactions.some((one) => one.docChanged && !one.annotation(Transaction.remote));
+        const typed = update.transactions.some(
+          (transaction) => transaction.docChanged && !transaction.annotation(Transaction.remote),
+        );
         if (typed) write(update.state.doc.toString(), "typing");
       }),
     ],
   });
 }
 
-/** Only what differs, so that the cursor stays where it is. */
-function difference(state: EditorState, wanted: string) {
+/** The changed range only, so that the cursor keeps its position. */
+function difference(state: EditorState, expected: string) {
   const now = state.doc.toString();
   let from = 0;
-  while (from < now.length && from < wanted.length && now[from] === wanted[from]) from++;
-  let [to, until] = [now.length, wanted.length];
-  while (to > from && until > from && now[to - 1] === wanted[until - 1]) {
+  while (from < now.length && from < expected.length && now[from] === expected[from]) from++;
+  let [to, until] = [now.length, expected.length];
+  while (to > from && until > from && now[to - 1] === expected[until - 1]) {
     to--;
     until--;
   }
-  const changes = { from, to, insert: wanted.slice(from, until) };
+  const changes = { from, to, insert: expected.slice(from, until) };
   return { changes, annotations: [Transaction.remote.of(true), Transaction.addToHistory.of(false)] };
 }
 
-function diagnostic(state: EditorState, slip: Problem): Diagnostic {
-  const line = state.doc.line(Math.min(Math.max(slip.line ?? 1, 1), state.doc.lines));
+function diagnostic(state: EditorState, error: Problem): Diagnostic {
+  const line = state.doc.line(Math.min(Math.max(error.line ?? 1, 1), state.doc.lines));
   return {
     from: line.from,
     to: line.to,
     severity: "error",
-    message: [slip.text, slip.right].filter(Boolean).join("\n"),
+    message: [error.text, error.right].filter(Boolean).join("\n"),
   };
 }

@@ -1,4 +1,4 @@
-// What came out in numbers: a row a group, and the queue in a sentence.
+// The numbers of a run: a row per group, and a sentence on the path.
 
 import { OF_GROUPS, OF_PATH } from "../metrics";
 import { figureData } from "../state";

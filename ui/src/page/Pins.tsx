@@ -1,11 +1,11 @@
-// Pinned runs: what is on the screen stays behind whatever comes next.
+// Pinned runs: their curves stay behind those of later runs.
 
 import { write } from "../live";
 import { controls, figureData, type Pin, pins, seed, text } from "../state";
 import { rateLabel, timeLabel } from "../units";
 
 const PINS_MAX = 4;
-let made = 0;
+let pinCount = 0;
 
 export function Pins() {
   return (
@@ -29,15 +29,15 @@ export function Pins() {
 
 function pin(): void {
   if (!figureData.value) return;
-  made += 1;
+  pinCount += 1;
   pins.value = [
     ...pins.value,
     {
-      id: made,
+      id: pinCount,
       toml: text.value,
       seed: seed.value,
-      name: `pin ${made}`,
-      label: `pin ${made}${statusText()}`,
+      name: `pin ${pinCount}`,
+      label: `pin ${pinCount}${statusText()}`,
       figureData: figureData.value,
     },
   ];
@@ -52,7 +52,7 @@ function unpin(id: number): void {
   pins.value = pins.value.filter((one) => one.id !== id);
 }
 
-/** The path in short: what the user will remember the run by. */
+/** A short description of the path, to identify the run. */
 function statusText(): string {
   const now = controls.value;
   if (!now?.bottleneck?.rate_bps) return "";

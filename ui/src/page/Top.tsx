@@ -1,4 +1,4 @@
-// The head of the page: which experiment, how it looks, how long an answer takes.
+// The header of the page: the experiment, the colours, the latency of the last change.
 
 import { write } from "../live";
 import { controls, latency, offered, text, theme } from "../state";
@@ -18,7 +18,7 @@ export function Top() {
           onChange={(event) => choose(known[Number(event.currentTarget.value)])}
         >
           <option value={-1} hidden>
-            {`(${controls.value?.title ?? "yours"})`}
+            {`(${controls.value?.title ?? "unnamed"})`}
           </option>
           <ScenarioGroup title="Scenarios" from={known} published={false} />
           <ScenarioGroup title="Published results" from={known} published={true} />
@@ -48,10 +48,10 @@ export function Top() {
 function ScenarioGroup({ title, from, published }: { title: string; from: Scenario[]; published: boolean }) {
   return (
     <optgroup label={title}>
-      {from.map((one, place) =>
-        one.published === published ? (
-          <option key={`${one.name} ${one.case}`} value={place}>
-            {one.case ? `${one.name}: ${one.case}` : one.name}
+      {from.map((scenario, index) =>
+        scenario.published === published ? (
+          <option key={`${scenario.name} ${scenario.case}`} value={index}>
+            {scenario.case ? `${scenario.name}: ${scenario.case}` : scenario.name}
           </option>
         ) : null,
       )}

@@ -1,4 +1,4 @@
-// The run in time: the stage, its transport, and what is to be seen in words.
+// Playback of packets: the stage, its transport controls, and the description.
 
 import { useEffect } from "preact/hooks";
 import { applyEdit } from "../live";
@@ -49,14 +49,14 @@ function Closed() {
   );
 }
 
-/** If all delay is on the reverse path, no packet is seen before the queue: say so, and offer a split. */
+/** If all delay is on the reverse path, no packet is visible before the queue: explain, and offer a split. */
 function Delay() {
   const now = controls.value;
   const delays = known.value?.packets.delays_s;
   if (!now?.rtt_ns || !delays || delays.before || delays.after) return null;
   return (
     <p class="quiet small">
-      All of the delay lies on the reverse path: packets reach the queue at once.{" "}
+      All of the delay is on the reverse path: packets reach the queue at once.{" "}
       <button
         type="button"
         onClick={() => applyEdit({ key: "path.delay", value: timeText(Math.round(now.rtt_ns / 2)) })}
@@ -67,7 +67,7 @@ function Delay() {
   );
 }
 
-/** Packet traces have only the first queue of a packet; say so if there are several. */
+/** Packet traces have only the first queue of a packet: explain, if there are several. */
 function FirstQueue() {
   if ((known.value?.packets.queues.length ?? 0) < 2) return null;
   return (
@@ -79,25 +79,25 @@ function Motion() {
   if (!still.value) return null;
   return (
     <p class="quiet small">
-      Your system asks for less motion: step through the run instead.{" "}
+      Your system requests reduced motion: step through the run instead.{" "}
       <button
         type="button"
         onClick={() => {
           still.value = false;
         }}
       >
-        Let it play
+        Enable playback
       </button>
     </p>
   );
 }
 
-/** Space plays and pauses, arrows step: where nothing else has the keyboard. */
+/** Space plays and pauses, arrows step, unless another control has the focus. */
 function press(event: KeyboardEvent): void {
   const target = event.target as HTMLElement;
   if (!shown.value) return;
-  const free = target === document.body || target.matches(".play, .play canvas, .play button");
-  if (!free || event.ctrlKey || event.metaKey || event.altKey) return;
+  const unfocused = target === document.body || target.matches(".play, .play canvas, .play button");
+  if (!unfocused || event.ctrlKey || event.metaKey || event.altKey) return;
   if (event.key === " " && !target.matches("button")) toggle();
   else if (event.key === "ArrowRight") step(true);
   else if (event.key === "ArrowLeft") step(false);

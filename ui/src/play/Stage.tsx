@@ -1,29 +1,29 @@
-// The stage's canvas: drawn again whenever the time, the packets, its width or the colours change.
+// The stage's canvas: redrawn when the time, the packets, its width or the colours change.
 
 import { computed, signal, useSignalEffect } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { dark, figureData, hidden } from "../state";
-import { drawStage, type Ink } from "./draw";
+import { drawStage, type Palette } from "./draw";
 import { geometryOf } from "./geometry";
 import { at, buffering, known, speed } from "./player";
 
 const NO_FLOW = { light: "#44444c", dark: "#c9c9d2" };
 
 const width = signal(0);
-/** The largest backlog of each queue, as its figure has it. */
+/** The largest backlog of each queue, from its figure. */
 const peaks = computed(() => {
-  const found = new Map<string, number>();
+  const backlogs = new Map<string, number>();
   const shown = figureData.value;
   const layers = shown?.panels.find((panel) => panel.name === "queue")?.layers ?? [];
   for (const layer of layers) {
     if (layer.kind !== "lines" || !shown) continue;
     for (const line of layer.lines)
-      found.set(
+      backlogs.set(
         line.name,
-        shown.column(line.v).reduce((most, value) => Math.max(most, value), 0),
+        shown.column(line.v).reduce((largest, value) => Math.max(largest, value), 0),
       );
   }
-  return found;
+  return backlogs;
 });
 const geometry = computed(() =>
   geometryOf(known.value?.packets ?? null, {
@@ -32,7 +32,7 @@ const geometry = computed(() =>
     peaks: peaks.value,
   }),
 );
-const ink = computed(inkNow);
+const palette = computed(currentPalette);
 
 export function Stage() {
   const canvas = useRef<HTMLCanvasElement>(null);
@@ -45,13 +45,13 @@ export function Stage() {
     return () => watcher.disconnect();
   }, []);
   useSignalEffect(() => {
-    const [mine, of] = [canvas.current, known.value];
-    const [shape, colours, now] = [geometry.value, ink.value, { time: at.value ?? 0, speed: speed.value }];
-    // What was drawn last stays until the packets of this time have come.
-    if (!mine || !shape.width || (buffering.value && !of && mine.dataset.drawn)) return;
-    const context = sized(mine, shape.width, shape.height);
-    if (context) drawStage(context, of, shape, colours, now);
-    if (of) mine.dataset.drawn = "yes";
+    const [element, of] = [canvas.current, known.value];
+    const [layout, colours, now] = [geometry.value, palette.value, { time: at.value ?? 0, speed: speed.value }];
+    // Keeps the last drawing until the packets of this time are loaded.
+    if (!element || !layout.width || (buffering.value && !of && element.dataset.drawn)) return;
+    const context = sized(element, layout.width, layout.height);
+    if (context) drawStage(context, of, layout, colours, now);
+    if (of) element.dataset.drawn = "yes";
   });
   return (
     <div class="board" data-waiting={buffering.value}>
@@ -78,8 +78,8 @@ function sized(canvas: HTMLCanvasElement, wide: number, high: number): CanvasRen
   return context;
 }
 
-/** Colours of flows are those of their lines in the figures; a group's line is all its flows'. */
-function inkNow(): Ink {
+/** Flows have the colours of their lines in the figures, or of their group's line. */
+function currentPalette(): Palette {
   const lines = new Map<string, string>();
   for (const panel of figureData.value?.panels ?? []) {
     for (const layer of panel.layers) {
@@ -92,15 +92,15 @@ function inkNow(): Ink {
   // A group's row has the colour of its first flow.
   const members = new Map(figureData.value?.flows.toReversed().map((flow) => [flow.group, flow.name]));
   const plain = dark.value ? NO_FLOW.dark : NO_FLOW.light;
-  const shut = hidden.value;
-  const own = dark.value
+  const hiddenLines = hidden.value;
+  const base = dark.value
     ? { text: "#c9c9d2", line: "#5a5a66", box: "#242429", paper: "#18181b", limit: "#ff7d8a" }
     : { text: "#44444c", line: "#b4b4bd", box: "#f0f0f3", paper: "#ffffff", limit: "#b00020" };
   return {
-    ...own,
+    ...base,
     flow: (name) => {
       const line = lines.has(name) ? name : (groups.get(name) ?? members.get(name) ?? name);
-      return { colour: lines.get(line) ?? plain, shown: !shut.has(line) };
+      return { colour: lines.get(line) ?? plain, shown: !hiddenLines.has(line) };
     },
   };
 }

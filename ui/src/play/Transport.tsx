@@ -1,13 +1,13 @@
-// Play and pause, step, speed, and where in the run.
+// The transport controls: play, pause, step, speed, time.
 
 import { useId } from "preact/hooks";
 import { figureData, problem } from "../state";
 import { short, timeLabel } from "../units";
-import { at, buffering, playing, SLOWEST, seek, slower, speed, step, still, toggle } from "./player";
+import { at, buffering, playing, SLOWEST, seek, setSpeed, speed, step, still, toggle } from "./player";
 
 const STEPS = 300;
-/** Of the slider, in seconds. */
-const GRAIN_S = 0.001;
+/** The step of the slider, in seconds. */
+const STEP_S = 0.001;
 
 export function Transport() {
   const end = figureData.value?.duration_s ?? 0;
@@ -19,7 +19,12 @@ export function Transport() {
         <button type="button" class="main" onClick={toggle} disabled={still.value} title="Space">
           {playing.value ? "❚❚ Pause" : "▶ Play"}
         </button>
-        <button type="button" onClick={() => step(false)} aria-label="To the last event" title="← to the last event">
+        <button
+          type="button"
+          onClick={() => step(false)}
+          aria-label="To the previous event"
+          title="← to the previous event"
+        >
           ⇤
         </button>
         <button type="button" onClick={() => step(true)} aria-label="To the next event" title="→ to the next event">
@@ -34,7 +39,7 @@ export function Transport() {
           type="range"
           min={0}
           max={end}
-          step={GRAIN_S}
+          step={STEP_S}
           value={now}
           aria-valuetext={`${short(now)} s of ${short(end)} s`}
           onInput={(event) => seek(Number(event.currentTarget.value))}
@@ -50,8 +55,8 @@ export function Transport() {
 
 function Speed() {
   const id = useId();
-  const said = speed.value === 1 ? "real time" : `1/${short(Math.round(1 / speed.value))} of real time`;
-  const slower_by = -Math.log10(SLOWEST);
+  const text = speed.value === 1 ? "real time" : `1/${short(Math.round(1 / speed.value))} of real time`;
+  const decades = -Math.log10(SLOWEST);
   return (
     <div class="speed">
       <label for={id}>Speed</label>
@@ -61,17 +66,17 @@ function Speed() {
         min={0}
         max={STEPS}
         step={1}
-        value={STEPS * (1 + Math.log10(speed.value) / slower_by)}
-        aria-valuetext={said}
+        value={STEPS * (1 + Math.log10(speed.value) / decades)}
+        aria-valuetext={text}
         title={`A second on the screen is ${timeLabel(speed.value * 1e9)} of the run`}
-        onInput={(event) => slower(10 ** ((Number(event.currentTarget.value) / STEPS - 1) * slower_by))}
+        onInput={(event) => setSpeed(10 ** ((Number(event.currentTarget.value) / STEPS - 1) * decades))}
       />
-      <output for={id}>{said}</output>
+      <output for={id}>{text}</output>
     </div>
   );
 }
 
-/** As many as move at a pace that can be read. */
-export function decimals(pace: number): number {
-  return pace < 0.01 ? 5 : pace < 0.1 ? 4 : 3;
+/** The number of decimals of the time that change slowly enough to read. */
+export function decimals(rate: number): number {
+  return rate < 0.01 ? 5 : rate < 0.1 ? 4 : 3;
 }

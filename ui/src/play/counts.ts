@@ -1,8 +1,8 @@
-// How many packets are where at a time, and that in words, for who can't see the stage. Pure.
+// Counts the packets on the paths and in the queues at a time, and describes them for screen readers. Pure functions.
 
 import type { FigureData } from "../types";
-import type { Event, Indexed } from "./index";
-import { isBack, type Packets } from "./packets";
+import type { Event, PacketIndex } from "./index";
+import { isReverse, type Packets } from "./packets";
 import { Zone, zoneAt } from "./position";
 
 export interface PacketCounts {
@@ -11,15 +11,15 @@ export interface PacketCounts {
   /** Of each queue under test. */
   queues: Map<string, number>;
   /** On the reverse path, outside queues. */
-  back: number;
+  reverse: number;
 }
 
-export function countPackets(of: Indexed, time: number): PacketCounts {
+export function countPackets(of: PacketIndex, time: number): PacketCounts {
   const { packets } = of;
   const counted: PacketCounts = {
     forward: 0,
     queues: new Map(packets.queues.map((queue) => [queue.name, 0])),
-    back: 0,
+    reverse: 0,
   };
   for (const row of of.candidates(time)) {
     const zone = zoneAt(packets, row, time);
@@ -27,7 +27,7 @@ export function countPackets(of: Indexed, time: number): PacketCounts {
       const name = packets.names.queue[packets.queue[row] as number] as string;
       counted.queues.set(name, (counted.queues.get(name) ?? 0) + 1);
     } else if (zone > Zone.Unsent && zone < Zone.Arrived) {
-      if (isBack(packets, row)) counted.back++;
+      if (isReverse(packets, row)) counted.reverse++;
       else counted.forward++;
     }
   }
@@ -39,16 +39,16 @@ export function description(of: Packets, counted: PacketCounts, shown: FigureDat
   const busy = of.queues.filter(({ name }) => counted.queues.get(name) || name === of.bottleneck);
   for (const { name, limit } of busy.slice(0, QUEUES_MAX)) {
     const waiting = counted.queues.get(name) ?? 0;
-    const called = of.queues.length > 1 ? `in ${name}` : "in the queue";
-    parts.push(limit === null ? `${waiting} ${called}` : `${waiting} of ${Math.round(limit)} ${called}`);
+    const label = of.queues.length > 1 ? `in ${name}` : "in the queue";
+    parts.push(limit === null ? `${waiting} ${label}` : `${waiting} of ${Math.round(limit)} ${label}`);
   }
   const others = busy.slice(QUEUES_MAX).reduce((sum, { name }) => sum + (counted.queues.get(name) ?? 0), 0);
   if (others) parts.push(`${others} in other queues`);
-  parts.push(`${counted.back} on the reverse path`);
+  parts.push(`${counted.reverse} on the reverse path`);
   return [parts.join(", "), ...states(shown, time)].join("; ");
 }
 
-/** What each controller is doing, as the bands of the figure say it: later bands lie over earlier ones. */
+/** The state of each controller, from the bands of the figure: later bands cover earlier ones. */
 export function states(shown: FigureData | null, time: number): string[] {
   const now = new Map<string, string>();
   for (const panel of shown?.panels ?? []) {
@@ -70,7 +70,7 @@ function order(shown: FigureData | null, name: string): number {
 
 const QUEUES_MAX = 4;
 const STATES_MAX = 6;
-const HAPPENED = {
+const EVENT_TEXTS = {
   sent: "is sent",
   queued: "enters the queue",
   dequeued: "leaves the queue",
@@ -80,22 +80,22 @@ const HAPPENED = {
 };
 const EVENTS_MAX = 3;
 
-/** What happens at this very moment. */
+/** The events at this time, as text. */
 export function events(of: Packets, now: Event[]): string {
-  const first = now.slice(0, EVENTS_MAX).map((event) => `${called(of, event.row)} ${HAPPENED[event.what]}`);
+  const first = now.slice(0, EVENTS_MAX).map((event) => `${packetText(of, event.row)} ${EVENT_TEXTS[event.what]}`);
   const more = now.length - first.length;
   return [...first, ...(more > 0 ? [`and ${more} more`] : [])].join("; ");
 }
 
-function called(of: Packets, row: number): string {
+function packetText(of: Packets, row: number): string {
   const flow = of.names.flow[of.flow[row] as number];
   const kind = of.names.kind[of.kind[row] as number];
   const sequence = of.sequence[row] as number;
-  const again = of.retransmit[row] ? ", retransmitted," : "";
-  if (Number.isNaN(sequence)) return `${flow}: a ${kind} packet${again}`;
-  return kind === "ack" ? `${flow}: an ACK of ${sequence} bytes` : `${flow}: the packet at byte ${sequence}${again}`;
+  const suffix = of.retransmit[row] ? ", retransmitted," : "";
+  if (Number.isNaN(sequence)) return `${flow}: a ${kind} packet${suffix}`;
+  return kind === "ack" ? `${flow}: an ACK of ${sequence} bytes` : `${flow}: the packet at byte ${sequence}${suffix}`;
 }
 
-function count(number: number, thing: string): string {
-  return `${number} ${thing}${number === 1 ? "" : "s"}`;
+function count(number: number, noun: string): string {
+  return `${number} ${noun}${number === 1 ? "" : "s"}`;
 }

@@ -1,20 +1,21 @@
-// The stage on a canvas: wires, queues, packets as strokes as long as they are on the wire. Where each is, `locate` says.
+// Draws the stage on a canvas: links, queues, and packets as strokes of their length on the link. `locate` computes their
+// locations.
 //
-// Colour is never alone: a flow has a row of its own in every lane, ACKs are short and on the reverse path, what is sent
-// again is hollow, what a queue has marked has a dot, and what is dropped falls as a cross.
+// Colour is never the only distinction: each flow has a row in every lane, ACKs are short and on the reverse path,
+// retransmissions are hollow, packets marked by a queue have a dot, and dropped packets fall as crosses.
 
 import { rateLabel } from "../units";
 import type { Geometry, Lane } from "./geometry";
-import type { Indexed } from "./index";
-import { dropSpot, ends, locate, type Spot, Zone } from "./position";
+import type { PacketIndex } from "./index";
+import { dropLocation, ends, locate, type PacketLocation, Zone } from "./position";
 
-export interface Ink {
+export interface Palette {
   text: string;
   line: string;
   box: string;
   paper: string;
   limit: string;
-  /** Of a flow, and whether its lines are shown in the figures. */
+  /** The colour of a flow, and whether its lines are shown in the figures. */
   flow(name: string): { colour: string; shown: boolean };
 }
 
@@ -30,58 +31,58 @@ const LENGTHS: [number, number] = [1.5, 9];
 const HIDDEN_ALPHA = 0.15;
 const FONT = "11px system-ui, sans-serif";
 const LABEL_ABOVE = 6;
-/** Least width of what is drawn otherwise than the rest. */
+/** Minimum width of retransmitted and marked packets. */
 const SPECIAL_PX = 5;
-/** Packets that are closer to each other are drawn as one stroke. */
+/** Packets at a smaller distance are drawn as one stroke. */
 const SAME_PX = 0.5;
-/** Shares of a row's height: of an ACK, of one packet, and how many packets fill it. */
+/** Fractions of a row's height: of an ACK, of one packet; and the number of packets that fill it. */
 const SMALL = 0.4;
 const ONE = 0.6;
 const MANY = 12;
 
 export function drawStage(
   canvas: CanvasRenderingContext2D,
-  of: Indexed | null,
+  of: PacketIndex | null,
   geometry: Geometry,
-  ink: Ink,
+  palette: Palette,
   now: Moment,
 ) {
   canvas.clearRect(0, 0, geometry.width, geometry.height);
   canvas.font = FONT;
   canvas.textBaseline = "alphabetic";
-  for (const lane of geometry.lanes) drawLane(canvas, lane, geometry, ink);
+  for (const lane of geometry.lanes) drawLane(canvas, lane, geometry, palette);
   if (!of) return;
-  drawNames(canvas, geometry, ink);
+  drawNames(canvas, geometry, palette);
   const waiting = new Map<Lane, number[]>();
-  const strokes = new Strokes(canvas, of, geometry, ink);
+  const strokes = new Strokes(canvas, of, geometry, palette);
   for (const row of of.candidates(now.time)) {
-    const spot = locate(of.packets, row, now.time, geometry);
-    if (spot.zone === Zone.Queue) push(waiting, spot.lane, row);
-    else if (spot.zone > Zone.Unsent && spot.zone < Zone.Arrived) strokes.moving(row, spot);
+    const location = locate(of.packets, row, now.time, geometry);
+    if (location.zone === Zone.Queue) push(waiting, location.lane, row);
+    else if (location.zone > Zone.Unsent && location.zone < Zone.Arrived) strokes.addMoving(row, location);
   }
   for (const [lane, rows] of waiting) drawQueue(strokes, of, lane, rows, now.time);
   strokes.paint();
-  drawDrops(canvas, of, geometry, ink, now);
+  drawDrops(canvas, of, geometry, palette, now);
 }
 
-/** Packets in a queue, by the time at which they came; while one is served, those behind it move up. */
-function drawQueue(strokes: Strokes, of: Indexed, lane: Lane, rows: number[], time: number): void {
+/** Draw packets in a queue in the order of their arrival; while one is transmitted, those behind it move up. */
+function drawQueue(strokes: Strokes, of: PacketIndex, lane: Lane, rows: number[], time: number): void {
   if (!lane.box) return;
-  const { entry, exit, room } = lane.box;
+  const { entry, exit, capacity } = lane.box;
   const { queued, dequeued, queue } = of.packets;
   rows.sort((one, other) => (queued[one] as number) - (queued[other] as number) || one - other);
   const [last, next] = of.around(queue[rows[0] as number] as number, time);
   const leaving = rows.findIndex((row) => dequeued[row] === next);
   const from = Math.max(last, queued[rows[Math.max(leaving, 0)] as number] as number);
   const served = leaving < 0 || next <= from ? 0 : Math.min((time - from) / (next - from), 1);
-  const pitch = (entry - exit) / room;
+  const pitch = (entry - exit) / capacity;
   rows.forEach((row, rank) => {
-    const places = leaving >= 0 && rank >= leaving ? rank + 1 - served : rank + 1;
-    strokes.standing(row, lane, exit + pitch * places, Math.abs(pitch));
+    const slots = leaving >= 0 && rank >= leaving ? rank + 1 - served : rank + 1;
+    strokes.addQueued(row, lane, exit + pitch * slots, Math.abs(pitch));
   });
 }
 
-/** Packets of one flow that are to be drawn at the same place: one stroke, the taller the more they are. */
+/** Packets of one flow at the same location: one stroke, whose height grows with their number. */
 interface Stroke {
   lane: Lane;
   x: number;
@@ -98,36 +99,42 @@ interface Drawn {
   dotted: Stroke[];
 }
 
-/** Strokes by flow, because a change of colour is dear and there are thousands. */
+/** Strokes grouped by flow, because changing the colour for each of thousands of packets is slow. */
 class Strokes {
   private readonly flows = new Map<number, Drawn>();
   private readonly data: number;
 
   constructor(
     private readonly canvas: CanvasRenderingContext2D,
-    private readonly of: Indexed,
+    private readonly of: PacketIndex,
     private readonly geometry: Geometry,
-    private readonly ink: Ink,
+    private readonly palette: Palette,
   ) {
     this.data = of.packets.names.kind.indexOf("data");
   }
 
-  moving(row: number, spot: Spot): void {
-    this.add(row, spot.lane, spot.x, this.length(row, spot), spot.zone === Zone.Link || spot.zone === Zone.After);
+  addMoving(row: number, location: PacketLocation): void {
+    this.add(
+      row,
+      location.lane,
+      location.x,
+      this.length(row, location),
+      location.zone === Zone.Link || location.zone === Zone.After,
+    );
   }
 
-  /** In line, so many pixels for each. */
-  standing(row: number, lane: Lane, x: number, pitch: number): void {
+  /** Add a queued packet; `pitch` is the distance of packets in pixels. */
+  addQueued(row: number, lane: Lane, x: number, pitch: number): void {
     this.add(row, lane, x, Math.max(pitch >= 3 ? pitch - 1 : pitch, 0.6), false);
   }
 
   paint(): void {
     for (const [flow, drawn] of this.flows) {
-      const { colour, shown } = this.ink.flow(this.of.packets.names.flow[flow] as string);
+      const { colour, shown } = this.palette.flow(this.of.packets.names.flow[flow] as string);
       this.canvas.globalAlpha = shown ? 1 : HIDDEN_ALPHA;
       this.canvas.fillStyle = colour;
       for (const stroke of drawn.strokes) this.canvas.fillRect(...this.rectangle(flow, stroke));
-      this.canvas.fillStyle = this.ink.paper;
+      this.canvas.fillStyle = this.palette.paper;
       this.canvas.strokeStyle = colour;
       this.canvas.lineWidth = 1.5;
       for (const stroke of drawn.hollow) {
@@ -148,7 +155,7 @@ class Strokes {
     const special = { ...stroke, width: Math.max(width, SPECIAL_PX) };
     const last = drawn.strokes.at(-1);
     if (packets.retransmit[row]) drawn.hollow.push(special);
-    // In order of sending: those of a burst follow each other.
+    // Rows are in the order of sending: packets of a burst are adjacent.
     else if (last?.lane === lane && Math.abs(last.x - x) < SAME_PX) last.packets++;
     else drawn.strokes.push(stroke);
     if (packets.marked[row] && isBehind) drawn.dotted.push(special);
@@ -157,8 +164,8 @@ class Strokes {
   private rectangle(flow: number, { lane, x, width, small, packets }: Stroke): [number, number, number, number] {
     const { rows, rowOf } = this.geometry;
     const [top, height] = rowSpan(lane, rowOf(this.of.packets.names.flow[flow] as string), rows.length);
-    const share = small ? SMALL : Math.min(ONE + (1 - ONE) * (Math.log2(packets) / Math.log2(MANY)), 1);
-    return [lane.back ? x : x - width, top + (height * (1 - share)) / 2, width, height * share];
+    const fraction = small ? SMALL : Math.min(ONE + (1 - ONE) * (Math.log2(packets) / Math.log2(MANY)), 1);
+    return [lane.reverse ? x : x - width, top + (height * (1 - fraction)) / 2, width, height * fraction];
   }
 
   private dot([left, top, width, height]: [number, number, number, number]): void {
@@ -168,45 +175,45 @@ class Strokes {
     this.canvas.stroke();
   }
 
-  /** As long as it is at the link's rate on this stretch of wire; within what can be seen. */
-  private length(row: number, { lane, zone }: Spot): number {
+  /** The packet's length on this section at the link's rate, clamped to visible lengths. */
+  private length(row: number, { lane, zone }: PacketLocation): number {
     const { delays_s, size } = this.of.packets;
     const rate = (lane.queue ?? this.of.packets.queues[0])?.rate_bps;
     const [from, to] = ends(lane, zone);
-    const through = lane.back ? delays_s.back : (delays_s.before ?? 0) + (delays_s.after ?? 0);
+    const through = lane.reverse ? delays_s.back : (delays_s.before ?? 0) + (delays_s.after ?? 0);
     const delay_s = zone === Zone.Before ? delays_s.before : zone === Zone.After ? delays_s.after : through;
     if (!rate || !delay_s) return LENGTHS[1] / 3;
-    const long = ((((size[row] as number) * 8) / rate) * Math.abs(to - from)) / delay_s;
-    return Math.min(Math.max(long, LENGTHS[0]), LENGTHS[1]);
+    const length = ((((size[row] as number) * 8) / rate) * Math.abs(to - from)) / delay_s;
+    return Math.min(Math.max(length, LENGTHS[0]), LENGTHS[1]);
   }
 }
 
-function drawLane(canvas: CanvasRenderingContext2D, lane: Lane, { left, right }: Geometry, ink: Ink): void {
-  const { top, height, box, back, queue } = lane;
-  canvas.fillStyle = ink.box;
+function drawLane(canvas: CanvasRenderingContext2D, lane: Lane, { left, right }: Geometry, palette: Palette): void {
+  const { top, height, box, reverse, queue } = lane;
+  canvas.fillStyle = palette.box;
   canvas.fillRect(left, top, right - left, height);
-  canvas.fillStyle = ink.text;
+  canvas.fillStyle = palette.text;
   canvas.textAlign = "left";
   const label = top - LABEL_ABOVE;
-  if (back) canvas.fillText("◂ reverse path: ACKs", left, label);
-  if (!back) canvas.fillText("▸", right + 6, top + height / 2 + 4);
+  if (reverse) canvas.fillText("◂ reverse path: ACKs", left, label);
+  if (!reverse) canvas.fillText("▸", right + 6, top + height / 2 + 4);
   if (!box) return;
   const [from, to] = [Math.min(box.entry, box.exit), Math.max(box.entry, box.exit)];
-  canvas.fillStyle = ink.paper;
+  canvas.fillStyle = palette.paper;
   canvas.fillRect(from, top, to - from, height);
-  canvas.strokeStyle = ink.line;
+  canvas.strokeStyle = palette.line;
   canvas.lineWidth = 1;
   canvas.strokeRect(from, top - 0.5, to - from, height + 1);
-  drawLink(canvas, lane, ink);
+  drawLink(canvas, lane, palette);
   canvas.textAlign = "left";
-  canvas.fillStyle = ink.text;
+  canvas.fillStyle = palette.text;
   const limit = queue?.written && (box.toScale ? queue.written : `${queue.written}, not to scale`);
   const rate = queue?.rate_bps ? rateLabel(queue.rate_bps) : "";
-  if (!back) canvas.fillText(rate, box.exit + 5, label);
-  const called = [queue?.name, limit].filter(Boolean).join(", ");
-  if (!back) canvas.fillText(fitting(canvas, called, to - from), from, label);
+  if (!reverse) canvas.fillText(rate, box.exit + 5, label);
+  const caption = [queue?.name, limit].filter(Boolean).join(", ");
+  if (!reverse) canvas.fillText(truncated(canvas, caption, to - from), from, label);
   if (!box.toScale) return;
-  canvas.strokeStyle = ink.limit;
+  canvas.strokeStyle = palette.limit;
   canvas.lineWidth = 2;
   canvas.setLineDash([4, 3]);
   canvas.beginPath();
@@ -216,8 +223,8 @@ function drawLane(canvas: CanvasRenderingContext2D, lane: Lane, { left, right }:
   canvas.setLineDash([]);
 }
 
-/** The link: a funnel from the queue to the wire. */
-function drawLink(canvas: CanvasRenderingContext2D, { top, height, box }: Lane, ink: Ink): void {
+/** Draw the link as a funnel from the queue to the path. */
+function drawLink(canvas: CanvasRenderingContext2D, { top, height, box }: Lane, palette: Palette): void {
   if (!box) return;
   const narrow = height * 0.25;
   canvas.beginPath();
@@ -226,35 +233,41 @@ function drawLink(canvas: CanvasRenderingContext2D, { top, height, box }: Lane, 
   canvas.lineTo(box.far, top + height - narrow);
   canvas.lineTo(box.exit, top + height);
   canvas.closePath();
-  canvas.fillStyle = ink.line;
+  canvas.fillStyle = palette.line;
   canvas.fill();
 }
 
-/** A sender a row and its receiver, in their flow's colour. */
-function drawNames(canvas: CanvasRenderingContext2D, geometry: Geometry, ink: Ink): void {
+/** Draw the sender and the receiver of each row in the flow's colour. */
+function drawNames(canvas: CanvasRenderingContext2D, geometry: Geometry, palette: Palette): void {
   const { rows, lanes, left, right } = geometry;
   const [lane] = lanes;
   if (!lane) return;
   canvas.textAlign = "right";
   rows.forEach((name, row) => {
     const [top, height] = rowSpan(lane, row, rows.length);
-    canvas.fillStyle = ink.flow(name).colour;
+    canvas.fillStyle = palette.flow(name).colour;
     canvas.fillRect(left - 5, top, 3, height);
     canvas.fillRect(right + 1, top, 3, height);
-    canvas.fillText(fitting(canvas, name, left - 10), left - 8, top + height / 2 + 4);
+    canvas.fillText(truncated(canvas, name, left - 10), left - 8, top + height / 2 + 4);
   });
 }
 
-function drawDrops(canvas: CanvasRenderingContext2D, of: Indexed, geometry: Geometry, ink: Ink, now: Moment): void {
+function drawDrops(
+  canvas: CanvasRenderingContext2D,
+  of: PacketIndex,
+  geometry: Geometry,
+  palette: Palette,
+  now: Moment,
+): void {
   const { packets } = of;
   canvas.lineWidth = 2;
   for (const row of of.dropped(now.time - FADE_S * now.speed, now.time)) {
-    const gone = (now.time - (packets.dropped[row] as number)) / (FADE_S * now.speed);
+    const progress = (now.time - (packets.dropped[row] as number)) / (FADE_S * now.speed);
     const lane = geometry.laneOf(packets, row);
-    const x = dropSpot(packets, row, lane) + ((row % 5) - 2) * 2 * gone;
-    const y = lane.top + lane.height + 4 + FALL_PX * gone ** 2;
-    canvas.globalAlpha = 1 - gone ** 2;
-    canvas.strokeStyle = ink.flow(packets.names.flow[packets.flow[row] as number] as string).colour;
+    const x = dropLocation(packets, row, lane) + ((row % 5) - 2) * 2 * progress;
+    const y = lane.top + lane.height + 4 + FALL_PX * progress ** 2;
+    canvas.globalAlpha = 1 - progress ** 2;
+    canvas.strokeStyle = palette.flow(packets.names.flow[packets.flow[row] as number] as string).colour;
     canvas.beginPath();
     canvas.moveTo(x - 3.5, y - 3.5);
     canvas.lineTo(x + 3.5, y + 3.5);
@@ -271,13 +284,13 @@ function push(waiting: Map<Lane, number[]>, lane: Lane, row: number): void {
   else waiting.set(lane, [row]);
 }
 
-/** The top and the height of a row of a lane. */
+/** The top and the height of a lane's row. */
 function rowSpan(lane: Lane, row: number, rows: number): [number, number] {
   const height = lane.height / rows;
   return [lane.top + row * height + 1, Math.max(height - 2, 2)];
 }
 
-function fitting(canvas: CanvasRenderingContext2D, text: string, width: number): string {
+function truncated(canvas: CanvasRenderingContext2D, text: string, width: number): string {
   if (canvas.measureText(text).width <= width) return text;
   let end = text.length - 1;
   while (end > 1 && canvas.measureText(`${text.slice(0, end)}…`).width > width) end--;

@@ -1,25 +1,25 @@
-// The stage: where senders, wires, queues, the link and receivers are, for a width and a path. Pure.
+// The layout of the stage: senders, links, queues and receivers, for a width and a path. Pure functions.
 //
-//   sender ──wire──▶ | queue ▮▮▮▮ |▶ link ──wire──▶ receiver      a lane for each queue under test
+//   sender ────────▶ | queue ▮▮▮▮ |▶ link ────────▶ receiver      a lane for each queue under test
 //          ◀──────────────── ACKs ────────────────               one for the reverse path
 
-import { isBack, type Packets, type QueueFacts } from "./packets";
+import { isReverse, type Packets, type QueueFacts } from "./packets";
 
-/** Where packets wait: the end where they come in, the exit, and the far end of the link behind it. */
+/** A queue: its entry, its exit, and the end of the link behind it. */
 export interface Box {
   entry: number;
   exit: number;
   far: number;
   /** Packets that fit between entry and exit. */
-  room: number;
-  /** Is the limit where the entry is? */
+  capacity: number;
+  /** Whether the entry is at the queue's limit. */
   toScale: boolean;
 }
 
 export interface Lane {
   queue: QueueFacts | null;
-  back: boolean;
-  /** Where packets are sent from and where they go, from the left. */
+  reverse: boolean;
+  /** The positions of the sender and of the receiver, from the left. */
   from: number;
   to: number;
   top: number;
@@ -33,22 +33,22 @@ export interface Geometry {
   left: number;
   right: number;
   lanes: Lane[];
-  /** What the rows of a lane are called: flows; or groups, where there are many flows. */
+  /** The names of a lane's rows: flows, or groups if there are many flows. */
   rows: string[];
-  /** Which row is a flow's; the last is everybody's for whom there is none. */
+  /** The row of a flow; the last row for flows without one. */
   rowOf(flow: string): number;
   laneOf(of: Packets, row: number): Lane;
 }
 
-export interface Ground {
+export interface StageInputs {
   width: number;
   flows: { name: string; group: string }[];
-  /** The largest backlog that was seen of each queue, in packets. */
+  /** The largest backlog of each queue, in packets. */
   peaks: ReadonlyMap<string, number>;
 }
 
 const ROWS_MAX = 8;
-/** Packets of further queues pass through the first lane, and are counted in words. */
+/** Packets of further queues are drawn in the first lane; the description counts them. */
 const LANES_MAX = 4;
 const NAMES_SHARE = 0.13;
 const NAMES: [number, number] = [44, 110];
@@ -60,56 +60,56 @@ const STUB = 22;
 const HEAD = 22;
 const FALL = 26;
 const FOOT = 10;
-/** A limit so many times beyond what ever waited would leave nothing to see. */
+/** A limit that exceeds the largest backlog by this factor is not drawn to scale: the packets would be too small. */
 const SCALE_MAX = 3;
 
-export function geometryOf(of: Packets | null, { width, flows, peaks }: Ground): Geometry {
+export function geometryOf(of: Packets | null, { width, flows, peaks }: StageInputs): Geometry {
   const { rows, rowOf } = rowsOf(flows);
   const height = clamp(rows.length * 11, [34, 72]);
   const left = clamp(width * NAMES_SHARE, NAMES);
   const right = width - END;
   let top = HEAD;
-  const there = queuesOf(of, false).map((queue) => {
+  const forward = queuesOf(of, false).map((queue) => {
     const box = boxOf(queue, left, right, of, peaks.get(queue?.name ?? "") ?? 0);
-    const lane: Lane = { queue, back: false, from: left, to: right, top, height, box };
+    const lane: Lane = { queue, reverse: false, from: left, to: right, top, height, box };
     top += height + FALL + HEAD;
     return lane;
   });
-  const back = queuesOf(of, true).map((queue) => {
-    const tall = Math.max(height * 0.7, 24);
+  const reverse = queuesOf(of, true).map((queue) => {
+    const laneHeight = Math.max(height * 0.7, 24);
     const box = queue && mirrored(boxOf(queue, left, right, null, peaks.get(queue.name) ?? 0), left, right);
-    const lane: Lane = { queue, back: true, from: right, to: left, top, height: tall, box };
-    top += tall + (queue ? FALL + HEAD : 0);
+    const lane: Lane = { queue, reverse: true, from: right, to: left, top, height: laneHeight, box };
+    top += laneHeight + (queue ? FALL + HEAD : 0);
     return lane;
   });
-  const lanes = [...there, ...back];
-  const laneOf = laneFinder(there, back);
+  const lanes = [...forward, ...reverse];
+  const laneOf = laneFinder(forward, reverse);
   return { width, height: top + FOOT, left, right, lanes, rows, rowOf, laneOf };
 }
 
-function rowsOf(flows: Ground["flows"]): Pick<Geometry, "rows" | "rowOf"> {
+function rowsOf(flows: StageInputs["flows"]): Pick<Geometry, "rows" | "rowOf"> {
   const groups = [...new Set(flows.map((flow) => flow.group))];
   const many = flows.length > ROWS_MAX;
   const names = many ? groups : flows.map((flow) => flow.name);
   const rows = names.length > ROWS_MAX ? [...names.slice(0, ROWS_MAX - 1), "others"] : names;
-  const places = new Map(flows.map(({ name, group }) => [name, rows.indexOf(many ? group : name)]));
+  const indices = new Map(flows.map(({ name, group }) => [name, rows.indexOf(many ? group : name)]));
   const last = Math.max(rows.length - 1, 0);
   const rowOf = (flow: string) => {
-    const place = places.get(flow) ?? -1;
-    return place < 0 ? last : place;
+    const index = indices.get(flow) ?? -1;
+    return index < 0 ? last : index;
   };
   return { rows: rows.length ? rows : [""], rowOf };
 }
 
-/** The queues that packets of this direction wait in; null: in none. */
-function queuesOf(of: Packets | null, back: boolean): (QueueFacts | null)[] {
-  if (!of) return back ? [null] : [{ name: "queue", limit: null, written: "", rate_bps: null }];
+/** The queues of packets of this direction; null for a lane without a queue. */
+function queuesOf(of: Packets | null, reverse: boolean): (QueueFacts | null)[] {
+  if (!of) return reverse ? [null] : [{ name: "queue", limit: null, written: "", rate_bps: null }];
   const seen = new Set<number>();
   for (let row = 0; row < of.rows; row++) {
     const queue = of.queue[row] as number;
-    if (!Number.isNaN(queue) && isBack(of, row) === back) seen.add(queue);
+    if (!Number.isNaN(queue) && isReverse(of, row) === reverse) seen.add(queue);
   }
-  const found = of.queues.filter((queue, place) => seen.has(place) || (!back && queue.name === of.bottleneck));
+  const found = of.queues.filter((queue, index) => seen.has(index) || (!reverse && queue.name === of.bottleneck));
   if (found.length <= LANES_MAX) return found.length ? found : [null];
   const main = found.filter((queue) => queue.name === of.bottleneck);
   return [...main, ...found.filter((queue) => queue.name !== of.bottleneck)].slice(0, LANES_MAX);
@@ -118,14 +118,14 @@ function queuesOf(of: Packets | null, back: boolean): (QueueFacts | null)[] {
 function boxOf(queue: QueueFacts | null, left: number, right: number, of: Packets | null, peak: number): Box | null {
   if (!queue) return null;
   const size = clamp((right - left) * BOX_SHARE, BOX);
-  const wires = right - left - size - LINK;
+  const remaining = right - left - size - LINK;
   const [before, after] = [of?.delays_s.before ?? 0, of?.delays_s.after ?? 0];
-  const part = before + after > 0 ? before / (before + after) : 0.5;
-  const entry = left + clamp(wires * part, [STUB, wires - STUB]);
-  const seen = Math.max(peak, 1);
-  const toScale = queue.limit !== null && (queue.limit <= SCALE_MAX * seen || queue.limit <= 20);
-  const room = toScale ? (queue.limit as number) : Math.ceil(seen * 1.25) + 5;
-  return { entry, exit: entry + size, far: entry + size + LINK, room, toScale };
+  const fraction = before + after > 0 ? before / (before + after) : 0.5;
+  const entry = left + clamp(remaining * fraction, [STUB, remaining - STUB]);
+  const backlog = Math.max(peak, 1);
+  const toScale = queue.limit !== null && (queue.limit <= SCALE_MAX * backlog || queue.limit <= 20);
+  const capacity = toScale ? (queue.limit as number) : Math.ceil(backlog * 1.25) + 5;
+  return { entry, exit: entry + size, far: entry + size + LINK, capacity, toScale };
 }
 
 function mirrored(box: Box | null, left: number, right: number): Box | null {
@@ -134,14 +134,14 @@ function mirrored(box: Box | null, left: number, right: number): Box | null {
   return { ...box, entry: mirror(box.entry), exit: mirror(box.exit), far: mirror(box.far) };
 }
 
-function laneFinder(there: Lane[], back: Lane[]) {
+function laneFinder(forward: Lane[], reverse: Lane[]) {
   return (of: Packets, row: number): Lane => {
-    const lanes = isBack(of, row) ? back : there;
+    const lanes = isReverse(of, row) ? reverse : forward;
     const name = of.names.queue[of.queue[row] as number];
     return lanes.find((lane) => lane.queue?.name === name) ?? (lanes[0] as Lane);
   };
 }
 
-function clamp(value: number, [least, most]: [number, number]): number {
-  return Math.min(Math.max(value, least), Math.max(least, most));
+function clamp(value: number, [minimum, maximum]: [number, number]): number {
+  return Math.min(Math.max(value, minimum), Math.max(minimum, maximum));
 }

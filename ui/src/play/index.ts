@@ -1,9 +1,9 @@
-// A window of packets in the orders that a figure of it needs, made once: who may be under way at a time, who leaves a
-// queue when, who is dropped when, and every event in its order.
+// Indexes of a window of packets, built once: packets in transit by time, departures of each queue, drops, and events in
+// the order of their times.
 
 import type { Packets, Time } from "./packets";
 
-/** More would find fewer rows that are not under way, and hold each that is more often. */
+/** More buckets give fewer false candidates, but contain each packet more often. */
 const BUCKETS = 64;
 const EVENTS: Time[] = ["sent", "queued", "dequeued", "received", "dropped"];
 
@@ -13,7 +13,7 @@ export interface Event {
   row: number;
 }
 
-export class Indexed {
+export class PacketIndex {
   readonly packets: Packets;
   private readonly starts: Int32Array;
   private readonly rows: Int32Array;
@@ -30,7 +30,7 @@ export class Indexed {
     );
   }
 
-  /** Rows that may be under way at a time, in order of sending: all that are, and some that are not. */
+  /** A superset of the rows in transit at a time, in the order of sending. */
   candidates(time: number): Int32Array {
     const bucket = bucketOf(this.packets, time);
     return this.rows.subarray(this.starts[bucket] as number, this.starts[bucket + 1] as number);
@@ -44,13 +44,13 @@ export class Indexed {
     return this.drops.subarray(first, end);
   }
 
-  /** The last time up to this one at which a packet left a queue, and the next; infinite where there is none. */
+  /** The times of the last departure from a queue up to this time and of the next; infinite without one. */
   around(queue: number, time: number): [number, number] {
     let times = this.departures.get(queue);
     if (!times) {
-      const mine = rowsWhere(this.packets, (row) => this.packets.queue[row] === queue);
-      times = Float64Array.from(mine, (row) => this.packets.dequeued[row] as number);
-      times = times.filter((one) => !Number.isNaN(one)).sort();
+      const queued = rowsWhere(this.packets, (row) => this.packets.queue[row] === queue);
+      times = Float64Array.from(queued, (row) => this.packets.dequeued[row] as number);
+      times = times.filter((departure) => !Number.isNaN(departure)).sort();
       this.departures.set(queue, times);
     }
     const at = times;
@@ -58,9 +58,9 @@ export class Indexed {
     return [at[next - 1] ?? Number.NEGATIVE_INFINITY, at[next] ?? Number.POSITIVE_INFINITY];
   }
 
-  /** The next event after a time, or the last before it; null where the window has none. */
+  /** The next event after a time, or the last before it; null if the window has none. */
   event(time: number, forwards: boolean): Event | null {
-    this.events ??= everyEvent(this.packets);
+    this.events ??= allEvents(this.packets);
     const all = this.events;
     const next = firstBeyond(all.length, (i) =>
       forwards ? (all[i] as Event).time > time : (all[i] as Event).time >= time,
@@ -68,9 +68,9 @@ export class Indexed {
     return all[forwards ? next : next - 1] ?? null;
   }
 
-  /** What happens at a time. */
+  /** The events at a time. */
   at(time: number): Event[] {
-    this.events ??= everyEvent(this.packets);
+    this.events ??= allEvents(this.packets);
     const all = this.events;
     const first = firstBeyond(all.length, (i) => (all[i] as Event).time >= time);
     const end = firstBeyond(all.length, (i) => (all[i] as Event).time > time);
@@ -79,11 +79,11 @@ export class Indexed {
 }
 
 function bucketOf({ from_s, to_s }: Packets, time: number): number {
-  const share = (time - from_s) / Math.max(to_s - from_s, 1e-9);
-  return Math.min(Math.max(Math.floor(share * BUCKETS), 0), BUCKETS - 1);
+  const fraction = (time - from_s) / Math.max(to_s - from_s, 1e-9);
+  return Math.min(Math.max(Math.floor(fraction * BUCKETS), 0), BUCKETS - 1);
 }
 
-/** Rows by the parts of the window during which they are under way: where each part's begin, and the rows. */
+/** Rows by the time buckets in which they are in transit: the start index of each bucket, and the rows. */
 function bucketed(of: Packets): [Int32Array, Int32Array] {
   const [firsts, lasts] = [new Uint8Array(of.rows), new Uint8Array(of.rows)];
   const starts = new Int32Array(BUCKETS + 1);
@@ -108,7 +108,7 @@ function bucketed(of: Packets): [Int32Array, Int32Array] {
   return [starts, rows];
 }
 
-function everyEvent(of: Packets): Event[] {
+function allEvents(of: Packets): Event[] {
   const found: Event[] = [];
   for (const what of EVENTS) {
     of[what].forEach((time, row) => {
@@ -125,8 +125,8 @@ function rowsWhere(of: Packets, is: (row: number) => boolean): Int32Array {
   return found.slice(0, length);
 }
 
-/** The first place from which on this is so. */
-function firstBeyond(length: number, isBeyond: (place: number) => boolean): number {
+/** The first index from which on the predicate is true. */
+function firstBeyond(length: number, isBeyond: (index: number) => boolean): number {
   let [low, high] = [0, length];
   while (low < high) {
     const middle = (low + high) >> 1;

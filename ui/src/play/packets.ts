@@ -1,6 +1,6 @@
-// Packets of a window of time as the server tells of them (`web/packet traces.py`): a column a fact, a row a packet.
+// The packets of a time window from the server (`web/packet_windows.py`), as columns; a row is a packet.
 
-import { answered, opened, post } from "../protocol";
+import { checked, parseResponse, post } from "../protocol";
 import type { Problem, Span } from "../types";
 
 export interface WindowRequest {
@@ -13,14 +13,14 @@ export interface WindowRequest {
 /** A queue under test. */
 export interface QueueFacts {
   name: string;
-  /** In packets; null where it has none. */
+  /** In packets; null without a limit. */
   limit: number | null;
-  /** As it was written. */
+  /** The limit as in the text. */
   written: string;
   rate_bps: number | null;
 }
 
-/** Shortest times from the sender to the queue, from there to the receiver, and back; null where no one went. */
+/** The least delays: sender to queue, queue to receiver, reverse path; null without packets. */
 export interface Delays {
   before: number | null;
   after: number | null;
@@ -43,7 +43,7 @@ export interface Header {
   delays_s: Delays;
 }
 
-/** Names are places in `names`, times seconds; what is not known is NaN. Rows are in order of `sent`. */
+/** Names are indices into `names`, times are in seconds, unknown values are NaN. Rows are in the order of `sent`. */
 export interface Packets extends Header, Record<Name | Count | Time, Float64Array> {}
 
 interface Description extends Header {
@@ -51,19 +51,19 @@ interface Description extends Header {
   columns: Record<Name | Count | Time, Span>;
 }
 
-/** The server's answer; a string: what is wrong. */
-export async function packets(asked: WindowRequest): Promise<Packets | string> {
-  return parsePackets(await (await answered(await post("api/packets", asked))).arrayBuffer());
+/** Request packets; a string is an error message. */
+export async function packets(body: WindowRequest): Promise<Packets | string> {
+  return parsePackets(await (await checked(await post("api/packets", body))).arrayBuffer());
 }
 
 export function parsePackets(bytes: ArrayBuffer): Packets | string {
-  const { header, column } = opened<Description>(bytes);
+  const { header, column } = parseResponse<Description>(bytes);
   if (header.problem) return header.problem.text;
   const columns = Object.fromEntries(Object.entries(header.columns).map(([name, span]) => [name, column(span)]));
   return { ...header, ...(columns as Record<Name | Count | Time, Float64Array>) };
 }
 
-/** Is it on the way from the flow's receiver to its sender? */
-export function isBack(of: Packets, row: number): boolean {
+/** Whether the packet's direction is from the flow's receiver to its sender. */
+export function isReverse(of: Packets, row: number): boolean {
   return of.names.direction[of.direction[row] as number] === "backward";
 }

@@ -1,38 +1,38 @@
-// The player: the page's clock goes on with the time of the screen, as fast as the user wants, as far as packets are
-// known. Views read its signals and call its actions; it is the only one here that writes `clock`.
+// The player: advances the page's time at the selected speed, as far as packets are loaded. Components read its signals
+// and call its actions. No other module of this folder writes `clock`.
 
 import { batch, computed, effect, signal, untracked } from "@preact/signals";
 import { clock, controls, figureData, problem, seed, text } from "../state";
-import type { Indexed } from "./index";
+import type { PacketIndex } from "./index";
 import { Windows } from "./windows";
 
-/** Where the player is, in seconds of the experiment; null before anybody used it. */
+/** The time of the player, in seconds of the experiment; null before its first use. */
 export const at = signal<number | null>(null);
 export const playing = signal(false);
-/** Is the stage on the page? Figures have the room until the user asks for packets. */
+/** Whether the stage is shown; hidden until the user opens it. */
 export const shown = signal(false);
-/** Is it waiting for packets? */
+/** Whether it waits for packets. */
 export const buffering = signal(false);
 export const problemText = signal<string | null>(null);
-/** The packets of its time. */
-export const known = signal<Indexed | null>(null);
-const chosen = signal<number | null>(null);
+/** The window of packets at its time. */
+export const known = signal<PacketIndex | null>(null);
+const chosenSpeed = signal<number | null>(null);
 
 export const SLOWEST = 1 / 1000;
-/** A round trip takes so long on the screen where no one chose a speed. */
-const TRIP_S = 2;
+/** The duration of a round trip on the screen at the default speed. */
+const ROUND_TRIP_S = 2;
 const EDGE_S = 1e-6;
 const SETTLED_MS = 300;
 const FRAME_MAX_S = 0.1;
-/** The smallest packets that pass a link at its rate, about, in bits; with its ACKs. */
+/** An estimate of a packet's size, in bits, and of the rows for it and its ACKs. */
 const PACKET_BITS = 12_000;
 const ROWS_A_PACKET = 2;
 const UNKNOWN_RATE_BPS = 1e8;
 
-export const speed = computed(() => chosen.value ?? usual((controls.value?.rtt_ns ?? 0) / 1e9));
+export const speed = computed(() => chosenSpeed.value ?? defaultSpeed((controls.value?.rtt_ns ?? 0) / 1e9));
 
 const reduced = matchMedia("(prefers-reduced-motion: reduce)");
-/** Does the user want less motion? Then nothing plays until they say so. */
+/** Whether playback is disabled because the system requests reduced motion. The user can enable it. */
 export const still = signal(reduced.matches);
 reduced.addEventListener("change", () => {
   still.value = reduced.matches;
@@ -40,16 +40,16 @@ reduced.addEventListener("change", () => {
 });
 
 let windows: Windows | null = null;
-/** Is the text still being changed? */
+/** Set while the text changes. */
 let unsettled: ReturnType<typeof setTimeout> | undefined;
-let before = 0;
+let lastFrame = 0;
 
 export function play(): void {
   const end = figureData.value?.duration_s ?? 0;
   if (still.value || playing.value || !end) return;
   if (at.value === null || at.value >= end) seek(0);
   playing.value = true;
-  before = performance.now();
+  lastFrame = performance.now();
   requestAnimationFrame(frame);
 }
 
@@ -62,11 +62,11 @@ export function toggle(): void {
   else play();
 }
 
-export function slower(to: number): void {
-  chosen.value = Math.min(Math.max(to, SLOWEST), 1);
+export function setSpeed(to: number): void {
+  chosenSpeed.value = Math.min(Math.max(to, SLOWEST), 1);
 }
 
-/** The user wants to see this time. */
+/** Show the packets of this time. */
 export function seek(seconds: number): void {
   const end = figureData.value?.duration_s;
   if (end === undefined) return;
@@ -74,27 +74,27 @@ export function seek(seconds: number): void {
   move(Math.min(Math.max(seconds, 0), end));
 }
 
-/** Take the stage off the page. */
+/** Hide the stage. */
 export function hide(): void {
   pause();
   shown.value = false;
 }
 
-/** The pointer is over a figure: its cursor follows where nothing plays, and goes back when it leaves. */
+/** Move the time marker to the pointer over a figure, unless playing; restore it when the pointer leaves. */
 export function pointed(seconds: number | null): void {
   if (!playing.value) clock.value = seconds ?? at.value;
 }
 
-/** To the next event, or the last: a packet is sent, comes, leaves, arrives or dies. */
+/** Seek to the next or the previous event: a packet is sent, queued, dequeued, received or dropped. */
 export function step(forwards: boolean): void {
   pause();
   const now = at.value ?? 0;
   const window = known.value;
-  seek(window ? stepped(window, now, forwards) : now);
+  seek(window ? stepTime(window, now, forwards) : now);
 }
 
-/** Beyond the window's edge the next press goes on. */
-function stepped(window: Indexed, now: number, forwards: boolean): number {
+/** The time of that event; without one the window's edge, from where the next step continues. */
+function stepTime(window: PacketIndex, now: number, forwards: boolean): number {
   const event = window.event(now, forwards);
   if (event) return event.time;
   const { from_s, complete_s } = window.packets;
@@ -103,9 +103,9 @@ function stepped(window: Indexed, now: number, forwards: boolean): number {
 
 function frame(now: number): void {
   if (!playing.value || at.value === null) return;
-  const passed = Math.min(Math.max((now - before) / 1000, 0), FRAME_MAX_S);
-  before = now;
-  const next = at.value + passed * speed.value;
+  const elapsed = Math.min(Math.max((now - lastFrame) / 1000, 0), FRAME_MAX_S);
+  lastFrame = now;
+  const next = at.value + elapsed * speed.value;
   const end = figureData.value?.duration_s ?? 0;
   if (windows?.get(Math.min(next, end))) move(Math.min(next, end));
   else wait(next);
@@ -114,12 +114,12 @@ function frame(now: number): void {
 }
 
 function move(time: number): void {
-  const here = windows?.get(time) ?? null;
+  const window = windows?.get(time) ?? null;
   batch(() => {
     at.value = time;
     clock.value = time;
-    known.value = here;
-    buffering.value = here === null;
+    known.value = window;
+    buffering.value = window === null;
   });
   requestTime(time);
 }
@@ -131,8 +131,8 @@ function wait(time: number): void {
 
 function requestTime(time: number): void {
   if (unsettled !== undefined) return;
-  windows ??= new Windows(source(), came);
-  windows.want(time, playing.value);
+  windows ??= new Windows(source(), windowLoaded);
+  windows.request(time, playing.value);
 }
 
 function source() {
@@ -145,14 +145,14 @@ function source() {
   };
 }
 
-function came(wrong: string | null): void {
-  problemText.value = wrong;
-  if (wrong !== null) pause();
+function windowLoaded(error: string | null): void {
+  problemText.value = error;
+  if (error !== null) pause();
   else if (at.value !== null && !known.value) seek(at.value);
 }
 
-/** Packets of another text are of no use. The new one's are asked for once no one turns anything any more. */
-function changed(): void {
+/** Discard the packets of the old text. Those of the new one are requested after a time without changes. */
+function discardWindows(): void {
   windows?.close();
   windows = null;
   batch(() => {
@@ -169,9 +169,9 @@ function changed(): void {
 
 effect(() => {
   [text.value, seed.value];
-  untracked(changed);
+  untracked(discardWindows);
 });
 
-function usual(rtt_s: number): number {
-  return Math.min(Math.max(rtt_s / TRIP_S, SLOWEST), 1);
+function defaultSpeed(rtt_s: number): number {
+  return Math.min(Math.max(rtt_s / ROUND_TRIP_S, SLOWEST), 1);
 }

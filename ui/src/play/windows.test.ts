@@ -1,81 +1,81 @@
 import { expect, test } from "vitest";
-import { made } from "./made";
 import type { WindowRequest } from "./packets";
+import { packetsOf } from "./samplePackets";
 import { type FetchWindow, Windows } from "./windows";
 
 const SOURCE = { toml: "…", seed: 1, duration_s: 3.3, packets_per_s: 20_000 };
 
-/** Windows whose server notes what it is asked, and may know only a part of each window. */
-function served(part = 1): {
+/** Windows with a server that records its requests and returns a fraction of each window. */
+function recordingServer(fraction = 1): {
   windows: Windows;
-  asked: WindowRequest[];
-  quiet(): Promise<void>;
-  wrongs: (string | null)[];
+  requests: WindowRequest[];
+  idle(): Promise<void>;
+  errors: (string | null)[];
 } {
-  const [asked, wrongs]: [WindowRequest[], (string | null)[]] = [[], []];
-  const ask: FetchWindow = async (one) => {
-    asked.push(one);
-    const complete_s = one.from_s + (one.to_s - one.from_s) * part;
-    return { ...made([]), ...one, complete_s, left_out: part < 1 ? 9 : 0 };
+  const [requests, errors]: [WindowRequest[], (string | null)[]] = [[], []];
+  const fetchWindow: FetchWindow = async (body) => {
+    requests.push(body);
+    const complete_s = body.from_s + (body.to_s - body.from_s) * fraction;
+    return { ...packetsOf([]), ...body, complete_s, left_out: fraction < 1 ? 9 : 0 };
   };
-  const windows = new Windows(SOURCE, (wrong) => wrongs.push(wrong), ask);
-  return { windows, asked, quiet: () => new Promise((done) => setTimeout(done, 5)), wrongs };
+  const windows = new Windows(SOURCE, (error) => errors.push(error), fetchWindow);
+  return { windows, requests, idle: () => new Promise((done) => setTimeout(done, 5)), errors };
 }
 
-test("a time's window is asked for once, and with ahead the one behind it", async () => {
-  const { windows, asked, quiet } = served();
-  windows.want(1.5, false);
-  await quiet();
-  windows.want(1.6, false);
-  await quiet();
-  expect(asked.map(({ from_s, to_s }) => [from_s, to_s])).toEqual([[1, 2]]);
-  windows.want(1.6, true);
-  await quiet();
-  expect(asked.length).toBe(2);
+test("a time's window is requested once, and with ahead the following one", async () => {
+  const { windows, requests, idle } = recordingServer();
+  windows.request(1.5, false);
+  await idle();
+  windows.request(1.6, false);
+  await idle();
+  expect(requests.map(({ from_s, to_s }) => [from_s, to_s])).toEqual([[1, 2]]);
+  windows.request(1.6, true);
+  await idle();
+  expect(requests.length).toBe(2);
   expect(windows.get(2.5)?.packets.to_s).toBe(3);
   expect(windows.get(0.5)).toBeNull();
 });
 
-test("the run's end belongs to its last window, and nothing is asked beyond it", async () => {
-  const { windows, asked, quiet } = served();
-  windows.want(3.3, true);
-  await quiet();
-  expect(asked.map(({ from_s, to_s }) => [from_s, to_s])).toEqual([[3, 3.3]]);
+test("the last window includes the run's end, and none after it is requested", async () => {
+  const { windows, requests, idle } = recordingServer();
+  windows.request(3.3, true);
+  await idle();
+  expect(requests.map(({ from_s, to_s }) => [from_s, to_s])).toEqual([[3, 3.3]]);
   expect(windows.get(3.3)?.packets.from_s).toBe(3);
 });
 
-test("where a window was cut the next goes on, and later ones are shorter", async () => {
-  const { windows, asked, quiet } = served(0.4);
-  windows.want(0.1, false);
-  await quiet();
-  windows.want(0.45, false);
-  await quiet();
-  expect(asked.map(({ from_s, to_s }) => [from_s, to_s])).toEqual([
+test("after an incomplete window the next continues, and later ones are shorter", async () => {
+  const { windows, requests, idle } = recordingServer(0.4);
+  windows.request(0.1, false);
+  await idle();
+  windows.request(0.45, false);
+  await idle();
+  expect(requests.map(({ from_s, to_s }) => [from_s, to_s])).toEqual([
     [0, 1],
     [0.4, 0.5],
     [0.44, 0.5],
   ]);
 });
 
-test("several wishes while one is under way: only the newest is fulfilled", async () => {
-  const { windows, asked, quiet } = served();
-  for (const time of [0.1, 1.1, 2.1]) windows.want(time, false);
-  await quiet();
-  expect(asked.map(({ from_s }) => from_s)).toEqual([0, 2]);
+test("of several requests during an active one only the newest is sent", async () => {
+  const { windows, requests, idle } = recordingServer();
+  for (const time of [0.1, 1.1, 2.1]) windows.request(time, false);
+  await idle();
+  expect(requests.map(({ from_s }) => from_s)).toEqual([0, 2]);
 });
 
-test("what is wrong is told, and nothing after the end", async () => {
-  const wrongs: (string | null)[] = [];
+test("an error is reported, and nothing after close", async () => {
+  const errors: (string | null)[] = [];
   const windows = new Windows(
     SOURCE,
-    (wrong) => wrongs.push(wrong),
+    (error) => errors.push(error),
     async () => "no such key",
   );
-  windows.want(0, true);
+  windows.request(0, true);
   await new Promise((done) => setTimeout(done, 5));
-  expect(wrongs).toEqual(["no such key"]);
+  expect(errors).toEqual(["no such key"]);
   windows.close();
-  windows.want(1, true);
+  windows.request(1, true);
   await new Promise((done) => setTimeout(done, 5));
-  expect(wrongs).toEqual(["no such key"]);
+  expect(errors).toEqual(["no such key"]);
 });

@@ -1,99 +1,99 @@
-// Windows of packets: those that were fetched, and which is to be fetched next. One request is under way at a time.
+// Windows of packets: keeps those fetched and fetches the next. One request is active at a time.
 
-import { Indexed } from "./index";
+import { PacketIndex } from "./index";
 import { type Packets, packets, type WindowRequest } from "./packets";
 
-/** What the windows are of. */
+/** The run of the windows. */
 export interface Source {
   toml: string;
   seed: number;
   duration_s: number;
-  /** About how many packets a second pass; decides how long a window is. */
+  /** The approximate number of packets per second; determines the length of a window. */
   packets_per_s: number;
 }
 
-export type FetchWindow = (asked: WindowRequest) => Promise<Packets | string>;
+export type FetchWindow = (body: WindowRequest) => Promise<Packets | string>;
 
-const ROWS_WANTED = 25_000;
+const ROWS_TARGET = 25_000;
 const LENGTHS_S = [2, 1, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001];
 const KEPT = 6;
 
 export class Windows {
   private length_s: number;
-  private kept: Indexed[] = [];
-  private under = false;
+  private kept: PacketIndex[] = [];
+  private active = false;
   private closed = false;
-  private wanted: { time: number; ahead: boolean } | null = null;
+  private requested: { time: number; ahead: boolean } | null = null;
 
   constructor(
     private readonly source: Source,
-    /** Something came: a window (null), or what is wrong. */
-    private readonly came: (wrong: string | null) => void,
+    /** Called after each request with its error, or null for a window. */
+    private readonly onLoad: (error: string | null) => void,
     private readonly fetchWindow: FetchWindow = packets,
   ) {
-    this.length_s = LENGTHS_S.find((length) => length * source.packets_per_s <= ROWS_WANTED) ?? 0.001;
+    this.length_s = LENGTHS_S.find((length) => length * source.packets_per_s <= ROWS_TARGET) ?? 0.001;
   }
 
-  /** The window that knows all packets of a time. */
-  get(time: number): Indexed | null {
+  /** The window that contains all packets of a time. */
+  get(time: number): PacketIndex | null {
     const last = this.source.duration_s;
-    const holds = ({ packets: { from_s, to_s, complete_s } }: Indexed) =>
+    const holds = ({ packets: { from_s, to_s, complete_s } }: PacketIndex) =>
       from_s <= time && (time < complete_s || (complete_s === to_s && to_s >= last && time <= to_s));
     return this.kept.find(holds) ?? null;
   }
 
-  /** See to it that a time's window comes, and with `ahead` the one behind it. */
-  want(time: number, ahead: boolean): void {
-    this.wanted = { time, ahead };
-    if (!this.under && !this.closed) void this.work();
+  /** Fetch a time's window, and with `ahead` the following one. */
+  request(time: number, ahead: boolean): void {
+    this.requested = { time, ahead };
+    if (!this.active && !this.closed) void this.work();
   }
 
-  /** Nothing more is asked, and what still comes is not told of. */
+  /** Send no more requests, and ignore the active one. */
   close(): void {
     this.closed = true;
     this.kept = [];
   }
 
   private async work(): Promise<void> {
-    this.under = true;
+    this.active = true;
     for (let from = this.next(); from !== null && !this.closed; from = this.next()) {
-      const wrong = await this.once(from).catch((error: Error) => error.message);
+      const error = await this.fetchFrom(from).catch((thrown: Error) => thrown.message);
       if (this.closed) break;
-      this.came(wrong);
-      if (wrong !== null) break;
+      this.onLoad(error);
+      if (error !== null) break;
     }
-    this.under = false;
+    this.active = false;
   }
 
-  /** Where the window begins that is wanted and not there. */
+  /** The start of the next window to fetch; null if none is missing. */
   private next(): number | null {
-    if (!this.wanted) return null;
-    const { time, ahead } = this.wanted;
-    const here = this.get(time);
-    if (!here) return this.begin(time);
-    const behind = here.packets.complete_s;
-    const needed = ahead && behind < this.source.duration_s && !this.get(behind);
-    return needed ? behind : null;
+    if (!this.requested) return null;
+    const { time, ahead } = this.requested;
+    const window = this.get(time);
+    if (!window) return this.begin(time);
+    const end_s = window.packets.complete_s;
+    const needed = ahead && end_s < this.source.duration_s && !this.get(end_s);
+    return needed ? end_s : null;
   }
 
-  /** Windows begin at multiples of their length, or where one ends that knows all packets up to there. */
+  /** Windows begin at multiples of their length, or where a shorter complete window ends. */
   private begin(time: number): number {
     const begin = Math.floor(time / this.length_s + 1e-9) * this.length_s;
-    const ends = this.kept.map((one) => one.packets.complete_s).filter((end) => end > begin && end <= time);
+    const ends = this.kept.map(({ packets }) => packets.complete_s).filter((end) => end > begin && end <= time);
     return Math.max(begin, ...ends);
   }
 
-  private async once(from_s: number): Promise<string | null> {
+  private async fetchFrom(from_s: number): Promise<string | null> {
     const { toml, seed, duration_s } = this.source;
     const to_s = Math.min((Math.floor(from_s / this.length_s + 1e-9) + 1) * this.length_s, duration_s);
-    const got = await this.fetchWindow({ toml, seed, from_s, to_s });
-    if (typeof got === "string") return got;
-    if (got.left_out > 0) {
+    const response = await this.fetchWindow({ toml, seed, from_s, to_s });
+    if (typeof response === "string") return response;
+    if (response.left_out > 0) {
       const shorter = this.length_s / 2;
       if (shorter < (LENGTHS_S.at(-1) as number)) return "too many packets at once to show them";
       this.length_s = shorter;
     }
-    if (got.complete_s > got.from_s) this.kept = [new Indexed(got), ...this.kept].slice(0, KEPT);
+    if (response.complete_s > response.from_s) this.kept = [new PacketIndex(response), ...this.kept].slice(0, KEPT);
     return null;
   }
 }

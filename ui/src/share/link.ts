@@ -1,5 +1,5 @@
-// An experiment as a link: its text, packed (zlib), in letters that an address may hold, and its seed. No server hears
-// of it: what stands behind a # is never sent.
+// An experiment as a link: its text, compressed (zlib, base64url), and its seed. Browsers send no part of a URL after
+// the # to a server.
 
 const TEXT_MAX = 1_000_000;
 const SEED_MAX = 2 ** 32 - 1;
@@ -9,36 +9,36 @@ export interface Shared {
   seed: number;
 }
 
-/** A link that holds no experiment; its text is for people. */
-export class Broken extends Error {
+/** The link contains no valid experiment. The message is for the user. */
+export class BrokenLink extends Error {
   constructor() {
-    super("This link is broken: a part of it is missing or was changed on the way. Ask for it again.");
+    super("This link is broken: a part of it is missing or was changed. Request it again from its sender.");
   }
 }
 
-export async function fragment({ text, seed }: Shared): Promise<string> {
-  const packed = new Blob([text]).stream().pipeThrough(new CompressionStream("deflate"));
-  const bytes = new Uint8Array(await new Response(packed).arrayBuffer());
+export async function linkFragment({ text, seed }: Shared): Promise<string> {
+  const compressed = new Blob([text]).stream().pipeThrough(new CompressionStream("deflate"));
+  const bytes = new Uint8Array(await new Response(compressed).arrayBuffer());
   const letters = btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(""));
   return `#e=${letters.replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "")}&seed=${seed}`;
 }
 
-/** What a link holds; null where it isn't one of ours. Throws `Broken`. */
-export async function shared(hash: string): Promise<Shared | null> {
+/** The experiment of a link; null if the link contains none. Throws `BrokenLink`. */
+export async function parseLink(hash: string): Promise<Shared | null> {
   if (!hash.startsWith("#e=")) return null;
   const found = /^#e=([\w-]+)(?:&seed=(\d{1,10}))?$/.exec(hash);
   const seed = Number(found?.[2] ?? 1);
-  if (!found?.[1] || seed > SEED_MAX) throw new Broken();
+  if (!found?.[1] || seed > SEED_MAX) throw new BrokenLink();
   try {
     const letters = atob(found[1].replaceAll("-", "+").replaceAll("_", "/"));
-    return { text: await unpacked(Uint8Array.from(letters, (letter) => letter.charCodeAt(0))), seed };
+    return { text: await decompress(Uint8Array.from(letters, (letter) => letter.charCodeAt(0))), seed };
   } catch {
-    throw new Broken();
+    throw new BrokenLink();
   }
 }
 
-/** Piece by piece, so that a small link never becomes a huge text. */
-async function unpacked(bytes: Uint8Array<ArrayBuffer>): Promise<string> {
+/** Decompress block by block, so that a small link can't become a huge text. */
+async function decompress(bytes: Uint8Array<ArrayBuffer>): Promise<string> {
   const reader = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate")).getReader();
   const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
   let text = "";
@@ -46,6 +46,6 @@ async function unpacked(bytes: Uint8Array<ArrayBuffer>): Promise<string> {
     const { done, value } = await reader.read();
     if (done) return text + decoder.decode();
     text += decoder.decode(value, { stream: true });
-    if (text.length > TEXT_MAX) throw new Broken();
+    if (text.length > TEXT_MAX) throw new BrokenLink();
   }
 }

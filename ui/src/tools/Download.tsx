@@ -1,8 +1,8 @@
-// What is on the screen as a file, made by the server as the command would make it.
+// Downloads the shown figure, data, experiment or report as a file that the server makes as the command line does.
 
 import { useSignal } from "@preact/signals";
 import { overlay } from "../kernel/run";
-import { answered, post, Unanswered } from "../protocol";
+import { checked, post, RequestError } from "../protocol";
 import { panels, problem, seed, text } from "../state";
 
 const KINDS: Record<string, string> = {
@@ -17,18 +17,18 @@ const KINDS: Record<string, string> = {
 
 export function Download() {
   const what = useSignal("figure.svg");
-  const of = useSignal("sim");
+  const engine = useSignal("sim");
   const busy = useSignal(false);
-  const slip = useSignal("");
+  const errorText = useSignal("");
   const kernel = overlay.value && what.value !== "experiment.toml" ? overlay.value : null;
-  const go = async () => {
+  const start = async () => {
     busy.value = true;
-    slip.value = "";
+    errorText.value = "";
     try {
-      await download(what.value, kernel && of.value === "kernel" ? kernel.job : null);
+      await download(what.value, kernel && engine.value === "kernel" ? kernel.job : null);
     } catch (error) {
-      if (!(error instanceof Unanswered)) throw error;
-      slip.value = error.message;
+      if (!(error instanceof RequestError)) throw error;
+      errorText.value = error.message;
     }
     busy.value = false;
   };
@@ -49,22 +49,22 @@ export function Download() {
       </select>
       {kernel && (
         <select
-          aria-label="Whose run to download"
-          value={of.value}
+          aria-label="Engine of the run to download"
+          value={engine.value}
           onChange={(event) => {
-            of.value = event.currentTarget.value;
+            engine.value = event.currentTarget.value;
           }}
         >
           <option value="sim">simulator</option>
           <option value="kernel">kernel</option>
         </select>
       )}
-      <button type="button" disabled={busy.value || problem.value !== null} onClick={() => void go()}>
+      <button type="button" disabled={busy.value || problem.value !== null} onClick={() => void start()}>
         Download
       </button>
-      {slip.value && (
+      {errorText.value && (
         <span role="alert" class="trouble">
-          {slip.value}
+          {errorText.value}
         </span>
       )}
     </span>
@@ -72,8 +72,8 @@ export function Download() {
 }
 
 async function download(what: string, job: string | null): Promise<void> {
-  const asked = { what, toml: text.value, seed: seed.value, panels: panels.value, job };
-  const response = await answered(await post("api/download", asked));
+  const body = { what, toml: text.value, seed: seed.value, panels: panels.value, job };
+  const response = await checked(await post("api/download", body));
   const link = document.createElement("a");
   link.href = URL.createObjectURL(await response.blob());
   link.download = /filename="([^"]+)"/.exec(response.headers.get("Content-Disposition") ?? "")?.[1] ?? "dumbbell";

@@ -1,7 +1,7 @@
-// What is done with the experiment on the screen besides playing: open another, share it, keep it.
+// Tools for the shown experiment: open another, share it, download it.
 
 import { Open } from "../open/Open";
-import { copyLink, said } from "../share/share";
+import { copyLink, linkStatus } from "../share/share";
 import { Download } from "./Download";
 import "./tools.css";
 
@@ -13,8 +13,8 @@ export function Tools() {
         Copy link
       </button>
       <Download />
-      <div role="status" class={said.value?.bad ? "trouble" : "quiet small"}>
-        {said.value?.text}
+      <div role="status" class={linkStatus.value?.bad ? "trouble" : "quiet small"}>
+        {linkStatus.value?.text}
       </div>
     </section>
   );

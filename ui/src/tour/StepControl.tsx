@@ -1,4 +1,4 @@
-// The step's control, at hand in the card: another view of the text, as its sister among the controls is.
+// The step's control in the card: a second view of the same value as among the page's controls.
 
 import { useId } from "preact/hooks";
 import { Controller } from "../controls/Flows";
@@ -9,7 +9,7 @@ import type { Group, Value } from "../types";
 import type { ControlSpec, Step } from "./steps";
 
 /** In packets. */
-const WINDOW = Array.from({ length: 96 }, (_, at) => 10 + 2 * at);
+const WINDOW = Array.from({ length: 96 }, (_, index) => 10 + 2 * index);
 
 export function StepControl({ step }: { step: Step }) {
   const now = controls.value;
@@ -23,28 +23,28 @@ export function StepControl({ step }: { step: Step }) {
     case "loss":
       return <Loss loss={now.loss} />;
     case "window":
-      return <Window group={now.flows[control.flow]} place={control.flow} />;
+      return <Window group={now.flows[control.flow]} index={control.flow} />;
     case "controller":
-      return <Which group={now.flows[control.flow]} control={control} />;
+      return <ControllerChoice group={now.flows[control.flow]} control={control} />;
   }
 }
 
-function Window({ group, place }: { group: Group | undefined; place: number }) {
+function Window({ group, index }: { group: Group | undefined; index: number }) {
   const packets = group?.cc_parameters.cwnd;
   return (
     <Slider
       label="Window"
-      edits={`flows.${place}.cc_parameters.cwnd`}
+      edits={`flows.${index}.cc_parameters.cwnd`}
       stops={WINDOW}
       value={typeof packets === "number" ? packets : null}
-      written={(value) => value}
-      parsed={(said: Value) => (typeof said === "number" ? said : null)}
-      said={(value) => `${value} packets`}
+      toText={(value) => value}
+      fromText={(value: Value) => (typeof value === "number" ? value : null)}
+      format={(value) => `${value} packets`}
     />
   );
 }
 
-function Which({
+function ControllerChoice({
   group,
   control,
 }: {
@@ -56,7 +56,7 @@ function Which({
   return (
     <div class="control">
       <label for={id}>{control.label}</label>
-      <Controller id={id} group={group} place={control.flow} choices={control.choices} />
+      <Controller id={id} group={group} index={control.flow} choices={control.choices} />
     </div>
   );
 }

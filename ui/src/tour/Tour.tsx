@@ -1,4 +1,4 @@
-// The tour's card: a question, the one control that answers it, and what was found.
+// The tour's card: a question, the control that answers it, and the verdict.
 
 import { useEffect, useRef } from "preact/hooks";
 import { problem } from "../state";
@@ -10,31 +10,31 @@ import "./tour.css";
 
 export function TourButton() {
   return (
-    <button type="button" class="take" disabled={tour.place.value !== null} onClick={tour.open}>
+    <button type="button" class="take" disabled={tour.stepIndex.value !== null} onClick={tour.open}>
       Take the tour
     </button>
   );
 }
 
 export function Tour() {
-  const place = tour.place.value;
-  if (place === null) return null;
-  const step = STEPS[place];
+  const index = tour.stepIndex.value;
+  if (index === null) return null;
+  const step = STEPS[index];
   return (
     <div class="tour">
-      {step ? <OneStep key={place} step={step} place={place} /> : <End />}
+      {step ? <OneStep key={index} step={step} index={index} /> : <End />}
       <p class="unseen" role="status">
-        {step && tour.rested.value ? spoken(tour.rested.value) : ""}
+        {step && tour.rested.value ? announcement(tour.rested.value) : ""}
       </p>
     </div>
   );
 }
 
-function OneStep({ step, place }: { step: Step; place: number }) {
+function OneStep({ step, index }: { step: Step; index: number }) {
   return (
     <>
       <section class="story" aria-labelledby="tour-step">
-        <Progress place={place} />
+        <Progress index={index} />
         <Heading>{step.title}</Heading>
         {step.story.map((text) => (
           <p key={text}>
@@ -53,46 +53,46 @@ function OneStep({ step, place }: { step: Step; place: number }) {
         </div>
       </section>
       <nav class="way" aria-label="Tour">
-        <button type="button" disabled={place === 0} onClick={() => tour.go(place - 1)}>
+        <button type="button" disabled={index === 0} onClick={() => tour.go(index - 1)}>
           Back
         </button>
-        <button type="button" class="main" onClick={() => tour.go(place + 1)}>
-          {place === STEPS.length - 1 ? "Finish" : "Next"}
+        <button type="button" class="main" onClick={() => tour.go(index + 1)}>
+          {index === STEPS.length - 1 ? "Finish" : "Next"}
         </button>
         <button type="button" onClick={tour.showAnswer}>
           Show me
         </button>
-        <button type="button" onClick={() => tour.go(place)}>
+        <button type="button" onClick={() => tour.go(index)}>
           Reset
         </button>
         <button type="button" class="leave" onClick={tour.leave}>
           Leave
         </button>
       </nav>
-      {tour.explained.value && <Meaning step={step} />}
+      {tour.explained.value && <Explanation step={step} />}
     </>
   );
 }
 
-function Progress({ place }: { place: number }) {
+function Progress({ index }: { index: number }) {
   return (
     <div class="progress">
       <span class="quiet">
-        {place + 1} of {STEPS.length}
+        {index + 1} of {STEPS.length}
       </span>
       <ol aria-label="Steps">
-        {STEPS.map((step, at) => {
+        {STEPS.map((step, position) => {
           const done = tour.found.value.has(step.experiment);
           return (
             <li key={step.experiment}>
               <button
                 type="button"
                 title={step.title}
-                aria-label={`${at + 1}: ${step.title}${done ? " (found)" : ""}`}
-                aria-current={at === place ? "step" : undefined}
-                onClick={() => tour.go(at)}
+                aria-label={`${position + 1}: ${step.title}${done ? " (found)" : ""}`}
+                aria-current={position === index ? "step" : undefined}
+                onClick={() => tour.go(position)}
               >
-                {done ? "✓" : at + 1}
+                {done ? "✓" : position + 1}
               </button>
             </li>
           );
@@ -102,7 +102,7 @@ function Progress({ place }: { place: number }) {
   );
 }
 
-/** A new step begins at its question, for eyes and ears alike. */
+/** The heading of a step; a new step focuses it and scrolls to it. */
 function Heading({ children }: { children: string }) {
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => {
@@ -124,7 +124,7 @@ const MARKS: Record<Verdict["kind"], string> = {
   elsewhere: "",
 };
 
-/** What the numbers say of the control as it stands; the role of `status` has what is read out. */
+/** The verdict on the current setting. The element with the role `status` announces it. */
 function Description() {
   const verdict = tour.verdict.value;
   if (problem.value) return <p class="verdict">Nothing to judge: {problem.value.text}</p>;
@@ -136,17 +136,17 @@ function Description() {
   );
 }
 
-function spoken(verdict: Verdict): string {
+function announcement(verdict: Verdict): string {
   return `${MARKS[verdict.kind].replace("✓ ", "")} ${verdict.text}`.trim();
 }
 
-function Meaning({ step }: { step: Step }) {
+function Explanation({ step }: { step: Step }) {
   return (
     <section class="meaning" aria-label="What it means">
       <p>
         <Terms text={step.means} />
       </p>
-      <p class="quiet small">To read on: {step.read.join("; ")}.</p>
+      <p class="quiet small">References: {step.read.join("; ")}.</p>
     </section>
   );
 }
@@ -155,15 +155,15 @@ function End() {
   const done = tour.found.value.size;
   return (
     <section class="story" aria-labelledby="tour-step">
-      <Heading>That was the tour</Heading>
+      <Heading>End of the tour</Heading>
       <p>
-        You found {done === STEPS.length ? `all ${done}` : `${done} of ${STEPS.length}`} answers. What each of them
-        means stands in its step:
+        You found {done === STEPS.length ? `all ${done}` : `${done} of ${STEPS.length}`} answers. Each step explains its
+        answer:
       </p>
       <ol>
-        {STEPS.map((step, at) => (
+        {STEPS.map((step, position) => (
           <li key={step.experiment}>
-            <button type="button" class="link" onClick={() => tour.go(at)}>
+            <button type="button" class="link" onClick={() => tour.go(position)}>
               {step.title}
             </button>
             {tour.found.value.has(step.experiment) ? " ✓ found" : ""}
@@ -171,8 +171,8 @@ function End() {
         ))}
       </ol>
       <p>
-        From here on every control is yours. The experiments behind “Experiment” are those of papers and laboratories,
-        and “Run on the real kernel” puts Linux's own TCP beside the simulator, for whatever is on the screen.
+        You can now use every control. “Experiment” lists experiments from publications, and “Run on the real kernel”
+        compares the shown experiment on Linux's own TCP with the simulator.
       </p>
       <div class="way">
         <button type="button" onClick={() => tour.go(STEPS.length - 1)}>
@@ -182,14 +182,14 @@ function End() {
           To the workbench
         </button>
         <button type="button" onClick={tour.restart}>
-          Start again
+          Restart
         </button>
       </div>
     </section>
   );
 }
 
-/** Text in which terms stand between asterisks. */
+/** Text with terms between asterisks. */
 function Terms({ text }: { text: string }) {
-  return <>{text.split("*").map((part, at) => (at % 2 ? <dfn key={part}>{part}</dfn> : part))}</>;
+  return <>{text.split("*").map((part, position) => (position % 2 ? <dfn key={part}>{part}</dfn> : part))}</>;
 }

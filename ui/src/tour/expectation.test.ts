@@ -2,11 +2,11 @@ import { expect, test } from "vitest";
 import { outcome } from "./expectation";
 import cases from "./expectations.json";
 
-test.each(cases as [string, number | null, boolean][])("'%s' of %s is %s, as it is in Python", (text, value, holds) => {
+test.each(cases as [string, number | null, boolean][])("'%s' of %s is %s, as in Python", (text, value, holds) => {
   expect(outcome(text, value === null ? {} : { x: value }).holds).toBe(holds);
 });
 
-test("what doesn't hold is too low, too high or not known, and by how much", () => {
+test("an expectation that doesn't hold is too low, too high or unknown, with its distance", () => {
   expect(outcome("queue.delay_ms.p95 < 30", { "queue.delay_ms.p95": 45 })).toEqual({
     holds: false,
     off: "high",

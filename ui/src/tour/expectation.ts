@@ -1,5 +1,5 @@
-// What a step asks of a run's numbers: the grammar of `expect` (python/dumbbell/spec/expectation.py), but for parts of
-// a run, which a page has no numbers of. `expectations.json` is what both sides are tested with.
+// Evaluates expectations of a run's numbers. The grammar is that of `expect` (python/dumbbell/spec/expectation.py) without
+// time windows, for which the page has no numbers. `expectations.json` tests both evaluators.
 
 export type Numbers = Readonly<Record<string, number>>;
 
@@ -13,9 +13,9 @@ interface Parsed {
 
 export interface Outcome {
   holds: boolean;
-  /** Why not: it is too low, too high, or not known. */
+  /** The reason if it doesn't hold: too low, too high, or unknown. */
   off: "low" | "high" | "unknown" | null;
-  /** How far it is from holding, relative to the bound; 0 where it holds, 1 where it isn't known. */
+  /** The distance to the bound, relative to it; 0 if it holds, 1 if the number is unknown. */
   miss: number;
 }
 
@@ -23,7 +23,7 @@ const FORM = /^([^<>=\s]+)(?:\s*(<=|>=|==|<|>)\s*|\s+in\s+)([^<>=\s]+)$/;
 const CLOSE = 1e-9;
 
 export function outcome(test: string, numbers: Numbers): Outcome {
-  const { name, sign, low, high } = parsed(test);
+  const { name, sign, low, high } = parseExpectation(test);
   const value = numbers[name];
   if (value === undefined) return low === null ? HOLDS : { holds: false, off: "unknown", miss: 1 };
   if (low === null) return { holds: false, off: "high", miss: 1 };
@@ -36,8 +36,8 @@ export function outcome(test: string, numbers: Numbers): Outcome {
 
 const HOLDS: Outcome = { holds: true, off: null, miss: 0 };
 
-/** Throws for a text that is no expectation: the steps are ours. */
-function parsed(test: string): Parsed {
+/** Parse an expectation of a built-in step. Throws if the text is none. */
+function parseExpectation(test: string): Parsed {
   const found = FORM.exec(test.trim());
   const [, name = "", sign = "in", right = ""] = found ?? [];
   if (sign === "==" && right === "null") return { name, sign, low: null, high: 0 };

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Controls } from "../types";
-import { elsewhere, filled, judged } from "./judge";
+import { filled, judge, otherChanges } from "./judge";
 import { STEPS, type Step } from "./steps";
 
 const buffer = STEPS.find((step) => step.experiment === "buffer") as Step;
@@ -35,55 +35,55 @@ function other(change: (controls: Controls) => void): Controls {
 }
 
 test("the answer is found when all expectations hold", () => {
-  expect(judged(buffer, numbers(12, 0.99), 5)).toMatchObject({ kind: "found", miss: 0 });
-  expect(judged(buffer, numbers(12, 0.9), 5).kind).not.toBe("found");
+  expect(judge(buffer, numbers(12, 0.99), 5)).toMatchObject({ kind: "found", miss: 0 });
+  expect(judge(buffer, numbers(12, 0.9), 5).kind).not.toBe("found");
 });
 
-test("nearer is warmer, further is colder, and the first unmet expectation says what is wrong", () => {
-  const start = judged(buffer, numbers(800, 0.99), null);
+test("nearer is warmer, further is colder, and the first unmet expectation gives the text", () => {
+  const start = judge(buffer, numbers(800, 0.99), null);
   expect(start).toMatchObject({ kind: "no", text: "The mean queueing delay is 800 ms." });
-  expect(judged(buffer, numbers(300, 0.99), start.miss).kind).toBe("warmer");
-  expect(judged(buffer, numbers(900, 0.99), start.miss).kind).toBe("colder");
-  expect(judged(buffer, numbers(800, 0.99), start.miss).kind).toBe("no");
-  expect(judged(buffer, numbers(5, 0.8), start.miss)).toMatchObject({ kind: "warmer" });
-  expect(judged(buffer, numbers(5, 0.8), start.miss).text).toContain("80 %");
+  expect(judge(buffer, numbers(300, 0.99), start.miss).kind).toBe("warmer");
+  expect(judge(buffer, numbers(900, 0.99), start.miss).kind).toBe("colder");
+  expect(judge(buffer, numbers(800, 0.99), start.miss).kind).toBe("no");
+  expect(judge(buffer, numbers(5, 0.8), start.miss)).toMatchObject({ kind: "warmer" });
+  expect(judge(buffer, numbers(5, 0.8), start.miss).text).toContain("80 %");
 });
 
 test("a step's own control may be changed, another may not", () => {
-  const turned = other((controls) => {
+  const resized = other((controls) => {
     controls.bottleneck = { ...(controls.bottleneck as object), qdisc: "pfifo limit 1bdp", limit: "1bdp" } as never;
   });
-  expect(elsewhere(buffer, CONTROLS, turned)).toBeNull();
+  expect(otherChanges(buffer, CONTROLS, resized)).toBeNull();
   const faster = other((controls) => {
     controls.rtt_ns = 1e6;
   });
-  expect(elsewhere(buffer, CONTROLS, faster)).toContain("(rtt)");
+  expect(otherChanges(buffer, CONTROLS, faster)).toContain("(rtt)");
   const red = other((controls) => {
     controls.bottleneck = { ...(controls.bottleneck as object), qdisc: "codel limit 20bdp", kind: "codel" } as never;
   });
-  expect(elsewhere(buffer, CONTROLS, red)).toContain("(queue)");
+  expect(otherChanges(buffer, CONTROLS, red)).toContain("(queue)");
   const more = other((controls) => {
     controls.flows.push(controls.flows[0] as never);
   });
-  expect(elsewhere(buffer, CONTROLS, more)).toContain("(flows)");
+  expect(otherChanges(buffer, CONTROLS, more)).toContain("(flows)");
 });
 
 test("the title is no control", () => {
   const named = other((controls) => {
     controls.title = "mine";
   });
-  expect(elsewhere(buffer, CONTROLS, named)).toBeNull();
+  expect(otherChanges(buffer, CONTROLS, named)).toBeNull();
 });
 
-test("a choice that the question doesn't offer is told", () => {
+test("a choice that the question doesn't offer is reported", () => {
   const codel = STEPS.find((step) => step.experiment === "codel") as Step;
   const red = other((controls) => {
     controls.bottleneck = { ...(controls.bottleneck as object), qdisc: "red limit 20bdp", kind: "red" } as never;
   });
-  expect(elsewhere(codel, CONTROLS, red)).toContain("pfifo, bfifo, fq, pie and codel; red");
+  expect(otherChanges(codel, CONTROLS, red)).toContain("pfifo, bfifo, fq, pie and codel; red");
 });
 
-test("numbers stand in texts with their units", () => {
+test("numbers are inserted into texts with their units", () => {
   expect(filled("{a.b:ms}, {c:%}", { "a.b": 12.345, c: 0.98765 })).toBe("12.3 ms, 98.8 %");
 });
 

@@ -1,4 +1,4 @@
-// Was the answer found? From a step and a run's numbers to what the person is told; pure.
+// Judges a run's numbers by a step's expectations, and returns the text for the user. Pure functions.
 
 import type { Controls } from "../types";
 import { short } from "../units";
@@ -8,12 +8,12 @@ import type { ControlSpec, Expected, Step } from "./steps";
 export interface Verdict {
   kind: "found" | "warmer" | "colder" | "no" | "elsewhere";
   text: string;
-  /** How far the numbers are from the answer; 0: they are there. */
+  /** The distance of the numbers to the answer; 0: found. */
   miss: number;
 }
 
-/** `before`: how far the last figure was; null: there was none. */
-export function judged(step: Step, numbers: Numbers, before: number | null): Verdict {
+/** `before`: the distance of the last figure; null without one. */
+export function judge(step: Step, numbers: Numbers, before: number | null): Verdict {
   const outcomes = step.expect.map((expected) => ({ expected, ...outcome(expected.test, numbers) }));
   const miss = outcomes.reduce((sum, one) => sum + one.miss, 0);
   const first = outcomes.find((one) => !one.holds);
@@ -21,21 +21,21 @@ export function judged(step: Step, numbers: Numbers, before: number | null): Ver
   return { kind: direction(before, miss), text: filled(hint(first.expected, first.off), numbers), miss };
 }
 
-/** Only the step's own control may differ from where the step began; null: so it is, else what the person is told. */
-export function elsewhere(step: Step, base: Controls, now: Controls): string | null {
+/** A text for the user if other settings than the step's control differ from the step's experiment; otherwise null. */
+export function otherChanges(step: Step, base: Controls, now: Controls): string | null {
   const [before, after] = [flat(masked(base, step.control)), flat(masked(now, step.control))];
   const keys = [...new Set([...before.keys(), ...after.keys()])];
   const changed = new Set(keys.filter((key) => before.get(key) !== after.get(key)).map(metricName));
   if (changed.size > 0) {
-    const what = [...changed].join(", ");
-    return `Other things than the ${step.control.label.toLowerCase()} differ from the step's experiment (${what}). Play with them freely; the question is about the path as it was.`;
+    const names = [...changed].join(", ");
+    return `Other settings than the ${step.control.label.toLowerCase()} differ from the step's experiment (${names}). You may change them, but the question is about the original path.`;
   }
   const choice = chosen(step.control, now);
   if (choice === null || !("choices" in step.control) || step.control.choices.includes(choice)) return null;
-  return `The question is about ${listed(step.control.choices)}; ${choice} is worth a look, too.`;
+  return `The question is about ${listed(step.control.choices)}; ${choice} is not among them.`;
 }
 
-/** Numbers by their names in braces, with their units: `{queue.delay_ms.p95:ms}`; `%` of a share. */
+/** Replace names in braces by numbers with their units: `{queue.delay_ms.p95:ms}`; `%` of a fraction. */
 export function filled(text: string, numbers: Numbers): string {
   return text.replace(/\{([^{}:]+):([^{}]+)\}/g, (_, name: string, unit: string) => {
     const value = numbers[name];
@@ -54,7 +54,7 @@ function hint(expected: Expected, off: "low" | "high" | "unknown" | null): strin
   return (off && expected[off]) ?? expected.low ?? expected.high ?? "";
 }
 
-/** The controls without what the step's own control turns. */
+/** The controls without the value of the step's control. */
 function masked(controls: Controls, control: ControlSpec): unknown {
   const { title: _, ...all } = structuredClone(controls);
   const flow = "flow" in control ? all.flows[control.flow] : undefined;

@@ -1,7 +1,7 @@
 // The seven steps as data: `steps.json` and `experiments/`, which tests/web/test_tour.py runs on the simulator.
 
 import type { Edit } from "../types";
-import said from "./steps.json";
+import definitions from "./steps.json";
 
 export type ControlSpec =
   | { kind: "window"; label: string; flow: number }
@@ -12,17 +12,17 @@ export type ControlSpec =
 export interface Expected {
   /** In the grammar of `expect` (`expectation.ts`). */
   test: string;
-  /** What is told while the number is too low, too high, or not known. */
+  /** The texts for a number that is too low, too high, or unknown. */
   low?: string;
   high?: string;
   unknown?: string;
 }
 
 export interface Step {
-  /** Its file in `experiments/`, and what the step is known by. */
+  /** Its file in `experiments/`, and its identifier. */
   experiment: string;
   title: string;
-  /** Plain sentences; what stands between asterisks is a term, told where it first occurs. */
+  /** Plain sentences; terms are between asterisks where they are first explained. */
   story: string[];
   look: string;
   question: string;
@@ -39,15 +39,15 @@ export interface Step {
 
 const texts = import.meta.glob<string>("./experiments/*.toml", { query: "?raw", import: "default", eager: true });
 
-export const STEPS: Step[] = (said as Omit<Step, "toml">[]).map((step) => ({
+export const STEPS: Step[] = (definitions as Omit<Step, "toml">[]).map((step) => ({
   ...step,
   toml: texts[`./experiments/${step.experiment}.toml`] as string,
 }));
 
-/** The numbers that a step judges by or tells of. */
+/** The metrics of a step's expectations and texts. */
 export function metrics(step: Step): string[] {
-  const texts = [step.found, ...step.expect.flatMap((one) => [one.low, one.high, one.unknown])].join(" ");
-  const told = [...texts.matchAll(/\{([^{}:]+):/g)].map(([, name]) => name as string);
+  const texts = [step.found, ...step.expect.flatMap(({ low, high, unknown }) => [low, high, unknown])].join(" ");
+  const shown = [...texts.matchAll(/\{([^{}:]+):/g)].map(([, name]) => name as string);
   const judged = step.expect.map(({ test }) => test.split(/[\s<>=]/)[0] as string);
-  return [...new Set([...judged, ...told])];
+  return [...new Set([...judged, ...shown])];
 }

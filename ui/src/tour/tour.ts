@@ -1,51 +1,51 @@
-// Where the user is on the tour, and what they may do there.
+// The state and the actions of the tour.
 //
-// A step puts its experiment on the screen and hears of every figure; what the person had before comes back when they
-// leave. The place is remembered by the browser, where it lets us.
+// A step shows its experiment and judges every figure. Leaving the tour restores the experiment from before it. The
+// browser stores the step, if it permits storage.
 
 import { batch, effect, signal, untracked } from "@preact/signals";
 import { applyEdit, refresh, write } from "../live";
-import { besides } from "../metrics";
+import { additionalMetrics } from "../metrics";
 import * as state from "../state";
 import type { Controls } from "../types";
-import { elsewhere, judged, type Verdict } from "./judge";
+import { judge, otherChanges, type Verdict } from "./judge";
 import { metrics, STEPS, type Step } from "./steps";
 
-const KEPT = "dumbbell-tour";
+const STORAGE_KEY = "dumbbell-tour";
 export const HASH = "#tour";
 /** After this time without a change the verdict is announced, and the next one is compared with it. */
 const REST_MS = 700;
 
-/** The step; `STEPS.length` is the end; null: no tour is on. */
-export const place = signal<number | null>(null);
+/** The index of the step; `STEPS.length` is the end; null: no tour. */
+export const stepIndex = signal<number | null>(null);
 /** Steps whose answer was found, by their experiments. */
 export const found = signal<ReadonlySet<string>>(new Set());
 export const verdict = signal<Verdict | null>(null);
-/** The verdict at which the hand came to rest. */
+/** The last verdict after a time without changes. */
 export const rested = signal<Verdict | null>(null);
-/** Is what it means shown? */
+/** Whether the explanation is shown. */
 export const explained = signal(false);
 
-let mine: (() => void) | null = null;
+let restorePage: (() => void) | null = null;
 let base: Controls | null = null;
 let before: number | null = null;
 let resting: ReturnType<typeof setTimeout> | undefined;
 
 export function step(): Step | null {
-  return place.value === null ? null : (STEPS[place.value] ?? null);
+  return stepIndex.value === null ? null : (STEPS[stepIndex.value] ?? null);
 }
 
-/** Take the tour, from where it was left. */
+/** Open the tour at the stored step. */
 export function open(): void {
-  if (place.value !== null) return;
-  mine = whatIsOn();
+  if (stepIndex.value !== null) return;
+  restorePage = saveState();
   history.replaceState(null, "", HASH);
-  const kept = remembered();
-  found.value = new Set(kept.found);
-  go(kept.place);
+  const stored = loadStored();
+  found.value = new Set(stored.found);
+  go(stored.place);
 }
 
-/** Open it where the page's address asks for it. */
+/** Open the tour if the page's URL has its hash. */
 export function openFromLink(): void {
   if (location.hash === HASH) open();
 }
@@ -55,7 +55,7 @@ export function go(to: number): void {
   clearTimeout(resting);
   [base, before] = [null, null];
   batch(() => {
-    place.value = Math.min(Math.max(to, 0), STEPS.length);
+    stepIndex.value = Math.min(Math.max(to, 0), STEPS.length);
     verdict.value = null;
     rested.value = null;
     explained.value = next !== undefined && found.value.has(next.experiment);
@@ -63,12 +63,12 @@ export function go(to: number): void {
       state.pins.value = [];
       state.hidden.value = new Set();
       state.panels.value = next.panels;
-      besides.value = metrics(next);
+      additionalMetrics.value = metrics(next);
       state.seed.value = 1;
       write(next.toml);
     }
   });
-  remember();
+  store();
 }
 
 export function showAnswer(): void {
@@ -76,15 +76,15 @@ export function showAnswer(): void {
   if (now) applyEdit(now.answer);
 }
 
-/** Back to what was on the screen before. */
+/** End the tour and restore the page. */
 export function leave(): void {
   clearTimeout(resting);
-  place.value = null;
+  stepIndex.value = null;
   verdict.value = null;
-  besides.value = [];
+  additionalMetrics.value = [];
   history.replaceState(null, "", location.pathname + location.search);
-  mine?.();
-  mine = null;
+  restorePage?.();
+  restorePage = null;
 }
 
 /** From the first step, with nothing found. */
@@ -94,21 +94,21 @@ export function restart(): void {
 }
 
 effect(() => {
-  if (state.figureData.value) untracked(listen);
+  if (state.figureData.value) untracked(judgeFigure);
 });
 
-/** A figure came: is it the answer? */
-function listen(): void {
+/** Judge a new figure. */
+function judgeFigure(): void {
   const [now, controls, drawn] = [step(), state.controls.value, state.figureData.value];
   if (!now || !controls || !drawn) return;
   if (state.text.value === now.toml) base = controls;
-  const away = base && elsewhere(now, base, controls);
-  const said = judged(now, drawn.numbers, before);
-  before ??= said.miss;
-  verdict.value = away ? { kind: "elsewhere", text: away, miss: said.miss } : said;
+  const changes = base && otherChanges(now, base, controls);
+  const current = judge(now, drawn.numbers, before);
+  before ??= current.miss;
+  verdict.value = changes ? { kind: "elsewhere", text: changes, miss: current.miss } : current;
   if (verdict.value.kind === "found" && !found.value.has(now.experiment)) {
     found.value = new Set([...found.value, now.experiment]);
-    remember();
+    store();
   }
   clearTimeout(resting);
   resting = setTimeout(rest, REST_MS);
@@ -120,8 +120,8 @@ function rest(): void {
   explained.value ||= verdict.value?.kind === "found";
 }
 
-/** Puts back what is on the screen now. */
-function whatIsOn(): () => void {
+/** Save the state of the page; return a function that restores it. */
+function saveState(): () => void {
   const [text, panels, hidden, pins, seed] = [
     state.text.value,
     state.panels.value,
@@ -140,26 +140,26 @@ function whatIsOn(): () => void {
     });
 }
 
-interface Kept {
+interface Stored {
   place: number;
   found: string[];
 }
 
-function remembered(): Kept {
+function loadStored(): Stored {
   try {
-    const kept: Partial<Kept> = JSON.parse(localStorage.getItem(KEPT) ?? "{}");
-    const at = Number.isInteger(kept.place) ? Math.min(Math.max(kept.place as number, 0), STEPS.length - 1) : 0;
-    const known = STEPS.map((one) => one.experiment).filter((name) => kept.found?.includes(name));
+    const stored: Partial<Stored> = JSON.parse(localStorage.getItem(STORAGE_KEY) ?? "{}");
+    const at = Number.isInteger(stored.place) ? Math.min(Math.max(stored.place as number, 0), STEPS.length - 1) : 0;
+    const known = STEPS.map(({ experiment }) => experiment).filter((name) => stored.found?.includes(name));
     return { place: at, found: known };
   } catch {
     return { place: 0, found: [] };
   }
 }
 
-function remember(): void {
+function store(): void {
   try {
-    localStorage.setItem(KEPT, JSON.stringify({ place: place.value, found: [...found.value] }));
+    localStorage.setItem(STORAGE_KEY, JSON.stringify({ place: stepIndex.value, found: [...found.value] }));
   } catch {
-    // A browser that keeps nothing: the tour begins again next time.
+    // Without storage the tour starts at its first step next time.
   }
 }

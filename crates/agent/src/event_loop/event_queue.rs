@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 /// Kinds of events. Simultaneous events run in this order: a change takes effect before the flow
-/// that starts with it, and a sample sees the effect of what has just stopped.
+/// that starts with it, and a sample includes the effect of a stop at the same time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
     /// A command of the plan.

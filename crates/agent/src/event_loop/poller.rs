@@ -56,7 +56,7 @@ pub struct Readiness {
     pub token: Token,
     /// For rounds, the last request's result; for a receiver that the kernel reads, the last byte count (0 at EOF).
     pub taken: Option<nix::Result<usize>>,
-    /// How many reads this event stands for: more than one only after [`Poller::coalesce_reads`].
+    /// How many reads this event reports: more than one only after [`Poller::coalesce_reads`].
     pub times: u32,
 }
 
@@ -93,9 +93,9 @@ impl Poller {
         }
     }
 
-    /// From the next wait on, one event may stand for this many reads of a receiver, or fewer.
+    /// From the next wait on, one event may report this many reads of a receiver, or fewer.
     ///
-    /// An event costs a context switch; this avoids those that nothing depends on.
+    /// An event costs a context switch; this avoids unnecessary ones.
     pub fn coalesce_reads(&mut self, token: Token, times: u32) {
         match &mut self.waiting {
             Waiting::Ring(ring) => ring.coalesce_reads(token, times),

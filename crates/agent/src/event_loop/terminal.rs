@@ -2,7 +2,7 @@
 //!
 //! The shell is a program of the experiment. It reads commands from a socket and answers each with its exit status.
 //! When the shell is idle, the agent requests the next command and busy-waits for it: virtual time advances only
-//! during sleep. `dumbbell.engines.shell_session` answers, and stops the whole guest while the user thinks.
+//! during sleep. `dumbbell.engines.shell_session` answers, and stops the guest until the user has typed a command.
 //!
 //! ```text
 //! terminal/N.asked    from the agent: the N-th request, with the time and the last command's result

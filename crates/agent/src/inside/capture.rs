@@ -35,9 +35,11 @@ pub struct Captures {
 impl Captures {
     /// Opens the rings and writes the file's header.
     pub fn open(recordings: &Recordings, folder: &Path) -> Result<Self> {
-        let open = |place: &Place| {
-            sys::within(&place.host, || PacketRing::open(&place.device, recordings.snap_bytes, recordings.ring_frames))
-                .attempt(|| format!("capturing at device '{}' of host '{}'", place.device, place.host))
+        let open = |capture_point: &Place| {
+            sys::within(&capture_point.host, || {
+                PacketRing::open(&capture_point.device, recordings.snap_bytes, recordings.ring_frames)
+            })
+            .attempt(|| format!("capturing at device '{}' of host '{}'", capture_point.device, capture_point.host))
         };
         let rings: Vec<_> = recordings.captures.iter().map(open).collect::<Result<_>>()?;
         let mut out = Records::create(folder, "packets")?;
@@ -90,8 +92,8 @@ fn header(places: &[Place], snap_bytes: usize) -> Vec<u8> {
     }
     // Byte-order magic, version 1.0, unknown section length.
     let mut bytes = block(SECTION, &[0x1a2b_3c4d, 1, u32::MAX, u32::MAX], &[]);
-    for place in places {
-        let name = format!("{}.{}", place.host, place.device);
+    for capture_point in places {
+        let name = format!("{}.{}", capture_point.host, capture_point.device);
         let options = [option(NAME, name.as_bytes()), option(RESOLUTION, &[NANOSECONDS])].concat();
         bytes.extend(block(INTERFACE, &[ETHERNET, snap], &[&options[..], &[0; 4]].concat()));
     }

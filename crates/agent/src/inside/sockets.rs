@@ -75,7 +75,7 @@ mod tests {
         sockets.record(7).expect("the kernel answers");
         sockets.finish().expect("written");
         let bytes = std::fs::read(folder.join("sockets.bin")).expect("a file");
-        std::fs::remove_dir_all(&folder).expect("it was ours");
+        std::fs::remove_dir_all(&folder).expect("the test owns it");
         let size = 16 + MESSAGE_BYTES + KEPT.iter().map(|(_, size)| size).sum::<usize>();
         assert_eq!(bytes.len() % size, 0);
         // State 10 is LISTEN; the port follows family, state, timer and retransmits.

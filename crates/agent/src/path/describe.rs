@@ -35,7 +35,7 @@ pub fn device(objects: &Objects, key: &Key) -> String {
     index(key).and_then(|index| objects.get(&link(index))).map_or_else(String::new, |value| text(value, IFLA_IFNAME))
 }
 
-/// The object's name; `value` helps if its link is gone.
+/// The object's name; `value` has the device's name if its link was deleted.
 pub fn name(objects: &Objects, key: &Key, value: Option<&Value>) -> String {
     let device = Some(device(objects, key)).filter(|name| !name.is_empty());
     let device = device.or_else(|| value.map(|value| text(value, IFLA_IFNAME))).unwrap_or_default();

@@ -1,5 +1,5 @@
 //! A host's links, addresses, routes, rules, neighbours, qdiscs and classes from rtnetlink, in comparable form:
-//! counters and ages are left out (Linux include/uapi/linux/rtnetlink.h and related headers).
+//! without counters and ages (Linux include/uapi/linux/rtnetlink.h and related headers).
 
 use crate::sample::netlink::{Answer, attributes, number};
 use std::collections::BTreeMap;
@@ -36,7 +36,7 @@ pub struct Key {
     pub id: Vec<u8>,
 }
 
-/// Attributes by number; 0 stands for the header.
+/// Attributes by number; 0 is the header.
 pub type Value = BTreeMap<u16, Vec<u8>>;
 
 /// All objects of a host.
@@ -95,7 +95,7 @@ const TC_ATTRIBUTES: [u16; 5] = [TCA_KIND, TCA_OPTIONS, 8, 13, 14];
 /// Parses a message; None if it is not about the path.
 pub fn read(answer: &Answer<'_>) -> Option<News> {
     let bytes = answer.payload;
-    let (kind, gone, (id, value)) = match answer.kind {
+    let (kind, is_deleted, (id, value)) = match answer.kind {
         16 | 17 => {
             if let Some(notifications) = features(bytes) {
                 return Some(notifications);
@@ -116,7 +116,7 @@ pub fn read(answer: &Answer<'_>) -> Option<News> {
         _ => return None,
     };
     let key = Key { kind, id };
-    Some(if gone { News::Gone(key) } else { News::Is(key, value) })
+    Some(if is_deleted { News::Gone(key) } else { News::Is(key, value) })
 }
 
 /// Device index, if the object's identity starts with it.
@@ -190,7 +190,7 @@ fn route(bytes: &[u8]) -> Option<(Vec<u8>, Value)> {
     Some((id, value))
 }
 
-fn neighbour(bytes: &[u8], gone: bool) -> Option<News> {
+fn neighbour(bytes: &[u8], is_deleted: bool) -> Option<News> {
     let value = select(bytes.get(12..)?, &[NDA_LLADDR]);
     let destination = attributes(&bytes[12..]).find(|(kind, _)| *kind == NDA_DST)?.1;
     let mut id = bytes[4..8].to_vec();
@@ -200,7 +200,7 @@ fn neighbour(bytes: &[u8], gone: bool) -> Option<News> {
     let key = Key { kind: Kind::Neighbour, id };
     // An entry that is no longer static counts as deleted: Linux may replace learned ones.
     let is_set = bytes[8] & NUD_PERMANENT != 0 || bytes[10] & NTF_PROXY != 0;
-    Some(if gone || !is_set { News::Gone(key) } else { News::Is(key, value) })
+    Some(if is_deleted || !is_set { News::Gone(key) } else { News::Is(key, value) })
 }
 
 /// A qdisc or class, identified by index, handle and parent.
@@ -214,10 +214,10 @@ fn scheduler(bytes: &[u8]) -> Option<(Vec<u8>, Value)> {
 }
 
 /// Ignores classes without options: qdiscs create them per flow.
-fn class(bytes: &[u8], gone: bool) -> Option<News> {
+fn class(bytes: &[u8], is_deleted: bool) -> Option<News> {
     let (id, value) = scheduler(bytes)?;
     let key = Key { kind: Kind::Class, id };
-    if gone {
+    if is_deleted {
         return Some(News::Gone(key));
     }
     value.contains_key(&TCA_OPTIONS).then_some(News::Is(key, value))

@@ -202,9 +202,9 @@ mod tests {
         let artifacts = copy_out(&program(), &work, &to).expect("it works");
         assert_eq!(artifacts.kept, ["deep/new", "empty", "longer"]);
         assert_eq!(artifacts.lost, ["huge"]);
-        assert_eq!(fs::read_to_string(to.join("deep/new")).expect("it is there"), "x");
+        assert_eq!(fs::read_to_string(to.join("deep/new")).expect("it exists"), "x");
         assert!(!to.join("same").exists() && !to.join("link").exists());
-        fs::remove_dir_all(temporary).expect("it was there");
+        fs::remove_dir_all(temporary).expect("it existed");
     }
 
     fn temporary_folders(name: &str) -> (PathBuf, PathBuf, PathBuf) {
@@ -218,11 +218,11 @@ mod tests {
     fn deep_folders_are_copied_up_to_the_path_limit() {
         let (temporary, work, to) = temporary_folders("deep");
         // Deeper than PATH_MAX allows in one path: created step by step, as a program would.
-        let mut folder: OwnedFd = File::open(&work).expect("it is there").into();
+        let mut folder: OwnedFd = File::open(&work).expect("it exists").into();
         for _ in 0..2000 {
             nix::sys::stat::mkdirat(&folder, "d", Mode::S_IRWXU).expect("a folder");
             File::create(format!("/proc/self/fd/{}/f", folder.as_raw_fd())).expect("a file");
-            folder = open(&folder, OsStr::new("d"), OFlag::O_DIRECTORY).expect("it is there");
+            folder = open(&folder, OsStr::new("d"), OFlag::O_DIRECTORY).expect("it exists");
         }
         let long = work.join("n".repeat(255)).join("n".repeat(255)).join("n".repeat(255)).join("n".repeat(255));
         fs::create_dir_all(&long).expect("folders");
@@ -231,7 +231,7 @@ mod tests {
         assert_eq!(artifacts.kept.len(), MAX_DEPTH + 1);
         assert_eq!(artifacts.lost.len(), 2);
         assert!(artifacts.lost.iter().any(|name| *name == "d/".repeat(MAX_DEPTH + 1)));
-        fs::remove_dir_all(temporary).expect("it was there");
+        fs::remove_dir_all(temporary).expect("it existed");
     }
 
     #[test]
@@ -239,17 +239,17 @@ mod tests {
         let (temporary, work, to) = temporary_folders("modes");
         for (name, mode, kept) in [("setuid", 0o6755, 0o755), ("unreadable", 0o000, 0o600), ("plain", 0o644, 0o644)] {
             fs::write(work.join(name), "x").expect("a file");
-            fs::set_permissions(work.join(name), Permissions::from_mode(mode)).expect("it is ours");
+            fs::set_permissions(work.join(name), Permissions::from_mode(mode)).expect("the test owns it");
             // Root can read files without permissions; in a guest the agent is root.
             if mode == 0 && File::open(work.join(name)).is_err() {
                 continue;
             }
             copy_out(&program(), &work, &to).expect("it works");
-            let metadata = fs::metadata(to.join(name)).expect("it was carried out");
+            let metadata = fs::metadata(to.join(name)).expect("it was copied");
             assert_eq!(metadata.permissions().mode() & 0o7777, kept, "{name}");
-            fs::remove_file(work.join(name)).expect("it is there");
+            fs::remove_file(work.join(name)).expect("it exists");
         }
-        fs::remove_dir_all(temporary).expect("it was there");
+        fs::remove_dir_all(temporary).expect("it existed");
     }
 
     #[test]
@@ -261,6 +261,6 @@ mod tests {
         let artifacts = copy_out(&program(), &work, &to).expect("it works");
         assert_eq!((artifacts.kept.len(), artifacts.lost.len(), artifacts.lost_more), (MAX_FILES, MAX_LISTED, 7));
         assert_eq!(artifacts.lost[0], format!("{MAX_FILES:05}"));
-        fs::remove_dir_all(temporary).expect("it was there");
+        fs::remove_dir_all(temporary).expect("it existed");
     }
 }

@@ -35,7 +35,7 @@ pub struct Program {
     pub files: Vec<Content>,
     /// Folders replaced by empty writable ones.
     pub writable: Vec<String>,
-    /// Did the user type its command? Then it sees home directories, and its output is read while it runs.
+    /// Did the user type its command? Then it can read home directories, and its output is read while it runs.
     pub typed: bool,
     /// Does it keep all of root's capabilities, including mounts? Only if the user who typed its command requests it.
     #[serde(default)]

@@ -37,10 +37,10 @@ mod tests {
 
     #[test]
     fn a_child_is_listed_while_it_runs() {
-        let mut child = std::process::Command::new("sleep").arg("60").spawn().expect("sleep is there");
+        let mut child = std::process::Command::new("sleep").arg("60").spawn().expect("sleep is installed");
         let number = i32::try_from(child.id()).expect("a process number fits");
         assert!(children().expect("there is /proc").contains(&number));
-        child.kill().expect("it lives");
+        child.kill().expect("it is running");
         child.wait().expect("it was killed");
         assert!(!children().expect("there is /proc").contains(&number));
     }

@@ -1,8 +1,8 @@
-//! What a program can see and write.
+//! The files and capabilities that a program can use.
 //!
-//! It sees the host's files read-only. Some folders are replaced by empty tmpfs mounts that end with
-//! it: `/tmp`, `/run` (with its working folder), folders of logs and caches, and home directories
-//! unless the user typed the command. It is root in its host, but can't mount, open devices,
+//! The host's files are read-only. Some folders are replaced by empty tmpfs mounts that end with
+//! the program: `/tmp`, `/run` (with its working folder), folders of logs and caches, and home directories
+//! unless the user typed the command. The program is root in its host, but can't mount, open devices,
 //! trace other processes, or change kernel state except its host's links, addresses and qdiscs.
 
 use super::plan::{Content, Program, Programs};

@@ -45,7 +45,7 @@ pub fn run(connection: &OsStr) -> ExitCode {
     match control.serve() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            // Python may be gone already.
+            // Python may have closed the connection already.
             let _ = control.send_message(&Message::Failed { reason: error.to_string() });
             control.shut_down();
             ExitCode::FAILURE
@@ -154,7 +154,7 @@ impl ControlConnection {
 
     fn send_to_watchdog(&mut self, message: &str) -> Result<()> {
         match &mut self.watchdog {
-            // Its death shows up as EOF.
+            // If it dies, its socket reports EOF.
             Some(watchdog) => watchdog.write_all(format!("{message}\n").as_bytes()).or(Ok(())),
             None => Ok(()),
         }

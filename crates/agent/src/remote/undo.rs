@@ -2,7 +2,7 @@
 //!
 //! Each experiment on the host has a file in `/run/dumbbell`, written before the first change. The watchdog holds a
 //! lock on it (`flock`) while it runs. `/run` is empty after a reboot, when devices have their defaults again. If the
-//! owner of a file is gone, the next agent restores the host. The file names its network namespace, because several
+//! owner of a file has exited, the next agent restores the host. The file names its network namespace, because several
 //! may share `/run`.
 
 use super::state::State;

@@ -35,7 +35,7 @@ use std::process::ExitCode;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Without a heartbeat for this long, the control connection is gone or has lost Python.
+/// Without a heartbeat for this long, the control connection has exited or lost its connection to Python.
 pub const SILENCE_TIMEOUT: Duration = Duration::from_secs(10);
 /// Time for killed processes to exit, unless the kernel hangs.
 const KILL_TIMEOUT: Duration = Duration::from_secs(2);
@@ -74,7 +74,7 @@ pub fn run(mut control: UnixStream, orders: UnixStream, folder: &Path, plan: &Pl
 
 /// Writes a line.
 fn send_line(control: &mut UnixStream, line: &str) {
-    // The control connection may be gone.
+    // The control connection may have exited.
     let _ = control.write_all(format!("{line}\n").as_bytes());
 }
 
@@ -168,7 +168,7 @@ fn watch(control: &mut UnixStream, event_loop: Pid, ended: &OwnedFd, until: Inst
     }
 }
 
-/// True for a heartbeat, false for a request to restore; None if the control connection is gone.
+/// True for a heartbeat, false for a request to restore; None if the control connection has exited.
 fn read_command(control: &mut UnixStream) -> Option<bool> {
     let mut buffer = [0; 256];
     match control.read(&mut buffer) {

@@ -64,7 +64,7 @@ fn call(device: &str, words: &mut [u32]) -> nix::Result<()> {
     }
     request.ifr_ifru.ifru_data = words.as_mut_ptr().cast();
     // SAFETY: SIOCETHTOOL reads a zero-terminated name and the two words that `ifru_data` points to; of the calls for
-    // all features it reads and writes as many blocks behind them as the second word says, for which `words` is long enough.
+    // all features it reads and writes as many following blocks as the second word states; `words` is long enough.
     // Both live until the call returns.
     let answer = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCETHTOOL, &raw mut request) };
     Errno::result(answer).map(drop)

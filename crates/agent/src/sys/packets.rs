@@ -125,7 +125,7 @@ impl PacketRing {
         if self.status(frame).load(Ordering::Acquire) & libc::TP_STATUS_USER == 0 {
             return None;
         }
-        // SAFETY: the frame lies within the mapping, and while its status says "user" the kernel doesn't write to it.
+        // SAFETY: the frame lies within the mapping, and while its status is "user" the kernel doesn't write to it.
         let bytes = unsafe { std::slice::from_raw_parts(self.at(frame).as_ptr(), self.frame_bytes) };
         let word = |at: usize| u32::from_ne_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
         let start = usize::from(u16::from_ne_bytes([bytes[12], bytes[13]]));

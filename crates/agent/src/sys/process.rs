@@ -32,7 +32,7 @@ pub struct Priority(i32, i32);
 
 /// Reads it.
 pub fn priority() -> Priority {
-    // SAFETY: both calls take integers and ask about this process, which is there.
+    // SAFETY: both calls take integers and query this process, which exists.
     unsafe { Priority(libc::sched_getscheduler(0), libc::getpriority(libc::PRIO_PROCESS, 0)) }
 }
 
@@ -44,7 +44,8 @@ impl std::fmt::Display for Priority {
 
 /// CPU time used by this process, in user and kernel mode.
 pub fn used_ns() -> u64 {
-    let used: TimeSpec = clock_gettime(ClockId::CLOCK_PROCESS_CPUTIME_ID).expect("a process knows what it used");
+    let used: TimeSpec =
+        clock_gettime(ClockId::CLOCK_PROCESS_CPUTIME_ID).expect("CLOCK_PROCESS_CPUTIME_ID is always available");
     super::nanoseconds(used)
 }
 

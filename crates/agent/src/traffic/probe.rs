@@ -1,8 +1,8 @@
 //! Pings and UDP probes, timed at both ends on one clock.
 //!
-//! The receiver's kernel answers pings; a raw socket next to it sees each request arrive, which
-//! gives both one-way delays. The agent answers UDP probes. If only one end is on this host, it records what it
-//! sees: the client its send and answer times, the server each probe's arrival.
+//! The receiver's kernel answers pings; a raw socket also receives each request, which
+//! gives both one-way delays. The agent answers UDP probes. If only one end is on this host, it records
+//! that end's times: the client its send and answer times, the server each probe's arrival.
 
 use crate::error::{Attempt, Result};
 use crate::plan::{Probe, ProbeKind};
@@ -108,7 +108,7 @@ impl Probing {
         }
     }
 
-    /// A server alone learns of probes when they arrive; bounds the sequence numbers it accepts.
+    /// A server without a client here adds probes when they arrive; bounds the sequence numbers it accepts.
     fn reserve(&mut self, packet: &[u8]) {
         if self.client.is_some() {
             return;

@@ -7,7 +7,7 @@
 //!                        +------------- error ---> Over <-- all bytes, stop
 //! ```
 //!
-//! If only one end is on this host, the flow runs that end and reports what it can observe. Another host's agent runs
+//! If only one end is on this host, the flow runs that end and reports its own measurements. Another host's agent runs
 //! the other end, and `dumbbell.engines.remote.join` joins the reports.
 //!
 //! The sender splices pages of one file into the socket without copying; the receiver discards data with `MSG_TRUNC`

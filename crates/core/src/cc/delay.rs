@@ -39,7 +39,7 @@ impl Delay {
 
 /// Greater than any round-trip time.
 pub(super) const UNKNOWN_US: u32 = 0x7fff_ffff;
-/// Up to two samples per round may both be from delayed ACKs; more than two are trusted.
+/// Up to two samples per round may both be from delayed ACKs; more than two are reliable.
 pub(super) const FEW_SAMPLES: u16 = 2;
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 //! - **What it does**: each ACK carries a telemetry stack. From two of them HPCC computes the utilization of the path's
 //!   most loaded link, and divides the window by it for a target of η = 95 %; it adds a few bytes for fairness.
 //! - **Signal**: queue length, bytes sent and rate of every link on the path. No loss, no delay.
-//! - **Works well**: data centres: an incast's queue is gone in one or two round trips, and the queue stays empty.
+//! - **Works well**: data centres: an incast's queue drains in one or two round trips, and the queue stays empty.
 //! - **Works badly**: where a link on the path does not stamp; flows become fair only after many round trips.
 //! - **Reference**: Y. Li et al., "HPCC: High Precision Congestion Control", SIGCOMM 2019.
 //!

@@ -1,4 +1,4 @@
-//! Hybla: a long round trip grows as if it took 25 ms (Linux's `tcp_hybla.c`).
+//! Hybla: the window grows at a long round-trip time as fast as at 25 ms (Linux's `tcp_hybla.c`).
 //!
 //! - **What it does**: ρ is the minimum round-trip time over 25 ms, at least 1; slow start adds 2^ρ − 1 packets per ACK
 //!   and avoidance ρ²/window, so that a satellite flow grows as fast as a terrestrial one.

@@ -94,7 +94,7 @@ impl<C: CongestionControl> HyStartPp<C> {
         self.credit %= GROWTH_DIVISOR;
     }
 
-    /// Is a threshold set, by whatever cause? Then the first slow start is over.
+    /// Is a threshold set for any reason? Then the first slow start is over.
     fn is_over(&mut self, tp: &SenderState) -> bool {
         if tp.ssthresh < INFINITE_SSTHRESH {
             self.phase = Phase::Over;

@@ -3,7 +3,7 @@
 //!
 //! - **What it does**: reduces a fractional window by half of `alpha`, the moving average of the share of marked
 //!   packets; each ACK grows it by the share of unmarked packets, also during a reduction. Below 25 ms of round-trip
-//!   time it grows as if it had 25 ms. Paced at its rate, in bursts of at most 250 µs. A loss halves it.
+//!   time it grows as fast as at 25 ms. Paced at its rate, in bursts of at most 250 µs. A loss halves it.
 //! - **Signal**: every mark, counted by AccECN (RFC 9768); its packets are ECT(1) (RFC 9331).
 //! - **Works well**: behind dualpi2, or a queue of its own that marks early: full utilization, 1 ms of queue.
 //! - **Works badly**: in one queue with senders that halve on a mark or a loss, which it starves.

@@ -54,7 +54,7 @@ impl Vegas {
         let Tuning { alpha, beta, gamma } = self.tuning;
         if tp.in_slow_start() {
             if queued > gamma {
-                // Down to what the path carries, plus one for rounding.
+                // Down to the path's capacity, plus one for rounding.
                 let carried = u64::from(tp.cwnd) * u64::from(base_us) / u64::from(recent_us);
                 tp.cwnd = tp.cwnd.min(u32::try_from(carried + 1).unwrap_or(u32::MAX));
                 tp.ssthresh = tp.ssthresh.min(tp.cwnd);

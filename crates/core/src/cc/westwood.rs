@@ -1,10 +1,10 @@
-//! Westwood+: after a loss the window is what the path carried (Linux's `tcp_westwood.c`).
+//! Westwood+: after a loss the window is the measured bandwidth-delay product (Linux's `tcp_westwood.c`).
 //!
 //! - **What it does**: Reno's growth; but the threshold after a loss is the rate of acknowledged data times the minimum
 //!   round-trip time, so that a random loss costs little.
 //! - **Signal**: loss; the rate of ACKs determines the reduction.
 //! - **Works well**: wireless paths, where packets are lost without congestion.
-//! - **Works badly**: a path whose ACKs come in bursts, or whose minimum round-trip time it never saw.
+//! - **Works badly**: a path whose ACKs come in bursts, or whose minimum round-trip time was never measured.
 //! - **Reference**: S. Mascolo et al., "TCP Westwood: Bandwidth Estimation for Enhanced Transport over Wireless Links",
 //!   2001; L. A. Grieco, S. Mascolo, "Performance Evaluation and Comparison of Westwood+, New Reno, and Vegas", 2004.
 //!

@@ -23,15 +23,15 @@ pub struct Blocks {
 }
 
 impl Sack {
-    /// Appends a block `[start, end)` if there is room; returns whether it did. A block longer than `u32::MAX` bytes
+    /// Appends a block `[start, end)` if there is space; returns whether it did. A block longer than `u32::MAX` bytes
     /// does not fit the header's 32-bit sequence numbers.
     pub fn push(&mut self, start: u64, end: u64) -> bool {
-        let place = usize::from(self.count);
+        let index = usize::from(self.count);
         let Ok(length) = u32::try_from(end.saturating_sub(start)) else { return false };
-        if place == MAX_SACK_BLOCKS {
+        if index == MAX_SACK_BLOCKS {
             return false;
         }
-        (self.starts[place], self.lengths[place]) = (start, length);
+        (self.starts[index], self.lengths[index]) = (start, length);
         self.count += 1;
         true
     }
@@ -46,7 +46,7 @@ impl Sack {
     /// The blocks in header order.
     #[must_use]
     pub fn blocks(&self) -> Blocks {
-        let block = |place| (self.starts[place], self.starts[place] + u64::from(self.lengths[place]));
+        let block = |index| (self.starts[index], self.starts[index] + u64::from(self.lengths[index]));
         Blocks { blocks: core::array::from_fn(block), count: self.count }
     }
 

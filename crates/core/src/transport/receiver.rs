@@ -67,7 +67,7 @@ pub(crate) struct Receiver {
 enum Ack {
     /// None, or a timer is running.
     None,
-    /// Decide after the sender had its chance to send data (`tcp_ack_snd_check`).
+    /// Decide after the sender could send data (`tcp_ack_snd_check`).
     Check,
     /// Send.
     Now,
@@ -161,7 +161,7 @@ impl Receiver {
         self.ack == Ack::Now
     }
 
-    /// Decides about the ACK, then lets the application read, which may cause another. True: send one now and call
+    /// Decides about the ACK, then the application reads, which may cause another. True: send one now and call
     /// again.
     #[inline]
     pub fn take_ack(&mut self, now: Time) -> bool {

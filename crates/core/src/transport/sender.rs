@@ -100,7 +100,7 @@ pub(crate) struct Transmission {
 }
 
 /// The sending half of a connection. Usage as for the endpoint: pass in each event, poll until there is nothing more,
-/// then ask for the next timer.
+/// then request the next timer.
 #[derive(Clone, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "independent flags")]
 pub(crate) struct Sender<C = Controller> {

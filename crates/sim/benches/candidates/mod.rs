@@ -58,12 +58,12 @@ impl Holed {
             let first = at * CHILDREN + 1;
             let four = &self.words[first..first + CHILDREN];
             let pick = |one: (usize, Word), other: (usize, Word)| if other.1 < one.1 { other } else { one };
-            let (place, least) = pick(pick((0, four[0]), (1, four[1])), pick((2, four[2]), (3, four[3])));
+            let (position, least) = pick(pick((0, four[0]), (1, four[1])), pick((2, four[2]), (3, four[3])));
             if least >= word {
                 break;
             }
             self.words[at] = least;
-            at = first + place;
+            at = first + position;
         }
         self.words[at] = word;
     }
@@ -139,11 +139,11 @@ impl List for Wheel {
         loop {
             let level = self.taken.iter().position(|&slots| slots != 0).expect("never empty");
             let slot = self.taken[level].trailing_zeros() as usize;
-            let place = level << BITS | slot;
+            let position = level << BITS | slot;
             if level == 0 {
-                let least = (0..self.slots[place].len()).min_by_key(|&at| self.slots[place][at]).expect("taken");
-                let word = self.slots[place].swap_remove(least);
-                if self.slots[place].is_empty() {
+                let least = (0..self.slots[position].len()).min_by_key(|&at| self.slots[position][at]).expect("taken");
+                let word = self.slots[position].swap_remove(least);
+                if self.slots[position].is_empty() {
                     self.taken[0] &= !(1 << slot);
                 }
                 self.now = at_of(word);
@@ -152,7 +152,7 @@ impl List for Wheel {
             self.taken[level] &= !(1 << slot);
             let shift = level * BITS;
             self.now = (self.now >> (shift + BITS) << (shift + BITS)) | (slot as u64) << shift;
-            let mut falling = std::mem::replace(&mut self.slots[place], std::mem::take(&mut self.spare));
+            let mut falling = std::mem::replace(&mut self.slots[position], std::mem::take(&mut self.spare));
             falling.drain(..).for_each(|word| self.put(word));
             self.spare = falling;
         }
@@ -203,10 +203,10 @@ impl Calendar {
         {
             self.today = self.today.max(day_of(*first));
         }
-        let place = self.today % DAYS;
-        self.ahead -= self.days[place].len();
+        let position = self.today % DAYS;
+        self.ahead -= self.days[position].len();
         let near = &mut self.near;
-        near.extend(self.days[place].drain(..).map(Reverse));
+        near.extend(self.days[position].drain(..).map(Reverse));
         while self.far.peek().is_some_and(|Reverse(first)| day_of(*first) < self.today + DAYS) {
             let Reverse(word) = self.far.pop().expect("peeked");
             self.put(word);

@@ -64,7 +64,7 @@ impl TraceRows {
         self.departed_ns.push(record.dequeued.map(nanos));
         self.received_ns.push(record.received.map(nanos));
         self.dropped_ns.push(record.dropped.map(|(at, _)| nanos(at)));
-        self.dropped_at.push_code(record.dropped.map(|(_, place)| place));
+        self.dropped_at.push_code(record.dropped.map(|(_, location)| location));
     }
 }
 

@@ -168,7 +168,7 @@ fn flag_bits(packet: &Packet, flags: Flags) -> u8 {
     let ace = flags.ace.map_or(0, Ace::bits);
     let (ece, cwr) = (flags.ece || ace & 1 > 0, flags.cwr || ace & 2 > 0);
     let bits = [flags.fin, flags.syn, packet.is_reset(), flags.psh, flags.ack, false, ece, cwr];
-    bits.iter().enumerate().map(|(place, &bit)| u8::from(bit) << place).sum()
+    bits.iter().enumerate().map(|(position, &bit)| u8::from(bit) << position).sum()
 }
 
 /// A SYN's window is never scaled (RFC 7323 section 2.2).

@@ -190,7 +190,7 @@ impl Application {
     }
 
     /// Switches between sending and pausing; returns the length of the new period. A flow of limited size is over when
-    /// its receiver has all bytes; until then its source is endless, because data handed to an endpoint cannot be
+    /// its receiver has all bytes; until then its source is endless, because data passed to an endpoint cannot be
     /// withdrawn for a pause.
     fn toggle(&mut self, now: Time, sender: &mut Endpoint, [on, off]: [Span; 2]) -> Span {
         self.paused = !self.paused;

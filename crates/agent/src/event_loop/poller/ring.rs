@@ -84,7 +84,7 @@ impl Waiting {
         self.rounds.as_ref()
     }
 
-    /// A pending request holds its socket open: cancelling it lets a closed socket go.
+    /// A pending request holds its socket open: cancelling it releases a closed socket.
     pub fn remove(&mut self, token: Token) -> Result<()> {
         match self.watched.remove(&token) {
             Some(_) => self.ring.cancel(token.pack()).attempt(|| format!("removing {token:?}")),

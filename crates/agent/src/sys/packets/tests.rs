@@ -8,7 +8,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 /// Moves this thread to a new network namespace and opens a ring there; `None` without the privilege.
-fn ring_of_our_own(snap_bytes: usize, frames: usize) -> Option<PacketRing> {
+fn ring_in_new_namespace(snap_bytes: usize, frames: usize) -> Option<PacketRing> {
     if unshare(CloneFlags::CLONE_NEWNET).is_err() {
         return None;
     }
@@ -34,7 +34,7 @@ fn wait_for(ring: &PacketRing, count: usize) {
 
 #[test]
 fn packets_are_captured_and_their_frames_are_reused() {
-    let Some(mut ring) = ring_of_our_own(96, 700) else { return };
+    let Some(mut ring) = ring_in_new_namespace(96, 700) else { return };
     let (socket, here) = sender();
     for round in 0..40_u8 {
         for number in 0..50 {
@@ -61,8 +61,8 @@ fn packets_are_captured_and_their_frames_are_reused() {
 }
 
 #[test]
-fn a_full_ring_counts_what_it_missed() {
-    let Some(ring) = ring_of_our_own(96, 1) else { return };
+fn a_full_ring_counts_missed_packets() {
+    let Some(ring) = ring_in_new_namespace(96, 1) else { return };
     let (socket, here) = sender();
     for _ in 0..ring.frames {
         socket.send_to(&[1; 300], here).expect("sent");

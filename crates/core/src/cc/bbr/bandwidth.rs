@@ -14,7 +14,7 @@ impl Bbr {
         }
         self.sample_long_term(tp, sample);
         let bandwidth = Bandwidth::of(u64::from(delivered), micros);
-        // An application-limited sample says nothing about the path unless it exceeds the estimate.
+        // An application-limited sample is ignored unless it exceeds the estimate.
         if !sample.is_app_limited || bandwidth >= self.max_bandwidth.best() {
             self.max_bandwidth.update(self.rounds.count, bandwidth, WINDOW);
         }

@@ -1,6 +1,6 @@
 //! Policer detection: if a token bucket limits the flow, use its rate instead of the maximum delivery rate.
 //!
-//! A token bucket lets bursts through and then drops. Two intervals in a row with high loss and the same average rate
+//! A token bucket passes bursts and then drops. Two intervals in a row with high loss and the same average rate
 //! indicate a policer. An interval lasts 4 to 16 rounds and begins and ends with a loss, when the bucket is empty.
 
 use super::bandwidth::{Bandwidth, UNIT};
@@ -29,7 +29,7 @@ impl LongTerm {
         self.controllers_in_use.then_some(self.bandwidth)
     }
 
-    /// Forgets everything.
+    /// Resets all state.
     pub(super) fn reset(&mut self, tp: &SenderState) {
         *self = Self::default();
         self.begin_interval(tp);

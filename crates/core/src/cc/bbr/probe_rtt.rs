@@ -88,7 +88,7 @@ impl Bbr {
     }
 
     fn watch_probe_rtt(&mut self, tp: &mut SenderState) {
-        // Mark samples as application-limited: so low a rate says nothing about the path.
+        // Mark samples as application-limited: the low rate does not measure the path.
         tp.app_limited = (tp.delivered + u64::from(tp.in_flight())).max(1);
         if self.probe_rtt.done_at.is_some() {
             self.probe_rtt.round_done |= self.rounds.started;

@@ -8,7 +8,7 @@ use crate::time::Span;
 use alloc::string::String;
 use core::fmt::Write;
 
-/// 10 Mbit/s of packets with 1514 bytes on the wire, as ACKs show it: 826 packets per second.
+/// 10 Mbit/s of packets with 1514 bytes on the link, as ACKs show it: 826 packets per second.
 pub(super) const TEN_MBIT: Bandwidth = Bandwidth(13_851);
 /// A little more than the time of four packets at that rate.
 pub(super) const FOUR_PACKETS: Span = Span::from_micros(5_000);

@@ -1,4 +1,4 @@
-//! Drain: send slowly until the queue that Startup built is gone.
+//! Drain: send slowly until the queue that Startup built is empty.
 
 use super::phase::Phase;
 use super::profile::Rules;

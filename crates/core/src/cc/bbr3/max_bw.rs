@@ -29,7 +29,7 @@ impl MaxBw {
 }
 
 impl Bbr3 {
-    /// An application-limited sample says nothing about the path unless it exceeds the estimate (`UpdateMaxBw`).
+    /// An application-limited sample is ignored unless it exceeds the estimate (`UpdateMaxBw`).
     pub(super) fn update_max_bw(&mut self, sample: &RateSample) {
         if !sample.is_app_limited || self.delivery_rate >= self.max_bw.best() {
             self.max_bw.take(self.delivery_rate);

@@ -36,7 +36,7 @@ pub(super) struct Recovery {
 
 impl Bbr3 {
     /// Saves state before the first loss of an episode is processed, because processing may change it. (In the draft's
-    /// order of steps, entering recovery would forget which phase the losses ended.)
+    /// order of steps, entering recovery would discard the phase that the losses ended.)
     pub(super) fn save_before_loss(&mut self, tp: &SenderState) {
         if self.profile.resumes && !self.undo.is_saved {
             self.save(tp);

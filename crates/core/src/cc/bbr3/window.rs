@@ -85,7 +85,7 @@ impl Bbr3 {
         (bytes / tp.mss).max(2)
     }
 
-    /// Is the model too new for the target to be trusted?
+    /// Is the model too new for the target to be reliable?
     fn is_young(&self, tp: &SenderState) -> bool {
         match self.profile.rules {
             Rules::Draft => tp.delivered < u64::from(self.initial_cwnd),

@@ -42,7 +42,7 @@ pub(super) struct Gradients {
 pub(super) struct Trend(Range);
 
 impl Gradients {
-    /// Forgets everything.
+    /// Resets all state.
     pub(super) fn restart(&mut self) {
         *self = Self::default();
     }

@@ -77,7 +77,7 @@ mod tests {
     use super::*;
     use crate::time::Span;
 
-    /// 10 Mbit/s of packets with 1514 bytes on the wire, as ACKs show it: 826 packets per second.
+    /// 10 Mbit/s of packets with 1514 bytes on the link, as ACKs show it: 826 packets per second.
     const TEN_MBIT: Bandwidth = Bandwidth(13_851);
 
     #[test]

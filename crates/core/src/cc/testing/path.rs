@@ -214,5 +214,5 @@ fn admits(policer: &mut Option<Policer>, now: Time) -> bool {
     admitted
 }
 
-/// A full packet's size on the wire, as a shaper counts it.
+/// A full packet's size on the link, as a shaper counts it.
 const WIRE_BYTES: u64 = 1_514;

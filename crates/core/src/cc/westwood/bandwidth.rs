@@ -65,7 +65,7 @@ impl Bandwidth {
         }
     }
 
-    /// A duplicate ACK stands for a packet that arrived; the cumulative ACK that follows covers it again
+    /// A duplicate ACK counts as a packet that arrived; the cumulative ACK that follows covers it again
     /// (`westwood_acked_count`).
     const fn newly_received(&mut self, advance: u32, mss: u32) -> u32 {
         if advance == 0 {
@@ -126,7 +126,7 @@ mod tests {
         assert_eq!(counted, [1, 1, 1, 2, 2]);
     }
 
-    /// A partial ACK of less than was counted stands for one packet.
+    /// A partial ACK of fewer bytes than were counted adds one packet.
     #[test]
     fn a_partial_ack_counts_one() {
         let mut bandwidth = Bandwidth { counted: 10 * 1_448, ..Bandwidth::new(&tp()) };

@@ -24,7 +24,7 @@ fn established() -> (Westwood, SenderState) {
 
 /// One packet per jiffy over 10 jiffies are 10 packets, however large the window was.
 #[test]
-fn after_a_recovery_the_window_is_what_the_path_carried() {
+fn after_a_recovery_the_window_is_the_measured_bdp() {
     let (mut westwood, mut tp) = established();
     run(&mut westwood, &mut tp, 2_000);
     assert_eq!(westwood.ssthresh(&mut tp), 20, "during recovery");

@@ -294,7 +294,7 @@ fn an_endpoint_is_small() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 100, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Whatever is lost, everything written is read in both directions, and both ends fall silent.
+    /// Whatever is lost, everything written is read in both directions, and both ends stop sending.
     #[test]
     fn everything_is_read_despite_any_losses(
         forward in 0..100_000u64,

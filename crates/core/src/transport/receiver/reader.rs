@@ -1,8 +1,8 @@
 //! The reading application: reads each segment, or infrequently, as the agent's does.
 //!
 //! A read takes everything in order. An infrequent reader sets `SO_RCVLOWAT` to a quarter of autotuning's bytes per
-//! round trip (limits: an eighth of the buffer, 1 MiB, what is left of the flow), and again at reads 1, 2, 4, 8 ... and
-//! every 256th. The receiver handles a read's effect on window and ACKs.
+//! round trip (limits: an eighth of the buffer, 1 MiB, the rest of the flow), and repeats this at reads 1, 2, 4, 8 ...
+//! and every 256th. The receiver handles a read's effect on window and ACKs.
 
 use super::holes::{Drained, MAX_PAGES};
 use super::space::{OVERHEAD, Space};

@@ -47,7 +47,7 @@ pub(super) struct Choice {
 }
 
 impl Space {
-    /// State before the handshake (`tcp_select_initial_window`). The passive end already knows about timestamps.
+    /// State before the handshake (`tcp_select_initial_window`). The passive end has already negotiated timestamps.
     pub fn new(settings: &Settings, passive: bool) -> Self {
         let fixed = settings.rcvbuf.is_some();
         let rcvbuf = settings.rcvbuf.map_or(DEFAULT_RCVBUF, memory);

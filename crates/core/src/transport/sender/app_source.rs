@@ -1,6 +1,6 @@
 //! The data to send: the application's data, the send buffer's limit, and the FIN.
 //!
-//! Unlimited data is a buffer that is filled again and again; [`super::writing`] decides when. The buffer grows with
+//! Unlimited data is a buffer that is refilled repeatedly; [`super::writing`] decides when. The buffer grows with
 //! the window (`tcp_sndbuf_expand`) up to `tcp_wmem`'s maximum unless `SO_SNDBUF` fixes it.
 
 #[cfg(test)]
@@ -35,7 +35,7 @@ pub(super) struct AppSource {
     pub push_one: bool,
     /// Position of the last push while writing (`pushed_seq`).
     pushed: u64,
-    /// Is it waiting for room (`SOCK_NOSPACE`)?
+    /// Is it waiting for buffer space (`SOCK_NOSPACE`)?
     pub nospace: bool,
     /// Was it woken, and has not written since?
     pub woken: bool,

@@ -1,12 +1,12 @@
 //! This host's own queue and its limit: TCP small queues (`tcp_small_queue_check`, `tcp_wfree`).
 //!
 //! Memory is counted by an skb's true size, as in Linux. A flow's packets leave their host in the order in which they
-//! were sent, so the number of departures tells whether a transmission is still queued (`skb_still_in_host_queue`).
+//! were sent, so the number of departures shows whether a transmission is still queued (`skb_still_in_host_queue`).
 
 use super::number::low;
 use crate::packet::TCP_HEADERS_BYTES;
 
-/// This host's queue as the socket sees it.
+/// The socket's view of this host's queue.
 #[derive(Clone, Debug)]
 pub(super) struct HostQueue {
     /// True size of the queued packets (`sk_wmem_alloc`).
@@ -14,7 +14,7 @@ pub(super) struct HostQueue {
     /// Packets queued and departed so far.
     sent: u64,
     departed: u64,
-    /// Was something held back for it? Then a departure lets the sender continue.
+    /// Was something held back for it? Then the sender continues after a departure.
     pub throttled: bool,
     /// Does the queue hold packets until their departure time (`SK_PACING_FQ`)?
     pub paces: bool,

@@ -162,7 +162,7 @@ impl<C: CongestionControl> Sender<C> {
         self.chrono.start(ChronoKind::Busy, self.jiffy);
     }
 
-    /// The application found room.
+    /// The application found buffer space.
     pub(super) fn stop_sndbuf_limited(&mut self) {
         self.stop_chrono(ChronoKind::SndbufLimited, self.jiffy);
     }

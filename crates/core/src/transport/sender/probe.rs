@@ -56,7 +56,7 @@ impl<C: CongestionControl> Sender<C> {
         if !self.recovery.probe_retransmitted || ack.dsacks_probe {
             self.recovery.probe_end = None;
         } else if acked > end {
-            // The probe repaired a loss: reduce the window as if it had been detected.
+            // The probe repaired a loss: reduce the window as for a detected loss.
             self.begin_reduction();
             self.set_state(CaState::Cwr);
             self.end_reduction();

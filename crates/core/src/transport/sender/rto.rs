@@ -1,4 +1,4 @@
-//! Retransmission timeout: what it marks, how the window collapses, and when the timer is set (RFC 6298,
+//! Retransmission timeout: the records that it marks, the window's reduction, and the timer (RFC 6298,
 //! `tcp_timer.c`).
 
 use super::Sender;

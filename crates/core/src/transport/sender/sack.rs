@@ -112,7 +112,7 @@ impl<C: CongestionControl> Sender<C> {
         }
     }
 
-    /// Has the previous skb room for this one, and segments of its size?
+    /// Has the previous skb space for this one, and segments of its size?
     fn can_join(&self, number: u64) -> bool {
         let size = |packet: (u64, u64)| {
             let bytes = self.board.start_of(packet.1) - self.board.start_of(packet.0);

@@ -1,4 +1,4 @@
-//! Dialogues with a sender: what it sends, what comes back, how it reacts.
+//! Dialogues with a sender: its packets, the replies, and its reactions.
 //!
 //! Numbers are Linux's with MSS 1000, so a packet's number is its sequence number over a thousand. The controller is a
 //! plain Reno: the window halves on loss and grows by the acknowledged packets.

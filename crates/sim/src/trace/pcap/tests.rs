@@ -114,7 +114,7 @@ fn checksums_are_right() {
 }
 
 #[test]
-fn a_syn_says_what_linux_says() {
+fn a_syn_has_the_options_of_linux() {
     let syn = Segment { window: 64_240, flags: Flags { syn: true, ..Flags::default() }, ..Segment::default() };
     let frame = frame_of(packet(Body::Tcp(syn), 74));
     assert_eq!(frame.len(), 74);

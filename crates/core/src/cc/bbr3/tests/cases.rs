@@ -57,7 +57,7 @@ fn case_1_startup_ends_on_a_bandwidth_plateau() {
 }
 
 #[test]
-fn case_3_drain_ends_when_the_queue_is_gone() {
+fn case_3_drain_ends_when_the_queue_is_empty() {
     let mut test_path = plain();
     test_path.run_to(Phase::Drain);
     assert_eq!(test_path.bbr().gains.pacing, UNIT / 2);
@@ -98,7 +98,7 @@ fn case_5_a_probe_ends_on_a_bandwidth_plateau() {
 }
 
 #[test]
-fn case_8_down_ends_when_the_queue_is_gone_and_headroom_is_free() {
+fn case_8_down_ends_when_the_queue_is_empty_and_headroom_is_free() {
     let mut test_path = TestPath::new(bbr3("draft"), 10_000, 40, 15);
     test_path.run_until(|test_path| {
         test_path.bbr().long_term.inflight_longterm != u32::MAX && test_path.phase() == Phase::ProbeBwUp

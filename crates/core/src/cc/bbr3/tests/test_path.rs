@@ -291,5 +291,5 @@ fn settings() -> Settings {
 const MSS: u32 = 1_448;
 /// Twenty segments, enough to fill any super-packet here.
 const MIN_UNSENT: u64 = 20 * MSS as u64;
-/// A full packet's size on the wire, as a shaper counts it.
+/// A full packet's size on the link, as a shaper counts it.
 const WIRE_BYTES: u64 = 1_514;

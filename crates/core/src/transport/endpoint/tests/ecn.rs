@@ -99,14 +99,14 @@ fn marks_are_mirrored_packet_by_packet() {
     let marked: Vec<usize> = (0..60).filter(|number| reported[*number]).collect();
     // Super-packets: the twentieth data packet on the link is not the twentieth segment, but they are contiguous runs.
     assert!(!marked.is_empty() && marked.len() == marked[marked.len() - 1] - marked[0] + 1, "{marked:?}");
-    let whole: u32 = {
+    let marked_segments: u32 = {
         let data = seen.iter().filter(|packet| matches!(packet.body, Body::Tcp(segment) if segment.len > 0));
         data.skip(20).take(3).map(|packet| u32::from(packet.segments)).sum()
     };
-    assert_eq!(marked.len(), whole as usize, "each marked segment, and no other");
+    assert_eq!(marked.len(), marked_segments as usize, "each marked segment, and no other");
 }
 
-/// AccECN's receiver counts: in the end the sender knows every mark, although the field has only three bits.
+/// AccECN's receiver counts: in the end the sender has counted every mark, although the field has only three bits.
 #[test]
 fn every_mark_is_counted() {
     let (client, seen) = transfer("prague", 400 * 1_448, &[], |number| number % 3 == 0);

@@ -96,7 +96,7 @@ fn check(settings: &Settings, runs: Runs, windows: &[(u64, u32)]) {
 }
 
 /// 23 quick ACKs: sixteen, one for each of the seven segments that grew the window, and one more for a push that was
-/// read. Then every second, until autotuning lets the window grow again.
+/// read. Then every second, until autotuning grows the window.
 #[test]
 fn an_infrequent_reader_acknowledges_as_linux_does() {
     let windows = [

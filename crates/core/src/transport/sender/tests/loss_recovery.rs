@@ -54,7 +54,7 @@ fn unlimited_data_keeps_a_growing_window_full() {
     }
 }
 
-/// Packet 0 is lost. A SACK lets new data out (limited transmit); the next waits for a packet of two segments. The
+/// Packet 0 is lost. A SACK releases new data (limited transmit); the next waits for a packet of two segments. The
 /// third makes RACK's window zero; PRR sends one packet for every two delivered until the threshold is reached, then
 /// one for one.
 #[test]

@@ -1,4 +1,4 @@
-//! What goes into a packet, and when the program writes: the ends of skbs show in what is sent.
+//! The contents of packets, and the times of the program's writes: packets show the ends of skbs.
 
 use super::dialogue::{Dialogue, byte, settings};
 use super::pace::steady;
@@ -38,7 +38,7 @@ fn an_skb_is_split_before_the_hosts_queue_is_checked() {
     assert!(d.sender.unsent_bytes() > 8_000);
 }
 
-/// An ACK makes room: it wakes the program, which writes later.
+/// An ACK frees buffer space: it wakes the program, which writes later.
 #[test]
 fn a_woken_program_writes_later() {
     let settings = Settings { sndbuf: Some(100_000), ..settings() };

@@ -8,7 +8,7 @@ from dumbbell.web.scenario_catalogue import BLANK
 
 
 @pytest.mark.parametrize(
-    ("wrong", "line", "key"),
+    ("text", "line", "key"),
     [
         (BLANK.replace('"50mbit"', '"50mbbit"'), 8, "path.bottleneck.rate"),
         (BLANK.replace('cc = "cubic"', 'cc = "CUBIC"'), 15, "flows.1.cc"),
@@ -18,12 +18,12 @@ from dumbbell.web.scenario_catalogue import BLANK
         (BLANK.replace("[path]", "[path"), 4, ""),
     ],
 )
-def test_a_slip_is_shown_where_it_is(wrong: str, line: int, key: str) -> None:
-    problem = state(FigureRequest(toml=wrong))["problem"]
+def test_an_error_has_its_line_and_key(text: str, line: int, key: str) -> None:
+    problem = state(FigureRequest(toml=text))["problem"]
     assert (problem["line"], problem["key"]) == (line, key)
 
 
-def test_lists_of_tables_are_counted_wherever_they_lie() -> None:
+def test_tables_of_nested_lists_are_numbered() -> None:
     text = '[[path.links]]\nname = "a"\n[[path.links]]\nname = "b"\n[path.links.extra]\nx = 1\n'
     assert line_of("path.links.0.name", text) == 2
     assert line_of("path.links.1.name", text) == 4

@@ -1,11 +1,11 @@
-// Small windows of packets for the tests of this folder: traces as the simulator could tell of them.
+// Small windows of packets for the tests of this folder, in the format of the simulator's traces.
 
 import type { Packets } from "./packets";
 
 export interface Trace {
   flow: number;
-  back?: boolean;
-  again?: boolean;
+  reverse?: boolean;
+  retransmitted?: boolean;
   sent: number;
   queued?: number;
   dequeued?: number;
@@ -14,7 +14,7 @@ export interface Trace {
   dropped?: number;
 }
 
-export function made(traces: Trace[], to_s = 1): Packets {
+export function packetsOf(traces: Trace[], to_s = 1): Packets {
   const rows = traces.toSorted((one, other) => one.sent - other.sent);
   const column = (of: (trace: Trace) => number | undefined) =>
     Float64Array.from(rows, (trace) => of(trace) ?? Number.NaN);
@@ -35,13 +35,13 @@ export function made(traces: Trace[], to_s = 1): Packets {
     bottleneck: "bottleneck",
     delays_s: { before: 0.01, after: 0.005, back: 0.015 },
     flow: column(({ flow }) => flow),
-    kind: column(({ back }) => (back ? 1 : 0)),
-    direction: column(({ back }) => (back ? 1 : 0)),
+    kind: column(({ reverse }) => (reverse ? 1 : 0)),
+    direction: column(({ reverse }) => (reverse ? 1 : 0)),
     queue: column(({ queued }) => (queued === undefined ? undefined : 0)),
     dropped_at: column(({ dropped }) => (dropped === undefined ? undefined : 0)),
     sequence: column(({ sent }) => Math.round(sent * 1e6)),
-    size: column(({ back }) => (back ? 66 : 1514)),
-    retransmit: column(({ again }) => (again ? 1 : 0)),
+    size: column(({ reverse }) => (reverse ? 66 : 1514)),
+    retransmit: column(({ retransmitted }) => (retransmitted ? 1 : 0)),
     marked: column(() => 0),
     sent: column(({ sent }) => sent),
     queued: column(({ queued }) => queued),
@@ -52,13 +52,13 @@ export function made(traces: Trace[], to_s = 1): Packets {
   };
 }
 
-/** A full queue of 20 behind 12 Mbit/s, two flows, one packet in ten lost before it, ACKs; from a small random generator. */
-export function crowd(seed: number, packets = 400): Packets {
+/** A full queue of 20 behind 12 Mbit/s, two flows, one packet in ten lost before it, and ACKs, from `seed`. */
+export function randomTraffic(seed: number, packets = 400): Packets {
   const random = mulberry(seed);
   const traces: Trace[] = [];
   const departures: number[] = [];
   for (let time = 0; traces.length < packets; time += random() * 0.0015) {
-    const trace: Trace = { flow: random() < 0.5 ? 0 : 1, again: random() < 0.1, sent: time };
+    const trace: Trace = { flow: random() < 0.5 ? 0 : 1, retransmitted: random() < 0.1, sent: time };
     traces.push(trace);
     if (random() < 0.1) {
       trace.dropped = time + 0.002;
@@ -66,7 +66,7 @@ export function crowd(seed: number, packets = 400): Packets {
     }
     const queued = time + 0.01;
     trace.queued = queued;
-    const waiting = departures.filter((leaving) => leaving > queued).length;
+    const waiting = departures.filter((departure) => departure > queued).length;
     if (waiting >= 20) {
       trace.dropped = queued;
       continue;
@@ -77,9 +77,9 @@ export function crowd(seed: number, packets = 400): Packets {
     trace.departed = dequeued + 0.0005;
     if (random() < 0.05) continue; // The run ends before it arrives.
     trace.received = dequeued + 0.0055;
-    traces.push({ flow: trace.flow, back: true, sent: trace.received, received: trace.received + 0.015 });
+    traces.push({ flow: trace.flow, reverse: true, sent: trace.received, received: trace.received + 0.015 });
   }
-  return made(traces);
+  return packetsOf(traces);
 }
 
 /** A deterministic random generator. */

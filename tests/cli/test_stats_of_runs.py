@@ -1,4 +1,4 @@
-"""Results side by side."""
+"""`dumbbell stats` of several runs: one column for each."""
 
 import json
 from pathlib import Path
@@ -19,7 +19,7 @@ def two(tmp_path: Path) -> tuple[Path, Path]:
     return made[0], made[1]
 
 
-def test_a_row_says_what_each_run_had_and_how_far_they_are_apart(dumbbell: Dumbbell, two: tuple[Path, Path]) -> None:
+def test_a_row_has_each_run_s_value_and_the_difference(dumbbell: Dumbbell, two: tuple[Path, Path]) -> None:
     lines = dumbbell("stats", *two).stdout.splitlines()
     assert lines[0].split() == ["metric", "sim", "kernel", "difference"]
     assert next(line for line in lines if line.startswith("groups.cubic.throughput_mbps")).split()[-3:] == [
@@ -29,9 +29,7 @@ def test_a_row_says_what_each_run_had_and_how_far_they_are_apart(dumbbell: Dumbb
     ]
 
 
-def test_runs_of_one_engine_and_seed_are_told_apart_by_their_folders(
-    dumbbell: Dumbbell, two: tuple[Path, Path]
-) -> None:
+def test_runs_of_one_engine_and_seed_have_separate_columns(dumbbell: Dumbbell, two: tuple[Path, Path]) -> None:
     assert dumbbell("stats", two[0], two[0]).stdout.splitlines()[0].split() == ["metric", "sim", "sim", "difference"]
 
 
@@ -40,7 +38,7 @@ def test_several_runs_as_json(dumbbell: Dumbbell, two: tuple[Path, Path]) -> Non
     assert [run["engine"] for run in numbers["runs"]] == ["sim", "kernel"]
 
 
-def test_an_invalid_run_says_so(dumbbell: Dumbbell, two: tuple[Path, Path], tmp_path: Path) -> None:
+def test_an_invalid_run_is_marked(dumbbell: Dumbbell, two: tuple[Path, Path], tmp_path: Path) -> None:
     manifest = {"engine": "host", "valid": False, "invalid": ["it rained"]}
     bad = Bench([Flow("cubic", "cubic")], manifest=manifest).make_folder(tmp_path / "bad")
     assert "INVALID" in dumbbell("stats", two[0], bad).stdout

@@ -16,7 +16,7 @@ from dumbbell.engines import Request, Simulator
 from dumbbell.web.asgi import make_app
 from dumbbell.web.live_figures import case_of
 from dumbbell.web.scenario_catalogue import BLANK
-from web.serving import PATIENCE_S, listening, served
+from web.serving import TIMEOUT_S, event_stream, served
 from web.test_app import unpacked
 
 SHORT = BLANK.replace("30s", "2s").replace("50mbit", "10mbit")
@@ -24,20 +24,20 @@ LONG = BLANK.replace("30s", "300s")
 
 
 @pytest.fixture
-def nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A machine without kernels."""
+def no_kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A host without kernels."""
     monkeypatch.setenv("DUMBBELL_CACHE", str(tmp_path / "none"))
     monkeypatch.delenv("DUMBBELL_KERNEL", raising=False)
 
 
 def events(client: TestClient, job: str) -> list[dict[str, Any]]:
-    """All of them, to the last."""
+    """Return all events of a job."""
     lines = client.get(f"/api/jobs/{job}/events").text.splitlines()
     return [json.loads(line.removeprefix("data: ")) for line in lines if line.startswith("data: ")]
 
 
 def guests(folder: Path) -> list[int]:
-    """Processes that live in a folder below this one."""
+    """Return the processes whose working directory is in this folder."""
     found = []
     for process in Path("/proc").glob("[0-9]*"):
         try:
@@ -48,27 +48,27 @@ def guests(folder: Path) -> list[int]:
     return found
 
 
-@pytest.mark.usefixtures("nowhere")
-def test_without_a_kernel_the_answer_names_the_command_that_builds_one() -> None:
+@pytest.mark.usefixtures("no_kernel")
+def test_without_a_kernel_the_response_names_the_command_that_builds_one() -> None:
     client = TestClient(make_app())
-    here = client.get("/api/kernel").json()
-    assert here["name"] is None
-    assert "dumbbell kernel build" in here["problem"]
-    answer = client.post("/api/kernel", json={"toml": SHORT}).json()
-    assert answer["job"] is None
-    assert "dumbbell kernel build" in answer["problem"]["text"]
+    status = client.get("/api/kernel").json()
+    assert status["name"] is None
+    assert "dumbbell kernel build" in status["problem"]
+    response = client.post("/api/kernel", json={"toml": SHORT}).json()
+    assert response["job"] is None
+    assert "dumbbell kernel build" in response["problem"]["text"]
 
 
 @pytest.mark.kernel
-def test_a_run_gives_curves_and_how_far_both_engines_agree() -> None:
+def test_a_run_gives_curves_and_the_agreement_of_both_engines() -> None:
     with TestClient(make_app()) as client:
-        begun = client.post("/api/kernel", json={"toml": SHORT, "seed": 3}).json()
-        told = events(client, begun["job"])
-        assert told[-1]["state"] == "done"
-        assert told[-1]["share"] == 1
-        assert [one["seconds"] for one in told] == sorted(one["seconds"] for one in told)
-        asked = {"panels": ["throughput", "queue"]}
-        header, numbers = unpacked(client.post(f"/api/jobs/{begun['job']}/figure", json=asked).content)
+        started = client.post("/api/kernel", json={"toml": SHORT, "seed": 3}).json()
+        states = events(client, started["job"])
+        assert states[-1]["state"] == "done"
+        assert states[-1]["share"] == 1
+        assert [state["seconds"] for state in states] == sorted(state["seconds"] for state in states)
+        body = {"panels": ["throughput", "queue"]}
+        header, numbers = unpacked(client.post(f"/api/jobs/{started['job']}/figure", json=body).content)
     assert [panel["name"] for panel in header["panels"]] == ["throughput", "queue"]
     assert header["seed"] == 3
     assert header["valid"]
@@ -103,61 +103,67 @@ REFUSED = {
         "path.telemetry",
         "write no telemetry into packets",
     ),
-    "program": (SHORT + '[[programs]]\non = "sender"\nrun = "id"\nname = "who"\n', "programs.0", "starts no programs"),
+    "program": (
+        SHORT + '[[programs]]\non = "sender"\nrun = "id"\nname = "who"\n',
+        "programs.0",
+        "cannot start programs",
+    ),
     "toml": ("[", "", "not TOML"),
 }
 
 
 @pytest.mark.kernel
-@pytest.mark.parametrize("what", REFUSED)
-def test_what_a_kernel_can_not_do_is_a_problem_with_its_key(what: str) -> None:
-    text, key, said = REFUSED[what]
-    answer = TestClient(make_app()).post("/api/kernel", json={"toml": text}).json()
-    assert answer["job"] is None
-    assert answer["problem"]["key"] == key
-    assert said in answer["problem"]["text"]
-    assert key in {"", "loss"} or answer["problem"]["line"] is not None
+@pytest.mark.parametrize("setting", REFUSED)
+def test_an_unsupported_setting_is_a_problem_with_its_key(setting: str) -> None:
+    text, key, message = REFUSED[setting]
+    response = TestClient(make_app()).post("/api/kernel", json={"toml": text}).json()
+    assert response["job"] is None
+    assert response["problem"]["key"] == key
+    assert message in response["problem"]["text"]
+    assert key in {"", "loss"} or response["problem"]["line"] is not None
 
 
 @pytest.mark.kernel
 def test_a_cancelled_run_leaves_no_process_and_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path))
-    with served(tmp_path) as server, server.asks as asks:
-        job = asks.post("/api/kernel", json={"toml": LONG}).json()["job"]
-        with listening(asks, job) as told:
-            while json.loads(next(told))["seconds"] == 0:
+    with served(tmp_path) as server, server.asks as client:
+        job = client.post("/api/kernel", json={"toml": LONG}).json()["job"]
+        with event_stream(client, job) as received:
+            while json.loads(next(received))["seconds"] == 0:
                 pass
             assert guests(tmp_path) != []
-            assert asks.delete(f"/api/jobs/{job}").status_code == 200
-            *_, last = told
+            assert client.delete(f"/api/jobs/{job}").status_code == 200
+            *_, last = received
         assert json.loads(last)["state"] == "cancelled"
         assert guests(tmp_path) == [server.process.pid]
         assert list(tmp_path.glob("dumbbell-ui-*/*/*")) == []
 
 
 @pytest.mark.kernel
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
-def test_a_server_that_ends_ends_its_guests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: int) -> None:
+@pytest.mark.parametrize("signal_number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_a_server_that_ends_ends_its_guests(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, signal_number: int
+) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path))
-    with served(tmp_path) as server, server.asks as asks:
-        job = asks.post("/api/kernel", json={"toml": LONG}).json()["job"]
-        with listening(asks, job) as told:
-            while json.loads(next(told))["seconds"] == 0:
+    with served(tmp_path) as server, server.asks as client:
+        job = client.post("/api/kernel", json={"toml": LONG}).json()["job"]
+        with event_stream(client, job) as received:
+            while json.loads(next(received))["seconds"] == 0:
                 pass
-        left = [guest for guest in guests(tmp_path) if guest != server.process.pid]
-        assert left
-        os.kill(server.process.pid, how)
-        server.process.wait(timeout=PATIENCE_S)
+        running = [guest for guest in guests(tmp_path) if guest != server.process.pid]
+        assert running
+        os.kill(server.process.pid, signal_number)
+        server.process.wait(timeout=TIMEOUT_S)
         while guests(tmp_path):
             time.sleep(0.01)
-        if how != signal.SIGKILL:
+        if signal_number != signal.SIGKILL:
             assert list(tmp_path.glob("dumbbell-ui-*")) == []
 
 
-def test_a_job_that_is_not_known_is_said_so() -> None:
+def test_an_unknown_job_is_an_error() -> None:
     client = TestClient(make_app())
-    for answer in (client.get("/api/jobs/x/events"), client.delete("/api/jobs/x")):
-        assert answer.status_code == 404
-        assert "no such run" in answer.json()["error"]
+    for response in (client.get("/api/jobs/x/events"), client.delete("/api/jobs/x")):
+        assert response.status_code == 404
+        assert "no such run" in response.json()["error"]
     assert client.post("/api/jobs/x/figure", json={"panels": []}).status_code == 404
     assert client.post("/api/kernel", json={"toml": SHORT, "seeds": 99}).status_code == 422

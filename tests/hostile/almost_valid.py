@@ -1,4 +1,4 @@
-"""Experiments that are almost valid: every key of the model with values of its kind, then some of them damaged."""
+"""Almost valid experiments: any key of the model with values of its type, then some of them damaged."""
 
 import typing
 from typing import Any
@@ -9,7 +9,7 @@ from pydantic import BaseModel
 from dumbbell.spec.model import Experiment
 from dumbbell.spec.qdisc import GRAMMAR
 
-__all__ = ["changed", "documents", "odd", "tc_lines"]
+__all__ = ["documents", "tc_lines", "with_mistake", "wrong_values"]
 
 TIMES = st.sampled_from(["0s", "1ns", "1us", "1ms", "13ms", "100ms", "1s", "3s", "1000000s", "-1s", "1e3ms", "2min"])
 RATES = st.sampled_from(["1bit", "64kbit", "1mbit", "80mbit", "10gbit", "1tbit", "0bit", "1mbps", "1e9kbit"])
@@ -17,17 +17,17 @@ SIZES = st.sampled_from(["1b", "1kb", "15000", "61MB", "1GB", "0", 1, 3000, "1e1
 SHARES = st.sampled_from(["0%", "0.1%", "1%", "50%", "100%", "101%", "every 5", "gemodel 1% 10%", "1% 25%"])
 NAMES = st.sampled_from(["a", "b", "bottleneck", "cubic", "one two", "", "x" * 41, "sender", "reverse"])
 CONTROLLERS = st.sampled_from(["cubic", "bbr", "bbr3", "reno", "dctcp", "nothing", "", "vegas"])
-WORDS = st.sampled_from([
+TOKENS = st.sampled_from([
     "limit", "rate", "burst", "latency", "quantum", "target", "interval", "flows", "ecn", "noecn", "bandwidth", "rtt",
     "min", "max", "avpkt", "probability", "delay", "loss", "seed", "0", "1", "7", "1000", "4294967295", "1.5bdp", "1ms",
     "10mbit", "1500", "64kb", "-1", "besteffort", "triple-isolate", "harddrop", "adaptive", "memory_limit",
 ])  # fmt: skip
-odd: st.SearchStrategy[Any] = st.one_of(
+wrong_values: st.SearchStrategy[Any] = st.one_of(
     st.none(), st.booleans(), st.integers(-(2**70), 2**70), st.floats(), st.text(max_size=8),
     st.lists(st.integers(), max_size=3), st.dictionaries(st.text(max_size=4), st.integers(), max_size=2),
     st.sampled_from(["9" * 5000, "1e999999999s", "1e-999999999mbit", "nan", "inf", "0x10", "١s"]),
 )  # fmt: skip
-"""Values of the wrong kind, or out of all proportion."""
+"""Values of the wrong type, or far out of range."""
 
 BY_KEY: dict[str, st.SearchStrategy[Any]] = {
     "cc": CONTROLLERS, "loss": SHARES, "reorder": SHARES, "duplicate": SHARES, "corrupt": SHARES, "name": NAMES,
@@ -39,32 +39,32 @@ BY_KEY: dict[str, st.SearchStrategy[Any]] = {
     "seeds": st.just([1]), "count": st.sampled_from([0, 1, 2, 30, 100_000, 100_001]),
     "sysctl": st.just({"net.ipv4.tcp_early_retrans": 3}),
 }  # fmt: skip
-"""Of what the model's type doesn't tell."""
-LEFT_OUT = {"programs", "hosts", "source", "seeds"}
-"""What would start programs or reach for other hosts, and what changes no run."""
+"""Values of keys whose type does not determine them."""
+OMITTED = {"programs", "hosts", "source", "seeds"}
+"""Keys that would start programs or connect to other hosts, and keys that change no run."""
 
 
 def _qdiscs() -> st.SearchStrategy[str]:
     kinds = st.sampled_from(sorted(GRAMMAR))
-    return st.builds(lambda kind, words: " ".join([kind, *words]), kinds, st.lists(WORDS, max_size=5))
+    return st.builds(lambda kind, tokens: " ".join([kind, *tokens]), kinds, st.lists(TOKENS, max_size=5))
 
 
 def _option(kind: str) -> st.SearchStrategy[str]:
-    """An option of this discipline with values as the grammar has them, or almost."""
+    """An option of this discipline with valid or almost valid values."""
     options = GRAMMAR[kind]
     if not options:
         return st.just("")
     values = {"rate": RATES, "time": TIMES, "size": SIZES, "count": st.integers(0, 2**32).map(str), "share": SHARES}
 
     def one(name: str) -> st.SearchStrategy[str]:
-        parts = [values.get(str(part), WORDS).map(str) for part in options[name]]
+        parts = [values.get(str(part), TOKENS).map(str) for part in options[name]]
         return st.tuples(*parts).map(lambda made: " ".join([name, *made]))
 
     return st.sampled_from(sorted(options)).flatmap(one)
 
 
 def disciplines() -> st.SearchStrategy[str]:
-    """A discipline as tc would be told."""
+    """A discipline as tc's arguments."""
 
     def of(kind: str) -> st.SearchStrategy[str]:
         return st.lists(_option(kind), max_size=3).map(lambda options: " ".join([kind, *options]).strip())
@@ -75,21 +75,21 @@ def disciplines() -> st.SearchStrategy[str]:
 def tc_lines() -> st.SearchStrategy[list[str]]:
     """A script for tc: disciplines, classes, filters, in any order."""
     handles = st.sampled_from(["1:", "2:", "10:", "1:1", "1:10", "ffff:", "0:", "1"])
-    place = st.one_of(st.just("root"), handles.map(lambda handle: f"parent {handle}"))
+    parent = st.one_of(st.just("root"), handles.map(lambda handle: f"parent {handle}"))
     handle = st.one_of(st.just(""), handles.map(lambda each: f"handle {each}"))
     verb = st.sampled_from(["add", "replace", "change", "del", "show"])
-    qdisc = st.builds("tc qdisc {} dev eth0 {} {} {}".format, verb, place, handle, disciplines())
+    qdisc = st.builds("tc qdisc {} dev eth0 {} {} {}".format, verb, parent, handle, disciplines())
     klass = st.builds(
-        "tc class {} dev eth0 {} classid {} htb rate {} ceil {}".format, verb, place, handles, RATES, RATES
+        "tc class {} dev eth0 {} classid {} htb rate {} ceil {}".format, verb, parent, handles, RATES, RATES
     )
     match = st.sampled_from(["matchall", "fw", "u32 match ip dport 5201 0xffff", "flower ip_proto tcp", "handle 3 fw"])
-    filters = st.builds("tc filter {} dev eth0 {} prio 1 {} flowid {}".format, verb, place, match, handles)
+    filters = st.builds("tc filter {} dev eth0 {} prio 1 {} flowid {}".format, verb, parent, match, handles)
     others = st.sampled_from(["iptables -A OUTPUT --dport 5201 -j MARK --set-mark 3", "sudo tc qdisc show", "# x", "'"])
     return st.lists(st.one_of(qdisc, qdisc, klass, filters, others), min_size=1, max_size=5)
 
 
 def documents() -> st.SearchStrategy[dict[str, Any]]:
-    """An experiment of some tenths of a second with any keys besides."""
+    """An experiment of 0.3 s with any further keys."""
 
     def short(document: dict[str, Any], qdisc: str, cc: str) -> dict[str, Any]:
         path = {"rtt": "10ms"} | document.pop("path", {})
@@ -105,7 +105,7 @@ def _tables(model: type[BaseModel]) -> st.SearchStrategy[dict[str, Any]]:
     keys = {
         name: _values(name, field.annotation, field.metadata)
         for name, field in model.model_fields.items()
-        if name not in LEFT_OUT
+        if name not in OMITTED
     }
     chosen = st.lists(st.sampled_from(sorted(keys)), max_size=4, unique=True)
     return chosen.flatmap(lambda names: st.fixed_dictionaries({name: keys[name] for name in names}))
@@ -115,14 +115,14 @@ def _values(name: str, kind: Any, marks: list[Any]) -> st.SearchStrategy[Any]:
     if name in BY_KEY:
         return BY_KEY[name]
     text = repr(kind) + repr(marks)
-    for said, values in (
+    for type_name, values in (
         ("rate_bps", RATES),
         ("duration_ns", TIMES),
         ("_positive_time", TIMES),
         ("size_bytes", SIZES),
         ("_qdisc", disciplines()),
     ):
-        if said in text:
+        if type_name in text:
             return values
     models = [each for each in (kind, *_parts(kind)) if isinstance(each, type) and issubclass(each, BaseModel)]
     if models:
@@ -139,22 +139,22 @@ def _parts(kind: Any) -> list[Any]:
     return [inner for part in typing.get_args(kind) for inner in (part, *_parts(part))]
 
 
-def changed(draw: st.DrawFn, document: dict[str, Any]) -> dict[str, Any]:
-    """The document with one value of the wrong kind, a key too many, or a key too few."""
-    place: Any = document
+def with_mistake(draw: st.DrawFn, document: dict[str, Any]) -> dict[str, Any]:
+    """The document with one value of the wrong type, one key too many, or one key missing."""
+    parent: Any = document
     while True:
-        keys = list(place) if isinstance(place, dict) else list(range(len(place)))
+        keys = list(parent) if isinstance(parent, dict) else list(range(len(parent)))
         if not keys:
             return document
         key = draw(st.sampled_from(keys))
-        if isinstance(place[key], dict | list) and draw(st.booleans()):
-            place = place[key]
+        if isinstance(parent[key], dict | list) and draw(st.booleans()):
+            parent = parent[key]
             continue
         match draw(st.sampled_from(["odd", "more", "fewer"])):
             case "odd":
-                place[key] = draw(odd)
-            case "more" if isinstance(place, dict):
-                place[draw(st.text(max_size=5))] = draw(odd)
+                parent[key] = draw(wrong_values)
+            case "more" if isinstance(parent, dict):
+                parent[draw(st.text(max_size=5))] = draw(wrong_values)
             case _:
-                del place[key]
+                del parent[key]
         return document

@@ -1,4 +1,4 @@
-"""What doctor says of machines: recorded ones, made-up ones, and ones that print anything."""
+"""Doctor's findings about hosts: a recorded one, constructed ones, and ones whose commands print any text."""
 
 import gzip
 import json
@@ -47,12 +47,12 @@ SYSCTLS = {
     "net.ipv4.tcp_ecn": "2",
     "net.ipv4.tcp_sack": "0",
 }
-Make = Callable[..., LocalHost]
+MakeHost = Callable[..., LocalHost]
 
 
 @pytest.fixture
-def make(tmp_path: Path) -> Make:
-    def made(sysctls: dict[str, str] | None = None, queue: str = "fq_codel", **files: str) -> LocalHost:
+def make_host(tmp_path: Path) -> MakeHost:
+    def host_with(sysctls: dict[str, str] | None = None, queue: str = "fq_codel", **files: str) -> LocalHost:
         for key, value in (SYSCTLS | (sysctls or {})).items():
             path = tmp_path / str(sysctl_path(key)).lstrip("/")
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -63,15 +63,15 @@ def make(tmp_path: Path) -> Make:
             path.write_text(text)
         return LocalHost(tmp_path, {ROUTES: ROUTED, LINKS: "[]", QUEUES: QUEUED.replace("KIND", queue)})
 
-    return made
+    return host_with
 
 
-def by_key(machine: LocalHost, path: buffers.Path | None = None) -> dict[str, Finding]:
-    return {finding.key: finding for finding in run_checks(machine, path or buffers.Path())}
+def by_key(host: LocalHost, path: buffers.Path | None = None) -> dict[str, Finding]:
+    return {finding.key: finding for finding in run_checks(host, path or buffers.Path())}
 
 
-def test_a_recorded_machine_is_told_in_the_order_of_groups(make: Make) -> None:
-    found = by_key(make())
+def test_findings_of_a_recorded_host_are_in_the_order_of_groups(make_host: MakeHost) -> None:
+    found = by_key(make_host())
     groups = [finding.group for finding in found.values()]
     assert groups == sorted(groups, key=GROUPS.index)
     assert (found["controller.default"].value, found["controller.default"].mark) == ("cubic", "warning")
@@ -99,48 +99,50 @@ def test_a_recorded_machine_is_told_in_the_order_of_groups(make: Make) -> None:
     ],
 )  # fmt: skip
 def test_whether_the_queue_matters_for_pacing_depends_on_the_kernel(
-    make: Make, release: str, queue: str, mark: str
+    make_host: MakeHost, release: str, queue: str, mark: str
 ) -> None:
-    assert by_key(make({"kernel.osrelease": release}, queue))["queues.eth0"].mark == mark
+    assert by_key(make_host({"kernel.osrelease": release}, queue))["queues.eth0"].mark == mark
 
 
-def test_no_queue_is_advised_that_the_kernel_lacks(make: Make) -> None:
-    assert by_key(make({"kernel.osrelease": "4.12.1"}))["queues.eth0"].change
-    machine = make({"kernel.osrelease": "4.12.1"}, **{"boot__config-4.12.1": "# CONFIG_NET_SCH_FQ is not set\n"})
-    assert by_key(machine)["queues.eth0"].change == ()
+def test_a_queue_that_the_kernel_lacks_is_not_advised(make_host: MakeHost) -> None:
+    assert by_key(make_host({"kernel.osrelease": "4.12.1"}))["queues.eth0"].change
+    host = make_host({"kernel.osrelease": "4.12.1"}, **{"boot__config-4.12.1": "# CONFIG_NET_SCH_FQ is not set\n"})
+    assert by_key(host)["queues.eth0"].change == ()
 
 
 @pytest.mark.parametrize(
     ("rate", "rtt", "receive", "send"),
     [(10**9, 80 * 10**6, "problem", "problem"), (10**8, 150 * 10**6, "warning", "warning"), (10**7, 10**7, "ok", "ok")],
 )
-def test_buffers_are_judged_against_the_path(make: Make, rate: int, rtt: int, receive: str, send: str) -> None:
-    found = by_key(make(), buffers.Path(rate, rtt))
+def test_buffers_are_judged_against_the_path(make_host: MakeHost, rate: int, rtt: int, receive: str, send: str) -> None:
+    found = by_key(make_host(), buffers.Path(rate, rtt))
     assert (found["buffers.receive"].mark, found["buffers.send"].mark) == (receive, send)
 
 
 @given(st.integers(10**5, 10**11), st.integers(10**5, 10**9))
-def test_what_is_typed_is_enough(rate: int, rtt: int) -> None:
-    """With the buffers that doctor advises it finds nothing more to say."""
+def test_the_advised_buffers_are_sufficient(rate: int, rtt: int) -> None:
+    """With the buffers that doctor advises, it reports no further problem."""
 
-    class Advised(LocalHost):
+    class AdvisedHost(LocalHost):
         def file(self, name: str) -> Reading:
             return Reading(name, values.get(name))
 
     values = {str(sysctl_path(key)): value for key, value in SYSCTLS.items()}
-    machine, path = Advised(Path("/nowhere")), buffers.Path(rate, rtt)
-    for finding in buffers.buffers(machine, path):
+    host, path = AdvisedHost(Path("/nowhere")), buffers.Path(rate, rtt)
+    for finding in buffers.buffers(host, path):
         for command in finding.change:
             key, value = command.removeprefix("sudo sysctl -w ").split("=", 1)
             values[str(sysctl_path(key))] = value.strip("'")
-    again = {finding.key: finding.mark for finding in buffers.buffers(machine, path)}
-    assert (again["buffers.receive"], again["buffers.send"]) == ("ok", "ok")
+    marks = {finding.key: finding.mark for finding in buffers.buffers(host, path)}
+    assert (marks["buffers.receive"], marks["buffers.send"]) == ("ok", "ok")
 
 
 @pytest.mark.parametrize(("scale", "share"), [("1", 0.5), ("2", 0.75), ("-2", 0.25), ("0", 1), ("x", 0.5)])
-def test_before_6_6_a_setting_says_how_much_of_a_buffer_is_window(make: Make, scale: str, share: float) -> None:
-    machine = make({"kernel.osrelease": "6.1.0", "net.ipv4.tcp_adv_win_scale": scale})
-    assert buffers.window_share(machine)[0] == share
+def test_before_6_6_a_setting_gives_the_window_s_share_of_a_buffer(
+    make_host: MakeHost, scale: str, share: float
+) -> None:
+    host = make_host({"kernel.osrelease": "6.1.0", "net.ipv4.tcp_adv_win_scale": scale})
+    assert buffers.window_share(host)[0] == share
 
 
 V1, V3 = "bbr_lt_bw_sampling", "bbr_adapt_upper_bounds.isra.0"
@@ -149,44 +151,44 @@ V1, V3 = "bbr_lt_bw_sampling", "bbr_adapt_upper_bounds.isra.0"
 @pytest.mark.parametrize(
     ("names", "version"), [([V1, "x"], "v1"), ([V3], "v3"), ([V1, V3], None), (["bbr_main"], None), ([], None)]
 )
-def test_functions_tell_which_bbr_it_is(names: list[str], version: str | None) -> None:
+def test_kernel_symbols_give_the_version_of_bbr(names: list[str], version: str | None) -> None:
     assert versions.of_names(names)[0] == version
 
 
 @given(st.binary(max_size=80))
-def test_a_socket_tells_a_version_or_nothing(data: bytes) -> None:
+def test_a_socket_s_info_gives_the_version_of_bbr_or_none(data: bytes) -> None:
     version, fields = versions.of_info(data)
     assert fields
     assert version == ("v1" if len(data) == 20 else f"v{data[39]}" if len(data) > 39 else None)
 
 
-def test_witnesses_that_disagree_leave_it_unknown(make: Make) -> None:
+def test_contradictory_versions_of_bbr_are_unknown(make_host: MakeHost) -> None:
     symbols = f"0000000000000000 t {V1}\t[tcp_bbr]\n"
-    machine = make(**{"sys__module__tcp_bbr__version": "3\n", "proc__kallsyms": symbols})
-    found = by_key(machine)["controller.bbr_version"]
+    host = make_host(**{"sys__module__tcp_bbr__version": "3\n", "proc__kallsyms": symbols})
+    found = by_key(host)["controller.bbr_version"]
     assert (found.mark, found.value) == ("unknown", None)
     assert "contradictory" in found.meaning
 
 
-def test_hidden_symbols_are_no_witness(make: Make) -> None:
-    machine = make(**{"proc__kallsyms": "0000000000000000 T tcp_ack\n"})
-    found = by_key(machine)["controller.bbr_version"]
+def test_hidden_symbols_give_no_version_of_bbr(make_host: MakeHost) -> None:
+    host = make_host(**{"proc__kallsyms": "0000000000000000 T tcp_ack\n"})
+    found = by_key(host)["controller.bbr_version"]
     assert found.mark == "unknown"
     assert "kernel symbols are hidden" in found.meaning
-    machine = make(**{"sys__module__tcp_bbr__version": "3\n"})
-    assert by_key(machine)["controller.bbr_version"].value == "v3"
+    host = make_host(**{"sys__module__tcp_bbr__version": "3\n"})
+    assert by_key(host)["controller.bbr_version"].value == "v3"
 
 
 @pytest.mark.parametrize(("suffix", "pack"), [("", bytes), (".xz", lzma.compress), (".gz", gzip.compress)])
-def test_a_module_that_is_not_loaded_is_told_by_its_file(
+def test_the_file_of_an_unloaded_module_gives_the_version_of_bbr(
     tmp_path: Path, suffix: str, pack: Callable[[bytes], bytes]
 ) -> None:
     file = tmp_path / f"tcp_bbr.ko{suffix}"
     file.write_bytes(pack(b"\x7fELF\0" + V1.encode() + b"\0bbr_main\0"))
-    machine = LocalHost(tmp_path)
-    assert versions.which(machine, Presence("loadable", "", f"/{file.name}")).version == "v1"
+    host = LocalHost(tmp_path)
+    assert versions.which(host, Presence("loadable", "", f"/{file.name}")).version == "v1"
     file.write_bytes(b"\xfd7zXZ\0broken" if suffix == ".xz" else b"\x1f\x8bbroken")
-    assert versions.which(machine, Presence("loadable", "", f"/{file.name}")).version is None
+    assert versions.which(host, Presence("loadable", "", f"/{file.name}")).version is None
 
 
 @pytest.mark.parametrize(
@@ -197,20 +199,20 @@ def test_a_module_that_is_not_loaded_is_told_by_its_file(
         ({}, "built in"),
     ],
 )
-def test_a_controller_that_is_ready_is_a_module_or_not(make: Make, files: dict[str, str], kind: str) -> None:
-    assert presence(make(**files), "bbr").kind == kind
+def test_an_available_controller_is_a_module_or_built_in(make_host: MakeHost, files: dict[str, str], kind: str) -> None:
+    assert presence(make_host(**files), "bbr").kind == kind
 
 
-def test_clocks_that_are_slow_are_looked_at(make: Make) -> None:
+def test_a_slow_clock_source_is_a_warning(make_host: MakeHost) -> None:
     folder = "sys__devices__system__clocksource__clocksource0__"
     files = {f"{folder}current_clocksource": "hpet\n", f"{folder}available_clocksource": "tsc hpet acpi_pm \n"}
-    found = kernel_findings.clocksource(make(**files))
+    found = kernel_findings.clocksource(make_host(**files))
     assert (found.mark, found.value) == ("warning", "hpet")
     assert found.change[0].startswith("echo tsc |")
 
 
 @given(st.sampled_from(tcp_settings.SETTINGS), st.integers(0, 2**64))
-def test_every_value_of_a_setting_is_told_in_a_sentence(setting: tcp_settings.Setting, value: int) -> None:
+def test_every_value_of_a_setting_is_explained_in_a_sentence(setting: tcp_settings.Setting, value: int) -> None:
     mark, shown, meaning = setting.interpret(value)
     assert mark in MARKS
     assert shown
@@ -229,13 +231,13 @@ JSON = st.recursive(
     ),
     max_leaves=12,
 )
-SAID = st.one_of(JSON.map(json.dumps), st.lists(JSON, max_size=4).map(json.dumps), st.text())
+OUTPUTS = st.one_of(JSON.map(json.dumps), st.lists(JSON, max_size=4).map(json.dumps), st.text())
 
 
-@given(SAID, SAID, SAID)
-def test_whatever_commands_print_something_is_told_of_everything(routes: str, links: str, queues: str) -> None:
-    machine = LocalHost(Path("/nonexistent"), {ROUTES: routes, LINKS: links, QUEUES: queues})
-    found = run_checks(machine, buffers.Path())
+@given(OUTPUTS, OUTPUTS, OUTPUTS)
+def test_any_output_of_commands_gives_every_finding(routes: str, links: str, queues: str) -> None:
+    host = LocalHost(Path("/nonexistent"), {ROUTES: routes, LINKS: links, QUEUES: queues})
+    found = run_checks(host, buffers.Path())
     assert not [finding.meaning for finding in found if "can't be parsed" in finding.meaning]
     json.dumps(as_json(found), allow_nan=False)
     for finding in found:
@@ -247,13 +249,13 @@ def test_whatever_commands_print_something_is_told_of_everything(routes: str, li
         st.sampled_from([*SYSCTLS, *(setting.key for setting in tcp_settings.SETTINGS)]), st.text(max_size=30)
     )
 )
-def test_whatever_files_hold_something_is_told_of_everything(texts: dict[str, str]) -> None:
-    class Odd(LocalHost):
+def test_any_content_of_files_gives_every_finding(texts: dict[str, str]) -> None:
+    class HostWithTexts(LocalHost):
         def file(self, name: str) -> Reading:
             return Reading(name, by_path.get(name), "no such file")
 
     by_path = {str(sysctl_path(key)): text for key, text in texts.items()}
-    found = run_checks(Odd(Path("/nonexistent")), buffers.Path(10**9, 10**7))
+    found = run_checks(HostWithTexts(Path("/nonexistent")), buffers.Path(10**9, 10**7))
     assert not [finding.meaning for finding in found if "can't be parsed" in finding.meaning]
     assert {finding.group for finding in found} == set(GROUPS)
 
@@ -263,13 +265,13 @@ def test_no_rows_are_no_error(text: str) -> None:
     assert rows(Reading("x", text)) == ([], "")
 
 
-def test_one_look_at_a_machine_runs_each_command_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_doctor_runs_each_command_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     runs = tmp_path / "runs"
     for name in ("ip", "tc"):
         (tmp_path / name).write_text(f'#!/bin/sh\necho {name} "$@" >> {runs}\necho "[]"\n')
         (tmp_path / name).chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     run_checks(LocalHost(), buffers.Path())
-    ran = runs.read_text().splitlines()
-    assert "ip -j route show table all" in ran
-    assert sorted(set(ran)) == sorted(ran)
+    commands = runs.read_text().splitlines()
+    assert "ip -j route show table all" in commands
+    assert sorted(set(commands)) == sorted(commands)

@@ -1,4 +1,4 @@
-"""Doctor and enable on a kernel that has everything: a host of a virtual-time guest."""
+"""Doctor and enable on a host of a virtual-time guest, whose kernel has every feature."""
 
 import json
 import sys
@@ -15,12 +15,12 @@ ROOT = Path(__file__).parents[2]
 def test_doctor_reads_a_guest_s_host(dumbbell: Dumbbell, tmp_path: Path) -> None:
     doctor = [sys.executable, "-m", "dumbbell", "doctor", "--json", "--rate", "10mbit", "--rtt", "40ms"]
     fields = ["exec", "bufferbloat-plain", "--no-flows", "--on", "sender", "--out", tmp_path / "run", "--", *doctor]
-    # Typed here, so that the guest sees this Python wherever it lies.
+    # Run in the checkout, so that the guest finds this Python.
     done = dumbbell(*fields, cwd=ROOT)
     assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout)
-    assert told["path"] == {"rate_bps": 10_000_000, "rtt_ns": 40_000_000}
-    found = {each["key"]: each for each in told["findings"]}
+    report = json.loads(done.stdout)
+    assert report["path"] == {"rate_bps": 10_000_000, "rtt_ns": 40_000_000}
+    found = {each["key"]: each for each in report["findings"]}
     assert found["kernel.namespace"]["value"] == "own"
     assert found["kernel.virtual"]["value"] == "uml"
     assert {"bbr", "cubic", "reno", "vegas"} <= set(found["controller.available"]["value"])
@@ -31,11 +31,11 @@ def test_doctor_reads_a_guest_s_host(dumbbell: Dumbbell, tmp_path: Path) -> None
 
 @pytest.mark.kernel
 def test_enable_and_disable_work_in_a_guest_s_host(dumbbell: Dumbbell, tmp_path: Path) -> None:
-    """A guest's /etc is the machine's and can't be written, so the drop-in goes to a folder of the guest's memory."""
-    ours, default = f"{sys.executable} -m dumbbell", "cat /proc/sys/net/ipv4/tcp_congestion_control"
+    """A guest's /etc is the real host's and read-only, so the drop-in is written to a folder in the guest's memory."""
+    dumbbell_command, default = f"{sys.executable} -m dumbbell", "cat /proc/sys/net/ipv4/tcp_congestion_control"
     script = "; ".join((
-        "mount -t tmpfs none /etc/sysctl.d || exit 9", f"{ours} enable bbr", default, "ls /etc/sysctl.d",
-        f"{ours} disable", default, "ls /etc/sysctl.d",
+        "mount -t tmpfs none /etc/sysctl.d || exit 9", f"{dumbbell_command} enable bbr", default, "ls /etc/sysctl.d",
+        f"{dumbbell_command} disable", default, "ls /etc/sysctl.d",
     ))  # fmt: skip
     fields = ["exec", "bufferbloat-plain", "--no-flows", "--powers", "--on", "sender", "--out", tmp_path / "run"]
     before = sorted(Path("/etc/sysctl.d").iterdir())

@@ -1,4 +1,4 @@
-"""Who sets what at boot, and the drop-in as text: what is written is read back, and nothing else passes for it."""
+"""Settings at boot, and the drop-in as text: it is read as written, and every other text is detected as edited."""
 
 from pathlib import Path
 
@@ -25,12 +25,12 @@ RECORDS = st.builds(
 
 
 @given(RECORDS)
-def test_a_drop_in_is_read_as_it_was_written(record: dropin.Record) -> None:
+def test_a_drop_in_is_read_as_written(record: dropin.Record) -> None:
     assert dropin.read(dropin.composed(record)) == record
 
 
 @given(RECORDS, st.data())
-def test_one_changed_character_makes_a_drop_in_a_stranger(record: dropin.Record, data: st.DataObject) -> None:
+def test_a_drop_in_with_one_changed_character_is_detected_as_edited(record: dropin.Record, data: st.DataObject) -> None:
     text = dropin.composed(record)
     at = data.draw(st.integers(0, len(text) - 1))
     other = data.draw(st.characters(codec="utf-8").filter(lambda character: character != text[at]))
@@ -39,20 +39,20 @@ def test_one_changed_character_makes_a_drop_in_a_stranger(record: dropin.Record,
 
 
 @given(st.text())
-def test_any_text_is_a_stranger(text: str) -> None:
+def test_any_text_is_detected_as_edited(text: str) -> None:
     with pytest.raises(dropin.EditedFileError):
         dropin.read(text)
     assert not dropin.is_modules_text(text)
 
 
 @given(RECORDS)
-def test_the_kernel_s_tools_read_the_same_settings_in_it(record: dropin.Record) -> None:
+def test_sysctl_d_parses_the_same_settings_from_a_drop_in(record: dropin.Record) -> None:
     lines = sysctld.parsed(Reading("", dropin.composed(record)), "f")
     assert {line.key: line.value for line in lines} == record.sets
 
 
 @given(st.text())
-def test_any_text_is_read_as_lines_that_set_something_or_nothing(text: str) -> None:
+def test_any_text_is_parsed_as_settings_or_nothing(text: str) -> None:
     for line in sysctld.parsed(Reading("", text), "f"):
         assert 1 <= line.line <= len(text.splitlines())
 
@@ -76,7 +76,7 @@ def test_comments_and_exclusions_set_nothing(line: str) -> None:
     assert list(sysctld.parsed(Reading("", line), "f")) == []
 
 
-def test_files_that_come_later_win_and_hidden_ones_do_not_count(tmp_path: Path) -> None:
+def test_later_files_win_and_hidden_files_are_ignored(tmp_path: Path) -> None:
     def file(name: str, text: str) -> None:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
@@ -93,8 +93,8 @@ def test_files_that_come_later_win_and_hidden_ones_do_not_count(tmp_path: Path) 
     (tmp_path / "etc/sysctl.d/99-sysctl.conf").symlink_to("../sysctl.conf")
     (tmp_path / "etc/sysctl.d/98-absolute.conf").symlink_to("/etc/sysctl.conf")
     (tmp_path / "etc/sysctl.d/94-loop.conf").symlink_to("94-loop.conf")
-    told = [(line.file, line.line, line.value) for line in sysctld.later(LocalHost(tmp_path), dropin.DROPIN, key)]
-    assert told == [
+    found = [(line.file, line.line, line.value) for line in sysctld.later(LocalHost(tmp_path), dropin.DROPIN, key)]
+    assert found == [
         ("/etc/sysctl.d/98-absolute.conf", 2, "old"),
         ("/usr/lib/sysctl.d/99-late.conf", 2, "glob"),
         ("/etc/sysctl.d/99-sysctl.conf", 2, "old"),
