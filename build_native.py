@@ -7,6 +7,8 @@ import hashlib
 import os
 import shutil
 import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -43,18 +45,28 @@ def build() -> None:
     """Build everything; fast if nothing changed."""
     # Static, so that it runs in a guest without libraries.
     static = {"RUSTFLAGS": "-C target-feature=+crt-static"}
-    _cargo("--release", "-p", "dumbbell-agent", "--target", TARGET, **static)
+    _cargo("compiling the agent", "--release", "-p", "dumbbell-agent", "--target", TARGET, **static)
     _install(ROOT / "target" / TARGET / "release" / "dumbbell-agent", PACKAGE / "bin" / "dumbbell-agent")
     # The stable ABI needs no interpreter. Without this, cargo rebuilds it for every interpreter and environment.
-    _cargo("--profile", "wheel", "-p", "dumbbell-python", PYO3_NO_PYTHON="1")
+    _cargo("compiling the simulator", "--profile", "wheel", "-p", "dumbbell-python", PYO3_NO_PYTHON="1")
     _install(ROOT / "target" / "wheel" / "lib_sim.so", PACKAGE / "_sim.abi3.so")
     _page()
 
 
-def _cargo(*arguments: str, **environment: str) -> None:
+def _cargo(step: str, *arguments: str, **environment: str) -> None:
     cargo = shutil.which("cargo") or str(Path.home() / ".cargo" / "bin" / "cargo")
-    command = [cargo, "build", "--quiet", "--locked", "--target-dir", "target", *arguments]
-    subprocess.run(command, cwd=ROOT, env=os.environ | environment, check=True)
+    command = [cargo, "build", "--locked", "--target-dir", "target", *arguments]
+    # cargo shows its own progress on a terminal; elsewhere one line per step is enough.
+    quiet = [] if _step(step) and sys.stderr.isatty() else ["--quiet"]
+    subprocess.run([*command, *quiet], cwd=ROOT, env=os.environ | environment, check=True)
+
+
+def _step(text: str) -> bool:
+    """Show a step with the time so far, if `scripts/setup.sh` expects a long build; did it?"""
+    began = os.environ.get("DUMBBELL_SETUP_BEGAN")
+    if began:
+        sys.stderr.write(f"setup: {time.time() - float(began):3.0f} s  {text}\n")
+    return bool(began)
 
 
 def _page() -> None:
@@ -62,12 +74,14 @@ def _page() -> None:
     packages = _digest([UI / "package-lock.json"])
     stamp = UI / "node_modules" / ".made-from"
     if _read(stamp) != packages:
+        _step("installing the page's npm packages")
         _npm("ci", "--ignore-scripts")
         stamp.write_text(packages, encoding="utf-8")
     sources = _digest(
         [UI / "index.html", UI / "vite.config.ts", UI / "package-lock.json", *sorted(UI.glob("src/**/*"))]
     )
     if _read(PAGE / ".made-from") != sources:
+        _step("building the page")
         _npm("run", "build")
         (PAGE / ".made-from").write_text(sources, encoding="utf-8")
 

@@ -4,7 +4,29 @@
 set -eu
 cd "$(dirname "$0")/.."
 
-fail() { echo "setup: $*" >&2; exit 1; }
+began=$(date +%s)
+step() { printf 'setup: %3d s  %s\n' "$(($(date +%s) - began))" "$*" >&2; }
+fail() { step "$*"; exit 1; }
+
+# First everything that can be checked at once, a line for each fault.
+faults=0
+fault() { step "$*"; faults=1; }
+command -v python3 >/dev/null 2>&1 || fail "python3 not found; Python 3.11 or newer is required: sudo apt-get install -y python3"
+python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' || fault "$(python3 -V) is too old; Python 3.11 or newer is required"
+command -v cargo >/dev/null 2>&1 || PATH="$HOME/.cargo/bin:$PATH"
+rust="Rust 1.88 or newer is required: https://rustup.rs"
+if ! command -v cargo >/dev/null 2>&1; then fault "cargo not found; $rust"
+# rustup's cargo exists before any toolchain does.
+elif ! version=$(rustc --version 2>/dev/null); then fault "cargo has no toolchain; run: rustup default stable"
+else
+    minor=$(echo "$version" | sed -n 's/^rustc 1\.\([0-9]*\)\..*/\1/p')
+    [ "${minor:-0}" -ge 88 ] || fault "$version is too old; $rust"
+fi
+free_mb=$(df -Pm . | awk 'NR == 2 { print $4 }')
+need_mb=3000
+[ "${1:-}" != tests ] || need_mb=6000
+[ -x .venv/bin/dumbbell ] || [ "$free_mb" -ge "$need_mb" ] || fault "$free_mb MB are free on this disk; $need_mb MB are needed"
+[ "$faults" = 0 ] || exit 1
 
 # Programs and their Debian packages.
 packages=""
@@ -41,37 +63,42 @@ if [ -n "$packages" ] || ! apt-cache show linux-source >/dev/null 2>&1; then
     if [ "$(id -u)" = 0 ]; then sudo=""
     elif command -v sudo >/dev/null 2>&1 && sudo -n true 2>/dev/null; then sudo="sudo"
     elif [ -n "$packages" ]; then fail "missing packages; install them first: sudo apt-get install -y$packages"
-    else sudo="none"; echo "setup: no package lists; if the kernel source is not found, run: sudo apt-get update" >&2
+    else sudo="none"; step "no package lists; if the kernel source is not found, run: sudo apt-get update"
     fi
     if [ "$sudo" != none ]; then
-        echo "setup: apt-get update" >&2
-        $sudo apt-get update -qq >/dev/null || fail "apt-get update failed"
+        step "updating the package lists"
+        $sudo apt-get update -qq >/dev/null || fail "apt-get update failed; is the package registry reachable?"
     fi
     if [ -n "$packages" ]; then
-        echo "setup: installing$packages" >&2
+        step "installing$packages"
         # shellcheck disable=SC2086
         DEBIAN_FRONTEND=noninteractive $sudo apt-get install -y -qq --no-install-recommends $packages >/dev/null ||
             fail "apt-get install failed for:$packages"
     fi
 fi
 
-python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' || fail "$(python3 -V) is too old; Python 3.11 or newer is required"
-command -v cargo >/dev/null 2>&1 || PATH="$HOME/.cargo/bin:$PATH"
-command -v cargo >/dev/null 2>&1 || fail "cargo not found; Rust 1.88 or newer with rustfmt and clippy is required: https://rustup.rs"
-
 # Recreate the environment when its inputs change.
 stamp=.venv/made-from
 expected="$(cat pyproject.toml requirements.lock build_native.py | cksum) $(python3 -V)"
 if [ ! -x .venv/bin/dumbbell ] || [ "$(cat $stamp 2>/dev/null)" != "$expected" ]; then
-    echo "setup: creating .venv" >&2
+    step "creating .venv"
     [ -x .venv/bin/python ] || python3 -m venv .venv
     .venv/bin/python -m pip --version >/dev/null 2>&1 || .venv/bin/python -m ensurepip >/dev/null
     # pip installs the locked uv; uv installs exactly the locked files, verified by hash.
     sed -n '/^uv==/,/[^\\]$/p' requirements.lock > .venv/uv.lock
-    .venv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r .venv/uv.lock
-    .venv/bin/uv pip sync --quiet --python .venv/bin/python --require-hashes requirements.lock
+    unreachable="Python packages could not be installed; is the package registry reachable?"
+    .venv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r .venv/uv.lock ||
+        fail "$unreachable"
+    step "installing $(grep -c '^[a-z0-9]' requirements.lock) Python packages"
+    .venv/bin/uv pip sync --quiet --python .venv/bin/python --require-hashes requirements.lock || fail "$unreachable"
+    # Built here, where each step is shown; the installation below finds it built.
+    DUMBBELL_SETUP_BEGAN=$began .venv/bin/python build_native.py
+    step "installing dumbbell into .venv"
     .venv/bin/uv pip install --quiet --python .venv/bin/python --no-deps --no-build-isolation -e .
     echo "$expected" > $stamp
+    step "done"
+elif [ -n "$(find crates Cargo.lock ui/src -newer python/dumbbell/_sim.abi3.so -type f 2>/dev/null | head -n 1)" ]; then
+    DUMBBELL_SETUP_BEGAN=$began .venv/bin/python build_native.py
 else
     .venv/bin/python build_native.py
 fi
