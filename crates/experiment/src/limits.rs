@@ -31,6 +31,9 @@ impl Default for Limits {
 }
 
 impl Limits {
+    /// The names of all.
+    pub const NAMES: [&str; 6] = ["text", "keys", "cases", "expanded", "changes", "lines"];
+
     /// A limit by its name.
     #[must_use]
     pub fn get_mut(&mut self, name: &str) -> Option<&mut usize> {

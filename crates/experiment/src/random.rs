@@ -30,7 +30,9 @@ pub fn document(bytes: &[u8], omitted: &[&str]) -> (Table, Experiment) {
     for _ in 0..MAX_REPAIRS {
         match experiment(document.clone(), &Limits::default()) {
             Ok(made) => return (document, made),
-            Err(faults) => {
+            Err(mut faults) => {
+                // A key that two rules are about is taken out once, not drawn again.
+                faults.dedup_by(|one, other| one.key == other.key);
                 for fault in &faults {
                     repair(&mut document, fault, &mut draw);
                 }
@@ -62,21 +64,13 @@ fn repair(document: &mut Table, fault: &Diagnostic, draw: &mut Draw<'_>) {
     let Some((last, above)) = parts.split_last() else { return };
     let mut held = Value::from(core::mem::take(document));
     let mut spec = Some(Experiment::SPEC);
-    let mut at = &mut held;
-    let mut is_found = true;
+    let mut at = Some(&mut held);
     for part in above {
         let key = spec.and_then(|spec| spec.key(part));
         spec = key.and_then(|key| (key.shape)().table).or(spec.filter(|_| part.parse::<usize>().is_ok()));
-        match below(at, part) {
-            Some(_) => {}
-            None => is_found = false,
-        }
-        if !is_found {
-            break;
-        }
-        at = below(at, part).expect("it was found");
+        at = at.and_then(|value| below(value, part));
     }
-    if is_found {
+    if let Some(at) = at {
         change(at, last, spec.and_then(|spec| spec.key(last)), draw);
     }
     if let Node::Table(table) = held.node {

@@ -20,7 +20,7 @@ fn parsed(text: &str) -> Experiment {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 1000, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
 
     #[test]
     fn a_random_experiment_is_valid_and_survives_writing(bytes in proptest::collection::vec(any::<u8>(), 0..400)) {
@@ -56,7 +56,7 @@ proptest! {
 fn seeds_give_different_experiments() {
     let texts: std::collections::BTreeSet<_> =
         (0..50).map(|seed| write::document(&random::of_seed(seed, &[]).0)).collect();
-    assert!(texts.len() > 40, "{}", texts.len());
+    assert!(texts.len() == 50, "{}", texts.len());
 }
 
 #[test]
