@@ -1,7 +1,48 @@
 //! The experiment language: TOML text to a typed [`Experiment`], and an experiment to a plan for an engine.
 //!
 //! The crate does no I/O. Files that an experiment names (traces, tc scripts) are handed in by a resolver.
+//!
+//! | module | holds |
+//! | --- | --- |
+//! | [`document`], [`cases`], [`keypath`] | a text to cases: settings, crossed lists, dotted keys |
+//! | [`toml`], [`value`], [`write`] | TOML to values with their places, and back |
+//! | [`keys`], [`rules`] | each key, declared once; rules between keys |
+//! | [`declare`] | the macro of the declarations, and what a key may hold |
+//! | [`model`] | the values of an experiment |
+//! | [`units`], [`qdisc`], [`netem`], [`expectation`], [`script`], [`trace`] | the languages of single values |
+//! | [`diagnostic`], [`render`] | mistakes as values; as text with an excerpt |
+//! | [`schema`], [`reference`](mod@reference), [`stubs`] | what else is made of the declarations |
+//! | [`random`] | random valid experiments |
 
+pub mod cases;
+pub mod declare;
+pub mod diagnostic;
+pub mod document;
+pub mod expectation;
+pub mod figures;
+pub mod hidden;
+pub mod keypath;
+pub mod keys;
+pub mod limits;
 pub mod model;
+pub mod names;
+pub mod netem;
+pub mod qdisc;
+pub mod random;
+pub mod reference;
+pub mod render;
+pub mod rules;
+pub mod schema;
+pub mod script;
+pub mod stubs;
+pub mod suggest;
+pub mod toml;
+pub mod trace;
+pub mod units;
+pub mod value;
+pub mod words;
+pub mod write;
 
+pub use diagnostic::Diagnostic;
+pub use document::{Case, Options, parse, read};
 pub use model::Experiment;

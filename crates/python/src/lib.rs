@@ -5,6 +5,7 @@
 //! `dumbbell.plan.world` defines plans, `dumbbell.results` the tables.
 
 mod arrow;
+mod experiment;
 mod fault;
 mod numbers;
 mod run;
@@ -17,6 +18,10 @@ use pyo3::prelude::*;
 mod _sim {
     #[pymodule_export]
     use super::arrow::Arrow;
+    #[pymodule_export]
+    use super::experiment::{
+        Mistakes, declarations, parse_experiment, parse_toml, random_experiment, read_experiment, write_toml,
+    };
     #[pymodule_export]
     use super::fault::{Fault, Outgrown, Refused};
     #[pymodule_export]

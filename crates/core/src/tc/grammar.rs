@@ -54,6 +54,22 @@ impl Argument {
         }
     }
 
+    /// What to write; empty for a choice, which the message lists.
+    const fn example(self) -> &'static str {
+        match self {
+            Self::Time => "such as 5ms",
+            Self::Rate => "such as 80mbit",
+            Self::Size => "such as 225000, 64kb or 1.5bdp",
+            Self::Packets => "such as 1000 or 1.5bdp",
+            Self::Count => "such as 10",
+            Self::Share => "such as 1%",
+            Self::Fraction => "such as 0.02",
+            Self::ValueAndMask => "such as 0x01/0x03",
+            Self::TimeOrPackets => "such as 1ms or 5p",
+            Self::OneOf(_) => "",
+        }
+    }
+
     fn fits(self, word: &str) -> bool {
         match self {
             Self::Time => quantity::time_ns(word).is_ok(),
@@ -137,6 +153,29 @@ pub fn keywords(grammar: Grammar) -> impl Iterator<Item = &'static Keyword> + Cl
     grammar.iter().flat_map(|part| part.iter())
 }
 
+/// Why words are no options of a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Misfit<'a> {
+    /// No option has this name.
+    Unknown(&'a str),
+    /// This word is not the argument that the option wants; None: the words end.
+    Argument(&'static str, Argument, Option<&'a str>),
+}
+
+impl Misfit<'_> {
+    /// As an error of this kind of command; `known` says which options there are.
+    pub fn explained(self, kind: &str, known: impl FnOnce() -> String) -> Wrong {
+        match self {
+            Self::Unknown(name) => Wrong::new(format!("{kind} has no option '{name}'"), known()),
+            Self::Argument(option, wanted, got) => {
+                let got = got.map_or_else(String::new, |word| format!(", got '{word}'"));
+                let name = wanted.name().replace('|', " or ");
+                Wrong::new(format!("{kind}: '{option}' takes a {name}{got}"), wanted.example())
+            }
+        }
+    }
+}
+
 /// The options of a command in the order in which they were written; an option may be written several times.
 #[derive(Clone, Debug)]
 pub struct Options<'a> {
@@ -150,31 +189,54 @@ impl<'a> Options<'a> {
     ///
     /// At the first word that is no option, or no argument of its option.
     pub fn read(kind: &str, words: &[&'a str], grammar: Grammar) -> Result<Self, Wrong> {
+        let written = Self::scan(words, keywords(grammar), |_, _| ())
+            .map_err(|misfit| misfit.explained(kind, || known(grammar)))?;
+        Ok(Self { written })
+    }
+
+    /// Checks words against some keywords; `visit` gets the position of every argument and what it is.
+    ///
+    /// # Errors
+    ///
+    /// As [`Options::read`].
+    pub fn check(
+        words: &[&'a str],
+        known: impl Iterator<Item = &'static Keyword> + Clone,
+        visit: impl FnMut(usize, Argument),
+    ) -> Result<(), Misfit<'a>> {
+        Self::scan(words, known, visit).map(|_| ())
+    }
+
+    fn scan(
+        words: &[&'a str],
+        known: impl Iterator<Item = &'static Keyword> + Clone,
+        mut visit: impl FnMut(usize, Argument),
+    ) -> Result<Vec<(&'static str, Vec<&'a str>)>, Misfit<'a>> {
         let mut written = Vec::new();
-        let mut words = words;
-        while let Some((name, rest)) = words.split_first() {
-            let keyword = keywords(grammar)
-                .find(|keyword| keyword.name == *name)
-                .ok_or_else(|| Wrong::new(format!("{kind} has no option '{name}'"), known(grammar)))?;
-            words = rest;
+        let mut position = 0;
+        while let Some(name) = words.get(position) {
+            let keyword = known.clone().find(|keyword| keyword.name == *name).ok_or(Misfit::Unknown(name))?;
+            position += 1;
             let mut arguments = Vec::new();
             for wanted in keyword.required {
-                let word = words.first().filter(|word| wanted.fits(word));
-                arguments.push(*word.ok_or_else(|| missing(kind, name, *wanted, words.first()))?);
-                words = &words[1..];
+                let word = words.get(position).copied();
+                let misfit = Misfit::Argument(keyword.name, *wanted, word);
+                arguments.push(word.filter(|word| wanted.fits(word)).ok_or(misfit)?);
+                visit(position, *wanted);
+                position += 1;
             }
             for wanted in keyword.optional {
-                let word = words
-                    .first()
-                    .filter(|word| keywords(grammar).all(|keyword| keyword.name != **word) && wanted.fits(word));
-                if let Some(word) = word {
-                    arguments.push(*word);
-                    words = &words[1..];
+                let word = words.get(position).copied();
+                let is_option = |word: &str| known.clone().any(|keyword| keyword.name == word);
+                if let Some(word) = word.filter(|word| !is_option(word) && wanted.fits(word)) {
+                    arguments.push(word);
+                    visit(position, *wanted);
+                    position += 1;
                 }
             }
             written.push((keyword.name, arguments));
         }
-        Ok(Self { written })
+        Ok(written)
     }
 
     /// Names and arguments in the order in which they were written.
@@ -295,21 +357,4 @@ fn known(grammar: Grammar) -> String {
     let mut names: Vec<_> = keywords(grammar).map(|keyword| keyword.name).collect();
     names.sort_unstable();
     if names.is_empty() { "it takes no options".into() } else { format!("there is: {}", names.join(", ")) }
-}
-
-fn missing(kind: &str, option: &str, wanted: Argument, got: Option<&&str>) -> Wrong {
-    let got = got.map_or_else(String::new, |word| format!(", got '{word}'"));
-    let example = match wanted {
-        Argument::Time => "such as 5ms",
-        Argument::Rate => "such as 80mbit",
-        Argument::Size => "such as 225000, 64kb or 1.5bdp",
-        Argument::Packets => "such as 1000 or 1.5bdp",
-        Argument::Count => "such as 10",
-        Argument::Share => "such as 1%",
-        Argument::Fraction => "such as 0.02",
-        Argument::ValueAndMask => "such as 0x01/0x03",
-        Argument::TimeOrPackets => "such as 1ms or 5p",
-        Argument::OneOf(_) => "",
-    };
-    Wrong::new(format!("{kind}: '{option}' takes a {}{got}", wanted.name().replace('|', " or ")), example)
 }

@@ -20,9 +20,12 @@ const MAX_RATE_BPS: u64 = 1_000_000_000_000;
 const MAX_TIME_NS: u64 = 1_000_000_000_000_000;
 const MAX_BDP: f64 = 1e6;
 
-const RATE: &str = "a rate is a number with a unit, such as 80mbit, 5gbit or 64kbit";
-const TIME: &str = "a time is a number with a unit, such as 13ms, 500us or 2s";
-const SIZE: &str = "a size is a number of bytes, such as 225000, 225000b or 64kb";
+/// What a rate is.
+pub const RATE: &str = "a rate is a number with a unit, such as 80mbit, 5gbit or 64kbit";
+/// What a time is.
+pub const TIME: &str = "a time is a number with a unit, such as 13ms, 500us or 2s";
+/// What a size is.
+pub const SIZE: &str = "a size is a number of bytes, such as 225000, 225000b or 64kb";
 const SHARE: &str = "a share is a number from 0% to 100%, such as 1% or 0.1%";
 const STEP: &str = "a time such as 1ms, or a number of packets such as 5p";
 
@@ -254,6 +257,35 @@ pub fn bytes(word: &str) -> Result<u64, Wrong> {
         return Err(Wrong::new("a negative size", SIZE));
     }
     Ok(number.scaled(scale, divisor))
+}
+
+/// Bytes of data in an experiment, at least 1: as [`bytes`], but `kB`, `KB`, `MB`, `GB` count in thousands, and there
+/// are `KiB`, `MiB`, `GiB`.
+///
+/// # Errors
+///
+/// No size, or one of zero or of more than 63 bits.
+pub fn data_bytes(word: &str) -> Result<u64, Wrong> {
+    let (number, unit) = split(word, SIZE)?;
+    let scale = match unit {
+        "kB" | "KB" => Some(1_000),
+        "MB" => Some(1_000_000),
+        "GB" => Some(1_000_000_000),
+        "KiB" => Some(1 << 10),
+        "MiB" => Some(1 << 20),
+        "GiB" => Some(1 << 30),
+        _ => None,
+    };
+    let size = match scale {
+        Some(_) if number.is_below_zero() => return Err(Wrong::new("a negative size", SIZE)),
+        Some(scale) => number.scaled(scale, 1),
+        None => bytes(word)?,
+    };
+    match size {
+        0 => Err(Wrong::new("a size of zero", "a size is at least one byte")),
+        size if i64::try_from(size).is_err() => Err(Wrong::new("a number that is too large", SIZE)),
+        size => Ok(size),
+    }
 }
 
 /// Bandwidth-delay products (`1.5bdp`); None: another unit.

@@ -1,0 +1,158 @@
+//! Each key is declared once: [`table!`] makes the field, the parser, the writer and the entry of the reference from it.
+//!
+//! | module | holds |
+//! | --- | --- |
+//! | [`kinds`], [`programs`], [`hosts`], [`generic`] | what a key may hold: how it is read, written, described and drawn |
+//! | [`spec`] | the declarations as data |
+//! | [`place`] | where a value is; the mistakes that were found |
+//! | [`draw`] | random values |
+//!
+//! The declarations themselves are in `keys`, the rules that several keys share in `rules`.
+
+pub mod draw;
+pub mod generic;
+pub mod hosts;
+pub mod kinds;
+pub(crate) mod macros;
+pub mod place;
+pub mod programs;
+pub mod spec;
+
+use crate::value::{Table, Value};
+use core::fmt::Debug;
+use draw::Draw;
+use place::{Faults, Place};
+use spec::{Shape, TableSpec};
+
+pub(crate) use macros::{choices, simple, table};
+
+/// What a key may hold.
+pub trait Kind {
+    /// The value after parsing.
+    type Value: Clone + Debug + PartialEq;
+
+    /// Reads a value; mistakes go to `faults`.
+    fn read(value: &Value, place: &Place<'_>, faults: &mut Faults) -> Option<Self::Value>;
+
+    /// The value as a person would write it.
+    fn write(value: &Self::Value) -> Value;
+
+    /// The value in the units of the code: bits per second, nanoseconds, bytes.
+    fn data(value: &Self::Value) -> Value {
+        Self::write(value)
+    }
+
+    /// What the reference and the schema say.
+    fn shape() -> Shape;
+
+    /// A random value of this kind, as a person would write it.
+    fn draw(draw: &mut Draw<'_>) -> Value;
+}
+
+/// A kind whose values are read in one step, without a table of their own.
+pub trait Simple {
+    /// As [`Kind::Value`].
+    type Value: Clone + Debug + PartialEq;
+
+    /// Reads a value.
+    ///
+    /// # Errors
+    ///
+    /// It is none of this kind.
+    fn parse(value: &Value) -> Result<Self::Value, dumbbell_core::tc::Wrong>;
+
+    /// As [`Kind::write`].
+    fn write(value: &Self::Value) -> Value;
+
+    /// As [`Kind::data`].
+    fn data(value: &Self::Value) -> Value {
+        Self::write(value)
+    }
+
+    /// As [`Kind::shape`].
+    fn shape() -> Shape;
+
+    /// As [`Kind::draw`].
+    fn draw(draw: &mut Draw<'_>) -> Value;
+}
+
+/// A table whose keys are declared.
+pub trait Declared: Sized {
+    /// The declaration.
+    const SPEC: &'static TableSpec;
+
+    /// Reads the keys of a table and checks the rules between them; does not look for unknown keys.
+    fn fields(value: &Value, table: &Table, place: &Place<'_>, faults: &mut Faults) -> Option<Self>;
+
+    /// Writes the keys that differ from their defaults.
+    fn write_into(&self, table: &mut Table);
+
+    /// Adds every key in the units of the code.
+    fn data_into(&self, table: &mut Table);
+}
+
+/// Reads a key that may be missing.
+pub fn read_optional<K: Kind>(
+    table: &Table,
+    key: &str,
+    place: &Place<'_>,
+    faults: &mut Faults,
+) -> Option<Option<K::Value>> {
+    match table.get(key).filter(|value| !value.is_null()) {
+        None => Some(None),
+        Some(value) => K::read(value, &place.key(key), faults).map(Some),
+    }
+}
+
+/// Reads a key with a default.
+pub fn read_default<K: Kind>(
+    table: &Table,
+    key: &str,
+    place: &Place<'_>,
+    faults: &mut Faults,
+    default: impl FnOnce() -> Value,
+) -> Option<K::Value> {
+    match table.get(key) {
+        None => K::read(&default(), &place.key(key), faults),
+        Some(value) => K::read(value, &place.key(key), faults),
+    }
+}
+
+/// Reads a key that must be there.
+pub fn read_required<K: Kind>(
+    value: &Value,
+    table: &Table,
+    key: &str,
+    place: &Place<'_>,
+    faults: &mut Faults,
+    example: &str,
+) -> Option<K::Value> {
+    let Some(held) = table.get(key) else {
+        let right = if example.is_empty() { String::new() } else { format!("such as {example}") };
+        faults.missing(&place.key(key), value, right);
+        return None;
+    };
+    K::read(held, &place.key(key), faults)
+}
+
+/// Writes a key unless it has its default.
+pub fn write_default<K: Kind>(table: &mut Table, key: &str, value: &K::Value, default: impl FnOnce() -> Value) {
+    let default = K::read(&default(), &Place::ROOT, &mut Faults::default());
+    if default.as_ref() != Some(value) {
+        table.set(key, K::write(value));
+    }
+}
+
+/// The table of a value.
+pub fn table_of<'a>(value: &'a Value, spec: &TableSpec, place: &Place<'_>, faults: &mut Faults) -> Option<&'a Table> {
+    let table = value.table();
+    if table.is_none() {
+        let known = spec.names().join(", ");
+        faults.add(
+            place,
+            value,
+            dumbbell_core::tc::Wrong::new("not a table", format!("a table with the keys {known}")),
+        );
+    }
+    table
+}

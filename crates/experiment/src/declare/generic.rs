@@ -1,0 +1,210 @@
+//! Kinds of kinds: whole numbers with bounds, lists, tables.
+
+use super::draw::Draw;
+use super::place::{Faults, Place};
+use super::spec::{Presence, Shape, TableSpec};
+use super::{Kind, Simple, simple};
+use crate::limits::grouped;
+use crate::value::{Node, Table, Value};
+use core::fmt::Debug;
+use core::marker::PhantomData;
+use dumbbell_core::tc::Wrong;
+
+/// A whole number from `LOW` to `HIGH`.
+#[derive(Debug)]
+pub struct Integer<T, const LOW: i64, const HIGH: i64>(PhantomData<T>);
+
+impl<T, const LOW: i64, const HIGH: i64> Kind for Integer<T, LOW, HIGH>
+where
+    T: TryFrom<i64> + Into<i64> + Copy + Debug + PartialEq,
+{
+    type Value = T;
+
+    fn read(value: &Value, place: &Place<'_>, faults: &mut Faults) -> Option<T> {
+        let number =
+            whole(value).filter(|number| (LOW..=HIGH).contains(number)).and_then(|number| T::try_from(number).ok());
+        if number.is_none() {
+            let right = format!("a whole number from {} to {}", shown(LOW), shown(HIGH));
+            let problem = if whole(value).is_some() { "a number out of range" } else { "not a whole number" };
+            faults.add(place, value, Wrong::new(problem, right));
+        }
+        number
+    }
+
+    fn write(value: &T) -> Value {
+        let number: i64 = (*value).into();
+        number.into()
+    }
+
+    fn shape() -> Shape {
+        let schema = [("type", "integer".into()), ("minimum", LOW.into()), ("maximum", HIGH.into())];
+        Shape { bounds: Some((LOW, HIGH)), ..Shape::new("integer", "int", schema) }
+    }
+
+    fn draw(draw: &mut Draw<'_>) -> Value {
+        let small = HIGH.min(LOW + 3);
+        let high = draw.pick(&[small, small, small, HIGH]);
+        let above = draw.below(u64::try_from(high - LOW + 1).unwrap_or(1));
+        (LOW + i64::try_from(above).unwrap_or(0)).into()
+    }
+}
+
+fn shown(number: i64) -> String {
+    usize::try_from(number).map_or_else(|_| number.to_string(), grouped)
+}
+
+/// A whole number: an integer, a float without a fraction, or a text of digits.
+fn whole(value: &Value) -> Option<i64> {
+    match &value.node {
+        Node::Integer(number) => Some(*number),
+        #[expect(clippy::cast_possible_truncation, reason = "it is whole and small")]
+        Node::Float(number) => (number.fract() == 0.0 && number.abs() < 1e15).then_some(*number as i64),
+        Node::Text(text) => text.trim().parse().ok(),
+        _ => None,
+    }
+}
+
+/// Several values of one kind.
+#[derive(Debug)]
+pub struct List<K>(PhantomData<K>);
+
+impl<K: Kind> Kind for List<K> {
+    type Value = Vec<K::Value>;
+
+    fn read(value: &Value, place: &Place<'_>, faults: &mut Faults) -> Option<Self::Value> {
+        let Some(items) = value.list() else {
+            let right = if K::shape().table.is_some() { "a list of tables, each in double brackets" } else { "a list" };
+            faults.add(place, value, Wrong::new("not a list", right));
+            return None;
+        };
+        let read = items.iter().enumerate().map(|(number, item)| K::read(item, &place.item(number), faults));
+        // Every item is read, so that every mistake is found.
+        read.collect::<Vec<_>>().into_iter().collect()
+    }
+
+    fn write(value: &Self::Value) -> Value {
+        value.iter().map(K::write).collect::<Vec<_>>().into()
+    }
+
+    fn data(value: &Self::Value) -> Value {
+        value.iter().map(K::data).collect::<Vec<_>>().into()
+    }
+
+    fn shape() -> Shape {
+        let item = K::shape();
+        let python = format!("tuple[{}, ...]", item.python);
+        let schema = [("type", "array".into()), ("items", item.schema.clone().into())];
+        Shape { table: item.table, ..Shape::new("list", &python, schema) }
+    }
+
+    fn draw(draw: &mut Draw<'_>) -> Value {
+        let length = draw.pick(&[1, 1, 2, 0]);
+        (0..length).map(|_| K::draw(draw)).collect::<Vec<_>>().into()
+    }
+}
+
+/// At least one value of one kind.
+#[derive(Debug)]
+pub struct OneOrMore<K>(PhantomData<K>);
+
+impl<K: Kind> Kind for OneOrMore<K> {
+    type Value = Vec<K::Value>;
+
+    fn read(value: &Value, place: &Place<'_>, faults: &mut Faults) -> Option<Self::Value> {
+        if value.list().is_some_and(<[Value]>::is_empty) {
+            faults.add(place, value, Wrong::new("an empty list", "at least one"));
+            return None;
+        }
+        List::<K>::read(value, place, faults)
+    }
+
+    fn write(value: &Self::Value) -> Value {
+        List::<K>::write(value)
+    }
+
+    fn data(value: &Self::Value) -> Value {
+        List::<K>::data(value)
+    }
+
+    fn shape() -> Shape {
+        let mut shape = List::<K>::shape();
+        shape.schema.set("minItems", 1.into());
+        shape
+    }
+
+    fn draw(draw: &mut Draw<'_>) -> Value {
+        let length = draw.pick(&[1, 1, 2, 3]);
+        (0..length).map(|_| K::draw(draw)).collect::<Vec<_>>().into()
+    }
+}
+
+/// `true` or `false`.
+#[derive(Debug)]
+pub struct Boolean;
+
+impl Simple for Boolean {
+    type Value = bool;
+
+    fn parse(value: &Value) -> Result<bool, Wrong> {
+        let none = || Wrong::new("not a boolean", "write true or false");
+        match &value.node {
+            Node::Boolean(value) => Ok(*value),
+            Node::Integer(number @ 0..=1) => Ok(*number == 1),
+            // As a person writes it after `--set`.
+            Node::Text(text) => match &text.to_lowercase()[..] {
+                "true" | "yes" | "on" | "y" | "t" | "1" => Ok(true),
+                "false" | "no" | "off" | "n" | "f" | "0" => Ok(false),
+                _ => Err(none()),
+            },
+            _ => Err(none()),
+        }
+    }
+
+    fn write(value: &bool) -> Value {
+        (*value).into()
+    }
+
+    fn shape() -> Shape {
+        Shape::new("boolean", "bool", [("type", "boolean".into())])
+    }
+
+    fn draw(draw: &mut Draw<'_>) -> Value {
+        (draw.below(2) == 1).into()
+    }
+}
+
+simple!(Boolean);
+
+/// The mistake of a value that is none of these words.
+#[must_use]
+pub fn none_of(words: &[&str]) -> Wrong {
+    let quoted: Vec<_> = words.iter().map(|word| format!("'{word}'")).collect();
+    Wrong::new("not one of the words that this key has", quoted.join(" or "))
+}
+
+/// The shape of a choice.
+#[must_use]
+pub fn choice_shape(words: &'static [&'static str]) -> Shape {
+    let schema = [("enum", Value::texts(words)), ("type", "string".into())];
+    let quoted: Vec<_> = words.iter().map(|word| format!("\"{word}\"")).collect();
+    Shape { choices: words, ..Shape::new("choice", &format!("Literal[{}]", quoted.join(", ")), schema) }
+}
+
+/// The shape of a table.
+#[must_use]
+pub fn table_shape(spec: &'static TableSpec) -> Shape {
+    let schema = [("$ref", format!("#/definitions/{}", spec.name).into())];
+    Shape { table: Some(spec), ..Shape::new("table", spec.name, schema) }
+}
+
+/// A random table: the required keys and some others.
+pub fn draw_table(spec: &'static TableSpec, draw: &mut Draw<'_>) -> Value {
+    let mut table = Table::default();
+    for key in spec.all() {
+        let is_drawn = matches!(key.presence, Presence::Required) || draw.is_rare(5);
+        if is_drawn && draw.has(key.name) {
+            table.set(key.name, (key.draw)(draw));
+        }
+    }
+    table.into()
+}

@@ -1,0 +1,143 @@
+//! Where a value is in its document, and the mistakes that were found.
+
+use crate::diagnostic::Diagnostic;
+use crate::suggest::suggest;
+use crate::value::{Key, Node, Value};
+use dumbbell_core::tc::Wrong;
+
+/// Mistakes that are kept; a file from a stranger may have a million.
+const MAX_FAULTS: usize = 100;
+
+/// A step from the document's root.
+#[derive(Clone, Copy, Debug)]
+pub struct Place<'a> {
+    above: Option<&'a Place<'a>>,
+    step: Step<'a>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Step<'a> {
+    Root,
+    Key(&'a str),
+    Index(usize),
+}
+
+impl Place<'_> {
+    /// The document.
+    pub const ROOT: Place<'static> = Place { above: None, step: Step::Root };
+
+    /// A key below.
+    #[must_use]
+    pub const fn key<'a>(&'a self, key: &'a str) -> Place<'a> {
+        Place { above: Some(self), step: Step::Key(key) }
+    }
+
+    /// An item below.
+    #[must_use]
+    pub const fn item(&self, number: usize) -> Place<'_> {
+        Place { above: Some(self), step: Step::Index(number) }
+    }
+
+    /// The dotted key; empty for the document.
+    #[must_use]
+    pub fn dotted(&self) -> String {
+        let above = self.above.map(Place::dotted).unwrap_or_default();
+        let step = match self.step {
+            Step::Root => return above,
+            Step::Key(key) => key.to_owned(),
+            Step::Index(number) => number.to_string(),
+        };
+        if above.is_empty() { step } else { format!("{above}.{step}") }
+    }
+}
+
+/// The mistakes that were found.
+#[derive(Debug, Default)]
+pub struct Faults(Vec<Diagnostic>);
+
+impl Faults {
+    /// How many there are.
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The mistakes.
+    #[must_use]
+    pub fn into_list(self) -> Vec<Diagnostic> {
+        self.0
+    }
+
+    /// Adds a mistake.
+    pub fn push(&mut self, fault: Diagnostic) {
+        if self.0.len() < MAX_FAULTS {
+            self.0.push(fault);
+        }
+    }
+
+    /// A value is wrong.
+    pub fn add(&mut self, place: &Place<'_>, value: &Value, wrong: Wrong) {
+        self.push(Diagnostic::from(wrong).key(place.dotted()).value(value));
+    }
+
+    /// A key is missing in a table.
+    pub fn missing(&mut self, place: &Place<'_>, table: &Value, right: String) {
+        self.push(Diagnostic::new("this key is missing", right).key(place.dotted()).at(table.span.clone()));
+    }
+
+    /// A table has a key that nothing reads.
+    pub fn unknown(&mut self, place: &Place<'_>, key: &Key, known: &[&str]) {
+        let problem = format!("unknown key '{}'", key.text);
+        let fault = Diagnostic::new(problem, suggest(&key.text, known));
+        self.push(fault.key(place.key(&key.text).dotted()).at(key.span.clone()));
+    }
+}
+
+/// What a rule between keys reports to.
+#[derive(Debug)]
+pub struct Report<'a> {
+    /// The table that the rule is about.
+    pub value: &'a Value,
+    /// Where it is.
+    pub place: &'a Place<'a>,
+    /// The mistakes so far.
+    pub faults: &'a mut Faults,
+}
+
+impl Report<'_> {
+    /// A key below the table breaks a rule; `key` may have dots. A missing key is shown at the nearest table.
+    pub fn fault(&mut self, key: &str, problem: impl Into<String>, right: impl Into<String>) {
+        let above = self.place.dotted();
+        let full = match (above.is_empty(), key.is_empty()) {
+            (_, true) => above,
+            (true, _) => key.to_owned(),
+            _ => format!("{above}.{key}"),
+        };
+        let (held, is_exact) = nearest(self.value, key);
+        let fault = Diagnostic::new(problem, right).key(full);
+        self.faults.push(if is_exact { fault.value(held) } else { fault.at(held.span.clone()) });
+    }
+}
+
+/// The value at a dotted key, or the last table or list on the way to it.
+fn nearest<'a>(value: &'a Value, key: &str) -> (&'a Value, bool) {
+    let mut held = value;
+    for part in key.split('.').filter(|part| !part.is_empty()) {
+        let below = match &held.node {
+            Node::Table(table) => table.get(part),
+            Node::List(items) => part.parse().ok().and_then(|number: usize| items.get(number)),
+            _ => None,
+        };
+        match below {
+            Some(below) => held = below,
+            None => return (held, false),
+        }
+    }
+    (held, true)
+}

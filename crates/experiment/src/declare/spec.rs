@@ -1,0 +1,104 @@
+//! The declarations as data: what the reference, the schema, the stubs, the controls and the generator are made of.
+
+use super::draw::Draw;
+use crate::value::{Table, Value};
+
+/// A table and its keys.
+#[derive(Debug)]
+pub struct TableSpec {
+    /// The name of its type.
+    pub name: &'static str,
+    /// What it is.
+    pub doc: &'static str,
+    /// Tables whose keys are keys of this one.
+    pub flat: &'static [&'static TableSpec],
+    /// Its own keys, in the order of the reference.
+    pub keys: &'static [KeySpec],
+    /// Keys that are read before the table is.
+    pub also: &'static [&'static str],
+}
+
+/// A key.
+#[derive(Debug)]
+pub struct KeySpec {
+    /// As in a file.
+    pub name: &'static str,
+    /// The field's name where it differs.
+    pub field: &'static str,
+    /// What it means, in Markdown.
+    pub doc: &'static str,
+    /// The first version that has it.
+    pub since: &'static str,
+    /// Whether it must be there.
+    pub presence: Presence,
+    /// What it holds.
+    pub shape: fn() -> Shape,
+    /// A random value.
+    pub draw: fn(&mut Draw<'_>) -> Value,
+}
+
+/// Whether a key must be there.
+#[derive(Clone, Copy, Debug)]
+pub enum Presence {
+    /// It must.
+    Required,
+    /// Without it there is nothing.
+    Optional,
+    /// Without it this holds.
+    Default(fn() -> Value),
+}
+
+/// What a key may hold.
+#[derive(Clone, Debug)]
+pub struct Shape {
+    /// The kind's name: `rate`.
+    pub name: &'static str,
+    /// Unit of the parsed value; empty: none.
+    pub unit: &'static str,
+    /// The smallest and the largest integer.
+    pub bounds: Option<(i64, i64)>,
+    /// The words that it may be.
+    pub choices: &'static [&'static str],
+    /// The JSON schema of what a file may hold.
+    pub schema: Table,
+    /// The Python type of the parsed value.
+    pub python: String,
+    /// The table, if it is one or a list of them.
+    pub table: Option<&'static TableSpec>,
+}
+
+impl Shape {
+    /// A kind with this schema.
+    pub fn new<const N: usize>(name: &'static str, python: &str, schema: [(&'static str, Value); N]) -> Self {
+        let schema = Table(schema.into_iter().map(|(key, value)| (key.into(), value)).collect());
+        Self { name, unit: "", bounds: None, choices: &[], schema, python: python.into(), table: None }
+    }
+
+    /// The same with a unit.
+    #[must_use]
+    pub const fn unit(mut self, unit: &'static str) -> Self {
+        self.unit = unit;
+        self
+    }
+}
+
+impl TableSpec {
+    /// Every key: those of flat tables first.
+    #[must_use]
+    pub fn all(&self) -> Vec<&'static KeySpec> {
+        let keys: &'static [KeySpec] = self.keys;
+        self.flat.iter().flat_map(|spec| spec.all()).chain(keys).collect()
+    }
+
+    /// The names of the keys that a file may have here.
+    #[must_use]
+    pub fn names(&self) -> Vec<&'static str> {
+        self.all().iter().map(|key| key.name).chain(self.also.iter().copied()).collect()
+    }
+
+    /// A key by its name.
+    #[must_use]
+    pub fn key(&self, name: &str) -> Option<&'static KeySpec> {
+        self.all().into_iter().find(|key| key.name == name)
+    }
+}

@@ -1,0 +1,65 @@
+//! Characters that a terminal would obey or a reader not see.
+
+/// The first such character of a text, with its position in characters.
+///
+/// Newline and tab are none. Joiners between letters beyond ASCII stay: Persian and emoji need them.
+#[must_use]
+pub fn find(text: &str) -> Option<(usize, char)> {
+    if text.bytes().all(|byte| matches!(byte, b' '..=b'~' | b'\n' | b'\t')) {
+        return None;
+    }
+    let mut before = None;
+    let mut characters = text.chars().enumerate().peekable();
+    while let Some((position, character)) = characters.next() {
+        let after = characters.peek().map(|(_, next)| *next);
+        let is_joiner_of_letters =
+            is_joiner(character) && before.is_some_and(is_letter) && after.is_some_and(is_letter);
+        if is_hidden(character) || (is_joiner(character) && !is_joiner_of_letters) {
+            return Some((position, character));
+        }
+        before = Some(character);
+    }
+    None
+}
+
+const fn is_joiner(character: char) -> bool {
+    matches!(character, '\u{200c}' | '\u{200d}')
+}
+
+const fn is_letter(character: char) -> bool {
+    !character.is_ascii() && !is_joiner(character) && !is_hidden(character)
+}
+
+const fn is_hidden(character: char) -> bool {
+    matches!(
+        character,
+        '\0'..='\x08' | '\x0b'..='\x1f' | '\x7f'..='\u{9f}' | '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}'
+        | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}' | '\u{200b}' | '\u{200e}' | '\u{200f}'
+        | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{feff}' | '\u{ffa0}'
+        | '\u{fff0}'..='\u{fffb}' | '\u{fffe}' | '\u{ffff}' | '\u{e0000}'..='\u{e0fff}'
+    )
+}
+
+/// The text with hidden characters as escapes, on one line.
+#[must_use]
+pub fn visible_line(text: &str) -> String {
+    let mut out = String::new();
+    for character in text.chars() {
+        match character {
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push('\t'),
+            _ if is_hidden(character) || is_joiner(character) => out.push_str(&escape(character)),
+            _ => out.push(character),
+        }
+    }
+    out
+}
+
+fn escape(character: char) -> String {
+    match u32::from(character) {
+        code @ ..=0xff => format!("\\x{code:02x}"),
+        code @ ..=0xffff => format!("\\u{code:04x}"),
+        code => format!("\\U{code:08x}"),
+    }
+}

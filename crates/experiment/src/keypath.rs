@@ -1,0 +1,101 @@
+//! Dotted keys: numbers index lists, `flows.bbr.count` finds a group by its name or controller, `flows.*.cc` finds all.
+
+use crate::diagnostic::Diagnostic;
+use crate::limits::MAX_DEPTH;
+use crate::toml::too_deep;
+use crate::value::{Node, Table, Value};
+
+/// Sets a dotted key.
+///
+/// # Errors
+///
+/// Nothing has this name, or a value stands where tables should be.
+pub fn apply(document: &mut Table, key: &str, value: &Value) -> Result<(), Diagnostic> {
+    if key.matches('.').count() >= MAX_DEPTH {
+        return Err(too_deep().key(key));
+    }
+    let mut root = Value::from(core::mem::take(document));
+    let applied = set(&mut root, key, key, value);
+    if let Node::Table(table) = root.node {
+        *document = table;
+    }
+    applied
+}
+
+fn set(root: &mut Value, key: &str, full: &str, value: &Value) -> Result<(), Diagnostic> {
+    if let Some((listed, rest)) = key.split_once(".*") {
+        let count = match &at(root, listed.split('.'), full)?.node {
+            Node::List(items) => items.len(),
+            _ => return Err(Diagnostic::new(format!("'{listed}' is not a list"), "such as flows.*.cc").key(full)),
+        };
+        return (0..count).try_for_each(|number| set(root, &format!("{listed}.{number}{rest}"), full, value));
+    }
+    let (above, last) = key.rsplit_once('.').map_or((None, key), |(above, last)| (Some(above), last));
+    let held = at(root, above.into_iter().flat_map(|above| above.split('.')), full)?;
+    match &mut held.node {
+        Node::List(items) => {
+            let number = index(items, last, full)?;
+            items[number] = value.clone();
+        }
+        Node::Table(table) => table.set(last, value.clone()),
+        _ => return Err(not_keys(last, full)),
+    }
+    Ok(())
+}
+
+fn at<'a, 'k>(
+    root: &'a mut Value,
+    parts: impl Iterator<Item = &'k str>,
+    full: &str,
+) -> Result<&'a mut Value, Diagnostic> {
+    let mut held = root;
+    for part in parts {
+        let below = match &mut held.node {
+            Node::List(items) => {
+                let number = index(items, part, full)?;
+                &mut items[number]
+            }
+            Node::Table(table) => {
+                if !table.has(part) {
+                    table.set(part, Table::default().into());
+                }
+                table.get_mut(part).ok_or_else(|| not_keys(part, full))?
+            }
+            _ => return Err(not_keys(part, full)),
+        };
+        if !matches!(below.node, Node::List(_) | Node::Table(_)) {
+            return Err(not_keys(part, full));
+        }
+        held = below;
+    }
+    Ok(held)
+}
+
+fn not_keys(part: &str, full: &str) -> Diagnostic {
+    Diagnostic::new(format!("'{part}' holds a value, not keys"), "").key(full)
+}
+
+fn index(items: &[Value], part: &str, full: &str) -> Result<usize, Diagnostic> {
+    let is_number = (1..=9).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_digit());
+    if let Some(number) = part.parse().ok().filter(|number| is_number && *number < items.len()) {
+        return Ok(number);
+    }
+    let names: Vec<_> = items.iter().map(name_of).collect();
+    if let Some(number) = names.iter().position(|name| *name == part) {
+        return Ok(number);
+    }
+    let named: Vec<_> = names.into_iter().filter(|name| !name.is_empty()).collect();
+    let right = match (items.len(), named.is_empty()) {
+        (0, _) => "the list is empty".into(),
+        (count, true) => format!("a number from 0 to {}", count - 1),
+        (count, false) => format!("a number from 0 to {}, or a name: {}", count - 1, named.join(", ")),
+    };
+    Err(Diagnostic::new(format!("nothing is called '{part}' here"), right).key(full))
+}
+
+/// An item's name, or its controller's.
+fn name_of(item: &Value) -> &str {
+    let text =
+        |key| item.table().and_then(|table| table.get(key)).and_then(Value::text).filter(|text| !text.is_empty());
+    text("name").or_else(|| text("cc")).unwrap_or_default()
+}

@@ -1,0 +1,93 @@
+//! Groups of flows.
+
+use crate::declare::generic::{Boolean, Integer};
+use crate::declare::kinds::{Arrivals, Controller, Discipline, Duration, Name, Parameters, Rate, Size, Time};
+use crate::declare::{choices, table};
+use crate::keys::path::Segment;
+use crate::rules;
+use crate::value::Table;
+
+table! {
+    /// A group of equal flows.
+    pub struct Flows, rules rules::flows::check {
+        /// The group's name. Without it, `cc`, numbered when taken.
+        name: Name, optional;
+        /// `"tcp"` or `"udp"`.
+        kind: Transport = "tcp";
+        /// Congestion control, by its Linux name; required for TCP.
+        cc: Controller, optional;
+        /// Parameters of the controller (`dumbbell explain cubic`): integers, words, times and rates, such as
+        /// `{ hystart = 0 }`. In Linux a parameter belongs to the module, so on the kernel two groups of one `cc` must
+        /// agree.
+        cc_parameters: Parameters = Table::default();
+        /// Number of flows; 0 creates only the group's hosts, for programs.
+        count: Integer<u32, 0, 100_000> = 1;
+        /// Start time.
+        start: Time = "0s";
+        /// End time. Without it, the end of the experiment.
+        stop: Time, optional;
+        /// Time between the starts of two flows of the group.
+        stagger: Time = "0s";
+        /// Each flow starts up to this much later, drawn from the seed. Flows that start at the same nanosecond
+        /// synchronize, and without another random draw every seed gives the same run.
+        start_jitter: Time = "0s";
+        /// Size of each flow; without it a flow sends as fast as it can.
+        bytes: Size, optional;
+        /// Destination port. Without it, 5201 and up, one a group.
+        port: Integer<u16, 1, 65_535>, optional;
+        /// Send for this long, then pause for `off`, and repeat.
+        on: Duration, optional;
+        /// The pause after `on`.
+        off: Duration, optional;
+        /// Request/response: the receiver sends this many bytes, the sender answers with `response` bytes through the
+        /// bottleneck, the receiver waits for `think`, and repeats; `run.json` has each response time.
+        request: Size, optional;
+        /// Size of the answer to a `request`.
+        response: Size, optional;
+        /// The receiver's wait between a response and the next request.
+        think: Time = "0s";
+        /// Poisson arrivals of sized flows: `"10/s"`; needs `bytes`; `count` above 1 limits the number of arrivals (10,000
+        /// otherwise).
+        arrivals: Arrivals, optional;
+        /// For `kind = "udp"`: constant rate.
+        rate: Rate, optional;
+        /// For `kind = "udp"`: payload bytes of a packet.
+        packet: Integer<u32, 16, 8900> = 1200;
+        /// Negotiate ECN.
+        ecn: Boolean = false;
+        /// Fixed send buffer. Without it, autotuned.
+        sndbuf: Size, optional;
+        /// Fixed receive buffer. Without it, autotuned.
+        rcvbuf: Size, optional;
+        /// Packets. Without it, 10.
+        initial_window: Integer<u32, 1, 1000>, optional;
+        /// `false`: the receiver acknowledges immediately.
+        delayed_ack: Boolean = true;
+        /// `true`: the receiver reads each segment as it arrives, as most programs do; slower to run, and ACKs of small
+        /// windows leave earlier ([why](design/kernel-engine.md#path)).
+        prompt_reads: Boolean = false;
+        /// `SO_MAX_PACING_RATE`.
+        pacing_rate: Rate, optional;
+        /// Link at whose queue the group joins the path (a name of `path.links`, or `bottleneck`), for cross traffic and
+        /// parking lots. The group does not pass links before it, nor the path's `rtt` if that is before it; use `access`
+        /// for a delay. Without it, the path's first link.
+        enter: Name, optional;
+        /// Link after which the group leaves the path to a receiver of its own. Without it, the path's end.
+        leave: Name, optional;
+        /// The group's own access link; its delay is on the forward path and adds to `path.rtt`.
+        access: Segment, optional;
+        /// The egress discipline of the group's host, as for tc; the group then has its own host. `"fq"` paces every
+        /// socket of that host, and TCP leaves pacing to it. Excludes `path.tc`, which uses the same device.
+        host_qdisc: Discipline, optional;
+    }
+}
+
+choices! {
+    /// TCP or UDP.
+    pub enum Transport {
+        /// A controller decides how much is sent.
+        Tcp = "tcp",
+        /// A constant rate.
+        Udp = "udp",
+    }
+}

@@ -1,0 +1,121 @@
+//! The path: impairments, the bottleneck, links, the reverse path, tc commands.
+
+use crate::declare::generic::{Boolean, Integer, List};
+use crate::declare::kinds::{
+    Corrupt, Discipline, Distribution, Duplicate, Duration, Loss, Name, Rate, Reorder, Slot, Text, Time,
+};
+use crate::declare::programs::Lines;
+use crate::declare::{choices, table};
+use crate::rules;
+
+table! {
+    /// What a part of the path does to packets, in the data's direction.
+    #[derive(Default)]
+    pub struct Impairment, rules rules::path::impairment {
+        /// Delay in the data's direction. Of `[path]`: the part of `rtt` that is on the forward path instead of the
+        /// reverse path.
+        delay: Time = "0s";
+        /// netem's `loss` parameters: `"1%"`, `"random 1% 25%"`, `"gemodel 1% 10% 70% 0.1%"`, `"state 1% 20%"`; or, on
+        /// `sim` only, `"every 1000"`: exactly one packet in 1000, as formulas assume. Before the queue.
+        loss: Loss, optional;
+        /// As netem takes it, before the queue; needs `delay`.
+        jitter: Time = "0s";
+        /// As netem takes it; needs `jitter`.
+        distribution: Distribution, optional;
+        /// As netem takes it, before the queue; needs `delay`.
+        reorder: Reorder, optional;
+        /// As netem takes it, before the queue.
+        duplicate: Duplicate, optional;
+        /// As netem takes it, before the queue.
+        corrupt: Corrupt, optional;
+        /// As netem takes it, before the queue.
+        slot: Slot, optional;
+    }
+}
+
+table! {
+    /// The queue under test and the rate behind it.
+    pub struct Bottleneck, rules rules::path::bottleneck {
+        /// Rate behind the queue.
+        rate: Rate, optional;
+        /// The queue, written as for tc.
+        qdisc: Discipline = "pfifo limit 1000";
+        /// A Mahimahi trace file below the experiment's folder instead of `rate`.
+        trace: Text, optional;
+        /// The trace becomes a rate for each step.
+        trace_step: Duration = "100ms";
+    }
+}
+
+table! {
+    /// A link, the reverse path or an access link: impairments with a rate and a queue of its own.
+    #[derive(Default)]
+    pub struct Segment {
+        ..impairment: Impairment,
+        /// Its rate.
+        rate: Rate, optional;
+        /// Its queue, written as for tc.
+        qdisc: Discipline, optional;
+    }
+}
+
+table! {
+    /// One more link in the row.
+    pub struct Link {
+        ..segment: Segment,
+        /// The link's name.
+        name: Name, required("name = \"second\"");
+        /// `"before"` or `"after"` the bottleneck.
+        position as "where": Position = "after";
+    }
+}
+
+choices! {
+    /// Where a link is (key `where`).
+    pub enum Position {
+        /// Before the bottleneck.
+        Before = "before",
+        /// After the bottleneck.
+        After = "after",
+    }
+}
+
+table! {
+    /// tc commands verbatim, on the senders' device, instead of a bottleneck.
+    pub struct Verbatim, rules rules::path::verbatim {
+        /// The device's name in the commands.
+        interface: Name, required("interface = \"eth0\"");
+        /// The commands as a text.
+        commands: Lines = Vec::new();
+        /// A file of commands below the experiment's folder.
+        script: Text, optional;
+        /// The handle, such as `100:`, of the discipline that the summary reports. Utilization and delay use the lowest
+        /// rate of this discipline, its classes together, and its parents; delay is null where a netem at or below it
+        /// holds packets.
+        queue: Text, optional;
+    }
+}
+
+table! {
+    /// From the senders to the receivers and back.
+    pub struct Path, rules rules::path::path {
+        ..impairment: Impairment,
+        /// Two-way propagation delay; all of it on the reverse path unless `delay` or `reverse.delay` is set.
+        rtt: Time, required("rtt = \"13ms\"");
+        /// `true`: TSO, GSO and GRO on, queues count super-packets.
+        offloads: Boolean = false;
+        /// `true`: every link with a rate stamps packets of flows whose controller uses it (`hpcc`) with time, queue
+        /// length, bytes sent and rate; `sim` only.
+        telemetry: Boolean = false;
+        /// Largest IP packet in bytes.
+        mtu: Integer<u32, 576, 9000> = 1500;
+        /// The queue under test and the rate behind it.
+        bottleneck: Bottleneck, optional;
+        /// More links in a row.
+        links: List<Link> = Vec::new();
+        /// A different reverse path.
+        reverse: Segment, optional;
+        /// tc commands instead of `bottleneck`.
+        tc: Verbatim, optional;
+    }
+}

@@ -1,0 +1,42 @@
+//! Programs of this host that run in an experiment's hosts.
+
+use crate::declare::generic::{Boolean, Integer, List};
+use crate::declare::kinds::{Controller, Name, Time};
+use crate::declare::programs::{Command, Environment, Files, Folder, Host, Serves, StopTime};
+use crate::declare::table;
+use crate::rules;
+use crate::value::Table;
+
+table! {
+    /// A program on a host of the experiment.
+    pub struct Program, rules rules::programs::program {
+        /// Name of the program and of the flows of its connections.
+        name: Name, required("name = \"client\"");
+        /// `"sender"`, `"receiver"`, or another host as `dumbbell plan` names them.
+        on: Host, required("on = \"receiver\"");
+        /// The group of flows whose sender or receiver is meant. Without it, the first group.
+        group: Name, optional;
+        /// Program and arguments: a list, or a text that is split as a shell would; no shell runs.
+        run: Command, required("run = \"curl -s http://sender/\"");
+        /// When it starts.
+        start: Time = "0s";
+        /// When it gets SIGTERM: a time, or `"end"`; ending by it is normal then. Without it, never.
+        stop: StopTime, optional;
+        /// The TCP port at which it listens, or `"any"`. The program starts before time zero; the experiment starts when it
+        /// listens (limit: 60 s of virtual time); it is stopped at the end.
+        serves: Serves, optional;
+        /// `true`: the experiment ends with it.
+        ends: Boolean = false;
+        /// Files of its working folder, by path: a text, or `{ bytes = "61MB" }` for that many zero bytes, which use no
+        /// memory.
+        files: Files = Table::default();
+        /// Environment variables in addition to `PATH`, `HOME`, `LANG`, `USER`.
+        env: Environment = Table::default();
+        /// Folders that are replaced by empty writable ones, such as `["/var/lib/nginx"]`.
+        writable: List<Folder> = Vec::new();
+        /// Its host's default controller (`net.ipv4.tcp_congestion_control`). Without it, the kernel's, `cubic`.
+        cc: Controller, optional;
+        /// Expected exit status; another makes the run invalid.
+        expect_status: Integer<u8, 0, 255> = 0;
+    }
+}

@@ -1,0 +1,72 @@
+//! TCP settings of every host, and scheduled changes of the path.
+
+use crate::declare::generic::Boolean;
+use crate::declare::kinds::{Loss, Name, Rate, Size, Sysctls, Time};
+use crate::declare::{choices, table};
+use crate::rules;
+use crate::value::Table;
+
+table! {
+    /// Settings of every host.
+    pub struct Tcp, before rules::settings::with_buffers {
+        /// Limits of buffer autotuning. `"dumbbell"`: 64 MiB each, so that windows, not buffers, limit flows. `"linux"`:
+        /// those of Linux 6.12 with 768 MiB of memory or more, 6 MiB to receive and 4 MiB to send (`net/ipv4/tcp.c`,
+        /// `tcp_init`). `dumbbell plan` shows which a run has.
+        defaults: TcpDefaults = "dumbbell";
+        /// `true`: all flows negotiate ECN.
+        ecn: Boolean = false;
+        /// How far a receive buffer may grow; overrides `defaults`.
+        rmem_max: Size, written = 67_108_864;
+        /// How far a send buffer may grow; overrides `defaults`.
+        wmem_max: Size, written = 67_108_864;
+        /// `false`: a flow that was idle keeps its window.
+        slow_start_after_idle: Boolean = true;
+        /// `net.ipv4.*` and `net.core.*` settings, such as `"net.ipv4.tcp_rmem" = "4096 131072 6291456"`. A setting applies
+        /// to every sender and receiver; one that Linux has once per system (most of `net.core`, `tcp_mem`) to the entire
+        /// guest, and `dumbbell plan` omits it. A setting that the kernel lacks is refused; the effective values are in the
+        /// result's `settings`.
+        sysctl: Sysctls = Table::default();
+    }
+}
+
+choices! {
+    /// Limits of buffer autotuning if the file gives none.
+    pub enum TcpDefaults {
+        /// So large that windows limit flows.
+        Dumbbell = "dumbbell",
+        /// Those of Linux.
+        Linux = "linux",
+    }
+}
+
+impl TcpDefaults {
+    /// `tcp_rmem[2]` and `tcp_wmem[2]`.
+    #[must_use]
+    pub const fn buffers(self) -> (u64, u64) {
+        match self {
+            Self::Dumbbell => (64 << 20, 64 << 20),
+            // Linux 6.12 with at least 768 MiB of memory for buffers; less memory, lower limits (net/ipv4/tcp.c).
+            Self::Linux => (6 << 20, 4 << 20),
+        }
+    }
+}
+
+table! {
+    /// A scheduled change of the path.
+    pub struct Change, rules rules::settings::change {
+        /// When it happens.
+        at: Time, required("at = \"10s\"");
+        /// The link. Without it, `rate` is the bottleneck's, and `loss`, `rtt`, `delay` and `jitter` are the path's.
+        link: Name, optional;
+        /// The new rate.
+        rate: Rate, optional;
+        /// The new propagation delay, both ways.
+        rtt: Time, optional;
+        /// The new delay.
+        delay: Time, optional;
+        /// The new jitter; needs a delay.
+        jitter: Time, optional;
+        /// The new loss, as netem takes it.
+        loss: Loss, optional;
+    }
+}

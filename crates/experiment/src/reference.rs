@@ -1,0 +1,71 @@
+//! The tables of `docs/experiment.md`: each key with its meaning and default.
+
+use crate::declare::Declared;
+use crate::declare::spec::{KeySpec, Presence, TableSpec};
+use crate::model::Experiment;
+
+/// The first version; keys that it has need no note.
+const FIRST: &str = "0.1";
+
+/// A table's reference in Markdown; None: no table has this name.
+#[must_use]
+pub fn reference(table: &str) -> Option<String> {
+    let spec = find(Experiment::SPEC, table)?;
+    let mut text = String::from("| key | meaning | default |\n| --- | --- | --- |\n");
+    for key in spec.all() {
+        text.push_str(&row(key));
+    }
+    Some(text)
+}
+
+/// The names of all tables.
+#[must_use]
+pub fn tables() -> Vec<&'static str> {
+    all_tables().into_iter().map(|spec| spec.name).collect()
+}
+
+/// Every table below the experiment, each once, before those that have it.
+#[must_use]
+pub fn all_tables() -> Vec<&'static TableSpec> {
+    fn add(spec: &'static TableSpec, found: &mut Vec<&'static TableSpec>) {
+        for table in spec.all().iter().filter_map(|key| (key.shape)().table) {
+            add(table, found);
+        }
+        if !found.iter().any(|each| each.name == spec.name) {
+            found.push(spec);
+        }
+    }
+    let mut found = Vec::new();
+    add(Experiment::SPEC, &mut found);
+    found
+}
+
+fn find(spec: &'static TableSpec, name: &str) -> Option<&'static TableSpec> {
+    if spec.name == name {
+        return Some(spec);
+    }
+    spec.all().iter().filter_map(|key| (key.shape)().table).find_map(|table| find(table, name))
+}
+
+fn row(key: &KeySpec) -> String {
+    let shape = (key.shape)();
+    let name = match (shape.table.is_some(), shape.schema.has("items")) {
+        (true, true) => format!("[[{}]]", key.name),
+        (true, false) => format!("[{}]", key.name),
+        _ => key.name.to_owned(),
+    };
+    let default = match key.presence {
+        Presence::Required => "required".to_owned(),
+        Presence::Optional => "none".to_owned(),
+        Presence::Default(default) => {
+            let text = default().to_string();
+            if matches!(&text[..], "[]" | "{  }") { "none".into() } else { format!("`{text}`") }
+        }
+    };
+    let default = match &default[..] {
+        "`[{  }]`" => "one with these defaults",
+        other => other,
+    };
+    let since = if key.since == FIRST { String::new() } else { format!(" Since {}.", key.since) };
+    format!("| `{name}` | {}{since} | {default} |\n", key.doc.trim().replace('|', "\\|"))
+}

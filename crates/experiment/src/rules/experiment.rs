@@ -1,0 +1,110 @@
+//! Rules of the top level: flows, links and changes must fit the path and the duration.
+
+use crate::declare::place::Report;
+use crate::model::{Change, Experiment, Flows, Probe};
+use crate::names::numbered;
+use crate::value::{Table, Value};
+
+const SHORTEST_INTERVAL: u64 = 100_000;
+/// TCP's clock has whole microseconds. A guest reads its sockets each time: `engine.kernel` needs 100us.
+const SHORTEST_SAMPLE: u64 = 1_000;
+
+/// Programs alone need a sender and a receiver too: a group of no flows.
+pub fn with_hosts_for_programs(table: &Table) -> Option<Table> {
+    let has_programs = table.get("programs").and_then(Value::list).is_some_and(|programs| !programs.is_empty());
+    if !has_programs || table.has("flows") {
+        return None;
+    }
+    let group = Table::from_iter([("name", Value::from("none")), ("cc", "cubic".into()), ("count", 0.into())]);
+    Some(table.clone().or("flows", || vec![Value::from(group)].into()))
+}
+
+/// Two probes must have time between them.
+pub fn probe(probe: &Probe, report: &mut Report<'_>) {
+    if probe.interval < SHORTEST_INTERVAL {
+        report.fault("interval", "the interval is below 100us", "such as interval = \"100ms\"");
+    }
+}
+
+/// Everything that needs the entire experiment.
+pub fn check(made: &Experiment, report: &mut Report<'_>) {
+    if made.path.bottleneck.is_none() && made.path.tc.is_none() && made.hosts.is_none() {
+        let right = "add [path.bottleneck] with rate and qdisc, or tc commands in [path.tc]";
+        report.fault("path.bottleneck", "no bottleneck", right);
+    }
+    super::programs::check(made, report);
+    if made.sample < SHORTEST_SAMPLE {
+        report.fault("sample", "sample is below 1us", "such as sample = \"10ms\"");
+    }
+    for (number, change) in made.changes.iter().enumerate() {
+        check_change(made, change, number, report);
+    }
+    for (number, flows) in made.flows.iter().enumerate() {
+        if made.path.tc.is_some() && flows.host_qdisc.is_some() {
+            let right = "path.tc's commands set the senders' device already";
+            report.fault(&format!("flows.{number}.host_qdisc"), "both 'path.tc' and a 'host_qdisc'", right);
+        }
+        if flows.start >= made.duration {
+            let name = flows.name.as_deref().or(flows.cc.as_deref()).unwrap_or("udp");
+            let problem = format!("flow group '{name}' starts after the end");
+            report.fault(&format!("flows.{number}.start"), problem, "start it before the duration is over");
+        }
+        check_way(made, flows, number, report);
+    }
+}
+
+/// From the link where a group enters on to the one after which it leaves: in that order.
+fn check_way(made: &Experiment, flows: &Flows, number: usize, report: &mut Report<'_>) {
+    let row = made.path.link_names();
+    let listed = row.join(", ");
+    let position = |name: &Option<String>| name.as_ref().map(|name| row.iter().position(|link| link == name));
+    let (enter, leave) = (position(&flows.enter), position(&flows.leave));
+    for (key, link, place) in [("enter", &flows.enter, enter), ("leave", &flows.leave, leave)] {
+        if let (Some(link), Some(None)) = (link, place) {
+            let right = format!("links in the order of the path: {listed}");
+            report.fault(&format!("flows.{number}.{key}"), format!("'{key}' names no link: '{link}'"), right);
+        }
+    }
+    if let (Some(Some(enter)), Some(Some(leave))) = (enter, leave)
+        && leave < enter
+    {
+        let right = format!("in the order of the path: {listed}");
+        report.fault(&format!("flows.{number}.leave"), "the group's exit is before its entry", right);
+    }
+}
+
+fn check_change(made: &Experiment, change: &Change, number: usize, report: &mut Report<'_>) {
+    let path = &made.path;
+    let link = change.link.as_deref();
+    let delay = match link {
+        None => path.impairment.delay,
+        Some(name) => path.links.iter().find(|link| link.name == name).map_or(0, |link| link.segment.impairment.delay),
+    };
+    if change.jitter.is_some_and(|jitter| jitter > 0) && change.delay.unwrap_or(0) == 0 && delay == 0 {
+        let right = "netem needs a delay for jitter: give delay, too";
+        report.fault(&format!("changes.{number}.jitter"), "a change of jitter without a delay", right);
+    }
+    let mut links: Vec<_> = path.links.iter().map(|link| &link.name[..]).chain(["bottleneck"]).collect();
+    links.sort_unstable();
+    if let Some(name) = link.filter(|name| !links.contains(name)) {
+        let problem = format!("unknown link in a change: '{name}'");
+        report.fault(&format!("changes.{number}.link"), problem, format!("there is: {}", links.join(", ")));
+    }
+    let is_of_bottleneck = matches!(link, None | Some("bottleneck"));
+    if change.rate.is_some() && is_of_bottleneck && path.bottleneck.as_ref().and_then(|each| each.rate).is_none() {
+        let right = "set path.bottleneck.rate";
+        report.fault(&format!("changes.{number}.rate"), "a change of a rate needs an initial rate", right);
+    }
+}
+
+impl Experiment {
+    /// A name for each group: its own, or its controller's, numbered when taken.
+    #[must_use]
+    pub fn group_names(&self) -> Vec<String> {
+        let wanted = |flows: &'_ Flows| {
+            flows.name.clone().or_else(|| flows.cc.clone()).unwrap_or_else(|| flows.kind.word().into())
+        };
+        let wanted: Vec<_> = self.flows.iter().map(wanted).collect();
+        numbered(wanted.iter().map(String::as_str))
+    }
+}

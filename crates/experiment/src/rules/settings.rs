@@ -1,0 +1,26 @@
+//! Rules of TCP's settings and of changes.
+
+use crate::declare::place::Report;
+use crate::keys::settings::TcpDefaults;
+use crate::model::Change;
+use crate::value::{Table, Value};
+
+/// Limits of buffers that the file does not give, as `defaults` has them.
+pub fn with_buffers(table: &Table) -> Option<Table> {
+    let word = table.get("defaults").and_then(Value::text)?;
+    let defaults = [TcpDefaults::Dumbbell, TcpDefaults::Linux].into_iter().find(|each| each.word() == word)?;
+    let (receive, send) = defaults.buffers();
+    Some(table.clone().or("rmem_max", || receive.into()).or("wmem_max", || send.into()))
+}
+
+/// A change must change something.
+pub fn change(made: &Change, report: &mut Report<'_>) {
+    let is_empty = made.rate.is_none()
+        && made.rtt.is_none()
+        && made.delay.is_none()
+        && made.jitter.is_none()
+        && made.loss.is_none();
+    if is_empty {
+        report.fault("", "the change has no values", "give rate, rtt, delay, jitter or loss");
+    }
+}

@@ -1,0 +1,239 @@
+//! tc commands verbatim, made harmless.
+//!
+//! What sets up disciplines, classes and filters is kept, word for word but for the interface's name and a handle where
+//! it has none; an iptables rule that marks by port becomes a mark on the sockets of the flows to that port; what only
+//! shows or deletes is left out, since a run starts empty. Anything else, and any word that could reach a file or a
+//! program, is an error with its line.
+
+use crate::qdisc::{POLICE, check, grammar, kinds};
+use crate::words::split;
+use dumbbell_core::tc::grammar::Grammar;
+use dumbbell_core::tc::{Wrong, classes, disciplines};
+
+/// Stands for the device in the lines of a [`Script`].
+pub const DEVICE: &str = "{device}";
+
+const FIRST_HANDLE: usize = 0xDB00;
+/// Characters of a line in a message.
+const MAX_SHOWN: usize = 80;
+const FILTER_KINDS: &str = "fw, u32, matchall, flower, route";
+const FILTER_WORDS: &[&str] = &[
+    "dev", "parent", "root", "protocol", "ip", "ipv6", "all", "prio", "pref", "handle", "fw", "u32", "matchall",
+    "flower", "route", "match", "sport", "dport", "src", "dst", "tos", "ip_proto", "tcp", "udp", "icmp", "src_ip",
+    "dst_ip", "src_port", "dst_port", "flowid", "classid", "from", "to", "divisor", "offset", "at", "nexthdr",
+    "0xffff", "0xff", "0xfc",
+];
+/// What a filter's `action police` takes.
+const POLICE_OPTIONS: Grammar = &[disciplines::POLICE, disciplines::POLICE_ACTION];
+
+/// What is left of a script.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Script {
+    /// `tc` commands, words apart, with [`DEVICE`] for the interface.
+    pub lines: Vec<Vec<String>>,
+    /// Destination port and mark.
+    pub marks: Vec<(u16, u32)>,
+    /// Lines that only show or delete.
+    pub left_out: Vec<String>,
+}
+
+enum Command {
+    Tc(Vec<String>),
+    Mark(u16, u32),
+    LeftOut,
+}
+
+/// Reads commands.
+///
+/// # Errors
+///
+/// A line that is no command of setup; the error names it.
+pub fn read<'a>(lines: impl IntoIterator<Item = &'a str>, interface: &str) -> Result<Script, Wrong> {
+    let mut script = Script::default();
+    for (number, line) in (1..).zip(lines) {
+        let shown: String = line.trim().chars().take(MAX_SHOWN).collect();
+        let named = |wrong: Wrong| Wrong::new(format!("line {number} ('{shown}'): {}", wrong.problem), wrong.right);
+        match command(line, interface).map_err(named)? {
+            None => {}
+            Some(Command::Tc(words)) => script.lines.push(words),
+            Some(Command::Mark(port, mark)) => script.marks.push((port, mark)),
+            Some(Command::LeftOut) => script.left_out.push(line.trim().to_owned()),
+        }
+    }
+    add_handles(&mut script.lines);
+    Ok(script)
+}
+
+/// A discipline without a handle gets its place's, so that its statistics can be told from others'.
+fn add_handles(lines: &mut [Vec<String>]) {
+    let mut places: Vec<String> = Vec::new();
+    for words in lines.iter_mut().filter(|words| words[1] == "qdisc") {
+        let parent = words.iter().position(|word| word == "parent").and_then(|at| words.get(at + 1));
+        let place = parent.cloned().unwrap_or_else(|| "root".into());
+        let number = places.iter().position(|each| *each == place).unwrap_or_else(|| {
+            places.push(place);
+            places.len() - 1
+        });
+        let kind = words.iter().position(|word| grammar(word).is_some());
+        if let Some(kind) = kind.filter(|_| !words.iter().any(|word| word == "handle")) {
+            words.splice(kind..kind, ["handle".to_owned(), format!("{:x}:", FIRST_HANDLE + number)]);
+        }
+    }
+}
+
+fn command(line: &str, interface: &str) -> Result<Option<Command>, Wrong> {
+    let words = split(line, true).map_err(|problem| Wrong::new(problem, "plain words, without quotes"))?;
+    let is_plain = |word: &String| {
+        let is_safe = |byte: u8| byte.is_ascii_alphanumeric() || b"_.:,%/-".contains(&byte);
+        !word.is_empty() && word.bytes().all(is_safe) && !word.contains("..")
+    };
+    if let Some(word) = words.iter().find(|word| !is_plain(word)) {
+        let problem = format!("'{word}' has characters that tc commands don't need");
+        return Err(Wrong::new(problem, "letters, digits and _ . : , % / - only"));
+    }
+    let words: Vec<_> = words.iter().map(String::as_str).collect();
+    let words = words.strip_prefix(&["sudo"]).unwrap_or(&words);
+    match words.first() {
+        None => Ok(None),
+        Some(&"iptables") => mark(words).map(Some),
+        Some(&"tc") => tc(&words[1..], interface).map(Some),
+        Some(other) => {
+            let problem = format!("'{other}' is not a command that an experiment may hold");
+            Err(Wrong::new(problem, "only tc, and iptables … -j MARK"))
+        }
+    }
+}
+
+/// The word after another.
+fn after<'a>(words: &[&'a str], name: &str) -> Option<&'a str> {
+    words.iter().position(|word| *word == name).and_then(|at| words.get(at + 1)).copied()
+}
+
+/// `iptables … --dport PORT … -j MARK --set-mark MARK`.
+fn mark(words: &[&str]) -> Result<Command, Wrong> {
+    let number = |word: &str| match word.strip_prefix("0x") {
+        Some(digits) => u32::from_str_radix(digits, 16).ok(),
+        None => word.parse().ok(),
+    };
+    let read = || {
+        let port = after(words, "--dport")?.parse().ok().filter(|port| *port > 0)?;
+        let mark = number(after(words, "--set-mark")?)?;
+        (after(words, "-j")? == "MARK").then_some(Command::Mark(port, mark))
+    };
+    let problem = "an iptables rule that is not a mark by destination port";
+    read().ok_or_else(|| Wrong::new(problem, "--dport PORT -j MARK --set-mark NUMBER"))
+}
+
+/// The command with its interface replaced.
+fn tc(words: &[&str], interface: &str) -> Result<Command, Wrong> {
+    let flags = words.iter().take_while(|word| word.starts_with('-')).count();
+    let mut words = words[flags..].to_vec();
+    if words.len() < 2 || !["qdisc", "class", "filter"].contains(&words[0]) {
+        return Err(Wrong::new("not a tc command of setup", "tc qdisc, tc class or tc filter"));
+    }
+    match words[1] {
+        "show" | "list" | "ls" | "lst" | "del" | "delete" => return Ok(Command::LeftOut),
+        "add" | "replace" | "change" => {}
+        verb => {
+            let problem = format!("'{verb}' can't be applied to a {}", words[0]);
+            return Err(Wrong::new(problem, "add, replace or change"));
+        }
+    }
+    let device = words.iter().position(|word| *word == "dev").map(|at| at + 1);
+    match device.filter(|at| words.get(*at) == Some(&interface)) {
+        Some(at) => words[at] = DEVICE,
+        None => {
+            let right = format!("each command names dev {interface}, or set path.tc.interface");
+            return Err(Wrong::new(format!("not for the interface {interface}"), right));
+        }
+    }
+    match words[0] {
+        "qdisc" => check_qdisc(&words)?,
+        "class" => check_class(&words)?,
+        _ => check_filter(&words)?,
+    }
+    Ok(Command::Tc(core::iter::once("tc").chain(words).map(String::from).collect()))
+}
+
+fn check_qdisc(words: &[&str]) -> Result<(), Wrong> {
+    let rest = after_place(words)?;
+    let kind = rest.first().copied().unwrap_or_default();
+    let Some(grammar) = grammar(kind) else {
+        let known: Vec<_> = kinds().map(|(name, _)| name).filter(|name| *name != POLICE).collect();
+        let problem = format!("no queueing discipline is called '{kind}'");
+        return Err(Wrong::new(problem, crate::suggest::suggest(kind, &known)));
+    };
+    if !check(kind, &rest[1..], grammar)?.is_empty() {
+        return Err(Wrong::new("tc has no sizes in bdp", "bytes or packets"));
+    }
+    if kind == POLICE {
+        let right = "tc filter add … matchall flowid 1:1 action police rate 10mbit burst 20kb drop";
+        return Err(Wrong::new("in tc, police is an action of a filter", right));
+    }
+    Ok(())
+}
+
+fn check_class(words: &[&str]) -> Result<(), Wrong> {
+    let rest = after_place(words)?;
+    let kind = rest.first().copied().unwrap_or_default();
+    let Some((_, grammar)) = classes::KINDS.iter().find(|(name, _)| *name == kind) else {
+        let known: Vec<_> = classes::KINDS.iter().map(|(name, _)| *name).collect();
+        let right = format!("there is: {}", known.join(", "));
+        return Err(Wrong::new(format!("classes of '{kind}' are not known here"), right));
+    };
+    check(kind, &rest[1..], grammar).map(|_| ())
+}
+
+fn check_filter(words: &[&str]) -> Result<(), Wrong> {
+    let end = words.iter().position(|word| *word == "action").unwrap_or(words.len());
+    if end < words.len() {
+        if words.get(end + 1) != Some(&POLICE) {
+            let problem = "the one action that a filter may have here is police";
+            return Err(Wrong::new(problem, "action police rate … burst … drop"));
+        }
+        if !check(POLICE, &words[end + 2..], POLICE_OPTIONS)?.is_empty() {
+            return Err(Wrong::new("tc has no sizes in bdp", "bytes"));
+        }
+    }
+    let is_known = |word: &str| word == DEVICE || FILTER_WORDS.contains(&word) || is_number(word);
+    match words[2..end].iter().find(|word| !is_known(word)) {
+        None => Ok(()),
+        Some(word) => {
+            let right = format!("filters of kind {FILTER_KINDS}, by mark, port or address");
+            Err(Wrong::new(format!("filters can't have '{word}' here"), right))
+        }
+    }
+}
+
+/// A handle, a number in hexadecimal, or an IPv4 address with a prefix length.
+fn is_number(word: &str) -> bool {
+    let is_hex = |text: &str| text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let digits = word.strip_prefix("0x").unwrap_or(word);
+    let (major, minor) = digits.split_once(':').unwrap_or((digits, ""));
+    let is_decimal = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let (address, length) = word.split_once('/').unwrap_or((word, "0"));
+    let octets: Vec<_> = address.split('.').collect();
+    (is_hex(major) && is_hex(minor)) || (octets.len() == 4 && octets.into_iter().chain([length]).all(is_decimal))
+}
+
+/// What follows `root`, `parent X`, `handle X`, `classid X`, `dev X`.
+fn after_place<'a, 'w>(words: &'a [&'w str]) -> Result<&'a [&'w str], Wrong> {
+    let is_handle = |value: &str| {
+        let is_hex = |text: &str| text.bytes().all(|byte| byte.is_ascii_hexdigit());
+        value.split_once(':').is_some_and(|(major, minor)| !major.is_empty() && is_hex(major) && is_hex(minor))
+    };
+    let mut rest = &words[2..];
+    loop {
+        match rest {
+            ["root", ..] => rest = &rest[1..],
+            [name @ ("dev" | "parent" | "handle" | "classid")] => {
+                return Err(Wrong::new(format!("'{name}' without a value"), "such as parent 1:1"));
+            }
+            [name @ ("parent" | "handle" | "classid"), value, ..] if !is_handle(value) => {
+                return Err(Wrong::new(format!("'{value}' is not a {name}"), "such as 1: or 1:10"));
+            }
+            ["dev" | "parent" | "handle" | "classid", _, ..] => rest = &rest[2..],
+            _ => return Ok(rest),
+        }
+    }
+}
