@@ -3,5 +3,6 @@
 //! The crate does no I/O. Files that an experiment names (traces, tc scripts) are handed in by a resolver.
 
 pub mod model;
+pub mod plan;
 
 pub use model::Experiment;

@@ -2,6 +2,7 @@
 //!
 //! Times are nanoseconds, rates bits per second, sizes bytes. A field has the name of its key.
 
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Nanoseconds.
@@ -12,7 +13,7 @@ pub type BitsPerSecond = u64;
 pub type Bytes = u64;
 
 /// A whole experiment: one case of a file.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub struct Experiment {
     pub title: String,
     pub duration: Nanoseconds,
@@ -31,7 +32,7 @@ pub struct Experiment {
 }
 
 /// What is recorded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub enum Trace {
     Samples,
     Events,
@@ -41,7 +42,7 @@ pub enum Trace {
 pub type NetemArguments = String;
 
 /// What a part of the path does to packets, in the data's direction.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 pub struct Impairment {
     pub delay: Nanoseconds,
     pub loss: Option<NetemArguments>,
@@ -54,7 +55,7 @@ pub struct Impairment {
 }
 
 /// A queue discipline as written for tc, its words checked.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub struct Qdisc {
     pub kind: String,
     /// The words after the kind, as written.
@@ -64,7 +65,7 @@ pub struct Qdisc {
 }
 
 /// A queue's size in bandwidth-delay products.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
 pub struct BdpSize {
     pub products: f64,
     /// Whether tc takes packets here instead of bytes.
@@ -72,7 +73,7 @@ pub struct BdpSize {
 }
 
 /// From the senders to the receivers and back.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub struct Path {
     pub impairment: Impairment,
     pub rtt: Nanoseconds,
@@ -86,7 +87,7 @@ pub struct Path {
 }
 
 /// The queue under test and the rate behind it.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub struct Bottleneck {
     pub rate: Option<BitsPerSecond>,
     pub qdisc: Qdisc,
@@ -96,7 +97,7 @@ pub struct Bottleneck {
 }
 
 /// A link, or the reverse path, or an access link: an impairment with a rate and a queue of its own.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 pub struct Segment {
     pub impairment: Impairment,
     pub rate: Option<BitsPerSecond>,
@@ -104,7 +105,7 @@ pub struct Segment {
 }
 
 /// One more link in the row.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub struct Link {
     pub name: String,
     pub position: Position,
@@ -112,14 +113,14 @@ pub struct Link {
 }
 
 /// Where a link is (key `where`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub enum Position {
     Before,
     After,
 }
 
 /// tc commands verbatim, for the senders' device.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub struct Verbatim {
     pub interface: String,
     pub commands: Vec<String>,
@@ -129,7 +130,7 @@ pub struct Verbatim {
 }
 
 /// A group of equal flows.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub struct Flows {
     pub name: Option<String>,
     pub kind: Transport,
@@ -166,21 +167,21 @@ pub struct Flows {
 }
 
 /// TCP or UDP.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub enum Transport {
     Tcp,
     Udp,
 }
 
 /// A controller's parameter, as written.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub enum ParameterValue {
     Number(u64),
     Word(String),
 }
 
 /// A series of probes.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub struct Probe {
     pub kind: ProbeKind,
     pub interval: Nanoseconds,
@@ -189,14 +190,14 @@ pub struct Probe {
 }
 
 /// ICMP echo or UDP.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub enum ProbeKind {
     Ping,
     Udp,
 }
 
 /// TCP settings of every host.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub struct Tcp {
     pub defaults: TcpDefaults,
     pub ecn: bool,
@@ -208,14 +209,14 @@ pub struct Tcp {
 }
 
 /// Limits of buffer autotuning if the file gives none.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub enum TcpDefaults {
     Dumbbell,
     Linux,
 }
 
 /// A scheduled change of the path.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub struct Change {
     pub at: Nanoseconds,
     pub link: Option<String>,
@@ -227,7 +228,7 @@ pub struct Change {
 }
 
 /// A program on a host of the experiment.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub struct Program {
     pub name: String,
     pub on: String,
@@ -247,21 +248,21 @@ pub struct Program {
 }
 
 /// When a program gets SIGTERM.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub enum Stop {
     At(Nanoseconds),
     End,
 }
 
 /// A file of a program's working folder.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub enum FileContent {
     Text(String),
     Zeros(Bytes),
 }
 
 /// Real hosts.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Hosts {
     pub sender: End,
     pub receiver: End,
@@ -269,7 +270,7 @@ pub struct Hosts {
 }
 
 /// A sending or receiving host.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct End {
     pub ssh: String,
     pub address: String,
@@ -277,7 +278,7 @@ pub struct End {
 }
 
 /// A host between them that forwards.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Router {
     pub ssh: String,
     pub to_receiver: String,
@@ -285,7 +286,7 @@ pub struct Router {
 }
 
 /// Where an experiment comes from.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub struct Source {
     pub title: String,
     pub url: Option<String>,
@@ -294,7 +295,7 @@ pub struct Source {
 }
 
 /// One figure that a source reports.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub struct Seen {
     pub what: String,
     pub value: Option<f64>,
