@@ -7,6 +7,7 @@
 mod arrow;
 mod fault;
 mod numbers;
+mod plan;
 mod run;
 mod tc;
 
@@ -21,6 +22,8 @@ mod _sim {
     use super::fault::{Fault, Outgrown, Refused};
     #[pymodule_export]
     use super::numbers::Numbers;
+    #[pymodule_export]
+    use super::plan::{Plan, PlanRefused, RemotePlan};
     #[pymodule_export]
     use super::run::{check, packet_trace, parameters, simulate};
     #[pymodule_export]

@@ -83,18 +83,17 @@ pub(super) fn wait_for(flow: &Flow) -> String {
 }
 
 fn setup(plan: &Plan, lines: &mut Vec<String>) -> Result<(), Error> {
+    let writes = module_writes(&plan.flows)?;
+    // Only a guest needs settings of the machine, with its virtual CPU and its small memory.
+    let is_skipped = |command: &&Command| command.host.is_empty() && command.argv[0] == "sysctl";
     let mut host = None;
-    for command in module_writes(&plan.flows)?.iter().chain(&plan.setup) {
-        if command.host.is_empty() && command.argv[0] == "sysctl" {
-            // Only a guest needs these, with its virtual CPU and its small memory; they would change the machine.
-            continue;
-        }
-        if host != Some(&command.host[..]) {
+    for command in writes.iter().chain(&plan.setup).filter(|command| !is_skipped(command)) {
+        if host != Some(&command.host) {
+            host = Some(&command.host);
             let heading = if command.host.is_empty() { "namespaces and wires" } else { &command.host };
             lines.push(format!("\n# {heading}"));
         }
         lines.push(line(command));
-        host = plan.hosts.iter().map(|host| &host[..]).find(|host| *host == command.host).or(Some(""));
     }
     Ok(())
 }
