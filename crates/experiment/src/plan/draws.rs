@@ -25,7 +25,7 @@ pub trait Draws {
     /// The stream has no more.
     fn interval_ns(&mut self, stream: &str, per_second: f64) -> Result<u64, Error>;
 
-    /// The next 64 bits of a stream.
+    /// The first 64 bits of a stream.
     ///
     /// # Errors
     ///
@@ -44,9 +44,14 @@ pub struct DrawTable {
 
 impl DrawTable {
     fn next(&mut self, stream: &str) -> Result<u64, Error> {
-        let position = self.taken.entry(stream.into()).or_default();
-        let number = self.streams.get(stream).and_then(|numbers| numbers.get(*position));
-        *position += 1;
+        let taken = self.taken.entry(stream.into()).or_default();
+        let position = *taken;
+        *taken += 1;
+        self.number(stream, position)
+    }
+
+    fn number(&self, stream: &str, position: usize) -> Result<u64, Error> {
+        let number = self.streams.get(stream).and_then(|numbers| numbers.get(position));
         number.copied().ok_or_else(|| Error::plan(format!("the table of draws has too few numbers for '{stream}'")))
     }
 }
@@ -61,7 +66,7 @@ impl Draws for DrawTable {
     }
 
     fn bits(&mut self, stream: &str) -> Result<u64, Error> {
-        self.next(stream)
+        self.number(stream, 0)
     }
 }
 
@@ -98,7 +103,7 @@ impl Draws for Streams {
     }
 
     fn bits(&mut self, stream: &str) -> Result<u64, Error> {
-        Ok(self.next(stream))
+        Ok(Rng::from_name(self.seed, stream).next_u64())
     }
 }
 
@@ -109,8 +114,9 @@ mod tests {
     #[test]
     fn a_table_gives_each_number_once() {
         let mut table = DrawTable { streams: [("a".into(), vec![3, 4])].into(), ..DrawTable::default() };
-        assert_eq!((table.uniform("a", 9), table.bits("a")), (Ok(3), Ok(4)));
-        assert!(table.bits("a").is_err());
+        assert_eq!((table.uniform("a", 9), table.uniform("a", 9)), (Ok(3), Ok(4)));
+        assert!(table.uniform("a", 9).is_err());
+        assert_eq!(table.bits("a"), Ok(3), "a seed is always the first number");
         assert!(table.bits("b").is_err());
     }
 
@@ -137,7 +143,7 @@ mod tests {
     #[test]
     fn a_stream_does_not_move_another() {
         let (mut alone, mut both) = (Streams::new(3), Streams::new(3));
-        both.bits("a").unwrap();
-        assert_eq!(alone.bits("b"), both.bits("b"));
+        both.uniform("a", 9).unwrap();
+        assert_eq!(alone.uniform("b", u64::MAX), both.uniform("b", u64::MAX));
     }
 }

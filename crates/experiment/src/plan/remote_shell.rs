@@ -3,7 +3,7 @@
 //! `dumbbell run` does the same by an agent on each host, which also restores the host; here a trap does, and iperf3
 //! and ping make the traffic.
 
-use super::remote::{ROUTER, RemotePlan, SENDER};
+use super::remote::{RemotePlan, SENDER};
 use super::shell::{changes, iperf3_client, ping, wait_for};
 use super::text::{comment, quoted};
 use super::types::Command;
