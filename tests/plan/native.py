@@ -10,7 +10,10 @@ from dumbbell.errors import ExperimentError, PlanError
 from dumbbell.plan import as_script, as_world, make
 from dumbbell.plan.draws import Draws
 from dumbbell.plan.experiment_json import attachments_json, experiment_json, limits_json
-from dumbbell.spec.attachments import Attachments
+from dumbbell.plan.remote import plan_remote
+from dumbbell.plan.remote_shell import as_remote_script
+from dumbbell.spec.attachments import Attachments, read_attachments
+from dumbbell.spec.document import Case
 from dumbbell.spec.model import Experiment
 
 TITLE, NOTES = "a title", ["a note", "another\nnote"]
@@ -21,7 +24,8 @@ def outcome(make: Callable[[], Any]) -> Any:
     try:
         made = make()
     except PlanError as error:
-        return {"plan": str(error)}
+        # Rust names the path where Python named None.
+        return {"plan": str(error).replace("'None' has no delay", "'path' has no delay")}
     except ExperimentError as error:
         return {"problem": error.problem, "key": error.key, "value": error.value, "right": error.right}
     except _sim.PlanRefused as refused:
@@ -59,3 +63,27 @@ def assert_same_world(rust: Any, python: Any) -> None:
         assert rust["key"].startswith(("path", "flows.", "changes."))
         rust = rust | {"key": "path"}
     assert rust == python
+
+
+def compare_remote(case: Case, seed: int) -> str:
+    """The same for real hosts."""
+    handed = experiment_json(case.experiment), attachments_json(read_attachments(case))
+    native: list[_sim.RemotePlan] = []
+    mine: list[Any] = []
+
+    def of_python() -> Any:
+        mine.append(plan_remote(case, seed))
+        return {"plan": asdict(mine[0].plan), "machines": [asdict(machine) for machine in mine[0].machines]}
+
+    def of_rust() -> Any:
+        native.append(_sim.RemotePlan(*handed, Draws(seed), limits_json()))
+        return native[0].json()
+
+    assert outcome(of_rust) == outcome(of_python)
+    if not native:
+        return "refused"
+    plan, rust = mine[0], native[0]
+    for machine in plan.machines:
+        assert outcome(lambda role=machine.role: rust.part(role)) == outcome(lambda role=machine.role: plan.part(role))
+    assert rust.script(TITLE, NOTES) == as_remote_script(plan, TITLE, NOTES)
+    return "planned"
