@@ -54,9 +54,16 @@ impl Plan {
         plan::module_writes(&self.plan.flows).map(|writes| to_json(&writes)).map_err(refused)
     }
 
-    /// The plan for the simulator, in JSON. `capture` is a host and its device.
+    /// The simulator's plan. `capture` is a host and its device.
     #[pyo3(signature = (seed, capture=None))]
-    fn for_simulator(&self, seed: u64, capture: Option<(String, String)>) -> PyResult<String> {
+    fn for_simulator(&self, seed: u64, capture: Option<(String, String)>) -> PyResult<SimulatorPlan> {
+        let capture = capture.as_ref().map(|(host, device)| (&host[..], &device[..]));
+        from_experiment::plan(&self.plan, seed, capture).map(SimulatorPlan).map_err(refused)
+    }
+
+    /// The simulator's plan with the tc commands instead of what they do, in JSON.
+    #[pyo3(signature = (seed, capture=None))]
+    fn commands_for_simulator(&self, seed: u64, capture: Option<(String, String)>) -> PyResult<String> {
         let capture = capture.as_ref().map(|(host, device)| (&host[..], &device[..]));
         from_experiment::commanded(&self.plan, seed, capture).map(|plan| to_json(&plan)).map_err(refused)
     }
@@ -67,10 +74,10 @@ impl Plan {
         self.plan.as_script(title, &notes).map_err(refused)
     }
 
-    /// What the run takes at most: memory in bytes, and packets that the bottleneck can carry.
-    fn size(&self) -> (u128, u128) {
+    /// What the run takes at most: memory in bytes, data packets, UDP packets.
+    fn size(&self) -> (u128, u128, u128) {
         let size = Size::of(&self.plan);
-        (size.memory_bytes(), size.data_packets)
+        (size.memory_bytes(), size.data_packets, size.udp_packets)
     }
 
     /// Refuses a run that takes more memory than `most_bytes`.
@@ -79,17 +86,18 @@ impl Plan {
     }
 }
 
-impl Plan {
-    /// The plan that the simulator executes.
-    pub fn simulated(&self, seed: u64, capture: Option<(&str, &str)>) -> PyResult<dumbbell_sim::Plan> {
-        from_experiment::plan(&self.plan, seed, capture).map_err(refused)
-    }
-}
+/// A plan for the simulator.
+#[pyclass(frozen)]
+#[derive(Debug)]
+pub struct SimulatorPlan(pub dumbbell_sim::Plan);
 
 /// A plan on real hosts.
 #[pyclass(frozen)]
 #[derive(Debug)]
-pub struct RemotePlan(remote::RemotePlan);
+pub struct RemotePlan {
+    remote: remote::RemotePlan,
+    limits: Limits,
+}
 
 #[pymethods]
 impl RemotePlan {
@@ -97,25 +105,38 @@ impl RemotePlan {
     #[new]
     fn new(experiment: &str, attachments: &str, draws: &Bound<'_, PyAny>, limits: &str) -> PyResult<Self> {
         let (experiment, attachments): (Experiment, Attachments) = (read(experiment)?, read(attachments)?);
+        let limits = read(limits)?;
         let mut draws = draws_of(draws)?;
-        plan_remote(&experiment, &attachments, &mut *draws, &read(limits)?).map(Self).map_err(refused)
+        let remote = plan_remote(&experiment, &attachments, &mut *draws, &limits).map_err(refused)?;
+        Ok(Self { remote, limits })
     }
 
     /// Plan and hosts in JSON.
     fn json(&self) -> String {
-        to_json(&self.0)
+        to_json(&self.remote)
+    }
+
+    /// The plan, whose hosts are roles.
+    fn plan(&self) -> Plan {
+        Plan { plan: self.remote.plan.clone(), limits: self.limits }
     }
 
     /// `plan.json` for the agent of one host.
     fn part(&self, role: &str) -> PyResult<String> {
-        self.0.part(role).map(|plan| to_json(&plan)).map_err(refused)
+        self.remote.part(role).map(|plan| to_json(&plan)).map_err(refused)
     }
 
     /// The plan as a shell script.
     #[expect(clippy::needless_pass_by_value, reason = "arguments from Python are owned")]
     fn script(&self, title: &str, notes: Vec<String>) -> String {
-        as_remote_script(&self.0, title, &notes)
+        as_remote_script(&self.remote, title, &notes)
     }
+}
+
+/// Whether a sysctl is the machine's, and not that of a network namespace.
+#[pyfunction]
+pub fn is_of_the_machine(sysctl: &str) -> bool {
+    plan::is_of_the_machine(sysctl)
 }
 
 /// Draws of a Python object.
