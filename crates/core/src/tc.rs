@@ -24,10 +24,10 @@ pub mod tree;
 use alloc::collections::BTreeMap;
 use alloc::string::String;
 use core::fmt;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// What a qdisc takes from its device.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Device {
     /// MTU with the Ethernet header, in bytes (`psched_mtu`).

@@ -27,10 +27,10 @@ pub(crate) use sender::{Sender, Transmission, tests::receiver::Receiver as Stand
 use crate::cc::{CaState, CcInfo};
 use crate::rate::Rate;
 use crate::time::Span;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// A host's configuration (sysctl, route, socket options), per endpoint.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 #[expect(clippy::struct_excessive_bools, reason = "Linux's switches")]
 pub struct Settings {
@@ -43,7 +43,10 @@ pub struct Settings {
     /// Maximum super-packet in bytes with offloads on; None: the device segments super-packets before sending.
     pub gso_max_bytes: Option<u32>,
     /// Minimum segments in a super-packet (`tcp_min_tso_segs`), unless the controller sets it.
-    #[serde(default = "default_min_tso_segments")]
+    #[serde(
+        default = "Settings::default_min_tso_segments",
+        skip_serializing_if = "Settings::is_default_min_tso_segments"
+    )]
     pub min_tso_segments: u32,
     /// Acknowledge every segment at once (`quickack` on the route).
     pub quickack: bool,
@@ -67,8 +70,17 @@ pub struct Settings {
     pub queue_paces: bool,
 }
 
-const fn default_min_tso_segments() -> u32 {
-    2
+impl Settings {
+    /// Linux's default of [`Settings::min_tso_segments`].
+    #[must_use]
+    pub const fn default_min_tso_segments() -> u32 {
+        2
+    }
+
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
+    const fn is_default_min_tso_segments(segments: &u32) -> bool {
+        *segments == Self::default_min_tso_segments()
+    }
 }
 
 /// A sender's state as `tcp_info` reports it. Counts are packets; None means unknown.

@@ -27,6 +27,7 @@ pub mod limits;
 pub mod model;
 pub mod names;
 pub mod netem;
+pub mod plan;
 pub mod qdisc;
 pub mod random;
 pub mod reference;

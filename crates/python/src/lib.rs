@@ -1,13 +1,14 @@
 //! `dumbbell._sim`: the simulator as a Python extension.
 //!
-//! Takes a plan as JSON and returns tables as Arrow data without copying (`PyCapsule` protocol). The GIL is released
-//! while a world runs, so that several run in parallel; the run pauses regularly for signals and progress callbacks.
-//! `dumbbell.plan.world` defines plans, `dumbbell.results` the tables.
+//! Plans experiments, simulates plans, and returns tables as Arrow data without copying (`PyCapsule` protocol). The GIL
+//! is released while a world runs, so that several run in parallel; the run pauses regularly for signals and progress
+//! callbacks. `dumbbell.results` defines the tables.
 
 mod arrow;
 mod experiment;
 mod fault;
 mod numbers;
+mod plan;
 mod run;
 mod tc;
 
@@ -26,6 +27,8 @@ mod _sim {
     use super::fault::{Fault, Outgrown, Refused};
     #[pymodule_export]
     use super::numbers::Numbers;
+    #[pymodule_export]
+    use super::plan::{Plan, PlanRefused, RemotePlan, SimulatorPlan, is_of_the_machine};
     #[pymodule_export]
     use super::run::{check, packet_trace, parameters, simulate};
     #[pymodule_export]

@@ -2,11 +2,13 @@
 
 use crate::arrow::Arrow;
 use crate::fault::{Outgrown, guarded};
+use crate::plan::SimulatorPlan;
 use dumbbell_core::cc::Controller;
 use dumbbell_core::time::{Span, Time};
 use dumbbell_sim::packet_trace::{TraceResult, Window};
 use dumbbell_sim::{Error, Plan, Progress, RunResult, World};
 use pyo3::prelude::*;
+use std::borrow::Cow;
 use std::fs::File;
 use std::io::BufWriter;
 use std::path::PathBuf;
@@ -21,6 +23,24 @@ const MAX_STEP: Span = Span::from_secs(100);
 /// Three tables and a report in JSON.
 type Results = (Arrow, Arrow, Arrow, String);
 
+/// A plan, or its JSON with tc commands.
+#[derive(FromPyObject)]
+pub enum Input {
+    /// A plan.
+    Plan(Py<SimulatorPlan>),
+    /// Its JSON.
+    Json(String),
+}
+
+impl Input {
+    fn plan(&self) -> Result<Cow<'_, Plan>, Error> {
+        match self {
+            Self::Plan(plan) => Ok(Cow::Borrowed(&plan.get().0)),
+            Self::Json(text) => Plan::from_json(text).map(Cow::Owned),
+        }
+    }
+}
+
 /// Runs a plan. Returns flows, queues and probes as Arrow tables, and a report in JSON.
 ///
 /// `progress` is called about twenty times per second with the elapsed seconds of the experiment; an exception from it
@@ -31,12 +51,12 @@ type Results = (Arrow, Arrow, Arrow, String);
 #[expect(clippy::needless_pass_by_value, reason = "arguments from Python are owned")]
 pub fn simulate(
     py: Python<'_>,
-    plan: &str,
+    plan: Input,
     progress: Option<Bound<'_, PyAny>>,
     capture: Option<PathBuf>,
     most_bytes: Option<u64>,
 ) -> PyResult<Results> {
-    let run = py.detach(|| guarded(|| Run::new(plan, capture)))?;
+    let run = py.detach(|| guarded(|| Run::new(&*plan.plan()?, capture)))?;
     let world = run_to_end(py, run, progress.as_ref(), most_bytes, World::run_on)?;
     py.detach(|| guarded(|| Ok(exported(world.finish()))))
 }
@@ -47,9 +67,10 @@ pub fn simulate(
 /// Runs the plan until the outcome of each of these packets is known. `progress` and `most_bytes` as in [`simulate`].
 #[pyfunction]
 #[pyo3(signature = (plan, start, stop, most_rows, progress=None, most_bytes=None))]
+#[expect(clippy::needless_pass_by_value, reason = "arguments from Python are owned")]
 pub fn packet_trace(
     py: Python<'_>,
-    plan: &str,
+    plan: Input,
     start: u64,
     stop: u64,
     most_rows: usize,
@@ -57,7 +78,7 @@ pub fn packet_trace(
     most_bytes: Option<u64>,
 ) -> PyResult<(Arrow, u64)> {
     let window = Window { from: Time::from_nanos(start), to: Time::from_nanos(stop), most_rows };
-    let run = py.detach(|| guarded(|| Run::recorded(plan, window)))?;
+    let run = py.detach(|| guarded(|| Run::recorded(&*plan.plan()?, window)))?;
     let world = run_to_end(py, run, progress, most_bytes, World::run_recorded)?;
     let TraceResult { packets, left_out } =
         py.detach(|| guarded(|| Ok(world.finish().packet_trace.expect("packets were recorded"))))?;
@@ -66,8 +87,9 @@ pub fn packet_trace(
 
 /// Checks a plan. Raises `Refused` if it is invalid.
 #[pyfunction]
-pub fn check(py: Python<'_>, plan: &str) -> PyResult<()> {
-    py.detach(|| guarded(|| Run::new(plan, None).map(drop)))
+#[expect(clippy::needless_pass_by_value, reason = "arguments from Python are owned")]
+pub fn check(py: Python<'_>, plan: Input) -> PyResult<()> {
+    py.detach(|| guarded(|| Run::new(&*plan.plan()?, None).map(drop)))
 }
 
 /// Parameters of a controller: name, default and accepted values of each.
@@ -113,8 +135,8 @@ struct Run {
 }
 
 impl Run {
-    fn new(plan: &str, capture: Option<PathBuf>) -> Result<Self, Error> {
-        let mut world = World::new(&Plan::from_json(plan)?)?;
+    fn new(plan: &Plan, capture: Option<PathBuf>) -> Result<Self, Error> {
+        let mut world = World::new(plan)?;
         if let Some(path) = capture {
             world.capture_into(Box::new(BufWriter::new(File::create(path)?)))?;
         }
@@ -122,10 +144,9 @@ impl Run {
     }
 
     /// A run that records packets.
-    fn recorded(plan: &str, window: Window) -> Result<Self, Error> {
-        let plan = Plan::from_json(plan)?;
-        let mut world = World::new(&plan)?;
-        world.record(&plan, window);
+    fn recorded(plan: &Plan, window: Window) -> Result<Self, Error> {
+        let mut world = World::new(plan)?;
+        world.record(plan, window);
         Ok(Self { world, until: Time::ZERO, is_reached: true, step: FIRST_STEP })
     }
 

@@ -1,8 +1,11 @@
-//! The input of the simulator, written by `dumbbell.plan.world`: hosts, links, qdiscs, flows, probes, changes.
+//! The input of the simulator: hosts, links, qdiscs, flows, probes, changes.
 //!
-//! The agent executes the same plan. The JSON of a plan has the tc commands of each device; [`Plan::from_json`] reads
+//! [`from_experiment`] makes it of an experiment's plan, which the agent executes, too. The JSON of a plan has the tc commands of each device; [`Plan::from_json`] reads
 //! them with [`dumbbell_core::tc`]. Paths run from left (senders) to right (receivers): a link joins a left host to a
 //! right host and has a device at each end.
+
+pub mod from_experiment;
+mod sysctls;
 
 use crate::error::Error;
 use dumbbell_core::cc::Parameters;
@@ -11,13 +14,13 @@ use dumbbell_core::tc;
 use dumbbell_core::tc::tree::Tree;
 use dumbbell_core::time::{Span, Time};
 use dumbbell_core::transport::Settings;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// One run, with the tc commands of its devices executed.
 pub type Plan = PlanOf<Device, Change>;
 
 /// One run whose devices and changes are given as `D` and `C`.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct PlanOf<D, C> {
     /// Seed of all random streams.
@@ -51,7 +54,7 @@ pub struct PlanOf<D, C> {
 }
 
 /// Captures the packets at one device.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Capture {
     /// The device.
@@ -73,22 +76,22 @@ impl Plan {
 }
 
 /// The tc commands that set up a device.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-struct CommandedDevice {
+pub struct CommandedDevice {
     at: End,
     /// What qdiscs take from the device.
     facts: tc::Device,
     /// Words of each command after `tc`.
     commands: Vec<Vec<String>>,
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     telemetry: bool,
 }
 
 /// A tc command during the run.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-struct CommandedChange {
+pub struct CommandedChange {
     at: Time,
     device: End,
     /// Words after `tc`.
@@ -146,7 +149,7 @@ fn refused(command: &[String], problem: String) -> Error {
 }
 
 /// A link between neighbours, without loss and delay.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Link {
     /// Host on the left (sending) side.
@@ -156,7 +159,7 @@ pub struct Link {
 }
 
 /// End of a link.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LinkSide {
     /// Device of the left host; it sends to the right.
@@ -166,7 +169,7 @@ pub enum LinkSide {
 }
 
 /// One end of a link, which identifies a device.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct End {
     /// Index of the link.
@@ -187,7 +190,7 @@ pub struct Device {
 }
 
 /// A sampled qdisc.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Watched {
     /// Name in the result.
@@ -202,7 +205,7 @@ pub struct Watched {
 }
 
 /// One flow, from its sender to a receiver at the right end of the path.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Flow {
     /// Name. Random streams and ties depend on it, so the order of flows in a file does not matter.
@@ -226,7 +229,7 @@ pub struct Flow {
 }
 
 /// What a flow sends.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Traffic {
     /// A TCP connection.
@@ -241,13 +244,13 @@ pub enum Traffic {
 }
 
 /// A TCP connection.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tcp {
     /// Congestion control of the sender.
     pub cc: String,
     /// Parameters of the controller.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Parameters::is_empty")]
     pub parameters: Parameters,
     /// Settings of the sending host and socket.
     pub sender: Settings,
@@ -258,7 +261,7 @@ pub struct Tcp {
 }
 
 /// Behaviour of an application.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Work {
     /// Sends without end.
@@ -290,7 +293,7 @@ pub enum Work {
 }
 
 /// Probes at a constant interval, from the first sender to the receiver and back.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Probe {
     /// Name in the result.

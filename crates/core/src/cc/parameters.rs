@@ -9,10 +9,10 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt::{self, Display, Formatter};
 use core::ops::RangeInclusive;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// One value.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(untagged)]
 pub enum Setting {
     /// A number. For controllers that Linux does not have, times are in nanoseconds and rates in bits per second.
@@ -48,7 +48,7 @@ enum Accepted {
 }
 
 /// The settings of one controller.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(transparent)]
 pub struct Parameters {
     set: BTreeMap<String, Setting>,
@@ -63,6 +63,12 @@ impl Parameters {
     #[must_use]
     pub fn of(set: impl IntoIterator<Item = (String, Setting)>) -> Self {
         Self { set: set.into_iter().collect(), ..Self::default() }
+    }
+
+    /// Whether nothing is set.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.set.is_empty()
     }
 
     /// The number of this name, or `default`, within `range`.

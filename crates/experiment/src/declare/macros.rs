@@ -32,7 +32,7 @@ macro_rules! table {
         }
     ) => {
         $(#[doc = $doc])+
-        #[derive(Clone, Debug, PartialEq $($(, $derive)+)?)]
+        #[derive(Clone, Debug, PartialEq, serde::Deserialize, serde::Serialize $($(, $derive)+)?)]
         pub struct $name {
             $(#[doc = concat!("Keys of [`", stringify!($flat_type), "`].")] pub $flat: $flat_type,)*
             $($(#[doc = $key_doc])+ pub $field: $crate::declare::macros::field_type!($kind; $($presence)?),)*
@@ -209,7 +209,7 @@ macro_rules! choices {
         pub enum $name:ident { $($(#[doc = $word_doc:literal])+ $variant:ident = $word:literal,)+ }
     ) => {
         $(#[doc = $doc])+
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
         pub enum $name { $($(#[doc = $word_doc])+ $variant,)+ }
 
         impl $name {

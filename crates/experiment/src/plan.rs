@@ -1,0 +1,206 @@
+//! An experiment as a plan: hosts, links, commands, flows, probes, changes. Pure: no I/O, no state.
+//!
+//! ```text
+//! layout       hosts, links, addresses
+//! shaping      qdiscs of a device: shaper, queue, netem
+//! path         the hosts of the path and their qdiscs
+//! building     a plan under construction
+//! traffic      groups of flows as single flows; arrivals and jitter come from `draws`
+//! verbatim     tc scripts; `script_tree`: the rates that their qdiscs and classes let through
+//! changes      changes and traces as commands with times
+//! programs     programs and their hosts
+//! settings     sysctls and parameters of modules
+//! size         memory and packets of a run, and `limits` on them
+//! remote       a plan on real hosts
+//! agent        a plan as the agent reads it
+//! shell        a plan as a script for people; `remote_shell`: the same on real hosts
+//! ```
+//!
+//! The emulation is correct by default. The queue under test is on a router, never on the sender, where TCP would
+//! feel a full queue as back-pressure instead of loss. Delay and loss are on devices of their own, never in front of
+//! the queue under test. netem's limits exceed rate × delay, so that the emulation itself drops nothing. Offloads are
+//! off by default: with them a queue counts super-packets of up to 64 KB as one packet.
+
+pub mod agent;
+pub mod attachments;
+mod building;
+mod changes;
+pub mod draws;
+pub mod error;
+mod layout;
+pub mod limits;
+mod names;
+mod path;
+mod programs;
+pub mod remote;
+mod remote_shell;
+mod script_tree;
+mod settings;
+mod shaping;
+pub mod shell;
+pub mod size;
+pub mod text;
+mod traffic;
+pub mod types;
+mod verbatim;
+
+use crate::model::{Experiment, Trace, Transport};
+use attachments::Attachments;
+use building::Building;
+use draws::Draws;
+use error::Error;
+use limits::Limits;
+use path::{RECEIVER, lay_out};
+use types::{Command, Flow, Net, NetemSeed, Queue, Sender, TcpSettings, Wire};
+
+pub use names::group_names;
+pub use remote_shell::as_remote_script;
+pub use settings::{is_of_the_machine, module_writes};
+pub use types::Plan;
+
+/// The plan of one run.
+///
+/// # Errors
+///
+/// The experiment needs more than `limits` allow, a value of it does not fit the others, or there are too few draws.
+pub fn make(
+    experiment: &Experiment,
+    attachments: &Attachments,
+    draws: &mut dyn Draws,
+    limits: &Limits,
+) -> Result<Plan, Error> {
+    let path = &experiment.path;
+    if path.bottleneck.is_none() && path.tc.is_none() {
+        let problem = "no bottleneck, and no real hosts whose own one is meant";
+        return Err(Error::at("path.bottleneck", problem, "give rate and qdisc, or run it on its hosts: --engine host"));
+    }
+    size::refuse_too_many(experiment, attachments, limits)?;
+    let mut building = Building::new(experiment, attachments);
+    lay_out(&mut building)?;
+    let changes = changes::changes(&mut building)?;
+    let programs = programs::programs(&building)?;
+    let ends: Vec<_> = building.receivers.iter().map(|host| (host.clone(), address(&building, host))).collect();
+    let flows = traffic::flows(&building, &ends, draws)?;
+    let mut setup = setup(&mut building);
+    setup.extend(programs::settings(&programs)?);
+    let hosts_file = if programs.is_empty() { String::new() } else { programs::hosts_file(&building.layout) };
+    let plan = Plan {
+        duration_ns: experiment.duration,
+        sample_ns: experiment.sample,
+        ends_when_done: programs::ends_when_done(experiment, are_sized(&flows)),
+        telemetry: path.telemetry,
+        every_change: experiment.trace == Trace::Events,
+        hosts: building.layout.hosts.iter().map(|host| host.name.clone()).collect(),
+        net: net(experiment, building.layout.wires.clone(), senders(&building)),
+        setup,
+        flows,
+        probes: traffic::probes(experiment, prober(&building), RECEIVER, &address(&building, RECEIVER)),
+        changes,
+        netem_seeds: netem_seeds(&building.queues, draws)?,
+        queues: building.queues,
+        bottleneck: bottleneck(experiment),
+        warnings: warnings(experiment),
+        programs,
+        hosts_file,
+    };
+    size::refuse_too_much(&plan, limits, None)?;
+    names::refuse_duplicates(&plan.queues)?;
+    Ok(plan)
+}
+
+/// Whether every flow is a TCP flow with a size.
+fn are_sized(flows: &[Flow]) -> bool {
+    flows.iter().all(|flow| flow.bytes.is_some() && flow.transport == Transport::Tcp)
+}
+
+/// Address of a receiver.
+fn address(building: &Building<'_>, receiver: &str) -> String {
+    building.layout.lefts_of(receiver).next().map(Wire::right_address).unwrap_or_default()
+}
+
+/// The first sender whose packets cross all of the path, or else the first.
+fn prober<'a>(building: &'a Building<'_>) -> &'a str {
+    let all = building.senders.iter().zip(&building.experiment.flows);
+    all.clone().find(|(_, group)| group.enter.is_none()).or_else(|| all.clone().next()).map_or("", |(sender, _)| sender)
+}
+
+fn senders(building: &Building<'_>) -> Vec<Sender> {
+    let sender = |name: &String| {
+        let host = building.layout.host(name);
+        Sender {
+            host: name.clone(),
+            initial_window: host.initial_window,
+            ecn: host.ecn,
+            quickack: host.quickack,
+        }
+    };
+    building.sender_hosts().iter().map(sender).collect()
+}
+
+fn net(experiment: &Experiment, wires: Vec<Wire>, senders: Vec<Sender>) -> Net {
+    let (tcp, path) = (&experiment.tcp, &experiment.path);
+    let tcp = TcpSettings {
+        ecn: tcp.ecn,
+        rmem_max: tcp.rmem_max,
+        wmem_max: tcp.wmem_max,
+        slow_start_after_idle: tcp.slow_start_after_idle,
+        sysctl: tcp.sysctl.clone(),
+    };
+    Net { wires, senders, mtu: path.mtu, offloads: path.offloads, tcp }
+}
+
+fn setup(building: &mut Building<'_>) -> Vec<Command> {
+    let experiment = building.experiment;
+    let senders = building.sender_hosts();
+    let mut commands = settings::machine_commands(&experiment.tcp);
+    commands.extend(building.layout.commands(&senders, experiment.path.mtu, experiment.path.offloads));
+    let further = experiment.tcp.sysctl.iter().filter(|(key, _)| !is_of_the_machine(key));
+    let settings = settings::host_settings(&experiment.tcp, further);
+    for host in senders.iter().map(|host| &host[..]).chain(building.receiver_hosts()) {
+        commands.extend(settings.iter().map(|(key, value)| Command::sysctl(host, key, value)));
+    }
+    commands.append(&mut building.disciplines);
+    commands.extend(verbatim::commands(building));
+    commands
+}
+
+fn bottleneck(experiment: &Experiment) -> Option<String> {
+    if experiment.path.bottleneck.is_some() {
+        return Some("bottleneck".into());
+    }
+    let handle = experiment.path.tc.as_ref()?.queue.as_ref()?;
+    Some(format!("tc.{}", handle.trim_end_matches(':')))
+}
+
+/// The seed of every netem without one of its own.
+fn netem_seeds(queues: &[Queue], draws: &mut dyn Draws) -> Result<Vec<NetemSeed>, Error> {
+    let needs_seed = |queue: &&Queue| {
+        let mut words = queue.text.split(' ');
+        words.next() == Some("netem") && words.all(|word| word != "seed")
+    };
+    let seed = |queue: &Queue| {
+        let Queue { host, device, handle, .. } = queue;
+        let seed = draws.bits(&format!("netem/{host}/{device}/{handle}"))?;
+        Ok(NetemSeed { host: host.clone(), device: device.clone(), handle: handle.clone(), seed })
+    };
+    queues.iter().filter(needs_seed).map(seed).collect()
+}
+
+fn warnings(experiment: &Experiment) -> Vec<String> {
+    let mut warnings = Vec::new();
+    if experiment.hosts.is_some() {
+        warnings.push("[hosts] is for --engine host; here the experiment has hosts of its own".into());
+    }
+    if experiment.path.tc.is_some() {
+        let offloads = if experiment.path.offloads {
+            "; offloads are on, so one loss takes a whole super-packet"
+        } else {
+            ""
+        };
+        warnings.push(format!(
+            "the queue under test is on the sender's own device, as in the script, and TCP is throttled by \
+             back-pressure{offloads}"
+        ));
+    }
+    warnings
+}

@@ -1,0 +1,64 @@
+//! Limits on the resources of a run. The caller may raise them; an experiment can't.
+
+use super::text::{general, grouped, large};
+use serde::Deserialize;
+
+/// The environment variable that raises limits; messages name it.
+const VARIABLE: &str = "DUMBBELL_LIMITS";
+const UNITS: [(&str, u128); 3] = [("GB", 1_000_000_000), ("MB", 1_000_000), ("kB", 1_000)];
+
+/// What a run may use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Limits {
+    /// Estimated memory of one run, in bytes.
+    pub memory: u64,
+    /// Data packets that the bottleneck can carry in one run.
+    pub packets: u64,
+    /// Groups of flows.
+    pub groups: u64,
+    /// Flows.
+    pub flows: u64,
+    /// Changes, including those of a trace.
+    pub changes: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { memory: 8_000_000_000, packets: 100_000_000_000, groups: 500, flows: 100_000, changes: 200_000 }
+    }
+}
+
+/// The hint that raises a limit in bytes.
+pub(super) fn raised_bytes(name: &str, needed: u128) -> String {
+    let unit = UNITS.iter().find(|(_, bytes)| needed > 2 * bytes);
+    let text = unit.map_or_else(|| needed.to_string(), |(unit, bytes)| format!("{}{unit}", needed.div_ceil(*bytes)));
+    format!("or allow it: {VARIABLE}={name}={text}")
+}
+
+/// The hint that raises a limit in numbers.
+pub(super) fn raised(name: &str, needed: u128) -> String {
+    format!("or allow it: {VARIABLE}={name}={needed}")
+}
+
+/// Bytes in billions.
+pub(super) fn gigabytes(bytes: u128) -> String {
+    general(large(bytes) / 1e9, 3)
+}
+
+/// A limit in numbers.
+pub(super) fn shown(limit: u64) -> String {
+    grouped(limit.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hint_is_rounded_up_to_its_unit() {
+        assert_eq!(raised_bytes("memory", 8_000_000_001), "or allow it: DUMBBELL_LIMITS=memory=9GB");
+        assert_eq!(raised_bytes("memory", 2_000_000_000), "or allow it: DUMBBELL_LIMITS=memory=2000MB");
+        assert_eq!(raised_bytes("memory", 1_500), "or allow it: DUMBBELL_LIMITS=memory=1500");
+    }
+}

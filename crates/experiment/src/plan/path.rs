@@ -1,0 +1,254 @@
+//! Hosts from left to right, each with the qdiscs of its devices.
+
+use super::building::Building;
+use super::changes;
+use super::error::Error;
+use super::shaping::{Netem, Requested, impairs, queue};
+use crate::model::{Flows, Link, Position, Segment};
+use std::collections::BTreeMap;
+
+pub(super) const ROUTER: &str = "router";
+pub(super) const RECEIVER: &str = "receiver";
+pub(super) const SENDER: &str = "sender";
+
+/// What a host between senders and receivers is for.
+#[derive(Clone, Copy, Debug)]
+enum Role<'a> {
+    /// The path's own netem.
+    Path,
+    /// Netem of a link.
+    Netem(&'a Link),
+    /// Rate and queue of a link.
+    Queue(&'a Link),
+    /// The queue under test, and the reverse path's netem.
+    Bottleneck,
+    /// Rate and queue of the reverse path.
+    Reverse,
+}
+
+impl Role<'_> {
+    /// The link that the host belongs to.
+    fn link(&self) -> Option<&str> {
+        match self {
+            Self::Netem(link) | Self::Queue(link) => Some(&link.name),
+            Self::Bottleneck => Some("bottleneck"),
+            Self::Path | Self::Reverse => None,
+        }
+    }
+}
+
+/// Hosts between senders and receivers, from left to right.
+type Chain<'a> = Vec<(String, Role<'a>)>;
+
+/// Creates hosts, links and qdiscs.
+pub(super) fn lay_out(building: &mut Building<'_>) -> Result<(), Error> {
+    let chain = chain(building);
+    add_senders(building);
+    for (name, _) in &chain {
+        building.layout.add(name, true);
+    }
+    building.layout.add(RECEIVER, false);
+    let names: Vec<_> = chain.iter().map(|(name, _)| name.clone()).chain([RECEIVER.into()]).collect();
+    let stretches = stretches(&chain);
+    let flows = &building.experiment.flows;
+    for (number, group) in flows.iter().enumerate() {
+        let first = group.enter.as_ref().map_or(0, |link| stretches[&link[..]].0);
+        connect_sender(building, number, group, &names[first])?;
+    }
+    for pair in names.windows(2) {
+        building.layout.connect(&pair[0], &pair[1]);
+    }
+    for group in flows {
+        let last = group.leave.as_ref().map_or(RECEIVER, |link| &names[stretches[&link[..]].1 + 1]);
+        connect_receiver(building, last);
+    }
+    for (name, role) in &chain {
+        furnish(building, name, *role)?;
+    }
+    Ok(())
+}
+
+fn chain<'a>(building: &Building<'a>) -> Chain<'a> {
+    let path = &building.experiment.path;
+    let mut chain = Chain::new();
+    let needs_netem = impairs(&path.impairment) || changes::needs_path_netem(building.experiment);
+    if needs_netem || building.forward_delay() > 0 {
+        chain.push(("netem".into(), Role::Path));
+    }
+    let at = |position: Position| path.links.iter().filter(move |link| link.position == position);
+    for (number, link) in (1..).zip(at(Position::Before)) {
+        let (queue, netem) = link_hosts(&format!("before{number}"), link);
+        chain.extend(netem.into_iter().chain(queue));
+    }
+    chain.push((ROUTER.into(), Role::Bottleneck));
+    for (number, link) in (1..).zip(at(Position::After)) {
+        let (queue, netem) = link_hosts(&format!("after{number}"), link);
+        chain.extend(queue.into_iter().chain(netem));
+    }
+    if path.reverse.as_ref().is_some_and(|reverse| reverse.rate.is_some() || reverse.qdisc.is_some()) {
+        chain.push(("back".into(), Role::Reverse));
+    }
+    chain
+}
+
+/// The hosts of a link: one for its queue, one for its netem.
+fn link_hosts<'a>(name: &str, link: &'a Link) -> (Option<(String, Role<'a>)>, Option<(String, Role<'a>)>) {
+    let has_queue = link.segment.rate.is_some() || link.segment.qdisc.is_some();
+    let queue = has_queue.then(|| (name.to_owned(), Role::Queue(link)));
+    let netem = impairs(&link.segment.impairment).then(|| (format!("{name}n"), Role::Netem(link)));
+    (queue, netem)
+}
+
+/// The first and the last host of each link in the chain, by the link's name.
+fn stretches<'a>(chain: &'a Chain<'a>) -> BTreeMap<&'a str, (usize, usize)> {
+    let mut found = BTreeMap::<&str, (usize, usize)>::new();
+    for (position, (_, role)) in chain.iter().enumerate() {
+        if let Some(link) = role.link() {
+            found.entry(link).or_insert((position, position)).1 = position;
+        }
+    }
+    found
+}
+
+/// One host for all plain groups, and one for each group that differs in access link, qdisc, ECN, window or ACKs.
+fn add_senders(building: &mut Building<'_>) {
+    for (number, group) in building.experiment.flows.iter().enumerate() {
+        let name = if has_own_host(group) { format!("{SENDER}{}", number + 1) } else { SENDER.into() };
+        if !building.layout.has(&name) {
+            let ecn = group.ecn && !building.experiment.tcp.ecn;
+            let host = building.layout.add(&name, false);
+            host.initial_window = group.initial_window;
+            host.ecn = ecn;
+            host.quickack = !group.delayed_ack;
+        }
+        building.senders.push(name);
+    }
+}
+
+const fn has_own_host(group: &Flows) -> bool {
+    group.access.is_some()
+        || group.ecn
+        || group.initial_window.is_some()
+        || group.enter.is_some()
+        || group.host_qdisc.is_some()
+        || !group.delayed_ack
+}
+
+/// The group's host, its access link if it has one, then the first host that all share.
+fn connect_sender(building: &mut Building<'_>, number: usize, group: &Flows, first: &str) -> Result<(), Error> {
+    let host = building.senders[number].clone();
+    if !building.layout.host(&host).rights.is_empty() {
+        return Ok(());
+    }
+    let none = Segment::default();
+    let access = group.access.as_ref().unwrap_or(&none);
+    let (queue, air) = (format!("access{}", number + 1), format!("air{}", number + 1));
+    let has_queue = access.rate.is_some() || access.qdisc.is_some();
+    let has_netem = impairs(&access.impairment);
+    let mut row = vec![&host[..]];
+    row.extend(has_queue.then_some(&queue[..]));
+    row.extend(has_netem.then_some(&air[..]));
+    for added in &row[1..] {
+        building.layout.add(added, true);
+    }
+    row.push(first);
+    for pair in row.windows(2) {
+        building.layout.connect(pair[0], pair[1]);
+    }
+    put_host_queue(building, number, group)?;
+    let name = format!("access-{}", building.group_names[number]);
+    let key = format!("flows.{number}.access");
+    if has_queue {
+        put_segment(building, &queue, &name, access, &key)?;
+    }
+    if has_netem {
+        let settings = Netem { impairment: access.impairment.clone(), rate_bps: access.rate };
+        building.put_netem(vec![building.right_of(&air)], &format!("{name}.netem"), settings, &key);
+    }
+    Ok(())
+}
+
+/// The group's receiver: the one at the end of the path, or one for all groups that leave at `last`.
+fn connect_receiver(building: &mut Building<'_>, last: &str) {
+    let host = if last == RECEIVER { last.into() } else { format!("{RECEIVER}-{last}") };
+    if !building.layout.has(&host) {
+        building.layout.add(&host, false);
+        building.layout.connect(last, &host);
+    }
+    building.receivers.push(host);
+}
+
+/// The qdisc of the group's own host: it may drop, but is not under test.
+fn put_host_queue(building: &mut Building<'_>, number: usize, group: &Flows) -> Result<(), Error> {
+    if group.host_qdisc.is_none() {
+        return Ok(());
+    }
+    let device = building.right_of(&building.senders[number]);
+    let name = format!("host-{}", building.group_names[number]);
+    let key = format!("flows.{number}.host_qdisc");
+    let requested = Requested { name: &name, rate_bps: None, qdisc: group.host_qdisc.as_ref(), key: &key };
+    let (commands, mut queues) = queue(&device, requested, building.sizes())?;
+    for queue in &mut queues {
+        queue.under_test = false;
+    }
+    building.disciplines.extend(commands);
+    building.queues.extend(queues);
+    Ok(())
+}
+
+/// Rate and queue of a segment on the host's device towards the receivers.
+fn put_segment(building: &mut Building<'_>, host: &str, name: &str, what: &Segment, key: &str) -> Result<(), Error> {
+    let key = format!("{key}.qdisc");
+    let requested = Requested { name, rate_bps: what.rate, qdisc: what.qdisc.as_ref(), key: &key };
+    building.put_queue(building.right_of(host), requested)
+}
+
+/// Sets up the qdiscs of a shared host.
+fn furnish(building: &mut Building<'_>, host: &str, role: Role<'_>) -> Result<(), Error> {
+    let path = &building.experiment.path;
+    match role {
+        Role::Path => {
+            let settings = Netem { impairment: building.forward_path(), rate_bps: None };
+            building.put_netem(vec![building.right_of(host)], "path.netem", settings, "path");
+        }
+        Role::Netem(Link { name, segment, .. }) => {
+            let settings = Netem { impairment: segment.impairment.clone(), rate_bps: segment.rate };
+            let key = format!("path.links.{name}");
+            building.put_netem(vec![building.right_of(host)], &format!("{name}.netem"), settings, &key);
+        }
+        Role::Queue(link) => {
+            put_segment(building, host, &link.name, &link.segment, &format!("path.links.{}", link.name))?;
+        }
+        Role::Reverse => {
+            if let (Some(reverse), Some(device)) = (&path.reverse, building.lefts_of(host).into_iter().next()) {
+                let qdisc = reverse.qdisc.as_ref();
+                let requested =
+                    Requested { name: "reverse", rate_bps: reverse.rate, qdisc, key: "path.reverse.qdisc" };
+                building.put_queue(device, requested)?;
+            }
+        }
+        Role::Bottleneck => {
+            put_bottleneck(building, building.right_of(host))?;
+            let devices = building.lefts_of(host);
+            put_reverse_netem(building, devices);
+        }
+    }
+    Ok(())
+}
+
+/// The queue under test.
+pub(super) fn put_bottleneck(building: &mut Building<'_>, device: super::types::Device) -> Result<(), Error> {
+    let Some(bottleneck) = &building.experiment.path.bottleneck else { return Ok(()) };
+    let (rate_bps, qdisc) = (building.bottleneck_rate(), Some(&bottleneck.qdisc));
+    building.put_queue(device, Requested { name: "bottleneck", rate_bps, qdisc, key: "path.bottleneck.qdisc" })
+}
+
+/// The reverse path's netem, if it has anything to do.
+pub(super) fn put_reverse_netem(building: &mut Building<'_>, devices: Vec<super::types::Device>) {
+    let impairment = building.reverse_path();
+    if impairs(&impairment) || changes::needs_reverse_netem(building.experiment) {
+        let key = if building.experiment.path.reverse.is_some() { "path.reverse" } else { "path.rtt" };
+        let settings = Netem { impairment, rate_bps: building.highest_rate() };
+        building.put_netem(devices, "reverse.netem", settings, key);
+    }
+}

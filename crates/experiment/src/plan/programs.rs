@@ -1,0 +1,121 @@
+//! Programs and their hosts.
+
+use super::building::Building;
+use super::error::Error;
+use super::layout::Layout;
+use super::types::{Command, Program};
+use crate::model::{self, Experiment, FileContent, Stop};
+
+const ENDS: [&str; 2] = ["sender", "receiver"];
+
+fn stays(program: &model::Program) -> bool {
+    program.serves.is_some() || program.stop == Some(Stop::End)
+}
+
+/// Every program with its host.
+pub(super) fn programs(building: &Building<'_>) -> Result<Vec<Program>, Error> {
+    let plan = |(number, program): (usize, &model::Program)| {
+        let texts = program.files.iter().filter_map(|(path, content)| match content {
+            FileContent::Text(text) => Some((path.clone(), text.clone())),
+            FileContent::Zeros(_) => None,
+        });
+        let zeros = program.files.iter().filter_map(|(path, content)| match content {
+            FileContent::Zeros(bytes) => Some((path.clone(), *bytes)),
+            FileContent::Text(_) => None,
+        });
+        Ok(Program {
+            name: program.name.clone(),
+            host: host(building, number, program)?,
+            argv: program.run.clone(),
+            env: program.env.clone(),
+            texts: texts.collect(),
+            zeros: zeros.collect(),
+            writable: program.writable.clone(),
+            start_ns: program.start,
+            stop_ns: program.stop.and_then(|stop| match stop {
+                Stop::At(time) => Some(time),
+                Stop::End => None,
+            }),
+            stays: stays(program),
+            serves: program.serves,
+            ends: program.ends,
+            cc: program.cc.clone(),
+            expect_status: program.expect_status,
+        })
+    };
+    building.experiment.programs.iter().enumerate().map(plan).collect()
+}
+
+/// The default controllers of hosts, for sockets that set none.
+pub(super) fn settings(programs: &[Program]) -> Result<Vec<Command>, Error> {
+    let mut wanted = Vec::<&Program>::new();
+    for (number, program) in programs.iter().enumerate() {
+        let Some(cc) = &program.cc else { continue };
+        match wanted.iter().find(|other| other.host == program.host) {
+            None => wanted.push(program),
+            Some(other) => {
+                let theirs = other.cc.as_deref().unwrap_or_default();
+                if theirs != cc {
+                    let (name, other, host) = (&program.name, &other.name, &program.host);
+                    let problem =
+                        format!("'{name}' and '{other}' share host '{host}', which has one default controller");
+                    let right = format!("{theirs} for both, or different hosts");
+                    return Err(Error::at(format!("programs.{number}.cc"), problem, right).with(cc.as_str()));
+                }
+            }
+        }
+    }
+    let set = |program: &&Program| {
+        let cc = program.cc.as_deref().unwrap_or_default();
+        Command::sysctl(&program.host, "net.ipv4.tcp_congestion_control", cc)
+    };
+    Ok(wanted.iter().map(set).collect())
+}
+
+/// The text of `/etc/hosts`: every host by its name, with the address that data is sent from or to.
+pub(super) fn hosts_file(layout: &Layout) -> String {
+    let address = |host: &super::layout::Host| match host.rights.first() {
+        Some(wire) => layout.wires[*wire].left_address(),
+        None => layout.wires[host.lefts[0]].right_address(),
+    };
+    let mut text = String::from("127.0.0.1\tlocalhost\n");
+    for host in &layout.hosts {
+        text += &format!("{}\t{}\n", address(host), host.name);
+    }
+    // A name for the first of each kind.
+    for end in ENDS.into_iter().filter(|end| !layout.has(end)) {
+        if let Some(first) = layout.hosts.iter().find(|host| host.name.starts_with(end)) {
+            text += &format!("{}\t{end}\n", address(first));
+        }
+    }
+    text
+}
+
+/// Whether a run ends before its time: all flows have a size, and there is at least one flow or program to wait for.
+pub(super) fn ends_when_done(experiment: &Experiment, flows_are_sized: bool) -> bool {
+    let has_program = experiment.programs.iter().any(|program| !stays(program));
+    flows_are_sized && (has_program || experiment.flows.iter().any(|group| group.count > 0))
+}
+
+fn host(building: &Building<'_>, number: usize, program: &model::Program) -> Result<String, Error> {
+    let named = |name: &String| building.group_names.iter().position(|group| group == name);
+    let group = program.group.as_ref().and_then(named).unwrap_or(0);
+    let host = match &program.on[..] {
+        "sender" => &building.senders[group],
+        "receiver" => &building.receivers[group],
+        other => other,
+    };
+    if !building.layout.has(host) {
+        let others = building.layout.hosts.iter().map(|host| &host.name[..]).filter(|name| !ENDS.contains(name));
+        let names: Vec<_> = ENDS.into_iter().chain(others).collect();
+        let right = format!("there is: {}", names.join(", "));
+        let error = Error::at(format!("programs.{number}.on"), "no host is called that", right);
+        return Err(error.with(program.on.as_str()));
+    }
+    if let Some(group) = program.group.as_ref().filter(|_| !ENDS.contains(&&program.on[..])) {
+        let right = format!("leave it out beside on = '{}'", program.on);
+        let problem = "'group' chooses whose sender or receiver is meant";
+        return Err(Error::at(format!("programs.{number}.group"), problem, right).with(group.as_str()));
+    }
+    Ok(host.into())
+}

@@ -1,0 +1,337 @@
+//! An experiment on real hosts: which host runs which commands, and which ends of flows and probes.
+//!
+//! ```text
+//!             with a router                                     without
+//! sender      netem of the path (loss, jitter, forward delay)   bottleneck; if there is none, the path's netem
+//! router      bottleneck towards the receiver,
+//!             netem of the rtt towards the sender
+//! receiver                                                      netem of the rtt towards the sender
+//! ```
+//!
+//! A qdisc is the root of a device that the experiment names, and nowhere else. What needs more devices than there are
+//! is refused by its key. `rtt` is in addition to the cable's. Each flow has a port of its own, which identifies its
+//! connection at the receiver.
+
+use super::agent::{AgentFlow, AgentPlan, AgentProbe, Ends};
+use super::attachments::Attachments;
+use super::building::Building;
+use super::draws::Draws;
+use super::error::{Error, Value};
+use super::layout::offload;
+use super::limits::Limits;
+use super::path::{put_bottleneck, put_reverse_netem};
+use super::settings::host_settings;
+use super::shaping::{Netem, impairs};
+use super::size::{refuse_too_many, refuse_too_much};
+use super::text::grouped;
+use super::traffic::{self, FIRST_PORT};
+use super::types::{Command, Device, Flow, Plan};
+use super::{are_sized, changes, names, netem_seeds};
+use crate::model::{Experiment, Flows, Hosts, Impairment, Trace};
+use serde::Serialize;
+use std::collections::BTreeSet;
+
+pub(super) const SENDER: &str = "sender";
+const RECEIVER: &str = "receiver";
+pub(super) const ROUTER: &str = "router";
+/// Each has a port of its own, in addition to those of the host's services.
+const MAX_FLOWS: usize = 10_000;
+const ELSEWHERE: &str = "leave it out, or run it with --engine kernel";
+const OWN_QUEUE: &str = "the queue under test is on the sender's own device, for there is no router: TCP is throttled \
+                         by back-pressure, and where the device has offloads on one loss takes a whole super-packet";
+
+/// One real host.
+#[derive(Clone, Debug, Serialize)]
+pub struct Machine {
+    /// `sender`, `receiver` or `router`.
+    pub role: &'static str,
+    /// What ssh calls.
+    pub ssh: String,
+    /// The only devices that tc changes.
+    pub devices: Vec<String>,
+    /// Address of the device under test; None: a router.
+    pub address: Option<String>,
+}
+
+/// A plan whose hosts are real.
+#[derive(Clone, Debug, Serialize)]
+pub struct RemotePlan {
+    /// The plan; its hosts are roles.
+    pub plan: Plan,
+    /// The hosts.
+    pub machines: Vec<Machine>,
+}
+
+impl RemotePlan {
+    /// `plan.json` for the agent of one host, which knows no host's name.
+    ///
+    /// # Errors
+    ///
+    /// Two groups set the same kernel module differently.
+    pub fn part(&self, role: &str) -> Result<AgentPlan<'_>, Error> {
+        let ends = if role == SENDER { Ends::Sender } else { Ends::Receiver };
+        let has_ends = role != ROUTER;
+        let machine = |role: &str| self.machines.iter().find(|machine| machine.role == role);
+        let from = if role == RECEIVER { machine(SENDER).and_then(|each| each.address.as_deref()) } else { None };
+        let own = |command: &Command| Command { host: String::new(), ..command.clone() };
+        let AgentPlan { duration_ns, sample_ns, ends_when_done, setup, changes, netem_seeds, .. } =
+            self.plan.for_agent()?;
+        let (mut flows, mut probes) = (Vec::new(), Vec::new());
+        if has_ends {
+            flows.extend(self.plan.flows.iter().map(|flow| AgentFlow::of(flow).with_end(ends, from)));
+            probes.extend(self.plan.probes.iter().map(|probe| AgentProbe::of(probe).with_end(ends)));
+        }
+        let mine = changes.into_iter().filter(|change| change.command.host == role);
+        Ok(AgentPlan {
+            duration_ns,
+            sample_ns,
+            ends_when_done: ends_when_done && has_ends,
+            hosts: vec![""],
+            devices: Some(machine(role).map_or(&[], |machine| &machine.devices)),
+            setup: setup.iter().filter(|command| command.host == role).map(own).collect(),
+            flows,
+            probes,
+            changes: mine.map(|mut change| {
+                change.command.host.clear();
+                change
+            })
+            .collect(),
+            netem_seeds: netem_seeds
+                .into_iter()
+                .filter(|seed| seed.host == role)
+                .map(|mut seed| {
+                    seed.host.clear();
+                    seed
+                })
+                .collect(),
+            programs: None,
+        })
+    }
+}
+
+/// The plan of an experiment on its hosts.
+///
+/// # Errors
+///
+/// The experiment has no hosts, or these hosts can't do it.
+pub fn plan_remote(
+    experiment: &Experiment,
+    attachments: &Attachments,
+    draws: &mut dyn Draws,
+    limits: &Limits,
+) -> Result<RemotePlan, Error> {
+    let Some(hosts) = &experiment.hosts else {
+        return Err(Error::at("hosts", "no hosts", "a table of [hosts.sender] and [hosts.receiver]"));
+    };
+    refuse(experiment, hosts)?;
+    refuse_too_many(experiment, attachments, limits)?;
+    let mut building = Building::new(experiment, attachments);
+    set_up(&mut building, hosts)?;
+    let changes = changes::changes(&mut building)?;
+    let groups = experiment.flows.len();
+    building.senders = vec![SENDER.into(); groups];
+    let address = &hosts.receiver.address;
+    let ends = vec![(RECEIVER.into(), address.clone()); groups];
+    let flows = own_ports(traffic::flows(&building, &ends, draws)?)?;
+    let machines = machines(hosts);
+    let mut setup = settings(experiment, &machines);
+    setup.append(&mut building.disciplines);
+    let path = &experiment.path;
+    let is_throttled = path.bottleneck.is_some() && hosts.router.is_none();
+    let plan = Plan {
+        duration_ns: experiment.duration,
+        sample_ns: experiment.sample,
+        ends_when_done: !flows.is_empty() && are_sized(&flows),
+        telemetry: path.telemetry,
+        every_change: experiment.trace == Trace::Events,
+        hosts: machines.iter().map(|machine| machine.role.into()).collect(),
+        net: super::net(experiment, Vec::new(), Vec::new()),
+        setup,
+        flows,
+        probes: traffic::probes(experiment, SENDER, RECEIVER, address),
+        changes,
+        netem_seeds: netem_seeds(&building.queues, draws)?,
+        queues: building.queues,
+        bottleneck: path.bottleneck.as_ref().map(|_| "bottleneck".into()),
+        warnings: if is_throttled { vec![OWN_QUEUE.into()] } else { Vec::new() },
+        programs: Vec::new(),
+        hosts_file: String::new(),
+    };
+    refuse_too_much(&plan, limits, None)?;
+    names::refuse_duplicates(&plan.queues)?;
+    Ok(RemotePlan { plan, machines })
+}
+
+fn machines(hosts: &Hosts) -> Vec<Machine> {
+    let end = |role, end: &crate::model::End| Machine {
+        role,
+        ssh: end.ssh.clone(),
+        devices: vec![end.device.clone()],
+        address: Some(end.address.clone()),
+    };
+    let router = hosts.router.as_ref().map(|router| Machine {
+        role: ROUTER,
+        ssh: router.ssh.clone(),
+        devices: vec![router.to_receiver.clone(), router.to_sender.clone()],
+        address: None,
+    });
+    let sender = end(SENDER, &hosts.sender);
+    [sender].into_iter().chain(router).chain([end(RECEIVER, &hosts.receiver)]).collect()
+}
+
+/// Qdiscs on devices.
+fn set_up(building: &mut Building<'_>, hosts: &Hosts) -> Result<(), Error> {
+    let device = |host: &str, name: &String| Device { host: host.into(), name: name.clone() };
+    let sender = device(SENDER, &hosts.sender.device);
+    let (narrow, answers) = match &hosts.router {
+        Some(router) => (device(ROUTER, &router.to_receiver), device(ROUTER, &router.to_sender)),
+        None => (sender.clone(), device(RECEIVER, &hosts.receiver.device)),
+    };
+    let forward = building.forward_path();
+    if impairs(&forward) || changes::needs_path_netem(building.experiment) {
+        building.put_netem(vec![sender], "path.netem", Netem { impairment: forward, rate_bps: None }, "path");
+    }
+    put_bottleneck(building, narrow)?;
+    put_reverse_netem(building, vec![answers]);
+    Ok(())
+}
+
+fn settings(experiment: &Experiment, machines: &[Machine]) -> Vec<Command> {
+    let state = if experiment.path.offloads { "on" } else { "off" };
+    let mut commands: Vec<_> = machines
+        .iter()
+        .flat_map(|machine| machine.devices.iter().map(|device| offload(machine.role, device, state)))
+        .collect();
+    let settings = host_settings(&experiment.tcp, &experiment.tcp.sysctl);
+    for machine in machines.iter().filter(|machine| machine.role != ROUTER) {
+        commands.extend(settings.iter().map(|(key, value)| Command::sysctl(machine.role, key, value)));
+    }
+    commands
+}
+
+/// A port for each flow: its own if no earlier flow has it, or else the next free one.
+fn own_ports(mut flows: Vec<Flow>) -> Result<Vec<Flow>, Error> {
+    if flows.len() > MAX_FLOWS {
+        let right = format!("at most {}, or --engine kernel", grouped(MAX_FLOWS as u128));
+        let error = Error::at("flows", "more flows than real hosts have ports for", right);
+        return Err(error.with(Value::Number(flows.len() as u64)));
+    }
+    let wanted: BTreeSet<_> = flows.iter().map(|flow| flow.port).collect();
+    let mut taken = BTreeSet::new();
+    let mut free = (FIRST_PORT..=u16::MAX).filter(|port| !wanted.contains(port));
+    for flow in &mut flows {
+        if taken.contains(&flow.port) {
+            flow.port = free.next().unwrap_or(u16::MAX);
+        }
+        taken.insert(flow.port);
+    }
+    Ok(flows)
+}
+
+/// Refuses what two or three hosts with one device each can't do.
+fn refuse(experiment: &Experiment, hosts: &Hosts) -> Result<(), Error> {
+    let path = &experiment.path;
+    let elsewhere = |key: &str, problem: &str| Error::at(key, problem, ELSEWHERE);
+    if !path.links.is_empty() {
+        let names: Vec<_> = path.links.iter().map(|link| &link.name[..]).collect();
+        let error = elsewhere("path.links", "real hosts have one link in each direction");
+        return Err(error.with(names.join(", ").as_str()));
+    }
+    if path.tc.is_some() {
+        return Err(elsewhere("path.tc", "a script of tc commands isn't allowed on real hosts"));
+    }
+    if !experiment.programs.is_empty() {
+        return Err(elsewhere("programs", "the engine for real hosts starts no programs there"));
+    }
+    if path.reverse.as_ref().is_some_and(|reverse| reverse.rate.is_some() || reverse.qdisc.is_some()) {
+        let problem = "the reverse path has one device, which the rtt's netem uses";
+        return Err(elsewhere("path.reverse", problem).with("rate or qdisc"));
+    }
+    for (number, group) in experiment.flows.iter().enumerate() {
+        if let Some((name, problem, value)) = refused_key(group) {
+            let error = elsewhere(&format!("flows.{number}.{name}"), problem);
+            return Err(match value {
+                Some(value) => error.with(value),
+                None => error,
+            });
+        }
+    }
+    if path.bottleneck.is_some() && hosts.router.is_none() { refuse_two_on_one(experiment) } else { Ok(()) }
+}
+
+/// A key of a group that needs hosts of its own, and why.
+fn refused_key(group: &Flows) -> Option<(&'static str, &'static str, Option<Value>)> {
+    const ONE_LINK: &str = "real hosts have one link in each direction";
+    const ONE_ROUTE: &str = "a route has one setting for all groups and for all programs of the machine";
+    let text = |value: &Option<String>| value.as_deref().map(Value::from);
+    let keys = [
+        (
+            group.access.is_some(),
+            ("access", "real hosts have one device on the path, and no link of a group's own", None),
+        ),
+        (group.enter.is_some(), ("enter", ONE_LINK, text(&group.enter))),
+        (group.leave.is_some(), ("leave", ONE_LINK, text(&group.leave))),
+        (
+            group.host_qdisc.is_some(),
+            ("host_qdisc", "the sender's device has one root discipline, for all groups", None),
+        ),
+        (
+            group.initial_window.is_some(),
+            (
+                "initial_window",
+                "a route has one, for all groups and for all programs of the machine",
+                group.initial_window.map(|window| Value::Number(window.into())),
+            ),
+        ),
+        (
+            group.ecn,
+            ("ecn", "a route has one setting for all groups; tcp.ecn = true is for all", Some(Value::Flag(true))),
+        ),
+        (!group.delayed_ack, ("delayed_ack", ONE_ROUTE, Some(Value::Flag(false)))),
+        (
+            !group.cc_parameters.is_empty(),
+            (
+                "cc_parameters",
+                "a controller's parameters are the whole machine's, and its other connections would have them too",
+                None,
+            ),
+        ),
+    ];
+    keys.into_iter().find(|(is_refused, _)| *is_refused).map(|(_, refused)| refused)
+}
+
+/// Without a router the bottleneck is alone on the sender's device.
+fn refuse_two_on_one(experiment: &Experiment) -> Result<(), Error> {
+    let path = &experiment.path;
+    let reverse = path.reverse.as_ref().map_or(0, |reverse| reverse.impairment.delay);
+    let leaves_delay = (reverse > 0 && path.rtt > reverse).then_some("reverse.delay");
+    if let Some(key) = first_key(&path.impairment).or(leaves_delay) {
+        let problem = format!("'{key}' needs a device of its own, and the bottleneck is on the sender's device");
+        let right = "add [hosts.router], leave out one of the two, or run it with --engine kernel";
+        return Err(Error::at(format!("path.{key}"), problem, right));
+    }
+    if changes::needs_path_netem(experiment) {
+        let problem =
+            "a change of loss, delay or jitter needs a device of its own, and the bottleneck is on the sender's device";
+        return Err(Error::at("changes", problem, "add [hosts.router], or run it with --engine kernel"));
+    }
+    Ok(())
+}
+
+/// The first key that is set.
+fn first_key(what: &Impairment) -> Option<&'static str> {
+    let has = |value: &Option<String>| value.as_ref().is_some_and(|value| !value.is_empty());
+    [
+        ("delay", what.delay > 0),
+        ("loss", has(&what.loss)),
+        ("jitter", what.jitter > 0),
+        ("distribution", has(&what.distribution)),
+        ("reorder", has(&what.reorder)),
+        ("duplicate", has(&what.duplicate)),
+        ("corrupt", has(&what.corrupt)),
+        ("slot", has(&what.slot)),
+    ]
+    .into_iter()
+    .find(|(_, is_set)| *is_set)
+    .map(|(key, _)| key)
+}

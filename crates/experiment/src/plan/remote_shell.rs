@@ -1,0 +1,73 @@
+//! A plan on real hosts as a script that a person can read: every command, and the host that runs it.
+//!
+//! `dumbbell run` does the same by an agent on each host, which also restores the host; here a trap does, and iperf3
+//! and ping make the traffic.
+
+use super::remote::{RemotePlan, SENDER};
+use super::shell::{changes, iperf3_client, ping, wait_for};
+use super::text::{comment, quoted};
+use super::types::Command;
+use crate::model::ProbeKind;
+
+/// A shell script for the user's own host; title and notes become comments at its top.
+#[must_use]
+pub fn as_remote_script(remote: &RemotePlan, title: &str, notes: &[String]) -> String {
+    let plan = &remote.plan;
+    let mut lines = vec!["#!/bin/sh".to_owned(), comment(title)];
+    lines.extend(notes.iter().map(|note| comment(note)));
+    lines.extend(
+        [
+            "# Runs on real hosts, which need root, iproute2, ethtool, iperf3 and ping.",
+            "# At the end offloads are on, whatever they were, and settings (sysctl) stay; dumbbell run puts all back.",
+            "set -e",
+        ]
+        .map(String::from),
+    );
+    for machine in &remote.machines {
+        lines.push(format!("{}() {{ ssh -n -- {} \"$@\"; }}", machine.role, quoted(&machine.ssh)));
+    }
+    lines.push("restore() {".into());
+    for machine in &remote.machines {
+        for device in &machine.devices {
+            let undo = undo(remote, machine.role, device);
+            lines.push(format!("  {} || true", on(machine.role, &undo)));
+        }
+    }
+    lines.extend(["}".into(), "trap restore EXIT".into()]);
+    for machine in &remote.machines {
+        lines.extend([String::new(), format!("# {}: {}", machine.role, machine.ssh)]);
+        lines.extend(plan.setup.iter().filter(|command| command.host == machine.role).map(line));
+    }
+    lines.extend([String::new(), "# receivers".into()]);
+    lines.extend(plan.flows.iter().map(|flow| on("receiver", &format!("iperf3 -s -D -1 -p {}", flow.port))));
+    lines.extend(["sleep 1".into(), String::new()]);
+    lines.extend(changes(&plan.changes, line));
+    lines.push("# probes and flows".into());
+    let pings = plan.probes.iter().filter(|probe| probe.kind == ProbeKind::Ping);
+    lines.extend(pings.map(|probe| on(SENDER, &ping(probe, plan.duration_ns)) + " &"));
+    lines.extend(plan.flows.iter().map(|flow| {
+        let client = on(SENDER, &iperf3_client(flow, flow.port.into(), plan.duration_ns));
+        format!("({}{client}) &", wait_for(flow))
+    }));
+    lines.extend(["wait".into(), String::new(), "# What the queues did".into()]);
+    let shown: std::collections::BTreeSet<_> =
+        plan.queues.iter().map(|queue| (&queue.host, &queue.device)).collect();
+    lines.extend(shown.into_iter().map(|(host, device)| on(host, &format!("tc -s qdisc show dev {device}"))));
+    lines.join("\n") + "\n"
+}
+
+fn undo(remote: &RemotePlan, role: &str, device: &str) -> String {
+    let is_shaped = remote.plan.queues.iter().any(|queue| queue.host == role && queue.device == device);
+    let queue = if is_shaped { format!("tc qdisc del dev {device} root; ") } else { String::new() };
+    format!("{queue}ethtool -K {device} tso on gso on gro on")
+}
+
+fn line(command: &Command) -> String {
+    // A plan has no quotes; a setting of several numbers has spaces.
+    let word = |word: &String| if word.contains(' ') { format!("\"{word}\"") } else { word.clone() };
+    on(&command.host, &command.argv.iter().map(word).collect::<Vec<_>>().join(" "))
+}
+
+fn on(role: &str, line: &str) -> String {
+    format!("{role} {}", quoted(line))
+}

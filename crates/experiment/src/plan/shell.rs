@@ -1,0 +1,282 @@
+//! A plan as a script that a person can read and run on a Linux host.
+
+use super::error::Error;
+use super::settings::module_writes;
+use super::text::{comment, joined, quoted, seconds};
+use super::types::{Command, Flow, Plan, Program, TimedCommand};
+use crate::model::{ProbeKind, Tcp, TcpDefaults};
+use std::collections::BTreeMap;
+
+/// Ports of flows that share one: iperf3 needs a port for each.
+const FIRST_SPARE_PORT: usize = 20_000;
+
+impl Plan {
+    /// A shell script with the commands that the engines run, and iperf3 and ping for the traffic.
+    ///
+    /// Title and notes become comments at its top, one line each.
+    ///
+    /// # Errors
+    ///
+    /// Two groups set the same kernel module differently.
+    pub fn as_script(&self, title: &str, notes: &[String]) -> Result<String, Error> {
+        let mut lines = vec!["#!/bin/sh".to_owned(), comment(title)];
+        lines.extend(notes.iter().map(|note| comment(note)));
+        lines.push("# Needs root, iproute2, ethtool, iperf3 and ping; every host is a network namespace.".into());
+        lines.push("set -e".into());
+        lines.push(format!("trap 'for n in {}; do ip netns del $n; done' EXIT", self.hosts.join(" ")));
+        lines.push(String::new());
+        setup(self, &mut lines)?;
+        marks(self, &mut lines);
+        lines.push(String::new());
+        traffic(self, &mut lines);
+        programs(self, &mut lines);
+        lines.extend(["wait".into(), String::new(), "# What the queues did".into()]);
+        let mut shown = Vec::new();
+        for queue in &self.queues {
+            if !shown.contains(&&queue.host) {
+                shown.push(&queue.host);
+                lines.push(format!("tc -n {} -s qdisc show", queue.host));
+            }
+        }
+        Ok(lines.join("\n") + "\n")
+    }
+}
+
+/// Which defaults of TCP's buffers a run has, and what the experiment sets instead.
+#[must_use]
+pub fn buffers_note(tcp: &Tcp, defaults: (u64, u64)) -> String {
+    let name = match tcp.defaults {
+        TcpDefaults::Dumbbell => "dumbbell",
+        TcpDefaults::Linux => "linux",
+    };
+    let part = |key: &str, sysctl: &str, limit: u64, default: u64| {
+        if let Some((_, value)) = tcp.sysctl.iter().find(|(known, _)| known == sysctl) {
+            return format!("{sysctl} = {value} by tcp.sysctl");
+        }
+        let own = if limit == default { String::new() } else { format!(" by tcp.{key}") };
+        format!("{sysctl} up to {limit} bytes{own}")
+    };
+    let receive = part("rmem_max", "net.ipv4.tcp_rmem", tcp.rmem_max, defaults.0);
+    let send = part("wmem_max", "net.ipv4.tcp_wmem", tcp.wmem_max, defaults.1);
+    format!("TCP buffers: tcp.defaults = \"{name}\": {receive}, {send}")
+}
+
+/// The command of a flow's sender.
+pub(super) fn iperf3_client(flow: &Flow, port: usize, duration_ns: u64) -> String {
+    let time = || {
+        let end = flow.stop_ns.unwrap_or(duration_ns);
+        if end >= flow.start_ns { seconds(end - flow.start_ns) } else { format!("-{}", seconds(flow.start_ns - end)) }
+    };
+    let amount = flow.bytes.map_or_else(|| format!("-t {}", time()), |bytes| format!("-n {bytes}"));
+    let how = match (flow.packet, flow.interval_ns) {
+        (Some(packet), Some(interval)) => {
+            format!("-u -b {} -l {packet}", u64::from(packet) * 8_000_000_000 / interval)
+        }
+        _ => format!("-C {}", flow.cc.as_deref().unwrap_or("None")),
+    };
+    format!("iperf3 -c {} -p {port} {how} {amount}", flow.address)
+}
+
+/// Waits until a flow starts.
+pub(super) fn wait_for(flow: &Flow) -> String {
+    if flow.start_ns > 0 { format!("sleep {}; ", seconds(flow.start_ns)) } else { String::new() }
+}
+
+fn setup(plan: &Plan, lines: &mut Vec<String>) -> Result<(), Error> {
+    let writes = module_writes(&plan.flows)?;
+    // Only a guest needs settings of the machine, with its virtual CPU and its small memory.
+    let is_skipped = |command: &&Command| command.host.is_empty() && command.argv[0] == "sysctl";
+    let mut host = None;
+    for command in writes.iter().chain(&plan.setup).filter(|command| !is_skipped(command)) {
+        if host != Some(&command.host) {
+            host = Some(&command.host);
+            let heading = if command.host.is_empty() { "namespaces and wires" } else { &command.host };
+            lines.push(format!("\n# {heading}"));
+        }
+        lines.push(line(command));
+    }
+    Ok(())
+}
+
+fn line(command: &Command) -> String {
+    let words: Vec<_> = command.argv.iter().map(|word| &word[..]).collect();
+    match (words[0], &command.host[..]) {
+        ("write", _) => format!("echo {} > {}", quoted(words[2]), words[1]),
+        (_, "") => joined(words),
+        ("ip" | "tc", host) => joined([&[words[0], "-n", host], &words[1..]].concat()),
+        (_, host) => joined([&["ip", "netns", "exec", host], &words[..]].concat()),
+    }
+}
+
+/// Receivers, changes, probes and senders.
+fn traffic(plan: &Plan, lines: &mut Vec<String>) {
+    let ports = ports(plan);
+    // A server for each flow: an iperf3 server serves one client at a time.
+    lines.push("# receivers".into());
+    for (flow, port) in plan.flows.iter().zip(&ports) {
+        lines.push(format!("ip netns exec {} iperf3 -s -D -1 -p {port}", flow.receiver));
+    }
+    lines.extend(["sleep 1".into(), String::new()]);
+    lines.extend(changes(&plan.changes, line));
+    let pings: Vec<_> = plan.probes.iter().filter(|probe| probe.kind == ProbeKind::Ping).collect();
+    if !pings.is_empty() {
+        lines.push("# probes".into());
+        for probe in pings {
+            let ping = ping(probe, plan.duration_ns);
+            lines.push(format!("ip netns exec {} {ping} &", probe.sender));
+        }
+        lines.push(String::new());
+    }
+    lines.push("# flows".into());
+    for (flow, port) in plan.flows.iter().zip(&ports) {
+        let client = iperf3_client(flow, *port, plan.duration_ns);
+        lines.push(format!("({}exec ip netns exec {} {client}) &", wait_for(flow), flow.sender));
+    }
+}
+
+/// The ping of a series of probes.
+pub(super) fn ping(probe: &super::types::Probe, duration_ns: u64) -> String {
+    let time = (duration_ns / 1_000_000_000).max(1);
+    format!("ping -q -i {} -s {} -w {time} {}", seconds(probe.interval_ns), probe.payload, probe.address)
+}
+
+/// Changes at their times; `line` writes a command.
+pub(super) fn changes(changes: &[TimedCommand], line: impl Fn(&Command) -> String) -> Vec<String> {
+    if changes.is_empty() {
+        return Vec::new();
+    }
+    let mut lines = vec!["# changes, at their times".to_owned(), "(".into()];
+    let mut now_ns = 0;
+    for change in changes {
+        if change.at_ns > now_ns {
+            lines.push(format!("  sleep {}", seconds(change.at_ns - now_ns)));
+            now_ns = change.at_ns;
+        }
+        lines.push(format!("  {}", line(&change.command)));
+    }
+    lines.extend([") &".into(), String::new()]);
+    lines
+}
+
+/// Ports for iperf3: a flow keeps its own if no other has it.
+fn ports(plan: &Plan) -> Vec<usize> {
+    let mut users = BTreeMap::<u16, usize>::new();
+    for flow in &plan.flows {
+        *users.entry(flow.port).or_default() += 1;
+    }
+    let port = |(number, flow): (usize, &Flow)| {
+        if users[&flow.port] == 1 { flow.port.into() } else { FIRST_SPARE_PORT + number }
+    };
+    plan.flows.iter().enumerate().map(port).collect()
+}
+
+/// A tc script's marks by port, as iptables rules.
+fn marks(plan: &Plan, lines: &mut Vec<String>) {
+    let mut marked = Vec::new();
+    for flow in &plan.flows {
+        let Some(mark) = flow.mark else { continue };
+        let rule = (&flow.sender, flow.port, mark);
+        if !marked.contains(&rule) {
+            marked.push(rule);
+            let (sender, port) = (&flow.sender, flow.port);
+            lines.push(format!(
+                "ip netns exec {sender} iptables -A OUTPUT -t mangle -p tcp --dport {port} -j MARK --set-mark {mark}"
+            ));
+        }
+    }
+}
+
+/// Each program in a folder of its own with its files; they are not sandboxed as in a guest.
+fn programs(plan: &Plan, lines: &mut Vec<String>) {
+    if plan.programs.is_empty() {
+        return;
+    }
+    lines.push(String::new());
+    lines.push("# programs: here they run as root of this machine, so read what they do".into());
+    lines.push("# their /etc/hosts:".into());
+    lines.extend(plan.hosts_file.lines().map(|line| format!("#   {line}")));
+    for each in &plan.programs {
+        program(each, plan.duration_ns, lines);
+    }
+}
+
+fn program(program: &Program, duration_ns: u64, lines: &mut Vec<String>) {
+    lines.push(format!("folder=\"$(mktemp -d)/{}\"; mkdir -p \"$folder\"; cd \"$folder\"", program.name));
+    for (path, text) in &program.texts {
+        make(path, format!("{} > {}", printed(text), quoted(path)), lines);
+    }
+    for (path, bytes) in &program.zeros {
+        make(path, format!("truncate -s {bytes} {}", quoted(path)), lines);
+    }
+    let waits = program.serves.is_none() && program.start_ns > 0;
+    let wait = if waits { format!("sleep {}; ", seconds(program.start_ns)) } else { String::new() };
+    let variables: Vec<_> = program.env.iter().map(|(key, text)| format!("{key}={text}")).collect();
+    let env = if variables.is_empty() {
+        String::new()
+    } else {
+        joined(["env"].into_iter().chain(variables.iter().map(String::as_str))) + " "
+    };
+    let command = joined(program.argv.iter().map(String::as_str));
+    lines.push(format!("({wait}exec ip netns exec {} {env}{command}) &", program.host));
+    if program.stays || program.stop_ns.is_some() {
+        let until = seconds(program.stop_ns.unwrap_or(duration_ns));
+        lines.push(format!("(p=$!; sleep {until}; kill $p) &"));
+    }
+    if program.serves.is_some() {
+        lines.push("sleep 1".into());
+    }
+}
+
+/// A command that writes a file, after one for its folder.
+fn make(path: &str, command: String, lines: &mut Vec<String>) {
+    if let Some((folder, _)) = path.rsplit_once('/') {
+        lines.push(format!("mkdir -p {}", quoted(folder)));
+    }
+    lines.push(command);
+}
+
+/// A command that prints a text; characters that a reader would not see are in octal.
+fn printed(text: &str) -> String {
+    let characters: Vec<_> = text.chars().collect();
+    let hidden = hidden(&characters);
+    if !hidden.contains(&true) {
+        return format!("printf %s {}", quoted(text));
+    }
+    let mut octal = String::new();
+    for (character, is_hidden) in characters.iter().zip(hidden) {
+        let mut buffer = [0; 4];
+        match character {
+            '\\' => octal += "\\\\",
+            _ if is_hidden => {
+                octal.extend(character.encode_utf8(&mut buffer).bytes().map(|byte| format!("\\0{byte:03o}")));
+            }
+            _ => octal.push(*character),
+        }
+    }
+    format!("printf %b {}", quoted(&octal))
+}
+
+/// Which characters a reader would not see: control characters, spaces without width, joiners of other letters than
+/// those that need them (`dumbbell.control_characters`).
+fn hidden(characters: &[char]) -> Vec<bool> {
+    let is_joiner = |character: char| matches!(character, '\u{200c}' | '\u{200d}');
+    let is_letter = |position: Option<usize>| {
+        let character = position.and_then(|position| characters.get(position));
+        character.is_some_and(|each| !each.is_ascii() && !is_joiner(*each) && !is_invisible(*each))
+    };
+    let is_hidden = |(position, character): (usize, &char)| {
+        is_invisible(*character)
+            || is_joiner(*character) && !(is_letter(position.checked_sub(1)) && is_letter(Some(position + 1)))
+    };
+    characters.iter().enumerate().map(is_hidden).collect()
+}
+
+const fn is_invisible(character: char) -> bool {
+    matches!(
+        character,
+        '\0'..='\x08' | '\x0b'..='\x1f' | '\x7f'..='\u{9f}' | '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}'
+        | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}' | '\u{200b}' | '\u{200e}' | '\u{200f}'
+        | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{feff}' | '\u{ffa0}'
+        | '\u{fff0}'..='\u{fffb}' | '\u{fffe}' | '\u{ffff}' | '\u{e0000}'..='\u{e0fff}'
+    )
+}

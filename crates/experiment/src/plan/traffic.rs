@@ -1,0 +1,115 @@
+//! Groups of flows as single flows; draws Poisson arrivals and start jitter.
+
+use super::building::Building;
+use super::draws::Draws;
+use super::error::Error;
+use super::names::free_name;
+use super::types::{Exchange, Flow, Probe};
+use crate::model::{Experiment, Flows, Transport};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The most flows of a group with arrivals and no count.
+pub(super) const MAX_ARRIVALS: u64 = 10_000;
+/// Port of the first group.
+pub(super) const FIRST_PORT: u16 = 5201;
+const FIRST_PROBE_PORT: usize = 5100;
+
+/// Every flow of every group, in the order of the file. `ends` are receiver and its address by group number.
+pub(super) fn flows(
+    building: &Building<'_>,
+    ends: &[(String, String)],
+    draws: &mut dyn Draws,
+) -> Result<Vec<Flow>, Error> {
+    let marks: BTreeMap<u16, u32> =
+        building.attachments.script.iter().flat_map(|script| script.marks.iter().copied()).collect();
+    let (mut flows, mut names) = (Vec::new(), BTreeSet::new());
+    for (number, group) in building.experiment.flows.iter().enumerate() {
+        let name = &building.group_names[number];
+        let port = group.port.unwrap_or_else(|| FIRST_PORT.saturating_add(u16::try_from(number).unwrap_or(u16::MAX)));
+        let (receiver, address) = &ends[number];
+        let starts = starts(group, name, building.experiment.duration, draws)?;
+        for (position, start_ns) in (1..).zip(&starts) {
+            // The second flow of a group may have the name of another group.
+            let wanted = if starts.len() == 1 { name.clone() } else { format!("{name}-{position}") };
+            let own = free_name(&wanted, |each| names.contains(each), 2);
+            names.insert(own.clone());
+            flows.push(Flow {
+                name: own,
+                group: name.clone(),
+                transport: group.kind,
+                sender: building.senders[number].clone(),
+                receiver: receiver.clone(),
+                address: address.clone(),
+                port,
+                cc: group.cc.clone(),
+                cc_parameters: group.cc_parameters.clone(),
+                start_ns: *start_ns,
+                stop_ns: group.stop,
+                bytes: group.bytes,
+                on_off_ns: group.on.zip(group.off),
+                exchange: exchange(group),
+                sndbuf: group.sndbuf,
+                rcvbuf: group.rcvbuf,
+                prompt_reads: group.prompt_reads,
+                pacing_rate: group.pacing_rate.map(|rate| rate / 8),
+                mark: marks.get(&port).copied(),
+                packet: (group.kind == Transport::Udp).then_some(group.packet),
+                interval_ns: udp_interval_ns(group),
+            });
+        }
+    }
+    Ok(flows)
+}
+
+/// Time between two packets of a UDP flow.
+fn udp_interval_ns(group: &Flows) -> Option<u64> {
+    let interval = u64::from(group.packet) * 8_000_000_000 / group.rate?;
+    (interval > 0).then_some(interval)
+}
+
+fn exchange(group: &Flows) -> Option<Exchange> {
+    let (request, response) = group.request.zip(group.response)?;
+    Some(Exchange { request, response, think_ns: group.think })
+}
+
+/// The probes, from this sender.
+pub(super) fn probes(experiment: &Experiment, sender: &str, receiver: &str, address: &str) -> Vec<Probe> {
+    let probe = |(number, probe): (usize, &crate::model::Probe)| Probe {
+        kind: probe.kind,
+        sender: sender.into(),
+        receiver: receiver.into(),
+        address: address.into(),
+        port: u16::try_from(FIRST_PROBE_PORT + number).unwrap_or(u16::MAX),
+        start_ns: probe.start,
+        interval_ns: probe.interval,
+        payload: probe.payload,
+    };
+    experiment.probes.iter().enumerate().map(probe).collect()
+}
+
+fn starts(group: &Flows, name: &str, duration_ns: u64, draws: &mut dyn Draws) -> Result<Vec<u64>, Error> {
+    let Some(per_second) = group.arrivals.filter(|_| group.count > 0) else {
+        return jittered_starts(group, name, draws);
+    };
+    let stream = format!("arrivals/{name}");
+    let most = if group.count > 1 { group.count.into() } else { MAX_ARRIVALS };
+    let (mut starts, mut time_ns) = (Vec::new(), group.start);
+    for _ in 0..most {
+        time_ns = time_ns.saturating_add(draws.interval_ns(&stream, per_second)?);
+        if time_ns >= group.stop.unwrap_or(duration_ns) {
+            break;
+        }
+        starts.push(time_ns);
+    }
+    Ok(starts)
+}
+
+fn jittered_starts(group: &Flows, name: &str, draws: &mut dyn Draws) -> Result<Vec<u64>, Error> {
+    let stream = format!("start/{name}");
+    let start = |position: u32| {
+        let start = group.start.saturating_add(group.stagger.saturating_mul(position.into()));
+        let jitter = if group.start_jitter > 0 { draws.uniform(&stream, group.start_jitter)? } else { 0 };
+        Ok(start.saturating_add(jitter))
+    };
+    (0..group.count).map(start).collect()
+}

@@ -1,0 +1,190 @@
+//! Experiments as plans, for Python.
+
+use dumbbell_experiment::Experiment;
+use dumbbell_experiment::plan::attachments::Attachments;
+use dumbbell_experiment::plan::draws::{DrawTable, Draws, Streams};
+use dumbbell_experiment::plan::error::Error;
+use dumbbell_experiment::plan::limits::Limits;
+use dumbbell_experiment::plan::remote::{self, plan_remote};
+use dumbbell_experiment::plan::size::{Size, refuse_too_much};
+use dumbbell_experiment::plan::{self, as_remote_script};
+use dumbbell_sim::plan::from_experiment;
+use pyo3::create_exception;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+create_exception!(dumbbell._sim, PlanRefused, PyValueError, "There is no plan of this experiment.");
+
+/// A plan.
+#[pyclass(frozen)]
+#[derive(Debug)]
+pub struct Plan {
+    plan: plan::Plan,
+    limits: Limits,
+}
+
+#[pymethods]
+impl Plan {
+    /// Plans an experiment. Takes JSON of the experiment, of the files that it names, and of the limits.
+    ///
+    /// `draws` is a seed, a table in JSON, or an object that draws.
+    #[new]
+    fn new(experiment: &str, attachments: &str, draws: &Bound<'_, PyAny>, limits: &str) -> PyResult<Self> {
+        let (experiment, attachments): (Experiment, Attachments) = (read(experiment)?, read(attachments)?);
+        let limits = read(limits)?;
+        let mut draws = draws_of(draws)?;
+        let plan = plan::make(&experiment, &attachments, &mut *draws, &limits).map_err(refused)?;
+        Ok(Self { plan, limits })
+    }
+
+    /// The plan in JSON.
+    fn json(&self) -> String {
+        to_json(&self.plan)
+    }
+
+    /// `plan.json` for the agent.
+    fn for_agent(&self) -> PyResult<String> {
+        self.plan.for_agent().map(|plan| to_json(&plan)).map_err(refused)
+    }
+
+    /// The commands that set parameters of kernel modules, in JSON.
+    fn module_writes(&self) -> PyResult<String> {
+        plan::module_writes(&self.plan.flows).map(|writes| to_json(&writes)).map_err(refused)
+    }
+
+    /// The simulator's plan. `capture` is a host and its device.
+    #[pyo3(signature = (seed, capture=None))]
+    fn for_simulator(&self, seed: u64, capture: Option<(String, String)>) -> PyResult<SimulatorPlan> {
+        let capture = capture.as_ref().map(|(host, device)| (&host[..], &device[..]));
+        from_experiment::plan(&self.plan, seed, capture).map(SimulatorPlan).map_err(refused)
+    }
+
+    /// The simulator's plan with the tc commands instead of what they do, in JSON.
+    #[pyo3(signature = (seed, capture=None))]
+    fn commands_for_simulator(&self, seed: u64, capture: Option<(String, String)>) -> PyResult<String> {
+        let capture = capture.as_ref().map(|(host, device)| (&host[..], &device[..]));
+        from_experiment::commanded(&self.plan, seed, capture).map(|plan| to_json(&plan)).map_err(refused)
+    }
+
+    /// The plan as a shell script.
+    #[expect(clippy::needless_pass_by_value, reason = "arguments from Python are owned")]
+    fn script(&self, title: &str, notes: Vec<String>) -> PyResult<String> {
+        self.plan.as_script(title, &notes).map_err(refused)
+    }
+
+    /// What the run takes at most: memory in bytes, data packets, UDP packets.
+    fn size(&self) -> (u128, u128, u128) {
+        let size = Size::of(&self.plan);
+        (size.memory_bytes(), size.data_packets, size.udp_packets)
+    }
+
+    /// Refuses a run that takes more memory than `most_bytes`.
+    fn refuse_too_much(&self, most_bytes: u64) -> PyResult<()> {
+        refuse_too_much(&self.plan, &self.limits, Some(most_bytes)).map_err(refused)
+    }
+}
+
+/// A plan for the simulator.
+#[pyclass(frozen)]
+#[derive(Debug)]
+pub struct SimulatorPlan(pub dumbbell_sim::Plan);
+
+/// A plan on real hosts.
+#[pyclass(frozen)]
+#[derive(Debug)]
+pub struct RemotePlan {
+    remote: remote::RemotePlan,
+    limits: Limits,
+}
+
+#[pymethods]
+impl RemotePlan {
+    /// As [`Plan::new`].
+    #[new]
+    fn new(experiment: &str, attachments: &str, draws: &Bound<'_, PyAny>, limits: &str) -> PyResult<Self> {
+        let (experiment, attachments): (Experiment, Attachments) = (read(experiment)?, read(attachments)?);
+        let limits = read(limits)?;
+        let mut draws = draws_of(draws)?;
+        let remote = plan_remote(&experiment, &attachments, &mut *draws, &limits).map_err(refused)?;
+        Ok(Self { remote, limits })
+    }
+
+    /// Plan and hosts in JSON.
+    fn json(&self) -> String {
+        to_json(&self.remote)
+    }
+
+    /// The plan, whose hosts are roles.
+    fn plan(&self) -> Plan {
+        Plan { plan: self.remote.plan.clone(), limits: self.limits }
+    }
+
+    /// `plan.json` for the agent of one host.
+    fn part(&self, role: &str) -> PyResult<String> {
+        self.remote.part(role).map(|plan| to_json(&plan)).map_err(refused)
+    }
+
+    /// The plan as a shell script.
+    #[expect(clippy::needless_pass_by_value, reason = "arguments from Python are owned")]
+    fn script(&self, title: &str, notes: Vec<String>) -> String {
+        as_remote_script(&self.remote, title, &notes)
+    }
+}
+
+/// Whether a sysctl is the machine's, and not that of a network namespace.
+#[pyfunction]
+pub fn is_of_the_machine(sysctl: &str) -> bool {
+    plan::is_of_the_machine(sysctl)
+}
+
+/// Draws of a Python object.
+struct PythonDraws<'py>(Bound<'py, PyAny>);
+
+impl PythonDraws<'_> {
+    fn call<'py, A>(&'py self, method: &str, arguments: A) -> Result<u64, Error>
+    where
+        A: pyo3::call::PyCallArgs<'py>,
+    {
+        let failed = |error: PyErr| Error::Plan { plan: format!("no draw: {error}") };
+        self.0.call_method1(method, arguments).and_then(|number| number.extract()).map_err(failed)
+    }
+}
+
+impl Draws for PythonDraws<'_> {
+    fn uniform(&mut self, stream: &str, most: u64) -> Result<u64, Error> {
+        self.call("uniform", (stream, most))
+    }
+
+    fn interval_ns(&mut self, stream: &str, per_second: f64) -> Result<u64, Error> {
+        self.call("interval_ns", (stream, per_second))
+    }
+
+    fn bits(&mut self, stream: &str) -> Result<u64, Error> {
+        self.call("bits", (stream,))
+    }
+}
+
+fn draws_of<'py>(draws: &Bound<'py, PyAny>) -> PyResult<Box<dyn Draws + 'py>> {
+    if let Ok(seed) = draws.extract::<u64>() {
+        return Ok(Box::new(Streams::new(seed)));
+    }
+    match draws.extract::<&str>() {
+        Ok(table) => Ok(Box::new(read::<DrawTable>(table)?)),
+        Err(_) => Ok(Box::new(PythonDraws(draws.clone()))),
+    }
+}
+
+fn read<T: DeserializeOwned>(text: &str) -> PyResult<T> {
+    serde_json::from_str(text).map_err(|error| PyValueError::new_err(error.to_string()))
+}
+
+fn to_json(value: &impl Serialize) -> String {
+    serde_json::to_string(value).expect("a plan is numbers and texts")
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "for map_err")]
+fn refused(error: Error) -> PyErr {
+    PlanRefused::new_err(to_json(&error))
+}

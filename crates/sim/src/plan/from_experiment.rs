@@ -1,0 +1,330 @@
+//! An experiment's plan as the simulator reads it.
+//!
+//! Executes the tc commands of each device. What the simulator lacks is an error with the key of the experiment and the
+//! engine that has it. Controllers are checked when a world is created.
+
+use super::sysctls::Sysctls;
+use super::{
+    Capture, Change, CommandedChange, CommandedDevice, Device, End, Flow, Link, LinkSide, Plan, PlanOf, Probe, Tcp,
+    Traffic, Watched, Work,
+};
+use dumbbell_core::cc::{Parameters, Setting};
+use dumbbell_core::rate::Rate;
+use dumbbell_core::tc::quantity::{rate_bps, time_ns};
+use dumbbell_core::tc::tree::Tree;
+use dumbbell_core::tc::{self, Wrong};
+use dumbbell_core::time::{Span, Time};
+use dumbbell_core::transport::Settings;
+use dumbbell_experiment::model::{ParameterValue, Transport};
+use dumbbell_experiment::plan::error::{Error, Table, Value};
+use dumbbell_experiment::plan::types::{self, Command};
+use std::collections::BTreeMap;
+
+const ELSEWHERE: &str = "run it with --engine kernel";
+const ETHERNET_BYTES: u32 = 14;
+/// IPv4, TCP, and TCP's timestamps.
+const HEADER_BYTES: u32 = 20 + 20 + 12;
+/// `txqueuelen` of a veth.
+const QUEUE_LENGTH: u32 = 1_000;
+const INITIAL_WINDOW: u32 = 10;
+/// `gso_max_size` of a veth.
+const SUPER_PACKET_BYTES: u32 = 65_536;
+/// `SOCK_MIN_SNDBUF` and `SOCK_MIN_RCVBUF` (include/net/sock.h).
+const MIN_SNDBUF: u64 = 4_608;
+const MIN_RCVBUF: u64 = 2_304;
+const MAX_BUFFER: u64 = i32::MAX as u64;
+
+/// Where a device is: host and name.
+type Location<'a> = (&'a str, &'a str);
+
+/// A plan with its tc commands, as JSON has it.
+pub type CommandedPlan = PlanOf<CommandedDevice, CommandedChange>;
+
+/// Devices with their commands and the trees that these build.
+struct Devices<'a> {
+    plan: &'a types::Plan,
+    ends: BTreeMap<Location<'a>, End>,
+    /// In the order of their first command.
+    all: Vec<(Location<'a>, CommandedDevice, Tree)>,
+    by_location: BTreeMap<Location<'a>, usize>,
+}
+
+/// The simulator's plan. What passes the device `capture` (host and name) is captured.
+///
+/// # Errors
+///
+/// The simulator lacks something, or Linux refuses it too.
+pub fn plan(plan: &types::Plan, seed: u64, capture: Option<(&str, &str)>) -> Result<Plan, Error> {
+    let (devices, changes) = executed(plan)?;
+    let set_up = |(_, device, tree): &(Location<'_>, CommandedDevice, Tree)| {
+        tree.root().map(|root| Device { at: device.at, root, telemetry: device.telemetry })
+    };
+    let set_up = devices.all.iter().filter_map(set_up).collect();
+    let flows = flows(plan)?;
+    let (mut devices, mut made) = (devices, Vec::new());
+    for change in changes {
+        if let Some(what) = devices.execute(&change.command)? {
+            made.push(Change { at: Time::from_nanos(change.at_ns), device: devices.end(&change.command), what });
+        }
+    }
+    Ok(complete(plan, seed, capture, &devices.ends, (set_up, flows, made)))
+}
+
+/// The same with the tc commands instead of what they do.
+///
+/// # Errors
+///
+/// As [`plan`].
+pub fn commanded(plan: &types::Plan, seed: u64, capture: Option<(&str, &str)>) -> Result<CommandedPlan, Error> {
+    let (mut devices, changes) = executed(plan)?;
+    let set_up = devices.all.iter().map(|(_, device, _)| device.clone()).collect();
+    let flows = flows(plan)?;
+    let mut made = Vec::new();
+    for change in changes {
+        if devices.execute(&change.command)?.is_some() {
+            let command = change.command.argv[1..].to_vec();
+            let device = devices.end(&change.command);
+            made.push(CommandedChange { at: Time::from_nanos(change.at_ns), device, command });
+        }
+    }
+    Ok(complete(plan, seed, capture, &devices.ends, (set_up, flows, made)))
+}
+
+/// The devices after the commands before time zero, and the commands that follow.
+fn executed(plan: &types::Plan) -> Result<(Devices<'_>, &[types::TimedCommand]), Error> {
+    let mut devices = Devices { plan, ends: ends(plan), all: Vec::new(), by_location: BTreeMap::new() };
+    for command in plan.setup.iter().filter(|command| command.argv[0] == "tc") {
+        devices.execute(command)?;
+        let index = devices.index(command);
+        devices.all[index].1.commands.push(command.argv[1..].to_vec());
+    }
+    Ok((devices, &plan.changes))
+}
+
+fn complete<D, C>(
+    plan: &types::Plan,
+    seed: u64,
+    capture: Option<(&str, &str)>,
+    ends: &BTreeMap<Location<'_>, End>,
+    (devices, flows, changes): (Vec<D>, Vec<Flow>, Vec<C>),
+) -> PlanOf<D, C> {
+    let queue = |queue: &types::Queue| Watched {
+        name: queue.name.clone(),
+        at: ends[&(&queue.host[..], &queue.device[..])],
+        handle: handle(&queue.handle),
+        under_test: queue.under_test,
+    };
+    let link = |wire: &types::Wire| Link { left: wire.left_host.clone(), right: wire.right_host.clone() };
+    PlanOf {
+        seed,
+        duration: Span::from_nanos(plan.duration_ns),
+        sample: Span::from_nanos(plan.sample_ns),
+        ends_when_done: plan.ends_when_done,
+        every_change: plan.every_change,
+        hosts: plan.hosts.clone(),
+        wires: plan.net.wires.iter().map(link).collect(),
+        devices,
+        flows,
+        probes: plan.probes.iter().enumerate().map(probe).collect(),
+        changes,
+        queues: plan.queues.iter().map(queue).collect(),
+        capture: capture.and_then(|device| ends.get(&device)).map(|at| Capture { at: *at }),
+    }
+}
+
+impl<'a> Devices<'a> {
+    fn location(command: &'a Command) -> Location<'a> {
+        (&command.host, command.word_after("dev").unwrap_or_default())
+    }
+
+    fn end(&self, command: &'a Command) -> End {
+        self.ends[&Self::location(command)]
+    }
+
+    /// Position of a command's device.
+    fn index(&mut self, command: &'a Command) -> usize {
+        let location = Self::location(command);
+        if let Some(index) = self.by_location.get(&location) {
+            return *index;
+        }
+        let facts = self.facts(location);
+        let tree = Tree::new(facts.clone());
+        let telemetry = self.plan.telemetry && has_rate(self.plan, location);
+        let device = CommandedDevice { at: self.ends[&location], facts, commands: Vec::new(), telemetry };
+        self.all.push((location, device, tree));
+        self.by_location.insert(location, self.all.len() - 1);
+        self.all.len() - 1
+    }
+
+    fn facts(&self, (host, device): Location<'_>) -> tc::Device {
+        let seeds = self.plan.netem_seeds.iter().filter(|seed| seed.host == host && seed.device == device);
+        let seed = |seed: &types::NetemSeed| Some((major(&seed.handle)?, seed.seed));
+        let mtu = self.plan.net.mtu + ETHERNET_BYTES;
+        tc::Device { mtu, queue_length: QUEUE_LENGTH, seeds: seeds.filter_map(seed).collect() }
+    }
+
+    /// Executes a command; the change that it makes to a running qdisc, if any.
+    fn execute(&mut self, command: &'a Command) -> Result<Option<tc::tree::Change>, Error> {
+        let index = self.index(command);
+        let words: Vec<_> = command.argv[1..].iter().map(String::as_str).collect();
+        self.all[index].2.execute(&words).map_err(|wrong| {
+            let (key, text) = command.origin.as_deref().map_or_else(
+                || ("path", command.line()),
+                |origin| (&origin.key[..], origin.text.clone()),
+            );
+            refused(wrong, key).with(text.as_str())
+        })
+    }
+}
+
+/// The error of a refused command or setting.
+fn refused(wrong: Wrong, key: &str) -> Error {
+    let Wrong { problem, right, is_lacking } = wrong;
+    let right = match (is_lacking, &right[..]) {
+        (true, "") => ELSEWHERE.into(),
+        (true, _) => format!("{right}; or {ELSEWHERE}"),
+        (false, "") => "the kernel refuses that too".into(),
+        (false, _) => format!("the kernel refuses that too: {right}"),
+    };
+    Error::at(key, problem, right)
+}
+
+fn has_rate(plan: &types::Plan, (host, device): Location<'_>) -> bool {
+    plan.queues.iter().any(|queue| queue.host == host && queue.device == device && !queue.rates.is_empty())
+}
+
+/// Every device as an end of a link.
+fn ends(plan: &types::Plan) -> BTreeMap<Location<'_>, End> {
+    let left = plan.net.wires.iter().enumerate().map(|(wire, link)| {
+        ((&link.left_host[..], &link.left_device[..]), End { wire, side: LinkSide::Left })
+    });
+    let right = plan.net.wires.iter().enumerate().map(|(wire, link)| {
+        ((&link.right_host[..], &link.right_device[..]), End { wire, side: LinkSide::Right })
+    });
+    left.chain(right).collect()
+}
+
+fn major(handle: &str) -> Option<u32> {
+    u32::from_str_radix(handle.split(':').next()?, 16).ok()
+}
+
+/// A handle as tc prints it.
+fn handle(written: &str) -> String {
+    major(written).map_or_else(|| written.into(), |major| format!("{major:x}:"))
+}
+
+fn probe((number, probe): (usize, &types::Probe)) -> Probe {
+    Probe {
+        name: format!("{}-{}", types::probe_kind(probe.kind), number + 1),
+        sender: probe.sender.clone(),
+        receiver: probe.receiver.clone(),
+        start: Time::from_nanos(probe.start_ns),
+        interval: Span::from_nanos(probe.interval_ns),
+        payload: probe.payload,
+        port: probe.port,
+    }
+}
+
+fn flows(plan: &types::Plan) -> Result<Vec<Flow>, Error> {
+    let settings = &plan.net.tcp.sysctl;
+    let sysctls = Sysctls::read(settings).map_err(|wrong| {
+        let table = settings.iter().map(|(key, value)| (key.clone(), Value::Text(value.clone())));
+        refused(wrong, "tcp.sysctl").with(Value::Table(Table(table.collect())))
+    })?;
+    plan.flows.iter().map(|each| flow(plan, each, &sysctls)).collect()
+}
+
+fn flow(plan: &types::Plan, flow: &types::Flow, sysctls: &Sysctls) -> Result<Flow, Error> {
+    let mark = flow.mark.unwrap_or(0);
+    let mark = u16::try_from(mark).map_err(|_| {
+        let right = format!("a smaller one, or {ELSEWHERE}");
+        Error::at("path.tc", "a mark that does not fit 16 bits", right).with(Value::Number(mark.into()))
+    })?;
+    let traffic = match flow.transport {
+        Transport::Udp => Traffic::Udp {
+            payload: flow.packet.unwrap_or(0),
+            interval: Span::from_nanos(flow.interval_ns.unwrap_or(0)),
+        },
+        Transport::Tcp => Traffic::Tcp(Box::new(tcp(plan, flow, sysctls)?)),
+    };
+    Ok(Flow {
+        name: flow.name.clone(),
+        sender: flow.sender.clone(),
+        receiver: flow.receiver.clone(),
+        start: Time::from_nanos(flow.start_ns),
+        stop: flow.stop_ns.map(Time::from_nanos),
+        port: flow.port,
+        mark,
+        traffic,
+    })
+}
+
+fn tcp(plan: &types::Plan, flow: &types::Flow, sysctls: &Sysctls) -> Result<Tcp, Error> {
+    let (net, tcp) = (&plan.net, &plan.net.tcp);
+    let sender = net.senders.iter().find(|sender| sender.host == flow.sender);
+    let sender_ecn = sender.is_some_and(|sender| sender.ecn);
+    let both = Settings {
+        mss: net.mtu - HEADER_BYTES,
+        initial_window: INITIAL_WINDOW,
+        // A listening end agrees to ECN if it is requested (`tcp_ecn` is 2).
+        ecn: sysctls.ecn.unwrap_or(tcp.ecn || sender_ecn),
+        gso_max_bytes: net.offloads.then_some(SUPER_PACKET_BYTES),
+        min_tso_segments: sysctls.min_tso_segments.map_or_else(Settings::default_min_tso_segments, u32::from),
+        quickack: false,
+        slow_start_after_idle: sysctls.slow_start_after_idle.unwrap_or(tcp.slow_start_after_idle),
+        rmem_max: tcp.rmem_max,
+        rcvbuf: None,
+        wmem_max: tcp.wmem_max,
+        sndbuf: None,
+        max_pacing_rate: None,
+        prompt_reads: flow.prompt_reads || flow.exchange.is_some(),
+        queue_paces: false,
+    };
+    let receiver = Settings {
+        quickack: sender.is_some_and(|sender| sender.quickack),
+        rcvbuf: flow.rcvbuf.map(|bytes| buffer(bytes, MIN_RCVBUF)),
+        ..both.clone()
+    };
+    let sender = Settings {
+        initial_window: sender.and_then(|sender| sender.initial_window).unwrap_or(INITIAL_WINDOW),
+        sndbuf: flow.sndbuf.map(|bytes| buffer(bytes, MIN_SNDBUF)),
+        max_pacing_rate: flow.pacing_rate.map(Rate::from_bytes),
+        ..both
+    };
+    let parameters = flow.cc_parameters.iter().map(|(name, value)| (name.clone(), setting(value)));
+    let cc = flow.cc.clone().unwrap_or_default();
+    Ok(Tcp { cc, parameters: Parameters::of(parameters), sender, receiver, work: work(flow)? })
+}
+
+/// A controller's parameter: a time in nanoseconds, a rate in bits per second, or else as it is written.
+fn setting(value: &ParameterValue) -> Setting {
+    match value {
+        ParameterValue::Number(number) => Setting::Number(*number),
+        ParameterValue::Word(word) => {
+            let number = time_ns(word).or_else(|_| rate_bps(word));
+            number.map_or_else(|_| Setting::Word(word.clone()), Setting::Number)
+        }
+    }
+}
+
+fn work(flow: &types::Flow) -> Result<Work, Error> {
+    let span = Span::from_nanos;
+    match (flow.exchange, flow.on_off_ns, flow.bytes) {
+        (Some(_), Some(_), _) => {
+            let right = format!("one of the two, or {ELSEWHERE}");
+            let error = Error::at("flows", "a flow with both requests and on/off times", right);
+            Err(error.with(flow.group.as_str()))
+        }
+        (Some(types::Exchange { request, response, think_ns }), ..) => {
+            Ok(Work::Exchange { request, response, think: span(think_ns) })
+        }
+        (_, Some((on, off)), bytes) => Ok(Work::OnOff { on: span(on), off: span(off), bytes }),
+        (.., Some(bytes)) => Ok(Work::Sized { bytes }),
+        _ => Ok(Work::Bulk),
+    }
+}
+
+/// A socket's buffer as the kernel keeps it: twice the requested size (net/core/sock.c).
+fn buffer(requested: u64, least: u64) -> u64 {
+    (2 * requested.min(MAX_BUFFER / 2)).max(least)
+}
