@@ -26,7 +26,8 @@ pub fn group_names(experiment: &Experiment) -> Vec<String> {
         let wanted = flows.name.as_deref().or(flows.cc.as_deref()).unwrap_or(kind);
         let first = taken.get(wanted).copied().unwrap_or(0) + 1;
         let name = free_name(wanted, |each| names.contains(each), first);
-        let prefixes: BTreeSet<&str> = name.match_indices('-').map(|(end, _)| &name[..end]).chain([&name[..]]).collect();
+        let prefixes: BTreeSet<&str> =
+            name.match_indices('-').map(|(end, _)| &name[..end]).chain([&name[..]]).collect();
         for prefix in prefixes {
             *taken.entry(prefix.into()).or_default() += 1;
         }

@@ -222,8 +222,7 @@ fn furnish(building: &mut Building<'_>, host: &str, role: Role<'_>) -> Result<()
         Role::Reverse => {
             if let (Some(reverse), Some(device)) = (&path.reverse, building.lefts_of(host).into_iter().next()) {
                 let qdisc = reverse.qdisc.as_ref();
-                let requested =
-                    Requested { name: "reverse", rate_bps: reverse.rate, qdisc, key: "path.reverse.qdisc" };
+                let requested = Requested { name: "reverse", rate_bps: reverse.rate, qdisc, key: "path.reverse.qdisc" };
                 building.put_queue(device, requested)?;
             }
         }

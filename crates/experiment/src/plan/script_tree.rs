@@ -169,14 +169,16 @@ mod tests {
     use super::*;
 
     fn tree(lines: &[&str]) -> ScriptTree {
-        let lines: Vec<Vec<String>> =
-            lines.iter().map(|line| line.split(' ').map(String::from).collect()).collect();
+        let lines: Vec<Vec<String>> = lines.iter().map(|line| line.split(' ').map(String::from).collect()).collect();
         ScriptTree::read(&lines)
     }
 
     #[test]
     fn a_handle_is_as_tc_prints_it() {
-        assert_eq!((handle("01:0"), handle("0"), normal("0A:10"), normal("1:0")), ("1:".into(), "0:".into(), "a:10".into(), "1:".into()));
+        assert_eq!(
+            (handle("01:0"), handle("0"), normal("0A:10"), normal("1:0")),
+            ("1:".into(), "0:".into(), "a:10".into(), "1:".into())
+        );
     }
 
     #[test]

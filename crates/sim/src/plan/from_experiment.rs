@@ -168,10 +168,10 @@ impl<'a> Devices<'a> {
         let index = self.index(command);
         let words: Vec<_> = command.argv[1..].iter().map(String::as_str).collect();
         self.all[index].2.execute(&words).map_err(|wrong| {
-            let (key, text) = command.origin.as_deref().map_or_else(
-                || ("path", command.line()),
-                |origin| (&origin.key[..], origin.text.clone()),
-            );
+            let (key, text) = command
+                .origin
+                .as_deref()
+                .map_or_else(|| ("path", command.line()), |origin| (&origin.key[..], origin.text.clone()));
             refused(wrong, key).with(text.as_str())
         })
     }
@@ -195,12 +195,18 @@ fn has_rate(plan: &types::Plan, (host, device): Location<'_>) -> bool {
 
 /// Every device as an end of a link.
 fn ends(plan: &types::Plan) -> BTreeMap<Location<'_>, End> {
-    let left = plan.net.wires.iter().enumerate().map(|(wire, link)| {
-        ((&link.left_host[..], &link.left_device[..]), End { wire, side: LinkSide::Left })
-    });
-    let right = plan.net.wires.iter().enumerate().map(|(wire, link)| {
-        ((&link.right_host[..], &link.right_device[..]), End { wire, side: LinkSide::Right })
-    });
+    let left = plan
+        .net
+        .wires
+        .iter()
+        .enumerate()
+        .map(|(wire, link)| ((&link.left_host[..], &link.left_device[..]), End { wire, side: LinkSide::Left }));
+    let right = plan
+        .net
+        .wires
+        .iter()
+        .enumerate()
+        .map(|(wire, link)| ((&link.right_host[..], &link.right_device[..]), End { wire, side: LinkSide::Right }));
     left.chain(right).collect()
 }
 
