@@ -36,8 +36,10 @@ fn metrics_agree_with_the_columns() {
     let most = received.values().iter().max().unwrap().cast_unsigned();
     assert_eq!(metrics.flows.iter().map(|flow| flow.bytes).max(), Some(most));
     assert!((0.9..=1.0).contains(&metrics.utilization.unwrap()));
-    let rtt = metrics.flow("cubic").unwrap().rtt_ms.unwrap();
-    assert!(rtt.p50 >= 20.0 && rtt.max <= 20.0 * 3.5, "{rtt:?}: at most the queue's two products above the path's");
+    assert!(metrics.flow("cubic").unwrap().rtt_ms.unwrap().p50 >= 20.0);
+    // A queue of two bandwidth-delay products adds twice the path's round trip, a packet in transmission 1.2 ms.
+    let Some(Column::I64(rtts)) = run.probes().column("rtt_ns") else { panic!("no rtt_ns") };
+    assert!((20_000_000..=63_000_000).contains(rtts.values().iter().max().unwrap()));
     assert!(metrics.queue.unwrap().drops > 0);
 }
 
