@@ -235,5 +235,5 @@ def test_a_coordinate_that_can_not_be_plotted_is_an_error(what: str, good_sweep:
     damaged = shutil.copytree(good_sweep, tmp_path / "bad")
     table = pl.read_parquet(damaged / "runs.parquet")
     table.with_columns(changed(table[column], value)).write_parquet(damaged / "runs.parquet")
-    command = ("map", "BAD", "--x", "path.rtt", "--value", "utilisation", "--panels", "buffer", "-o", "OUT.svg")
+    command = ("map", "BAD", "--x", "path.rtt", "--value", "utilization", "--panels", "buffer", "-o", "OUT.svg")
     assert message in (call(command, damaged, good_sweep, tmp_path / "out") or "")
