@@ -26,7 +26,7 @@ POINTS = 600
 
 
 def contents(pairs: Sequence[tuple[Run, dict[str, Any]]], figures: Figures) -> Markup:
-    """The whole overview; adds its figures to `figures`."""
+    """The complete overview; adds its figures to `figures`."""
     runs = [run for run, _ in pairs]
     return join([
         element("p", _subject(runs), css="quiet"),
