@@ -377,4 +377,6 @@ def test_an_error_of_compare_is_one_line(dumbbell: Dumbbell, tmp_path: Path) -> 
     assert (done.returncode, done.stdout, done.stderr) == (2, "", "dumbbell: nowhere: no such result folder\n")
     (tmp_path / "ss.log").write_text("")
     done = dumbbell("compare", "ss.log", "mine", cwd=tmp_path)
-    assert done.stderr == "dumbbell: ss.log: a file, not a result folder; import a log first: dumbbell import ss.log -o log\n"
+    assert done.stderr == (
+        "dumbbell: ss.log: a file, not a result folder; import a log first: dumbbell import ss.log -o log\n"
+    )
