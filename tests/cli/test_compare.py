@@ -305,7 +305,10 @@ def test_an_experiment_on_the_simulator_and_on_the_kernel(dumbbell: Dumbbell, fi
             "--engines: both arms are the same, got 'sim,sim'; name two, such as",
         ),
         (CompareOptions(["cyclic"], kernels="a,a"), "--kernels: both arms are the same, got 'a,a'"),
-        (CompareOptions(["cyclic"], kernels="a,b", engines="sim,kernel"), "--kernels: 1 of the engines run a kernel"),
+        (
+            CompareOptions(["cyclic"], kernels="a,b", engines="sim,kernel"),
+            "--kernels: the number of kernels is not that of kernel engines, 1",
+        ),
         (CompareOptions(["cyclic"], seeds="many"), "--seeds: not a seed, got 'many'"),
         (
             CompareOptions(["cyclic"], tolerances=["ping_ms.mean"]),

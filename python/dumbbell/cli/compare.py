@@ -198,7 +198,7 @@ def _engines(options: CompareOptions, allowed: Permissions) -> list[tuple[str, E
         )
     if len(kernels) not in (0, engines.count("kernel")):
         raise ExperimentError(
-            f"{len(kernels)} kernels for {engines.count('kernel')} kernel engines",
+            f"the number of kernels is not that of kernel engines, {engines.count('kernel')}",
             key="--kernels", value=options.kernels,
             right="name one kernel with --engines sim,kernel, or two with --kernels A,B alone",
         )  # fmt: skip
