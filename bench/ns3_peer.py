@@ -168,7 +168,7 @@ def measured(counts: Mapping[str, Any], plan: Plan) -> dict[str, float]:
         assert packets is not None
         found[f"queue.packets.{statistic}"] = packets
         found[f"queue.delay_ms.{statistic}"] = packets * packet_s * 1e3
-    return found | {"queue.drops": counts["drops"], "utilisation": counts["sent_packets"] * packet_s / length_s}
+    return found | {"queue.drops": counts["drops"], "utilization": counts["sent_packets"] * packet_s / length_s}
 
 
 def _of_group(counts: Mapping[str, Any], key: str, number: int) -> int:

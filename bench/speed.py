@@ -34,7 +34,7 @@ class Measured:
     duration_s: float
     packets: int
     peak_mib: float
-    utilisation: float
+    utilization: float
     valid: bool
 
 
@@ -65,7 +65,7 @@ def main() -> int:
             raise SystemExit(f"{each.name}: an invalid run")
         lines.append(
             f"| `{each.name}`: {each.text} | {run.wall_s:.2f} | {run.duration_s / run.wall_s:.0f} | {guest:.2f} "
-            f"| {run.packets:,} | {run.packets / run.wall_s:,.0f} | {run.peak_mib:.0f} | {run.utilisation:.1%} |"
+            f"| {run.packets:,} | {run.packets / run.wall_s:,.0f} | {run.peak_mib:.0f} | {run.utilization:.1%} |"
         )
         print(lines[-1], file=sys.stderr)
     lines += ["", boot(options.runs), "", two_at_once(options.runs)]
@@ -122,7 +122,7 @@ def one(name: str, *settings: str) -> dict[str, float | int | bool]:
         "duration_s": run.manifest["duration_s"],
         "packets": bottleneck["sent_packets"],
         "peak_mib": run.manifest["guest_peak_bytes"] / 2**20,
-        "utilisation": summary(run)["utilisation"],
+        "utilization": summary(run)["utilization"],
         "valid": run.manifest["valid"],
     }
 

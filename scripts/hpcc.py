@@ -85,7 +85,7 @@ def queue(run: db.Run) -> pl.DataFrame:
 def row(name: str, run: db.Run) -> str:
     """A line of the table."""
     reader = Reader(result.load(run.folder))
-    used, jain = (float(str(reader.value(f"{metric} from 2ms"))) for metric in ("utilisation", "jain"))
+    used, jain = (float(str(reader.value(f"{metric} from 2ms"))) for metric in ("utilization", "jain"))
     after = queue(run).filter(pl.col("time_us") >= 2_000)["delay_us"]
     repeats = sum(flow["retransmits"] for flow in run.summary["flows"])
     most = queue(run)["delay_us"].max()

@@ -144,7 +144,7 @@ def row(case: str, engine: str, numbers: dict[str, Any]) -> str:
         number(retransmits),
         f"{number(numbers['queue']['delay_ms']['mean'])}, {number(numbers['queue']['delay_ms']['p95'])}",
         number(numbers["ping_ms"]["p95"]),
-        number(numbers["utilisation"]),
+        number(numbers["utilization"]),
     )
     return f"| {' | '.join(cells)} |"
 

@@ -161,7 +161,7 @@ def as_text(file: str, content: bytes) -> Iterator[tuple[str, str]]:
 
 
 def uses(files: Iterable[tuple[str, str]], lists: Lists) -> tuple[list[Use], list[Use]]:
-    """Uses of words that no text may hold, and of words that no name may hold, the exceptions among them."""
+    """Uses of retired words in texts, and of vague words in names, including the exceptions."""
     in_text: list[Use] = []
     in_names: list[Use] = []
     for file, text in files:

@@ -17,7 +17,7 @@ from dumbbell.sweeps.scheduler import InProcessExecutor
 TWO = """
 title = "Who wins, BBR or CUBIC?"
 seeds = "1..3"
-metrics = ["groups.*.throughput_mbps", "groups.*.share", "queue.delay_ms.mean", "utilisation"]
+metrics = ["groups.*.throughput_mbps", "groups.*.share", "queue.delay_ms.mean", "utilization"]
 
 [set]
 "path.bottleneck.qdisc" = "bfifo limit {buffer}"

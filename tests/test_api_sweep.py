@@ -47,7 +47,7 @@ def test_a_built_in_sweep_is_selected_by_name() -> None:
 
 
 def test_adaptive_repeats_from_python() -> None:
-    until = {"metric": "utilisation", "half_width": "5%", "least": 3, "most": 4}
+    until = {"metric": "utilization", "half_width": "5%", "least": 3, "most": 4}
     assert db.sweep(SMALL, {"path.rtt": ["5ms"]}, until=until).runs.height in (3, 4)
 
 

@@ -30,11 +30,11 @@ def test_a_sweep_draws_queries_and_exports(folder: Path, tmp_path: Path) -> None
     sweep = db.load_sweep(str(folder))
     plot = sweep.map("groups.bbr.share", x="path.rtt", y="buffer", contour=0.5)
     assert plot.save(tmp_path / "map.svg").read_text().startswith("<svg")
-    assert sweep.map("utilisation", x="buffer", panels="path.rtt")._repr_svg_().count(">rtt 5ms<") == 1
+    assert sweep.map("utilization", x="buffer", panels="path.rtt")._repr_svg_().count(">rtt 5ms<") == 1
     assert sweep.sql("select count(*) as n from runs")["n"].to_list() == [36]
     assert pl.read_csv(sweep.export(tmp_path / "runs.csv")).height == 36
     assert "--seed 2" in sweep.command(1)
-    assert sweep.report(tmp_path / "page.html", ["utilisation"]).stat().st_size > 100_000
+    assert sweep.report(tmp_path / "page.html", ["utilization"]).stat().st_size > 100_000
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def test_a_sweep_draws_queries_and_exports(folder: Path, tmp_path: Path) -> None
 )
 def test_an_invalid_map_is_an_error_with_the_valid_names(folder: Path, options: dict[str, Any], problem: str) -> None:
     with pytest.raises(ResultError) as error:
-        db.load_sweep(folder).map("utilisation", x="path.rtt", y="buffer", **options)
+        db.load_sweep(folder).map("utilization", x="path.rtt", y="buffer", **options)
     assert problem in str(error.value)
     assert any(hint in str(error.value) for hint in ("options: ", "there is: ", "choose from: "))
 

@@ -13,7 +13,7 @@ MANUAL = Path(__file__).parents[1] / "docs" / "result.md"
 def table(schema: Object) -> str:
     """The schema as a table of the manual."""
     rows = (f"| `{key}` | {content} | {'yes' if needed else ''} |\n" for key, content, needed in keys(schema))
-    return "| key | holds | must be there |\n| --- | --- | --- |\n" + "".join(rows)
+    return "| key | holds | required |\n| --- | --- | --- |\n" + "".join(rows)
 
 
 @pytest.mark.parametrize("schema", [RUN, SWEEP], ids=["run.json", "sweep.json"])
@@ -33,7 +33,7 @@ SMALL = Object(
         (None, "the file is null; an object is expected"),
         ([], "the file is a list of 0; an object is expected"),
         ({"name": "a"}, "`flows` is missing; a list of objects is expected"),
-        ({"name": 5, "flows": []}, "`name` is 5; a text is expected"),
+        ({"name": 5, "flows": []}, "`name` is 5; a string is expected"),
         ({"name": "a", "flows": {}}, "`flows` is an object of 0; a list is expected"),
         (
             {"name": "a", "flows": [{"name": "b", "start_s": "abc"}]},

@@ -28,9 +28,9 @@ QUICK = [
     ("codel2012-queue", "drop-tail"),
     ("ucas-bufferbloat", "maxq 50"),
     ("stanford-page-fetch", "100 packets"),
-    ("copa2018-sharing", "beside cubic"),
+    ("copa2018-sharing", "next to cubic"),
     ("ledbatpp-yields", "alone"),
-    ("ledbatpp-yields", "beside cubic"),
+    ("ledbatpp-yields", "next to cubic"),
     ("ledbatpp-yields", "two of them"),
 ]
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from dumbbell.analysis import Window, one_way_delay_p95_ms, utilisation
+from dumbbell.analysis import Window, one_way_delay_p95_ms, utilization
 from dumbbell.analysis.queueing import ping_ms, queue
 from dumbbell.results.result import Run
 from synthetic import NS, Bench, Flow, sawtooth
@@ -61,7 +61,7 @@ def test_without_a_bottleneck_nothing_is_known() -> None:
     assert queue(run)["packets"]["mean"] is None
     assert queue(run)["drops"] is None
     assert queue(run)["loss_rate"] is None
-    assert utilisation(run) is None
+    assert utilization(run) is None
 
 
 @pytest.mark.parametrize(
@@ -77,13 +77,13 @@ def test_without_a_bottleneck_nothing_is_known() -> None:
         ([[0, 0]], None),
     ],
 )
-def test_utilisation_follows_the_rates_steps(rates: list[list[float | None]], expected: float | None) -> None:
-    found = utilisation(rated(rates))
+def test_utilization_follows_the_rates_steps(rates: list[list[float | None]], expected: float | None) -> None:
+    found = utilization(rated(rates))
     assert found == (None if expected is None else pytest.approx(expected))
 
 
-def test_utilisation_of_a_window() -> None:
-    assert utilisation(rated([[0, 40e6], [5, 20e6]]), (5 * NS, 10 * NS)) == pytest.approx(1, rel=1e-6)
+def test_utilization_of_a_window() -> None:
+    assert utilization(rated([[0, 40e6], [5, 20e6]]), (5 * NS, 10 * NS)) == pytest.approx(1, rel=1e-6)
 
 
 def test_only_answered_pings_count() -> None:

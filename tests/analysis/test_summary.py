@@ -14,7 +14,7 @@ from synthetic import NS, Bench, Flow, alternating
 
 KEYS = [
     *("run", "engine", "seed", "valid", "warnings", "wall_s", "duration_s", "flows", "groups"),
-    *("queue", "ping_ms", "utilisation", "jain", "cycle"),
+    *("queue", "ping_ms", "utilization", "jain", "cycle"),
 ]
 SPREAD = ["mean", "p50", "p95", "max"]
 
@@ -51,7 +51,7 @@ def test_the_contract() -> None:
         "web": {"throughput_mbps": pytest.approx(10), "share": pytest.approx(0.25)},
     }
     assert list(found["queue"]) == ["packets", "delay_ms", "drops", "marks", "loss_rate"]
-    assert found["utilisation"] == pytest.approx(1)
+    assert found["utilization"] == pytest.approx(1)
     assert found["jain"] == 1
     assert found["cycle"] is None
 

@@ -182,7 +182,7 @@ def test_a_completion_time_of_one_arm_only_is_outside(dumbbell: Dumbbell, tmp_pa
     numbers = compared("a", "b", good=False)
     assert numbers["one_sided"] == ["groups.cubic.fct_s"]
     done = dumbbell("compare", "a", "b")
-    assert done.stdout.splitlines()[-1] == "outside: groups.cubic.fct_s: missing on one side"
+    assert done.stdout.splitlines()[-1] == "outside: groups.cubic.fct_s: missing in one arm"
 
 
 def test_compare_proposes_settings_that_give_a_run_the_log_s_conditions(dumbbell: Dumbbell, tmp_path: Path) -> None:
@@ -305,7 +305,10 @@ def test_an_experiment_on_the_simulator_and_on_the_kernel(dumbbell: Dumbbell, fi
             "--engines: both arms are the same, got 'sim,sim'; name two, such as",
         ),
         (CompareOptions(["cyclic"], kernels="a,a"), "--kernels: both arms are the same, got 'a,a'"),
-        (CompareOptions(["cyclic"], kernels="a,b", engines="sim,kernel"), "--kernels: 1 of the engines run a kernel"),
+        (
+            CompareOptions(["cyclic"], kernels="a,b", engines="sim,kernel"),
+            "--kernels: the number of kernels is not that of kernel engines, 1",
+        ),
         (CompareOptions(["cyclic"], seeds="many"), "--seeds: not a seed, got 'many'"),
         (
             CompareOptions(["cyclic"], tolerances=["ping_ms.mean"]),
@@ -377,4 +380,6 @@ def test_an_error_of_compare_is_one_line(dumbbell: Dumbbell, tmp_path: Path) -> 
     assert (done.returncode, done.stdout, done.stderr) == (2, "", "dumbbell: nowhere: no such result folder\n")
     (tmp_path / "ss.log").write_text("")
     done = dumbbell("compare", "ss.log", "mine", cwd=tmp_path)
-    assert done.stderr == "dumbbell: ss.log: a file; import a log first: dumbbell import ss.log -o log\n"
+    assert done.stderr == (
+        "dumbbell: ss.log: a file, not a result folder; import a log first: dumbbell import ss.log -o log\n"
+    )

@@ -21,7 +21,7 @@ def test_a_dry_run_counts_runs_times_a_few_and_leaves_nothing(dumbbell: Dumbbell
 
 
 def test_a_dry_run_as_json(dumbbell: Dumbbell) -> None:
-    settings = ("until.metric=utilisation", "until.half_width=1%", "until.most=20")
+    settings = ("until.metric=utilization", "until.half_width=1%", "until.most=20")
     done = dumbbell(
         "sweep", *SHORT, *(argument for each in settings for argument in ("--set", each)), "--dry-run", "--json"
     )

@@ -39,7 +39,7 @@ def run(dumbbell: Dumbbell, engine: str, *arguments: str | Path, **environment: 
 def test_json_has_exactly_the_contract_s_keys(dumbbell: Dumbbell, engine: str, tmp_path: Path) -> None:
     numbers = run(dumbbell, engine, "cyclic", *SHORT, "--out", "run")
     assert set(numbers) == set(
-        "run engine seed valid warnings wall_s duration_s flows groups queue ping_ms utilisation jain cycle".split()
+        "run engine seed valid warnings wall_s duration_s flows groups queue ping_ms utilization jain cycle".split()
     )
     assert (numbers["run"], numbers["engine"], numbers["seed"], numbers["valid"]) == ("run", engine, 1, True)
     assert (numbers["warnings"], numbers["duration_s"]) == ([], 2.0)
@@ -56,7 +56,7 @@ def test_json_has_exactly_the_contract_s_keys(dumbbell: Dumbbell, engine: str, t
     assert set(numbers["queue"]) == {"packets", "delay_ms", "drops", "marks", "loss_rate"}
     assert set(numbers["queue"]["packets"]) == set(numbers["queue"]["delay_ms"]) == set(numbers["ping_ms"]) == SPREAD
     assert sum(group["share"] for group in numbers["groups"].values()) == pytest.approx(1)
-    assert numbers["utilisation"] > 0.8
+    assert numbers["utilization"] > 0.8
 
     folder = tmp_path / "run"
     for name, columns in TABLES.items():
@@ -165,8 +165,8 @@ def test_an_expectation_decides_the_status(dumbbell: Dumbbell, engine: str) -> N
             "run", "cyclic", *SHORT, "--engine", engine, "--set", f'expect=["{expectation}"]', "--out", out, "--json"
         ).returncode
 
-    assert status("utilisation > 0.5", "good") == 0
-    assert status("utilisation < 0.5", "bad") == 1
+    assert status("utilization > 0.5", "good") == 0
+    assert status("utilization < 0.5", "bad") == 1
 
 
 def test_a_controller_that_the_engine_lacks_is_an_error(dumbbell: Dumbbell, engine: str, tmp_path: Path) -> None:

@@ -28,21 +28,21 @@ def test_a_map_s_suffix_selects_its_format(sweep: Sweep, dumbbell: Any, name: st
 
 
 def test_a_map_without_a_name_is_named_after_the_sweep(sweep: Sweep, dumbbell: Any, tmp_path: Path) -> None:
-    done = dumbbell("map", sweep.folder, "--x", "buffer", "--lines", "path.rtt", "--value", "utilisation")
+    done = dumbbell("map", sweep.folder, "--x", "buffer", "--lines", "path.rtt", "--value", "utilization")
     assert done.returncode == 0, done.stderr
-    assert (tmp_path / "two-utilisation.svg").exists()
+    assert (tmp_path / "two-utilization.svg").exists()
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--x", "path.rt", "--value", "utilisation"), "unknown axis 'path.rt'; did you mean 'path.rtt'?"),
+        (("--x", "path.rt", "--value", "utilization"), "unknown axis 'path.rt'; did you mean 'path.rtt'?"),
         (
-            ("--x", "path.rtt", "--value", "utilization"),
-            "unknown column 'utilization'; did you mean 'utilisation'?",
+            ("--x", "path.rtt", "--value", "utilisation"),
+            "unknown column 'utilisation'; did you mean 'utilization'?",
         ),
-        (("--x", "path.rtt", "--value", "utilisation", "--contour", "half"), "--contour: not a number, got 'half'"),
-        (("--x", "path.rtt", "--value", "utilisation", "--within", "-1"), "--within: must be positive"),
+        (("--x", "path.rtt", "--value", "utilization", "--contour", "half"), "--contour: not a number, got 'half'"),
+        (("--x", "path.rtt", "--value", "utilization", "--within", "-1"), "--within: must be positive"),
     ],
 )
 def test_an_invalid_option_is_an_error_of_one_line(
@@ -55,8 +55,8 @@ def test_an_invalid_option_is_an_error_of_one_line(
 
 
 def test_sql_gives_a_table_json_and_files(sweep: Sweep, dumbbell: Any, tmp_path: Path) -> None:
-    query = "select path.rtt, count(*) as n, avg(utilisation) as mean from runs group by path.rtt order by n, path.rtt"
-    expected = sweep.runs.group_by("path.rtt").agg(n=pl.len(), mean=pl.col("utilisation").mean()).sort("path.rtt")
+    query = "select path.rtt, count(*) as n, avg(utilization) as mean from runs group by path.rtt order by n, path.rtt"
+    expected = sweep.runs.group_by("path.rtt").agg(n=pl.len(), mean=pl.col("utilization").mean()).sort("path.rtt")
     shown = dumbbell("sql", sweep.folder, query)
     assert [line.split()[:2] for line in shown.stdout.splitlines()] == [
         ["path.rtt", "n"], *([rtt, str(n)] for rtt, n, _ in expected.iter_rows()),
@@ -68,9 +68,9 @@ def test_sql_gives_a_table_json_and_files(sweep: Sweep, dumbbell: Any, tmp_path:
     for name, read in (("x.csv", pl.read_csv), ("x.parquet", pl.read_parquet), ("x.jsonl", pl.read_ndjson)):
         assert dumbbell("sql", sweep.folder, query, "-o", name).returncode == 0
         assert read(tmp_path / name)["mean"].to_list() == pytest.approx(expected["mean"].to_list())
-    wrong = dumbbell("sql", sweep.folder, "select utilization from runs")
+    wrong = dumbbell("sql", sweep.folder, "select utilisation from runs")
     assert wrong.returncode == 2
-    assert 'unable to find column "utilization"; the table is runs, its columns: run, point, path.rtt' in wrong.stderr
+    assert 'unable to find column "utilisation"; the table is runs, its columns: run, point, path.rtt' in wrong.stderr
 
 
 def test_stats_of_a_sweep(sweep: Sweep, dumbbell: Any) -> None:
@@ -104,10 +104,10 @@ def test_pages_of_runs_are_refused_if_the_sweep_kept_none(sweep: Sweep, dumbbell
 
 
 def test_a_report_of_a_sweep_is_one_page(sweep: Sweep, dumbbell: Any, tmp_path: Path) -> None:
-    done = dumbbell("report", sweep.folder, "-o", "page.html", "--value", "utilisation", "--value", "groups.bbr.share")
+    done = dumbbell("report", sweep.folder, "-o", "page.html", "--value", "utilization", "--value", "groups.bbr.share")
     assert (done.returncode, done.stderr) == (0, "wrote page.html\n")
     page = (tmp_path / "page.html").read_text()
-    assert "<h3>utilisation</h3>" in page
+    assert "<h3>utilization</h3>" in page
     assert "<h3>groups.bbr.share</h3>" in page
 
 

@@ -272,7 +272,7 @@ SCRIPT = (
 )
 def test_a_script_s_queue_has_the_delay_and_utilization_of_what_limits_it(tmp_path: Path, kind: str) -> None:
     got = valid(tmp_path, SCRIPT.replace("QUEUE", "10:").replace("KIND", kind))
-    assert got.numbers["utilisation"] == pytest.approx(1, abs=0.06)
+    assert got.numbers["utilization"] == pytest.approx(1, abs=0.06)
     assert got.numbers["queue"]["delay_ms"]["mean"] == pytest.approx(got.ping_ms - 20, rel=0.1)
 
 
@@ -281,7 +281,7 @@ def test_a_script_s_netem_has_no_queueing_delay(tmp_path: Path) -> None:
         got = valid(tmp_path / queue, SCRIPT.replace("QUEUE", queue).replace("KIND", "netem delay 5ms limit 1000"))
         assert got.numbers["queue"]["delay_ms"]["mean"] is None
         assert got.numbers["queue"]["packets"]["mean"] > 0
-        assert 0.5 < got.numbers["utilisation"] <= 1.06
+        assert 0.5 < got.numbers["utilization"] <= 1.06
 
 
 def test_linux_buffer_limits_bound_the_window(tmp_path: Path) -> None:

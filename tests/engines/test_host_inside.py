@@ -48,4 +48,4 @@ def test_a_host_in_a_guest_measures_what_the_kernel_engine_does(dumbbell: Dumbbe
         assert in_guest["groups"][group]["throughput_mbps"] == pytest.approx(expected, rel=0.02)
     assert in_guest["queue"]["packets"]["mean"] == pytest.approx(in_kernel_engine["queue"]["packets"]["mean"], abs=1)
     assert in_guest["ping_ms"]["mean"] == pytest.approx(in_kernel_engine["ping_ms"]["mean"], abs=0.5)
-    assert in_guest["utilisation"] == pytest.approx(in_kernel_engine["utilisation"], abs=0.01)
+    assert in_guest["utilization"] == pytest.approx(in_kernel_engine["utilization"], abs=0.01)

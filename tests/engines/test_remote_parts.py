@@ -166,7 +166,7 @@ done
 def test_a_host_that_fails_while_it_is_set_up_is_reported_with_its_own_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It restores itself and says so, and sends the reason afterwards: here only when the next order arrives."""
+    """It restores itself, reports that, and sends the reason afterwards: here only when the next order arrives."""
     script = tmp_path / "ssh"
     script.write_text(FAILING_HOST)
     script.chmod(0o755)

@@ -176,7 +176,7 @@ def test_later_changes_by_others_are_kept(host: LocalHost) -> None:
     host.path("/proc/sys/net/ipv4/tcp_congestion_control").write_text("dctcp\n")
     change = switch.disabling(host)
     assert change.notes == (
-        "net.ipv4.tcp_congestion_control was changed to dctcp since, and is left so; the previous value was cubic",
+        "net.ipv4.tcp_congestion_control is dctcp, changed since, and was not restored; the previous value was cubic",
     )
     perform_steps(host, change)
     assert host.sysctl(dropin.CONTROLLER).first() == "dctcp"

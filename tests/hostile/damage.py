@@ -37,7 +37,7 @@ EXPERIMENT: dict[str, Any] = {
 SWEEP = """
 title = "Small"
 seeds = "1..2"
-metrics = ["groups.*.share", "utilisation"]
+metrics = ["groups.*.share", "utilization"]
 [set]
 "path.bottleneck.qdisc" = "bfifo limit {buffer}"
 [experiment]
@@ -55,7 +55,7 @@ buffer = ["1bdp", "4bdp"]
 [[maps]]
 x = "path.rtt"
 y = "buffer"
-value = "utilisation"
+value = "utilization"
 """
 MORE: dict[str, Any] = {
     "kernel": {"name": "6.12", "release": "6.12.1", "version": "#1", "unseeded": True},
@@ -109,14 +109,14 @@ RUN_COMMANDS: tuple[tuple[str, ...], ...] = (
     )),
     ("plot", "BAD", "GOOD", "--figure", "throughput-delay", "-o", "OUT.json"),
     ("plot", "BAD", "GOOD", "--figure", "throughput", "-o", "OUT.json"),
-    ("plot", "BAD", "GOOD", "--figure", "box", "--metric", "utilisation", "-o", "OUT.json"),
+    ("plot", "BAD", "GOOD", "--figure", "box", "--metric", "utilization", "-o", "OUT.json"),
 )  # fmt: skip
 SWEEP_COMMANDS: tuple[tuple[str, ...], ...] = (
     ("stats", "BAD"), ("stats", "BAD", "--json"), ("report", "BAD", "-o", "OUT.html"), ("api", "BAD"), ("open", "BAD"),
     ("export", "BAD", "-o", "OUT.csv"), ("sql", "BAD", "select status, count(*) from runs group by status"),
     ("sql", "BAD", "select * from runs"),
-    ("map", "BAD", "--x", "path.rtt", "--y", "buffer", "--value", "utilisation", "-o", "OUT.json"),
-    ("map", "BAD", "--x", "buffer", "--value", "utilisation", "--panels", "path.rtt", "-o", "OUT.svg"),
+    ("map", "BAD", "--x", "path.rtt", "--y", "buffer", "--value", "utilization", "-o", "OUT.json"),
+    ("map", "BAD", "--x", "buffer", "--value", "utilization", "--panels", "path.rtt", "-o", "OUT.svg"),
 )  # fmt: skip
 
 

@@ -56,7 +56,7 @@ WITHOUT_HOSTS, WITH_HOSTS = BODY.format(""), BODY.format("") + HOSTS.format("")
 INLINE = "[experiment]" + BODY.format("experiment.")
 INLINE_HOSTS = INLINE + HOSTS.format("experiment.")
 AXIS = '[[axes]]\n"path.mtu" = [1500, 1400]\n'
-NO_METRICS = 'metrics = ["utilisation"]\n'
+NO_METRICS = 'metrics = ["utilization"]\n'
 
 
 @pytest.fixture
@@ -196,7 +196,7 @@ def test_python_callers_name_engine_and_hosts(
         lambda: db.sweep(tmp_path / "sweep.toml"),
         lambda: db.sweep(tmp_path / "sweep.toml", hosts=["root@alice", "bob"]),
         lambda: db.sweep(tmp_path / "sweep.toml", engine="host"),
-        lambda: db.sweep(with_hosts, {"path.mtu": [1500]}, engine="host", metrics=["utilisation"]),
+        lambda: db.sweep(with_hosts, {"path.mtu": [1500]}, engine="host", metrics=["utilization"]),
     ):
         with pytest.raises(ExperimentError):
             start()

@@ -56,7 +56,7 @@ MANIFESTS: dict[str, tuple[Change, str]] = {
     "reasons as a text": (lambda d: d.update(invalid="because"), '`invalid` is "because"; a list is expected'),
     "warnings as a number": (lambda d: d.update(warnings=5), "`warnings` is 5; a list is expected"),
     "validity as a text": (lambda d: d.update(valid="no"), '`valid` is "no"; true or false is expected'),
-    "title as an object": (lambda d: d.update(title={}), "`title` is an object of 0; a text is expected"),
+    "title as an object": (lambda d: d.update(title={}), "`title` is an object of 0; a string is expected"),
     "broken text": (lambda d: d.update(title="\ud800"), "`title` is not valid text; UTF-8 is expected"),
     "a program's end as a text": (lambda d: d["programs"][0].update(ended_s="x"), '`programs[0].ended_s` is "x"'),
     "an import of nothing": (lambda d: d.update({"import": {}}), "`import.files` is missing"),
@@ -202,7 +202,7 @@ def test_a_flent_file_of_a_long_run_is_small(tmp_path: Path) -> None:
 
 
 SWEEPS: dict[str, tuple[Change, str]] = {
-    "metrics as lists": (lambda d: d.update(metrics=[["a"]]), "`metrics[0]` is a list of 1; a text is expected"),
+    "metrics as lists": (lambda d: d.update(metrics=[["a"]]), "`metrics[0]` is a list of 1; a string is expected"),
     "an unknown unit": (
         lambda d: d["axes"][0].update(unit="furlong"),
         "unknown unit 'furlong'; known units: bdp, bytes",
@@ -235,5 +235,5 @@ def test_a_coordinate_that_can_not_be_plotted_is_an_error(what: str, good_sweep:
     damaged = shutil.copytree(good_sweep, tmp_path / "bad")
     table = pl.read_parquet(damaged / "runs.parquet")
     table.with_columns(changed(table[column], value)).write_parquet(damaged / "runs.parquet")
-    command = ("map", "BAD", "--x", "path.rtt", "--value", "utilisation", "--panels", "buffer", "-o", "OUT.svg")
+    command = ("map", "BAD", "--x", "path.rtt", "--value", "utilization", "--panels", "buffer", "-o", "OUT.svg")
     assert message in (call(command, damaged, good_sweep, tmp_path / "out") or "")

@@ -41,7 +41,7 @@ COMMANDS = {
     "report": ["report", "ok", "-o", "r.html"],
     "report of a sweep": ["report", "swept", "-o", "s.html", "--runs"],
     "compare": ["compare", "ok", "too", "-o", "c.html"],
-    "map": ["map", "swept", "--value", "utilisation", "--x", "path.rtt", "-o", "m.svg"],
+    "map": ["map", "swept", "--value", "utilization", "--x", "path.rtt", "-o", "m.svg"],
     "export": ["export", "ok", "-o", "e.csv"],
     "export lines": ["export", "ok", "-o", "e.jsonl"],
     "export of a sweep": ["export", "swept", "-o", "t.parquet"],
@@ -49,7 +49,7 @@ COMMANDS = {
     "import": ["import", "ok.jsonl", "-o", "imp"],
 }
 SWEEP = """
-metrics = ["utilisation"]
+metrics = ["utilization"]
 keep = "runs"
 [experiment]
 duration = "1s"

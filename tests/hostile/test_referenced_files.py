@@ -49,7 +49,7 @@ KEYS = {
 GOOD = {"path.bottleneck.trace": TRACE, "path.tc.script": SCRIPT}
 COMPLETE = HEAD.format("") + '[path.bottleneck]\nrate = "10mbit"\n' + FLOWS.format("")
 AXES = '[[axes]]\n"path.rtt" = ["5ms", "6ms"]\n'
-METRICS = 'metrics = ["utilisation"]\n'
+METRICS = 'metrics = ["utilization"]\n'
 
 
 def in_experiment(folder: Path, key: str, name: str) -> None:

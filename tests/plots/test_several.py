@@ -54,7 +54,7 @@ def test_every_figure_of_the_catalogue_is_drawn(entry: Any, tmp_path: Path) -> N
         runs = [ONE, ONE]
     if entry.name == "cases":
         runs = LOSSES
-    metric = "utilisation" if entry.name == "box" else None
+    metric = "utilization" if entry.name == "box" else None
     save(draw(runs, entry.name, 300, metric=metric), tmp_path / "figure.svg")
     assert (tmp_path / "figure.svg").read_text().startswith("<svg")
     assert entry.about
@@ -202,5 +202,5 @@ def test_untrusted_names_reach_the_legend_as_text() -> None:
 
 def test_configurations_are_in_natural_order() -> None:
     runs = [bench(10, case=f"bbr at {loss} %") for loss in (10, 5, 0)]
-    order = draw(runs, "box", metric="utilisation").to_dict()["layer"][0]["encoding"]["x"]["sort"]
+    order = draw(runs, "box", metric="utilization").to_dict()["layer"][0]["encoding"]["x"]["sort"]
     assert order == ["bbr at 0 %", "bbr at 5 %", "bbr at 10 %"]

@@ -46,14 +46,14 @@ def points_of(page: str) -> dict[str, Any]:
 
 
 def test_every_cell_links_its_runs(two: Sweep) -> None:
-    points = points_of(sweep_page(two, ["utilisation"]))
-    assert points["values"] == ["utilisation"]
+    points = points_of(sweep_page(two, ["utilization"]))
+    assert points["values"] == ["utilization"]
     runs = {
         (int(point), run["seed"]): run["values"][0]
         for point, entry in points["points"].items()
         for run in entry["runs"]
     }
-    assert runs == {(row["point"], row["seed"]): row["utilisation"] for row in two.runs.iter_rows(named=True)}
+    assert runs == {(row["point"], row["seed"]): row["utilization"] for row in two.runs.iter_rows(named=True)}
 
 
 def test_the_command_of_a_run_reproduces_its_numbers(two: Sweep, dumbbell: Any, tmp_path: Path) -> None:
@@ -63,7 +63,7 @@ def test_the_command_of_a_run_reproduces_its_numbers(two: Sweep, dumbbell: Any, 
     process = dumbbell(*arguments, "--json", "--out", tmp_path / "repeated")
     assert process.returncode == 0, process.stderr
     numbers = json.loads(process.stdout)
-    assert numbers["utilisation"] == row["utilisation"]
+    assert numbers["utilization"] == row["utilization"]
     assert numbers["groups"]["bbr"]["share"] == row["groups.bbr.share"]
 
 
@@ -119,11 +119,11 @@ def test_a_sweep_without_kept_runs_has_no_links(two: Sweep, tmp_path: Path) -> N
 
 def test_a_page_shows_the_requested_maps_or_notes_its_defaults(two: Sweep) -> None:
     maps, note = maps_of(two)
-    assert [map_spec.value for map_spec in maps] == ["groups.bbr.share", "utilisation", "queue.delay_ms.mean"]
+    assert [map_spec.value for map_spec in maps] == ["groups.bbr.share", "utilization", "queue.delay_ms.mean"]
     assert maps[0] == Map(value="groups.bbr.share", x="buffer", y="path.rtt", middle=0.5, contour=(0.5,))
     assert note in sweep_page(two)
     two.manifest["maps"] = [
-        {"value": "utilisation", "x": "buffer", "lines": "path.rtt", "title": "Full?", "text": "Yes."}
+        {"value": "utilization", "x": "buffer", "lines": "path.rtt", "title": "Full?", "text": "Yes."}
     ]
     try:
         page = sweep_page(two)
@@ -199,7 +199,7 @@ def test_a_click_or_a_key_shows_a_cell_s_runs(two: Sweep, width: int, scheme: An
 @pytest.mark.parametrize("runs", [False, True])
 def test_a_cell_links_its_kept_runs(kept: Sweep, *, runs: bool, tmp_path: Path) -> None:
     file = tmp_path / "page.html"
-    write_sweep(kept, file, ["utilisation"], runs=runs)
+    write_sweep(kept, file, ["utilization"], runs=runs)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
         page = browser.new_page()

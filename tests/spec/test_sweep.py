@@ -119,7 +119,7 @@ def test_a_setting_changes_the_sweep_s_key_or_else_the_experiment_s() -> None:
     changes = (
         "seeds=1..3",
         "engine=kernel",
-        "until.metric=utilisation",
+        "until.metric=utilization",
         "until.half_width=5%",
         "metrics=jain",
         "duration=1s",
@@ -128,7 +128,7 @@ def test_a_setting_changes_the_sweep_s_key_or_else_the_experiment_s() -> None:
     assert (sweep.seeds, sweep.engine, sweep.metrics, sweep.set) == (
         (1, 2, 3),
         "kernel",
-        ("jain", "utilisation"),
+        ("jain", "utilization"),
         {"duration": "1s"},
     )
     assert sweep.until
@@ -153,8 +153,8 @@ def test_validate_is_restricted_to_the_remaining_values() -> None:
 
 def test_metrics_of_until_and_refine_are_kept() -> None:
     text = 'metrics = ["queue.*"]\n' + EXPERIMENT + RTT
-    text += '[until]\nmetric = "queue.drops"\nhalf_width = 1\n[refine]\nmetric = "utilisation"\naxes = ["path.rtt"]\nmost = 5\n'
-    assert read(text).metrics == ("queue.*", "utilisation")
+    text += '[until]\nmetric = "queue.drops"\nhalf_width = 1\n[refine]\nmetric = "utilization"\naxes = ["path.rtt"]\nmost = 5\n'
+    assert read(text).metrics == ("queue.*", "utilization")
     assert (read(text).counted.most, read(text).counted_runs.least, read(text).counted_runs.most) == (5, 20, 500)
 
 

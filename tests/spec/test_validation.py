@@ -53,7 +53,7 @@ def test_axes_that_vary_together_are_selected_by_one_of_them() -> None:
         ({"validate": {"engine": "kernel", "at": {"path.rtt": ["30ms"]}}}, "there is: 10ms, 20ms, 40ms"),
         ({"validate": {"engine": "sim"}}, "validate.engine: a point is listed twice"),
         (
-            {"refine": {"metric": "utilisation", "axes": ["path.rtt"], "most": 20}},
+            {"refine": {"metric": "utilization", "axes": ["path.rtt"], "most": 20}},
             "either refine or validate",
         ),
     ],

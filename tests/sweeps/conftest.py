@@ -18,7 +18,7 @@ from dumbbell.spec.sweep import Sweep, parse_sweep
 SMALL = """
 title = "Small: BBR against CUBIC"  # with a remark
 seeds = "1..2"
-metrics = ["groups.*", "queue.*", "utilisation"]
+metrics = ["groups.*", "queue.*", "utilization"]
 [set]
 "path.bottleneck.qdisc" = "bfifo limit {buffer}"
 [experiment]

@@ -50,7 +50,7 @@ def test_equal_experiments_in_different_notation_have_equal_keys(tmp_path: Path)
         {"seed": 2},
         {"engine": "kernel"},
         {"text": SMALL.replace('duration = "1s"', 'duration = "2s"')},
-        {"text": SMALL.replace('"utilisation"]', '"jain"]')},
+        {"text": SMALL.replace('"utilization"]', '"jain"]')},
         {"text": SMALL.replace("[set]", 'window = "from 100ms"\n[set]')},
     ],
     ids=["point", "seed", "engine", "experiment", "metrics", "window"],

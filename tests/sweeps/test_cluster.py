@@ -35,7 +35,7 @@ from dumbbell.sweeps.task import Row, base_of
 SWEEP = """
 title = "Small"
 seeds = "1..3"
-metrics = ["groups.*", "utilisation"]
+metrics = ["groups.*", "utilization"]
 [experiment]
 duration = "1s"
 path.rtt = "20ms"

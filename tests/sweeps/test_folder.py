@@ -104,8 +104,8 @@ def test_the_summary_has_counts_axes_and_metrics(two: Sweep) -> None:
     assert numbers["counts"] == {"wanted": 36, "ok": 36, "invalid": 0, "failed": 0}
     assert numbers["points"] == 12
     assert numbers["axes"][1]["values"] == ["0.5bdp", "1bdp", "4bdp", "16bdp"]
-    assert numbers["metrics"]["utilisation"]["n"] == 36
-    assert 0.9 < numbers["metrics"]["utilisation"]["mean"] < 1
+    assert numbers["metrics"]["utilization"]["n"] == 36
+    assert 0.9 < numbers["metrics"]["utilization"]["mean"] < 1
 
 
 def test_reasons_are_counted(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ AXES = [{"path.rtt": ["5ms", "20ms"]}]
             "until.metric",
             f"did you mean '{METRIC}'",
         ),
-        ({"refine": {"metric": "utilization", "axes": "path.rtt", "most": 9}}, "refine.metric", "utilisation"),
+        ({"refine": {"metric": "utilisation", "axes": "path.rtt", "most": 9}}, "refine.metric", "utilization"),
         ({"maps": [{"x": "path.rtt", "value": f"{METRIC} / queue.dorps"}]}, "maps.0.value", "queue.drops"),
     ],
 )
@@ -34,7 +34,7 @@ def test_an_unknown_metric_is_an_error_with_suggestions(keys: dict[str, Any], ke
 
 
 def test_formulas_of_metrics_and_axes_are_valid() -> None:
-    maps = [{"x": "path.rtt", "value": f"{METRIC} * path.rtt_ms / 2.5 + utilisation"}]
+    maps = [{"x": "path.rtt", "value": f"{METRIC} * path.rtt_ms / 2.5 + utilization"}]
     check_metrics(sweep_of(axes=AXES, maps=maps, metrics=["queue.*", "*"]))
 
 

@@ -226,10 +226,10 @@ def test_settings_are_part_of_the_sweep(small: Path, tmp_path: Path) -> None:
 
 
 def test_points_that_miss_the_precision_are_reported(tmp_path: Path) -> None:
-    short = ONE + '[until]\nmetric = "utilisation"\nhalf_width = 1e-9\nleast = 2\nmost = 3\n'
+    short = ONE + '[until]\nmetric = "utilization"\nhalf_width = 1e-9\nleast = 2\nmost = 3\n'
     done = run_in(short, tmp_path / "out")
     assert done.runs == 3
     (message,) = done.unmet
-    assert "utilisation is known to ±" in message
+    assert "utilization is known to ±" in message
     assert "after 3 runs" in message
     assert run_in(short, tmp_path / "out", resume=True).unmet == done.unmet

@@ -48,9 +48,9 @@ def test_the_same_request_has_the_same_response() -> None:
 
 
 def test_only_the_requested_numbers_are_computed() -> None:
-    body = {"toml": SHORT, "numbers": ["groups.*.share", "utilisation"]}
+    body = {"toml": SHORT, "numbers": ["groups.*.share", "utilization"]}
     header, _ = unpacked(CLIENT.post("/api/figures", json=body).content)
-    assert set(header["numbers"]) == {"groups.bbr.share", "groups.cubic.share", "utilisation"}
+    assert set(header["numbers"]) == {"groups.bbr.share", "groups.cubic.share", "utilization"}
 
 
 def test_an_invalid_text_has_a_problem_and_no_figure() -> None:

@@ -20,7 +20,7 @@ export const OF_GROUPS: Metric[] = [
 
 /** Of the path. */
 export const OF_PATH: Metric[] = [
-  { name: "utilisation", title: "utilization", factor: 100, unit: " %" },
+  { name: "utilization", title: "utilization", factor: 100, unit: " %" },
   { name: "queue.delay_ms.mean", title: "queueing delay, mean", factor: 1, unit: " ms" },
   { name: "queue.delay_ms.p95", title: "queueing delay, p95", factor: 1, unit: " ms" },
   { name: "queue.drops", title: "dropped", factor: 1, unit: " packets" },

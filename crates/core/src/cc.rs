@@ -239,7 +239,7 @@ pub trait CongestionControl {
     /// The threshold for a reduction that begins now (`ssthresh`).
     fn ssthresh(&mut self, tp: &mut SenderState) -> u32;
 
-    /// The window to go back to when a reduction was in error (`undo_cwnd`).
+    /// The window to restore after a spurious reduction (`undo_cwnd`).
     fn undo_cwnd(&mut self, tp: &mut SenderState) -> u32;
 
     /// The controller's use of ECN, read before the connection is established.

@@ -1,8 +1,8 @@
 //! Queues, congestion controllers and TCP endpoints that behave as Linux 6.12's.
 //!
-//! Every type here is a plain value that takes the time as an argument: no clock, no I/O, no floating point (but for
-//! [`tc`], which rounds as tc does), and no randomness but the [`rng`] that the caller passes in. The owner calls it with
-//! `now`, then requests the time of the next call.
+//! Every type here is a plain value that takes the time as an argument: no clock, no I/O, no floating point (except
+//! in reading tc commands, which round as tc does), and no randomness but the [`rng`] that the caller passes in. The owner
+//! calls it with `now`, then requests the time of the next call.
 //!
 //! | module | decides |
 //! | --- | --- |

@@ -15,7 +15,7 @@ flows            throughput, retransmits, RTT, window per flow and group
 flow_intervals   bytes per flow and interval, as iperf3 prints them
 power            throughput against delay
 completion       completion times of sized flows, response times
-queueing         the bottleneck's queue, utilisation, ping
+queueing         the bottleneck's queue, utilization, ping
 occupancy        share of time that the queue is empty, full; standing queue
 delays           distributions of RTT, one-way delay, queueing delay
 fairness         Jain's index, convergence
@@ -71,7 +71,7 @@ from dumbbell.analysis.measures import measure_names, measures
 from dumbbell.analysis.occupancy import occupancy
 from dumbbell.analysis.power import throughput_and_delay_p95
 from dumbbell.analysis.proposed_settings import Setting, facts
-from dumbbell.analysis.queueing import of_bottleneck, one_way_delay_p95_ms, utilisation
+from dumbbell.analysis.queueing import of_bottleneck, one_way_delay_p95_ms, utilization
 from dumbbell.analysis.sawtooth import Sawtooth
 from dumbbell.analysis.source_figures import FigureComparison, compare_source_figures
 from dumbbell.analysis.spread import SPREAD, spread
@@ -145,6 +145,6 @@ __all__ = [
     "throughput",
     "throughput_and_delay_p95",
     "unlike",
-    "utilisation",
+    "utilization",
     "warnings",
 ]

@@ -210,7 +210,7 @@ class _Reader:
             return self.address(token.text, self.next("an address, such as 10.0.0.0/8"), equal=equal)
         if token.text in NAMES:
             equal = self.equality(token)
-            return Is(token.text, equal, self.name(token.text, self.next(f"what '{token.text}' is to be")))
+            return Is(token.text, equal, self.name(token.text, self.next(f"a value for '{token.text}'")))
         if token.text in NUMBERS:
             operator = self.operator()
             return Compare(token.text, operator, self.value(token.text, self.next("a number")))

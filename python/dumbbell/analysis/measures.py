@@ -90,7 +90,7 @@ def _path() -> Iterator[tuple[str, _Find]]:
             yield f"queue.{name}.{part}", _metric(queueing.queue, name, part)
     for name in ("drops", "marks", "loss_rate"):
         yield f"queue.{name}", _metric(queueing.queue, name)
-    yield "utilisation", queueing.utilisation
+    yield "utilization", queueing.utilization
     yield "jain", jain
     for name in ("period_s", "strength"):
         yield f"cycle.{name}", _of_cycle(name)

@@ -1,4 +1,4 @@
-"""Backlog, drops and utilisation of the queue under test, and the delay of probes."""
+"""Backlog, drops and utilization of the queue under test, and the delay of probes."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -19,7 +19,7 @@ __all__ = [
     "ping_ms",
     "queue",
     "rows_of_bottleneck",
-    "utilisation",
+    "utilization",
 ]
 
 
@@ -82,7 +82,7 @@ def one_way_delay_p95_ms(run: Run, window: Window | None = None) -> float | None
     return spread(_probes(run, np.True_, "forward_ns", window) / 1e6)["p95"]
 
 
-def utilisation(run: Run, window: Window | None = None) -> float | None:
+def utilization(run: Run, window: Window | None = None) -> float | None:
     """Bits that the bottleneck sent ÷ bits that it could have sent: 8 × sent bytes ÷ ∫ rate dt.
 
     Sent bytes are the qdisc's own counter, with link headers; the rate is the manifest's step function. None if the

@@ -40,7 +40,7 @@ def summary_with(run: Run, found: Cycle | None, window: Window | None = None) ->
         "groups": _groups(run, window),
         "queue": queueing.queue(run, window),
         "ping_ms": queueing.ping_ms(run, window),
-        "utilisation": queueing.utilisation(run, window),
+        "utilization": queueing.utilization(run, window),
         "jain": jain(run, window),
         "cycle": None if found is None else {name: getattr(found, name) for name in CYCLE},
     }

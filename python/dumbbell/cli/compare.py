@@ -198,8 +198,9 @@ def _engines(options: CompareOptions, allowed: Permissions) -> list[tuple[str, E
         )
     if len(kernels) not in (0, engines.count("kernel")):
         raise ExperimentError(
-            f"{engines.count('kernel')} of the engines run a kernel",
-            key="--kernels", value=options.kernels, right="name as many: two of them with --kernels A,B alone",
+            f"the number of kernels is not that of kernel engines, {engines.count('kernel')}",
+            key="--kernels", value=options.kernels,
+            right="name one kernel with --engines sim,kernel, or two with --kernels A,B alone",
         )  # fmt: skip
     if engines[0] == engines[1] and len(set(kernels)) < 2:
         raise ExperimentError(

@@ -64,7 +64,9 @@ def _is_log(arm: Folders) -> bool:
 def _runs_in(folder: Path) -> Folders:
     if not folder.is_dir():
         if folder.is_file():
-            raise ResultError(f"{folder}: a file; import a log first: dumbbell import {folder} -o log")
+            raise ResultError(
+                f"{folder}: a file, not a result folder; import a log first: dumbbell import {folder} -o log"
+            )
         raise ResultError(f"{folder}: no such result folder")
     if (folder / "run.json").exists():
         return {folder: load_manifest(folder)}

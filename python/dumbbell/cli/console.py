@@ -75,7 +75,7 @@ out = Console()
 err = Console(stderr=True)
 unwrapped_out = Console(soft_wrap=True)
 unwrapped_err = Console(stderr=True, soft_wrap=True)
-"""For lines that must stay whole at any width: paths, commands, messages."""
+"""For lines that must not be wrapped at any width: paths, commands, messages."""
 
 
 def print_json(value: dict[str, Any]) -> None:

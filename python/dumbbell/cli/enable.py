@@ -38,7 +38,7 @@ def enable(
 
     Applies to new connections, now and after each boot; needs root. Writes a drop-in to /etc/sysctl.d (and one to
     /etc/modules-load.d for a module), applies it, and opens a connection to verify. `dumbbell disable` restores the
-    former values.
+    previous values.
     """
     from dumbbell.host import switch
     from dumbbell.host.steps import locked
@@ -69,7 +69,7 @@ def disable(
 ) -> None:
     """Undo `dumbbell enable`.
 
-    Restores the former values and removes the files; needs root.
+    Restores the previous values and removes the files; needs root.
     """
     from dumbbell.host import switch
     from dumbbell.host.steps import locked

@@ -92,7 +92,7 @@ def fetch(  # noqa: PLR0913, PLR0917 — a command has many options
 ) -> None:
     """Compare congestion controls by repeated downloads.
 
-    Downloads with each one in random order until the ratio of download times is known.
+    Downloads with each one in random order until the difference is decided.
     """
     import socket
 

@@ -1,6 +1,6 @@
 """The input of `dumbbell shell`: a terminal with a prompt and history, or the lines of a file.
 
-`dumbbell.engines.shell_session` asks for lines and runs them.
+`dumbbell.engines.shell_session` requests lines and runs them.
 """
 # Modules are imported inside the commands: help and usage errors don't wait for them.
 # ruff: noqa: PLC0415

@@ -26,7 +26,7 @@ MOST_FLOWS = 20
 SEEN_COLUMNS = ["report", "this run", "ratio"]
 REPEATED = (
     *(f"groups.*.{name}" for name in ("throughput_mbps", "share", "fct_s", "retransmits", "rtt_ms.mean")),
-    *("queue.delay_ms.mean", "queue.loss_rate", "ping_ms.mean", "utilisation", "jain"),
+    *("queue.delay_ms.mean", "queue.loss_rate", "ping_ms.mean", "utilization", "jain"),
 )
 """Metrics shown for several runs together; `--json` has all."""
 
@@ -110,7 +110,7 @@ def _cases(done: "RunResults") -> Table:
                 str(sum(flow["retransmits"] or 0 for flow in flows)),
                 digits(mean_of_known([flow["rtt_ms"]["mean"] for flow in flows])),
                 *(digits(value) for value in shared),
-                percent(numbers["utilisation"]) if first else "",
+                percent(numbers["utilization"]) if first else "",
             )
     return table
 
@@ -213,8 +213,8 @@ def _lines(numbers: Mapping[str, Any]) -> list[tuple[str, str]]:
     if silent:
         more = f" and {len(silent) - MOST_FLOWS} more" if len(silent) > MOST_FLOWS else ""
         lines.append(("no data", f"in intervals of 1 s: {', '.join(silent[:MOST_FLOWS])}{more}"))
-    if numbers["utilisation"] is not None:
-        lines.append(("utilization", percent(numbers["utilisation"])))
+    if numbers["utilization"] is not None:
+        lines.append(("utilization", percent(numbers["utilization"])))
     if numbers["jain"] is not None:
         lines.append(("Jain", f"{numbers['jain']:.3f}"))
     if text := repeats(numbers):

@@ -87,7 +87,7 @@ def serve(  # noqa: PLR0913, PLR0917 — a command has many options
 ) -> None:
     """Serve test downloads over HTTP with a chosen congestion control.
 
-    Each request names its congestion control.
+    Each request selects its congestion control.
     """
     import asyncio
 

@@ -1,6 +1,6 @@
 """What a run may start only with the user's permission, which is passed to the engine.
 
-A file may come from a stranger. By itself it starts only the simulator and kernels built on this host, which reach
+A file may be untrusted. By itself it starts only the simulator and kernels built on this host, which reach
 nothing outside. The user permits anything else: the host's own kernel by `--engine host`, each ssh destination by
 `--hosts`, a kernel by its path. In Python these are arguments of the call.
 """

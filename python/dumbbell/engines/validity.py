@@ -1,4 +1,4 @@
-"""Did the run measure what the experiment asks for?
+"""Did the run measure what the experiment specifies?
 
 A run is invalid if a packet was dropped outside the queues that may drop, a flow used another controller or
 never connected, a socket dropped data, or a program changed the path. `judge_flows` serves every engine; `judge` also

@@ -223,7 +223,7 @@ def _restore_steps(host: LocalHost, record: Record) -> tuple[list[Set], list[str
         elif now != before and (now == record.sets[key] or f"{key} = {now}" in record.earlier):
             steps.append(Set(key, before))
         elif now != before:
-            notes.append(f"{key} was changed to {now} since, and is left so; the previous value was {before}")
+            notes.append(f"{key} is {now}, changed since, and was not restored; the previous value was {before}")
     allowed = host.sysctl(ALLOWED).fields()
     kept = [name for name in allowed if name not in record.allowed]
     if record.allowed and kept != allowed and initial_namespace(host):

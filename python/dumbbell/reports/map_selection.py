@@ -14,7 +14,7 @@ from dumbbell.sweeps.folder import Sweep
 __all__ = ["default_map", "maps_of"]
 
 VALUES_MAX = 3
-USUAL = ("utilisation", "queue.delay_ms.mean", "jain")
+USUAL = ("utilization", "queue.delay_ms.mean", "jain")
 """Default values, after the first group's share or throughput."""
 
 

@@ -26,7 +26,7 @@ POINTS = 600
 
 
 def contents(pairs: Sequence[tuple[Run, dict[str, Any]]], figures: Figures) -> Markup:
-    """The whole overview; adds its figures to `figures`."""
+    """The complete overview; adds its figures to `figures`."""
     runs = [run for run, _ in pairs]
     return join([
         element("p", _subject(runs), css="quiet"),
@@ -105,12 +105,12 @@ def _table(pairs: Sequence[tuple[Run, dict[str, Any]]]) -> Markup:
             *([_shares(numbers)] if shared else []),
             number(numbers["queue"]["delay_ms"]["mean"]),
             number(numbers["ping_ms"]["mean"]),
-            percent(numbers["utilisation"]),
+            percent(numbers["utilization"]),
             *([jain_text(numbers["jain"])] if fair else []),
         ]
         for name, (_, numbers) in zip(names_of([run for run, _ in pairs]), pairs, strict=True)
     ]
-    return table([*head, "utilisation", *(["Jain"] if fair else [])], rows)
+    return table([*head, "utilization", *(["Jain"] if fair else [])], rows)
 
 
 def _shares(numbers: dict[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""Sentences about the path: link utilisation, queue occupancy, drops, pings and round trips."""
+"""Sentences about the path: link utilization, queue occupancy, drops, pings and round trips."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -18,9 +18,9 @@ GROUPS_MAX = 6
 
 
 def link(numbers: Numbers) -> str | None:
-    """Utilisation."""
-    used = numbers["utilisation"]
-    return None if used is None else f"Bottleneck utilisation was {percent(used)}."
+    """Utilization."""
+    used = numbers["utilization"]
+    return None if used is None else f"Bottleneck utilization was {percent(used)}."
 
 
 def emptiness(numbers: Numbers) -> str | None:

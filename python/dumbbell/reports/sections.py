@@ -124,7 +124,7 @@ def queue(summary: Mapping[str, Any]) -> Markup:
     ]
     counts = (
         f"{number(held['drops'])} packets dropped, {number(held['marks'])} marked; "
-        f"utilisation {percent(summary['utilisation'])}; Jain's index {jain_text(summary['jain'])}"
+        f"utilization {percent(summary['utilization'])}; Jain's index {jain_text(summary['jain'])}"
     )
     return join([element("h3", "Queue and ping"), table(("", *SPREAD), rows), element("p", counts, css="quiet")])
 

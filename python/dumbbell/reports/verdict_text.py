@@ -78,7 +78,7 @@ def _judgement(comparison: Comparison) -> str:
         more = len(outside) + len(alone) - 1
         return f"outside: {_how_far(outside[0])}" + (f" (and {more} more)" if more else "")
     if alone:
-        return f"outside: {', '.join(alone)}: missing on one side"
+        return f"outside: {', '.join(alone)}: missing in one arm"
     if not comparison.judged:
         return "not judged: no common metric has a tolerance"
     inconclusive = [row for row in comparison.judged if row.verdict is Verdict.INCONCLUSIVE]

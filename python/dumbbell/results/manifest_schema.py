@@ -4,7 +4,7 @@
 the keys. Keys that are only displayed or copied may hold any value.
 """
 
-from dumbbell.results.schema import ANY, Bool, Listed, Mapped, Number, Object, Row, Text
+from dumbbell.results.schema import ANY, LARGEST, Bool, Listed, Mapped, Number, Object, Row, Text
 
 __all__ = ["FORMAT", "LONGEST_S", "RUN", "SWEEP"]
 
@@ -25,7 +25,7 @@ SEED = Number("", 0, 2**64, whole=True, null=True)
 RATE_OR_NULL = Number("bits per second", 0, 1e15, null=True)
 RATIO = Number("", 1e-9, 1e9, null=True)
 VERSION = Number("", 1, FORMAT, whole=True)
-FIGURE_OR_NULL = Number("", -1e300, 1e300, null=True)
+FIGURE_OR_NULL = Number("", -LARGEST, LARGEST, null=True)
 
 _FLOW = Object(
     {"name": TEXT, "group": TEXT, "kind": TEXT, "cc": TEXT_OR_NULL, "fct_s": TOOK_S},

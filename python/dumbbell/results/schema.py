@@ -11,6 +11,7 @@ from typing import Any
 
 __all__ = [
     "ANY",
+    "LARGEST",
     "Bool",
     "Fault",
     "Kind",
@@ -78,7 +79,7 @@ class Text(Kind):
     @property
     def description(self) -> str:
         """See `Kind`."""
-        return "a text"
+        return "a string"
 
     def fault(self, value: Any, key: str) -> Fault | None:
         """See `Kind`."""
@@ -112,8 +113,12 @@ class Number(Kind):
     @property
     def description(self) -> str:
         """See `Kind`."""
-        of = f" of {self.of}" if self.of else ""
-        return f"a {'whole ' * self.whole}number{of} from {_limit(self.least)} to {_limit(self.most)}"
+        kind = f"a {'whole ' * self.whole}number{f' of {self.of}' if self.of else ''}"
+        if (self.least, self.most) == (-LARGEST, LARGEST):
+            return kind
+        if self.least == self.most:
+            return _limit(self.least)
+        return f"{kind} from {_limit(self.least)} to {_limit(self.most)}"
 
     def fault(self, value: Any, key: str) -> Fault | None:
         """See `Kind`."""
@@ -270,7 +275,7 @@ def keys(kind: Kind) -> Iterator[tuple[str, str, bool]]:
 
 
 def _several(kind: Kind) -> str:
-    """The plural of a kind, for example `texts`."""
+    """The plural of a kind, for example `strings`."""
     article, _, noun = kind.description.partition(" ")
     if article not in ("a", "an"):
         return kind.description

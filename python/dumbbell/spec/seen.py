@@ -37,7 +37,7 @@ UNITS: Mapping[str, Mapping[str, float]] = {
     "marks": PACKETS,
     "share": SHARE,
     "retransmit_rate": SHARE,
-    "utilisation": SHARE,
+    "utilization": SHARE,
 }
 """By a metric's key: the units in which a source may state it, each in the metric's own, which is the first."""
 

@@ -1,6 +1,6 @@
 """Registry of a cluster's workers: their state, their missing kernels, and calls to single workers.
 
-The first call asks a worker for its build; workers of another build are refused with a message. `cluster` assigns
+The first call requests a worker's build; workers of another build are refused with a message. `cluster` assigns
 tasks. Every call is pinned to one worker.
 
 The scheduler doesn't need Dumbbell installed: a call is `pickle.loads` of bytes that only the worker unpickles.

@@ -81,7 +81,7 @@ def _cluster(slurm: Slurm) -> Any:
 
 
 def _cluster_class() -> Any:
-    """Import dask-jobqueue's class. Its import makes Ctrl-C exit with status 0; the handler before is put back."""
+    """Import dask-jobqueue's class. Its import makes Ctrl-C exit with status 0; the previous handler is restored."""
     before = signal.getsignal(signal.SIGINT)
     try:
         from dask_jobqueue import SLURMCluster  # noqa: PLC0415 — an optional dependency

@@ -110,7 +110,7 @@ class Opened:
                 thing = known.get((each.path, each.about))
                 if thing is None:
                     if len(self._things) >= THINGS_MAX:
-                        raise ResultError(f"{THINGS_MAX} are open already")
+                        raise ResultError(f"at most {THINGS_MAX} can be open: restart dumbbell ui to open others")
                     thing = Thing(**(vars(each) | {"name": f"r{next(self._numbers)}"}))
                     self._things[thing.name] = thing
                 added.append(thing)

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Copa: few packets in the queue, fair shares, and no starvation beside CUBIC: one flow
+# Copa: few packets in the queue, fair shares, and no starvation next to CUBIC: one flow
 # Needs root, iproute2, ethtool, iperf3 and ping; every host is a network namespace.
 set -e
 trap 'for n in sender router receiver; do ip netns del $n; done' EXIT

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Fetching a page beside a download, queues of 20 and 100 packets: 20 packets
+# Fetching a page next to a download, queues of 20 and 100 packets: 20 packets
 # Needs root, iproute2, ethtool, iperf3 and ping; every host is a network namespace.
 set -e
 trap 'for n in sender router receiver; do ip netns del $n; done' EXIT

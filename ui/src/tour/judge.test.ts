@@ -4,7 +4,7 @@ import { filled, judge, otherChanges } from "./judge";
 import { STEPS, type Step } from "./steps";
 
 const buffer = STEPS.find((step) => step.experiment === "buffer") as Step;
-const numbers = (mean: number, utilisation: number) => ({ "queue.delay_ms.mean": mean, utilisation });
+const numbers = (mean: number, utilization: number) => ({ "queue.delay_ms.mean": mean, utilization });
 
 const CONTROLS: Controls = {
   title: "x",

@@ -125,7 +125,7 @@ impl Netlink {
         }
     }
 
-    /// Sends a request and waits for its acknowledgement, which the request must ask for.
+    /// Sends a request and waits for its acknowledgement; the request must have `NLM_F_ACK`.
     pub fn order(&self, request: &[u8]) -> Result<()> {
         let socket = self.socket.as_raw_fd();
         send(socket, request, MsgFlags::empty()).attempt(|| "sending a netlink request".into())?;

@@ -70,11 +70,11 @@ impl Hpcc {
     }
 
     /// Computes the window for this U, and the next reference (function `ComputeWind`).
-    fn react(&mut self, utilisation: u64, is_round_over: bool, maximum: u64) {
+    fn react(&mut self, utilization: u64, is_round_over: bool, maximum: u64) {
         let eta = ONE * self.eta_percent / 100;
-        let divides = utilisation >= eta || self.stage >= self.max_stage;
+        let divides = utilization >= eta || self.stage >= self.max_stage;
         let base = if divides {
-            let scaled = u128::from(self.reference_bytes) * u128::from(eta) / u128::from(utilisation.max(1));
+            let scaled = u128::from(self.reference_bytes) * u128::from(eta) / u128::from(utilization.max(1));
             u64::try_from(scaled).unwrap_or(u64::MAX)
         } else {
             self.reference_bytes
@@ -135,14 +135,14 @@ impl CongestionControl for Hpcc {
             return;
         }
         if let Some(stack) = self.pending.take()
-            && let Some(utilisation) = self.inflight.measure(&stack, round_trip)
+            && let Some(utilization) = self.inflight.measure(&stack, round_trip)
         {
             let is_round_over = tp.snd_una > self.update_at;
             if is_round_over {
                 self.update_at = tp.snd_nxt;
             }
             let maximum = self.inflight.slowest().map_or(u64::MAX, |rate| Rate::from_bytes(rate).bytes_in(round_trip));
-            self.react(utilisation, is_round_over, maximum);
+            self.react(utilization, is_round_over, maximum);
         }
         self.set(tp, round_trip);
     }

@@ -51,7 +51,7 @@ MARGIN_S = 90.0
 COLLECTING_S = 600.0
 ENDS = ("sender", "receiver")
 RECORDS = ("flows.bin", "queues.bin", "probes.bin", "machine.jsonl", "end.json")
-CLOCK = "real (CLOCK_MONOTONIC of every machine): the same seed gives the same experiment, not the same bytes"
+CLOCK = "real (CLOCK_MONOTONIC of every host): the same seed gives the same experiment, not the same bytes"
 
 
 class RemoteEngine:

@@ -1,4 +1,4 @@
-"""Did a run on real hosts measure what the experiment asks for?
+"""Did a run on real hosts measure what the experiment specifies?
 
 Checks on each host: was it the limit (`host_load`), did its devices drop packets outside the queue under test?
 System-wide counters (dropped segments, pruned queues) may include other programs, so they give warnings.

@@ -16,7 +16,7 @@ pub(super) const ONE: u64 = 1 << 20;
 pub(super) struct Inflight {
     last: Stack,
     /// U, in 1/2^20.
-    utilisation: u64,
+    utilization: u64,
 }
 
 impl Inflight {
@@ -30,9 +30,9 @@ impl Inflight {
         let (load, passed) = loads.max_by_key(|(load, _)| *load)?;
         let (passed, base_ns) = (passed.min(base_rtt).as_nanos(), base_rtt.as_nanos());
         let weighted =
-            u128::from(base_ns - passed) * u128::from(self.utilisation) + u128::from(passed) * u128::from(load);
-        self.utilisation = narrow(weighted / u128::from(base_ns));
-        Some(self.utilisation)
+            u128::from(base_ns - passed) * u128::from(self.utilization) + u128::from(passed) * u128::from(load);
+        self.utilization = narrow(weighted / u128::from(base_ns));
+        Some(self.utilization)
     }
 
     /// Rate of the path's slowest link in bytes per second; None before the first stack.
@@ -79,8 +79,8 @@ mod tests {
         stack
     }
 
-    fn percent(utilisation: Option<u64>) -> Option<u64> {
-        utilisation.map(|utilisation| (utilisation * 100 + ONE / 2) / ONE)
+    fn percent(utilization: Option<u64>) -> Option<u64> {
+        utilization.map(|utilization| (utilization * 100 + ONE / 2) / ONE)
     }
 
     #[test]

@@ -32,7 +32,7 @@ impl<C: CongestionControl> Sender<C> {
         true
     }
 
-    /// Sends new data if there is any, else the last segment again; one probe per episode (`tcp_send_loss_probe`).
+    /// Sends new data if there is any, else retransmits the last segment; one probe per episode (`tcp_send_loss_probe`).
     pub(super) fn send_loss_probe(&mut self) -> Option<Transmission> {
         self.tasks.done(Task::LossProbe);
         if self.board.is_empty() {

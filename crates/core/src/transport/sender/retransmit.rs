@@ -106,7 +106,7 @@ impl<C: CongestionControl> Sender<C> {
 
     /// `tcp_retransmit_skb`: an attempt counts for undo, even if it cannot be sent.
     fn retransmit_lost(&mut self, run: Run) -> Option<Transmission> {
-        // After an undo a retransmission may be outstanding whose record is not lost; a timeout sends it again. Linux
+        // After an undo a retransmission may be outstanding whose record is not lost; a timeout retransmits it. Linux
         // then counts it twice ("retrans_out leaked") and never corrects that.
         let known = run.numbers().filter(|number| self.board.get(*number).marks.has(Marks::RETRANS)).count();
         let departs_us = self.departure_us();
