@@ -25,7 +25,7 @@ const UNITS: &[(&str, &[&str])] = &[
     ("marks", PACKETS),
     ("share", SHARE),
     ("retransmit_rate", SHARE),
-    ("utilisation", SHARE),
+    ("utilization", SHARE),
 ];
 
 /// The units of a metric, its own first; None: no metric.
