@@ -81,8 +81,8 @@ pub trait Declared: Sized {
     /// The declaration.
     const SPEC: &'static TableSpec;
 
-    /// Reads the keys of a table and checks the rules between them; does not look for unknown keys.
-    fn fields(value: &Value, table: &Table, place: &Place<'_>, faults: &mut Faults) -> Option<Self>;
+    /// Reads the keys of a table, and checks the rules between them if `has_rules`: a misspelt key breaks some, too.
+    fn fields(value: &Value, table: &Table, place: &Place<'_>, faults: &mut Faults, has_rules: bool) -> Option<Self>;
 
     /// Writes the keys that differ from their defaults.
     fn write_into(&self, table: &mut Table);

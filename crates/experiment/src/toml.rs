@@ -21,8 +21,10 @@ pub fn parse(text: &str, limits: &Limits) -> Result<Table, Vec<Diagnostic>> {
     let (document, errors) = DeTable::parse_recoverable(text);
     let mut faults: Vec<_> = errors
         .iter()
-        .map(|error| Diagnostic::new(format!("not TOML: {}", error.message()), "").at(error.span()))
+        .map(|error| Diagnostic::new(format!("not TOML: {}", error.message()), "").at(error.span()).located(text))
         .collect();
+    // One mistake makes others behind it in its line.
+    faults.dedup_by_key(|fault| fault.line);
     let table = table_of(document.get_ref(), &mut faults);
     if faults.is_empty() && !Value::from(table.clone()).is_within(MAX_DEPTH) {
         faults.push(too_deep());

@@ -12,7 +12,12 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 use std::collections::BTreeMap;
 
-create_exception!(dumbbell._sim, Mistakes, PyValueError, "A document is no experiment: a list of mistakes, and a text.");
+create_exception!(
+    dumbbell._sim,
+    Mistakes,
+    PyValueError,
+    "A document is no experiment: a list of mistakes, and a text."
+);
 
 /// Levels of Python's lists and dicts that are converted; a deeper document is refused.
 const MAX_LEVELS: usize = 64;
@@ -57,7 +62,12 @@ pub fn read_experiment<'py>(
 #[pyfunction]
 #[pyo3(signature = (text, limits = BTreeMap::new(), file = ""))]
 #[expect(clippy::needless_pass_by_value, reason = "arguments from Python are owned")]
-pub fn parse_toml<'py>(py: Python<'py>, text: &str, limits: BTreeMap<String, usize>, file: &str) -> PyResult<Bound<'py, PyAny>> {
+pub fn parse_toml<'py>(
+    py: Python<'py>,
+    text: &str,
+    limits: BTreeMap<String, usize>,
+    file: &str,
+) -> PyResult<Bound<'py, PyAny>> {
     let parsed = toml::parse(text, &limits_of(&limits)?);
     let table = parsed.map_err(|faults| {
         let located: Vec<_> = faults.into_iter().map(|fault| fault.located(text)).collect();
@@ -186,7 +196,8 @@ fn from_python(value: &Bound<'_, PyAny>, path: &str, levels: usize) -> PyResult<
     let py = value.py();
     let levels = levels.checked_sub(1).ok_or_else(|| mistakes(py, &[toml::too_deep()], "", ""))?;
     let list = |items: Vec<Bound<'_, PyAny>>| {
-        let items = items.iter().enumerate().map(|(number, item)| from_python(item, &format!("{path}.{number}"), levels));
+        let items =
+            items.iter().enumerate().map(|(number, item)| from_python(item, &format!("{path}.{number}"), levels));
         Ok(Value::from(items.collect::<PyResult<Vec<_>>>()?))
     };
     if value.is_none() {
