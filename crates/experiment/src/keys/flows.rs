@@ -1,7 +1,9 @@
 //! Groups of flows.
 
 use crate::declare::generic::{Boolean, Integer};
-use crate::declare::kinds::{Arrivals, Controller, Discipline, Duration, Name, Parameters, Rate, Size, Time};
+use crate::declare::kinds::{Controller, Discipline, Duration, Name, Rate, Size, Time};
+use crate::declare::maps::Parameters;
+use crate::declare::metrics::Arrivals;
 use crate::declare::{choices, table};
 use crate::keys::path::Segment;
 use crate::rules;
