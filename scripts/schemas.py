@@ -1,4 +1,4 @@
-"""Writes docs/schemas: JSON schemas of experiment and sweep files, made of the declarations and models that check these files.
+"""Writes docs/schemas: JSON schemas of experiment and sweep files, made of what checks these files.
 
     python scripts/schemas.py [--check]
 

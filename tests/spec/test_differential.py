@@ -3,17 +3,20 @@
 It goes away with Python's parser.
 """
 
+import dataclasses
 import json
 import tomllib
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from pydantic import BaseModel
 
 from dumbbell import _sim, limits
-from dumbbell.spec import published, scenarios, with_programs
+from dumbbell.spec import hosts, model, programs, published, scenarios, seen, with_programs
 from dumbbell.spec.document import with_settings
 from dumbbell.spec.qdisc import GRAMMAR
 from dumbbell.spec.scenarios import sweeps
@@ -92,8 +95,6 @@ def test_damaged_texts_are_valid_for_both_or_for_none(file: Path, changes: list[
 
 def test_a_misspelt_name_is_suggested_at_least_as_often() -> None:
     """Every key and discipline with one letter left out, doubled, replaced or swapped with the next."""
-    from difflib import get_close_matches
-
     keys = sorted(json.loads(_sim.declarations()["schema"])["definitions"]["Flows"]["properties"])
     found = {"difflib": 0, "rust": 0}
     for names in (keys, sorted(GRAMMAR)):
@@ -120,7 +121,9 @@ def _suggested(word: str, is_key: bool) -> str:
 
 
 def test_limits_have_one_default() -> None:
-    assert _sim.declarations()["limits"] == {name: limits.LIMITS[name].default for name in _sim.declarations()["limits"]}
+    assert _sim.declarations()["limits"] == {
+        name: limits.LIMITS[name].default for name in _sim.declarations()["limits"]
+    }
 
 
 def test_a_mistake_has_its_place_and_an_excerpt() -> None:
@@ -131,3 +134,18 @@ def test_a_mistake_has_its_place_and_an_excerpt() -> None:
         ("path.bottleneck.rate", 5, 8, "fast")
     ]
     assert 'mine.toml:5:8\n  |\n5 | rate = "fast"\n  |        ^^^^^^' in text
+
+
+def test_the_generated_types_have_the_keys_of_the_models() -> None:
+    head = "from dataclasses import dataclass\nfrom collections.abc import Mapping\nfrom typing import Literal\n"
+    names: dict[str, Any] = {"Qdisc": model.Flows, "Zeros": programs.Zeros, "__name__": "generated"}
+    exec(head + _sim.declarations()["dataclasses"], names)
+    pairs = {"Segment": model.Access} | {
+        name: cls
+        for module in (model, programs, hosts, seen)
+        for name, cls in vars(module).items()
+        if isinstance(cls, type) and issubclass(cls, BaseModel) and name in names and cls is not programs.Zeros
+    }
+    assert len(pairs) > 15
+    fields = {name: {field.name for field in dataclasses.fields(names[name])} for name in pairs}
+    assert fields == {name: set(cls.model_fields) for name, cls in pairs.items()}

@@ -9,11 +9,10 @@ use dumbbell_experiment::declare::Kind;
 use dumbbell_experiment::declare::draw::{Draw, bytes_of_seed};
 use dumbbell_experiment::value::{Key, Node, Table, Value};
 use dumbbell_experiment::{Experiment, Options, parse, random, script, write};
-use std::alloc::{GlobalAlloc, Layout, System};
+use peak_alloc::PeakAlloc;
 use std::io::Write as _;
 use std::panic::catch_unwind;
 use std::process::ExitCode;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 /// Bytes that reading a text may hold at once: a fixed part, and so many for each byte of the text.
@@ -108,29 +107,8 @@ const TC_WORDS: &[&str] = &[
     "$(x)",
 ];
 
-struct Counting;
-
-static NOW: AtomicUsize = AtomicUsize::new(0);
-static PEAK: AtomicUsize = AtomicUsize::new(0);
-
-// SAFETY: every call goes to the system's allocator unchanged; the counters hold no memory.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        let now = NOW.fetch_add(layout.size(), Ordering::Relaxed) + layout.size();
-        PEAK.fetch_max(now, Ordering::Relaxed);
-        // SAFETY: the caller keeps the contract of `GlobalAlloc`.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        NOW.fetch_sub(layout.size(), Ordering::Relaxed);
-        // SAFETY: as above.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
-
 #[global_allocator]
-static ALLOCATOR: Counting = Counting;
+static MEMORY: PeakAlloc = PeakAlloc;
 
 fn main() -> ExitCode {
     let mut numbers = std::env::args().skip(1).filter_map(|word| word.parse().ok());
@@ -139,10 +117,10 @@ fn main() -> ExitCode {
     for seed in first..first + inputs {
         let bytes = bytes_of_seed(seed, 600);
         let (text, is_script) = input(&bytes);
-        let (started, before) = (Instant::now(), NOW.load(Ordering::Relaxed));
-        PEAK.store(before, Ordering::Relaxed);
+        let (started, before) = (Instant::now(), MEMORY.current_usage());
+        MEMORY.reset_peak_usage();
         let outcome = catch_unwind(|| if is_script { check_script(&text) } else { check(&text) });
-        let used = PEAK.load(Ordering::Relaxed).saturating_sub(before);
+        let used = MEMORY.peak_usage().saturating_sub(before);
         (most, longest) = (most.max(used), longest.max(started.elapsed()));
         let problem = match outcome {
             Err(_) => Some("a panic".to_owned()),
