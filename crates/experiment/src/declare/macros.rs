@@ -32,7 +32,7 @@ macro_rules! table {
         }
     ) => {
         $(#[doc = $doc])+
-        #[derive(Clone, Debug, PartialEq $($(, $derive)+)?)]
+        #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize $($(, $derive)+)?)]
         pub struct $name {
             $(#[doc = concat!("Keys of [`", stringify!($flat_type), "`].")] pub $flat: $flat_type,)*
             $($(#[doc = $key_doc])+ pub $field: $crate::declare::macros::field_type!($kind; $($presence)?),)*
@@ -211,7 +211,7 @@ macro_rules! choices {
         pub enum $name:ident { $($(#[doc = $word_doc:literal])+ $variant:ident = $word:literal,)+ }
     ) => {
         $(#[doc = $doc])+
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
         pub enum $name { $($(#[doc = $word_doc])+ $variant,)+ }
 
         impl $name {
