@@ -1,4 +1,4 @@
-"""Writes docs/schemas: JSON schemas of experiment and sweep files, made from the models that check these files.
+"""Writes docs/schemas: JSON schemas of experiment and sweep files, made of what checks these files.
 
     python scripts/schemas.py [--check]
 
@@ -15,7 +15,8 @@ from generated import ROOT, write_or_check
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
-from dumbbell.spec import fields, model, programs, seen, sweep_keys, units
+from dumbbell import _sim
+from dumbbell.spec import fields, sweep_keys
 
 FOLDER = ROOT / "docs" / "schemas"
 DRAFT = "http://json-schema.org/draft-07/schema#"
@@ -25,64 +26,15 @@ TABLE: JsonSchemaValue = {"type": "object"}
 ANY: JsonSchemaValue = {}
 
 
-def quantity(description: str, *examples: str) -> JsonSchemaValue:
-    """A number with its unit."""
-    return {"type": ["string", "integer", "number"], "description": description, "examples": list(examples)}
-
-
-def _netem(option: str, *examples: str) -> JsonSchemaValue:
-    text = f"the arguments of netem's option '{option}'; see tc-netem(8)"
-    return {"type": "string", "description": text, "examples": list(examples)}
-
-
 WRITTEN: dict[Any, JsonSchemaValue] = {
-    units.rate_bps: quantity("a rate as tc writes it, in bits per second", "10mbit", "1.5gbit"),
-    units.duration_ns: quantity("a time", "20ms", "1s", "500us"),
-    fields._positive_time: quantity("a time above zero", "10s", "100ms"),
-    units.size_bytes: quantity("a size; kb, mb, gb are powers of 1024, kB, MB, GB powers of 1000", "61MB", "16kb"),
     fields._name: {**TEXT, "pattern": fields.NAME.pattern.replace(r"\Z", "$").join(("^", ""))},
-    fields._cc: {
-        **TEXT,
-        "pattern": fields.CC.pattern.replace(r"\Z", "$").join(("^", "")),
-        "examples": ["bbr", "cubic"],
-    },
-    fields._parameters: {**TABLE, "additionalProperties": {"type": ["integer", "string"]}},
-    fields._qdisc: {**TEXT, "description": "a queue discipline as tc takes it", "examples": ["fq_codel limit 1000"]},
-    fields._arrivals: {**TEXT, "pattern": r"^\s*\d+\.?\d*/s\s*$", "examples": ["10/s"]},
-    fields._sysctl: {**TABLE, "additionalProperties": {"type": ["integer", "string"]}},
-    fields._expectation: {**TEXT, "examples": ["groups.bbr.share > 0.6"]},
-    fields._metric: {**TEXT, "examples": ["groups.bbr.share"]},
-    seen._figure: {"type": "number"},
-    programs.command_words: {"anyOf": [TEXT, {"type": "array", "items": TEXT, "minItems": 1}]},
-    programs._files: {
-        **TABLE,
-        "additionalProperties": {
-            "anyOf": [
-                TEXT,
-                {"type": "object", "properties": {"bytes": ANY}, "required": ["bytes"], "additionalProperties": False},
-            ]
-        },
-    },
-    programs._env: {**TABLE, "additionalProperties": TEXT},
-    programs._serves: {"type": ["boolean", "integer"]},
     sweep_keys._metric: {**TEXT, "examples": ["groups.bbr.share"]},
     sweep_keys._half_width: {"anyOf": [{"type": "number", "exclusiveMinimum": 0}, {**TEXT, "examples": ["5%"]}]},
     sweep_keys._texts: {"anyOf": [TEXT, {"type": "array", "items": TEXT}]},
     sweep_keys._name_or_table: {"type": ["string", "object"]},
     sweep_keys._settings: TABLE,
 }
-"""The schema of a value in a file, by the parser that reads it."""
-WRITTEN |= {
-    getattr(fields.Netem, name).__metadata__[0].func: _netem(name.lower(), *examples)
-    for name, examples in {
-        "Loss": ("1%", "gemodel 1% 10%"),
-        "Distribution": ("normal",),
-        "Reorder": ("1%",),
-        "Duplicate": ("1%",),
-        "Corrupt": ("0.1%",),
-        "Slot": ("10ms",),
-    }.items()
-}
+"""The schema of a value in a sweep file, by the parser that reads it."""
 
 
 class Written(GenerateJsonSchema):
@@ -107,29 +59,9 @@ def known(function: Callable[..., Any]) -> bool:
 
 
 def experiment() -> JsonSchemaValue:
-    """The schema of `experiment.toml`: the model, and the keys that are read before it."""
-    schema = model.Experiment.model_json_schema(schema_generator=Written)
-    schema["properties"]["seed"] = {"type": "integer", "minimum": 0}
-    schema["properties"]["seeds"] = {
-        "anyOf": [
-            {"type": "integer", "minimum": 0},
-            {"type": "string", "pattern": r"^[0-9]+(\.\.[0-9]+)?$", "examples": ["1..5"]},
-            {"type": "array", "items": {"type": "integer", "minimum": 0}, "minItems": 1},
-        ]
-    }
-    schema["properties"]["cases"] = {
-        "type": "array",
-        "items": {
-            "type": "object",
-            "properties": {"name": TEXT, "set": TABLE, "expect": {"type": "array", "items": TEXT}},
-            "required": ["set"],
-            "additionalProperties": False,
-        },
-    }
-    schema["$defs"]["Verbatim"]["properties"]["commands"] = {"anyOf": [TEXT, {"type": "array", "items": TEXT}]}
-    # An experiment may have programs and no flows, and a case may set required keys.
-    schema["required"] = ["path"]
-    return finished(schema, "Dumbbell experiment")
+    """The schema of `experiment.toml`, made of the declarations in `crates/experiment/src/keys`."""
+    made: JsonSchemaValue = json.loads(_sim.declarations()["schema"])
+    return made
 
 
 def sweep() -> JsonSchemaValue:

@@ -1,4 +1,4 @@
-"""The schemas in docs/schemas are those of the models, and every experiment and sweep file is valid."""
+"""The schemas and the reference are those of the declarations, and every experiment and sweep file is valid."""
 
 import json
 import subprocess
@@ -37,9 +37,10 @@ def errors(document: dict[str, Any], name: str = "experiment.json") -> list[str]
     return sorted(error.json_path for error in validator.iter_errors(document))
 
 
-def test_the_schemas_are_up_to_date() -> None:
+@pytest.mark.parametrize("script", ["schemas.py", "reference.py"])
+def test_what_is_made_of_the_declarations_is_up_to_date(script: str) -> None:
     checked = subprocess.run(
-        [sys.executable, "scripts/schemas.py", "--check"], cwd=ROOT, capture_output=True, text=True, check=False
+        [sys.executable, f"scripts/{script}", "--check"], cwd=ROOT, capture_output=True, text=True, check=False
     )
     assert checked.returncode == 0, checked.stderr
 

@@ -95,3 +95,39 @@ def check(plan: str) -> None:
 
 def parameters(controller: str) -> list[tuple[str, str, str]]:
     """Parameters of a controller: name, default and accepted values of each."""
+
+class Mistakes(ValueError):
+    """A document is no experiment. Arguments: a list of mistakes, and all of them as a text with excerpts.
+
+    A mistake is a dict: `problem`, `key`, `value` (`has_value`: is there one?), `right`, `case`, `span` (bytes of the
+    text, or None), `line` and `column` (from 1; 0: none).
+    """
+
+def parse_experiment(
+    text: str, title: str, settings: list[str] = ..., limits: dict[str, int] = ..., file: str = ""
+) -> list[tuple[str, dict[str, Any], dict[str, Any]]]:
+    """Parse a TOML text. Returns the cases: name, values (bits per second, nanoseconds, bytes), and what each sets.
+
+    `title`: of an experiment without one. `settings`: `key=value` texts that come last. `limits`: those that differ
+    from the defaults. Raises `Mistakes`.
+    """
+
+def read_experiment(
+    document: dict[str, Any], title: str, settings: list[str] = ..., limits: dict[str, int] = ...
+) -> list[tuple[str, dict[str, Any], dict[str, Any]]]:
+    """The same for a document that was parsed already."""
+
+def parse_toml(text: str, limits: dict[str, int] = ..., file: str = "") -> dict[str, Any]:
+    """The values of a TOML text within the limits. Raises `Mistakes`."""
+
+def write_toml(document: dict[str, Any]) -> str:
+    """A document as a person would write it."""
+
+def random_experiment(bytes: bytes, omitted: list[str] = ...) -> dict[str, Any]:
+    """The document of a random valid experiment without some keys; fewer or smaller bytes give a simpler one."""
+
+def declarations() -> dict[str, Any]:
+    """What is made of the declared keys.
+
+    `schema` and `controls` in JSON, `reference` by table in Markdown, `dataclasses` in Python, `limits` by name.
+    """

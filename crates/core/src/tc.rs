@@ -3,6 +3,7 @@
 //! | module | holds |
 //! | --- | --- |
 //! | [`quantity`] | rates, times, sizes and shares in tc's units, with tc's rounding |
+//! | [`ticks`] | tc's clock
 //! | [`grammar`] | keywords with the kinds of their arguments; the options of a command |
 //! | [`disciplines`] | every kind of qdisc, and the attributes that tc sends for it |
 //! | [`classes`], [`filters`] | classes of htb and drr; filters with their policer |
@@ -19,6 +20,7 @@ pub mod disciplines;
 pub mod filters;
 pub mod grammar;
 pub mod quantity;
+pub mod ticks;
 pub mod tree;
 
 use alloc::collections::BTreeMap;

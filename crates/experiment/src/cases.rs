@@ -1,6 +1,6 @@
 //! Cases of a document: every combination of their lists, each with its name.
 
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, fail};
 use crate::keypath::apply;
 use crate::limits::{Limits, MAX_NAME, grouped};
 use crate::value::{Node, Table, Value};
@@ -24,12 +24,14 @@ pub struct Variant {
 /// # Errors
 ///
 /// The cases are wrong, or too many.
-pub fn variants(document: &Table, cases: &Value, limits: &Limits) -> Result<Vec<Variant>, Diagnostic> {
+pub fn variants(document: &Table, cases: &Value, limits: &Limits) -> Result<Vec<Variant>, Box<Diagnostic>> {
     let tables: Option<Vec<_>> = cases.list().and_then(|list| list.iter().map(Value::table).collect());
     let Some(tables) = tables else {
-        return Err(Diagnostic::new("not a list of cases", "write [[cases]] with name and set")
-            .key("cases")
-            .at(cases.span.clone()));
+        return fail(
+            Diagnostic::new("not a list of cases", "write [[cases]] with name and set")
+                .key("cases")
+                .at(cases.span.clone()),
+        );
     };
     if tables.is_empty() {
         return Ok(vec![Variant { name: String::new(), document: document.clone(), settings: Table::default() }]);
@@ -44,7 +46,7 @@ pub fn variants(document: &Table, cases: &Value, limits: &Limits) -> Result<Vec<
             if !names.insert(name.clone()) {
                 let fault = Diagnostic::new("two cases have the same name", "").key(format!("{key}.name"));
                 let at = case.get("name").and_then(|name| name.span.clone());
-                return Err(fault.value(&name.into()).at(at));
+                return fail(fault.value(&name.into()).at(at));
             }
             let mut changed = document.clone();
             if let Some(expected) = &expected {
@@ -60,7 +62,7 @@ pub fn variants(document: &Table, cases: &Value, limits: &Limits) -> Result<Vec<
 }
 
 /// Are the cases few and small enough to be made?
-fn refuse_too_many(document: &Table, cases: &[&Table], limits: &Limits) -> Result<(), Diagnostic> {
+fn refuse_too_many(document: &Table, cases: &[&Table], limits: &Limits) -> Result<(), Box<Diagnostic>> {
     let size = document.count();
     let (mut made, mut keys) = (0_usize, 0_usize);
     for settings in cases.iter().filter_map(|case| case.get("set").and_then(Value::table)) {
@@ -73,23 +75,23 @@ fn refuse_too_many(document: &Table, cases: &[&Table], limits: &Limits) -> Resul
     if made > limits.cases {
         let right = format!("fewer values, or a sweep, {}", limits.raised("cases", made));
         let problem = format!("{} cases, more than {}", grouped(made), grouped(limits.cases));
-        return Err(Diagnostic::new(problem, right).key("cases"));
+        return fail(Diagnostic::new(problem, right).key("cases"));
     }
     if keys > limits.expanded {
         let allowed = grouped(limits.expanded);
         let problem = format!("{} cases with {} keys in all, more than {allowed}", grouped(made), grouped(keys));
         let right = format!("fewer cases or groups, {}", limits.raised("expanded", keys));
-        return Err(Diagnostic::new(problem, right).key("cases"));
+        return fail(Diagnostic::new(problem, right).key("cases"));
     }
     Ok(())
 }
 
 /// What the file expects, then what the case does; None if the case adds nothing.
-fn expected(document: &Table, case: &Table, key: &str) -> Result<Option<Value>, Diagnostic> {
+fn expected(document: &Table, case: &Table, key: &str) -> Result<Option<Value>, Box<Diagnostic>> {
     let Some(own) = case.get("expect") else { return Ok(None) };
     let list = |value: &Value, key: String| match value.list() {
         Some(list) => Ok(list.to_vec()),
-        None => Err(Diagnostic::new("not a list of expectations", EXPECT).key(key).value(value)),
+        None => fail(Diagnostic::new("not a list of expectations", EXPECT).key(key).value(value)),
     };
     let mut all = document.get("expect").map_or_else(|| Ok(Vec::new()), |value| list(value, "expect".into()))?;
     all.extend(list(own, format!("{key}.expect"))?);
@@ -97,14 +99,14 @@ fn expected(document: &Table, case: &Table, key: &str) -> Result<Option<Value>, 
 }
 
 /// Every combination of a case's lists, each with its name.
-fn crossed(case: &Table, key: &str) -> Result<Vec<(String, Table)>, Diagnostic> {
+fn crossed(case: &Table, key: &str) -> Result<Vec<(String, Table)>, Box<Diagnostic>> {
     let right = "a case has 'name' and 'set', a table of dotted keys, and may have 'expect'";
     if let Some((unknown, _)) = case.0.iter().find(|(key, _)| !["name", "set", "expect"].contains(&&key.text[..])) {
         let problem = format!("unknown key '{}'", unknown.text);
-        return Err(Diagnostic::new(problem, right).key(key).at(unknown.span.clone()));
+        return fail(Diagnostic::new(problem, right).key(key).at(unknown.span.clone()));
     }
     let Some(settings) = case.get("set").and_then(Value::table) else {
-        return Err(Diagnostic::new("a case without 'set'", right).key(key));
+        return fail(Diagnostic::new("a case without 'set'", right).key(key));
     };
     let template = match case.get("name") {
         None => "",
@@ -117,7 +119,7 @@ fn crossed(case: &Table, key: &str) -> Result<Vec<(String, Table)>, Diagnostic> 
         let choice: Vec<_> = value.list().map_or_else(|| vec![value], |list| list.iter().collect());
         if choice.is_empty() {
             let fault = Diagnostic::new("a list without values", "give one value or more");
-            return Err(fault.key(format!("{key}.set.{}", name.text)).at(name.span.clone()));
+            return fail(fault.key(format!("{key}.set.{}", name.text)).at(name.span.clone()));
         }
         choices.push(choice);
     }
@@ -151,7 +153,7 @@ fn template_of(written: &str, settings: &Table, are_several: bool) -> String {
 }
 
 /// A case's name, with values in the place of their keys in braces.
-fn name(template: &str, settings: &Table, key: &str) -> Result<String, Diagnostic> {
+fn name(template: &str, settings: &Table, key: &str) -> Result<String, Box<Diagnostic>> {
     let too_long = || {
         Diagnostic::new(format!("a name of more than {MAX_NAME} characters"), "a shorter one")
             .key(format!("{key}.name"))
@@ -163,23 +165,19 @@ fn name(template: &str, settings: &Table, key: &str) -> Result<String, Diagnosti
         rest = &rest[open..];
         // A hole begins at the last of several braces.
         let end = rest[1..].find(['{', '}']).map(|at| at + 1);
-        match end.filter(|end| rest.as_bytes()[*end] == b'}' && *end > 1) {
-            Some(end) => {
-                let hole = &rest[1..end];
-                made.push_str(&settings.get(hole).map_or_else(|| rest[..=end].to_owned(), shown));
-                rest = &rest[end + 1..];
-            }
-            None => {
-                made.push('{');
-                rest = &rest[1..];
-            }
-        }
+        let end = end.filter(|end| rest.as_bytes()[*end] == b'}' && *end > 1);
+        let hole = end.map(|end| &rest[1..end]);
+        let value = hole.and_then(|hole| settings.get(hole)).map(shown);
+        // What is no hole stays as it is.
+        let length = end.map_or(1, |end| end + 1);
+        made.push_str(value.as_deref().unwrap_or(&rest[..length]));
+        rest = &rest[length..];
         if made.len() > 4 * MAX_NAME {
-            return Err(too_long());
+            return fail(too_long());
         }
     }
     made.push_str(rest);
-    if made.chars().count() > MAX_NAME { Err(too_long()) } else { Ok(made) }
+    if made.chars().count() > MAX_NAME { fail(too_long()) } else { Ok(made) }
 }
 
 /// A value in a name: a text without quotes.

@@ -2,7 +2,7 @@
 //!
 //! | module | holds |
 //! | --- | --- |
-//! | [`kinds`], [`programs`], [`hosts`], [`generic`] | what a key may hold: how it is read, written, described and drawn |
+//! | [`kinds`], [`texts`], [`metrics`], [`maps`], [`programs`], [`hosts`], [`generic`] | what a key may hold: how it is read, written, described and drawn |
 //! | [`spec`] | the declarations as data |
 //! | [`place`] | where a value is; the mistakes that were found |
 //! | [`draw`] | random values |
@@ -14,9 +14,12 @@ pub mod generic;
 pub mod hosts;
 pub mod kinds;
 pub(crate) mod macros;
+pub mod maps;
+pub mod metrics;
 pub mod place;
 pub mod programs;
 pub mod spec;
+pub mod texts;
 
 use crate::value::{Table, Value};
 use core::fmt::Debug;
@@ -81,8 +84,8 @@ pub trait Declared: Sized {
     /// The declaration.
     const SPEC: &'static TableSpec;
 
-    /// Reads the keys of a table and checks the rules between them; does not look for unknown keys.
-    fn fields(value: &Value, table: &Table, place: &Place<'_>, faults: &mut Faults) -> Option<Self>;
+    /// Reads the keys of a table, and checks the rules between them if `has_rules`: a misspelt key breaks some, too.
+    fn fields(value: &Value, table: &Table, place: &Place<'_>, faults: &mut Faults, has_rules: bool) -> Option<Self>;
 
     /// Writes the keys that differ from their defaults.
     fn write_into(&self, table: &mut Table);

@@ -63,6 +63,15 @@ impl Diagnostic {
     }
 }
 
+/// The error of functions that stop at the first mistake.
+///
+/// # Errors
+///
+/// Always.
+pub fn fail<T>(fault: Diagnostic) -> Result<T, Box<Diagnostic>> {
+    Err(Box::new(fault))
+}
+
 impl From<Wrong> for Diagnostic {
     fn from(wrong: Wrong) -> Self {
         Self::new(wrong.problem, wrong.right)

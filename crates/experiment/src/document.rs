@@ -3,7 +3,7 @@
 use crate::cases::variants;
 use crate::declare::Kind;
 use crate::declare::place::{Faults, Place};
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, fail};
 use crate::hidden::{find, visible_line};
 use crate::keypath::apply;
 use crate::limits::{Limits, MAX_DEPTH, grouped};
@@ -63,7 +63,7 @@ pub fn read(mut document: Table, options: &Options) -> Result<Vec<Case>, Vec<Dia
         return Err(vec![toml::too_deep()]);
     }
     for (key, value) in &options.settings {
-        apply(&mut document, key, value).map_err(|fault| vec![fault])?;
+        apply(&mut document, key, value).map_err(|fault| vec![*fault])?;
     }
     let mut faults = Vec::new();
     check_texts(&document, "", &mut faults);
@@ -74,7 +74,7 @@ pub fn read(mut document: Table, options: &Options) -> Result<Vec<Case>, Vec<Dia
     let mut document = document.or("title", title);
     let cases = document.take("cases").unwrap_or_else(|| Vec::new().into());
     let mut made = Vec::new();
-    for variant in variants(&document, &cases, &options.limits).map_err(|fault| vec![fault])? {
+    for variant in variants(&document, &cases, &options.limits).map_err(|fault| vec![*fault])? {
         match experiment(variant.document.clone(), &options.limits) {
             Ok(experiment) => made.push(Case {
                 name: variant.name,
@@ -141,10 +141,12 @@ pub fn experiment(mut document: Table, limits: &Limits) -> Result<Experiment, Ve
 /// # Errors
 ///
 /// There is no key or no `=`.
-pub fn setting(text: &str, limits: &Limits) -> Result<(String, Value), Diagnostic> {
+pub fn setting(text: &str, limits: &Limits) -> Result<(String, Value), Box<Diagnostic>> {
     let split = text.split_once('=').map(|(key, value)| (key.trim(), value.trim())).filter(|(key, _)| !key.is_empty());
     let Some((key, value)) = split else {
-        return Err(Diagnostic::new("not a setting", "--set KEY=VALUE, such as --set duration=20s").value(&text.into()));
+        return fail(
+            Diagnostic::new("not a setting", "--set KEY=VALUE, such as --set duration=20s").value(&text.into()),
+        );
     };
     let parsed = toml::parse(&format!("value = {value}"), limits).ok().and_then(|mut table| table.take("value"));
     Ok((key.to_owned(), parsed.map_or_else(|| value.into(), without_spans)))

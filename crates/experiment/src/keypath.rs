@@ -1,6 +1,6 @@
 //! Dotted keys: numbers index lists, `flows.bbr.count` finds a group by its name or controller, `flows.*.cc` finds all.
 
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, fail};
 use crate::limits::MAX_DEPTH;
 use crate::toml::too_deep;
 use crate::value::{Node, Table, Value};
@@ -10,9 +10,9 @@ use crate::value::{Node, Table, Value};
 /// # Errors
 ///
 /// Nothing has this name, or a value stands where tables should be.
-pub fn apply(document: &mut Table, key: &str, value: &Value) -> Result<(), Diagnostic> {
+pub fn apply(document: &mut Table, key: &str, value: &Value) -> Result<(), Box<Diagnostic>> {
     if key.matches('.').count() >= MAX_DEPTH {
-        return Err(too_deep().key(key));
+        return fail(too_deep().key(key));
     }
     let mut root = Value::from(core::mem::take(document));
     let applied = set(&mut root, key, key, value);
@@ -22,11 +22,11 @@ pub fn apply(document: &mut Table, key: &str, value: &Value) -> Result<(), Diagn
     applied
 }
 
-fn set(root: &mut Value, key: &str, full: &str, value: &Value) -> Result<(), Diagnostic> {
+fn set(root: &mut Value, key: &str, full: &str, value: &Value) -> Result<(), Box<Diagnostic>> {
     if let Some((listed, rest)) = key.split_once(".*") {
         let count = match &at(root, listed.split('.'), full)?.node {
             Node::List(items) => items.len(),
-            _ => return Err(Diagnostic::new(format!("'{listed}' is not a list"), "such as flows.*.cc").key(full)),
+            _ => return fail(Diagnostic::new(format!("'{listed}' is not a list"), "such as flows.*.cc").key(full)),
         };
         return (0..count).try_for_each(|number| set(root, &format!("{listed}.{number}{rest}"), full, value));
     }
@@ -38,7 +38,7 @@ fn set(root: &mut Value, key: &str, full: &str, value: &Value) -> Result<(), Dia
             items[number] = value.clone();
         }
         Node::Table(table) => table.set(last, value.clone()),
-        _ => return Err(not_keys(last, full)),
+        _ => return fail(not_keys(last, full)),
     }
     Ok(())
 }
@@ -47,7 +47,7 @@ fn at<'a, 'k>(
     root: &'a mut Value,
     parts: impl Iterator<Item = &'k str>,
     full: &str,
-) -> Result<&'a mut Value, Diagnostic> {
+) -> Result<&'a mut Value, Box<Diagnostic>> {
     let mut held = root;
     for part in parts {
         let below = match &mut held.node {
@@ -61,10 +61,10 @@ fn at<'a, 'k>(
                 }
                 table.get_mut(part).ok_or_else(|| not_keys(part, full))?
             }
-            _ => return Err(not_keys(part, full)),
+            _ => return fail(not_keys(part, full)),
         };
         if !matches!(below.node, Node::List(_) | Node::Table(_)) {
-            return Err(not_keys(part, full));
+            return fail(not_keys(part, full));
         }
         held = below;
     }
@@ -75,7 +75,7 @@ fn not_keys(part: &str, full: &str) -> Diagnostic {
     Diagnostic::new(format!("'{part}' holds a value, not keys"), "").key(full)
 }
 
-fn index(items: &[Value], part: &str, full: &str) -> Result<usize, Diagnostic> {
+fn index(items: &[Value], part: &str, full: &str) -> Result<usize, Box<Diagnostic>> {
     let is_number = (1..=9).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_digit());
     if let Some(number) = part.parse().ok().filter(|number| is_number && *number < items.len()) {
         return Ok(number);
@@ -84,13 +84,13 @@ fn index(items: &[Value], part: &str, full: &str) -> Result<usize, Diagnostic> {
     if let Some(number) = names.iter().position(|name| *name == part) {
         return Ok(number);
     }
-    let named: Vec<_> = names.into_iter().filter(|name| !name.is_empty()).collect();
-    let right = match (items.len(), named.is_empty()) {
+    let listed: Vec<_> = names.into_iter().filter(|name| !name.is_empty()).collect();
+    let right = match (items.len(), listed.is_empty()) {
         (0, _) => "the list is empty".into(),
         (count, true) => format!("a number from 0 to {}", count - 1),
-        (count, false) => format!("a number from 0 to {}, or a name: {}", count - 1, named.join(", ")),
+        (count, false) => format!("a number from 0 to {}, or a name: {}", count - 1, listed.join(", ")),
     };
-    Err(Diagnostic::new(format!("nothing is called '{part}' here"), right).key(full))
+    fail(Diagnostic::new(format!("nothing is called '{part}' here"), right).key(full))
 }
 
 /// An item's name, or its controller's.

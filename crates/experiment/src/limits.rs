@@ -49,7 +49,6 @@ impl Limits {
     }
 
     /// What raises a limit to `needed`.
-    #[expect(clippy::unused_self, reason = "the same place as the limits")]
     #[must_use]
     pub fn raised(&self, name: &str, needed: usize) -> String {
         let needed = if IN_BYTES.contains(&name) { rounded_up(needed) } else { needed.to_string() };

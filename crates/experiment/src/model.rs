@@ -24,7 +24,7 @@ pub type Bytes = u64;
 pub type NetemArguments = String;
 
 /// A queue discipline as written for tc, its words checked.
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Qdisc {
     /// The discipline's name.
     pub kind: String,
@@ -35,7 +35,7 @@ pub struct Qdisc {
 }
 
 /// A queue's size in bandwidth-delay products.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct BdpSize {
     /// How many.
     pub products: f64,
@@ -44,7 +44,7 @@ pub struct BdpSize {
 }
 
 /// A controller's parameter, as written.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ParameterValue {
     /// A whole number.
     Number(u64),
@@ -53,7 +53,7 @@ pub enum ParameterValue {
 }
 
 /// When a program gets SIGTERM.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Stop {
     /// At this time.
     At(Nanoseconds),
@@ -62,7 +62,7 @@ pub enum Stop {
 }
 
 /// A file of a program's working folder.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum FileContent {
     /// This text.
     Text(String),

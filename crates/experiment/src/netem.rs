@@ -32,7 +32,7 @@ pub fn words(option: &'static str, text: Option<&str>) -> Result<String, Wrong> 
     }
     let is_own = move |each: &&Keyword| each.name == option || (option == "slot" && BEHIND_SLOT.contains(&each.name));
     let with_option: Vec<_> = core::iter::once(option).chain(words.iter().copied()).collect();
-    Options::check(&with_option, netem().filter(is_own), |_, _| ())
+    Options::check(&with_option, &netem().filter(is_own), |_, _| ())
         .map_err(|misfit| Wrong::new(misfit.explained("netem", String::new).problem, example))?;
     if option == "loss" && words.iter().all(|word| matches!(*word, "random" | "state" | "gemodel")) {
         return Err(Wrong::new("a loss without a probability", example));

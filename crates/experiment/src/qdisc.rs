@@ -50,7 +50,7 @@ pub fn parse(text: &str) -> Result<Qdisc, Wrong> {
 /// At the first word that does not fit.
 pub fn check(kind: &str, words: &[&str], grammar: Grammar) -> Result<BTreeMap<usize, BdpSize>, Wrong> {
     let mut sizes = BTreeMap::new();
-    let checked = Options::check(words, keywords(grammar), |position, argument| {
+    let checked = Options::check(words, &keywords(grammar), |position, argument| {
         if let Ok(Some(products)) = quantity::bdp(words[position]) {
             sizes.insert(position, BdpSize { products, in_packets: argument == Argument::Packets });
         }

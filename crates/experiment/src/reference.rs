@@ -7,12 +7,12 @@ use crate::model::Experiment;
 /// The first version; keys that it has need no note.
 const FIRST: &str = "0.1";
 
-/// A table's reference in Markdown; None: no table has this name.
+/// The reference of a table's own keys in Markdown; None: no table has this name.
 #[must_use]
 pub fn reference(table: &str) -> Option<String> {
-    let spec = find(Experiment::SPEC, table)?;
+    let spec = all_tables().into_iter().find(|spec| spec.name == table)?;
     let mut text = String::from("| key | meaning | default |\n| --- | --- | --- |\n");
-    for key in spec.all() {
+    for key in spec.keys {
         text.push_str(&row(key));
     }
     Some(text)
@@ -28,7 +28,7 @@ pub fn tables() -> Vec<&'static str> {
 #[must_use]
 pub fn all_tables() -> Vec<&'static TableSpec> {
     fn add(spec: &'static TableSpec, found: &mut Vec<&'static TableSpec>) {
-        for table in spec.all().iter().filter_map(|key| (key.shape)().table) {
+        for table in spec.flat.iter().copied().chain(spec.keys.iter().filter_map(|key| (key.shape)().table)) {
             add(table, found);
         }
         if !found.iter().any(|each| each.name == spec.name) {
@@ -38,13 +38,6 @@ pub fn all_tables() -> Vec<&'static TableSpec> {
     let mut found = Vec::new();
     add(Experiment::SPEC, &mut found);
     found
-}
-
-fn find(spec: &'static TableSpec, name: &str) -> Option<&'static TableSpec> {
-    if spec.name == name {
-        return Some(spec);
-    }
-    spec.all().iter().filter_map(|key| (key.shape)().table).find_map(|table| find(table, name))
 }
 
 fn row(key: &KeySpec) -> String {

@@ -140,13 +140,11 @@ fn tc(words: &[&str], interface: &str) -> Result<Command, Wrong> {
         }
     }
     let device = words.iter().position(|word| *word == "dev").map(|at| at + 1);
-    match device.filter(|at| words.get(*at) == Some(&interface)) {
-        Some(at) => words[at] = DEVICE,
-        None => {
-            let right = format!("each command names dev {interface}, or set path.tc.interface");
-            return Err(Wrong::new(format!("not for the interface {interface}"), right));
-        }
-    }
+    let Some(at) = device.filter(|at| words.get(*at) == Some(&interface)) else {
+        let right = format!("each command names dev {interface}, or set path.tc.interface");
+        return Err(Wrong::new(format!("not for the interface {interface}"), right));
+    };
+    words[at] = DEVICE;
     match words[0] {
         "qdisc" => check_qdisc(&words)?,
         "class" => check_class(&words)?,

@@ -11,9 +11,10 @@ pub fn dataclasses() -> String {
 }
 
 fn dataclass(spec: &'static TableSpec) -> String {
-    let mut text =
-        format!("@dataclass(frozen=True, slots=True)\nclass {}:\n    \"\"\"{}\"\"\"\n\n", spec.name, spec.doc.trim());
-    for key in spec.all() {
+    let base = spec.flat.first().map_or_else(String::new, |flat| format!("({})", flat.name));
+    let head = format!("@dataclass(frozen=True, slots=True, kw_only=True)\nclass {}{base}:", spec.name);
+    let mut text = format!("{head}\n    \"\"\"{}\"\"\"\n\n", spec.doc.trim());
+    for key in spec.keys {
         let none = if matches!(key.presence, Presence::Optional) { " | None" } else { "" };
         _ = writeln!(text, "    {}: {}{none}\n    \"\"\"{}\"\"\"", key.name, (key.shape)().python, documented(key));
     }

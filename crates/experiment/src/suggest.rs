@@ -28,7 +28,8 @@ pub fn suggest(word: &str, known: &[&str]) -> String {
 }
 
 /// The question whether one of the nearest names is meant; empty if none is near.
-fn meant(word: &str, known: &[&str], most: usize) -> String {
+#[must_use]
+pub fn meant(word: &str, known: &[&str], most: usize) -> String {
     let mut near: Vec<_> =
         known.iter().map(|name| (likeness(word, name), *name)).filter(|(like, _)| *like >= CUTOFF).collect();
     near.sort_by(|(one, first), (other, second)| other.total_cmp(one).then(first.cmp(second)));

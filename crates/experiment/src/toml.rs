@@ -3,7 +3,7 @@
 //! Parsers of TOML recurse with brackets and take time with the square of a dotted key's length. So the size of a text,
 //! its nesting and its number of keys are checked first.
 
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, fail};
 use crate::limits::{Limits, MAX_DEPTH, grouped};
 use crate::value::{Key, Node, Table, Value};
 use toml::Spanned;
@@ -17,12 +17,14 @@ use toml_parser::lexer::TokenKind;
 ///
 /// No TOML, or more of it than the limits allow; every mistake that the parser finds.
 pub fn parse(text: &str, limits: &Limits) -> Result<Table, Vec<Diagnostic>> {
-    check(text, limits).map_err(|fault| vec![fault])?;
+    check(text, limits).map_err(|fault| vec![*fault])?;
     let (document, errors) = DeTable::parse_recoverable(text);
     let mut faults: Vec<_> = errors
         .iter()
-        .map(|error| Diagnostic::new(format!("not TOML: {}", error.message()), "").at(error.span()))
+        .map(|error| Diagnostic::new(format!("not TOML: {}", error.message()), "").at(error.span()).located(text))
         .collect();
+    // One mistake makes others behind it in its line.
+    faults.dedup_by_key(|fault| fault.line);
     let table = table_of(document.get_ref(), &mut faults);
     if faults.is_empty() && !Value::from(table.clone()).is_within(MAX_DEPTH) {
         faults.push(too_deep());
@@ -37,9 +39,9 @@ pub fn too_deep() -> Diagnostic {
 }
 
 /// Refuses a text that is too large, too deep or has too many values.
-fn check(text: &str, limits: &Limits) -> Result<(), Diagnostic> {
+fn check(text: &str, limits: &Limits) -> Result<(), Box<Diagnostic>> {
     if text.len() > limits.text {
-        return Err(Diagnostic::new(
+        return fail(Diagnostic::new(
             format!("{} bytes of text, more than {}", grouped(text.len()), limits.size("text")),
             format!("several files, {}", limits.raised("text", text.len())),
         ));
@@ -58,11 +60,11 @@ fn check(text: &str, limits: &Limits) -> Result<(), Diagnostic> {
         }
         if depth.max(dots) >= MAX_DEPTH {
             let span = token.span();
-            return Err(too_deep().at(Some(span.start()..span.end())));
+            return fail(too_deep().at(Some(span.start()..span.end())));
         }
     }
     if values > limits.keys {
-        return Err(Diagnostic::new(
+        return fail(Diagnostic::new(
             format!("{} keys and values, more than {}", grouped(values), grouped(limits.keys)),
             format!("count and cases multiply keys, {}", limits.raised("keys", values)),
         ));

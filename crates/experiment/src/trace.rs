@@ -4,7 +4,7 @@
 //! al., "Mahimahi: Accurate Record-and-Replay for HTTP", 2015; mm-link(1)). The rate of each step is the number of
 //! opportunities in it.
 
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, fail};
 use crate::limits::{Limits, grouped};
 use dumbbell_core::tc::Wrong;
 use std::collections::HashMap;
@@ -19,11 +19,11 @@ const MILLISECOND: u64 = 1_000_000;
 /// # Errors
 ///
 /// Another format; the diagnostic's key is the line.
-pub fn read(content: &[u8], limits: &Limits) -> Result<Vec<u32>, Diagnostic> {
+pub fn read(content: &[u8], limits: &Limits) -> Result<Vec<u32>, Box<Diagnostic>> {
     let count = content.split(|byte| *byte == b'\n').count() - 1;
     if count > limits.lines {
         let problem = format!("{} lines, more than {}", grouped(count), grouped(limits.lines));
-        return Err(Diagnostic::new(problem, format!("a part of it, {}", limits.raised("lines", count))));
+        return fail(Diagnostic::new(problem, format!("a part of it, {}", limits.raised("lines", count))));
     }
     let text = str::from_utf8(content).ok().filter(|text| text.is_ascii());
     let text = text.ok_or_else(|| Diagnostic::new("the trace can't be read: it is not ASCII", ""))?;
@@ -38,7 +38,7 @@ pub fn read(content: &[u8], limits: &Limits) -> Result<Vec<u32>, Diagnostic> {
         times.push(time.ok_or_else(|| not_a_trace(number, line))?);
     }
     if times.last().is_none_or(|last| *last == 0) {
-        return Err(Diagnostic::new("the trace is empty", "it holds at least one time above 0"));
+        return fail(Diagnostic::new("the trace is empty", "it holds at least one time above 0"));
     }
     Ok(times)
 }
@@ -56,8 +56,8 @@ fn not_a_trace(number: usize, line: &str) -> Diagnostic {
 ///
 /// More steps than the limits allow.
 pub fn rates(times_ms: &[u32], step_ns: u64, duration_ns: u64, limits: &Limits) -> Result<Vec<(u64, u64)>, Wrong> {
-    let step_ms = (step_ns / MILLISECOND).max(1);
-    let count = duration_ns.div_ceil(step_ms * MILLISECOND);
+    let milliseconds = (step_ns / MILLISECOND).max(1);
+    let count = duration_ns.div_ceil(milliseconds * MILLISECOND);
     let count_shown = usize::try_from(count).unwrap_or(usize::MAX);
     if count_shown > limits.changes {
         let longer_ms = duration_ns.div_ceil(limits.changes as u64 * MILLISECOND);
@@ -65,17 +65,17 @@ pub fn rates(times_ms: &[u32], step_ns: u64, duration_ns: u64, limits: &Limits) 
         let raised = limits.raised("changes", count_shown);
         return Err(Wrong::new(problem, format!("trace_step = \"{longer_ms}ms\" or a shorter duration, {raised}")));
     }
-    let steps = u64::from(*times_ms.last().unwrap_or(&1)).div_ceil(step_ms).max(1);
+    let steps = u64::from(*times_ms.last().unwrap_or(&1)).div_ceil(milliseconds).max(1);
     let mut sent: HashMap<u64, u64> = HashMap::new();
     for time in times_ms {
-        *sent.entry((u64::from(time.saturating_sub(1)) / step_ms).min(steps - 1)).or_default() += 1;
+        *sent.entry((u64::from(time.saturating_sub(1)) / milliseconds).min(steps - 1)).or_default() += 1;
     }
     let mut rates: Vec<(u64, u64)> = Vec::new();
     for number in 0..count {
         let tenths = sent.get(&(number % steps)).map_or(1, |packets| packets * 10);
-        let rate = rounded(tenths * OPPORTUNITY_BYTES * 8 * 100, step_ms);
+        let rate = rounded(tenths * OPPORTUNITY_BYTES * 8 * 100, milliseconds);
         if rates.last().is_none_or(|(_, last)| *last != rate) {
-            rates.push((number * step_ms * MILLISECOND, rate));
+            rates.push((number * milliseconds * MILLISECOND, rate));
         }
     }
     Ok(rates)

@@ -18,17 +18,17 @@ fn section(out: &mut String, table: &Table, path: &str) {
         let name = if path.is_empty() { key_text(&key.text) } else { format!("{path}.{}", key_text(&key.text)) };
         match &value.node {
             Node::Table(inner) => {
-                below.push_str(&format!("\n[{name}]\n"));
+                _ = writeln!(below, "\n[{name}]");
                 section(&mut below, inner, &name);
             }
             Node::List(items) if !items.is_empty() && items.iter().all(|item| item.table().is_some()) => {
                 for inner in items.iter().filter_map(Value::table) {
-                    below.push_str(&format!("\n[[{name}]]\n"));
+                    _ = writeln!(below, "\n[[{name}]]");
                     section(&mut below, inner, &name);
                 }
             }
             Node::Null => {}
-            _ => out.push_str(&format!("{} = {}\n", key_text(&key.text), inline(value))),
+            _ => _ = writeln!(out, "{} = {}", key_text(&key.text), inline(value)),
         }
     }
     out.push_str(&below);

@@ -124,7 +124,7 @@ fn limits_of(changed: &BTreeMap<String, usize>) -> PyResult<Limits> {
 fn options(py: Python<'_>, title: &str, settings: &[String], limits: &BTreeMap<String, usize>) -> PyResult<Options> {
     let limits = limits_of(limits)?;
     let read = settings.iter().map(|setting| document::setting(setting, &limits)).collect::<Result<_, _>>();
-    let settings = read.map_err(|fault| mistakes(py, &[fault], "", ""))?;
+    let settings = read.map_err(|fault| mistakes(py, &[*fault], "", ""))?;
     Ok(Options { title: title.to_owned(), settings, limits })
 }
 

@@ -189,7 +189,7 @@ impl<'a> Options<'a> {
     ///
     /// At the first word that is no option, or no argument of its option.
     pub fn read(kind: &str, words: &[&'a str], grammar: Grammar) -> Result<Self, Wrong> {
-        let written = Self::scan(words, keywords(grammar), |_, _| ())
+        let written = Self::scan(words, &keywords(grammar), |_, _| ())
             .map_err(|misfit| misfit.explained(kind, || known(grammar)))?;
         Ok(Self { written })
     }
@@ -201,7 +201,7 @@ impl<'a> Options<'a> {
     /// As [`Options::read`].
     pub fn check(
         words: &[&'a str],
-        known: impl Iterator<Item = &'static Keyword> + Clone,
+        known: &(impl Iterator<Item = &'static Keyword> + Clone),
         visit: impl FnMut(usize, Argument),
     ) -> Result<(), Misfit<'a>> {
         Self::scan(words, known, visit).map(|_| ())
@@ -209,7 +209,7 @@ impl<'a> Options<'a> {
 
     fn scan(
         words: &[&'a str],
-        known: impl Iterator<Item = &'static Keyword> + Clone,
+        known: &(impl Iterator<Item = &'static Keyword> + Clone),
         mut visit: impl FnMut(usize, Argument),
     ) -> Result<Vec<(&'static str, Vec<&'a str>)>, Misfit<'a>> {
         let mut written = Vec::new();

@@ -60,7 +60,7 @@ impl<'a> Draw<'a> {
     }
 }
 
-/// Bytes of a seed (SplitMix64; Steele, Lea, Flood 2014).
+/// Bytes of a seed (`SplitMix64`; Steele, Lea, Flood 2014).
 #[must_use]
 pub fn bytes_of_seed(seed: u64, length: usize) -> Vec<u8> {
     let mut state = seed;

@@ -5,6 +5,7 @@ use super::place::{Faults, Place};
 use super::spec::{Presence, Shape, TableSpec};
 use super::{Kind, Simple, simple};
 use crate::limits::grouped;
+use crate::suggest::meant;
 use crate::value::{Node, Table, Value};
 use core::fmt::Debug;
 use core::marker::PhantomData;
@@ -177,9 +178,10 @@ simple!(Boolean);
 
 /// The mistake of a value that is none of these words.
 #[must_use]
-pub fn none_of(words: &[&str]) -> Wrong {
+pub fn none_of(value: &Value, words: &[&str]) -> Wrong {
     let quoted: Vec<_> = words.iter().map(|word| format!("'{word}'")).collect();
-    Wrong::new("not one of the words that this key has", quoted.join(" or "))
+    let meant = value.text().map(|text| meant(text, words, 1)).unwrap_or_default();
+    Wrong::new("not one of the choices", format!("{meant}{}", quoted.join(" or ")))
 }
 
 /// The shape of a choice.

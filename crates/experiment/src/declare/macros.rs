@@ -32,7 +32,7 @@ macro_rules! table {
         }
     ) => {
         $(#[doc = $doc])+
-        #[derive(Clone, Debug, PartialEq, serde::Deserialize, serde::Serialize $($(, $derive)+)?)]
+        #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize $($(, $derive)+)?)]
         pub struct $name {
             $(#[doc = concat!("Keys of [`", stringify!($flat_type), "`].")] pub $flat: $flat_type,)*
             $($(#[doc = $key_doc])+ pub $field: $crate::declare::macros::field_type!($kind; $($presence)?),)*
@@ -60,20 +60,22 @@ macro_rules! table {
                 table: &$crate::value::Table,
                 place: &$crate::declare::place::Place<'_>,
                 faults: &mut $crate::declare::place::Faults,
+                has_rules: bool,
             ) -> Option<Self> {
                 let before = faults.len();
                 // A table of nothing but optional keys has no use for it.
                 _ = value;
-                $(let $flat = <$flat_type as $crate::declare::Declared>::fields(value, table, place, faults);)*
+                $(let $flat = <$flat_type as $crate::declare::Declared>::fields(value, table, place, faults, has_rules);)*
                 $(let $field = $crate::declare::macros::read_key!(
                     $kind, $crate::declare::macros::or!([$($key)?] stringify!($field)),
                     value, table, place, faults; $($presence $(($example))?)?; $($default)?
                 );)*
                 let made = Self { $($flat: $flat?,)* $($field: $field?,)* };
-                $(
+                _ = has_rules;
+                $(if has_rules {
                     let mut report = $crate::declare::place::Report { value, place, faults };
                     $rules(&made, &mut report);
-                )?
+                })?
                 (faults.len() == before).then_some(made)
             }
 
@@ -113,7 +115,7 @@ macro_rules! table {
                     let changed = $before(table);
                     let table = changed.as_ref().unwrap_or(table);
                 )?
-                let made = <Self as $crate::declare::Declared>::fields(value, table, place, faults);
+                let made = <Self as $crate::declare::Declared>::fields(value, table, place, faults, faults.len() == before);
                 made.filter(|_| faults.len() == before)
             }
 
@@ -209,7 +211,7 @@ macro_rules! choices {
         pub enum $name:ident { $($(#[doc = $word_doc:literal])+ $variant:ident = $word:literal,)+ }
     ) => {
         $(#[doc = $doc])+
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
         pub enum $name { $($(#[doc = $word_doc])+ $variant,)+ }
 
         impl $name {
@@ -229,7 +231,7 @@ macro_rules! choices {
             fn parse(value: &$crate::value::Value) -> Result<Self, dumbbell_core::tc::Wrong> {
                 match value.text() {
                     $(Some($word) => Ok(Self::$variant),)+
-                    _ => Err($crate::declare::generic::none_of(Self::WORDS)),
+                    _ => Err($crate::declare::generic::none_of(value, Self::WORDS)),
                 }
             }
 

@@ -1,38 +1,20 @@
 //! What the keys of programs, of tc commands and of the run's seeds hold.
 
 use super::draw::Draw;
-use super::spec::Shape;
-use super::{Kind, Simple, simple};
-use crate::declare::kinds::{Size, Time};
-use crate::declare::place::{Faults, Place};
-use crate::model::{FileContent, Stop};
+use super::kinds::Time;
+use super::spec::{Shape, any_of, any_text, list_of_texts};
+use super::{Simple, simple};
+use crate::model::Stop;
 use crate::value::{Node, Table, Value};
 use crate::{units, words};
 use dumbbell_core::tc::Wrong;
 
-/// Bytes of all texts that a program brings with it, and of its command.
+/// Bytes of a program's command.
 const MAX_TEXT: usize = 1 << 20;
-const MAX_FILES: usize = 10_000;
 /// Seeds of a run; `Limits::cases` may be lower.
 const MAX_SEEDS: u64 = 1_000_000;
 /// Folders of the system itself.
 const KEPT: [&str; 5] = ["", "proc", "sys", "dev", "run"];
-
-fn any_text() -> (&'static str, Value) {
-    ("type", "string".into())
-}
-
-fn table_schema(values: Table) -> [(&'static str, Value); 2] {
-    [("additionalProperties", values.into()), ("type", "object".into())]
-}
-
-fn any_of(kinds: Vec<Table>) -> [(&'static str, Value); 1] {
-    [("anyOf", kinds.into_iter().map(Value::from).collect::<Vec<_>>().into())]
-}
-
-fn list_of_texts() -> Table {
-    Table::from_iter([("type", Value::from("array")), ("items", Table::from_iter([any_text()]).into())])
-}
 
 /// A program and its arguments.
 #[derive(Debug)]
@@ -211,124 +193,6 @@ impl Simple for StopTime {
     }
 }
 
-/// Files of a program's folder, by path.
-#[derive(Debug)]
-pub struct Files;
-
-impl Files {
-    fn check(table: &Table) -> Result<(), Wrong> {
-        if table.0.len() > MAX_FILES {
-            return Err(Wrong::new("not a table of files", FILES_RIGHT));
-        }
-        if let Some((key, _)) = table.0.iter().find(|(key, _)| !is_path_below(&key.text)) {
-            let problem = format!("'{}' is not a file of the working folder", key.text);
-            return Err(Wrong::new(problem, "a plain path below it, such as www/index.html"));
-        }
-        let length: usize = table.0.iter().filter_map(|(_, value)| value.text()).map(str::len).sum();
-        if length > MAX_TEXT {
-            return Err(Wrong::new("the texts exceed 1 MiB in total", "a file of zero bytes is { bytes = \"61MB\" }"));
-        }
-        Ok(())
-    }
-}
-
-const FILES_RIGHT: &str = "a table such as { \"nginx.conf\" = \"…\", \"big\" = { bytes = \"61MB\" } }";
-
-fn is_path_below(path: &str) -> bool {
-    let mut parts = path.split('/').filter(|part| !matches!(*part, "" | "."));
-    !path.starts_with('/') && !path.contains('\0') && parts.clone().count() > 0 && parts.all(|part| part != "..")
-}
-
-impl Kind for Files {
-    type Value = Vec<(String, FileContent)>;
-
-    fn read(value: &Value, place: &Place<'_>, faults: &mut Faults) -> Option<Self::Value> {
-        let table = value.table().ok_or_else(|| Wrong::new("not a table of files", FILES_RIGHT));
-        let checked = table.and_then(|table| Self::check(table).map(|()| table));
-        let table = checked.map_err(|wrong| faults.add(place, value, wrong)).ok()?;
-        let read = |(key, value): &(crate::value::Key, Value)| {
-            let place = place.key(&key.text);
-            match (&value.node, value.table().and_then(|zeros| zeros.get("bytes"))) {
-                (Node::Text(text), _) => Some((key.text.clone(), FileContent::Text(text.clone()))),
-                (Node::Table(zeros), Some(bytes)) if zeros.0.len() == 1 => {
-                    let size = <Size as Kind>::read(bytes, &place.key("bytes"), faults)?;
-                    Some((key.text.clone(), FileContent::Zeros(size)))
-                }
-                _ => {
-                    faults.add(&place, value, Wrong::new("neither a text nor { bytes = … }", FILES_RIGHT));
-                    None
-                }
-            }
-        };
-        table.0.iter().map(read).collect::<Vec<_>>().into_iter().collect()
-    }
-
-    fn write(value: &Self::Value) -> Value {
-        let content = |content: &FileContent| match content {
-            FileContent::Text(text) => Value::from(&text[..]),
-            FileContent::Zeros(bytes) => Table::from_iter([("bytes", *bytes)]).into(),
-        };
-        value.iter().map(|(name, file)| (&name[..], content(file))).collect::<Table>().into()
-    }
-
-    fn shape() -> Shape {
-        let zeros = Table::from_iter([
-            ("additionalProperties", Value::from(false)),
-            ("properties", Table::from_iter([("bytes", Table::default())]).into()),
-            ("required", Value::texts(&["bytes"])),
-            ("type", "object".into()),
-        ]);
-        let values = Table::from_iter(any_of(vec![Table::from_iter([any_text()]), zeros]));
-        Shape::new("files", "Mapping[str, str | Zeros]", table_schema(values))
-    }
-
-    fn draw(draw: &mut Draw<'_>) -> Value {
-        let zeros: Value = Table::from_iter([("bytes", "61MB")]).into();
-        let text = draw.pick(&["", "server {\n}\n", "\u{1b}[0m"]);
-        let mut files = Table::from_iter([("nginx.conf", Value::from(text))]);
-        if draw.is_rare(2) {
-            files.set("www/big file", zeros);
-        }
-        files.into()
-    }
-}
-
-/// Environment variables.
-#[derive(Debug)]
-pub struct Environment;
-
-impl Simple for Environment {
-    type Value = Vec<(String, String)>;
-
-    fn parse(value: &Value) -> Result<Self::Value, Wrong> {
-        let right = "a table of texts, such as { SSLKEYLOGFILE = \"keys\" }";
-        let table = value.table().ok_or_else(|| Wrong::new("not an environment", right))?;
-        let is_name = |name: &str| {
-            let is_inner = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
-            name.len() <= 100 && !name.is_empty() && !name.as_bytes()[0].is_ascii_digit() && name.bytes().all(is_inner)
-        };
-        let read = |(key, value): &(crate::value::Key, Value)| {
-            let text = value.text().filter(|text| !text.contains('\0') && text.chars().count() <= MAX_TEXT);
-            let text = text.filter(|_| is_name(&key.text));
-            let problem = || Wrong::new(format!("'{}' is not a variable with a text", key.text), right);
-            text.map(|text| (key.text.clone(), text.to_owned())).ok_or_else(problem)
-        };
-        table.0.iter().map(read).collect()
-    }
-
-    fn write(value: &Self::Value) -> Value {
-        value.iter().map(|(name, text)| (&name[..], &text[..])).collect::<Table>().into()
-    }
-
-    fn shape() -> Shape {
-        Shape::new("environment", "Mapping[str, str]", table_schema(Table::from_iter([any_text()])))
-    }
-
-    fn draw(draw: &mut Draw<'_>) -> Value {
-        Table::from_iter([("SSLKEYLOGFILE", draw.pick(&["keys", "", "a b"]))]).into()
-    }
-}
-
 /// A folder that is replaced by an empty writable one.
 #[derive(Debug)]
 pub struct Folder;
@@ -422,4 +286,4 @@ impl Simple for Seeds {
     }
 }
 
-simple!(Command, Lines, Host, Serves, StopTime, Environment, Folder, Seeds);
+simple!(Command, Lines, Host, Serves, StopTime, Folder, Seeds);

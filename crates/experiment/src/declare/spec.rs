@@ -69,6 +69,7 @@ pub struct Shape {
 
 impl Shape {
     /// A kind with this schema.
+    #[must_use]
     pub fn new<const N: usize>(name: &'static str, python: &str, schema: [(&'static str, Value); N]) -> Self {
         let schema = Table(schema.into_iter().map(|(key, value)| (key.into(), value)).collect());
         Self { name, unit: "", bounds: None, choices: &[], schema, python: python.into(), table: None }
@@ -101,4 +102,36 @@ impl TableSpec {
     pub fn key(&self, name: &str) -> Option<&'static KeySpec> {
         self.all().into_iter().find(|key| key.name == name)
     }
+}
+
+/// `type` of a text in a schema.
+#[must_use]
+pub fn any_text() -> (&'static str, Value) {
+    ("type", "string".into())
+}
+
+/// The schema of a table of any keys with these values.
+#[must_use]
+pub fn table_schema(values: Table) -> [(&'static str, Value); 2] {
+    [("additionalProperties", values.into()), ("type", "object".into())]
+}
+
+/// The schema of a value of one of these kinds.
+#[must_use]
+pub fn any_of(kinds: Vec<Table>) -> [(&'static str, Value); 1] {
+    [("anyOf", kinds.into_iter().map(Value::from).collect::<Vec<_>>().into())]
+}
+
+/// The schema of a list of texts.
+#[must_use]
+pub fn list_of_texts() -> Table {
+    Table::from_iter([("type", Value::from("array")), ("items", Table::from_iter([any_text()]).into())])
+}
+
+/// A text with more of a schema.
+#[must_use]
+pub fn text(name: &'static str, more: Vec<(&'static str, Value)>) -> Shape {
+    let mut shape = Shape::new(name, "str", []);
+    shape.schema = more.into_iter().chain([("type", "string".into())]).collect();
+    shape
 }

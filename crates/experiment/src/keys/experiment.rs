@@ -1,7 +1,8 @@
 //! The top level of an experiment, and probes.
 
 use crate::declare::generic::{Integer, List, OneOrMore};
-use crate::declare::kinds::{Duration, Expected, Text, Time};
+use crate::declare::kinds::{Duration, Text, Time};
+use crate::declare::metrics::Expected;
 use crate::declare::programs::Seeds;
 use crate::declare::{choices, table};
 use crate::keys::flows::Flows;
@@ -46,7 +47,7 @@ table! {
         tcp: Tcp = Table::default();
         /// Scheduled changes of the path.
         changes: List<Change> = Vec::new();
-        /// Programs of this host, run on the experiment's hosts; `kernel` only.
+        /// Programs installed on this host, run on the experiment's hosts; `kernel` only.
         programs: List<Program> = Vec::new();
     }
 }

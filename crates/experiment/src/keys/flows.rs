@@ -1,7 +1,9 @@
 //! Groups of flows.
 
 use crate::declare::generic::{Boolean, Integer};
-use crate::declare::kinds::{Arrivals, Controller, Discipline, Duration, Name, Parameters, Rate, Size, Time};
+use crate::declare::kinds::{Controller, Discipline, Duration, Name, Rate, Size, Time};
+use crate::declare::maps::Parameters;
+use crate::declare::metrics::Arrivals;
 use crate::declare::{choices, table};
 use crate::keys::path::Segment;
 use crate::rules;
@@ -16,7 +18,7 @@ table! {
         kind: Transport = "tcp";
         /// Congestion control, by its Linux name; required for TCP.
         cc: Controller, optional;
-        /// Parameters of the controller (`dumbbell explain cubic`): integers, words, times and rates, such as
+        /// Parameters of the controller (`dumbbell explain cubic`): integers, names, times and rates, such as
         /// `{ hystart = 0 }`. In Linux a parameter belongs to the module, so on the kernel two groups of one `cc` must
         /// agree.
         cc_parameters: Parameters = Table::default();
@@ -33,7 +35,7 @@ table! {
         start_jitter: Time = "0s";
         /// Size of each flow; without it a flow sends as fast as it can.
         bytes: Size, optional;
-        /// Destination port. Without it, 5201 and up, one a group.
+        /// Destination port. Without it, 5201 and up, one per group.
         port: Integer<u16, 1, 65_535>, optional;
         /// Send for this long, then pause for `off`, and repeat.
         on: Duration, optional;
@@ -72,7 +74,7 @@ table! {
         /// parking lots. The group does not pass links before it, nor the path's `rtt` if that is before it; use `access`
         /// for a delay. Without it, the path's first link.
         enter: Name, optional;
-        /// Link after which the group leaves the path to a receiver of its own. Without it, the path's end.
+        /// Link after which the group leaves the path, to its own receiver. Without it, the path's end.
         leave: Name, optional;
         /// The group's own access link; its delay is on the forward path and adds to `path.rtt`.
         access: Segment, optional;

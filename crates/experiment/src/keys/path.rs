@@ -90,8 +90,8 @@ table! {
         /// A file of commands below the experiment's folder.
         script: Text, optional;
         /// The handle, such as `100:`, of the discipline that the summary reports. Utilization and delay use the lowest
-        /// rate of this discipline, its classes together, and its parents; delay is null where a netem at or below it
-        /// holds packets.
+        /// of three rates: this discipline's, the sum of its classes', and its parents'. Delay is null where a netem at
+        /// or below it holds packets.
         queue: Text, optional;
     }
 }

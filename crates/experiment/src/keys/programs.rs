@@ -2,7 +2,8 @@
 
 use crate::declare::generic::{Boolean, Integer, List};
 use crate::declare::kinds::{Controller, Name, Time};
-use crate::declare::programs::{Command, Environment, Files, Folder, Host, Serves, StopTime};
+use crate::declare::maps::{Environment, Files};
+use crate::declare::programs::{Command, Folder, Host, Serves, StopTime};
 use crate::declare::table;
 use crate::rules;
 use crate::value::Table;

@@ -1,7 +1,8 @@
 //! TCP settings of every host, and scheduled changes of the path.
 
 use crate::declare::generic::Boolean;
-use crate::declare::kinds::{Loss, Name, Rate, Size, Sysctls, Time};
+use crate::declare::kinds::{Loss, Name, Rate, Size, Time};
+use crate::declare::maps::Sysctls;
 use crate::declare::{choices, table};
 use crate::rules;
 use crate::value::Table;

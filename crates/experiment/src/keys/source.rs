@@ -1,7 +1,8 @@
 //! Where an experiment comes from, and the figures that this source reports.
 
 use crate::declare::generic::List;
-use crate::declare::kinds::{Figure, Measured, Text};
+use crate::declare::kinds::Text;
+use crate::declare::metrics::{Figure, Measured};
 use crate::declare::table;
 use crate::rules;
 
