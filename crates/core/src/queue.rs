@@ -21,7 +21,7 @@
 //! | --- | --- |
 //! | `qdisc`, `stats`, `lookahead` | shared by all: dispatch to children, statistics, peek |
 //! | `fifo`, `tbf`, `htb`, `netem`, `red`, `codel`, `fq_codel` | one qdisc each |
-//! | `cake`, `choke`, `drr`, `dualpi2`, `fq`, `fq_pie`, `head_drop`, `pfifo_fast`, `pie`, `prio`, `sfq` | one qdisc each |
+//! | `cake`, `choke`, `drr`, `dualpi2`, `ets`, `fq`, `fq_pie`, `head_drop`, `pfifo_fast`, `pie`, `prio`, `sfq` | one qdisc each |
 //! | `bucket`, `control`, `flow_hash` | token buckets, `CoDel`'s control loop, flow hashing |
 //! | `rounds` | deficit round robin of `fq_codel` and `fq_pie` |
 //! | `classify`, `police` | filters and their policers |
@@ -36,6 +36,7 @@ pub(crate) mod codel;
 mod control;
 pub(crate) mod drr;
 pub(crate) mod dualpi2;
+pub(crate) mod ets;
 pub(crate) mod fifo;
 mod flow_hash;
 pub(crate) mod fq;
@@ -61,9 +62,9 @@ mod validate;
 
 pub use config::{
     AckFilter, CakeConfig, ChokeConfig, CodelConfig, Config, Correlated, Distribution, DrrClass, DrrConfig,
-    DualPi2Config, Filter, FqCodelConfig, FqConfig, FqPieConfig, Framing, HtbClass, HtbConfig, Isolation, Link, Loss,
-    NetemConfig, NetemRate, Node, PieConfig, PoliceConfig, PrioConfig, Probability, RedConfig, Rule, SfqConfig,
-    SlotConfig, StepThreshold, TbfConfig,
+    DualPi2Config, EtsConfig, Filter, FqCodelConfig, FqConfig, FqPieConfig, Framing, HtbClass, HtbConfig, Isolation,
+    Link, Loss, NetemConfig, NetemRate, Node, PieConfig, PoliceConfig, PrioConfig, Probability, RedConfig, Rule,
+    SfqConfig, SlotConfig, StepThreshold, TbfConfig,
 };
 
 use crate::packet::Packet;

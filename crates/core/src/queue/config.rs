@@ -3,6 +3,7 @@
 
 mod aqm;
 mod bands;
+mod children;
 
 pub use aqm::{ChokeConfig, FqPieConfig, PieConfig, SfqConfig};
 pub use bands::{DrrClass, DrrConfig, Filter, PoliceConfig, PrioConfig, Rule};
@@ -11,12 +12,14 @@ mod dualpi2;
 pub use dualpi2::{DualPi2Config, StepThreshold};
 
 pub use super::cake::config::{AckFilter, CakeConfig, Framing, Isolation, Link};
+pub use super::ets::EtsConfig;
 pub use super::fq::config::FqConfig;
 use crate::rate::Rate;
 use crate::time::Span;
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
+pub(crate) use children::Holds;
 use serde::Serialize;
 
 /// Settings of a qdisc. Sizes are bytes unless the name contains `packets`.
@@ -49,6 +52,8 @@ pub enum Config {
     Choke(Box<ChokeConfig>),
     /// Deficit round robin.
     Drr(Box<DrrConfig>),
+    /// Strict bands, then deficit round robin among the others.
+    Ets(Box<EtsConfig>),
     /// Fair queueing with pie.
     FqPie(FqPieConfig),
     /// First in, first out, three bands.

@@ -7,6 +7,7 @@ use super::choke::Choke;
 use super::codel::Codel;
 use super::drr::Drr;
 use super::dualpi2::DualPi2;
+use super::ets::Ets;
 use super::fifo::Fifo;
 use super::fq::Fq;
 use super::fq_codel::FqCodel;
@@ -53,6 +54,7 @@ enum Kind {
     FqCodel(Box<FqCodel>),
     Choke(Box<Choke>),
     Drr(Box<Drr>),
+    Ets(Box<Ets>),
     FqPie(Box<FqPie>),
     PfifoFast(PfifoFast),
     HeadDrop(HeadDrop),
@@ -101,6 +103,7 @@ impl Qdisc {
             Config::FqCodel(config) => Kind::FqCodel(Box::new(FqCodel::new(config, context, handle))),
             Config::Choke(config) => Kind::Choke(Box::new(Choke::new(config, context, handle))),
             Config::Drr(config) => Kind::Drr(Box::new(Drr::new(config, context))),
+            Config::Ets(config) => Kind::Ets(Box::new(Ets::new(config, context))),
             Config::FqPie(config) => Kind::FqPie(Box::new(FqPie::new(config, context, handle))),
             Config::PfifoFast { limit } => Kind::PfifoFast(PfifoFast::new(*limit)),
             Config::PfifoHeadDrop { limit } => Kind::HeadDrop(HeadDrop::new(*limit)),
@@ -152,6 +155,7 @@ impl Qdisc {
             Kind::FqCodel(fq_codel) => fq_codel.enqueue(*packet, &mut self.stats, ctx),
             Kind::Choke(choke) => choke.enqueue(*packet, &mut self.stats, ctx),
             Kind::Drr(drr) => drr.enqueue(packet, &mut self.stats, ctx),
+            Kind::Ets(ets) => ets.enqueue(packet, &mut self.stats, ctx),
             Kind::FqPie(fq_pie) => fq_pie.enqueue(*packet, &mut self.stats, ctx),
             Kind::PfifoFast(fifo) => fifo.enqueue(packet, &mut self.stats, ctx),
             Kind::HeadDrop(fifo) => fifo.enqueue(packet, &mut self.stats, ctx),
@@ -175,6 +179,7 @@ impl Qdisc {
             Kind::FqCodel(fq_codel) => fq_codel.dequeue(&mut self.stats, ctx),
             Kind::Choke(choke) => choke.dequeue(&mut self.stats, ctx),
             Kind::Drr(drr) => drr.dequeue(&mut self.stats, ctx),
+            Kind::Ets(ets) => ets.dequeue(&mut self.stats, ctx),
             Kind::FqPie(fq_pie) => fq_pie.dequeue(&mut self.stats, ctx),
             Kind::PfifoFast(fifo) => fifo.dequeue(&mut self.stats),
             Kind::HeadDrop(fifo) => fifo.dequeue(&mut self.stats),
@@ -237,6 +242,7 @@ impl Qdisc {
             Kind::FqCodel(_) => "fq_codel",
             Kind::Choke(_) => "choke",
             Kind::Drr(_) => "drr",
+            Kind::Ets(_) => "ets",
             Kind::FqPie(_) => "fq_pie",
             Kind::PfifoFast(_) => "pfifo_fast",
             Kind::HeadDrop(_) => "pfifo_head_drop",
@@ -277,6 +283,7 @@ impl Qdisc {
             (Kind::FqCodel(fq_codel), Config::FqCodel(config)) => fq_codel.change(config),
             (Kind::Choke(choke), Config::Choke(config)) => choke.change(config),
             (Kind::Drr(drr), Config::Drr(config)) => drr.change(config),
+            (Kind::Ets(ets), Config::Ets(config)) => ets.change(config),
             (Kind::FqPie(fq_pie), Config::FqPie(config)) => fq_pie.change(config),
             (Kind::HeadDrop(fifo), Config::PfifoHeadDrop { limit }) => fifo.change(*limit),
             (Kind::Pie(pie), Config::Pie(config)) => pie.change(config),
@@ -333,6 +340,7 @@ impl Qdisc {
             Kind::Htb(htb) => htb.classes(),
             Kind::Drr(drr) => drr.classes(),
             Kind::Prio(prio) => prio.bands(),
+            Kind::Ets(ets) => ets.bands(),
             _ => 0,
         }
     }
@@ -345,6 +353,7 @@ impl Qdisc {
             Kind::Htb(htb) => htb.leaf(index),
             Kind::Drr(drr) => drr.leaf(index),
             Kind::Prio(prio) => prio.band(index),
+            Kind::Ets(ets) => ets.band(index),
             _ => None,
         }
     }
@@ -357,6 +366,7 @@ impl Qdisc {
             Kind::Htb(htb) => htb.leaf_mut(index),
             Kind::Drr(drr) => drr.leaf_mut(index),
             Kind::Prio(prio) => prio.band_mut(index),
+            Kind::Ets(ets) => ets.band_mut(index),
             _ => None,
         }
     }

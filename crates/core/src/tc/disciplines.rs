@@ -4,7 +4,7 @@ use super::grammar::{Argument, Grammar, Keyword, Options, flag, option};
 use super::{Device, Wrong};
 use crate::queue::Config;
 use crate::queue::{
-    cake, choke, codel, drr, dualpi2, fifo, fq, fq_codel, fq_pie, htb, netem, pie, prio, red, sfq, tbf,
+    cake, choke, codel, drr, dualpi2, ets, fifo, fq, fq_codel, fq_pie, htb, netem, pie, prio, red, sfq, tbf,
 };
 use alloc::boxed::Box;
 use alloc::format;
@@ -114,6 +114,7 @@ disciplines! {
     "codel" => Codel(codel::tc::Codel),
     "drr" => Drr(drr::tc::Drr),
     "dualpi2" => DualPi2(dualpi2::tc::DualPi2),
+    "ets" => Ets(ets::tc::Ets),
     "fq" => Fq(fq::tc::Fq),
     "fq_codel" => FqCodel(fq_codel::tc::FqCodel),
     "fq_pie" => FqPie(fq_pie::tc::FqPie),
@@ -134,11 +135,9 @@ fn names() -> alloc::string::String {
 }
 
 /// Kinds that only a kernel has.
-pub const KERNEL_ONLY: &[(&str, Grammar)] =
-    &[("ets", &[ETS]), ("hhf", &[HHF]), ("sfb", &[SFB]), ("skbprio", &[SKBPRIO])];
+pub const KERNEL_ONLY: &[(&str, Grammar)] = &[("hhf", &[HHF]), ("sfb", &[SFB]), ("skbprio", &[SKBPRIO])];
 
 const SKBPRIO: &[Keyword] = &[option("limit", &[Argument::Packets])];
-const ETS: &[Keyword] = &[option("bands", &[Argument::Count]), option("strict", &[Argument::Count])];
 const HHF: &[Keyword] = &[
     option("limit", &[Argument::Packets]),
     option("quantum", &[Argument::Size]),

@@ -7,7 +7,7 @@ use super::disciplines::AnyAttributes;
 use super::filters::{FilterWords, Filters};
 use super::grammar::Options;
 use super::{Device, Wrong};
-use crate::queue::config::Config;
+use crate::queue::config::{Config, Holds};
 use crate::queue::{HtbClass, Node, drr};
 use alloc::format;
 use alloc::string::String;
@@ -195,12 +195,7 @@ impl Tree {
         qdisc.config = attributes.config(&self.device)?;
         qdisc.attributes = attributes;
         let mut node = self.node(&self.qdiscs[index]);
-        match &mut node.config {
-            Config::Tbf(tbf) => tbf.inner = None,
-            Config::Netem(netem) => netem.inner = None,
-            Config::Red(red) => red.inner = None,
-            _ => {}
-        }
+        node.config.set_inner(None);
         Ok(Change::Qdisc(node))
     }
 
@@ -209,11 +204,14 @@ impl Tree {
         let id = target.classid.ok_or_else(|| Wrong::new("a class without a classid", "such as classid 1:10"))?;
         let kind = target.kind;
         let grammar = classes::KINDS.iter().find(|(known, _)| *known == kind).map(|(_, grammar)| *grammar);
-        let grammar =
-            grammar.ok_or_else(|| Wrong::lacking(format!("the simulator has no classes of '{kind}'"), "htb or drr"))?;
+        let grammar = grammar
+            .ok_or_else(|| Wrong::lacking(format!("the simulator has no classes of '{kind}'"), "htb, drr or ets"))?;
         let owner = self.classful(Some(id), &[kind])?;
         let minor = minor(id)?;
         let options = Options::read(kind, target.options, grammar)?;
+        if let AnyAttributes::Ets(_) = self.qdiscs[owner].attributes {
+            return self.change_band(owner, verb, minor, &options).map(Some);
+        }
         let existing = self.qdiscs[owner].classes.iter().position(|class| class.minor() == minor);
         match (verb, existing) {
             ("add", Some(_)) => return Err(Wrong::new(format!("there is a class {id} already"), "")),
@@ -254,6 +252,22 @@ impl Tree {
         }
     }
 
+    /// `tc class change` of a band of an ets.
+    fn change_band(&mut self, owner: usize, verb: &str, minor: u32, options: &Options<'_>) -> Result<Change, Wrong> {
+        let qdisc = &mut self.qdiscs[owner];
+        let mut attributes = qdisc.attributes.clone();
+        if let AnyAttributes::Ets(ets) = &mut attributes {
+            ets.change_class(minor, options, &self.device)?;
+        }
+        if verb == "add" {
+            let problem = format!("there is a class {:x}:{minor:x} already", qdisc.major);
+            return Err(Wrong::new(problem, "tc class change"));
+        }
+        qdisc.config = attributes.config(&self.device)?;
+        qdisc.attributes = attributes;
+        Ok(Change::Qdisc(self.node(&self.qdiscs[owner])))
+    }
+
     fn class_change(&self, owner: usize, class: Class) -> Change {
         let owner = &self.qdiscs[owner];
         match class {
@@ -279,7 +293,7 @@ impl Tree {
 
     fn filter(&mut self, verb: &str, words: &[&str]) -> Result<(), Wrong> {
         let words = FilterWords::read(words)?;
-        let owner = self.classful(words.parent, &["htb", "drr", "prio"])?;
+        let owner = self.classful(words.parent, &["htb", "drr", "prio", "ets"])?;
         if verb != "add" || words.parent.map_or(Ok(0), minor)? > 0 {
             let problem = "the simulator has filters on a discipline itself only, added once";
             return Err(Wrong::lacking(problem, "tc filter add … parent 1:"));
@@ -288,7 +302,7 @@ impl Tree {
         filters.add(&words)?;
         if filters.have_policer() && matches!(self.qdiscs[owner].attributes, AnyAttributes::Htb(_)) {
             let right = "tc qdisc add … prio";
-            return Err(Wrong::lacking("the simulator has policers on a prio or drr only", right));
+            return Err(Wrong::lacking("the simulator has policers on a prio, ets or drr only", right));
         }
         self.qdiscs[owner].filters = filters;
         Ok(())
@@ -331,14 +345,16 @@ impl Tree {
         let above = self.with_major(major).map(|index| &self.qdiscs[index]).ok_or_else(|| {
             Wrong::new(format!("no discipline of handle {}", handle_text(major)), "set up the parent first")
         })?;
-        match &above.config {
-            Config::Tbf(_) | Config::Netem(_) | Config::Red(_) => return Ok(self.below(major)),
-            Config::Prio(prio) if minor == 0 || minor as usize > prio.bands.len() => {
+        match above.config.holds() {
+            Holds::One => return Ok(self.below(major)),
+            Holds::Bands(bands) if minor == 0 || minor as usize > bands => {
                 return Err(Wrong::new(format!("no band {major:x}:{minor:x}"), format!("{major:x}:1 is the first")));
             }
-            Config::Prio(_) => {}
-            Config::Htb(_) | Config::Drr(_) => above.check_leaf(minor)?,
-            _ => return Err(Wrong::new(format!("a {} holds no other discipline", above.attributes.kind()), "")),
+            Holds::Bands(_) => {}
+            Holds::Classes => above.check_leaf(minor)?,
+            Holds::None => {
+                return Err(Wrong::new(format!("a {} holds no other discipline", above.attributes.kind()), ""));
+            }
         }
         Ok(self.at(parent))
     }
@@ -355,13 +371,9 @@ impl Tree {
     fn node(&self, qdisc: &Qdisc) -> Node {
         let node = |index: usize| self.node(&self.qdiscs[index]);
         let at = |minor: u32| self.at(Some(Location { major: qdisc.major, minor })).map(node);
-        let only = || self.below(qdisc.major).map(node);
         let classes = || qdisc.classes.iter().map(|class| class.with_leaf(at(class.minor())));
         let mut config = qdisc.config.clone();
         match &mut config {
-            Config::Tbf(tbf) => tbf.inner = only(),
-            Config::Red(red) => red.inner = only(),
-            Config::Netem(netem) => netem.inner = only().map(alloc::boxed::Box::new),
             Config::Htb(htb) => {
                 htb.classes = classes().filter_map(Class::htb).collect();
                 htb.filters = qdisc.filters.rules().iter().map(|rule| rule.filter).collect();
@@ -374,7 +386,11 @@ impl Tree {
                 prio.bands = (1..).map(at).take(prio.bands.len()).collect();
                 prio.rules = qdisc.filters.rules();
             }
-            _ => {}
+            Config::Ets(ets) => {
+                ets.bands = (1..).map(at).take(ets.bands.len()).collect();
+                ets.rules = qdisc.filters.rules();
+            }
+            other => other.set_inner(self.below(qdisc.major).map(node)),
         }
         Node { handle: handle_text(qdisc.major), config }
     }

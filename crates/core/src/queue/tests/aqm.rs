@@ -3,8 +3,8 @@
 use super::node;
 use super::trees::{World, rate, steps};
 use crate::queue::config::{
-    ChokeConfig, Config, DrrClass, DrrConfig, Filter, FqPieConfig, PieConfig, PoliceConfig, PrioConfig, Probability,
-    RedConfig, Rule, SfqConfig,
+    ChokeConfig, Config, DrrClass, DrrConfig, EtsConfig, Filter, FqPieConfig, PieConfig, PoliceConfig, PrioConfig,
+    Probability, RedConfig, Rule, SfqConfig,
 };
 use crate::time::Span;
 use alloc::boxed::Box;
@@ -120,6 +120,17 @@ pub(super) fn prio(below: BoxedStrategy<Config>) -> BoxedStrategy<Config> {
         .prop_map(|(bands, default, rules, band_limit)| {
             let bands = bands.into_iter().map(|band| band.map(|config| node("60:", config))).collect();
             Config::Prio(Box::new(PrioConfig { bands, default, rules, band_limit }))
+        })
+        .boxed()
+}
+
+/// Three bands of which some are strict.
+pub(super) fn ets(below: BoxedStrategy<Config>) -> BoxedStrategy<Config> {
+    (prop::collection::vec((prop::option::of(below), 1u32..4_000), 3), 0u32..4, 0u32..3, rules(), 0u32..20)
+        .prop_map(|(bands, strict, default, rules, band_limit)| {
+            let (bands, quanta): (Vec<_>, Vec<_>) = bands.into_iter().unzip();
+            let bands = bands.into_iter().map(|band| band.map(|config| node("65:", config))).collect();
+            Config::Ets(Box::new(EtsConfig { strict, quanta, bands, default, rules, band_limit }))
         })
         .boxed()
 }

@@ -195,6 +195,7 @@ fn tree(orderly: bool) -> impl Strategy<Value = Node> {
             netem(below.clone(), orderly),
             htb(below.clone()),
             aqm::prio(below.clone()),
+            aqm::ets(below.clone()),
             aqm::drr(below)
         ]
     });
