@@ -14,6 +14,9 @@ pub use dualpi2::{DualPi2Config, StepThreshold};
 pub use super::cake::config::{AckFilter, CakeConfig, Framing, Isolation, Link};
 pub use super::ets::EtsConfig;
 pub use super::fq::config::FqConfig;
+pub use super::gred::{GredConfig, GredQueue};
+pub use super::hhf::HhfConfig;
+pub use super::sfb::SfbConfig;
 use crate::rate::Rate;
 use crate::time::Span;
 use alloc::boxed::Box;
@@ -70,6 +73,12 @@ pub enum Config {
     Pie(PieConfig),
     /// Strict priorities.
     Prio(Box<PrioConfig>),
+    /// Virtual queues with a red each.
+    Gred(Box<GredConfig>),
+    /// Heavy-hitter filter.
+    Hhf(HhfConfig),
+    /// Stochastic fair blue.
+    Sfb(Box<SfbConfig>),
     /// Stochastic fairness queueing.
     Sfq(Box<SfqConfig>),
     /// Dual-queue coupled AQM.

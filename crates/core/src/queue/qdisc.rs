@@ -12,7 +12,9 @@ use super::fifo::Fifo;
 use super::fq::Fq;
 use super::fq_codel::FqCodel;
 use super::fq_pie::FqPie;
+use super::gred::Gred;
 use super::head_drop::HeadDrop;
+use super::hhf::Hhf;
 use super::htb::Htb;
 use super::lookahead::Peeked;
 use super::netem::Netem;
@@ -20,6 +22,7 @@ use super::pfifo_fast::PfifoFast;
 use super::pie::Pie;
 use super::prio::Prio;
 use super::red::Red;
+use super::sfb::Sfb;
 use super::sfq::Sfq;
 use super::stats::QdiscStats;
 use super::tbf::Tbf;
@@ -60,6 +63,9 @@ enum Kind {
     HeadDrop(HeadDrop),
     Pie(Box<Pie>),
     Prio(Box<Prio>),
+    Gred(Box<Gred>),
+    Hhf(Box<Hhf>),
+    Sfb(Box<Sfb>),
     Sfq(Box<Sfq>),
     DualPi2(Box<DualPi2>),
     Fq(Box<Fq>),
@@ -109,6 +115,9 @@ impl Qdisc {
             Config::PfifoHeadDrop { limit } => Kind::HeadDrop(HeadDrop::new(*limit)),
             Config::Pie(config) => Kind::Pie(Box::new(Pie::new(config, context, handle))),
             Config::Prio(config) => Kind::Prio(Box::new(Prio::new(config, context))),
+            Config::Gred(config) => Kind::Gred(Box::new(Gred::new(config, context, handle))),
+            Config::Hhf(config) => Kind::Hhf(Box::new(Hhf::new(config, context, handle))),
+            Config::Sfb(config) => Kind::Sfb(Box::new(Sfb::new(config, context, handle))),
             Config::Sfq(config) => Kind::Sfq(Box::new(Sfq::new(config, context, handle))),
             Config::DualPi2(config) => Kind::DualPi2(Box::new(DualPi2::new(config, context, handle))),
             Config::Fq(config) => Kind::Fq(Box::new(Fq::new(config, context, handle))),
@@ -161,6 +170,9 @@ impl Qdisc {
             Kind::HeadDrop(fifo) => fifo.enqueue(packet, &mut self.stats, ctx),
             Kind::Pie(pie) => pie.enqueue(*packet, &mut self.stats, ctx),
             Kind::Prio(prio) => prio.enqueue(packet, &mut self.stats, ctx),
+            Kind::Gred(gred) => gred.enqueue(*packet, &mut self.stats, ctx),
+            Kind::Hhf(hhf) => hhf.enqueue(*packet, &mut self.stats, ctx),
+            Kind::Sfb(sfb) => sfb.enqueue(*packet, &mut self.stats, ctx),
             Kind::Sfq(sfq) => sfq.enqueue(*packet, &mut self.stats, ctx),
             Kind::DualPi2(dualpi2) => dualpi2.enqueue(*packet, &mut self.stats, ctx),
             Kind::Fq(fq) => fq.enqueue(*packet, &mut self.stats, ctx),
@@ -185,6 +197,9 @@ impl Qdisc {
             Kind::HeadDrop(fifo) => fifo.dequeue(&mut self.stats),
             Kind::Pie(pie) => pie.dequeue(&mut self.stats, ctx),
             Kind::Prio(prio) => prio.dequeue(&mut self.stats, ctx),
+            Kind::Gred(gred) => gred.dequeue(&mut self.stats, ctx),
+            Kind::Hhf(hhf) => hhf.dequeue(&mut self.stats),
+            Kind::Sfb(sfb) => sfb.dequeue(&mut self.stats),
             Kind::Sfq(sfq) => sfq.dequeue(&mut self.stats, ctx),
             Kind::DualPi2(dualpi2) => dualpi2.dequeue(&mut self.stats, ctx),
             Kind::Fq(fq) => fq.dequeue(&mut self.stats, ctx),
@@ -210,6 +225,8 @@ impl Qdisc {
             Kind::Fifo(fifo) => Some(fifo.peek()),
             Kind::Red(red) => Some(red.peek(&mut self.stats, ctx)),
             Kind::Choke(choke) => Some(choke.peek()),
+            Kind::Gred(gred) => Some(gred.peek()),
+            Kind::Sfb(sfb) => Some(sfb.peek()),
             Kind::PfifoFast(fifo) => Some(fifo.peek()),
             Kind::HeadDrop(fifo) => Some(fifo.peek()),
             _ => None,
@@ -248,6 +265,9 @@ impl Qdisc {
             Kind::HeadDrop(_) => "pfifo_head_drop",
             Kind::Pie(_) => "pie",
             Kind::Prio(_) => "prio",
+            Kind::Gred(_) => "gred",
+            Kind::Hhf(_) => "hhf",
+            Kind::Sfb(_) => "sfb",
             Kind::Sfq(_) => "sfq",
             Kind::DualPi2(_) => "dualpi2",
             Kind::Fq(_) => "fq",
@@ -266,6 +286,7 @@ impl Qdisc {
                 | Kind::DualPi2(_)
                 | Kind::FqPie(_)
                 | Kind::Pie(_)
+                | Kind::Sfb(_)
                 | Kind::Fq(_)
                 | Kind::Cake(_)
         )
@@ -288,6 +309,9 @@ impl Qdisc {
             (Kind::HeadDrop(fifo), Config::PfifoHeadDrop { limit }) => fifo.change(*limit),
             (Kind::Pie(pie), Config::Pie(config)) => pie.change(config),
             (Kind::Prio(prio), Config::Prio(config)) => prio.change(config),
+            (Kind::Gred(gred), Config::Gred(config)) => gred.change(config),
+            (Kind::Hhf(hhf), Config::Hhf(config)) => hhf.change(config),
+            (Kind::Sfb(sfb), Config::Sfb(config)) => sfb.change(config),
             (Kind::DualPi2(dualpi2), Config::DualPi2(config)) => dualpi2.change(config),
             (Kind::Fq(fq), Config::Fq(config)) => fq.change(config),
             (Kind::Cake(cake), Config::Cake(config)) => cake.change(config),

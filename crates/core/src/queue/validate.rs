@@ -26,8 +26,10 @@ fn own(config: &Config) -> Option<String> {
         }
         Config::Htb(htb) => classes(htb),
         Config::Red(red) => damping(red),
+        Config::Gred(gred) => gred.queues.iter().find_map(|queue| damping(&queue.red)),
         Config::Choke(choke) => damping(&choke.red),
         Config::Sfq(sfq) => no_flows(sfq).or_else(|| damping(sfq.red.as_ref()?)),
+        Config::Sfb(sfb) => sfb.rules.iter().find_map(no_policer),
         Config::Drr(drr) => drr.rules.iter().find_map(no_policer),
         Config::Prio(prio) => no_bands(&prio.bands).or_else(|| prio.rules.iter().find_map(no_policer)),
         Config::Ets(ets) => no_bands(&ets.bands)

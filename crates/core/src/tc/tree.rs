@@ -293,7 +293,7 @@ impl Tree {
 
     fn filter(&mut self, verb: &str, words: &[&str]) -> Result<(), Wrong> {
         let words = FilterWords::read(words)?;
-        let owner = self.classful(words.parent, &["htb", "drr", "prio", "ets"])?;
+        let owner = self.classful(words.parent, &["htb", "drr", "prio", "ets", "sfb"])?;
         if verb != "add" || words.parent.map_or(Ok(0), minor)? > 0 {
             let problem = "the simulator has filters on a discipline itself only, added once";
             return Err(Wrong::lacking(problem, "tc filter add … parent 1:"));
@@ -352,6 +352,10 @@ impl Tree {
             }
             Holds::Bands(_) => {}
             Holds::Classes => above.check_leaf(minor)?,
+            Holds::OwnFifo => {
+                let problem = format!("the simulator's {} has only its own fifo", above.attributes.kind());
+                return Err(Wrong::lacking(problem, "limit"));
+            }
             Holds::None => {
                 return Err(Wrong::new(format!("a {} holds no other discipline", above.attributes.kind()), ""));
             }
@@ -390,6 +394,7 @@ impl Tree {
                 ets.bands = (1..).map(at).take(ets.bands.len()).collect();
                 ets.rules = qdisc.filters.rules();
             }
+            Config::Sfb(sfb) => sfb.rules = qdisc.filters.rules(),
             other => other.set_inner(self.below(qdisc.major).map(node)),
         }
         Node { handle: handle_text(qdisc.major), config }

@@ -9,6 +9,8 @@ use alloc::vec::Vec;
 pub(crate) enum Holds {
     /// It holds no others.
     None,
+    /// Linux can replace its fifo, the simulator can't.
+    OwnFifo,
     /// One, at any class.
     One,
     /// One in each band; class 1 is the first band.
@@ -25,6 +27,7 @@ impl Config {
             Self::Prio(prio) => Holds::Bands(prio.bands.len()),
             Self::Ets(ets) => Holds::Bands(ets.bands.len()),
             Self::Htb(_) | Self::Drr(_) => Holds::Classes,
+            Self::Sfb(_) => Holds::OwnFifo,
             _ => Holds::None,
         }
     }
