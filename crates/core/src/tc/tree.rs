@@ -302,7 +302,7 @@ impl Tree {
         filters.add(&words)?;
         if filters.have_policer() && matches!(self.qdiscs[owner].attributes, AnyAttributes::Htb(_)) {
             let right = "tc qdisc add … prio";
-            return Err(Wrong::lacking("the simulator has policers on a prio, ets or drr only", right));
+            return Err(Wrong::lacking("the simulator has no policers on an htb", right));
         }
         self.qdiscs[owner].filters = filters;
         Ok(())

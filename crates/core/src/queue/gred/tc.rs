@@ -26,7 +26,14 @@ const EXAMPLE: &str =
 #[derive(Clone, Debug)]
 pub struct Gred {
     setup: Option<Setup>,
-    queues: Vec<GredQueue>,
+    queues: Vec<Given>,
+}
+
+/// A virtual queue and the qdisc's limit at that time, which bounds its own.
+#[derive(Clone, Debug)]
+struct Given {
+    queue: GredQueue,
+    bound: Option<u32>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -75,36 +82,37 @@ impl Attributes for Gred {
         if is_setup {
             return Ok(Self { setup: Some(setup(options)?), queues: Vec::new() });
         }
-        Ok(Self { setup: None, queues: [queue(options)?].into() })
+        Ok(Self { setup: None, queues: [Given { queue: queue(options)?, bound: None }].into() })
     }
 
     fn change(&mut self, new: Self) -> Result<(), Wrong> {
         let Some(old) = &mut self.setup else { return Err(no_setup()) };
         let Some(setup) = new.setup else {
             let setup = *old;
-            return new.queues.into_iter().try_for_each(|queue| self.set_queue(&setup, queue));
+            return new.queues.into_iter().try_for_each(|given| self.set_queue(&setup, given.queue));
         };
-        let have_flags = self.queues.iter().any(|queue| Flags::of(&queue.red) != Flags::NONE);
+        let have_flags = self.queues.iter().any(|given| Flags::of(&given.queue.red) != Flags::NONE);
         if setup.flags != Flags::NONE && old.flags == Flags::NONE && have_flags {
             return Err(Wrong::new("ecn and harddrop of gred's setup: virtual queues have their own", ""));
         }
         if old.flags != setup.flags {
-            for queue in &mut self.queues {
-                setup.flags.apply(&mut queue.red);
+            for given in &mut self.queues {
+                setup.flags.apply(&mut given.queue.red);
             }
         }
         *old = Setup { limit: setup.limit.or(old.limit), ..setup };
-        self.queues.retain(|queue| queue.number < setup.count);
+        self.queues.retain(|given| given.queue.number < setup.count);
         Ok(())
     }
 
     fn config(&self, device: &Device) -> Result<Config, Wrong> {
         let Setup { default, limit, .. } = self.setup.ok_or_else(no_setup)?;
-        let limit = limit.unwrap_or_else(|| device.queue_length.wrapping_mul(device.mtu));
-        let mut queues = self.queues.clone();
-        for queue in &mut queues {
-            queue.red.limit = queue.red.limit.min(limit.into());
-        }
+        let or_default = |limit: Option<u32>| limit.unwrap_or(device.queue_length.wrapping_mul(device.mtu));
+        let queues = self.queues.iter().map(|Given { queue, bound }| {
+            let limit = queue.red.limit.min(or_default(*bound).into());
+            GredQueue { red: RedConfig { limit, ..queue.red.clone() }, ..queue.clone() }
+        });
+        let (limit, queues) = (or_default(limit), queues.collect());
         Ok(Config::Gred(Box::new(GredConfig { limit, default, queues })))
     }
 }
@@ -118,15 +126,17 @@ impl Gred {
         if setup.flags != Flags::NONE && setup.flags != Flags::of(&queue.red) {
             return Err(Wrong::new("ecn and harddrop of a virtual queue of gred: setup has them", "the same as there"));
         }
-        let known = |number: u32| self.queues.iter().position(|other| other.number == number);
+        let known = |number: u32| self.queues.iter().position(|given| given.queue.number == number);
         queue.prio = match (setup.grio, queue.prio) {
             (false, _) => PRIO,
-            (true, 0) => known(setup.default).map_or(PRIO, |index| self.queues[index].prio),
+            (true, 0) => known(setup.default).map_or(PRIO, |index| self.queues[index].queue.prio),
             (true, given) => given,
         };
-        match known(queue.number) {
-            Some(index) => self.queues[index] = queue,
-            None => self.queues.push(queue),
+        let place = known(queue.number);
+        let given = Given { queue, bound: setup.limit };
+        match place {
+            Some(index) => self.queues[index] = given,
+            None => self.queues.push(given),
         }
         Ok(())
     }
