@@ -87,7 +87,7 @@ impl Hhf {
 
     /// Enqueues a packet; over the limit the oldest packet of the heavy hitters is dropped.
     pub fn enqueue(&mut self, packet: Packet, stats: &mut QdiscStats, ctx: &mut CallContext) -> Verdict {
-        let number = if self.filter.is_heavy(&packet, &self.config, ctx.now.jiffies()) { HEAVY } else { OTHERS };
+        let number = if self.filter.is_heavy(&packet, &self.config, ctx.age_jiffies()) { HEAVY } else { OTHERS };
         stats.add_packet(packet.bytes);
         self.fifos[number].push_back(packet);
         match number {

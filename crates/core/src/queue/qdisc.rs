@@ -84,6 +84,14 @@ pub(super) struct CallContext<'a> {
     pub is_copy: bool,
 }
 
+impl CallContext<'_> {
+    /// Jiffies since the qdisc was created, which is in the jiffy before the experiment starts (the agent's
+    /// `Clock::start_on_jiffy`).
+    pub const fn age_jiffies(&self) -> u64 {
+        self.now.jiffies() + 1
+    }
+}
+
 /// Context from which a qdisc is built.
 pub(super) type QdiscContext<'a> = DeviceContext<'a>;
 

@@ -119,7 +119,7 @@ impl Sfb {
         if stats.backlog.packets >= self.config.limit {
             return refuse_over_limit(packet, stats, ctx);
         }
-        let now = ctx.now.jiffies();
+        let now = ctx.age_jiffies();
         self.rehash(now);
         let Some(hash) = self.hash(&packet, ctx.now) else {
             drop_unmatched(&packet, stats, ctx);
