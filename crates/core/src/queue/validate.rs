@@ -10,7 +10,9 @@ impl Node {
     /// The first invalid setting in this tree with the handle of its qdisc; None if the tree is valid.
     #[must_use]
     pub fn problem(&self) -> Option<String> {
+        let policer = || self.config.rules()?.iter().find_map(no_policer);
         own(&self.config)
+            .or_else(policer)
             .map(|problem| format!("'{}': {problem}", self.handle))
             .or_else(|| self.config.children().into_iter().find_map(Self::problem))
     }
@@ -29,13 +31,10 @@ fn own(config: &Config) -> Option<String> {
         Config::Gred(gred) => gred.queues.iter().find_map(|queue| damping(&queue.red)),
         Config::Choke(choke) => damping(&choke.red),
         Config::Sfq(sfq) => no_flows(sfq).or_else(|| damping(sfq.red.as_ref()?)),
-        Config::Sfb(sfb) => sfb.rules.iter().find_map(no_policer),
-        Config::Drr(drr) => drr.rules.iter().find_map(no_policer),
-        Config::Prio(prio) => no_bands(&prio.bands).or_else(|| prio.rules.iter().find_map(no_policer)),
+        Config::Prio(prio) => no_bands(&prio.bands),
         Config::Ets(ets) => no_bands(&ets.bands)
             .or_else(|| (ets.quanta.len() != ets.bands.len()).then(|| "each band needs a quantum".to_string()))
-            .or_else(|| (ets.quanta.contains(&0)).then(|| "a quantum is 0".to_string()))
-            .or_else(|| ets.rules.iter().find_map(no_policer)),
+            .or_else(|| ets.quanta.contains(&0).then(|| "a quantum is 0".to_string())),
         Config::DualPi2(dualpi2) => {
             let never = dualpi2.tupdate == Span::ZERO || dualpi2.coupling == 0;
             (never || dualpi2.classic_protection > 100)

@@ -6,6 +6,7 @@ use super::classes::{self, Class};
 use super::disciplines::AnyAttributes;
 use super::filters::{FilterWords, Filters};
 use super::grammar::Options;
+use super::location::{Location, handle_text, minor};
 use super::{Device, Wrong};
 use crate::queue::config::{Config, Holds};
 use crate::queue::{HtbClass, Node, drr};
@@ -28,37 +29,6 @@ pub enum Change {
         /// New settings of the class.
         class: HtbClass,
     },
-}
-
-/// A handle or class id: `1:` or `1:10`, in hexadecimal.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Location {
-    major: u32,
-    minor: u32,
-}
-
-impl Location {
-    /// Reads `1:10`; a missing minor number is 0.
-    pub fn read(word: &str) -> Result<Self, Wrong> {
-        let (major, _) = word.split_once(':').unwrap_or((word, ""));
-        Ok(Self { major: hexadecimal(major, word)?, minor: minor(word)? })
-    }
-}
-
-/// The minor number of a handle or class id.
-pub(crate) fn minor(word: &str) -> Result<u32, Wrong> {
-    match word.split_once(':') {
-        Some((_, minor)) if !minor.is_empty() => hexadecimal(minor, word),
-        _ => Ok(0),
-    }
-}
-
-fn hexadecimal(digits: &str, word: &str) -> Result<u32, Wrong> {
-    u32::from_str_radix(digits, 16).map_err(|_| Wrong::new(format!("'{word}' is not a handle"), "such as 1: or 1:10"))
-}
-
-fn handle_text(major: u32) -> String {
-    format!("{major:x}:")
 }
 
 /// The words of a command for a qdisc or class.
@@ -206,7 +176,7 @@ impl Tree {
         let grammar = classes::KINDS.iter().find(|(known, _)| *known == kind).map(|(_, grammar)| *grammar);
         let grammar = grammar
             .ok_or_else(|| Wrong::lacking(format!("the simulator has no classes of '{kind}'"), "htb, drr or ets"))?;
-        let owner = self.classful(Some(id), &[kind])?;
+        let owner = self.owner(Some(id), |qdisc| qdisc.attributes.kind() == kind, kind)?;
         let minor = minor(id)?;
         let options = Options::read(kind, target.options, grammar)?;
         if let AnyAttributes::Ets(_) = self.qdiscs[owner].attributes {
@@ -293,7 +263,8 @@ impl Tree {
 
     fn filter(&mut self, verb: &str, words: &[&str]) -> Result<(), Wrong> {
         let words = FilterWords::read(words)?;
-        let owner = self.classful(words.parent, &["htb", "drr", "prio", "ets", "sfb"])?;
+        let has_filters = |qdisc: &Qdisc| matches!(qdisc.config, Config::Htb(_)) || qdisc.config.rules().is_some();
+        let owner = self.owner(words.parent, has_filters, "discipline that can have filters")?;
         if verb != "add" || words.parent.map_or(Ok(0), minor)? > 0 {
             let problem = "the simulator has filters on a discipline itself only, added once";
             return Err(Wrong::lacking(problem, "tc filter add … parent 1:"));
@@ -308,17 +279,15 @@ impl Tree {
         Ok(())
     }
 
-    /// The qdisc of one of these kinds that a class or filter belongs to; without a location the root.
-    fn classful(&self, location: Option<&str>, kinds: &[&str]) -> Result<usize, Wrong> {
+    /// The qdisc that a class or filter belongs to; without a location the root. `wanted` names what `fits`.
+    fn owner(&self, location: Option<&str>, fits: impl Fn(&Qdisc) -> bool, wanted: &str) -> Result<usize, Wrong> {
         let found = match location {
             Some(word) => self.with_major(Location::read(word)?.major),
             None => self.at(None),
         };
-        found.filter(|index| kinds.contains(&self.qdiscs[*index].attributes.kind())).ok_or_else(|| {
-            let (kinds, location) = (kinds.join(" or "), location.unwrap_or(":"));
-            let problem = format!("no {kinds} at '{location}' to have classes or filters");
-            Wrong::new(problem, "tc qdisc add … first")
-        })
+        found
+            .filter(|index| fits(&self.qdiscs[*index]))
+            .ok_or_else(|| Wrong::new(format!("no {wanted} at '{}'", location.unwrap_or(":")), "tc qdisc add … first"))
     }
 
     fn with_major(&self, major: u32) -> Option<usize> {
@@ -382,20 +351,14 @@ impl Tree {
                 htb.classes = classes().filter_map(Class::htb).collect();
                 htb.filters = qdisc.filters.rules().iter().map(|rule| rule.filter).collect();
             }
-            Config::Drr(drr) => {
-                drr.classes = classes().filter_map(Class::drr).collect();
-                drr.rules = qdisc.filters.rules();
-            }
-            Config::Prio(prio) => {
-                prio.bands = (1..).map(at).take(prio.bands.len()).collect();
-                prio.rules = qdisc.filters.rules();
-            }
-            Config::Ets(ets) => {
-                ets.bands = (1..).map(at).take(ets.bands.len()).collect();
-                ets.rules = qdisc.filters.rules();
-            }
-            Config::Sfb(sfb) => sfb.rules = qdisc.filters.rules(),
+            Config::Drr(drr) => drr.classes = classes().filter_map(Class::drr).collect(),
             other => other.set_inner(self.below(qdisc.major).map(node)),
+        }
+        if let Some(bands) = config.bands_mut() {
+            *bands = (1..).map(at).take(bands.len()).collect();
+        }
+        if let Some(rules) = config.rules_mut() {
+            *rules = qdisc.filters.rules();
         }
         Node { handle: handle_text(qdisc.major), config }
     }

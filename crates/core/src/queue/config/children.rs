@@ -1,6 +1,7 @@
-//! Which qdiscs a qdisc holds: the only list of them, for the reader of tc's commands, checks and devices.
+//! Which qdiscs a qdisc holds, and which have filters: the only lists of them, for the reader of tc's commands, checks
+//! and devices.
 
-use super::{Config, Node};
+use super::{Config, Node, Rule};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
@@ -44,6 +45,37 @@ impl Config {
             Self::Prio(prio) => prio.bands.iter().flatten().collect(),
             Self::Ets(ets) => ets.bands.iter().flatten().collect(),
             _ => Vec::new(),
+        }
+    }
+
+    /// Its bands, if it has any.
+    pub(crate) fn bands_mut(&mut self) -> Option<&mut Vec<Option<Node>>> {
+        match self {
+            Self::Prio(prio) => Some(&mut prio.bands),
+            Self::Ets(ets) => Some(&mut ets.bands),
+            _ => None,
+        }
+    }
+
+    /// Its filters with their policers, if it can have any. Those of htb have no policers.
+    pub(crate) fn rules(&self) -> Option<&Vec<Rule>> {
+        match self {
+            Self::Prio(prio) => Some(&prio.rules),
+            Self::Drr(drr) => Some(&drr.rules),
+            Self::Ets(ets) => Some(&ets.rules),
+            Self::Sfb(sfb) => Some(&sfb.rules),
+            _ => None,
+        }
+    }
+
+    /// As [`Self::rules`].
+    pub(crate) fn rules_mut(&mut self) -> Option<&mut Vec<Rule>> {
+        match self {
+            Self::Prio(prio) => Some(&mut prio.rules),
+            Self::Drr(drr) => Some(&mut drr.rules),
+            Self::Ets(ets) => Some(&mut ets.rules),
+            Self::Sfb(sfb) => Some(&mut sfb.rules),
+            _ => None,
         }
     }
 
