@@ -324,7 +324,10 @@ def test_gred_s_limit_bounds_those_of_its_virtual_queues() -> None:
         ((*DRR, "qdisc change dev v0 root handle 1: drr"), "a drr can't be changed"),
         ((*DRR, "class add dev v0 parent 1: classid 1:2 drr quantum 0"), "a quantum of 0"),
         (("qdisc add dev v0 root handle 1: sfq", "qdisc change dev v0 root handle 1: sfq"), "a sfq can't be changed"),
-        (("qdisc add dev v0 root handle 1: pie", "filter add dev v0 parent 1: matchall flowid 1:1"), "no discipline that can have filters at"),
+        (
+            ("qdisc add dev v0 root handle 1: pie", "filter add dev v0 parent 1: matchall flowid 1:1"),
+            "no discipline that can have filters at '1:'",
+        ),
         ((PRIO, "filter add dev v0 parent 1: matchall flowid 1:1 action mirred"), "no action but police"),
         ((PRIO, "filter add dev v0 parent 1: matchall flowid 1:1 action police rate 1mbit drop"), "'rate' and 'burst'"),
         (

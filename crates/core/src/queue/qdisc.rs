@@ -44,32 +44,57 @@ pub(super) struct Qdisc {
     kind: Kind,
 }
 
-/// The kind of qdisc. An explicit tag is read in one step, unlike a niche in a fifo's fields.
-#[derive(Debug)]
-#[repr(u8)]
-enum Kind {
-    Fifo(Fifo),
-    Tbf(Box<Tbf>),
-    Htb(Box<Htb>),
-    Netem(Box<Netem>),
-    Red(Box<Red>),
-    Codel(Box<Codel>),
-    FqCodel(Box<FqCodel>),
-    Choke(Box<Choke>),
-    Drr(Box<Drr>),
-    Ets(Box<Ets>),
-    FqPie(Box<FqPie>),
-    PfifoFast(PfifoFast),
-    HeadDrop(HeadDrop),
-    Pie(Box<Pie>),
-    Prio(Box<Prio>),
-    Gred(Box<Gred>),
-    Hhf(Box<Hhf>),
-    Sfb(Box<Sfb>),
-    Sfq(Box<Sfq>),
-    DualPi2(Box<DualPi2>),
-    Fq(Box<Fq>),
-    Cake(Box<Cake>),
+macro_rules! kinds {
+    (|$packet:ident, $stats:ident, $ctx:ident| $(
+        $name:literal => $variant:ident($type:ty) $this:ident: $enqueue:expr, $dequeue:expr;
+    )+) => {
+        /// The kind of qdisc. An explicit tag is read in one step, unlike a niche in a fifo's fields.
+        #[derive(Debug)]
+        #[repr(u8)]
+        enum Kind {
+            $($variant($type),)+
+        }
+
+        impl Kind {
+            fn enqueue(&mut self, $packet: &Packet, $stats: &mut QdiscStats, $ctx: &mut CallContext) -> Verdict {
+                match self { $(Self::$variant($this) => $enqueue,)+ }
+            }
+
+            fn dequeue(&mut self, $stats: &mut QdiscStats, $ctx: &mut CallContext) -> Next {
+                match self { $(Self::$variant($this) => $dequeue,)+ }
+            }
+
+            const fn name(&self) -> &'static str {
+                match self { $(Self::$variant(_) => $name,)+ }
+            }
+        }
+    };
+}
+
+// Each kind: its name in tc, its type, and how it takes and gives packets.
+kinds! { |packet, stats, ctx|
+    "cake" => Cake(Box<Cake>) cake: cake.enqueue(packet, stats, ctx), cake.dequeue(stats, ctx);
+    "choke" => Choke(Box<Choke>) choke: choke.enqueue(*packet, stats, ctx), choke.dequeue(stats, ctx);
+    "codel" => Codel(Box<Codel>) codel: codel.enqueue(*packet, stats, ctx), codel.dequeue(stats, ctx);
+    "drr" => Drr(Box<Drr>) drr: drr.enqueue(packet, stats, ctx), drr.dequeue(stats, ctx);
+    "dualpi2" => DualPi2(Box<DualPi2>) dualpi2: dualpi2.enqueue(*packet, stats, ctx), dualpi2.dequeue(stats, ctx);
+    "ets" => Ets(Box<Ets>) ets: ets.enqueue(packet, stats, ctx), ets.dequeue(stats, ctx);
+    "fifo" => Fifo(Fifo) fifo: fifo.enqueue(packet, stats, ctx), fifo.dequeue(stats);
+    "fq" => Fq(Box<Fq>) fq: fq.enqueue(*packet, stats, ctx), fq.dequeue(stats, ctx);
+    "fq_codel" => FqCodel(Box<FqCodel>) fq_codel: fq_codel.enqueue(*packet, stats, ctx), fq_codel.dequeue(stats, ctx);
+    "fq_pie" => FqPie(Box<FqPie>) fq_pie: fq_pie.enqueue(*packet, stats, ctx), fq_pie.dequeue(stats, ctx);
+    "gred" => Gred(Box<Gred>) gred: gred.enqueue(*packet, stats, ctx), gred.dequeue(stats, ctx);
+    "hhf" => Hhf(Box<Hhf>) hhf: hhf.enqueue(*packet, stats, ctx), hhf.dequeue(stats);
+    "htb" => Htb(Box<Htb>) htb: htb.enqueue(packet, stats, ctx), htb.dequeue(stats, ctx);
+    "netem" => Netem(Box<Netem>) netem: netem.enqueue(packet, stats, ctx), netem.dequeue(stats, ctx);
+    "pfifo_fast" => PfifoFast(PfifoFast) fifo: fifo.enqueue(packet, stats, ctx), fifo.dequeue(stats);
+    "pfifo_head_drop" => HeadDrop(HeadDrop) fifo: fifo.enqueue(packet, stats, ctx), fifo.dequeue(stats);
+    "pie" => Pie(Box<Pie>) pie: pie.enqueue(*packet, stats, ctx), pie.dequeue(stats, ctx);
+    "prio" => Prio(Box<Prio>) prio: prio.enqueue(packet, stats, ctx), prio.dequeue(stats, ctx);
+    "red" => Red(Box<Red>) red: red.enqueue(*packet, stats, ctx), red.dequeue(stats, ctx);
+    "sfb" => Sfb(Box<Sfb>) sfb: sfb.enqueue(*packet, stats, ctx), sfb.dequeue(stats);
+    "sfq" => Sfq(Box<Sfq>) sfq: sfq.enqueue(*packet, stats, ctx), sfq.dequeue(stats, ctx);
+    "tbf" => Tbf(Box<Tbf>) tbf: tbf.enqueue(packet, stats, ctx), tbf.dequeue(stats, ctx);
 }
 
 /// Context of one call into a tree.
@@ -144,7 +169,7 @@ impl Qdisc {
     pub fn enqueue(&mut self, packet: &Packet, ctx: &mut CallContext) -> Verdict {
         match &mut self.kind {
             Kind::Fifo(fifo) => fifo.enqueue(packet, &mut self.stats, ctx),
-            _ => self.enqueue_below(packet, ctx),
+            kind => kind.enqueue(packet, &mut self.stats, ctx),
         }
     }
 
@@ -153,66 +178,12 @@ impl Qdisc {
     pub fn dequeue(&mut self, ctx: &mut CallContext) -> Next {
         let next = match &mut self.kind {
             Kind::Fifo(fifo) => fifo.dequeue(&mut self.stats),
-            _ => self.dequeue_below(ctx),
+            kind => kind.dequeue(&mut self.stats, ctx),
         };
         if let Next::Packet(packet) = &next {
             self.stats.sent(packet);
         }
         next
-    }
-
-    fn enqueue_below(&mut self, packet: &Packet, ctx: &mut CallContext) -> Verdict {
-        match &mut self.kind {
-            Kind::Fifo(fifo) => fifo.enqueue(packet, &mut self.stats, ctx),
-            Kind::Tbf(tbf) => tbf.enqueue(packet, &mut self.stats, ctx),
-            Kind::Htb(htb) => htb.enqueue(packet, &mut self.stats, ctx),
-            Kind::Netem(netem) => netem.enqueue(packet, &mut self.stats, ctx),
-            Kind::Red(red) => red.enqueue(*packet, &mut self.stats, ctx),
-            Kind::Codel(codel) => codel.enqueue(*packet, &mut self.stats, ctx),
-            Kind::FqCodel(fq_codel) => fq_codel.enqueue(*packet, &mut self.stats, ctx),
-            Kind::Choke(choke) => choke.enqueue(*packet, &mut self.stats, ctx),
-            Kind::Drr(drr) => drr.enqueue(packet, &mut self.stats, ctx),
-            Kind::Ets(ets) => ets.enqueue(packet, &mut self.stats, ctx),
-            Kind::FqPie(fq_pie) => fq_pie.enqueue(*packet, &mut self.stats, ctx),
-            Kind::PfifoFast(fifo) => fifo.enqueue(packet, &mut self.stats, ctx),
-            Kind::HeadDrop(fifo) => fifo.enqueue(packet, &mut self.stats, ctx),
-            Kind::Pie(pie) => pie.enqueue(*packet, &mut self.stats, ctx),
-            Kind::Prio(prio) => prio.enqueue(packet, &mut self.stats, ctx),
-            Kind::Gred(gred) => gred.enqueue(*packet, &mut self.stats, ctx),
-            Kind::Hhf(hhf) => hhf.enqueue(*packet, &mut self.stats, ctx),
-            Kind::Sfb(sfb) => sfb.enqueue(*packet, &mut self.stats, ctx),
-            Kind::Sfq(sfq) => sfq.enqueue(*packet, &mut self.stats, ctx),
-            Kind::DualPi2(dualpi2) => dualpi2.enqueue(*packet, &mut self.stats, ctx),
-            Kind::Fq(fq) => fq.enqueue(*packet, &mut self.stats, ctx),
-            Kind::Cake(cake) => cake.enqueue(packet, &mut self.stats, ctx),
-        }
-    }
-
-    fn dequeue_below(&mut self, ctx: &mut CallContext) -> Next {
-        match &mut self.kind {
-            Kind::Fifo(fifo) => fifo.dequeue(&mut self.stats),
-            Kind::Tbf(tbf) => tbf.dequeue(&mut self.stats, ctx),
-            Kind::Htb(htb) => htb.dequeue(&mut self.stats, ctx),
-            Kind::Netem(netem) => netem.dequeue(&mut self.stats, ctx),
-            Kind::Red(red) => red.dequeue(&mut self.stats, ctx),
-            Kind::Codel(codel) => codel.dequeue(&mut self.stats, ctx),
-            Kind::FqCodel(fq_codel) => fq_codel.dequeue(&mut self.stats, ctx),
-            Kind::Choke(choke) => choke.dequeue(&mut self.stats, ctx),
-            Kind::Drr(drr) => drr.dequeue(&mut self.stats, ctx),
-            Kind::Ets(ets) => ets.dequeue(&mut self.stats, ctx),
-            Kind::FqPie(fq_pie) => fq_pie.dequeue(&mut self.stats, ctx),
-            Kind::PfifoFast(fifo) => fifo.dequeue(&mut self.stats),
-            Kind::HeadDrop(fifo) => fifo.dequeue(&mut self.stats),
-            Kind::Pie(pie) => pie.dequeue(&mut self.stats, ctx),
-            Kind::Prio(prio) => prio.dequeue(&mut self.stats, ctx),
-            Kind::Gred(gred) => gred.dequeue(&mut self.stats, ctx),
-            Kind::Hhf(hhf) => hhf.dequeue(&mut self.stats),
-            Kind::Sfb(sfb) => sfb.dequeue(&mut self.stats),
-            Kind::Sfq(sfq) => sfq.dequeue(&mut self.stats, ctx),
-            Kind::DualPi2(dualpi2) => dualpi2.dequeue(&mut self.stats, ctx),
-            Kind::Fq(fq) => fq.dequeue(&mut self.stats, ctx),
-            Kind::Cake(cake) => cake.dequeue(&mut self.stats, ctx),
-        }
     }
 
     /// The earliest time at which [`Self::dequeue`] can return a packet, if known without changing state. Most kinds
@@ -259,27 +230,7 @@ impl Qdisc {
     pub const fn kind(&self) -> &'static str {
         match &self.kind {
             Kind::Fifo(fifo) => fifo.kind(),
-            Kind::Tbf(_) => "tbf",
-            Kind::Htb(_) => "htb",
-            Kind::Netem(_) => "netem",
-            Kind::Red(_) => "red",
-            Kind::Codel(_) => "codel",
-            Kind::FqCodel(_) => "fq_codel",
-            Kind::Choke(_) => "choke",
-            Kind::Drr(_) => "drr",
-            Kind::Ets(_) => "ets",
-            Kind::FqPie(_) => "fq_pie",
-            Kind::PfifoFast(_) => "pfifo_fast",
-            Kind::HeadDrop(_) => "pfifo_head_drop",
-            Kind::Pie(_) => "pie",
-            Kind::Prio(_) => "prio",
-            Kind::Gred(_) => "gred",
-            Kind::Hhf(_) => "hhf",
-            Kind::Sfb(_) => "sfb",
-            Kind::Sfq(_) => "sfq",
-            Kind::DualPi2(_) => "dualpi2",
-            Kind::Fq(_) => "fq",
-            Kind::Cake(_) => "cake",
+            kind => kind.name(),
         }
     }
 
