@@ -63,7 +63,7 @@ impl Experiment {
         let invalid = |mistakes| Error::Invalid { text: text.into(), mistakes };
         let mut options = Options { title: "experiment".into(), ..Options::default() };
         for each in settings {
-            options.settings.push(setting(each, &options.limits).map_err(|mistake| invalid(vec![mistake]))?);
+            options.settings.push(setting(each, &options.limits).map_err(|mistake| invalid(vec![*mistake]))?);
         }
         let cases = parse(text, &options).map_err(invalid)?;
         Ok(cases.into_iter().map(|case| Self { case }).collect())
