@@ -23,6 +23,7 @@ pub(super) fn commands(building: &mut Building<'_>) -> Vec<Command> {
     commands
 }
 
+/// One queue per handle: a later command changes it, such as that of a gred's virtual queue.
 fn queues(script: &Script, tree: &ScriptTree, device: &Device, suffix: &str) -> Vec<Queue> {
     let qdiscs = script.lines.iter().filter(|words| words.get(1).is_some_and(|word| word == "qdisc"));
     let queue = |words: &Vec<String>| {
@@ -43,5 +44,12 @@ fn queues(script: &Script, tree: &ScriptTree, device: &Device, suffix: &str) -> 
             holds_netem: tree.holds_netem(&location),
         })
     };
-    qdiscs.filter_map(queue).collect()
+    let mut queues = Vec::<Queue>::new();
+    for queue in qdiscs.filter_map(queue) {
+        match queues.iter_mut().find(|known| known.handle == queue.handle) {
+            Some(known) => *known = queue,
+            None => queues.push(queue),
+        }
+    }
+    queues
 }
