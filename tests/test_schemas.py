@@ -1,6 +1,7 @@
 """The schemas and the reference are those of the declarations, and every experiment and sweep file is valid."""
 
 import json
+import random
 import subprocess
 import sys
 import tomllib
@@ -9,6 +10,8 @@ from typing import Any
 
 import jsonschema
 import pytest
+
+from dumbbell import _sim
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "docs" / "schemas"
@@ -75,3 +78,10 @@ def test_every_sweep_file_is_valid() -> None:
 )
 def test_an_error_has_its_key(text: str, where: list[str]) -> None:
     assert errors(tomllib.loads(text)) == where
+
+
+def test_random_experiments_are_valid() -> None:
+    """The generator and the schema are made of the same declarations."""
+    draws = random.Random(1)
+    documents = [_sim.random_experiment(draws.randbytes(draws.randrange(600))) for _ in range(200)]
+    assert [(document, paths) for document in documents if (paths := errors(document))] == []

@@ -116,7 +116,7 @@ def _suggested(word: str, is_key: bool) -> str:
         _sim.parse_experiment(GOOD, "mine", [change])
     except _sim.Mistakes as mistakes:
         right = mistakes.args[0][0]["right"]
-        return right.partition("did you mean '")[2].partition("'")[0]
+        return str(right).partition("did you mean '")[2].partition("'")[0]
     return word
 
 

@@ -155,7 +155,7 @@ fn input(bytes: &[u8]) -> (String, bool) {
         return (words.join(" "), true);
     }
     let (document, _) = random::document(for_document, &[]);
-    let mut tree = Value::from(document);
+    let mut tree = Value::from(if draw.below(3) == 2 { with_cases(document, &mut draw) } else { document });
     for _ in 0..draw.below(4) {
         damage(&mut tree, &mut draw);
     }
@@ -164,6 +164,21 @@ fn input(bytes: &[u8]) -> (String, bool) {
         replace(&mut text, &mut draw);
     }
     (text, false)
+}
+
+/// The document with crossed cases.
+fn with_cases(document: Table, draw: &mut Draw<'_>) -> Table {
+    let keys = ["flows.*.count", "path.rtt", "flows.0.cc", "path.bottleneck.qdisc", "duration", "a.b.c"];
+    let values = [Value::from(1), "10ms".into(), "bbr".into(), "fq_codel".into(), "1s".into(), wrong(draw)];
+    let mut set = Table::default();
+    for _ in 0..draw.below(3) {
+        let list: Vec<_> =
+            (0..draw.below(12)).map(|_| values[usize::try_from(draw.below(6)).unwrap_or(0)].clone()).collect();
+        set.set(draw.pick(&keys), list.into());
+    }
+    let name = draw.pick(&["", "{path.rtt}", "{flows.0.cc} {", "case"]);
+    let case = Table::from_iter([("name", Value::from(name)), ("set", set.into())]);
+    document.or("cases", || vec![Value::from(case)].into())
 }
 
 /// Replaces, removes, doubles or renames a value somewhere below.

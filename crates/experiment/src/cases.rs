@@ -8,18 +8,36 @@ use std::collections::HashSet;
 
 const EXPECT: &str = "such as expect = [\"groups.bbr.share > 0.6\"]";
 
-/// The document of one case.
-#[derive(Clone, Debug)]
+/// One case, before its settings are applied.
+#[derive(Clone, Debug, Default)]
 pub struct Variant {
     /// The case's name; empty in a document without cases.
     pub name: String,
-    /// The document with the case's settings.
-    pub document: Table,
     /// What the case sets.
     pub settings: Table,
+    /// What the file and the case expect, if the case adds to it.
+    expected: Option<Value>,
 }
 
-/// The document of every case.
+impl Variant {
+    /// The document of this case.
+    ///
+    /// # Errors
+    ///
+    /// A setting has no place in the document.
+    pub fn document(&self, document: &Table) -> Result<Table, Box<Diagnostic>> {
+        let mut changed = document.clone();
+        if let Some(expected) = &self.expected {
+            changed.set("expect", expected.clone());
+        }
+        for (key, value) in &self.settings.0 {
+            apply(&mut changed, &key.text, value).map_err(|fault| fault.at(key.span.clone()))?;
+        }
+        Ok(changed)
+    }
+}
+
+/// Every case of a document.
 ///
 /// # Errors
 ///
@@ -27,14 +45,11 @@ pub struct Variant {
 pub fn variants(document: &Table, cases: &Value, limits: &Limits) -> Result<Vec<Variant>, Box<Diagnostic>> {
     let tables: Option<Vec<_>> = cases.list().and_then(|list| list.iter().map(Value::table).collect());
     let Some(tables) = tables else {
-        return fail(
-            Diagnostic::new("not a list of cases", "write [[cases]] with name and set")
-                .key("cases")
-                .at(cases.span.clone()),
-        );
+        let fault = Diagnostic::new("not a list of cases", "write [[cases]] with name and set");
+        return fail(fault.key("cases").at(cases.span.clone()));
     };
     if tables.is_empty() {
-        return Ok(vec![Variant { name: String::new(), document: document.clone(), settings: Table::default() }]);
+        return Ok(vec![Variant::default()]);
     }
     refuse_too_many(document, &tables, limits)?;
     let mut made: Vec<Variant> = Vec::new();
@@ -48,14 +63,7 @@ pub fn variants(document: &Table, cases: &Value, limits: &Limits) -> Result<Vec<
                 let at = case.get("name").and_then(|name| name.span.clone());
                 return fail(fault.value(&name.into()).at(at));
             }
-            let mut changed = document.clone();
-            if let Some(expected) = &expected {
-                changed.set("expect", expected.clone());
-            }
-            for (key, value) in &settings.0 {
-                apply(&mut changed, &key.text, value).map_err(|fault| fault.at(key.span.clone()))?;
-            }
-            made.push(Variant { name, document: changed, settings });
+            made.push(Variant { name, settings, expected: expected.clone() });
         }
     }
     Ok(made)

@@ -1,4 +1,4 @@
-//! Each key is declared once: [`table!`] makes the field, the parser, the writer and the entry of the reference from it.
+//! Each key is declared once: the macro `table!` makes the field, the parser, the writer and the reference of it.
 //!
 //! | module | holds |
 //! | --- | --- |

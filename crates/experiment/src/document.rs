@@ -26,8 +26,6 @@ pub struct Case {
     pub experiment: Experiment,
     /// What this case set, by dotted key.
     pub settings: Table,
-    /// The document of this case, which `experiment` was read from.
-    pub document: Table,
 }
 
 /// How a document is read.
@@ -75,13 +73,9 @@ pub fn read(mut document: Table, options: &Options) -> Result<Vec<Case>, Vec<Dia
     let cases = document.take("cases").unwrap_or_else(|| Vec::new().into());
     let mut made = Vec::new();
     for variant in variants(&document, &cases, &options.limits).map_err(|fault| vec![*fault])? {
-        match experiment(variant.document.clone(), &options.limits) {
-            Ok(experiment) => made.push(Case {
-                name: variant.name,
-                experiment,
-                settings: variant.settings,
-                document: variant.document,
-            }),
+        let changed = variant.document(&document).map_err(|fault| vec![*fault]);
+        match changed.and_then(|changed| experiment(changed, &options.limits)) {
+            Ok(experiment) => made.push(Case { name: variant.name, experiment, settings: variant.settings }),
             Err(found) => add_new(&mut faults, found, &variant.name),
         }
     }

@@ -5,7 +5,7 @@
 //! | module | holds |
 //! | --- | --- |
 //! | [`document`], [`cases`], [`keypath`] | a text to cases: settings, crossed lists, dotted keys |
-//! | [`toml`], [`value`], [`write`] | TOML to values with their places, and back |
+//! | [`toml`], [`value`], [`write`](mod@write) | TOML to values with their places, and back; values by serde |
 //! | [`keys`], [`rules`] | each key, declared once; rules between keys |
 //! | [`declare`] | the macro of the declarations, and what a key may hold |
 //! | [`model`] | the values of an experiment |
@@ -21,6 +21,7 @@ pub mod document;
 pub mod expectation;
 pub mod figures;
 pub mod hidden;
+mod interchange;
 pub mod keypath;
 pub mod keys;
 pub mod limits;

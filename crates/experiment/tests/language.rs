@@ -5,7 +5,8 @@ use dumbbell_experiment::limits::Limits;
 use dumbbell_experiment::model::{ParameterValue, Position};
 use dumbbell_experiment::render::render;
 use dumbbell_experiment::suggest::suggest;
-use dumbbell_experiment::{Case, Diagnostic, Options, parse};
+use dumbbell_experiment::value::Value;
+use dumbbell_experiment::{Case, Diagnostic, Options, parse, read};
 
 const GOOD: &str = r#"
 duration = "1s"
@@ -129,4 +130,17 @@ fn a_suggestion_is_the_nearest_name() {
         assert!(suggest(word, &known).starts_with(&format!("did you mean '{meant}'? ")), "{}", suggest(word, &known));
     }
     assert!(suggest("colour", &["rate", "title"]).starts_with("there is: rate, title"));
+}
+
+#[test]
+fn a_document_may_come_from_json() {
+    let json = r#"{"duration": "1s", "path": {"rtt": "10ms", "bottleneck": {"rate": "10mbit"}}, "flows": [{"cc": "cubic", "count": 2}]}"#;
+    let document: Value = serde_json::from_str(json).expect("JSON");
+    assert_eq!(serde_json::to_string(&document).expect("JSON"), json.replace(": ", ":").replace(", ", ","));
+    let table = document.table().expect("a table").clone();
+    let made = read(table, &with(&[])).expect("an experiment").remove(0).experiment;
+    assert_eq!((made.flows[0].count, made.duration), (2, 1_000_000_000));
+    let wrong: Value = serde_json::from_str(&json.replace("10mbit", "fast")).expect("JSON");
+    let found = read(wrong.table().expect("a table").clone(), &with(&[])).expect_err("no rate");
+    assert_eq!((&found[0].key[..], found[0].span.clone()), ("path.bottleneck.rate", None));
 }
