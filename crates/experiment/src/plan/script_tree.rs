@@ -194,6 +194,16 @@ mod tests {
     }
 
     #[test]
+    fn of_two_commands_for_one_location_the_later_counts() {
+        let found = tree(&[
+            "tc qdisc add dev d root handle 1: tbf rate 9mbit burst 3kb limit 9kb",
+            "tc qdisc add dev d parent 1:1 handle 2: pfifo limit 10",
+            "tc qdisc replace dev d root handle 1: tbf rate 6mbit burst 3kb limit 9kb",
+        ]);
+        assert_eq!(found.capped_bps("2:"), Some(6_000_000));
+    }
+
+    #[test]
     fn a_location_below_itself_ends() {
         let found = tree(&["tc qdisc add dev d parent 1:1 handle 1: tbf rate 1mbit burst 3kb limit 9kb"]);
         assert_eq!(found.capped_bps("1:"), Some(1_000_000));
