@@ -40,21 +40,12 @@ SCRIPTS = st.sampled_from(
         "iptables -A OUTPUT -t mangle -p tcp --dport 5201 -j MARK --set-mark 70000",
     ]
 )
+SETTINGS = (
+    "net.ipv4.tcp_ecn", "net.ipv4.tcp_sack", "net.core.somaxconn", "net.core.rmem_max", "net.ipv4.tcp_rmem",
+    "net.ipv4.tcp_min_tso_segs", "net.ipv4.tcp_mem", "net.ipv4.tcp_fin_timeout",
+)  # fmt: skip
 SYSCTLS = st.dictionaries(
-    st.sampled_from(
-        [
-            "net.ipv4.tcp_ecn",
-            "net.ipv4.tcp_sack",
-            "net.core.somaxconn",
-            "net.core.rmem_max",
-            "net.ipv4.tcp_rmem",
-            "net.ipv4.tcp_min_tso_segs",
-            "net.ipv4.tcp_mem",
-            "net.ipv4.tcp_fin_timeout",
-        ]
-    ),  # fmt: skip
-    st.sampled_from(["0", "1", "2", "007", "256", "1 2 3"]),
-    max_size=3,
+    st.sampled_from(SETTINGS), st.sampled_from(["0", "1", "2", "007", "256", "1 2 3"]), max_size=3
 )
 PARAMETERS = st.dictionaries(
     st.sampled_from(["beta", "hystart", "slow_start"]), st.sampled_from([0, 717, "5ms", "8mbit", "word"]), max_size=2

@@ -72,7 +72,11 @@ pub fn make(
     let path = &experiment.path;
     if path.bottleneck.is_none() && path.tc.is_none() {
         let problem = "no bottleneck, and no real hosts whose own one is meant";
-        return Err(Error::at("path.bottleneck", problem, "give rate and qdisc, or run it on its hosts: --engine host"));
+        return Err(Error::at(
+            "path.bottleneck",
+            problem,
+            "give rate and qdisc, or run it on its hosts: --engine host",
+        ));
     }
     size::refuse_too_many(experiment, attachments, limits)?;
     let mut building = Building::new(experiment, attachments);
@@ -127,12 +131,7 @@ fn prober<'a>(building: &'a Building<'_>) -> &'a str {
 fn senders(building: &Building<'_>) -> Vec<Sender> {
     let sender = |name: &String| {
         let host = building.layout.host(name);
-        Sender {
-            host: name.clone(),
-            initial_window: host.initial_window,
-            ecn: host.ecn,
-            quickack: host.quickack,
-        }
+        Sender { host: name.clone(), initial_window: host.initial_window, ecn: host.ecn, quickack: host.quickack }
     };
     building.sender_hosts().iter().map(sender).collect()
 }
@@ -192,11 +191,8 @@ fn warnings(experiment: &Experiment) -> Vec<String> {
         warnings.push("[hosts] is for --engine host; here the experiment has hosts of its own".into());
     }
     if experiment.path.tc.is_some() {
-        let offloads = if experiment.path.offloads {
-            "; offloads are on, so one loss takes a whole super-packet"
-        } else {
-            ""
-        };
+        let offloads =
+            if experiment.path.offloads { "; offloads are on, so one loss takes a whole super-packet" } else { "" };
         warnings.push(format!(
             "the queue under test is on the sender's own device, as in the script, and TCP is throttled by \
              back-pressure{offloads}"

@@ -153,7 +153,8 @@ impl Layout {
     /// How a host reaches a sender to its left that is not its neighbour.
     fn route_back(&self, host: &Host, sender: &str) -> Option<String> {
         let home = self.right_of(sender);
-        let toward = host.lefts.iter().map(|wire| &self.wires[*wire]).find(|wire| self.leads_to(&wire.left_host, sender))?;
+        let toward =
+            host.lefts.iter().map(|wire| &self.wires[*wire]).find(|wire| self.leads_to(&wire.left_host, sender))?;
         let is_receiver = host.rights.is_empty();
         let options = if is_receiver && self.host(sender).quickack { " quickack 1" } else { "" };
         if toward.number != home.number {

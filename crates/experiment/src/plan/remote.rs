@@ -91,11 +91,12 @@ impl RemotePlan {
             setup: setup.iter().filter(|command| command.host == role).map(own).collect(),
             flows,
             probes,
-            changes: mine.map(|mut change| {
-                change.command.host.clear();
-                change
-            })
-            .collect(),
+            changes: mine
+                .map(|mut change| {
+                    change.command.host.clear();
+                    change
+                })
+                .collect(),
             netem_seeds: netem_seeds
                 .into_iter()
                 .filter(|seed| seed.host == role)

@@ -50,8 +50,7 @@ pub fn as_remote_script(remote: &RemotePlan, title: &str, notes: &[String]) -> S
         format!("({}{client}) &", wait_for(flow))
     }));
     lines.extend(["wait".into(), String::new(), "# What the queues did".into()]);
-    let shown: std::collections::BTreeSet<_> =
-        plan.queues.iter().map(|queue| (&queue.host, &queue.device)).collect();
+    let shown: std::collections::BTreeSet<_> = plan.queues.iter().map(|queue| (&queue.host, &queue.device)).collect();
     lines.extend(shown.into_iter().map(|(host, device)| on(host, &format!("tc -s qdisc show dev {device}"))));
     lines.join("\n") + "\n"
 }

@@ -83,14 +83,14 @@ impl Command {
     }
 
     /// The same with the key and the value that request it.
-    pub(super) fn from_key(self, key: &str, text: &str) -> Self {
+    pub(super) fn with_key(self, key: &str, text: &str) -> Self {
         Self { origin: Some(Box::new(Origin { key: key.into(), text: text.into() })), ..self }
     }
 
     /// The same with the key that requests it; the value is the command.
     pub(super) fn for_key(self, key: &str) -> Self {
         let line = self.line();
-        self.from_key(key, &line)
+        self.with_key(key, &line)
     }
 
     /// As typed.
