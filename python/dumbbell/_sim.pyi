@@ -109,7 +109,7 @@ class RemotePlan:
     def plan(self) -> Plan:
         """The plan, whose hosts are roles."""
 
-    def part(self, role: str) -> str:
+    def host_plan(self, role: str) -> str:
         """`plan.json` for the agent of one host."""
 
     def script(self, title: str, notes: list[str]) -> str:

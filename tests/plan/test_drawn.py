@@ -110,7 +110,7 @@ def test_an_experiment_is_planned_for_every_reader_or_refused(
 def test_real_hosts_share_the_commands_of_a_plan(document: dict[str, Any]) -> None:
     try:
         remote = plan_remote(read(document, Path("any.toml"))[0], 1)
-        parts = [remote.part(machine.role) for machine in remote.machines]
+        parts = [remote.host_plan(machine.role) for machine in remote.hosts]
     except DumbbellError:
         event("refused")
         return

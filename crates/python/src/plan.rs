@@ -124,8 +124,8 @@ impl RemotePlan {
     }
 
     /// `plan.json` for the agent of one host.
-    fn part(&self, role: &str) -> PyResult<String> {
-        self.remote.part(role).map(|plan| to_json(&plan)).map_err(refused)
+    fn host_plan(&self, role: &str) -> PyResult<String> {
+        self.remote.host_plan(role).map(|plan| to_json(&plan)).map_err(refused)
     }
 
     /// The plan as a shell script.

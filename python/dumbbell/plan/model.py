@@ -14,6 +14,7 @@ __all__ = [
     "Command",
     "Exchange",
     "FlowPlan",
+    "Link",
     "NetPlan",
     "NetemSeed",
     "Plan",
@@ -23,7 +24,6 @@ __all__ = [
     "SenderPlan",
     "TcpPlan",
     "TimedCommand",
-    "Wire",
     "plan_of",
 ]
 
@@ -50,7 +50,7 @@ class Command:
 
 
 @dataclass(frozen=True)
-class Wire:
+class Link:
     """A veth pair between neighbours."""
 
     number: int
@@ -207,7 +207,7 @@ class TcpPlan:
 class NetPlan:
     """What the set-up commands say of wires and hosts, for an engine that runs no commands."""
 
-    wires: tuple[Wire, ...]
+    wires: tuple[Link, ...]
     senders: tuple[SenderPlan, ...]
     mtu: int
     offloads: bool
@@ -272,7 +272,7 @@ def plan_of(native: _sim.Plan) -> Plan:
     parts = {
         "hosts": tuple(values["hosts"]),
         "net": NetPlan(
-            wires=tuple(Wire(**wire) for wire in net["wires"]),
+            wires=tuple(Link(**link) for link in net["wires"]),
             senders=tuple(SenderPlan(**sender) for sender in net["senders"]),
             mtu=net["mtu"],
             offloads=net["offloads"],

@@ -18,11 +18,11 @@ from dumbbell.plan.refusals import refusals
 from dumbbell.spec.attachments import Attachments, read_attachments
 from dumbbell.spec.document import Case
 
-__all__ = ["Machine", "RemotePlan", "as_remote_script", "plan_remote"]
+__all__ = ["RemoteHost", "RemotePlan", "as_remote_script", "plan_remote"]
 
 
 @dataclass(frozen=True)
-class Machine:
+class RemoteHost:
     """One real host."""
 
     role: str
@@ -38,17 +38,17 @@ class RemotePlan:
     """A plan whose hosts are real."""
 
     plan: Plan
-    machines: tuple[Machine, ...]
+    hosts: tuple[RemoteHost, ...]
     native: _sim.RemotePlan = field(repr=False, compare=False)
 
-    def machine(self, role: str) -> Machine:
+    def host(self, role: str) -> RemoteHost:
         """The host with this role."""
-        return next(machine for machine in self.machines if machine.role == role)
+        return next(host for host in self.hosts if host.role == role)
 
-    def part(self, role: str) -> dict[str, Any]:
+    def host_plan(self, role: str) -> dict[str, Any]:
         """`plan.json` for the agent of one host, which knows no host's name."""
         with refusals():
-            made: dict[str, Any] = from_json(self.native.part(role))
+            made: dict[str, Any] = from_json(self.native.host_plan(role))
         return made
 
 
@@ -63,10 +63,10 @@ def plan_remote(case: Case, seed: int) -> RemotePlan:
             native = _sim.RemotePlan(experiment_json(experiment), files, Draws(seed), limits_json())
     except ExperimentError as error:
         raise error.within(str(case.file)) from None
-    machines = from_json(native.json())["machines"]
+    hosts = from_json(native.json())["hosts"]
     return RemotePlan(
         plan_of(native.plan()),
-        tuple(Machine(**machine | {"devices": tuple(machine["devices"])}) for machine in machines),
+        tuple(RemoteHost(**host | {"devices": tuple(host["devices"])}) for host in hosts),
         native,
     )
 

@@ -102,7 +102,7 @@ pub fn module_writes(flows: &[Flow]) -> Result<Vec<Command>, Error> {
             ParameterValue::Number(number) => number.to_string(),
             ParameterValue::Word(word) => word.clone(),
         };
-        Command::words("", vec!["write".into(), file, value])
+        Command::from_words("", vec!["write".into(), file, value])
     };
     let writes = requested.iter().flat_map(|(cc, parameters)| parameters.iter().map(|each| write(cc, each)));
     Ok(writes.collect())

@@ -30,7 +30,7 @@ pub(super) struct Netem {
 
 impl Netem {
     /// The qdisc for tc.
-    fn words(&self) -> String {
+    fn text(&self) -> String {
         let what = &self.impairment;
         let mut words = vec![format!("netem limit {}", self.limit())];
         if what.delay > 0 {
@@ -191,7 +191,7 @@ fn policer(device: &Device, text: &str, mtu: u32, key: &str) -> Result<String, E
 
 /// A netem alone on its device.
 pub(super) fn netem(device: &Device, name: String, what: &Netem, loses: bool, key: &str) -> (Command, Queue) {
-    let text = what.words();
+    let text = what.text();
     let line = format!("tc qdisc add dev {} root handle {ROOT} {text}", device.name);
     let queue = Queue {
         name,
@@ -212,7 +212,7 @@ pub(super) fn rate_change(device: &Device, rate_bps: u64, mtu: u32, key: &str) -
 
 /// New settings for the netem of a device.
 pub(super) fn netem_change(device: &Device, what: &Netem, key: &str) -> Command {
-    let line = format!("tc qdisc change dev {} root handle {ROOT} {}", device.name, what.words());
+    let line = format!("tc qdisc change dev {} root handle {ROOT} {}", device.name, what.text());
     Command::of(&device.host, &line).for_key(key)
 }
 

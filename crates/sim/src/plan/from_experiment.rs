@@ -114,7 +114,7 @@ fn complete<D, C>(
         handle: handle(&queue.handle),
         under_test: queue.under_test,
     };
-    let link = |wire: &types::Wire| Link { left: wire.left_host.clone(), right: wire.right_host.clone() };
+    let link = |wire: &types::Link| Link { left: wire.left_host.clone(), right: wire.right_host.clone() };
     PlanOf {
         seed,
         duration: Span::from_nanos(plan.duration_ns),
