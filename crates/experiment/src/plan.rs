@@ -51,7 +51,7 @@ use draws::Draws;
 use error::Error;
 use limits::Limits;
 use path::{RECEIVER, lay_out};
-use types::{Command, Flow, Net, NetemSeed, Queue, Sender, TcpSettings, Wire};
+use types::{Command, Flow, Link, Net, NetemSeed, Queue, Sender, TcpSettings};
 
 pub use names::group_names;
 pub use remote_shell::as_remote_script;
@@ -119,7 +119,7 @@ fn are_sized(flows: &[Flow]) -> bool {
 
 /// Address of a receiver.
 fn address(building: &Building<'_>, receiver: &str) -> String {
-    building.layout.lefts_of(receiver).next().map(Wire::right_address).unwrap_or_default()
+    building.layout.lefts_of(receiver).next().map(Link::right_address).unwrap_or_default()
 }
 
 /// The first sender whose packets cross all of the path, or else the first.
@@ -136,7 +136,7 @@ fn senders(building: &Building<'_>) -> Vec<Sender> {
     building.sender_hosts().iter().map(sender).collect()
 }
 
-fn net(experiment: &Experiment, wires: Vec<Wire>, senders: Vec<Sender>) -> Net {
+fn net(experiment: &Experiment, wires: Vec<Link>, senders: Vec<Sender>) -> Net {
     let (tcp, path) = (&experiment.tcp, &experiment.path);
     let tcp = TcpSettings {
         ecn: tcp.ecn,

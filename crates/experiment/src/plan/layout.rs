@@ -4,7 +4,7 @@
 //! the receivers, `left` towards the senders. A link is a veth pair with a /24 of its own; neighbours are permanent, so
 //! that no queue ever contains ARP packets.
 
-use super::types::{Command, Wire};
+use super::types::{Command, Link};
 use std::collections::BTreeMap;
 
 /// One network namespace.
@@ -32,7 +32,7 @@ impl Host {
     }
 }
 
-impl Wire {
+impl Link {
     /// The first three numbers of its addresses.
     fn net(&self) -> String {
         format!("10.{}.{}", self.number >> 8, self.number & 255)
@@ -60,7 +60,7 @@ impl Wire {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Layout {
     pub hosts: Vec<Host>,
-    pub wires: Vec<Wire>,
+    pub wires: Vec<Link>,
     by_name: BTreeMap<String, usize>,
 }
 
@@ -87,7 +87,7 @@ impl Layout {
     pub fn connect(&mut self, left: &str, right: &str) {
         let (left_index, right_index) = (self.by_name[left], self.by_name[right]);
         let wire = self.wires.len();
-        self.wires.push(Wire {
+        self.wires.push(Link {
             number: wire + 1,
             left_host: left.into(),
             left_device: numbered("right", self.hosts[left_index].rights.len()),
@@ -99,12 +99,12 @@ impl Layout {
     }
 
     /// The first link of a host towards the receivers.
-    pub fn right_of(&self, host: &str) -> &Wire {
+    pub fn right_of(&self, host: &str) -> &Link {
         &self.wires[self.host(host).rights[0]]
     }
 
     /// The links of a host towards the senders.
-    pub fn lefts_of(&self, host: &str) -> impl Iterator<Item = &Wire> {
+    pub fn lefts_of(&self, host: &str) -> impl Iterator<Item = &Link> {
         self.host(host).lefts.iter().map(|wire| &self.wires[*wire])
     }
 
@@ -173,9 +173,9 @@ fn numbered(name: &str, taken: usize) -> String {
     if taken == 0 { name.into() } else { format!("{name}{}", taken + 1) }
 }
 
-fn veth(wire: &Wire, mtu: u32) -> Command {
+fn veth(wire: &Link, mtu: u32) -> Command {
     let size = if mtu == 1500 { String::new() } else { format!(" mtu {mtu}") };
-    let Wire { left_host, left_device, right_host, right_device, .. } = wire;
+    let Link { left_host, left_device, right_host, right_device, .. } = wire;
     let (left_mac, right_mac) = (wire.mac(1), wire.mac(2));
     Command::of(
         "",

@@ -10,7 +10,7 @@ pub(super) fn free_name(wanted: &str, is_taken: impl Fn(&str) -> bool, first: us
     if !is_taken(wanted) {
         return wanted.into();
     }
-    (first..).map(|number| format!("{wanted}-{number}")).find(|name| !is_taken(name)).unwrap_or_default()
+    (first..=usize::MAX).map(|number| format!("{wanted}-{number}")).find(|name| !is_taken(name)).unwrap_or_default()
 }
 
 /// A name for each group of flows: its own, or that of its controller, with a number if it is taken.

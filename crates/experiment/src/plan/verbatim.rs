@@ -16,7 +16,10 @@ pub(super) fn commands(building: &mut Building<'_>) -> Vec<Command> {
         let suffix = if senders.len() > 1 { format!("@{host}") } else { String::new() };
         let word = |word: &String| if word == DEVICE { device.name.clone() } else { word.clone() };
         commands.extend(
-            script.lines.iter().map(|words| Command::words(host, words.iter().map(word).collect()).for_key("path.tc")),
+            script
+                .lines
+                .iter()
+                .map(|words| Command::from_words(host, words.iter().map(word).collect()).for_key("path.tc")),
         );
         building.queues.extend(queues(script, &tree, &device, &suffix));
     }

@@ -114,7 +114,7 @@ fn complete<D, C>(
         handle: handle(&queue.handle),
         under_test: queue.under_test,
     };
-    let link = |wire: &types::Wire| Link { left: wire.left_host.clone(), right: wire.right_host.clone() };
+    let link = |wire: &types::Link| Link { left: wire.left_host.clone(), right: wire.right_host.clone() };
     PlanOf {
         seed,
         duration: Span::from_nanos(plan.duration_ns),
@@ -237,10 +237,10 @@ fn flows(plan: &types::Plan) -> Result<Vec<Flow>, Error> {
         let table = settings.iter().map(|(key, value)| (key.clone(), Value::Text(value.clone())));
         refused(wrong, "tcp.sysctl").with(Value::Table(Table(table.collect())))
     })?;
-    plan.flows.iter().map(|each| flow(plan, each, &sysctls)).collect()
+    plan.flows.iter().map(|each| flow(plan, each, sysctls)).collect()
 }
 
-fn flow(plan: &types::Plan, flow: &types::Flow, sysctls: &Sysctls) -> Result<Flow, Error> {
+fn flow(plan: &types::Plan, flow: &types::Flow, sysctls: Sysctls) -> Result<Flow, Error> {
     let mark = flow.mark.unwrap_or(0);
     let mark = u16::try_from(mark).map_err(|_| {
         let right = format!("a smaller one, or {ELSEWHERE}");
@@ -265,7 +265,7 @@ fn flow(plan: &types::Plan, flow: &types::Flow, sysctls: &Sysctls) -> Result<Flo
     })
 }
 
-fn tcp(plan: &types::Plan, flow: &types::Flow, sysctls: &Sysctls) -> Result<Tcp, Error> {
+fn tcp(plan: &types::Plan, flow: &types::Flow, sysctls: Sysctls) -> Result<Tcp, Error> {
     let (net, tcp) = (&plan.net, &plan.net.tcp);
     let sender = net.senders.iter().find(|sender| sender.host == flow.sender);
     let sender_ecn = sender.is_some_and(|sender| sender.ecn);
