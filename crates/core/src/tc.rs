@@ -7,6 +7,7 @@
 //! | [`disciplines`] | every kind of qdisc, and the attributes that tc sends for it |
 //! | [`classes`], [`filters`] | classes of htb and drr; filters with their policer |
 //! | [`tree`] | the qdiscs of a device after each command |
+//! | [`message`] | a command as the netlink message that tc sends |
 //!
 //! The grammar of a qdisc is next to its algorithm, in `queue/KIND/tc.rs`. Attributes have the units of the kernel's
 //! netlink attributes; an attribute that tc does not send is None, and the kernel keeps its value or takes its default.
@@ -18,7 +19,9 @@ pub mod classes;
 pub mod disciplines;
 pub mod filters;
 pub mod grammar;
+pub mod message;
 pub mod quantity;
+pub(crate) mod rate_table;
 pub mod tree;
 
 use alloc::collections::BTreeMap;

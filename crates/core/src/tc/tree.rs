@@ -43,6 +43,20 @@ impl Location {
         let (major, _) = word.split_once(':').unwrap_or((word, ""));
         Ok(Self { major: hexadecimal(major, word)?, minor: minor(word)? })
     }
+
+    /// The number that the kernel has for the qdisc.
+    pub fn handle(self) -> Result<u32, Wrong> {
+        Self { minor: 0, ..self }.id()
+    }
+
+    /// The number that the kernel has for the class.
+    pub fn id(self) -> Result<u32, Wrong> {
+        let Self { major, minor } = self;
+        let fits = |number: u32| u16::try_from(number).is_ok();
+        (fits(major) && fits(minor)).then_some(major << 16 | minor).ok_or_else(|| {
+            Wrong::new(format!("the handle {major:x}:{minor:x} does not fit 16 bits each"), "such as 1: or 1:10")
+        })
+    }
 }
 
 /// The minor number of a handle or class id.
@@ -63,22 +77,24 @@ fn handle_text(major: u32) -> String {
 
 /// The words of a command for a qdisc or class.
 #[derive(Debug, Default)]
-struct Target<'a> {
-    parent: Option<&'a str>,
-    handle: Option<&'a str>,
-    classid: Option<&'a str>,
-    kind: &'a str,
+pub(crate) struct Target<'a> {
+    pub device: Option<&'a str>,
+    pub is_root: bool,
+    pub parent: Option<&'a str>,
+    pub handle: Option<&'a str>,
+    pub classid: Option<&'a str>,
+    pub kind: &'a str,
     /// The words after the kind.
-    options: &'a [&'a str],
+    pub options: &'a [&'a str],
 }
 
 impl<'a> Target<'a> {
-    fn read(words: &'a [&'a str]) -> Self {
+    pub fn read(words: &'a [&'a str]) -> Self {
         let (mut target, mut rest) = (Self::default(), words);
         loop {
             match *rest {
-                ["root", ref after @ ..] => (target.parent, rest) = (None, after),
-                ["dev", _, ref after @ ..] => rest = after,
+                ["root", ref after @ ..] => (target.parent, target.is_root, rest) = (None, true, after),
+                ["dev", value, ref after @ ..] => (target.device, rest) = (Some(value), after),
                 ["parent", value, ref after @ ..] => (target.parent, rest) = (Some(value), after),
                 ["handle", value, ref after @ ..] => (target.handle, rest) = (Some(value), after),
                 ["classid", value, ref after @ ..] => (target.classid, rest) = (Some(value), after),
