@@ -51,13 +51,11 @@ impl<'a> Changes<'a> {
     /// Makes a change. A standby makes it before virtual time advances, and reports a failure at the end.
     pub fn make(&mut self, number: usize) -> Result<()> {
         let (command, request) = &self.requests[number];
-        match request {
-            Some(request) => request.send(&self.sockets[command.host.as_str()], command),
-            None => {
-                let standby = self.standbys.iter_mut().find(|standby| standby.serves(command));
-                standby.expect("one was started for every change").send(command)
-            }
+        if let Some(request) = request {
+            return request.send(&self.sockets[command.host.as_str()], command);
         }
+        let standby = self.standbys.iter_mut().find(|standby| standby.serves(command));
+        standby.expect("one was started for every change").send(command)
     }
 
     /// Waits for the programs to exit; their hosts, and their first failed changes.

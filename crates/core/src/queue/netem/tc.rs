@@ -261,12 +261,14 @@ fn loss_words<'a, 'b>(options: &'b Options<'a>) -> (&'a str, &'b [&'a str]) {
     }
 }
 
+/// tc sends them if any correlation but that of duplication was written, and then that, too.
 fn correlations(options: &Options<'_>) -> Result<Option<Correlations>, Wrong> {
     let (model, losses) = loss_words(options);
     let loss = if model == "random" { losses.get(1) } else { None };
     let delay = either(options, "delay", "latency").get(2);
     let duplicate = options.arguments("duplicate").unwrap_or_default().get(1);
-    if loss.is_none() && delay.is_none() && duplicate.is_none() {
+    let has_second = |name| options.arguments(name).is_some_and(|words| words.len() > 1);
+    if loss.is_none() && delay.is_none() && !has_second("reorder") && !has_second("corrupt") {
         return Ok(None);
     }
     let share = |word: Option<&&str>| word.map_or(Ok(NEVER), |word| probability(word));
