@@ -28,6 +28,8 @@ ELSEWHERE = {"dualpi2", "ets", "hhf", "sfb", POLICE}
 """Kinds that Linux 6.12 lacks, that the agent leaves to the machine's tc, or that tc has as an action only."""
 NOT_TC = {"netem": {"every", "seed"}, "cake": {"nat", "nonat"}}
 """Options that only the simulator, a later tc or a kernel with connection tracking has."""
+ALIASES = {"tbf": {"buffer", "maxburst", "minburst"}, "netem": {"latency", "drop"}}
+"""Second names, which tc refuses next to the first."""
 NEEDED = {
     "tbf": {"rate": "rate 10mbit", "burst": "burst 5kb", "limit": "limit 60kb"},
     "red": {"limit": "limit 400000", "avpkt": "avpkt 1000"},
@@ -38,18 +40,23 @@ NEEDED = {
 COUNTS = {"mpu": 256, "overhead": 256, "ecn_prob": 99, "alpha": 32, "beta": 32, "bands": 16, "priomap": 1, "burst": 200}
 """The largest sensible number of an option, where it is not a thousand."""
 
+PLAIN = {"quantum", "mtu", "mpu", "overhead", "maxburst", "memlimit"}
+"""Sizes that tc reads without a unit, at least in one kind."""
+
 TIMES = st.one_of(
     st.integers(1, 2_000_000).map("{}us".format), st.integers(1, 2_000).map("{}ms".format), st.just("1s"), st.just("0s")
 )
 RATES = st.one_of(
     st.integers(1, 900_000).map("{}kbit".format), st.integers(1, 90).map("{}gbit".format), st.just("12345bps")
 )
-SIZES = st.one_of(st.integers(200, 1_000_000).map(str), st.integers(1, 3_000).map("{}kb".format))
+SIZES = st.one_of(st.integers(300, 1_000_000).map(str), st.integers(1, 3_000).map("{}kb".format))
 SHARES = st.integers(0, 10_000).map(lambda number: f"{number / 100:g}%")
 
 
 def word(kind: str, option: str) -> st.SearchStrategy[str]:
     """An argument of this kind."""
+    if option in PLAIN and kind == "size":
+        return st.integers(300, 60_000).map(str)
     plain = {"time": TIMES, "rate": RATES, "size": SIZES, "share": SHARES}
     if kind in plain:
         return plain[kind]
@@ -75,7 +82,7 @@ def option_words(draw: st.DrawFn, option: str, arguments: tuple[str, ...]) -> st
 @st.composite
 def options(draw: st.DrawFn, kind: str, known: dict[str, tuple[str, ...]]) -> str:
     """Options of a kind in any order, with those that it needs."""
-    allowed = sorted(set(known) - NOT_TC.get(kind, set()))
+    allowed = sorted(set(known) - NOT_TC.get(kind, set()) - ALIASES.get(kind, set()))
     names = draw(st.lists(st.sampled_from(allowed), unique=True, max_size=5)) if allowed else []
     written = {name: draw(option_words(name, known[name])) for name in names}
     needed = NEEDED.get(kind, {})

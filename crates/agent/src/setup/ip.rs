@@ -253,3 +253,107 @@ fn file_name(word: &str) -> Option<String> {
     let is_file = !word.is_empty() && word != "." && word != ".." && !word.contains(['/', '\0']);
     is_file.then(|| word.into())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn read(line: &str) -> Option<Request> {
+        Request::read(&line.split_whitespace().collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn the_commands_of_plans_are_understood() {
+        for line in [
+            "netns add router",
+            "link add right address 02:00:00:00:01:01 mtu 9000 netns sender type veth peer name left netns router",
+            "link add trial type veth peer name trial-end",
+            "link set lo up",
+            "link del trial",
+            "addr add 10.0.1.1/24 dev right",
+            "route add default via 10.0.1.2 initcwnd 20 features ecn",
+            "route replace 10.0.1.1/32 dev left quickack 1",
+            "neigh add 10.0.1.2 lladdr 02:00:00:00:01:02 dev right nud permanent",
+        ] {
+            assert!(read(line).is_some(), "{line}");
+        }
+    }
+
+    #[test]
+    fn other_commands_are_left_to_the_machine() {
+        for line in [
+            "",
+            "netns add ../x",
+            "link add x type dummy",
+            "link set a-name-that-is-too-long up",
+            "addr add 10.0.1.1/33 dev right",
+            "route add default via 10.0.1.2 metric 5",
+            "route add default via",
+            "neigh add 10.0.1.2 lladdr 02:00:00:00:01 dev right nud permanent",
+        ] {
+            assert!(read(line).is_none(), "{line}");
+        }
+    }
+
+    #[test]
+    fn a_route_is_the_message_that_ip_sends() {
+        let Some(request) = read("route replace 10.1.0.1/32 dev xa quickack 1") else { panic!("it is understood") };
+        let (message, flags) = request.message(7, &[None, None]);
+        let mut bytes = vec![0; NetlinkSerializable::buffer_len(&message)];
+        message.serialize(&mut bytes);
+        assert_eq!(flags, NLM_F_CREATE | NLM_F_REPLACE);
+        let header = [2, 32, 0, 0, 254, 3, 253, 1, 0, 0, 0, 0];
+        let attributes = [8, 0, 1, 0, 10, 1, 0, 1, 8, 0, 4, 0, 7, 0, 0, 0, 12, 0, 8, 0, 8, 0, 15, 0, 1, 0, 0, 0];
+        assert_eq!(bytes, [&header[..], &attributes[..]].concat());
+    }
+
+    const WORDS: &[&str] = &[
+        "netns",
+        "link",
+        "addr",
+        "route",
+        "neigh",
+        "add",
+        "replace",
+        "set",
+        "del",
+        "type",
+        "veth",
+        "peer",
+        "name",
+        "address",
+        "mtu",
+        "dev",
+        "via",
+        "default",
+        "features",
+        "ecn",
+        "quickack",
+        "nud",
+        "permanent",
+        "lladdr",
+        "up",
+        "10.0.0.1",
+        "10.0.0.1/24",
+        "02:00:00:00:00:01",
+        "1",
+        "99999999999",
+        "x",
+    ];
+
+    proptest! {
+        #[test]
+        fn any_words_are_read_or_left(words in prop::collection::vec(prop_oneof![
+            4 => prop::sample::select(WORDS).prop_map(String::from),
+            1 => ".{0,20}",
+        ], 0..16)) {
+            let words: Vec<&str> = words.iter().map(String::as_str).collect();
+            if let Some(request) = Request::read(&words) && !matches!(request, Request::AddNamespace { .. }) {
+                let (message, _) = request.message(1, &[None, None]);
+                let mut bytes = vec![0; NetlinkSerializable::buffer_len(&message)];
+                message.serialize(&mut bytes);
+            }
+        }
+    }
+}

@@ -255,3 +255,6 @@ pub(crate) fn class_id(word: &str) -> Result<u32, Wrong> {
     }
     Location::read(word)?.id()
 }
+
+#[cfg(test)]
+mod tests;
