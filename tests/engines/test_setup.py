@@ -43,6 +43,9 @@ COUNTS = {"mpu": 256, "overhead": 256, "ecn_prob": 99, "alpha": 32, "beta": 32, 
 PLAIN = {"quantum", "mtu", "mpu", "overhead", "maxburst", "memlimit"}
 """Sizes that tc reads without a unit, at least in one kind."""
 
+NARROW = {"bandwidth", "maxrate", "low_rate_threshold"}
+"""Rates that some kinds keep in 32 bits."""
+
 TIMES = st.one_of(
     st.integers(1, 2_000_000).map("{}us".format), st.integers(1, 2_000).map("{}ms".format), st.just("1s"), st.just("0s")
 )
@@ -57,6 +60,8 @@ def word(kind: str, option: str) -> st.SearchStrategy[str]:
     """An argument of this kind."""
     if option in PLAIN and kind == "size":
         return st.integers(300, 60_000).map(str)
+    if option in NARROW:
+        return st.integers(1, 30_000).map("{}mbit".format)
     plain = {"time": TIMES, "rate": RATES, "size": SIZES, "share": SHARES}
     if kind in plain:
         return plain[kind]
