@@ -66,7 +66,7 @@ fn try_commands(lines: &[String]) -> Result<Option<String>> {
     let outcome = setup::run(&commands);
     setup::run(&[command(&format!("ip link del {DEVICE}"))])?;
     match outcome {
-        Ok(()) => Ok(None),
+        Ok(_) => Ok(None),
         Err(Error::Refused { reason, .. }) => Ok(Some(reason)),
         Err(error) => Err(error),
     }

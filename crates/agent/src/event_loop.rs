@@ -25,7 +25,9 @@ use crate::host_load::HostLoad;
 use crate::inside::Inside;
 use crate::netem_seed;
 use crate::plan::{Plan, Transport};
-use crate::setup::{self, Standby};
+use crate::setup;
+use crate::setup::changes::Changes;
+use crate::setup::machine::MachinePrograms;
 use crate::sys::Clock;
 use crate::traffic::FlowStep;
 use crate::traffic::payload::Payload;
@@ -63,10 +65,10 @@ pub fn run_at(folder: &Path, orders: Option<&UnixStream>) -> Result<()> {
     let text = fs::read_to_string(folder.join("plan.json")).attempt(|| "reading plan.json".into())?;
     let plan: Plan = serde_json::from_str(&text)?;
     allow_descriptors(2 * plan.flows.len() as u64 + OTHER_DESCRIPTORS)?;
-    setup::run(&plan.setup)?;
+    let machine_programs = setup::run(&plan.setup)?;
     netem_seed::seed(&plan.netem_seed)?;
     let before = counters::read(&plan.hosts)?;
-    let mut event_loop = EventLoop::open(&plan, folder)?;
+    let mut event_loop = EventLoop::open(&plan, folder, machine_programs)?;
     let clock = match orders {
         None => Clock::start_on_jiffy(),
         Some(orders) => event_loop.wait_for_start(orders)?,
@@ -114,7 +116,9 @@ struct EventLoop<'a> {
     programs: ProgramSet,
     inside: Inside,
     host_load: Option<HostLoad>,
-    standbys: Vec<Standby>,
+    /// None after the end.
+    changes: Option<Changes<'a>>,
+    machine_programs: MachinePrograms,
     path: Option<crate::path::Path<'a>>,
     payload: Payload,
     unfinished: usize,
@@ -123,7 +127,7 @@ struct EventLoop<'a> {
 }
 
 impl<'a> EventLoop<'a> {
-    fn open(plan: &'a Plan, folder: &'a Path) -> Result<Self> {
+    fn open(plan: &'a Plan, folder: &'a Path, mut machine_programs: MachinePrograms) -> Result<Self> {
         let mut event_loop = Self {
             plan,
             folder,
@@ -142,7 +146,8 @@ impl<'a> EventLoop<'a> {
             programs: ProgramSet::open(plan, folder)?,
             inside: Inside::open(plan, folder)?,
             host_load: plan.machine_ns.map(|every_ns| HostLoad::open(every_ns, folder)).transpose()?,
-            standbys: Standby::for_all(&plan.changes)?,
+            changes: Some(Changes::prepare(&plan.changes, &mut machine_programs)?),
+            machine_programs,
             path: None,
             payload: Payload::new()?,
             unfinished: plan.flows.len(),
@@ -270,9 +275,8 @@ impl<'a> EventLoop<'a> {
     fn change(&mut self, number: usize, now_ns: u64) -> Result<()> {
         let command = &self.plan.changes[number].command;
         self.path.iter_mut().for_each(|path| path.ordered(&command.host, now_ns));
-        let standby = self.standbys.iter_mut().find(|standby| standby.serves(command));
-        let sent = standby.expect("one was started for every change").send(command);
-        sent.or_else(|error| self.change_failed(&command.host, error))
+        let made = self.changes.as_mut().expect("the experiment runs").make(number);
+        made.or_else(|error| self.change_failed(&command.host, error))
     }
 
     fn start(&mut self, number: usize, now_ns: u64) -> Result<()> {

@@ -1,72 +1,104 @@
-//! Runs the plan's commands: `ip` and `tc` in batches; sysctls, module parameters and offloads directly.
+//! Executes the plan's commands: links, addresses, routes and qdiscs by rtnetlink; namespaces, sysctls, module
+//! parameters and offloads by system calls.
 //!
-//! Starting a process in a guest takes milliseconds, so consecutive commands of one program in one
-//! host run as one `ip -batch` or `tc -batch`. `dumbbell.plan` generates the commands.
+//! ```text
+//! ip        commands of ip as rtnetlink messages
+//! rtnetlink requests with the kernel's reason for a refusal
+//! changes   timed commands
+//! machine   commands that only the machine's own ip and tc understand
+//! ```
+//!
+//! No program runs, because what a program does in a guest (system calls, random numbers) changes the run, and differs
+//! between versions. `dumbbell_core::tc` has tc's language. A command that neither module knows goes to the machine's
+//! program, which is reported in `end.json`. `dumbbell.plan` generates the commands.
+
+pub mod changes;
+mod ip;
+pub mod machine;
+mod rtnetlink;
 
 use crate::error::{Attempt, Error, Result};
-use crate::plan::{Change, Command};
+use crate::plan::Command;
 use crate::sys;
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
+use dumbbell_core::tc::message::Message;
+use machine::MachinePrograms;
+use rtnetlink::RequestSocket;
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Write};
-use std::process::{Child, ChildStdin, Stdio};
 
-/// Runs all commands in order; stops at the first failure.
-pub fn run(commands: &[Command]) -> Result<()> {
-    for batch in commands.chunk_by(|a, b| batches(a) && a.host == b.host && a.argv[0] == b.argv[0]) {
-        match batch[0].argv[0].as_str() {
-            "ip" | "tc" => run_batch(batch)?,
-            "sysctl" => batch.iter().try_for_each(set_sysctl)?,
-            "write" => batch.iter().try_for_each(set_parameter)?,
-            "ethtool" => batch.iter().try_for_each(set_offloads)?,
+/// A command that the agent executes itself.
+enum Request {
+    Ip(ip::Request),
+    Tc(Message),
+}
+
+impl Request {
+    /// None: only the machine's program knows the command.
+    fn read(command: &Command) -> Option<Self> {
+        let words: Vec<&str> = command.argv.iter().map(String::as_str).collect();
+        match words.split_first()? {
+            (&"ip", rest) => ip::Request::read(rest).map(Self::Ip),
+            (&"tc", rest) => Message::read(rest).ok().map(Self::Tc),
+            _ => None,
+        }
+    }
+
+    fn send(&self, socket: &RequestSocket, command: &Command) -> Result<()> {
+        let refused = |reason| Error::Refused { command: command.line(), reason };
+        match self {
+            Self::Ip(request) => request.send(socket)?.map_err(refused),
+            Self::Tc(message) => {
+                let Some(index) = socket.device(&message.device)? else {
+                    return Err(refused(no_device(&message.device)));
+                };
+                socket.send(message.kind, message.flags, &message.body(index))?.map_err(refused)
+            }
+        }
+    }
+}
+
+/// As ip and tc put it.
+fn no_device(name: &str) -> String {
+    format!("Cannot find device \"{name}\"")
+}
+
+/// Runs all commands in order; stops at the first failure. Returns what programs of the machine ran.
+pub fn run(commands: &[Command]) -> Result<MachinePrograms> {
+    let mut programs = MachinePrograms::default();
+    let mut sockets: BTreeMap<&str, RequestSocket> = BTreeMap::new();
+    for command in commands {
+        match command.argv[0].as_str() {
+            "ip" | "tc" => match Request::read(command) {
+                Some(Request::Ip(ip::Request::AddNamespace { name })) => {
+                    add_namespace(&name).attempt(|| command.line())?;
+                }
+                Some(request) => request.send(open(&mut sockets, &command.host)?, command)?,
+                None => programs.run(command)?,
+            },
+            "sysctl" => set_sysctl(command)?,
+            "write" => set_parameter(command)?,
+            "ethtool" => set_offloads(command)?,
             other => panic!("the plan contains a forbidden program: {other}"),
         }
     }
-    Ok(())
+    Ok(programs)
 }
 
-fn batches(command: &Command) -> bool {
-    matches!(command.argv[0].as_str(), "ip" | "tc")
-}
-
-fn run_batch(batch: &[Command]) -> Result<()> {
-    let program = &batch[0].argv[0];
-    let mut child = spawn(program, &batch[0].host)?;
-    let mut input = child.stdin.take().expect("stdin is piped");
-    let lines: String = batch.iter().map(batch_line).collect();
-    // The program may stop reading at the failed line; its message is more useful than EPIPE.
-    let _ = input.write_all(lines.as_bytes());
-    drop(input);
-    let output = child.wait_with_output().attempt(|| format!("waiting for {program}"))?;
-    if output.status.success() {
-        return Ok(());
+fn open<'a, 'b>(sockets: &'b mut BTreeMap<&'a str, RequestSocket>, host: &'a str) -> Result<&'b RequestSocket> {
+    if !sockets.contains_key(host) {
+        sockets.insert(host, RequestSocket::open(host)?);
     }
-    let reason = String::from_utf8_lossy(&output.stderr).into_owned();
-    let command = refused_line(&reason).and_then(|line| batch.get(line - 1)).unwrap_or(&batch[0]);
-    Err(Error::Refused { command: command.line(), reason: reason.trim().into() })
+    Ok(&sockets[host])
 }
 
-/// `ip` and `tc` end their error message with "Command failed -:LINE".
-fn refused_line(complaint: &str) -> Option<usize> {
-    complaint.lines().rev().find_map(|line| line.strip_prefix("Command failed -:")?.trim().parse().ok())
+/// Creates a network namespace with a name, as `ip netns add` does (ip-netns(8)).
+fn add_namespace(name: &str) -> io::Result<()> {
+    fs::create_dir_all(sys::NAMESPACES)?;
+    let path = format!("{}/{name}", sys::NAMESPACES);
+    fs::File::create_new(&path)?;
+    sys::name_new_namespace(&path)
 }
-
-fn batch_line(command: &Command) -> String {
-    format!("{}\n", command.argv[1..].join(" "))
-}
-
-fn spawn(program: &str, host: &str) -> Result<Child> {
-    let mut command = std::process::Command::new(program);
-    command.env_clear().env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin");
-    if !host.is_empty() {
-        command.args(["-n", host]);
-    }
-    command.args(["-batch", "-"]);
-    command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
-    command.spawn().attempt(|| format!("starting {program} (package iproute2)"))
-}
-
 fn set_sysctl(command: &Command) -> Result<()> {
     let setting = command.argv.last().expect("sysctl -w KEY=VALUE");
     let (key, value) = setting.split_once('=').expect("sysctl -w KEY=VALUE");
@@ -115,74 +147,4 @@ fn set_offloads(command: &Command) -> Result<()> {
             .attempt(|| command.line())?;
     }
     Ok(())
-}
-
-/// A `tc` or `ip` process that stays open for later changes: starting one takes milliseconds.
-pub struct Standby {
-    host: String,
-    program: String,
-    child: Child,
-    input: ChildStdin,
-    sent: Vec<Command>,
-}
-
-impl Standby {
-    /// Starts one for each program and host of the changes.
-    pub fn for_all(changes: &[Change]) -> Result<Vec<Self>> {
-        let mut standbys: Vec<Self> = Vec::new();
-        for change in changes {
-            if !standbys.iter().any(|standby| standby.serves(&change.command)) {
-                standbys.push(Self::start(&change.command)?);
-            }
-        }
-        Ok(standbys)
-    }
-
-    /// Starts the program in a host.
-    fn start(command: &Command) -> Result<Self> {
-        let mut child = spawn(&command.argv[0], &command.host)?;
-        let input = child.stdin.take().expect("stdin is piped");
-        Ok(Self { host: command.host.clone(), program: command.argv[0].clone(), child, input, sent: Vec::new() })
-    }
-
-    /// Its host and netlink port: Linux chooses iproute2's port: the PID.
-    pub fn port(&self) -> (&str, u32) {
-        (&self.host, self.child.id())
-    }
-
-    /// Does it run this command's program in the same host?
-    pub fn serves(&self, command: &Command) -> bool {
-        self.host == command.host && self.program == command.argv[0]
-    }
-
-    /// Sends the command; the program runs it before virtual time advances.
-    pub fn send(&mut self, command: &Command) -> Result<()> {
-        self.sent.push(command.clone());
-        self.input.write_all(batch_line(command).as_bytes()).attempt(|| command.line())
-    }
-
-    /// Waits for the program to exit and reports a failed change.
-    pub fn finish(self) -> Result<()> {
-        // A program of the experiment may have stopped it with a signal.
-        let _ = kill(Pid::from_raw(self.child.id().cast_signed()), Signal::SIGCONT);
-        drop(self.input);
-        let output = self.child.wait_with_output().attempt(|| format!("waiting for {}", self.program))?;
-        if output.status.success() {
-            return Ok(());
-        }
-        let reason = String::from_utf8_lossy(&output.stderr).trim().to_string();
-        let command = refused_line(&reason).and_then(|line| self.sent.get(line - 1)).map(Command::line);
-        Err(Error::Refused { command: command.unwrap_or_default(), reason })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_failed_line_is_parsed() {
-        assert_eq!(refused_line("What is \"limt\"?\nCommand failed -:3\n"), Some(3));
-        assert_eq!(refused_line("Cannot find device \"x\""), None);
-    }
 }

@@ -13,7 +13,8 @@ pub mod ring;
 pub mod rounds;
 
 use nix::errno::Errno;
-use nix::sched::{CloneFlags, setns};
+use nix::mount::{MsFlags, mount};
+use nix::sched::{CloneFlags, setns, unshare};
 use nix::sys::time::TimeSpec;
 use nix::time::{ClockId, clock_gettime};
 use std::fs::File;
@@ -97,10 +98,23 @@ pub fn within<T>(host: &str, work: impl FnOnce() -> io::Result<T>) -> io::Result
         return work();
     }
     let home = File::open("/proc/self/ns/net")?;
-    setns(File::open(format!("/run/netns/{host}"))?, CloneFlags::CLONE_NEWNET)?;
+    setns(File::open(format!("{NAMESPACES}/{host}"))?, CloneFlags::CLONE_NEWNET)?;
     let result = work();
     setns(home, CloneFlags::CLONE_NEWNET)?;
     result
+}
+
+/// Where network namespaces have their names (ip-netns(8)).
+pub const NAMESPACES: &str = "/run/netns";
+
+/// Creates a network namespace; an existing file becomes its name.
+pub fn name_new_namespace(file: &str) -> io::Result<()> {
+    let home = File::open("/proc/self/ns/net")?;
+    unshare(CloneFlags::CLONE_NEWNET)?;
+    let none: Option<&str> = None;
+    let named = mount(Some("/proc/self/ns/net"), file, none, MsFlags::MS_BIND, none);
+    setns(home, CloneFlags::CLONE_NEWNET)?;
+    Ok(named?)
 }
 
 /// Moves this process into the network namespace of a file, permanently.

@@ -9,6 +9,7 @@
 //! | [`classes`], [`filters`] | classes of htb and drr; filters with their policer |
 //! | `location` | handles and class ids |
 //! | [`tree`] | the qdiscs of a device after each command |
+//! | [`message`] | a command as the netlink message that tc sends |
 //!
 //! The grammar of a qdisc is next to its algorithm, in `queue/KIND/tc.rs`. Attributes have the units of the kernel's
 //! netlink attributes; an attribute that tc does not send is None, and the kernel keeps its value or takes its default.
@@ -21,7 +22,9 @@ pub mod disciplines;
 pub mod filters;
 pub mod grammar;
 mod location;
+pub mod message;
 pub mod quantity;
+pub(crate) mod rate_table;
 pub mod ticks;
 pub mod tree;
 

@@ -1,6 +1,7 @@
 """Shared by the engines that run the agent, in a guest or in namespaces: limits, progress, records, manifest."""
 
 import json
+import shlex
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -14,34 +15,29 @@ from dumbbell.engines.base import Request
 from dumbbell.engines.program_connections import read_connections
 from dumbbell.engines.run_manifest import RunOutcome, base_manifest, queue_entries, sha256
 from dumbbell.engines.validity import Verdict
-from dumbbell.errors import ExperimentError, ToolMissing
+from dumbbell.errors import ExperimentError
 from dumbbell.plan import Plan, QueuePlan
 from dumbbell.results.columns import Framed
 
 __all__ = [
     "agent_manifest",
+    "depends_on_programs",
     "flow_memory_mib",
     "read_run_folder",
     "refuse_simulator_only_options",
-    "refuse_without_tools",
     "seconds_done",
 ]
 
 GENERATOR = "agent: sendfile of large pieces, MSG_TRUNC reads"
 PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
 """Search path of the agent."""
+PROGRAM_PATH = f"/usr/local/sbin:/usr/local/bin:{PATH}"
+"""Search path for programs of experiments; must equal the one in `crates/agent/src/programs/launch.rs`."""
 FLOW_MEMORY_MIB = 0.25
 BDP_COPIES = 8
 """Each flow may hold this many bandwidth-delay products of packets: in flight, queued, waiting to be read."""
 MIN_SAMPLE_NS = 100_000
 """Querying a socket takes the kernel tens of microseconds of wall time."""
-
-
-def refuse_without_tools(purpose: str) -> None:
-    """Raises `ToolMissing` if ip or tc is not installed."""
-    for tool in ("ip", "tc"):
-        if shutil.which(tool, path=PATH) is None:
-            raise ToolMissing(tool, purpose, "iproute2")
 
 
 def refuse_simulator_only_options(request: Request, plan: Plan) -> None:
@@ -113,4 +109,35 @@ def agent_manifest(
         "generator": GENERATOR,
         "counters": end["counters"],
         "settings": end["settings"],
+        "machine_programs": _machine_programs(plan, end),
     }
+
+
+def depends_on_programs(end: Mapping[str, Any]) -> list[str]:
+    """A warning for each ip or tc that the agent left commands to: another version may give another result."""
+    return [
+        f"the result depends on '{used['program']}' ({used['version']}), which ran {_commands(used['commands'])}: "
+        "Dumbbell does not execute such a command itself"
+        for used in end["machine_programs"]
+    ]
+
+
+def _commands(lines: Sequence[str]) -> str:
+    first = f"'{lines[0]}'"
+    return first if len(lines) == 1 else f"{first} and {len(lines) - 1:,} more"
+
+
+def _machine_programs(plan: Plan, end: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Programs of this machine that ran: what the result depends on besides Dumbbell and the kernel."""
+    of_experiment = [
+        {"program": program.argv[0], "version": None, "commands": [f"[{program.host}] {shlex.join(program.argv)}"]}
+        for program in plan.programs
+    ]
+    return [_identified(used) for used in (*end["machine_programs"], *of_experiment)]
+
+
+def _identified(used: Mapping[str, Any]) -> dict[str, Any]:
+    if "host" in used:  # Another machine's.
+        return dict(used)
+    path = shutil.which(used["program"], path=PROGRAM_PATH)
+    return {**used, "path": path, "sha256": sha256(Path(path)) if path else None}

@@ -9,6 +9,7 @@ use crate::path;
 use crate::programs::running;
 use crate::sample::qdisc::Found;
 use crate::sample::record::Records;
+use crate::setup::machine::MachineProgram;
 use crate::traffic::report::Report;
 use serde::Serialize;
 use std::fs;
@@ -28,6 +29,7 @@ struct End<'a> {
     #[serde(rename = "machine")]
     host_load: Option<host_load::TimerLateness>,
     path: Option<&'a path::Report>,
+    machine_programs: Vec<MachineProgram>,
 }
 
 impl EventLoop<'_> {
@@ -47,9 +49,8 @@ impl EventLoop<'_> {
         // Before programs get SIGTERM: what they do afterwards is not part of the experiment.
         self.read_path_back()?;
         self.stop_programs()?;
-        for standby in std::mem::take(&mut self.standbys) {
-            let host = standby.port().0.to_string();
-            standby.finish().or_else(|error| self.change_failed(&host, error))?;
+        for (host, made) in self.changes.take().expect("it ends once").finish() {
+            made.or_else(|error| self.change_failed(&host, error))?;
         }
         let mut records = Records::create(folder, "probes.bin")?;
         self.probes.iter().try_for_each(|probing| probing.write(&mut records))?;
@@ -74,6 +75,7 @@ impl EventLoop<'_> {
             seen: self.inside.finish(self.clock)?,
             host_load: self.host_load.map(host_load::HostLoad::finish).transpose()?,
             path: self.path.as_ref().map(path::Path::report),
+            machine_programs: std::mem::take(&mut self.machine_programs).report(),
         };
         let text = serde_json::to_vec(&end)?;
         fs::write(folder.join("end.json"), text).attempt(|| "writing end.json".into())

@@ -5,7 +5,7 @@ use super::poller::Token;
 use crate::error::{Error, Result};
 use crate::path::{Observation, Path};
 use crate::programs::running::Running;
-use crate::setup::Standby;
+use crate::setup::changes::Changes;
 
 impl EventLoop<'_> {
     /// Starts watching, before any program starts. On real hosts the devices are shared, so changes are not watched.
@@ -14,7 +14,7 @@ impl EventLoop<'_> {
         if !programs && (self.plan.machine_ns.is_none() || !self.plan.devices.is_empty()) {
             return Ok(());
         }
-        let own: Vec<_> = self.standbys.iter().map(Standby::port).collect();
+        let own = self.changes.as_ref().map_or(Ok(Vec::new()), Changes::ports)?;
         let path = Path::read(self.plan, &own, &self.sampler.ports()?)?;
         for (host_index, descriptor) in path.descriptors().enumerate() {
             self.poller.watch(descriptor, Token::Path(host_index))?;

@@ -1,12 +1,23 @@
 //! Classes of htb and drr; those of ets are its bands.
 
-use super::grammar::Grammar;
+use super::Wrong;
+use super::grammar::{Grammar, Options};
+use super::message::{AttributeBytes, unsent};
 use crate::queue::config::{DrrClass, HtbClass};
 use crate::queue::{Node, drr, ets, htb};
 
 /// The kinds of classes that tc has options for here.
 pub const KINDS: &[(&str, Grammar)] =
     &[("htb", &[htb::tc::CLASS]), ("drr", &[drr::tc::CLASS]), ("ets", &[ets::tc::CLASS])];
+
+/// Appends the options of a class as tc sends them.
+pub(crate) fn send(kind: &str, words: &[&str], to: &mut AttributeBytes) -> Result<(), Wrong> {
+    match kind {
+        "htb" => htb::tc::Class::parse(&Options::read(kind, words, &[htb::tc::CLASS])?)?.send(to),
+        "drr" => drr::tc::send_class(&Options::read(kind, words, &[drr::tc::CLASS])?, to),
+        _ => Err(unsent(kind)),
+    }
+}
 
 /// A class of either kind.
 #[derive(Clone, Debug)]

@@ -1,6 +1,7 @@
 //! Every kind of qdisc: its grammar, the attributes that tc sends, and the settings that Linux makes of them.
 
 use super::grammar::{Argument, Grammar, Keyword, Options, flag, option};
+use super::message::{AttributeBytes, OPTIONS, unsent};
 use super::{Device, Wrong};
 use crate::queue::Config;
 use crate::queue::{
@@ -39,6 +40,15 @@ pub trait Attributes: Clone + Sized {
     ///
     /// Linux refuses them, or the simulator does not have them.
     fn config(&self, device: &Device) -> Result<Config, Wrong>;
+
+    /// Appends the options as tc sends them (`TCA_OPTIONS`).
+    ///
+    /// # Errors
+    ///
+    /// Only tc can send this kind, or these options.
+    fn send(&self, _to: &mut AttributeBytes) -> Result<(), Wrong> {
+        Err(unsent("this kind of qdisc"))
+    }
 }
 
 /// Takes over every attribute that is Some.
@@ -104,6 +114,15 @@ macro_rules! disciplines {
             pub fn config(&self, device: &Device) -> Result<Config, Wrong> {
                 match self { $(Self::$variant(attributes) => attributes.config(device),)+ }
             }
+
+            /// As [`Attributes::send`].
+            ///
+            /// # Errors
+            ///
+            /// As there.
+            pub fn send(&self, to: &mut AttributeBytes) -> Result<(), Wrong> {
+                match self { $(Self::$variant(attributes) => attributes.send(to),)+ }
+            }
         }
     };
 }
@@ -142,6 +161,13 @@ fn names() -> alloc::string::String {
 pub const KERNEL_ONLY: &[(&str, Grammar)] = &[("skbprio", &[SKBPRIO])];
 
 const SKBPRIO: &[Keyword] = &[option("limit", &[Argument::Packets])];
+/// Sends skbprio's options (iproute2 `tc/q_skbprio.c`).
+pub(crate) fn skbprio(words: &[&str], to: &mut AttributeBytes) -> Result<(), Wrong> {
+    let options = Options::read("skbprio", words, &[SKBPRIO])?;
+    to.some_u32(OPTIONS, options.count("limit")?);
+    Ok(())
+}
+
 
 /// An experiment's policer: a prio whose only filter polices.
 pub const POLICE: &[Keyword] = &[

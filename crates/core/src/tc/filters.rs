@@ -1,6 +1,8 @@
 //! Filters to the classes of htb, prio and drr, and their only action, a policer (iproute2 `tc/f_*.c`,
 //! `tc/m_police.c`; `net/sched/cls_*.c`, `act_police.c`).
 
+pub(crate) mod message;
+
 use super::Wrong;
 use super::disciplines::{POLICE, POLICE_ACTION};
 use super::grammar::Options;
@@ -22,17 +24,20 @@ const PORT_EXAMPLE: &str = "u32 match ip dport 5201 0xffff flowid 1:10";
 /// The words of a filter: `parent 1: protocol ip prio 1 handle 10 fw flowid 1:10`.
 #[derive(Clone, Debug)]
 pub(crate) struct FilterWords<'a> {
+    pub device: Option<&'a str>,
     pub parent: Option<&'a str>,
+    protocol: Option<&'a str>,
     priority: Option<&'a str>,
     handle: Option<&'a str>,
-    kind: &'a str,
+    pub kind: &'a str,
     rest: &'a [&'a str],
 }
 
 impl<'a> FilterWords<'a> {
     /// Splits the words after `filter add`.
     pub fn read(words: &'a [&'a str]) -> Result<Self, Wrong> {
-        let mut read = Self { parent: None, priority: None, handle: None, kind: "", rest: words };
+        let (device, protocol) = (None, None);
+        let mut read = Self { device, protocol, parent: None, priority: None, handle: None, kind: "", rest: words };
         loop {
             let Some((name, rest)) = read.rest.split_first() else {
                 return Err(Wrong::new("a filter without a kind", WANTED));
@@ -43,11 +48,11 @@ impl<'a> FilterWords<'a> {
             let lacking = || Wrong::lacking(format!("the simulator has no filter with '{name}'"), WANTED);
             let (value, rest) = rest.split_first().ok_or_else(lacking)?;
             match *name {
-                "dev" => {}
+                "dev" => read.device = Some(value),
                 "parent" => read.parent = Some(value),
                 "prio" | "pref" | "priority" => read.priority = Some(value),
                 "handle" => read.handle = Some(value),
-                "protocol" if matches!(*value, "ip" | "all") => {}
+                "protocol" if matches!(*value, "ip" | "all") => read.protocol = Some(value),
                 "protocol" => {
                     let problem = format!("the simulator has no filter for protocol '{value}'");
                     return Err(Wrong::lacking(problem, "protocol ip"));
@@ -68,9 +73,7 @@ impl Filters {
     pub fn add(&mut self, words: &FilterWords<'_>) -> Result<(), Wrong> {
         let (rest, police) = action(words.rest)?;
         let priority = match words.priority {
-            Some(word) => number(word)
-                .and_then(|priority| u32::try_from(priority).ok())
-                .ok_or_else(|| Wrong::new(format!("'{word}' is not a priority"), "such as prio 1"))?,
+            Some(word) => priority(word)?,
             // The kernel puts it before all others (`tcf_auto_prio`).
             None => self.0.first().map_or(FIRST_AUTO_PRIORITY, |(first, _)| first.saturating_sub(1)),
         };
@@ -98,33 +101,61 @@ impl Filters {
 
 /// The words before `action`, and its policer.
 fn action<'a>(words: &'a [&'a str]) -> Result<(&'a [&'a str], Option<PoliceConfig>), Wrong> {
+    let (words, police) = split_action(words)?;
+    Ok((words, police.map(Police::config).transpose()?))
+}
+
+/// The same, with the policer as tc sends it.
+fn split_action<'a>(words: &'a [&'a str]) -> Result<(&'a [&'a str], Option<Police>), Wrong> {
     let Some(end) = words.iter().position(|word| *word == "action") else { return Ok((words, None)) };
     match words[end + 1..].split_first() {
         Some((&"police", rest)) => {
             let options = Options::read("police", rest, &[POLICE, POLICE_ACTION])?;
-            Ok((&words[..end], Some(police(&options)?)))
+            Ok((&words[..end], Some(Police::parse(&options)?)))
         }
         _ => Err(Wrong::lacking("the simulator has no action but police", "action police rate … burst … drop")),
     }
 }
 
-/// A policer, with its bucket in time as tc sends it.
-fn police(options: &Options<'_>) -> Result<PoliceConfig, Wrong> {
-    let rate = options.rate("rate")?.filter(|rate| *rate != Rate::ZERO);
-    let size = |name| Ok(options.size(&[name])?.filter(|bytes| *bytes > 0));
-    let (burst, mtu) = (size("burst")?, size("mtu")?);
-    let (Some(rate), Some(burst)) = (rate, burst) else {
-        return Err(Wrong::new("police needs 'rate' and 'burst'", "such as police rate 10mbit burst 20kb"));
-    };
-    if !options.has("drop") && !options.has("conform-exceed") {
-        return Err(Wrong::lacking("a policer without 'drop': Linux classifies such packets again", "add drop"));
+/// What tc sends for a policer.
+#[derive(Clone, Copy, Debug)]
+struct Police {
+    rate: Rate,
+    burst: u32,
+    mtu: Option<u32>,
+    peak: Option<Rate>,
+    /// Drops what exceeds the rate; without the word Linux classifies such packets again.
+    drops: bool,
+}
+
+impl Police {
+    fn parse(options: &Options<'_>) -> Result<Self, Wrong> {
+        let rate = options.rate("rate")?.filter(|rate| *rate != Rate::ZERO);
+        let size = |name| Ok(options.size(&[name])?.filter(|bytes| *bytes > 0));
+        let (burst, mtu) = (size("burst")?, size("mtu")?);
+        let (Some(rate), Some(burst)) = (rate, burst) else {
+            return Err(Wrong::new("police needs 'rate' and 'burst'", "such as police rate 10mbit burst 20kb"));
+        };
+        let drops = options.has("drop") || options.has("conform-exceed");
+        Ok(Self { rate, burst, mtu, peak: options.rate("peakrate")?, drops })
     }
-    let peak = options.rate("peakrate")?;
-    if peak.is_some_and(|peak| peak == Rate::ZERO || mtu.is_none()) {
-        return Err(Wrong::new("police's 'peakrate' needs 'mtu'", "such as mtu 1514"));
+
+    fn config(self) -> Result<PoliceConfig, Wrong> {
+        let Self { rate, burst, mtu, peak, drops } = self;
+        if !drops {
+            return Err(Wrong::lacking("a policer without 'drop': Linux classifies such packets again", "add drop"));
+        }
+        self.check_peak()?;
+        let burst = tick_span(transmit_micros(u64::from(burst), rate));
+        Ok(PoliceConfig { rate, burst, mtu: mtu.unwrap_or(POLICE_MTU), peak })
     }
-    let burst = tick_span(transmit_micros(u64::from(burst), rate));
-    Ok(PoliceConfig { rate, burst, mtu: mtu.unwrap_or(POLICE_MTU), peak })
+
+    fn check_peak(self) -> Result<(), Wrong> {
+        if self.peak.is_some_and(|peak| peak == Rate::ZERO || self.mtu.is_none()) {
+            return Err(Wrong::new("police's 'peakrate' needs 'mtu'", "such as mtu 1514"));
+        }
+        Ok(())
+    }
 }
 
 /// The class that a filter gives its packets to.
@@ -170,6 +201,11 @@ fn port(kind: &str, words: &[&str]) -> Result<u16, Wrong> {
             Err(Wrong::lacking(problem, PORT_EXAMPLE))
         }
     }
+}
+
+fn priority(word: &str) -> Result<u32, Wrong> {
+    let priority = number(word).and_then(|priority| u32::try_from(priority).ok());
+    priority.ok_or_else(|| Wrong::new(format!("'{word}' is not a priority"), "such as prio 1"))
 }
 
 /// A number as C writes it: decimal, `0x` hexadecimal, `0` octal.

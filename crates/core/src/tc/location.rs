@@ -17,6 +17,20 @@ impl Location {
         let (major, _) = word.split_once(':').unwrap_or((word, ""));
         Ok(Self { major: hexadecimal(major, word)?, minor: minor(word)? })
     }
+
+    /// The number that the kernel has for the qdisc.
+    pub fn handle(self) -> Result<u32, Wrong> {
+        Self { minor: 0, ..self }.id()
+    }
+
+    /// The number that the kernel has for the class.
+    pub fn id(self) -> Result<u32, Wrong> {
+        let Self { major, minor } = self;
+        let fits = |number: u32| u16::try_from(number).is_ok();
+        (fits(major) && fits(minor)).then_some(major << 16 | minor).ok_or_else(|| {
+            Wrong::new(format!("the handle {major:x}:{minor:x} does not fit 16 bits each"), "such as 1: or 1:10")
+        })
+    }
 }
 
 /// The minor number of a handle or class id.

@@ -33,22 +33,24 @@ pub enum Change {
 
 /// The words of a command for a qdisc or class.
 #[derive(Debug, Default)]
-struct Target<'a> {
-    parent: Option<&'a str>,
-    handle: Option<&'a str>,
-    classid: Option<&'a str>,
-    kind: &'a str,
+pub(crate) struct Target<'a> {
+    pub device: Option<&'a str>,
+    pub is_root: bool,
+    pub parent: Option<&'a str>,
+    pub handle: Option<&'a str>,
+    pub classid: Option<&'a str>,
+    pub kind: &'a str,
     /// The words after the kind.
-    options: &'a [&'a str],
+    pub options: &'a [&'a str],
 }
 
 impl<'a> Target<'a> {
-    fn read(words: &'a [&'a str]) -> Self {
+    pub fn read(words: &'a [&'a str]) -> Self {
         let (mut target, mut rest) = (Self::default(), words);
         loop {
             match *rest {
-                ["root", ref after @ ..] => (target.parent, rest) = (None, after),
-                ["dev", _, ref after @ ..] => rest = after,
+                ["root", ref after @ ..] => (target.parent, target.is_root, rest) = (None, true, after),
+                ["dev", value, ref after @ ..] => (target.device, rest) = (Some(value), after),
                 ["parent", value, ref after @ ..] => (target.parent, rest) = (Some(value), after),
                 ["handle", value, ref after @ ..] => (target.handle, rest) = (Some(value), after),
                 ["classid", value, ref after @ ..] => (target.classid, rest) = (Some(value), after),

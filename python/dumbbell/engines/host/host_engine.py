@@ -19,10 +19,10 @@ from dumbbell import _sim
 from dumbbell.engines import recordings
 from dumbbell.engines.agent_engine import (
     agent_manifest,
+    depends_on_programs,
     flow_memory_mib,
     read_run_folder,
     refuse_simulator_only_options,
-    refuse_without_tools,
 )
 from dumbbell.engines.base import Progress, Request, check_controllers
 from dumbbell.engines.host.agent_worker import Worker, start_worker
@@ -70,7 +70,6 @@ class HostEngine:
         self.allowed = allowed
         self.wall_limit_s = wall_limit_s
         self.agent = agent()
-        refuse_without_tools("to create hosts and links")
 
     def check(self, request: Request) -> None:
         """See `Engine.check`; includes the capability probe."""
@@ -111,7 +110,8 @@ class HostEngine:
             )
             verdict = judge(plan, end, named, drops)
             verdict = verdict.combined(judge_host(plan, measured, tables["flows"], end["duration_ns"]))
-            verdict.warnings.extend([*closed_windows(tables["flows"]), *recordings.unexpected_settings(plan, end)])
+            verdict.warnings.extend([*closed_windows(tables["flows"]), *depends_on_programs(end)])
+            verdict.warnings.extend([*recordings.unexpected_settings(plan, end)])
             verdict.warnings.extend(recordings.missed_warnings(plan, request.inside, end))
             manifest = (
                 agent_manifest(self.name, self.agent, request, plan, end, named, tables, verdict) | _host_manifest()

@@ -18,10 +18,10 @@ from dumbbell import limits
 from dumbbell.engines import recordings
 from dumbbell.engines.agent_engine import (
     agent_manifest,
+    depends_on_programs,
     flow_memory_mib,
     read_run_folder,
     refuse_simulator_only_options,
-    refuse_without_tools,
     seconds_done,
 )
 from dumbbell.engines.base import Progress, Request, check_controllers
@@ -71,7 +71,6 @@ class KernelEngine:
         self.wall_limit_s = wall_limit_s
         self.kernel = find(kernel)
         self.agent = agent()
-        refuse_without_tools("inside the guest, which uses those of the host")
 
     def check(self, request: Request) -> None:
         """See `Engine.check`."""
@@ -120,6 +119,7 @@ class KernelEngine:
             verdict.warnings.extend([*closed_windows(tables["flows"]), *kernel_warnings(self.kernel, console)])
             verdict.warnings.extend(
                 [
+                    *depends_on_programs(end),
                     *recordings.unexpected_settings(plan, end),
                     *unlinked(request.typed),
                     *recordings.missed_warnings(plan, request.inside, end),

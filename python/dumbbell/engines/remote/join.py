@@ -112,6 +112,7 @@ def _end(ends: Mapping[str, Any]) -> dict[str, Any]:
         "settings": {"machine": {}, "hosts": settings, "parameters": sender["settings"]["parameters"]},
         "seen": sender["seen"],
         "machine": sender["machine"],
+        "machine_programs": [used | {"host": role} for role, end in ends.items() for used in end["machine_programs"]],
     }
 
 

@@ -33,7 +33,7 @@ pub struct CakeConfig {
     pub mtu: u32,
 }
 
-/// Flow isolation modes (tc-cake(8), "Flow Isolation Parameters").
+/// Flow isolation modes (tc-cake(8), "Flow Isolation Parameters"), in the order of the kernel's numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Isolation {
@@ -55,7 +55,7 @@ pub enum Isolation {
     TripleIsolate,
 }
 
-/// ACK filter modes.
+/// ACK filter modes, in the order of the kernel's numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AckFilter {
@@ -80,7 +80,7 @@ pub struct Link {
     pub framing: Framing,
 }
 
-/// Link framing.
+/// Link framing, in the order of the kernel's numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Framing {

@@ -8,6 +8,7 @@ use crate::queue::config::{AckFilter, CakeConfig, Framing, Isolation, Link};
 use crate::rate::Rate;
 use crate::tc::disciplines::{Attributes, take_over};
 use crate::tc::grammar::{Argument, Grammar, Options, flag, flags, names, option, span_us};
+use crate::tc::message::{AttributeBytes, OPTIONS};
 use crate::tc::quantity::count;
 use crate::tc::{Device, Wrong};
 use alloc::boxed::Box;
@@ -42,11 +43,32 @@ const FILTERS: [(&str, AckFilter); 3] = [
     ("ack-filter-aggressive", AckFilter::Aggressive),
     ("no-ack-filter", AckFilter::None),
 ];
-const TINS: [&str; 5] = ["besteffort", "diffserv3", "diffserv4", "diffserv8", "precedence"];
-const LACKING: [(&str, &str); 2] =
-    [("autorate-ingress", "its shaper would follow an estimate"), ("fwmark", "its tins would follow marks")];
+/// In the order of the kernel's numbers (`CAKE_DIFFSERV_*`).
+const TINS: [&str; 5] = ["diffserv3", "diffserv4", "diffserv8", "besteffort", "precedence"];
+const AUTORATE: &str = "autorate-ingress";
 const MIN_OVERHEAD: i64 = -64;
 const MAX_OVERHEAD: i64 = 256;
+
+/// `TCA_CAKE_*`.
+mod sent {
+    pub const RATE64: u16 = 2;
+    pub const TINS: u16 = 3;
+    pub const FRAMING: u16 = 4;
+    pub const ISOLATION: u16 = 5;
+    pub const OVERHEAD: u16 = 6;
+    pub const INTERVAL: u16 = 7;
+    pub const TARGET: u16 = 8;
+    pub const AUTORATE: u16 = 9;
+    pub const MEMORY: u16 = 10;
+    pub const NAT: u16 = 11;
+    pub const RAW: u16 = 12;
+    pub const WASH: u16 = 13;
+    pub const LEAST: u16 = 14;
+    pub const INGRESS: u16 = 15;
+    pub const ACK_FILTER: u16 = 16;
+    pub const SPLIT_GSO: u16 = 17;
+    pub const FWMARK: u16 = 18;
+}
 
 /// What tc sends.
 #[derive(Clone, Debug)]
@@ -64,6 +86,10 @@ pub struct Cake {
     memory_limit: Option<u32>,
     split_gso: Option<bool>,
     ingress: Option<bool>,
+    autorate: Option<bool>,
+    nat: Option<bool>,
+    wash: Option<bool>,
+    fwmark: Option<u32>,
 }
 
 impl Attributes for Cake {
@@ -87,13 +113,6 @@ impl Attributes for Cake {
     ];
 
     fn parse(options: &Options<'_>) -> Result<Self, Wrong> {
-        if let Some((option, why)) = LACKING.iter().find(|(option, _)| options.has(option)) {
-            return Err(Wrong::lacking(format!("the simulator's cake has no '{option}': {why}"), "leave it out"));
-        }
-        if options.has("nat") {
-            let right = "leave it out: there is no NAT here";
-            return Err(Wrong::new("cake's 'nat' needs a kernel that tracks connections", right));
-        }
         let mut cake = Self {
             rate: rate(options)?,
             tins: options.last_of(&TINS),
@@ -106,6 +125,10 @@ impl Attributes for Cake {
             memory_limit: options.size(&["memlimit"])?.filter(|bytes| *bytes > 0),
             split_gso: options.switch("split-gso", "no-split-gso"),
             ingress: options.switch("ingress", "egress"),
+            autorate: options.last_of(&[AUTORATE, "bandwidth", "unlimited"]).map(|name| name == AUTORATE),
+            nat: options.switch("nat", "nonat"),
+            wash: options.switch("wash", "nowash"),
+            fwmark: options.count_above_zero("fwmark")?,
         };
         cake.link(options)?;
         Ok(cake)
@@ -113,13 +136,15 @@ impl Attributes for Cake {
 
     fn change(&mut self, new: Self) -> Result<(), Wrong> {
         take_over!(self, new, rate, tins, times, isolation, ack_filter, overhead, least, framing);
-        take_over!(self, new, memory_limit, split_gso, ingress);
+        take_over!(self, new, memory_limit, split_gso, ingress, autorate, nat, wash, fwmark);
         Ok(())
     }
 
     fn config(&self, device: &Device) -> Result<Config, Wrong> {
+        self.refuse_lacking()?;
         let rate = self.rate.filter(|rate| *rate != Rate::ZERO);
         let (interval, target) = self.times.unwrap_or(INTERNET);
+        let interval = if interval > 0 { interval } else { INTERNET.0 };
         let (overhead, raw) = self.overhead.unwrap_or((0, true));
         let (least, framing) = (self.least.unwrap_or(0), self.framing.unwrap_or(Framing::Plain));
         Ok(Config::Cake(Box::new(CakeConfig {
@@ -136,9 +161,51 @@ impl Attributes for Cake {
             mtu: device.mtu,
         })))
     }
+
+    fn send(&self, to: &mut AttributeBytes) -> Result<(), Wrong> {
+        to.nested(OPTIONS, |to| {
+            self.rate.into_iter().for_each(|rate| to.u64(sent::RATE64, rate.as_bytes()));
+            let tins = |name| TINS.iter().position(|tins| *tins == name).and_then(|at| u32::try_from(at).ok());
+            to.some_u32(sent::TINS, self.tins.and_then(tins));
+            to.some_u32(sent::FRAMING, self.framing.map(|framing| framing as u32));
+            to.some_u32(sent::ISOLATION, self.isolation.map(|isolation| isolation as u32));
+            if let Some((bytes, raw)) = self.overhead {
+                to.u32(sent::OVERHEAD, bytes.cast_unsigned());
+                to.some_u32(sent::RAW, raw.then_some(0));
+            }
+            to.above_zero(sent::LEAST, self.least);
+            to.above_zero(sent::INTERVAL, self.times.map(|(interval, _)| interval));
+            to.some_u32(sent::TARGET, self.times.map(|(_, target)| target));
+            to.switch(sent::AUTORATE, self.autorate);
+            to.some_u32(sent::MEMORY, self.memory_limit);
+            to.some_u32(sent::FWMARK, self.fwmark);
+            to.switch(sent::NAT, self.nat);
+            to.switch(sent::WASH, self.wash);
+            to.switch(sent::SPLIT_GSO, self.split_gso);
+            to.switch(sent::INGRESS, self.ingress);
+            to.some_u32(sent::ACK_FILTER, self.ack_filter.map(|filter| filter as u32));
+        });
+        Ok(())
+    }
 }
 
 impl Cake {
+    /// Refuses what the simulator or a guest's kernel does not have.
+    fn refuse_lacking(&self) -> Result<(), Wrong> {
+        let lacking = [
+            (self.autorate == Some(true), AUTORATE, "its shaper would follow an estimate"),
+            (self.fwmark.is_some(), "fwmark", "its tins would follow marks"),
+        ];
+        if let Some((_, option, why)) = lacking.into_iter().find(|(is_set, ..)| *is_set) {
+            return Err(Wrong::lacking(format!("the simulator's cake has no '{option}': {why}"), "leave it out"));
+        }
+        if self.nat == Some(true) {
+            let right = "leave it out: there is no NAT here";
+            return Err(Wrong::new("cake's 'nat' needs a kernel that tracks connections", right));
+        }
+        Ok(())
+    }
+
     /// Overhead, least size and framing: words add up in the order in which they were written.
     fn link(&mut self, options: &Options<'_>) -> Result<(), Wrong> {
         let raw = options.has("raw");
@@ -193,7 +260,7 @@ fn times(options: &Options<'_>) -> Result<Option<Times>, Wrong> {
     }
     let rtt = options.iter().rev().find(|(name, _)| *name == "rtt" || preset.is_some_and(|(preset, _)| preset == name));
     match rtt {
-        Some(("rtt", _)) => Ok(options.micros("rtt")?.map(|interval| (interval.max(1), (interval / 20).max(1)))),
+        Some(("rtt", _)) => Ok(options.micros("rtt")?.map(|interval| (interval, (interval / 20).max(1)))),
         _ => Ok(preset.map(|(_, times)| *times)),
     }
 }

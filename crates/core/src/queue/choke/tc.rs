@@ -2,9 +2,12 @@
 
 use crate::queue::Config;
 use crate::queue::config::{ChokeConfig, RedConfig};
-use crate::queue::red::tc::{Estimator, SHARED, basic, default_burst, probability};
+use crate::queue::red::tc::{
+    Estimator, SHARED, basic, default_burst, parameters, probability, send_shared, written_flags,
+};
 use crate::tc::disciplines::Attributes;
 use crate::tc::grammar::{Argument, Grammar, Options, option};
+use crate::tc::message::{AttributeBytes, OPTIONS};
 use crate::tc::{Device, Wrong};
 use alloc::boxed::Box;
 use alloc::format;
@@ -51,6 +54,12 @@ impl Attributes for Choke {
 
     fn config(&self, _: &Device) -> Result<Config, Wrong> {
         Ok(Config::Choke(Box::new(self.0.clone())))
+    }
+
+    fn send(&self, to: &mut AttributeBytes) -> Result<(), Wrong> {
+        let ChokeConfig { limit, red } = &self.0;
+        to.nested(OPTIONS, |to| send_shared(red, &parameters(red, *limit, written_flags(red)), to));
+        Ok(())
     }
 }
 

@@ -4,11 +4,21 @@ use crate::queue::Config;
 use crate::queue::config::CodelConfig;
 use crate::tc::disciplines::{Attributes, take_over};
 use crate::tc::grammar::{Argument, Grammar, Keyword, Options, flag, option, span_us};
+use crate::tc::message::{AttributeBytes, OPTIONS};
 use crate::tc::{Device, Wrong};
 
 const LIMIT: u32 = 1_000;
 const TARGET_US: u32 = 5_000;
 const INTERVAL_US: u32 = 100_000;
+
+/// `TCA_CODEL_*`, and `TCA_FQ_CODEL_*` up to ECN.
+pub(crate) mod sent {
+    pub const TARGET: u16 = 1;
+    pub const LIMIT: u16 = 2;
+    pub const INTERVAL: u16 = 3;
+    pub const ECN: u16 = 4;
+    pub const CE_THRESHOLD: u16 = 5;
+}
 
 /// Times in microseconds.
 #[derive(Clone, Debug)]
@@ -17,7 +27,7 @@ pub struct Codel {
     target: Option<u32>,
     interval: Option<u32>,
     ecn: Option<bool>,
-    ce_threshold: Option<u32>,
+    pub(crate) ce_threshold: Option<u32>,
 }
 
 /// Also options of `fq_codel`.
@@ -36,8 +46,8 @@ impl Attributes for Codel {
     fn parse(options: &Options<'_>) -> Result<Self, Wrong> {
         Ok(Self {
             limit: options.count("limit")?,
-            target: options.micros("target")?,
-            interval: options.micros("interval")?,
+            target: options.micros_above_zero("target")?,
+            interval: options.micros_above_zero("interval")?,
             ecn: options.switch("ecn", "noecn"),
             ce_threshold: options.micros("ce_threshold")?,
         })
@@ -51,9 +61,25 @@ impl Attributes for Codel {
     fn config(&self, device: &Device) -> Result<Config, Wrong> {
         Ok(Config::Codel(self.control(device, LIMIT, false)))
     }
+
+    fn send(&self, to: &mut AttributeBytes) -> Result<(), Wrong> {
+        to.nested(OPTIONS, |to| {
+            self.send_shared(to);
+            to.some_u32(sent::CE_THRESHOLD, self.ce_threshold);
+        });
+        Ok(())
+    }
 }
 
 impl Codel {
+    /// Appends what `fq_codel` sends with the same types.
+    pub(crate) fn send_shared(&self, to: &mut AttributeBytes) {
+        to.above_zero(sent::LIMIT, self.limit);
+        to.some_u32(sent::INTERVAL, self.interval);
+        to.some_u32(sent::TARGET, self.target);
+        to.switch(sent::ECN, self.ecn);
+    }
+
     /// Settings with the defaults for `limit` and `ecn`.
     pub(crate) fn control(&self, device: &Device, limit: u32, ecn: bool) -> CodelConfig {
         CodelConfig {

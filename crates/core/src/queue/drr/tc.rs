@@ -5,6 +5,7 @@ use crate::queue::config::{DrrClass, DrrConfig};
 use crate::queue::drr::quantum as bounded;
 use crate::tc::disciplines::Attributes;
 use crate::tc::grammar::{Argument, Grammar, Keyword, Options, option};
+use crate::tc::message::{AttributeBytes, OPTIONS};
 use crate::tc::{Device, Wrong};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -31,10 +32,24 @@ impl Attributes for Drr {
             class_limit: device.queue_length,
         })))
     }
+
+    fn send(&self, _: &mut AttributeBytes) -> Result<(), Wrong> {
+        Ok(())
+    }
 }
 
 /// The keywords of a class.
 pub(crate) const CLASS: &[Keyword] = &[option("quantum", &[Argument::Size])];
+
+/// `TCA_DRR_QUANTUM`.
+const QUANTUM: u16 = 1;
+
+/// Appends the options of a class as tc sends them.
+pub(crate) fn send_class(options: &Options<'_>, to: &mut AttributeBytes) -> Result<(), Wrong> {
+    let quantum = options.size(&["quantum"])?;
+    to.nested(OPTIONS, |to| to.some_u32(QUANTUM, quantum));
+    Ok(())
+}
 
 /// A class on this device.
 pub(crate) fn class(minor: u32, options: &Options<'_>, device: &Device) -> Result<DrrClass, Wrong> {

@@ -5,6 +5,7 @@ use crate::queue::Config;
 use crate::queue::config::{DualPi2Config, StepThreshold};
 use crate::tc::disciplines::{Attributes, take_over};
 use crate::tc::grammar::{Argument, Grammar, Options, flag, option, span_us};
+use crate::tc::message::{AttributeBytes, NESTED, OPTIONS};
 use crate::tc::quantity::{fit, packets, per_cent, truncated};
 use crate::tc::{Device, Wrong};
 use alloc::format;
@@ -24,6 +25,28 @@ const COUPLING: u8 = 2;
 const PROTECTION_PER_CENT: u8 = 10;
 /// `max_rtt` ÷ `typical_rtt`, if only one of them is given.
 const RTT_RATIO: u32 = 6;
+
+/// `TCA_DUALPI2_*`.
+mod sent {
+    pub const LIMIT: u16 = 1;
+    pub const MEMORY_LIMIT: u16 = 2;
+    pub const TARGET: u16 = 3;
+    pub const TUPDATE: u16 = 4;
+    pub const ALPHA: u16 = 5;
+    pub const BETA: u16 = 6;
+    pub const STEP_PACKETS: u16 = 7;
+    pub const STEP_MICROS: u16 = 8;
+    pub const MIN_QLEN_STEP: u16 = 9;
+    pub const COUPLING: u16 = 10;
+    pub const DROP_OVERLOAD: u16 = 11;
+    pub const DROP_EARLY: u16 = 12;
+    pub const C_PROTECTION: u16 = 13;
+    pub const ECN_MASK: u16 = 14;
+    pub const SPLIT_GSO: u16 = 15;
+}
+
+/// ECT(1) alone, and both codepoints, for the L4S queue.
+const ECN_MASKS: [u8; 2] = [1, 3];
 
 /// Times in microseconds, gains in 1/256 Hz.
 #[derive(Clone, Debug)]
@@ -119,6 +142,33 @@ impl Attributes for DualPi2 {
             split_gso: self.split_gso.unwrap_or(true),
             mtu: device.mtu,
         }))
+    }
+
+    fn send(&self, to: &mut AttributeBytes) -> Result<(), Wrong> {
+        to.nested(OPTIONS | NESTED, |to| {
+            to.some_u32(sent::LIMIT, self.limit);
+            to.some_u32(sent::MEMORY_LIMIT, self.memory_limit);
+            to.some_u32(sent::TUPDATE, self.tupdate);
+            to.some_u32(sent::TARGET, self.target);
+            to.some_u32(sent::ALPHA, self.alpha);
+            to.some_u32(sent::BETA, self.beta);
+            let some_u8 = |to: &mut AttributeBytes, kind, value: Option<u8>| value.map(|value| to.u8(kind, value));
+            some_u8(to, sent::ECN_MASK, self.any_ect.map(|any| ECN_MASKS[usize::from(any)]));
+            some_u8(to, sent::DROP_OVERLOAD, self.drop_on_overload.map(u8::from));
+            some_u8(to, sent::COUPLING, self.coupling);
+            some_u8(to, sent::SPLIT_GSO, self.split_gso.map(u8::from));
+            match self.step {
+                Some(StepThreshold::Packets(packets)) => to.u32(sent::STEP_PACKETS, packets),
+                Some(StepThreshold::Time(time)) => {
+                    to.u32(sent::STEP_MICROS, u32::try_from(time.as_micros()).expect("it was read from 32 bits"));
+                }
+                None => {}
+            }
+            to.some_u32(sent::MIN_QLEN_STEP, self.min_qlen_step);
+            some_u8(to, sent::DROP_EARLY, self.drop_enqueue.map(u8::from));
+            some_u8(to, sent::C_PROTECTION, self.classic_protection);
+        });
+        Ok(())
     }
 }
 

@@ -4,6 +4,7 @@
 use crate::queue::Config;
 use crate::tc::disciplines::{Attributes, take_over};
 use crate::tc::grammar::{Argument, Grammar, Options, option};
+use crate::tc::message::{AttributeBytes, OPTIONS};
 use crate::tc::{Device, Wrong};
 
 /// pfifo.
@@ -27,6 +28,11 @@ impl Attributes for Packets {
     fn config(&self, device: &Device) -> Result<Config, Wrong> {
         Ok(Config::Pfifo { limit: self.limit.unwrap_or(device.queue_length) })
     }
+
+    fn send(&self, to: &mut AttributeBytes) -> Result<(), Wrong> {
+        to.some_u32(OPTIONS, self.limit);
+        Ok(())
+    }
 }
 
 /// `pfifo_head_drop`.
@@ -46,6 +52,10 @@ impl Attributes for HeadDrop {
 
     fn config(&self, device: &Device) -> Result<Config, Wrong> {
         Ok(Config::PfifoHeadDrop { limit: self.0.limit.unwrap_or(device.queue_length) })
+    }
+
+    fn send(&self, to: &mut AttributeBytes) -> Result<(), Wrong> {
+        self.0.send(to)
     }
 }
 
@@ -71,6 +81,11 @@ impl Attributes for Bytes {
         let default = u64::from(device.queue_length) * u64::from(device.mtu);
         Ok(Config::Bfifo { limit: self.limit.map_or(default, u64::from) })
     }
+
+    fn send(&self, to: &mut AttributeBytes) -> Result<(), Wrong> {
+        to.some_u32(OPTIONS, self.limit);
+        Ok(())
+    }
 }
 
 /// `pfifo_fast`: three bands, each as long as the device's queue.
@@ -90,5 +105,9 @@ impl Attributes for Fast {
 
     fn config(&self, device: &Device) -> Result<Config, Wrong> {
         Ok(Config::PfifoFast { limit: device.queue_length })
+    }
+
+    fn send(&self, _: &mut AttributeBytes) -> Result<(), Wrong> {
+        Ok(())
     }
 }

@@ -5,6 +5,8 @@ use crate::queue::config::FqConfig;
 use crate::rate::Rate;
 use crate::tc::disciplines::{Attributes, take_over};
 use crate::tc::grammar::{Argument, Grammar, Options, flag, option, span_us};
+use crate::tc::message::{AttributeBytes, OPTIONS};
+use crate::tc::quantity::fit;
 use crate::tc::{Device, Wrong};
 use crate::time::Span;
 use alloc::boxed::Box;
@@ -22,10 +24,31 @@ const LOW_RATE_THRESHOLD: Rate = Rate::from_bits(550_000);
 const ORPHAN_MASK: u32 = 1_023;
 const MAX_BUCKETS: u32 = 1 << 18;
 
-/// Times in microseconds. `buckets` is read and has no effect that an experiment can measure.
+/// `TCA_FQ_*`.
+mod sent {
+    pub const LIMIT: u16 = 1;
+    pub const FLOW_LIMIT: u16 = 2;
+    pub const QUANTUM: u16 = 3;
+    pub const INITIAL_QUANTUM: u16 = 4;
+    pub const RATE_ENABLE: u16 = 5;
+    pub const MAX_RATE: u16 = 7;
+    pub const BUCKETS_LOG: u16 = 8;
+    pub const REFILL_DELAY: u16 = 9;
+    pub const ORPHAN_MASK: u16 = 10;
+    pub const LOW_RATE_THRESHOLD: u16 = 11;
+    pub const CE_THRESHOLD: u16 = 12;
+    pub const TIMER_SLACK: u16 = 13;
+    pub const HORIZON: u16 = 14;
+    pub const HORIZON_DROP: u16 = 15;
+}
+
+const NANOS_PER_MICRO: u64 = 1_000;
+
+/// Times in microseconds. `buckets` has no effect that an experiment can measure.
 #[derive(Clone, Debug)]
 pub struct Fq {
     limit: Option<u32>,
+    buckets: Option<u32>,
     flow_limit: Option<u32>,
     quantum: Option<u32>,
     initial_quantum: Option<u32>,
@@ -61,11 +84,13 @@ impl Attributes for Fq {
     ]];
 
     fn parse(options: &Options<'_>) -> Result<Self, Wrong> {
-        if options.count("buckets")?.is_some_and(|buckets| !(2..=MAX_BUCKETS).contains(&buckets)) {
+        let buckets = options.count("buckets")?;
+        if buckets.is_some_and(|buckets| !(2..=MAX_BUCKETS).contains(&buckets)) {
             return Err(Wrong::new(format!("fq takes 2 to {MAX_BUCKETS} buckets"), ""));
         }
         Ok(Self {
             limit: options.count("limit")?,
+            buckets,
             flow_limit: options.count("flow_limit")?,
             quantum: options.size(&["quantum"])?,
             initial_quantum: options.size(&["initial_quantum"])?,
@@ -82,7 +107,7 @@ impl Attributes for Fq {
     }
 
     fn change(&mut self, new: Self) -> Result<(), Wrong> {
-        take_over!(self, new, limit, flow_limit, quantum, initial_quantum, max_rate, orphan_mask, pacing);
+        take_over!(self, new, limit, buckets, flow_limit, quantum, initial_quantum, max_rate, orphan_mask, pacing);
         take_over!(self, new, refill_delay, low_rate_threshold, ce_threshold, timer_slack, horizon, horizon_drop);
         Ok(())
     }
@@ -108,6 +133,32 @@ impl Attributes for Fq {
             horizon: span_us(self.horizon.unwrap_or(HORIZON_US)),
             horizon_drop: self.horizon_drop.unwrap_or(true),
         })))
+    }
+
+    fn send(&self, to: &mut AttributeBytes) -> Result<(), Wrong> {
+        let narrow = |rate: Option<Rate>| rate.map(|rate| fit(rate.as_bytes(), "rate")).transpose();
+        let (max_rate, low_rate) = (narrow(self.max_rate)?, narrow(self.low_rate_threshold)?);
+        let slack = |micros: u32| fit(u64::from(micros) * NANOS_PER_MICRO, "timer_slack");
+        let timer_slack = self.timer_slack.map(slack).transpose()?;
+        to.nested(OPTIONS, |to| {
+            to.some_u32(sent::BUCKETS_LOG, self.buckets.map(u32::ilog2));
+            to.some_u32(sent::LIMIT, self.limit);
+            to.some_u32(sent::FLOW_LIMIT, self.flow_limit);
+            to.some_u32(sent::QUANTUM, self.quantum);
+            to.some_u32(sent::INITIAL_QUANTUM, self.initial_quantum);
+            to.switch(sent::RATE_ENABLE, self.pacing);
+            to.some_u32(sent::MAX_RATE, max_rate);
+            to.some_u32(sent::LOW_RATE_THRESHOLD, low_rate);
+            to.some_u32(sent::REFILL_DELAY, self.refill_delay);
+            to.some_u32(sent::ORPHAN_MASK, self.orphan_mask);
+            to.some_u32(sent::CE_THRESHOLD, self.ce_threshold);
+            to.some_u32(sent::TIMER_SLACK, timer_slack);
+            to.some_u32(sent::HORIZON, self.horizon);
+            if let Some(drop) = self.horizon_drop {
+                to.u8(sent::HORIZON_DROP, drop.into());
+            }
+        });
+        Ok(())
     }
 }
 

@@ -6,6 +6,7 @@ use crate::queue::config::FqCodelConfig;
 use crate::queue::rounds::{MAX_QUANTUM, MIN_QUANTUM};
 use crate::tc::disciplines::{Attributes, take_over};
 use crate::tc::grammar::{Argument, Grammar, Options, option};
+use crate::tc::message::{AttributeBytes, OPTIONS};
 use crate::tc::quantity::value_and_mask;
 use crate::tc::{Device, Wrong};
 
@@ -15,6 +16,17 @@ const MAX_FLOWS: u32 = 65_536;
 const MEMORY: u32 = 32 << 20;
 const MAX_MEMORY: u32 = 1 << 31;
 const DROP_BATCH: u32 = 64;
+
+/// `TCA_FQ_CODEL_*`.
+mod sent {
+    pub const FLOWS: u16 = 5;
+    pub const QUANTUM: u16 = 6;
+    pub const CE_THRESHOLD: u16 = 7;
+    pub const DROP_BATCH: u16 = 8;
+    pub const MEMORY_LIMIT: u16 = 9;
+    pub const CE_SELECTOR: u16 = 10;
+    pub const CE_MASK: u16 = 11;
+}
 
 /// What tc sends.
 #[derive(Clone, Debug)]
@@ -75,5 +87,21 @@ impl Attributes for FqCodel {
             drop_batch: self.drop_batch.unwrap_or(DROP_BATCH).max(1),
             codel,
         }))
+    }
+
+    fn send(&self, to: &mut AttributeBytes) -> Result<(), Wrong> {
+        to.nested(OPTIONS, |to| {
+            self.codel.send_shared(to);
+            to.above_zero(sent::FLOWS, self.flows);
+            to.some_u32(sent::QUANTUM, self.quantum);
+            to.some_u32(sent::CE_THRESHOLD, self.codel.ce_threshold);
+            if let Some((value, mask)) = self.ce_selector {
+                to.u8(sent::CE_MASK, mask);
+                to.u8(sent::CE_SELECTOR, value);
+            }
+            to.some_u32(sent::MEMORY_LIMIT, self.memory_limit);
+            to.above_zero(sent::DROP_BATCH, self.drop_batch);
+        });
+        Ok(())
     }
 }

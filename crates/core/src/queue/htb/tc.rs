@@ -5,6 +5,8 @@ use crate::queue::config::{HtbClass, HtbConfig};
 use crate::rate::Rate;
 use crate::tc::disciplines::Attributes;
 use crate::tc::grammar::{Argument, Grammar, Keyword, Options, option};
+use crate::tc::message::{AttributeBytes, OPTIONS, Structure};
+use crate::tc::rate_table::{LinkRate, bucket_ticks};
 use crate::tc::{Device, Wrong};
 use alloc::boxed::Box;
 use alloc::format;
@@ -19,6 +21,19 @@ const LOWEST_PRIORITY: u32 = 7;
 const CLASS_MTU: u32 = 1_600;
 /// By which tc sizes such a bucket: the timers' resolution in Hz (`/proc/net/psched`).
 const PSCHED_HZ: u64 = 1_000_000_000;
+
+const VERSION: u32 = 3;
+
+/// `TCA_HTB_*`.
+mod sent {
+    pub const PARAMETERS: u16 = 1;
+    pub const GLOBAL: u16 = 2;
+    pub const CEIL_TABLE: u16 = 3;
+    pub const RATE_TABLE: u16 = 4;
+    pub const DIRECT_LIMIT: u16 = 5;
+    pub const RATE64: u16 = 6;
+    pub const CEIL64: u16 = 7;
+}
 
 /// What tc sends.
 #[derive(Clone, Debug)]
@@ -59,6 +74,15 @@ impl Attributes for Htb {
             direct_limit: self.direct_limit.unwrap_or(device.queue_length),
         })))
     }
+
+    fn send(&self, to: &mut AttributeBytes) -> Result<(), Wrong> {
+        let global = Structure::default().u32(VERSION).u32(self.rate_to_quantum).u32(self.default).u32(0).u32(0);
+        to.nested(OPTIONS, |to| {
+            to.bytes(sent::GLOBAL, &global.finish());
+            to.some_u32(sent::DIRECT_LIMIT, self.direct_limit.filter(|limit| *limit < u32::MAX));
+        });
+        Ok(())
+    }
 }
 
 /// The quantum of a class without one (`htb_change_class`).
@@ -80,14 +104,20 @@ pub(crate) const CLASS: &[Keyword] = &[
     option("overhead", &[Argument::Count]),
 ];
 
-impl Htb {
-    /// A class with these numbers.
-    pub(crate) fn class(&self, minor: u32, parent: u32, options: &Options<'_>) -> Result<HtbClass, Wrong> {
-        for option in ["mpu", "overhead"] {
-            if options.size(&[option])?.is_some_and(|bytes| bytes > 0) {
-                return Err(Wrong::lacking(format!("the simulator's htb has no '{option}'"), ""));
-            }
-        }
+/// What tc sends for a class.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Class {
+    rate: LinkRate,
+    ceil: LinkRate,
+    /// Buckets in bytes.
+    burst: u64,
+    cburst: u64,
+    quantum: Option<u32>,
+    prio: u32,
+}
+
+impl Class {
+    pub fn parse(options: &Options<'_>) -> Result<Self, Wrong> {
         let rate = options.rate("rate")?;
         let rate = rate.ok_or_else(|| Wrong::new("an htb class needs a rate", "such as htb rate 80mbit"))?;
         let ceil = options.rate("ceil")?.unwrap_or(rate);
@@ -95,18 +125,61 @@ impl Htb {
             return Err(Wrong::new("an htb class with a rate below a byte per second", ""));
         }
         let size = |name| Ok(options.size(&[name])?.filter(|size| *size > 0));
-        let mtu = u64::from(options.size(&["mtu"])?.unwrap_or(CLASS_MTU));
-        let bucket = |size: Option<u32>, rate: Rate| size.map_or(rate.as_bytes() / PSCHED_HZ + mtu, u64::from);
-        let prio = options.count("prio")?.unwrap_or(0).min(LOWEST_PRIORITY);
+        let small = |name| {
+            let bytes = options.size(&[name])?.unwrap_or(0);
+            u16::try_from(bytes).map_err(|_| Wrong::new(format!("htb's {name} does not fit 16 bits"), "at most 65535"))
+        };
+        let mtu = options.size(&["mtu"])?.unwrap_or(CLASS_MTU);
+        let bucket =
+            |size: Option<u32>, rate: Rate| size.map_or(rate.as_bytes() / PSCHED_HZ + u64::from(mtu), u64::from);
+        let (mpu, overhead) = (small("mpu")?, small("overhead")?);
+        let link = |rate| LinkRate { rate, mtu, mpu, overhead };
+        Ok(Self {
+            rate: link(rate),
+            ceil: link(ceil),
+            burst: bucket(size("burst")?, rate),
+            cburst: bucket(size("cburst")?, ceil),
+            quantum: size("quantum")?,
+            prio: options.count("prio")?.unwrap_or(0),
+        })
+    }
+
+    /// Appends the options.
+    pub fn send(&self, to: &mut AttributeBytes) -> Result<(), Wrong> {
+        let specifications = [self.rate, self.ceil].map(LinkRate::specification).concat();
+        let buckets = [bucket_ticks(self.burst, self.rate.rate)?, bucket_ticks(self.cburst, self.ceil.rate)?];
+        let parameters = Structure::default().bytes(&specifications).u32(buckets[0]).u32(buckets[1]);
+        // The level is the kernel's.
+        let parameters = parameters.u32(self.quantum.unwrap_or(0)).u32(0).u32(self.prio).finish();
+        to.nested(OPTIONS, |to| {
+            self.rate.wide().into_iter().for_each(|rate| to.u64(sent::RATE64, rate));
+            self.ceil.wide().into_iter().for_each(|rate| to.u64(sent::CEIL64, rate));
+            to.bytes(sent::PARAMETERS, &parameters);
+            to.bytes(sent::RATE_TABLE, &self.rate.table());
+            to.bytes(sent::CEIL_TABLE, &self.ceil.table());
+        });
+        Ok(())
+    }
+}
+
+impl Htb {
+    /// A class with these numbers.
+    pub(crate) fn class(&self, minor: u32, parent: u32, options: &Options<'_>) -> Result<HtbClass, Wrong> {
+        let class = Class::parse(options)?;
+        let link_layer = [("mpu", class.rate.mpu), ("overhead", class.rate.overhead)];
+        if let Some((option, _)) = link_layer.into_iter().find(|(_, bytes)| *bytes > 0) {
+            return Err(Wrong::lacking(format!("the simulator's htb has no '{option}'"), ""));
+        }
+        let (rate, ceil) = (class.rate.rate, class.ceil.rate);
         Ok(HtbClass {
             minor,
             parent,
             rate,
             ceil,
-            burst: bucket(size("burst")?, rate),
-            cburst: bucket(size("cburst")?, ceil),
-            quantum: size("quantum")?.unwrap_or_else(|| default_quantum(rate, self.rate_to_quantum)),
-            prio: u8::try_from(prio).expect("at most 7"),
+            burst: class.burst,
+            cburst: class.cburst,
+            quantum: class.quantum.unwrap_or_else(|| default_quantum(rate, self.rate_to_quantum)),
+            prio: u8::try_from(class.prio.min(LOWEST_PRIORITY)).expect("at most 7"),
             leaf: None,
         })
     }

@@ -23,17 +23,22 @@ pub(super) struct Jitter {
     correlated_rng: CorrelatedRng,
 }
 
-type Table = [i16; ENTRIES];
+pub(super) type Table = [i16; ENTRIES];
+
+/// The table of a distribution; the uniform one has none.
+pub(super) const fn table(distribution: Distribution) -> Option<&'static Table> {
+    match distribution {
+        Distribution::Uniform => None,
+        Distribution::Normal => Some(&NORMAL),
+        Distribution::Pareto => Some(&PARETO),
+        Distribution::Paretonormal => Some(&PARETO_NORMAL),
+    }
+}
 
 impl Jitter {
     /// From the settings; jitter saturates at 2.1 s (`netem_change`).
     pub fn new(config: &NetemConfig, rng: &mut Rng) -> Self {
-        let shape = match config.distribution {
-            Distribution::Uniform => None,
-            Distribution::Normal => Some(&NORMAL),
-            Distribution::Pareto => Some(&PARETO),
-            Distribution::Paretonormal => Some(&PARETO_NORMAL),
-        };
+        let shape = table(config.distribution);
         Self {
             delay_ns: signed(config.delay),
             spread_ns: signed(config.jitter).min(i32::MAX.into()),

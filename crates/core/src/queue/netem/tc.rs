@@ -3,13 +3,15 @@
 //! tc always sends delay, jitter, limit, gap, loss and duplication; the three correlations together, if one of them
 //! was written; the rest if it was written.
 
+use super::distribution::table;
 use crate::queue::config::{Correlated, Distribution, Loss, NetemConfig, NetemRate, SlotConfig};
 use crate::queue::{Config, Probability};
 use crate::tc::disciplines::{Attributes, take_over};
 use crate::tc::grammar::{ALWAYS, Argument, Grammar, Options, flag, names, option};
-use crate::tc::quantity::{count, micros, per_cent, probability, probability_of, rate, tick_span, time_ns};
+use crate::tc::message::{AttributeBytes, NESTED, OPTIONS, Structure, unsent};
+use crate::tc::quantity::{count, fit, micros, per_cent, probability, probability_of, rate, tick_span, time_ns};
 use crate::tc::{Device, Wrong};
-use crate::time::Span;
+use crate::time::{PSCHED_TICK_NS, Span};
 use alloc::boxed::Box;
 use alloc::format;
 use alloc::vec::Vec;
@@ -26,6 +28,26 @@ const DISTRIBUTIONS: [(&str, Distribution); 4] = [
     ("pareto", Distribution::Pareto),
     ("paretonormal", Distribution::Paretonormal),
 ];
+
+/// Rates from here on have an attribute of 64 bits.
+const WIDE: u64 = 1 << 32;
+
+/// `TCA_NETEM_*`.
+mod sent {
+    pub const CORRELATIONS: u16 = 1;
+    pub const DISTRIBUTION: u16 = 2;
+    pub const REORDER: u16 = 3;
+    pub const CORRUPT: u16 = 4;
+    pub const LOSS: u16 = 5;
+    pub const RATE: u16 = 6;
+    pub const ECN: u16 = 7;
+    pub const RATE64: u16 = 8;
+    pub const SLOT: u16 = 12;
+    pub const SEED: u16 = 14;
+    /// `NETEM_LOSS_GI`, `NETEM_LOSS_GE`: the models within `LOSS`.
+    pub const LOSS_STATE: u16 = 1;
+    pub const LOSS_GEMODEL: u16 = 2;
+}
 
 /// Correlations of delay, loss and duplication.
 #[derive(Clone, Copy, Debug, Default)]
@@ -139,6 +161,80 @@ impl Attributes for Netem {
             inner: None,
         })))
     }
+
+    fn send(&self, to: &mut AttributeBytes) -> Result<(), Wrong> {
+        let settings = self.settings()?;
+        let distribution = self.distribution.map(|shape| {
+            let table = table(shape).ok_or_else(|| unsent("a uniform distribution"))?;
+            Ok(table.iter().flat_map(|deviation| deviation.to_ne_bytes()).collect::<Vec<_>>())
+        });
+        let distribution = distribution.transpose()?;
+        to.structure(OPTIONS, &settings, |to| {
+            if let Some(Correlations { delay, loss, duplicate }) = self.correlations {
+                to.bytes(sent::CORRELATIONS, &shares(&[delay, loss, duplicate]));
+            }
+            let pair = |Correlated { chance, correlation }| shares(&[chance, correlation]);
+            self.reorder.into_iter().for_each(|reorder| to.bytes(sent::REORDER, &pair(reorder)));
+            if self.ecn {
+                to.u32(sent::ECN, 1);
+            }
+            self.corrupt.into_iter().for_each(|corrupt| to.bytes(sent::CORRUPT, &pair(corrupt)));
+            self.slot.into_iter().for_each(|slot| to.bytes(sent::SLOT, &slot_bytes(slot)));
+            send_loss_model(self.loss, to);
+            self.rate.into_iter().for_each(|rate| send_rate(rate, to));
+            self.seed.into_iter().for_each(|seed| to.u64(sent::SEED, seed));
+            if let Some(table) = &distribution {
+                to.bytes(sent::DISTRIBUTION, table);
+            }
+        });
+        Ok(())
+    }
+}
+
+impl Netem {
+    /// `struct tc_netem_qopt`.
+    fn settings(&self) -> Result<Vec<u8>, Wrong> {
+        let ticks = |time: Span| fit(time.as_nanos() / PSCHED_TICK_NS, "delay");
+        let loss = match self.loss {
+            Loss::Every { .. } => return Err(unsent("netem's 'every'")),
+            Loss::Random(Correlated { chance, .. }) => chance,
+            _ => NEVER,
+        };
+        if self.ecn && matches!(self.loss, Loss::None) {
+            return Err(Wrong::new("netem's ecn needs a loss", "such as loss 1% ecn"));
+        }
+        let queue = Structure::default().u32(ticks(self.delay)?).u32(self.limit).u32(loss.0);
+        Ok(queue.u32(self.gap).u32(self.duplicate.0).u32(ticks(self.jitter)?).finish())
+    }
+}
+
+fn shares(all: &[Probability]) -> Vec<u8> {
+    all.iter().flat_map(|share| share.0.to_ne_bytes()).collect()
+}
+
+/// `struct tc_netem_slot`; a limit of 0 is none.
+fn slot_bytes(slot: SlotConfig) -> Vec<u8> {
+    let limit = |number: u32| if number == MAX_IN_SLOT { 0 } else { number };
+    let times = Structure::default().u64(slot.least.as_nanos()).u64(slot.most.as_nanos());
+    times.u32(limit(slot.packets)).u32(limit(slot.bytes)).u64(0).u64(0).finish()
+}
+
+fn send_loss_model(loss: Loss, to: &mut AttributeBytes) {
+    let (model, numbers) = match loss {
+        Loss::State { p13, p31, p32, p23, p14 } => (sent::LOSS_STATE, shares(&[p13, p31, p32, p14, p23])),
+        Loss::Gemodel { p, r, h, k1 } => (sent::LOSS_GEMODEL, shares(&[p, r, h, k1])),
+        _ => return,
+    };
+    to.nested(sent::LOSS | NESTED, |to| to.bytes(model, &numbers));
+}
+
+fn send_rate(link: NetemRate, to: &mut AttributeBytes) {
+    let rate = link.rate.as_bytes();
+    if rate >= WIDE {
+        to.u64(sent::RATE64, rate);
+    }
+    let numbers = Structure::default().u32(u32::try_from(rate).unwrap_or(u32::MAX)).i32(link.packet_overhead);
+    to.bytes(sent::RATE, &numbers.u32(link.cell_size).i32(link.cell_overhead).finish());
 }
 
 /// Arguments of two synonyms.
@@ -165,12 +261,14 @@ fn loss_words<'a, 'b>(options: &'b Options<'a>) -> (&'a str, &'b [&'a str]) {
     }
 }
 
+/// tc sends them if any correlation but that of duplication was written, and then that, too.
 fn correlations(options: &Options<'_>) -> Result<Option<Correlations>, Wrong> {
     let (model, losses) = loss_words(options);
     let loss = if model == "random" { losses.get(1) } else { None };
     let delay = either(options, "delay", "latency").get(2);
     let duplicate = options.arguments("duplicate").unwrap_or_default().get(1);
-    if loss.is_none() && delay.is_none() && duplicate.is_none() {
+    let has_second = |name| options.arguments(name).is_some_and(|words| words.len() > 1);
+    if loss.is_none() && delay.is_none() && !has_second("reorder") && !has_second("corrupt") {
         return Ok(None);
     }
     let share = |word: Option<&&str>| word.map_or(Ok(NEVER), |word| probability(word));

@@ -4,6 +4,7 @@ use crate::queue::Config;
 use crate::queue::config::PieConfig;
 use crate::tc::disciplines::{Attributes, take_over};
 use crate::tc::grammar::{Argument, Grammar, Keyword, Options, flag, option, span_us};
+use crate::tc::message::{AttributeBytes, OPTIONS};
 use crate::tc::quantity::tick_span;
 use crate::tc::{Device, Wrong};
 use alloc::format;
@@ -15,17 +16,29 @@ const ALPHA: u32 = 2;
 const BETA: u32 = 20;
 const MAX_GAIN: u32 = 32;
 
+/// `TCA_PIE_*`.
+mod sent {
+    pub const TARGET: u16 = 1;
+    pub const LIMIT: u16 = 2;
+    pub const TUPDATE: u16 = 3;
+    pub const ALPHA: u16 = 4;
+    pub const BETA: u16 = 5;
+    pub const ECN: u16 = 6;
+    pub const BYTEMODE: u16 = 7;
+    pub const DQ_RATE_ESTIMATOR: u16 = 8;
+}
+
 /// Times in microseconds, gains in sixteenths.
 #[derive(Clone, Debug)]
 pub struct Pie {
-    limit: Option<u32>,
-    target: Option<u32>,
-    tupdate: Option<u32>,
-    alpha: Option<u32>,
-    beta: Option<u32>,
-    ecn: Option<bool>,
-    bytemode: Option<bool>,
-    dq_rate_estimator: Option<bool>,
+    pub(crate) limit: Option<u32>,
+    pub(crate) target: Option<u32>,
+    pub(crate) tupdate: Option<u32>,
+    pub(crate) alpha: Option<u32>,
+    pub(crate) beta: Option<u32>,
+    pub(crate) ecn: Option<bool>,
+    pub(crate) bytemode: Option<bool>,
+    pub(crate) dq_rate_estimator: Option<bool>,
 }
 
 /// Also options of `fq_pie`.
@@ -75,6 +88,20 @@ impl Attributes for Pie {
 
     fn config(&self, device: &Device) -> Result<Config, Wrong> {
         Ok(Config::Pie(self.control(device, LIMIT)))
+    }
+
+    fn send(&self, to: &mut AttributeBytes) -> Result<(), Wrong> {
+        to.nested(OPTIONS, |to| {
+            to.some_u32(sent::LIMIT, self.limit);
+            to.some_u32(sent::TUPDATE, self.tupdate);
+            to.some_u32(sent::TARGET, self.target);
+            to.some_u32(sent::ALPHA, self.alpha);
+            to.some_u32(sent::BETA, self.beta);
+            to.switch(sent::ECN, self.ecn);
+            to.switch(sent::BYTEMODE, self.bytemode);
+            to.switch(sent::DQ_RATE_ESTIMATOR, self.dq_rate_estimator);
+        });
+        Ok(())
     }
 }
 

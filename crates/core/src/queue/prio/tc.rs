@@ -4,6 +4,7 @@ use crate::queue::Config;
 use crate::queue::config::PrioConfig;
 use crate::tc::disciplines::Attributes;
 use crate::tc::grammar::{Argument, Grammar, Options, option};
+use crate::tc::message::{AttributeBytes, OPTIONS, Structure};
 use crate::tc::quantity::{count, fit};
 use crate::tc::{Device, Wrong};
 use alloc::boxed::Box;
@@ -61,5 +62,12 @@ impl Attributes for Prio {
             rules: Vec::new(),
             band_limit: device.queue_length,
         })))
+    }
+
+    fn send(&self, to: &mut AttributeBytes) -> Result<(), Wrong> {
+        let bands = Structure::default().u32(self.bands);
+        let map = self.priority_map.map(|band| u8::try_from(band).expect("fewer than 16 bands"));
+        to.structure(OPTIONS, &bands.bytes(&map).finish(), |to| to.nested(OPTIONS, |_| {}));
+        Ok(())
     }
 }

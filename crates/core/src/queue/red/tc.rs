@@ -7,7 +7,8 @@ use crate::queue::{Config, Probability};
 use crate::rate::Rate;
 use crate::tc::disciplines::Attributes;
 use crate::tc::grammar::{Argument, Grammar, Keyword, Options, flag, option};
-use crate::tc::quantity::{float, ticks, transmit_micros, truncated};
+use crate::tc::message::{AttributeBytes, OPTIONS, Structure};
+use crate::tc::quantity::{fit, float, ticks, transmit_micros, truncated};
 use crate::tc::{Device, Wrong};
 use alloc::boxed::Box;
 use alloc::format;
@@ -21,6 +22,23 @@ const BANDWIDTH: Rate = Rate::from_bits(10_000_000);
 pub(crate) const CELLS: u8 = 255;
 const MAX_SHIFT: u8 = 31;
 const BITS: u8 = 32;
+
+/// `TCA_RED_*`; the first three are `TCA_CHOKE_*`, too.
+pub(crate) mod sent {
+    pub const PARAMETERS: u16 = 1;
+    pub const IDLE_DAMPING: u16 = 2;
+    pub const MAX_P: u16 = 3;
+    pub const FLAGS: u16 = 4;
+}
+
+/// `TC_RED_*`.
+pub(crate) mod flags {
+    pub const ECN: u8 = 1;
+    pub const HARDDROP: u8 = 2;
+    pub const ADAPTIVE: u8 = 4;
+    pub const NODROP: u8 = 8;
+    pub const ALL: u8 = 15;
+}
 
 /// tc always sends all of them.
 #[derive(Clone, Debug)]
@@ -62,6 +80,41 @@ impl Attributes for Red {
     fn config(&self, _: &Device) -> Result<Config, Wrong> {
         Ok(Config::Red(Box::new(self.0.clone())))
     }
+
+    fn send(&self, to: &mut AttributeBytes) -> Result<(), Wrong> {
+        let red = &self.0;
+        let parameters = parameters(red, fit(red.limit, "limit")?, 0);
+        let set = Structure::default().u32(u32::from(written_flags(red))).u32(u32::from(flags::ALL)).finish();
+        to.nested(OPTIONS, |to| {
+            send_shared(red, &parameters, to);
+            to.bytes(sent::FLAGS, &set);
+        });
+        Ok(())
+    }
+}
+
+/// `struct tc_red_qopt`.
+pub(crate) fn parameters(red: &RedConfig, limit: u32, flags: u8) -> Vec<u8> {
+    let thresholds = Structure::default().u32(limit).u32(red.min).u32(red.max);
+    thresholds.u8(red.wlog).u8(red.plog).u8(red.scell_log).u8(flags).finish()
+}
+
+/// The flags of `struct tc_red_qopt`.
+pub(crate) fn written_flags(red: &RedConfig) -> u8 {
+    let set = [
+        (red.ecn, flags::ECN),
+        (red.harddrop, flags::HARDDROP),
+        (red.adaptive, flags::ADAPTIVE),
+        (red.nodrop, flags::NODROP),
+    ];
+    set.iter().filter(|(is_set, _)| *is_set).map(|(_, flag)| flag).sum()
+}
+
+/// Appends what choke has, too.
+pub(crate) fn send_shared(red: &RedConfig, parameters: &[u8], to: &mut AttributeBytes) {
+    to.bytes(sent::PARAMETERS, parameters);
+    to.bytes(sent::IDLE_DAMPING, &red.idle_damping);
+    to.u32(sent::MAX_P, red.max_p.0);
 }
 
 /// The options that choke and sfq share with red.

@@ -3,10 +3,11 @@
 use crate::queue::Config;
 use crate::queue::choke::tc::thresholds;
 use crate::queue::config::{RedConfig, SfqConfig};
-use crate::queue::red::tc::{Estimator, SHARED, basic, default_burst, probability};
+use crate::queue::red::tc::{Estimator, SHARED, basic, default_burst, parameters, probability, written_flags};
 use crate::queue::sfq::{MAX_DEPTH, MAX_DIVISOR, MAX_FLOWS, MIN_QUANTUM};
 use crate::tc::disciplines::Attributes;
 use crate::tc::grammar::{Argument, Grammar, Options, flag, keywords, option};
+use crate::tc::message::{AttributeBytes, OPTIONS, Structure};
 use crate::tc::{Device, Wrong};
 use crate::time::HZ;
 use alloc::boxed::Box;
@@ -26,7 +27,10 @@ const RED: Grammar = &[
     &[flag("harddrop")],
 ];
 
-/// tc always sends all of them; zeros are the kernel's defaults.
+/// `struct tc_sfqred_stats`, which only the kernel fills.
+const COUNTERS: [u8; 24] = [0; 24];
+
+/// tc sends all of them if any option was written; zeros are the kernel's defaults.
 #[derive(Clone, Debug)]
 pub struct Sfq {
     limit: u32,
@@ -36,7 +40,9 @@ pub struct Sfq {
     quantum: u32,
     perturb: u32,
     headdrop: bool,
-    red: Option<RedConfig>,
+    /// With `redflowlimit`; the kernel has no red whose `min` is 0.
+    red: Option<(u32, RedConfig)>,
+    is_default: bool,
 }
 
 impl Attributes for Sfq {
@@ -69,7 +75,8 @@ impl Attributes for Sfq {
             quantum: options.size(&["quantum"])?.unwrap_or(0),
             perturb: number("perturb")?,
             headdrop: options.has("headdrop"),
-            red: if keywords(RED).any(|keyword| options.has(keyword.name)) { red(options)? } else { None },
+            red: if keywords(RED).any(|keyword| options.has(keyword.name)) { Some(red(options)?) } else { None },
+            is_default: options.iter().next().is_none(),
         })
     }
 
@@ -100,23 +107,34 @@ impl Attributes for Sfq {
             quantum: or(self.quantum, device.mtu).max(MIN_QUANTUM),
             perturb: self.perturb,
             headdrop: self.headdrop,
-            red: self.red.clone(),
+            red: self.red.as_ref().map(|(_, red)| red.clone()).filter(|red| red.min > 0),
         })))
+    }
+
+    fn send(&self, to: &mut AttributeBytes) -> Result<(), Wrong> {
+        if self.is_default {
+            return Ok(());
+        }
+        let queues = Structure::default().u32(self.quantum).u32(self.perturb).u32(self.limit).u32(self.divisor);
+        let queues = queues.u32(self.flows).u32(self.depth).u32(self.headdrop.into());
+        let (red, max_p) = match &self.red {
+            Some((limit, red)) => (parameters(red, *limit, written_flags(red)), red.max_p.0),
+            None => ([0; 16].to_vec(), 0),
+        };
+        to.bytes(OPTIONS, &queues.bytes(&red).u32(max_p).bytes(&COUNTERS).finish());
+        Ok(())
     }
 }
 
-fn red(options: &Options<'_>) -> Result<Option<RedConfig>, Wrong> {
+fn red(options: &Options<'_>) -> Result<(u32, RedConfig), Wrong> {
     let Some(limit) = options.count_above_zero("redflowlimit")? else {
         return Err(Wrong::new("sfq's red needs 'redflowlimit'", "such as redflowlimit 100000"));
     };
     let (min, max) = thresholds("sfq", options, limit)?;
-    if min == 0 {
-        return Ok(None); // The kernel then has no red.
-    }
     let average = options.size(&["avpkt"])?.filter(|average| *average > 0).unwrap_or(AVERAGE_PACKET);
     let burst = options.count_above_zero("burst")?.map_or_else(|| default_burst(min, max, average), u64::from);
     let estimator = Estimator { kind: "sfq", average };
     let wlog = estimator.weight(min, burst)?;
     let plog = estimator.slope(min, max, probability(options)?)?;
-    Ok(Some(RedConfig { plog, ..basic(options, 0, min, max, wlog)? }))
+    Ok((limit, RedConfig { plog, ..basic(options, 0, min, max, wlog)? }))
 }

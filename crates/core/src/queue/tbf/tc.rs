@@ -5,7 +5,9 @@ use crate::queue::config::TbfConfig;
 use crate::rate::Rate;
 use crate::tc::disciplines::Attributes;
 use crate::tc::grammar::{Argument, Grammar, Options, option};
-use crate::tc::quantity::{float, truncated};
+use crate::tc::message::{AttributeBytes, OPTIONS, Structure};
+use crate::tc::quantity::{fit, float, truncated};
+use crate::tc::rate_table::{LinkRate, bucket_ticks};
 use crate::tc::{Device, Wrong};
 use alloc::boxed::Box;
 use alloc::format;
@@ -19,8 +21,21 @@ pub struct Tbf {
     limit: u64,
     /// Peak rate and its bucket.
     peak: Option<(Rate, u32)>,
-    /// The first of `mpu` and `overhead` that is not 0.
-    link_layer: Option<&'static str>,
+    /// 0: not written.
+    mtu: u32,
+    mpu: u16,
+    overhead: u16,
+}
+
+/// `TCA_TBF_*`.
+mod sent {
+    pub const PARAMETERS: u16 = 1;
+    pub const RATE_TABLE: u16 = 2;
+    pub const PEAK_TABLE: u16 = 3;
+    pub const RATE64: u16 = 4;
+    pub const PEAK64: u16 = 5;
+    pub const BURST: u16 = 6;
+    pub const PEAK_BURST: u16 = 7;
 }
 
 impl Attributes for Tbf {
@@ -41,17 +56,18 @@ impl Attributes for Tbf {
     fn parse(options: &Options<'_>) -> Result<Self, Wrong> {
         let rate = options.rate("rate")?.unwrap_or(Rate::ZERO);
         let burst = options.size(&["burst", "buffer", "maxburst"])?.unwrap_or(0);
-        let mpu = options.size(&["mpu"])?.filter(|mpu| *mpu > 0).map(|_| "mpu");
-        let overhead = options.size(&["overhead"])?.filter(|overhead| *overhead > 0).map(|_| "overhead");
+        let (mpu, overhead) = (sixteen_bits(options, "mpu")?, sixteen_bits(options, "overhead")?);
         if rate == Rate::ZERO || burst == 0 {
             return Err(Wrong::new("tbf needs 'rate' and 'burst'", "such as tbf rate 80mbit burst 1514 limit 225000"));
         }
         let peak = peak(options, rate)?;
-        Ok(Self { rate, burst, limit: limit(options, rate, burst, peak)?, peak, link_layer: mpu.or(overhead) })
+        let (limit, mtu) = (limit(options, rate, burst, peak)?, options.size(&["mtu", "minburst"])?.unwrap_or(0));
+        Ok(Self { rate, burst, limit, peak, mtu, mpu, overhead })
     }
 
     fn config(&self, _: &Device) -> Result<Config, Wrong> {
-        if let Some(option) = self.link_layer {
+        let link_layer = [("mpu", self.mpu), ("overhead", self.overhead)];
+        if let Some((option, _)) = link_layer.into_iter().find(|(_, bytes)| *bytes > 0) {
             return Err(Wrong::lacking(format!("the simulator's tbf has no '{option}'"), ""));
         }
         Ok(Config::Tbf(Box::new(TbfConfig {
@@ -62,6 +78,33 @@ impl Attributes for Tbf {
             inner: None,
         })))
     }
+
+    fn send(&self, to: &mut AttributeBytes) -> Result<(), Wrong> {
+        let link = |rate| LinkRate { rate, mtu: self.mtu, mpu: self.mpu, overhead: self.overhead };
+        let (rate, peak) = (link(self.rate), self.peak.map(|(rate, bucket)| (link(rate), bucket)));
+        let ticks = |link: LinkRate, bytes| bucket_ticks(u64::from(bytes), Rate::from_bytes(link.narrow().into()));
+        let peak_bytes = peak.map_or_else(|| [0; 12].to_vec(), |(peak, _)| peak.specification());
+        let parameters = Structure::default().bytes(&rate.specification()).bytes(&peak_bytes);
+        let parameters = parameters.u32(fit(self.limit, "limit")?).u32(ticks(rate, self.burst)?);
+        let parameters = parameters.u32(peak.map_or(Ok(0), |(peak, bucket)| ticks(peak, bucket))?);
+        to.nested(OPTIONS, |to| {
+            to.bytes(sent::PARAMETERS, &parameters.finish());
+            to.u32(sent::BURST, self.burst);
+            rate.wide().into_iter().for_each(|rate| to.u64(sent::RATE64, rate));
+            to.bytes(sent::RATE_TABLE, &rate.table());
+            if let Some((peak, bucket)) = peak {
+                peak.wide().into_iter().for_each(|rate| to.u64(sent::PEAK64, rate));
+                to.u32(sent::PEAK_BURST, bucket);
+                to.bytes(sent::PEAK_TABLE, &peak.table());
+            }
+        });
+        Ok(())
+    }
+}
+
+fn sixteen_bits(options: &Options<'_>, name: &str) -> Result<u16, Wrong> {
+    let bytes = options.size(&[name])?.unwrap_or(0);
+    u16::try_from(bytes).map_err(|_| Wrong::new(format!("tbf's {name} does not fit 16 bits"), "at most 65535"))
 }
 
 fn peak(options: &Options<'_>, rate: Rate) -> Result<Option<(Rate, u32)>, Wrong> {
