@@ -21,7 +21,7 @@ mod terminal;
 
 use crate::counters;
 use crate::error::{Attempt, Result};
-use crate::host_load::HostLoad;
+use crate::host_load::{self, HostLoad};
 use crate::inside::Inside;
 use crate::netem_seed;
 use crate::plan::{Plan, Transport};
@@ -209,6 +209,7 @@ impl<'a> EventLoop<'a> {
     fn run_until_end(&mut self, clock: Clock) -> Result<()> {
         self.clock = clock;
         self.sample_host_load(0, false)?;
+        self.heartbeat_later(0);
         let mut ready = Vec::new();
         loop {
             self.cancel_prefetch_if_late()?;
@@ -262,6 +263,7 @@ impl<'a> EventLoop<'a> {
             Kind::Stop => self.stop(number, now_ns)?,
             Kind::Sample if number < self.sampling => {}
             Kind::Sample => self.sample(now_ns)?,
+            Kind::Heartbeat => self.heartbeat_later(now_ns),
             Kind::End => self.end(now_ns)?,
         }
         Ok(())
@@ -343,6 +345,13 @@ impl<'a> EventLoop<'a> {
 
     fn sample_host_load(&mut self, now_ns: u64, last: bool) -> Result<()> {
         self.host_load.as_mut().map_or(Ok(()), |host_load| host_load.sample(now_ns, last))
+    }
+
+    /// Schedules the next heartbeat: in real time, if samples are too far apart to show how late the agent is.
+    fn heartbeat_later(&mut self, now_ns: u64) {
+        if self.host_load.is_some() && self.plan.sample_ns > host_load::HEARTBEAT_NS {
+            self.event_queue.add(now_ns + host_load::HEARTBEAT_NS, Kind::Heartbeat, 0);
+        }
     }
 
     /// A descriptor is ready.

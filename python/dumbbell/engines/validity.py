@@ -16,6 +16,7 @@ from dumbbell.plan.model import FlowPlan, Plan
 from dumbbell.plan.queues import QueuePlan
 
 __all__ = [
+    "ESTABLISHED",
     "Verdict",
     "closed_windows",
     "device_drops",
