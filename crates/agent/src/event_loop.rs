@@ -11,6 +11,7 @@ mod connections;
 mod end;
 mod event_queue;
 mod listener;
+mod load;
 mod orders;
 mod path;
 mod poller;
@@ -21,7 +22,7 @@ mod terminal;
 
 use crate::counters;
 use crate::error::{Attempt, Result};
-use crate::host_load::{self, HostLoad};
+use crate::host_load::HostLoad;
 use crate::inside::Inside;
 use crate::netem_seed;
 use crate::plan::{Plan, Transport};
@@ -340,17 +341,6 @@ impl<'a> EventLoop<'a> {
     fn schedule_recordings(&mut self) {
         if let Some(next_ns) = self.inside.next_ns() {
             self.event_queue.add(next_ns, Kind::Record, 0);
-        }
-    }
-
-    fn sample_host_load(&mut self, now_ns: u64, last: bool) -> Result<()> {
-        self.host_load.as_mut().map_or(Ok(()), |host_load| host_load.sample(now_ns, last))
-    }
-
-    /// Schedules the next heartbeat: in real time, if samples are too far apart to show how late the agent is.
-    fn heartbeat_later(&mut self, now_ns: u64) {
-        if self.host_load.is_some() && self.plan.sample_ns > host_load::HEARTBEAT_NS {
-            self.event_queue.add(now_ns + host_load::HEARTBEAT_NS, Kind::Heartbeat, 0);
         }
     }
 
