@@ -3,7 +3,7 @@
     python scripts/repeat_tests.py N [--seed FIRST] [-o validation/test-runs.md] [PYTEST ARGUMENTS]
 
 Every run has its own seed: modules are shuffled, and tests in each module. Without further arguments a run is the
-whole suite. The exit status is 1 if a test failed.
+whole suite. SIGINT to pytest ends a run early, and its row says so. The exit status is 1 if a test failed.
 """
 
 import argparse
@@ -17,8 +17,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[1]
 PYTEST = ("-q", "-n", "2", "--dist", "worksteal", "-p", "no:cacheprovider", "--random-order-bucket=module")
+INTERRUPTED = pytest.ExitCode.INTERRUPTED
 HEAD = """# Runs of the tests
 
 One row per run of `python scripts/repeat_tests.py`: the Python tests in random order (`--random-order-seed`), on two
@@ -59,11 +62,12 @@ def run(seed: int, selected: Sequence[str]) -> tuple[str, Outcome]:
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.xml"
         command = [sys.executable, "-m", "pytest", *PYTEST, f"--random-order-seed={seed}", f"--junitxml={report}"]
-        subprocess.run([*command, *selected], cwd=ROOT, check=False)
+        status = subprocess.run([*command, *selected], cwd=ROOT, check=False).returncode
         outcome = read(report.read_text(encoding="utf-8"))
     minutes, seconds = divmod(round(time.monotonic() - began), 60)
+    tests = f"`{' '.join(selected)}`" if selected else "all"
     cells = [
-        time.strftime("%Y-%m-%d %H:%M", start), commit(), f"`{' '.join(selected)}`" if selected else "all", seed,
+        time.strftime("%Y-%m-%d %H:%M", start), commit(), tests + ", interrupted" * (status == INTERRUPTED), seed,
         len(os.sched_getaffinity(0)), f"{before:.1f} to {os.getloadavg()[0]:.1f}", f"{outcome.passed:,}",
         outcome.skipped, "<br>".join(outcome.failed) or "none", f"{minutes} min {seconds:02} s",
     ]  # fmt: skip
