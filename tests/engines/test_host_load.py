@@ -139,6 +139,37 @@ def test_a_queue_that_may_have_been_empty_gives_no_share() -> None:
     assert shaper_shares([QUEUE], records(0.5, 12_500)) != {}
 
 
+def sampled(idle: float = 0.0, blocked: float = 0.0, rtt_ns: int = 50_000_000) -> pl.DataFrame:
+    """Five seconds of a connected flow that had nothing to send, or a full receive window, for these shares of them."""
+    times = pl.Series([second * 10**9 for second in range(SECONDS + 1)])
+    columns = {"time_ns": times, "busy_ns": times * (1 - idle), "rwnd_limited_ns": times * blocked}
+    return pl.DataFrame(columns).with_columns(flow=pl.lit("cubic"), state=pl.lit(1), rtt_ns=pl.lit(rtt_ns))
+
+
+@pytest.mark.parametrize(
+    ("flow", "late_ms", "limits", "share"),
+    [
+        ("", 60, sampled(idle=0.3), "30%"),
+        ("", 60, sampled(blocked=0.2), "20%"),
+        ("", 60, sampled(idle=0.04), None),
+        ("", 40, sampled(idle=0.3), None),
+        ('bytes = "1MB"\n', 60, sampled(idle=0.3), None),
+        ('on = "1s"\noff = "1s"\n', 60, sampled(idle=0.3), None),
+        ('sndbuf = "10kB"\n', 60, sampled(idle=0.3), None),
+        ('rcvbuf = "10kB"\n', 60, sampled(blocked=0.2), None),
+    ],
+)
+def test_a_flow_without_limits_never_waits_for_an_agent_that_is_later_than_an_rtt(
+    flow: str, late_ms: int, limits: pl.DataFrame, share: str | None, tmp_path: Path
+) -> None:
+    text = 'sample = "1s"\n' + plain("5s", rest=f'[[flows]]\ncc = "cubic"\n{flow}')
+    plan = plan_case(parse(text, Path("experiment.toml"))[0], 1)
+    measured = load(tmp_path, late_p99_ns=late_ms * 1_000_000)
+    invalid = judge_host(plan, measured, limits, SECONDS * 10**9).invalid
+    expected = f"flow 'cubic' waited for the agent in {share} of its time"
+    assert [reason.startswith(expected) for reason in invalid] == ([True] if share else [])
+
+
 def test_host_facts_are_read_from_files(tmp_path: Path) -> None:
     files = {
         "proc/cpuinfo": "processor\t: 0\nmodel name\t: A Chip\nflags\t\t: fpu hypervisor\nprocessor\t: 1\n",

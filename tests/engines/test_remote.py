@@ -11,6 +11,7 @@ import pytest
 from conftest import COMMAND
 from dumbbell.engines.base import Request
 from dumbbell.engines.host.host_engine import HostEngine
+from dumbbell.engines.host.host_load import HELP
 from dumbbell.engines.permissions import Permissions
 from dumbbell.errors import DumbbellError, HostError, HostLost
 from dumbbell.results import result
@@ -55,6 +56,13 @@ def run(hosts: SshTestbed | None, out: Path, flows: str = BOTH, path: str = PATH
     return result.load(out)
 
 
+def disturbed(*runs: result.Run) -> bool:
+    """Was this machine too busy for one of the runs? Each invalid run must give that reason."""
+    for each in runs:
+        assert each.manifest["valid"] or any(HELP in reason for reason in each.manifest["invalid"])
+    return not all(each.manifest["valid"] for each in runs)
+
+
 def rate_mbps(remote_run: result.Run) -> float:
     """Sum over all flows, at their receivers."""
     got = sum(flow["bytes_received"] for flow in remote_run.manifest["flows"])
@@ -76,7 +84,9 @@ def test_real_hosts_measure_the_same_as_the_host_engine(hosts: SshTestbed, tmp_p
     if host_engine_error():
         pytest.skip(f"no run on this host to compare with: {host_engine_error()}")
     on_host_engine = run(None, tmp_path / "here")
-    assert rate_mbps(on_hosts) == pytest.approx(rate_mbps(on_host_engine), rel=0.05)
+    # All hosts share this machine's cores; a run that lacked them says so, and has no rate to compare.
+    if not disturbed(on_hosts, on_host_engine):
+        assert rate_mbps(on_hosts) == pytest.approx(rate_mbps(on_host_engine), rel=0.05)
     assert on_hosts.flows.columns == on_host_engine.flows.columns
 
 

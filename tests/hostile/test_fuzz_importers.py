@@ -2,6 +2,7 @@
 
 import random
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from hypothesis import strategies as st
@@ -17,9 +18,9 @@ from hostile.logs import FORMATS, almost_valid_log
 @pytest.mark.parametrize("format_", FORMATS)
 def test_fuzz_an_almost_valid_log_is_a_result_or_an_error(format_: str, good_run: Path, tmp_path: Path) -> None:
     def check(seed: int) -> None:
-        folder = tmp_path / str(seed)
-        folder.mkdir(exist_ok=True)
-        import_almost_valid_log(format_, seed, good_run, folder)
+        # A long search draws a seed more than once, and no result is ever overwritten.
+        with TemporaryDirectory(dir=tmp_path) as folder:
+            import_almost_valid_log(format_, seed, good_run, Path(folder))
 
     search(st.integers(0, 2**63), check, examples=20)
 

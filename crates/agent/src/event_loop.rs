@@ -11,6 +11,7 @@ mod connections;
 mod end;
 mod event_queue;
 mod listener;
+mod load;
 mod orders;
 mod path;
 mod poller;
@@ -214,6 +215,7 @@ impl<'a> EventLoop<'a> {
     fn run_until_end(&mut self, clock: Clock) -> Result<()> {
         self.clock = clock;
         self.sample_host_load(0, false)?;
+        self.heartbeat_later(0);
         let mut ready = Vec::new();
         loop {
             self.cancel_prefetch_if_late()?;
@@ -267,6 +269,7 @@ impl<'a> EventLoop<'a> {
             Kind::Stop => self.stop(number, now_ns)?,
             Kind::Sample if number < self.sampling => {}
             Kind::Sample => self.sample(now_ns)?,
+            Kind::Heartbeat => self.heartbeat_later(now_ns),
             Kind::End => self.end(now_ns)?,
         }
         Ok(())
@@ -343,10 +346,6 @@ impl<'a> EventLoop<'a> {
         if let Some(next_ns) = self.inside.next_ns() {
             self.event_queue.add(next_ns, Kind::Record, 0);
         }
-    }
-
-    fn sample_host_load(&mut self, now_ns: u64, last: bool) -> Result<()> {
-        self.host_load.as_mut().map_or(Ok(()), |host_load| host_load.sample(now_ns, last))
     }
 
     /// A descriptor is ready.

@@ -15,6 +15,7 @@ import polars as pl
 from dumbbell.plan.model import FlowPlan, Plan, QueuePlan
 
 __all__ = [
+    "ESTABLISHED",
     "Verdict",
     "closed_windows",
     "device_drops",

@@ -14,10 +14,18 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from dumbbell.engines.validity import Verdict, softnet
+from dumbbell.engines.validity import ESTABLISHED, Verdict, softnet
 from dumbbell.plan import Plan, QueuePlan
 
-__all__ = ["LOAD_SAMPLE_NS", "LoadSamples", "judge_host", "load_statistics", "read_load_samples", "shaper_shares"]
+__all__ = [
+    "HELP",
+    "LOAD_SAMPLE_NS",
+    "LoadSamples",
+    "judge_host",
+    "load_statistics",
+    "read_load_samples",
+    "shaper_shares",
+]
 
 LOAD_SAMPLE_NS = 100_000_000
 """Interval of load samples: /proc/stat counts ticks of 10 ms (USER_HZ), so a sample has a resolution of a tenth."""
@@ -29,6 +37,8 @@ OFTEN = 0.1
 """Share of full windows above which a run is invalid: slow start may briefly fill a core."""
 RTT_FRACTION = 0.1
 """p99 timer lateness as a share of the flows' median RTT above which lateness affects the control loop."""
+STARVED = 0.05
+"""Share of its time that a flow may wait for the agent before the run is invalid."""
 FAITHFUL = 0.97
 """Share of its rate that a shaper must send while packets are queued. HTB compensates for a lateness of one packet's
 transmission time (its bucket) and loses more than that; a guest's shapers, with exact timers, send 1.000."""
@@ -38,6 +48,7 @@ STOLEN = 0.05
 SQUEEZED_PER_S = 10
 """time_squeeze per second: how often net_rx_action exhausted its budget and delayed packets."""
 HELP = "a lower rate, fewer flows, path.offloads = true, a less busy host or --engine kernel would help"
+"""Ends every reason that the host was the limit."""
 
 
 @dataclass(frozen=True)
@@ -104,6 +115,7 @@ def judge_host(plan: Plan, measured: Mapping[str, Any], flows: pl.DataFrame, dur
             f"1 % of the agent's timers were late by more than {_ms(late_ns)}, more than {RTT_FRACTION:.0%} of the "
             f"flows' median RTT ({_ms(rtt_ns)}): senders and receivers may have been as late"
         )
+    invalid += _starved_flows(plan, late_ns, flows)
     for name, share in measured["shaper_shares"].items():
         if share < FAITHFUL:
             invalid.append(
@@ -162,6 +174,36 @@ def shaper_shares(plan_queues: Sequence[QueuePlan], queues: pl.DataFrame) -> dic
             sent, could = pairs.select(pl.col("sent", "able").sum().cast(pl.Float64)).row(0)
             found[queue.name] = sent / could
     return found
+
+
+def _starved_flows(plan: Plan, late_ns: float, flows: pl.DataFrame) -> list[str]:
+    """Flows without limits that waited for the agent, if it was late by more than an RTT.
+
+    A send buffer holds at least an RTT of data, and a receive window too: an agent that is never as late starves none.
+    """
+    rtt_ns = _median_rtt_ns(flows)
+    if rtt_ns is None or late_ns <= rtt_ns:
+        return []
+    endless = [
+        flow.name
+        for flow in plan.flows
+        if flow.transport == "tcp" and not (flow.bytes or flow.on_off_ns or flow.exchange or flow.sndbuf or flow.rcvbuf)
+    ]
+    growth = {name: pl.col(name).last() - pl.col(name).first() for name in ("time_ns", "busy_ns", "rwnd_limited_ns")}
+    connected = flows.filter(pl.col("flow").is_in(endless) & (pl.col("state") == ESTABLISHED))
+    waited = (
+        connected.group_by("flow", maintain_order=True)
+        .agg(**growth)
+        .filter(pl.col("time_ns") > 0)
+        .select("flow", (pl.col("time_ns") - pl.col("busy_ns") + pl.col("rwnd_limited_ns")) / pl.col("time_ns"))
+    )
+    return [
+        f"flow '{name}' waited for the agent in {share:.0%} of its time: nothing to send, or a full receive window, "
+        f"while 1 % of the agent's timers were late by more than {_ms(late_ns)}, longer than an RTT ({_ms(rtt_ns)}); "
+        f"{HELP}"
+        for name, share in waited.iter_rows()
+        if share > STARVED
+    ]
 
 
 def _windows(samples: LoadSamples) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
