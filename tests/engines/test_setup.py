@@ -188,7 +188,8 @@ def test_the_agent_sets_up_what_tc_sets_up(tmp_path_factory: pytest.TempPathFact
 
 def test_every_option_is_set(tmp_path: Path) -> None:
     """Each option once, alone if it can be, else with what it needs."""
-    cases = [[f"qdisc add dev {{dev}} root handle 1: {kind} {' '.join(NEEDED.get(kind, {}).values())}"] for kind in KINDS]
+    root = "qdisc add dev {dev} root handle 1:"
+    cases = [[f"{root} {kind} {' '.join(NEEDED.get(kind, {}).values())}"] for kind in KINDS]
     for kind in KINDS:
         for option in sorted(set(GRAMMAR[kind]) - NOT_TC.get(kind, set())):
             cases.append([f"qdisc add dev {{dev}} root handle 1: {kind} {_alone(kind, option)}"])
@@ -215,12 +216,13 @@ SPECIAL = {
     "netem": {
         "distribution": "delay 10ms 2ms distribution pareto", "gap": "delay 5ms reorder 25% gap 5",
         "reorder": "delay 5ms reorder 25% 50%", "ecn": "loss 1% ecn", "packets": "slot 5ms packets 16",
-        "bytes": "slot 5ms 7ms bytes 5000", "loss": "loss gemodel 1% 10% 70% 0.1%", "drop": "drop state 1% 20% 5% 60% 2%",
-        "delay": "delay 10ms 2ms 25%",
+        "bytes": "slot 5ms 7ms bytes 5000", "loss": "loss gemodel 1% 10% 70% 0.1%",
+        "drop": "drop state 1% 20% 5% 60% 2%", "delay": "delay 10ms 2ms 25%",
     },
     "fq": {"buckets": "buckets 512"},
     "sfq": {
-        "redflowlimit": "redflowlimit 100000", "divisor": "divisor 512", "min": "redflowlimit 100000 min 8000", "max": "redflowlimit 100000 max 60000",
+        "redflowlimit": "redflowlimit 100000", "divisor": "divisor 512",
+        "min": "redflowlimit 100000 min 8000", "max": "redflowlimit 100000 max 60000",
     },
     "prio": {"priomap": "priomap 1 2 2 0"},
 }  # fmt: skip
