@@ -11,8 +11,11 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+from dumbbell.engines import KernelEngine, Request
 from dumbbell.plan.lacks import Lacks
 from dumbbell.plan.tc import Device, Tree
+from dumbbell.results import result
+from dumbbell.spec import parse
 from dumbbell.spec.qdisc import GRAMMAR, POLICE
 from dumbbell.spec.script import CLASS_OPTIONS, POLICE_OPTIONS
 from dumbbell.spec.units import Wrong
@@ -280,3 +283,32 @@ def _settings(body: bytes) -> bytes:
     (length,) = struct.unpack_from("H", body, start)
     options = body[start + 4 + NETEM_OPTIONS_BYTES : start + length]
     return body[: start + 4 + NETEM_OPTIONS_BYTES] + without(options, lambda path: path == (NETEM_SEED,), header=0)
+
+
+SCRIPT = """
+duration = "20ms"
+[path]
+rtt = "1ms"
+[path.tc]
+interface = "eth0"
+commands = \"\"\"
+tc qdisc add dev eth0 root handle 1: prio
+tc filter add dev eth0 parent 1: protocol {protocol} prio 1 matchall flowid 1:1
+\"\"\"
+[[flows]]
+cc = "cubic"
+"""
+
+
+@pytest.mark.parametrize(("protocol", "is_left"), [("ip", False), ("ipv6", True)])
+def test_a_command_left_to_tc_is_reported_with_its_version(tmp_path: Path, protocol: str, is_left: bool) -> None:
+    (case,) = parse(SCRIPT.format(protocol=protocol), tmp_path / "script.toml")
+    run = result.load(KernelEngine().run(Request("script", case, 1, tmp_path / "run"), lambda _: None))
+    used, warnings = run.manifest["machine_programs"], " ".join(run.manifest["warnings"])
+    assert [program["program"] for program in used] == (["tc"] if is_left else [])
+    assert ("the result depends on 'tc'" in warnings) == is_left
+    if is_left:
+        (tc,) = used
+        assert "iproute2" in tc["version"]
+        assert tc["commands"] == ["[sender] tc filter add dev right parent 1: protocol ipv6 prio 1 matchall flowid 1:1"]
+        assert len(tc["sha256"]) == 64
