@@ -11,8 +11,11 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+from dumbbell.engines import KernelEngine, Request
 from dumbbell.plan.lacks import Lacks
 from dumbbell.plan.tc import Device, Tree
+from dumbbell.results import result
+from dumbbell.spec import parse
 from dumbbell.spec.qdisc import GRAMMAR, POLICE
 from dumbbell.spec.script import CLASS_OPTIONS, POLICE_OPTIONS
 from dumbbell.spec.units import Wrong
@@ -188,7 +191,8 @@ def test_the_agent_sets_up_what_tc_sets_up(tmp_path_factory: pytest.TempPathFact
 
 def test_every_option_is_set(tmp_path: Path) -> None:
     """Each option once, alone if it can be, else with what it needs."""
-    cases = [[f"qdisc add dev {{dev}} root handle 1: {kind} {' '.join(NEEDED.get(kind, {}).values())}"] for kind in KINDS]
+    root = "qdisc add dev {dev} root handle 1:"
+    cases = [[f"{root} {kind} {' '.join(NEEDED.get(kind, {}).values())}"] for kind in KINDS]
     for kind in KINDS:
         for option in sorted(set(GRAMMAR[kind]) - NOT_TC.get(kind, set())):
             cases.append([f"qdisc add dev {{dev}} root handle 1: {kind} {_alone(kind, option)}"])
@@ -215,12 +219,13 @@ SPECIAL = {
     "netem": {
         "distribution": "delay 10ms 2ms distribution pareto", "gap": "delay 5ms reorder 25% gap 5",
         "reorder": "delay 5ms reorder 25% 50%", "ecn": "loss 1% ecn", "packets": "slot 5ms packets 16",
-        "bytes": "slot 5ms 7ms bytes 5000", "loss": "loss gemodel 1% 10% 70% 0.1%", "drop": "drop state 1% 20% 5% 60% 2%",
-        "delay": "delay 10ms 2ms 25%",
+        "bytes": "slot 5ms 7ms bytes 5000", "loss": "loss gemodel 1% 10% 70% 0.1%",
+        "drop": "drop state 1% 20% 5% 60% 2%", "delay": "delay 10ms 2ms 25%",
     },
     "fq": {"buckets": "buckets 512"},
     "sfq": {
-        "redflowlimit": "redflowlimit 100000", "divisor": "divisor 512", "min": "redflowlimit 100000 min 8000", "max": "redflowlimit 100000 max 60000",
+        "redflowlimit": "redflowlimit 100000", "divisor": "divisor 512",
+        "min": "redflowlimit 100000 min 8000", "max": "redflowlimit 100000 max 60000",
     },
     "prio": {"priomap": "priomap 1 2 2 0"},
 }  # fmt: skip
@@ -278,3 +283,32 @@ def _settings(body: bytes) -> bytes:
     (length,) = struct.unpack_from("H", body, start)
     options = body[start + 4 + NETEM_OPTIONS_BYTES : start + length]
     return body[: start + 4 + NETEM_OPTIONS_BYTES] + without(options, lambda path: path == (NETEM_SEED,), header=0)
+
+
+SCRIPT = """
+duration = "20ms"
+[path]
+rtt = "1ms"
+[path.tc]
+interface = "eth0"
+commands = \"\"\"
+tc qdisc add dev eth0 root handle 1: prio
+tc filter add dev eth0 parent 1: protocol {protocol} prio 1 matchall flowid 1:1
+\"\"\"
+[[flows]]
+cc = "cubic"
+"""
+
+
+@pytest.mark.parametrize(("protocol", "is_left"), [("ip", False), ("ipv6", True)])
+def test_a_command_left_to_tc_is_reported_with_its_version(tmp_path: Path, protocol: str, is_left: bool) -> None:
+    (case,) = parse(SCRIPT.format(protocol=protocol), tmp_path / "script.toml")
+    run = result.load(KernelEngine().run(Request("script", case, 1, tmp_path / "run"), lambda _: None))
+    used, warnings = run.manifest["machine_programs"], " ".join(run.manifest["warnings"])
+    assert [program["program"] for program in used] == (["tc"] if is_left else [])
+    assert ("the result depends on 'tc'" in warnings) == is_left
+    if is_left:
+        (tc,) = used
+        assert "iproute2" in tc["version"]
+        assert tc["commands"] == ["[sender] tc filter add dev right parent 1: protocol ipv6 prio 1 matchall flowid 1:1"]
+        assert len(tc["sha256"]) == 64
