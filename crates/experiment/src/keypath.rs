@@ -9,7 +9,7 @@ use crate::value::{Node, Table, Value};
 ///
 /// # Errors
 ///
-/// Nothing has this name, or a value stands where tables should be.
+/// Nothing has this name, or a value is where tables should be.
 pub fn apply(document: &mut Table, key: &str, value: &Value) -> Result<(), Box<Diagnostic>> {
     if key.matches('.').count() >= MAX_DEPTH {
         return fail(too_deep().key(key));

@@ -64,7 +64,7 @@ pub fn read<'a>(lines: impl IntoIterator<Item = &'a str>, interface: &str) -> Re
     Ok(script)
 }
 
-/// A discipline without a handle gets its place's, so that its statistics can be told from others'.
+/// A discipline without a handle gets its place's, so that its statistics are distinct.
 fn add_handles(lines: &mut [Vec<String>]) {
     let mut places: Vec<String> = Vec::new();
     for words in lines.iter_mut().filter(|words| words[1] == "qdisc") {

@@ -43,6 +43,5 @@ fn likeness(word: &str, name: &str) -> f64 {
     let word: String = word.chars().take(80).collect();
     let exact = strsim::normalized_damerau_levenshtein(&word, name);
     let folded = strsim::normalized_damerau_levenshtein(&word.to_lowercase(), &name.to_lowercase());
-    let shared = strsim::sorensen_dice(&word, name);
-    exact.max(folded - 0.01).max(shared - 0.05)
+    exact.max(folded - 0.01)
 }

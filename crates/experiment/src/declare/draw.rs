@@ -1,6 +1,6 @@
 //! Random values from a string of bytes: the same bytes give the same value, fewer or smaller bytes a simpler one.
 //!
-//! So whoever changes the bytes searches (a fuzzer, a shrinking property test), and a seed is bytes, too.
+//! So changing the bytes is a search (a fuzzer, a shrinking property test), and a seed is bytes, too.
 
 /// The bytes that are left.
 #[derive(Debug)]
