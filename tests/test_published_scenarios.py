@@ -6,8 +6,7 @@ import pytest
 
 from dumbbell.analysis import Reader
 from dumbbell.engines import Request, Simulator
-from dumbbell.plan import plan_case
-from dumbbell.plan.world import as_world
+from dumbbell.plan import as_world, plan_case
 from dumbbell.results import result
 from dumbbell.spec import Case, find, load, published
 from dumbbell.spec.expectation import parse_expectation, parse_metric

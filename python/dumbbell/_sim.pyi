@@ -63,6 +63,64 @@ class TcChange:
 class TcError(ValueError):
     """A command is refused. Arguments: the problem, what to write instead, whether only the simulator lacks it."""
 
+class Plan:
+    """A plan (`crates/experiment/src/plan`)."""
+
+    def __init__(self, experiment: str, attachments: str, draws: object, limits: str) -> None:
+        """Takes JSON of the experiment, of the files that it names, and of the limits.
+
+        `draws` is a seed, a table of draws in JSON, or an object with the methods of `plan.draws.Draws`. Raises
+        `PlanRefused`, as all methods do.
+        """
+
+    def json(self) -> str:
+        """All values."""
+
+    def for_agent(self) -> str:
+        """`plan.json` for the agent."""
+
+    def module_writes(self) -> str:
+        """The commands that set parameters of kernel modules, in JSON."""
+
+    def for_simulator(self, seed: int, capture: tuple[str, str] | None = None) -> SimulatorPlan:
+        """The plan for the simulator. `capture` is a host and its device."""
+
+    def commands_for_simulator(self, seed: int, capture: tuple[str, str] | None = None) -> str:
+        """The same with the tc commands instead of what they do, in JSON."""
+
+    def script(self, title: str, notes: list[str]) -> str:
+        """The plan as a shell script."""
+
+    def size(self) -> tuple[int, int, int]:
+        """What the run takes at most: memory in bytes, data packets, UDP packets."""
+
+    def refuse_too_much(self, most_bytes: int) -> None:
+        """Raises `PlanRefused` for a run that takes more memory."""
+
+class RemotePlan:
+    """A plan on real hosts."""
+
+    def __init__(self, experiment: str, attachments: str, draws: object, limits: str) -> None:
+        """As `Plan`."""
+
+    def json(self) -> str:
+        """Plan and hosts."""
+
+    def plan(self) -> Plan:
+        """The plan, whose hosts are roles."""
+
+    def host_plan(self, role: str) -> str:
+        """`plan.json` for the agent of one host."""
+
+    def script(self, title: str, notes: list[str]) -> str:
+        """The plan as a shell script."""
+
+class SimulatorPlan:
+    """A plan for the simulator."""
+
+class PlanRefused(ValueError):
+    """There is no plan. Argument: JSON of either the problem (`plan`) or of problem, key, value and right."""
+
 class Refused(ValueError):
     """The plan is invalid for the simulator."""
 
@@ -73,15 +131,15 @@ class Fault(RuntimeError):
     """Internal error of the simulator."""
 
 def simulate(
-    plan: str,
+    plan: SimulatorPlan | str,
     progress: Callable[[float], None] | None = None,
     capture: Path | None = None,
     most_bytes: int | None = None,
 ) -> tuple[Arrow, Arrow, Arrow, str]:
-    """Run a plan. Returns flows, queues, probes, and a report in JSON."""
+    """Run a plan, or its JSON. Returns flows, queues, probes, and a report in JSON."""
 
 def packet_trace(
-    plan: str,
+    plan: SimulatorPlan | str,
     start: int,
     stop: int,
     most_rows: int,
@@ -90,8 +148,11 @@ def packet_trace(
 ) -> tuple[Arrow, int]:
     """Trace packets in flight in a window (ns). Returns the first `most_rows`, and the number left out."""
 
-def check(plan: str) -> None:
+def check(plan: SimulatorPlan | str) -> None:
     """Check a plan. Raises `Refused` if it is invalid."""
 
 def parameters(controller: str) -> list[tuple[str, str, str]]:
     """Parameters of a controller: name, default and accepted values of each."""
+
+def is_of_the_machine(sysctl: str) -> bool:
+    """Whether a sysctl is the machine's, and not that of a network namespace."""

@@ -3,7 +3,6 @@
 import json
 import subprocess
 import sys
-from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
@@ -12,10 +11,7 @@ from conftest import COMMAND, Dumbbell
 from dumbbell import __version__
 from dumbbell.cli.experiment_commands import plan
 from dumbbell.engines.requests import run_names
-from dumbbell.plan import as_script, make
-from dumbbell.plan.model import FlowPlan
-from dumbbell.spec import load, parse, scenarios, with_programs
-from dumbbell.spec.attachments import Attachments
+from dumbbell.spec import load, scenarios, with_programs
 
 HEAD = 'duration = "1s"\n[path]\nrtt = "10ms"\n'
 BOTTLENECK = '[path.bottleneck]\nrate = "10mbit"\n'
@@ -257,22 +253,6 @@ def test_a_case_s_name_is_not_used_as_a_path(file: Path) -> None:
     assert all(
         set(name) & set("/\n; ") == set() and not name.startswith((".", "-")) and len(name) < 100 for name in names
     )
-
-
-def test_a_script_of_many_flows_takes_linear_time() -> None:
-    """Counts how often a flow's port is read, which does not depend on the host's speed."""
-    reads = 0
-
-    class Counting(FlowPlan):
-        def __getattribute__(self, name: str) -> object:
-            nonlocal reads
-            reads += name == "port"
-            return super().__getattribute__(name)
-
-    plan = make(parse(GOOD + "count = 100\n", Path("mine.toml"))[0].experiment, Attachments(), 1)
-    flows = tuple(Counting(**{each.name: getattr(flow, each.name) for each in fields(FlowPlan)}) for flow in plan.flows)
-    as_script(replace(plan, flows=flows), "title")
-    assert reads < 100 * 10
 
 
 def test_every_figure_is_listed(dumbbell: Dumbbell) -> None:

@@ -60,10 +60,12 @@ def test_a_guest_without_an_agent_panics_with_an_error(tmp_path: Path) -> None:
 
 
 def test_a_refused_command_is_named_in_the_error(tmp_path: Path) -> None:
-    agent_plan = plan()
-    refused = dataclasses.replace(agent_plan.setup[-1], argv=tuple("tc qdisc add dev nowhere root netem".split()))
+    refusing_guest, file = guest(tmp_path, plan()), tmp_path / "plan.json"
+    values = json.loads(file.read_text(encoding="utf-8"))
+    values["setup"].append(values["setup"][-1] | {"argv": "tc qdisc add dev nowhere root netem".split()})
+    file.write_text(json.dumps(values), encoding="utf-8")
     with pytest.raises(ExperimentError, match=r"refused 'tc qdisc add dev nowhere root netem'.*nowhere"):
-        run_guest(guest(tmp_path, dataclasses.replace(agent_plan, setup=(*agent_plan.setup, refused))), lambda: 0.0)
+        run_guest(refusing_guest, lambda: 0.0)
 
 
 def test_an_invalid_plan_is_reported(tmp_path: Path) -> None:

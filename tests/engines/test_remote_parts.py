@@ -171,7 +171,7 @@ def test_a_host_that_fails_while_it_is_set_up_is_reported_with_its_own_error(
     script.write_text(FAILING_HOST)
     script.chmod(0o755)
     monkeypatch.setenv("DUMBBELL_SSH", str(script))
-    machine = plan().machines[0]
+    machine = plan().hosts[0]
     with connect_hosts([machine], b"the agent's program", lambda: None) as host_group:
         connection = host_group.connections[machine.role]
         host_group.expect(machine.role, "hello")
@@ -187,8 +187,8 @@ def test_a_host_that_fails_while_it_is_set_up_is_reported_with_its_own_error(
 
 
 def facts(role: str, **other: object) -> dict[str, Any]:
-    devices = plan().machine(role).devices
-    address = plan().machine(role).address
+    devices = plan().host(role).devices
+    address = plan().host(role).address
 
     def link(**keys: object) -> str:
         properties = {"flags": ["UP"], "operstate": "UP", "mtu": 1500, "addr_info": [{"local": address}]}
@@ -205,7 +205,7 @@ def facts(role: str, **other: object) -> dict[str, Any]:
 
 @pytest.mark.parametrize("role", ["sender", "router", "receiver"])
 def test_a_suitable_host_passes(role: str) -> None:
-    assert check(plan(), plan().machine(role), facts(role)) == []
+    assert check(plan(), plan().host(role), facts(role)) == []
 
 
 @pytest.mark.parametrize(
@@ -225,24 +225,24 @@ def test_a_suitable_host_passes(role: str) -> None:
 )
 def test_each_missing_property_is_reported(role: str, other: dict[str, Any], message: str) -> None:
     with pytest.raises(HostError) as caught:
-        check(plan(), plan().machine(role), facts(role, **other))
+        check(plan(), plan().host(role), facts(role, **other))
     assert message in str(caught.value)
     assert str(caught.value).startswith(f"{role} (")
 
 
 def test_ssh_through_the_device_under_test_is_a_warning() -> None:
-    warnings = check(plan(), plan().machine("sender"), facts("sender", control=json.dumps([{"dev": "eth1"}])))
+    warnings = check(plan(), plan().host("sender"), facts("sender", control=json.dumps([{"dev": "eth1"}])))
     assert "the ssh connection uses 'eth1'" in warnings[0]
 
 
 @given(st.text(max_size=60) | st.recursive(st.none() | st.integers(), st.lists).map(json.dumps))
 def test_any_output_of_ip_is_parsed_or_an_error(output: str) -> None:
     with suppress(HostError):
-        check(plan(), plan().machine("sender"), facts("sender", devices={"eth1": output}, control=output))
+        check(plan(), plan().host("sender"), facts("sender", devices={"eth1": output}, control=output))
 
 
 def test_a_router_s_request_has_both_routes() -> None:
-    assert facts_request(plan(), plan().machine("router"))["routes"] == [[None, "192.168.8.2"], [None, "192.168.7.1"]]
+    assert facts_request(plan(), plan().host("router"))["routes"] == [[None, "192.168.8.2"], [None, "192.168.7.1"]]
 
 
 # --- the joined records

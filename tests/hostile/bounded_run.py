@@ -8,7 +8,6 @@ from typing import Any
 
 from dumbbell.engines import Request, Simulator
 from dumbbell.errors import DumbbellError, EngineError
-from dumbbell.plan.size import size_of
 from dumbbell.spec.document import Case, read
 
 __all__ = ["expected_errors", "run_case", "run_experiment"]
@@ -58,8 +57,8 @@ def run_case(case: Case) -> None:
     if sum(group.count for group in experiment.flows) > MOST_FLOWS:
         return
     simulation = Simulator(MOST_BYTES).prepare(Request("x", case, 1, Path("nowhere")))
-    size = size_of(simulation.plan)
-    if experiment.duration <= MOST_NS and size.data_packets + size.udp_packets <= MOST_PACKETS:
+    _, data_packets, udp_packets = simulation.plan.native.size()
+    if experiment.duration <= MOST_NS and data_packets + udp_packets <= MOST_PACKETS:
         try:
             assert simulation.run_simulation(progress).run().manifest["duration_s"] <= MOST_NS / 1e9
         except _TimeLimit:

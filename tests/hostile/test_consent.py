@@ -22,8 +22,7 @@ from dumbbell.engines.remote import RemoteEngine
 from dumbbell.engines.remote.ssh import LAUNCH, command
 from dumbbell.engines.requests import engine_called
 from dumbbell.errors import DumbbellError, ExperimentError
-from dumbbell.plan.remote import plan_remote
-from dumbbell.plan.remote_shell import as_remote_script
+from dumbbell.plan.remote import as_remote_script, plan_remote
 from dumbbell.spec import parse
 from dumbbell.spec.sweep import parse_sweep
 from dumbbell.spec.tomlout import inline

@@ -40,13 +40,12 @@ SCRIPTS = st.sampled_from(
         "iptables -A OUTPUT -t mangle -p tcp --dport 5201 -j MARK --set-mark 70000",
     ]
 )
+SETTINGS = (
+    "net.ipv4.tcp_ecn", "net.ipv4.tcp_sack", "net.core.somaxconn", "net.core.rmem_max", "net.ipv4.tcp_rmem",
+    "net.ipv4.tcp_min_tso_segs", "net.ipv4.tcp_mem", "net.ipv4.tcp_fin_timeout",
+)  # fmt: skip
 SYSCTLS = st.dictionaries(
-    st.sampled_from(
-        ["net.ipv4.tcp_ecn", "net.ipv4.tcp_sack", "net.core.somaxconn", "net.core.rmem_max", "net.ipv4.tcp_rmem"]
-        + ["net.ipv4.tcp_min_tso_segs", "net.ipv4.tcp_mem", "net.ipv4.tcp_fin_timeout"]
-    ),
-    st.sampled_from(["0", "1", "2", "007", "256", "1 2 3"]),
-    max_size=3,
+    st.sampled_from(SETTINGS), st.sampled_from(["0", "1", "2", "007", "256", "1 2 3"]), max_size=3
 )
 PARAMETERS = st.dictionaries(
     st.sampled_from(["beta", "hystart", "slow_start"]), st.sampled_from([0, 717, "5ms", "8mbit", "word"]), max_size=2
@@ -85,7 +84,8 @@ def segments() -> st.SearchStrategy[dict[str, Any]]:
 
 TCP_KEYS = {
     "name": NAMES, "count": st.integers(0, 4), "start": st.just("100ms"), "stop": st.just("1500ms"),
-    "stagger": TIMES, "start_jitter": st.sampled_from(["1ns", "300ms"]), "bytes": SIZES, "port": st.sampled_from([5201, 5202, 80, 65535]),
+    "stagger": TIMES, "start_jitter": st.sampled_from(["1ns", "300ms"]), "bytes": SIZES,
+    "port": st.sampled_from([5201, 5202, 80, 65535]),
     "think": TIMES, "ecn": st.booleans(), "sndbuf": SIZES, "rcvbuf": SIZES, "initial_window": st.integers(1, 40),
     "delayed_ack": st.booleans(), "prompt_reads": st.booleans(), "pacing_rate": RATES, "enter": ROW, "leave": ROW,
     "access": segments(), "host_qdisc": DISCIPLINES, "cc_parameters": PARAMETERS,
@@ -122,7 +122,8 @@ PROGRAMS = st.builds(
     st.sampled_from(["sender", "receiver", "router", "sender2", "nowhere"]),
     few(
         {
-            "group": st.just("cubic"), "start": st.just("7us"), "stop": st.sampled_from(["end", "1900ms"]), "ends": st.booleans(),
+            "group": st.just("cubic"), "start": st.just("7us"), "ends": st.booleans(),
+            "stop": st.sampled_from(["end", "1900ms"]),
             "serves": st.sampled_from([80, "any"]), "env": st.just({"A": "it's", "B": ""}), "expect_status": st.just(3),
             "writable": st.just(["/var/lib/x"]), "cc": st.sampled_from(["cubic", "reno"]),
             "files": st.just({"a/b c": "x\u200by\\", "z": {"bytes": "5kB"}, "plain": "héllo 'x'", "d": "न\u200dम"}),

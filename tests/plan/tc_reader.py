@@ -1,16 +1,39 @@
 """Reading tc commands of one device, for tests."""
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
-from dumbbell.plan.tc import Device, Tree
+from dumbbell import _sim
+from dumbbell.spec.units import Wrong
 
 MS = 1_000_000
 
 
+class Tree:
+    """The qdiscs of a veth after each command."""
+
+    def __init__(self) -> None:
+        self._tree = _sim.TcTree(1514, 1000, {})
+
+    @property
+    def root(self) -> dict[str, Any] | None:
+        """The root qdisc with all children and their settings in the kernel's units; None before the first command."""
+        root = self._tree.root()
+        return None if root is None else json.loads(root)
+
+    def execute(self, words: Sequence[str]) -> _sim.TcChange | None:
+        """Execute a command, given from the word after `tc` on. Raises `Wrong` if it is refused."""
+        try:
+            return self._tree.execute(list(words))
+        except _sim.TcError as error:
+            problem, right, _ = error.args
+            raise Wrong(problem, right) from None
+
+
 def reader(*lines: str) -> Tree:
     """A device of 1514 bytes after these commands."""
-    device = Tree(Device(mtu=1514))
+    device = Tree()
     for line in lines:
         device.execute(line.split())
     return device

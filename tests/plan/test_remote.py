@@ -7,8 +7,7 @@ import pytest
 
 from dumbbell.errors import ExperimentError
 from dumbbell.plan import plan_case
-from dumbbell.plan.remote import RemotePlan, plan_remote
-from dumbbell.plan.remote_shell import as_remote_script
+from dumbbell.plan.remote import RemotePlan, as_remote_script, plan_remote
 from dumbbell.spec.document import read
 
 FILE = Path("x.toml")
@@ -68,7 +67,7 @@ def test_tc_changes_only_the_devices_in_hosts() -> None:
     for command in plan.plan.setup:
         if command.argv[0] == "tc":
             device = command.argv[command.argv.index("dev") + 1]
-            assert device in plan.machine(command.host).devices
+            assert device in plan.host(command.host).devices
 
 
 def test_every_flow_has_its_own_port() -> None:
@@ -79,7 +78,7 @@ def test_every_flow_has_its_own_port() -> None:
 
 def test_a_host_s_plan_has_only_its_own_commands_and_flows() -> None:
     plan = planned(ENDS | ROUTER)
-    host_plans = {role: plan.part(role) for role in ("sender", "router", "receiver")}
+    host_plans = {role: plan.host_plan(role) for role in ("sender", "router", "receiver")}
     for host_plan in host_plans.values():
         assert host_plan["hosts"] == [""]
         assert {command["host"] for command in host_plan["setup"]} == {""}

@@ -8,7 +8,7 @@ import pytest
 
 from dumbbell.errors import ExperimentError
 from dumbbell.plan import as_script, plan_case
-from dumbbell.plan.shell import buffers_note
+from dumbbell.plan.planning import buffers_note
 from dumbbell.spec import parse
 
 TEXT = (

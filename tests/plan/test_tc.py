@@ -7,12 +7,9 @@ output; values that the kernel does not show are from tc's source.
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from dumbbell.plan.tc import Tree, handle
 from dumbbell.spec.units import Wrong
-from plan.tc_reader import MS, change_of, config, reader
+from plan.tc_reader import MS, Tree, change_of, config, reader
 
 ALWAYS = 2**32 - 1
 """A probability of 1, in netem's units."""
@@ -484,8 +481,3 @@ def test_a_changed_class_is_reset_except_for_its_leaf() -> None:
 def changed(device: Tree, line: str) -> dict[str, Any]:
     got: dict[str, Any] = change_of(device, line)["discipline"]["config"]
     return got
-
-
-@given(st.integers(1, 0xFFFF), st.sampled_from(["{:x}:", "{:x}:0", "0{:x}:", "{:X}:"]))
-def test_every_notation_of_a_handle_is_equal(number: int, form: str) -> None:
-    assert handle(form.format(number)) == f"{number:x}:"

@@ -4,14 +4,15 @@ A comment above each case quotes the output of `tc -d qdisc show` (`class show`,
 Linux 6.12, a veth with an MTU of 1500. Values that the kernel does not show are from tc's source.
 """
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from dumbbell.errors import ExperimentError
-from dumbbell.plan.shaping import Device as LinkDevice
-from dumbbell.plan.shaping import queue
-from dumbbell.spec.qdisc import parse_qdisc
+from dumbbell.plan import make
+from dumbbell.spec import parse
+from dumbbell.spec.attachments import Attachments
 from dumbbell.spec.script import read_script
 from dumbbell.spec.units import Wrong
 from plan.tc_reader import MS, change_of, config, reader
@@ -223,28 +224,31 @@ def test_invalid_commands_are_refused(lines: tuple[str, ...], message: str) -> N
     assert message in str(raised.value)
 
 
-def lines_of(qdisc: str, rate: int | None, mtu: int = 1500) -> list[str]:
-    commands, _ = queue(
-        LinkDevice("router", "right"), "line", rate, parse_qdisc(qdisc), rtt_ns=40 * MS, mtu=mtu, key="x"
+def lines_of(qdisc: str, rate: str = "", mtu: int = 1500) -> list[str]:
+    """The commands of a bottleneck."""
+    text = (
+        f'duration = "1s"\n[path]\nrtt = "40ms"\nmtu = {mtu}\n[path.bottleneck]\n{rate}\nqdisc = "{qdisc}"\n'
+        '[[flows]]\ncc = "cubic"\n'
     )
-    return [command.line for command in commands]
+    plan = make(parse(text, Path("mine.toml"))[0].experiment, Attachments(), 1)
+    return [command.line for command in plan.setup if command.argv[0] == "tc" and "dev right " in command.line]
 
 
 def test_an_experiment_s_policer_is_a_prio_with_one_filter() -> None:
-    assert lines_of("police rate 10mbit burst 20kb", None) == [
+    assert lines_of("police rate 10mbit burst 20kb") == [
         "tc qdisc add dev right root handle 10: prio",
         "tc filter add dev right parent 10: protocol all prio 1 matchall classid 10:1 "
         "action police rate 10mbit burst 20kb mtu 1514 drop",
     ]
-    shaped = lines_of("police rate 10mbit burst 0.5bdp", 20_000_000, mtu=9000)
+    shaped = lines_of("police rate 10mbit burst 0.5bdp", 'rate = "20mbit"', mtu=9000)
     assert shaped[2] == "tc qdisc add dev right parent 1:1 handle 10: prio"
     assert shaped[3].endswith("action police rate 10mbit burst 50000 mtu 9014 drop")
-    assert lines_of("police rate 10mbit burst 20kb mtu 600", None)[1].endswith("mtu 600 drop")
+    assert lines_of("police rate 10mbit burst 20kb mtu 600")[1].endswith("mtu 600 drop")
 
 
 def test_a_policer_without_a_bucket_is_refused() -> None:
     with pytest.raises(ExperimentError, match="police needs 'rate' and 'burst'"):
-        lines_of("police rate 10mbit", None)
+        lines_of("police rate 10mbit")
 
 
 def test_police_is_the_only_action_of_a_script() -> None:

@@ -51,7 +51,7 @@ use draws::Draws;
 use error::Error;
 use limits::Limits;
 use path::{RECEIVER, lay_out};
-use types::{Command, Flow, Net, NetemSeed, Queue, Sender, TcpSettings, Wire};
+use types::{Command, Flow, Link, Net, NetemSeed, Queue, Sender, TcpSettings};
 
 pub use names::group_names;
 pub use remote_shell::as_remote_script;
@@ -72,7 +72,11 @@ pub fn make(
     let path = &experiment.path;
     if path.bottleneck.is_none() && path.tc.is_none() {
         let problem = "no bottleneck, and no real hosts whose own one is meant";
-        return Err(Error::at("path.bottleneck", problem, "give rate and qdisc, or run it on its hosts: --engine host"));
+        return Err(Error::at(
+            "path.bottleneck",
+            problem,
+            "give rate and qdisc, or run it on its hosts: --engine host",
+        ));
     }
     size::refuse_too_many(experiment, attachments, limits)?;
     let mut building = Building::new(experiment, attachments);
@@ -115,7 +119,7 @@ fn are_sized(flows: &[Flow]) -> bool {
 
 /// Address of a receiver.
 fn address(building: &Building<'_>, receiver: &str) -> String {
-    building.layout.lefts_of(receiver).next().map(Wire::right_address).unwrap_or_default()
+    building.layout.lefts_of(receiver).next().map(Link::right_address).unwrap_or_default()
 }
 
 /// The first sender whose packets cross all of the path, or else the first.
@@ -127,17 +131,12 @@ fn prober<'a>(building: &'a Building<'_>) -> &'a str {
 fn senders(building: &Building<'_>) -> Vec<Sender> {
     let sender = |name: &String| {
         let host = building.layout.host(name);
-        Sender {
-            host: name.clone(),
-            initial_window: host.initial_window,
-            ecn: host.ecn,
-            quickack: host.quickack,
-        }
+        Sender { host: name.clone(), initial_window: host.initial_window, ecn: host.ecn, quickack: host.quickack }
     };
     building.sender_hosts().iter().map(sender).collect()
 }
 
-fn net(experiment: &Experiment, wires: Vec<Wire>, senders: Vec<Sender>) -> Net {
+fn net(experiment: &Experiment, wires: Vec<Link>, senders: Vec<Sender>) -> Net {
     let (tcp, path) = (&experiment.tcp, &experiment.path);
     let tcp = TcpSettings {
         ecn: tcp.ecn,
@@ -192,11 +191,8 @@ fn warnings(experiment: &Experiment) -> Vec<String> {
         warnings.push("[hosts] is for --engine host; here the experiment has hosts of its own".into());
     }
     if experiment.path.tc.is_some() {
-        let offloads = if experiment.path.offloads {
-            "; offloads are on, so one loss takes a whole super-packet"
-        } else {
-            ""
-        };
+        let offloads =
+            if experiment.path.offloads { "; offloads are on, so one loss takes a whole super-packet" } else { "" };
         warnings.push(format!(
             "the queue under test is on the sender's own device, as in the script, and TCP is throttled by \
              back-pressure{offloads}"

@@ -56,6 +56,7 @@ impl Plan {
 
     /// The simulator's plan. `capture` is a host and its device.
     #[pyo3(signature = (seed, capture=None))]
+    #[expect(clippy::needless_pass_by_value, reason = "arguments from Python are owned")]
     fn for_simulator(&self, seed: u64, capture: Option<(String, String)>) -> PyResult<SimulatorPlan> {
         let capture = capture.as_ref().map(|(host, device)| (&host[..], &device[..]));
         from_experiment::plan(&self.plan, seed, capture).map(SimulatorPlan).map_err(refused)
@@ -63,6 +64,7 @@ impl Plan {
 
     /// The simulator's plan with the tc commands instead of what they do, in JSON.
     #[pyo3(signature = (seed, capture=None))]
+    #[expect(clippy::needless_pass_by_value, reason = "arguments from Python are owned")]
     fn commands_for_simulator(&self, seed: u64, capture: Option<(String, String)>) -> PyResult<String> {
         let capture = capture.as_ref().map(|(host, device)| (&host[..], &device[..]));
         from_experiment::commanded(&self.plan, seed, capture).map(|plan| to_json(&plan)).map_err(refused)
@@ -122,8 +124,8 @@ impl RemotePlan {
     }
 
     /// `plan.json` for the agent of one host.
-    fn part(&self, role: &str) -> PyResult<String> {
-        self.remote.part(role).map(|plan| to_json(&plan)).map_err(refused)
+    fn host_plan(&self, role: &str) -> PyResult<String> {
+        self.remote.host_plan(role).map(|plan| to_json(&plan)).map_err(refused)
     }
 
     /// The plan as a shell script.

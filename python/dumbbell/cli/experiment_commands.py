@@ -201,9 +201,8 @@ def plan(
     """
     from dumbbell.cli.console import err
     from dumbbell.plan import as_script, plan_case
-    from dumbbell.plan.remote import plan_remote
-    from dumbbell.plan.remote_shell import as_remote_script
-    from dumbbell.plan.shell import buffers_note
+    from dumbbell.plan.planning import buffers_note
+    from dumbbell.plan.remote import as_remote_script, plan_remote
     from dumbbell.spec import find, load
     from dumbbell.spec.document import chosen
 

@@ -133,7 +133,7 @@ def _queues() -> list[dict[str, Any]]:
     from dumbbell.spec.qdisc import GRAMMAR, POLICE
 
     has = {"sim": tuple(_sim.SIMULATED), "kernel": _built(disciplines)}
-    # A policer is a prio with a filter (`plan.shaping`).
+    # A policer is a prio with a filter (`crates/experiment/src/plan/shaping.rs`).
     has = {engine: (*kinds, POLICE) if "prio" in kinds else kinds for engine, kinds in has.items()}
     return [_entry(kind, has, [{"name": name} for name in options]) for kind, options in sorted(GRAMMAR.items())]
 

@@ -29,8 +29,7 @@ from dumbbell.linux.agent_records import (
     VEGAS_INFO,
     XSTATS_BYTES,
 )
-from dumbbell.plan.model import Plan
-from dumbbell.plan.queues import QueuePlan
+from dumbbell.plan.model import Plan, QueuePlan
 from dumbbell.results.result import FLOWS, PROBES, QUEUES
 
 __all__ = [

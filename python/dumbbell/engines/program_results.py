@@ -9,8 +9,7 @@ from typing import Any
 
 from dumbbell.engines.output_tail import OutputListener, OutputTail
 from dumbbell.engines.validity import Verdict
-from dumbbell.plan.model import Plan
-from dumbbell.plan.programs import ProgramPlan
+from dumbbell.plan.model import Plan, ProgramPlan
 
 __all__ = ["Typed", "output_tails", "program_entries", "program_problems", "seconds", "unlinked", "write_program_setup"]
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dumbbell.plan.queues import QueuePlan
+from dumbbell.plan.model import QueuePlan
 
 __all__ = ["delays", "is_rate_limited", "rates"]
 

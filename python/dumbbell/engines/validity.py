@@ -12,8 +12,7 @@ from typing import Any
 
 import polars as pl
 
-from dumbbell.plan.model import FlowPlan, Plan
-from dumbbell.plan.queues import QueuePlan
+from dumbbell.plan.model import FlowPlan, Plan, QueuePlan
 
 __all__ = [
     "Verdict",

@@ -1,27 +1,113 @@
-"""What a plan is made of; `crates/agent/src/plan.rs` reads the same names."""
+"""What a plan consists of: the values of `crates/experiment/src/plan/types.rs`, which makes them."""
 
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
-from dumbbell.plan.layout import Command, Wire
-from dumbbell.plan.modules import module_writes
-from dumbbell.plan.programs import ProgramPlan
-from dumbbell.plan.queues import QueuePlan
+from pydantic_core import from_json
+
+from dumbbell import _sim
+from dumbbell.plan.refusals import refusals
 
 __all__ = [
+    "Command",
     "Exchange",
     "FlowPlan",
+    "Link",
     "NetPlan",
     "NetemSeed",
     "Plan",
     "ProbePlan",
+    "ProgramPlan",
+    "QueuePlan",
     "SenderPlan",
     "TcpPlan",
     "TimedCommand",
+    "plan_of",
 ]
 
-OURS = ("group", "cc_parameters")
-"""Of a flow, what its agent need not know."""
+
+@dataclass(frozen=True)
+class Command:
+    """One command line; `host` is a network namespace, empty for the machine itself.
+
+    `write FILE TEXT` means `echo TEXT > FILE`.
+    """
+
+    host: str
+    argv: tuple[str, ...]
+
+    @cached_property
+    def line(self) -> str:
+        """As typed."""
+        return " ".join(self.argv)
+
+    @cached_property
+    def placed(self) -> str:
+        """As typed, after the host's name."""
+        return f"[{self.host}] {self.line}" if self.host else self.line
+
+
+@dataclass(frozen=True)
+class Link:
+    """A veth pair between neighbours."""
+
+    number: int
+    left_host: str
+    left_device: str
+    """The left host's device, towards the receivers."""
+    right_host: str
+    right_device: str
+
+
+@dataclass(frozen=True)
+class QueuePlan:
+    """A qdisc by its location in the kernel."""
+
+    name: str
+    host: str
+    device: str
+    handle: str
+    text: str
+    under_test: bool = False
+    key: str = ""
+    """The key that requests it."""
+    may_drop: bool = False
+    """Under test, or a netem with loss."""
+    rates: tuple[tuple[int, int], ...] = ()
+    """(time in ns, bits per second) from time 0 on; empty without a limit."""
+    capped_bps: int | None = None
+    """What a tc script's qdiscs and classes let through here; `rates` are those that the experiment states."""
+    holds_netem: bool = False
+    """Whether it is or contains a script's netem: its backlog then is mostly packets that wait for no rate."""
+
+    @property
+    def limits(self) -> tuple[tuple[int, int], ...]:
+        """`rates`, or what the script lets through."""
+        return self.rates or (((0, self.capped_bps),) if self.capped_bps else ())
+
+
+@dataclass(frozen=True)
+class ProgramPlan:
+    """One program."""
+
+    name: str
+    host: str
+    argv: tuple[str, ...]
+    env: tuple[tuple[str, str], ...]
+    texts: tuple[tuple[str, str], ...]
+    """Text files of its working folder."""
+    zeros: tuple[tuple[str, int], ...]
+    """Files of this many zero bytes."""
+    writable: tuple[str, ...]
+    start_ns: int
+    stop_ns: int | None
+    stays: bool
+    serves: int | None
+    ends: bool
+    cc: str | None
+    expect_status: int
 
 
 @dataclass(frozen=True)
@@ -121,7 +207,7 @@ class TcpPlan:
 class NetPlan:
     """What the set-up commands say of wires and hosts, for an engine that runs no commands."""
 
-    wires: tuple[Wire, ...]
+    wires: tuple[Link, ...]
     senders: tuple[SenderPlan, ...]
     mtu: int
     offloads: bool
@@ -153,31 +239,77 @@ class Plan:
     programs: tuple[ProgramPlan, ...] = ()
     hosts_file: str = ""
     """What programs read as `/etc/hosts`."""
+    native: _sim.Plan = field(kw_only=True, repr=False, compare=False)
+    """The plan in Rust. A copy of a plan with other values keeps it."""
 
     def module_writes(self) -> list[Command]:
-        """What is set of Linux's controllers; see `module_writes`."""
-        return module_writes((flow.cc, flow.cc_parameters) for flow in self.flows)
+        """The commands that set parameters of kernel modules.
+
+        Raises `ExperimentError` if two groups set the same module differently.
+        """
+        with refusals():
+            return list(_commands(from_json(self.native.module_writes())))
 
     def for_agent(self) -> dict[str, Any]:
-        """`plan.json`: what the agent needs of it.
+        """`plan.json`: what the agent reads of it.
 
-        Raises `ExperimentError` where two groups want one kernel module set differently.
+        Raises `ExperimentError` if two groups set the same kernel module differently.
         """
-        return {
-            "duration_ns": self.duration_ns,
-            "sample_ns": self.sample_ns,
-            "ends_when_done": self.ends_when_done,
-            "hosts": list(self.hosts),
-            "setup": [asdict(command) for command in (*self.module_writes(), *self.setup)],
-            "flows": [{key: value for key, value in asdict(flow).items() if key not in OURS} for flow in self.flows],
-            "probes": [asdict(probe) for probe in self.probes],
-            "changes": [asdict(change) for change in self.changes],
-            "dice": [asdict(each) for each in self.netem_seeds],
-        } | ({"programs": self._programs()} if self.programs else {})
+        with refusals():
+            made: dict[str, Any] = from_json(self.native.for_agent())
+        return made
 
-    def _programs(self) -> dict[str, Any]:
-        return {
-            "hosts_file": self.hosts_file,
-            "homes": [],
-            "all": [program.for_agent() for program in self.programs],
-        }
+    def refuse_too_much(self, most_bytes: int) -> None:
+        """Raises `PlanError` for a run that needs more memory than `most_bytes`."""
+        with refusals():
+            self.native.refuse_too_much(most_bytes)
+
+
+def plan_of(native: _sim.Plan) -> Plan:
+    """The values of a plan."""
+    values = from_json(native.json())
+    net = values["net"]
+    parts = {
+        "hosts": tuple(values["hosts"]),
+        "net": NetPlan(
+            wires=tuple(Link(**link) for link in net["wires"]),
+            senders=tuple(SenderPlan(**sender) for sender in net["senders"]),
+            mtu=net["mtu"],
+            offloads=net["offloads"],
+            tcp=TcpPlan(**net["tcp"] | {"sysctl": _rows(net["tcp"]["sysctl"])}),
+        ),
+        "setup": tuple(_commands(values["setup"])),
+        "flows": tuple(_flow(flow) for flow in values["flows"]),
+        "probes": tuple(ProbePlan(**probe) for probe in values["probes"]),
+        "changes": tuple(
+            TimedCommand(change["at_ns"], *_commands([change["command"]])) for change in values["changes"]
+        ),
+        "queues": tuple(QueuePlan(**queue | {"rates": _rows(queue["rates"])}) for queue in values["queues"]),
+        "netem_seeds": tuple(NetemSeed(**seed) for seed in values["netem_seeds"]),
+        "warnings": tuple(values["warnings"]),
+        "programs": tuple(_program(program) for program in values["programs"]),
+    }
+    return Plan(**values | parts, native=native)
+
+
+def _commands(values: Iterable[Mapping[str, Any]]) -> Iterable[Command]:
+    return (Command(value["host"], tuple(value["argv"])) for value in values)
+
+
+def _flow(values: Mapping[str, Any]) -> FlowPlan:
+    times, exchange = values["on_off_ns"], values["exchange"]
+    parts = {
+        "cc_parameters": _rows(values["cc_parameters"]),
+        "on_off_ns": times and tuple(times),
+        "exchange": exchange and Exchange(**exchange),
+    }
+    return FlowPlan(**{**values, **parts})
+
+
+def _program(values: Mapping[str, Any]) -> ProgramPlan:
+    parts = {name: tuple(values[name]) for name in ("argv", "writable")}
+    return ProgramPlan(**{**values, **parts, **{name: _rows(values[name]) for name in ("env", "texts", "zeros")}})
+
+
+def _rows(rows: Iterable[Iterable[Any]]) -> tuple[Any, ...]:
+    return tuple(map(tuple, rows))

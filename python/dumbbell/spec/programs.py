@@ -1,7 +1,7 @@
 """`[[programs]]`: programs of the machine that run in an experiment's hosts.
 
 `docs/experiment.md` is the same list for people. What a program sees of the machine is the agent's affair
-(`crates/agent/src/programs/sandbox.rs`); which host it gets is `dumbbell.plan.programs`'.
+(`crates/agent/src/programs/sandbox.rs`); which host it gets is `crates/experiment/src/plan/programs.rs`'.
 """
 
 import re

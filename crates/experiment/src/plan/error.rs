@@ -102,21 +102,14 @@ impl Error {
     /// A key with a wrong value.
     #[must_use]
     pub fn at(key: impl Into<String>, problem: impl Into<String>, right: impl Into<String>) -> Self {
-        Self::Experiment(Box::new(Fault {
-            problem: problem.into(),
-            key: key.into(),
-            value: None,
-            right: right.into(),
-        }))
+        Self::Experiment(Box::new(Fault { problem: problem.into(), key: key.into(), value: None, right: right.into() }))
     }
 
     /// The same with the value.
     #[must_use]
     pub fn with(self, value: impl Into<Value>) -> Self {
         match self {
-            Self::Experiment(fault) => {
-                Self::Experiment(Box::new(Fault { value: Some(value.into()), ..*fault }))
-            }
+            Self::Experiment(fault) => Self::Experiment(Box::new(Fault { value: Some(value.into()), ..*fault })),
             Self::Plan { .. } => self,
         }
     }

@@ -4,7 +4,7 @@
 //! the receivers, `left` towards the senders. A link is a veth pair with a /24 of its own; neighbours are permanent, so
 //! that no queue ever contains ARP packets.
 
-use super::types::{Command, Wire};
+use super::types::{Command, Link};
 use std::collections::BTreeMap;
 
 /// One network namespace.
@@ -32,7 +32,7 @@ impl Host {
     }
 }
 
-impl Wire {
+impl Link {
     /// The first three numbers of its addresses.
     fn net(&self) -> String {
         format!("10.{}.{}", self.number >> 8, self.number & 255)
@@ -60,7 +60,7 @@ impl Wire {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Layout {
     pub hosts: Vec<Host>,
-    pub wires: Vec<Wire>,
+    pub wires: Vec<Link>,
     by_name: BTreeMap<String, usize>,
 }
 
@@ -87,7 +87,7 @@ impl Layout {
     pub fn connect(&mut self, left: &str, right: &str) {
         let (left_index, right_index) = (self.by_name[left], self.by_name[right]);
         let wire = self.wires.len();
-        self.wires.push(Wire {
+        self.wires.push(Link {
             number: wire + 1,
             left_host: left.into(),
             left_device: numbered("right", self.hosts[left_index].rights.len()),
@@ -99,12 +99,12 @@ impl Layout {
     }
 
     /// The first link of a host towards the receivers.
-    pub fn right_of(&self, host: &str) -> &Wire {
+    pub fn right_of(&self, host: &str) -> &Link {
         &self.wires[self.host(host).rights[0]]
     }
 
     /// The links of a host towards the senders.
-    pub fn lefts_of(&self, host: &str) -> impl Iterator<Item = &Wire> {
+    pub fn lefts_of(&self, host: &str) -> impl Iterator<Item = &Link> {
         self.host(host).lefts.iter().map(|wire| &self.wires[*wire])
     }
 
@@ -153,7 +153,8 @@ impl Layout {
     /// How a host reaches a sender to its left that is not its neighbour.
     fn route_back(&self, host: &Host, sender: &str) -> Option<String> {
         let home = self.right_of(sender);
-        let toward = host.lefts.iter().map(|wire| &self.wires[*wire]).find(|wire| self.leads_to(&wire.left_host, sender))?;
+        let toward =
+            host.lefts.iter().map(|wire| &self.wires[*wire]).find(|wire| self.leads_to(&wire.left_host, sender))?;
         let is_receiver = host.rights.is_empty();
         let options = if is_receiver && self.host(sender).quickack { " quickack 1" } else { "" };
         if toward.number != home.number {
@@ -172,9 +173,9 @@ fn numbered(name: &str, taken: usize) -> String {
     if taken == 0 { name.into() } else { format!("{name}{}", taken + 1) }
 }
 
-fn veth(wire: &Wire, mtu: u32) -> Command {
+fn veth(wire: &Link, mtu: u32) -> Command {
     let size = if mtu == 1500 { String::new() } else { format!(" mtu {mtu}") };
-    let Wire { left_host, left_device, right_host, right_device, .. } = wire;
+    let Link { left_host, left_device, right_host, right_device, .. } = wire;
     let (left_mac, right_mac) = (wire.mac(1), wire.mac(2));
     Command::of(
         "",

@@ -10,7 +10,7 @@ pub(super) fn free_name(wanted: &str, is_taken: impl Fn(&str) -> bool, first: us
     if !is_taken(wanted) {
         return wanted.into();
     }
-    (first..).map(|number| format!("{wanted}-{number}")).find(|name| !is_taken(name)).unwrap_or_default()
+    (first..=usize::MAX).map(|number| format!("{wanted}-{number}")).find(|name| !is_taken(name)).unwrap_or_default()
 }
 
 /// A name for each group of flows: its own, or that of its controller, with a number if it is taken.
@@ -26,7 +26,8 @@ pub fn group_names(experiment: &Experiment) -> Vec<String> {
         let wanted = flows.name.as_deref().or(flows.cc.as_deref()).unwrap_or(kind);
         let first = taken.get(wanted).copied().unwrap_or(0) + 1;
         let name = free_name(wanted, |each| names.contains(each), first);
-        let prefixes: BTreeSet<&str> = name.match_indices('-').map(|(end, _)| &name[..end]).chain([&name[..]]).collect();
+        let prefixes: BTreeSet<&str> =
+            name.match_indices('-').map(|(end, _)| &name[..end]).chain([&name[..]]).collect();
         for prefix in prefixes {
             *taken.entry(prefix.into()).or_default() += 1;
         }

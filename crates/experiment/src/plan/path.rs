@@ -38,7 +38,8 @@ impl Role<'_> {
 }
 
 /// Hosts between senders and receivers, from left to right.
-type Chain<'a> = Vec<(String, Role<'a>)>;
+type Chain<'a> = Vec<Member<'a>>;
+type Member<'a> = (String, Role<'a>);
 
 /// Creates hosts, links and qdiscs.
 pub(super) fn lay_out(building: &mut Building<'_>) -> Result<(), Error> {
@@ -92,7 +93,7 @@ fn chain<'a>(building: &Building<'a>) -> Chain<'a> {
 }
 
 /// The hosts of a link: one for its queue, one for its netem.
-fn link_hosts<'a>(name: &str, link: &'a Link) -> (Option<(String, Role<'a>)>, Option<(String, Role<'a>)>) {
+fn link_hosts<'a>(name: &str, link: &'a Link) -> (Option<Member<'a>>, Option<Member<'a>>) {
     let has_queue = link.segment.rate.is_some() || link.segment.qdisc.is_some();
     let queue = has_queue.then(|| (name.to_owned(), Role::Queue(link)));
     let netem = impairs(&link.segment.impairment).then(|| (format!("{name}n"), Role::Netem(link)));
@@ -222,8 +223,7 @@ fn furnish(building: &mut Building<'_>, host: &str, role: Role<'_>) -> Result<()
         Role::Reverse => {
             if let (Some(reverse), Some(device)) = (&path.reverse, building.lefts_of(host).into_iter().next()) {
                 let qdisc = reverse.qdisc.as_ref();
-                let requested =
-                    Requested { name: "reverse", rate_bps: reverse.rate, qdisc, key: "path.reverse.qdisc" };
+                let requested = Requested { name: "reverse", rate_bps: reverse.rate, qdisc, key: "path.reverse.qdisc" };
                 building.put_queue(device, requested)?;
             }
         }

@@ -78,17 +78,17 @@ pub(super) fn hosts_file(layout: &Layout) -> String {
         Some(wire) => layout.wires[*wire].left_address(),
         None => layout.wires[host.lefts[0]].right_address(),
     };
-    let mut text = String::from("127.0.0.1\tlocalhost\n");
+    let mut lines = vec!["127.0.0.1\tlocalhost".to_owned()];
     for host in &layout.hosts {
-        text += &format!("{}\t{}\n", address(host), host.name);
+        lines.push(format!("{}\t{}", address(host), host.name));
     }
     // A name for the first of each kind.
     for end in ENDS.into_iter().filter(|end| !layout.has(end)) {
         if let Some(first) = layout.hosts.iter().find(|host| host.name.starts_with(end)) {
-            text += &format!("{}\t{end}\n", address(first));
+            lines.push(format!("{}\t{end}", address(first)));
         }
     }
-    text
+    lines.join("\n") + "\n"
 }
 
 /// Whether a run ends before its time: all flows have a size, and there is at least one flow or program to wait for.
@@ -107,8 +107,8 @@ fn host(building: &Building<'_>, number: usize, program: &model::Program) -> Res
     };
     if !building.layout.has(host) {
         let others = building.layout.hosts.iter().map(|host| &host.name[..]).filter(|name| !ENDS.contains(name));
-        let names: Vec<_> = ENDS.into_iter().chain(others).collect();
-        let right = format!("there is: {}", names.join(", "));
+        let there: Vec<_> = ENDS.into_iter().chain(others).collect();
+        let right = format!("there is: {}", there.join(", "));
         let error = Error::at(format!("programs.{number}.on"), "no host is called that", right);
         return Err(error.with(program.on.as_str()));
     }

@@ -42,7 +42,7 @@ const OWN_QUEUE: &str = "the queue under test is on the sender's own device, for
 
 /// One real host.
 #[derive(Clone, Debug, Serialize)]
-pub struct Machine {
+pub struct RemoteHost {
     /// `sender`, `receiver` or `router`.
     pub role: &'static str,
     /// What ssh calls.
@@ -59,7 +59,7 @@ pub struct RemotePlan {
     /// The plan; its hosts are roles.
     pub plan: Plan,
     /// The hosts.
-    pub machines: Vec<Machine>,
+    pub hosts: Vec<RemoteHost>,
 }
 
 impl RemotePlan {
@@ -68,11 +68,11 @@ impl RemotePlan {
     /// # Errors
     ///
     /// Two groups set the same kernel module differently.
-    pub fn part(&self, role: &str) -> Result<AgentPlan<'_>, Error> {
+    pub fn host_plan(&self, role: &str) -> Result<AgentPlan<'_>, Error> {
         let ends = if role == SENDER { Ends::Sender } else { Ends::Receiver };
         let has_ends = role != ROUTER;
-        let machine = |role: &str| self.machines.iter().find(|machine| machine.role == role);
-        let from = if role == RECEIVER { machine(SENDER).and_then(|each| each.address.as_deref()) } else { None };
+        let host = |role: &str| self.hosts.iter().find(|host| host.role == role);
+        let from = if role == RECEIVER { host(SENDER).and_then(|each| each.address.as_deref()) } else { None };
         let own = |command: &Command| Command { host: String::new(), ..command.clone() };
         let AgentPlan { duration_ns, sample_ns, ends_when_done, setup, changes, netem_seeds, .. } =
             self.plan.for_agent()?;
@@ -87,15 +87,16 @@ impl RemotePlan {
             sample_ns,
             ends_when_done: ends_when_done && has_ends,
             hosts: vec![""],
-            devices: Some(machine(role).map_or(&[], |machine| &machine.devices)),
+            devices: Some(host(role).map_or(&[], |host| &host.devices)),
             setup: setup.iter().filter(|command| command.host == role).map(own).collect(),
             flows,
             probes,
-            changes: mine.map(|mut change| {
-                change.command.host.clear();
-                change
-            })
-            .collect(),
+            changes: mine
+                .map(|mut change| {
+                    change.command.host.clear();
+                    change
+                })
+                .collect(),
             netem_seeds: netem_seeds
                 .into_iter()
                 .filter(|seed| seed.host == role)
@@ -133,8 +134,8 @@ pub fn plan_remote(
     let address = &hosts.receiver.address;
     let ends = vec![(RECEIVER.into(), address.clone()); groups];
     let flows = own_ports(traffic::flows(&building, &ends, draws)?)?;
-    let machines = machines(hosts);
-    let mut setup = settings(experiment, &machines);
+    let remote_hosts = remote_hosts(hosts);
+    let mut setup = settings(experiment, &remote_hosts);
     setup.append(&mut building.disciplines);
     let path = &experiment.path;
     let is_throttled = path.bottleneck.is_some() && hosts.router.is_none();
@@ -144,7 +145,7 @@ pub fn plan_remote(
         ends_when_done: !flows.is_empty() && are_sized(&flows),
         telemetry: path.telemetry,
         every_change: experiment.trace == Trace::Events,
-        hosts: machines.iter().map(|machine| machine.role.into()).collect(),
+        hosts: remote_hosts.iter().map(|host| host.role.into()).collect(),
         net: super::net(experiment, Vec::new(), Vec::new()),
         setup,
         flows,
@@ -159,17 +160,17 @@ pub fn plan_remote(
     };
     refuse_too_much(&plan, limits, None)?;
     names::refuse_duplicates(&plan.queues)?;
-    Ok(RemotePlan { plan, machines })
+    Ok(RemotePlan { plan, hosts: remote_hosts })
 }
 
-fn machines(hosts: &Hosts) -> Vec<Machine> {
-    let end = |role, end: &crate::model::End| Machine {
+fn remote_hosts(hosts: &Hosts) -> Vec<RemoteHost> {
+    let end = |role, end: &crate::model::End| RemoteHost {
         role,
         ssh: end.ssh.clone(),
         devices: vec![end.device.clone()],
         address: Some(end.address.clone()),
     };
-    let router = hosts.router.as_ref().map(|router| Machine {
+    let router = hosts.router.as_ref().map(|router| RemoteHost {
         role: ROUTER,
         ssh: router.ssh.clone(),
         devices: vec![router.to_receiver.clone(), router.to_sender.clone()],
@@ -196,15 +197,13 @@ fn set_up(building: &mut Building<'_>, hosts: &Hosts) -> Result<(), Error> {
     Ok(())
 }
 
-fn settings(experiment: &Experiment, machines: &[Machine]) -> Vec<Command> {
+fn settings(experiment: &Experiment, hosts: &[RemoteHost]) -> Vec<Command> {
     let state = if experiment.path.offloads { "on" } else { "off" };
-    let mut commands: Vec<_> = machines
-        .iter()
-        .flat_map(|machine| machine.devices.iter().map(|device| offload(machine.role, device, state)))
-        .collect();
+    let mut commands: Vec<_> =
+        hosts.iter().flat_map(|host| host.devices.iter().map(|device| offload(host.role, device, state))).collect();
     let settings = host_settings(&experiment.tcp, &experiment.tcp.sysctl);
-    for machine in machines.iter().filter(|machine| machine.role != ROUTER) {
-        commands.extend(settings.iter().map(|(key, value)| Command::sysctl(machine.role, key, value)));
+    for host in hosts.iter().filter(|host| host.role != ROUTER) {
+        commands.extend(settings.iter().map(|(key, value)| Command::sysctl(host.role, key, value)));
     }
     commands
 }

@@ -23,20 +23,20 @@ pub fn as_remote_script(remote: &RemotePlan, title: &str, notes: &[String]) -> S
         ]
         .map(String::from),
     );
-    for machine in &remote.machines {
-        lines.push(format!("{}() {{ ssh -n -- {} \"$@\"; }}", machine.role, quoted(&machine.ssh)));
+    for host in &remote.hosts {
+        lines.push(format!("{}() {{ ssh -n -- {} \"$@\"; }}", host.role, quoted(&host.ssh)));
     }
     lines.push("restore() {".into());
-    for machine in &remote.machines {
-        for device in &machine.devices {
-            let undo = undo(remote, machine.role, device);
-            lines.push(format!("  {} || true", on(machine.role, &undo)));
+    for host in &remote.hosts {
+        for device in &host.devices {
+            let undo = undo(remote, host.role, device);
+            lines.push(format!("  {} || true", on(host.role, &undo)));
         }
     }
     lines.extend(["}".into(), "trap restore EXIT".into()]);
-    for machine in &remote.machines {
-        lines.extend([String::new(), format!("# {}: {}", machine.role, machine.ssh)]);
-        lines.extend(plan.setup.iter().filter(|command| command.host == machine.role).map(line));
+    for host in &remote.hosts {
+        lines.extend([String::new(), format!("# {}: {}", host.role, host.ssh)]);
+        lines.extend(plan.setup.iter().filter(|command| command.host == host.role).map(line));
     }
     lines.extend([String::new(), "# receivers".into()]);
     lines.extend(plan.flows.iter().map(|flow| on("receiver", &format!("iperf3 -s -D -1 -p {}", flow.port))));
@@ -50,8 +50,7 @@ pub fn as_remote_script(remote: &RemotePlan, title: &str, notes: &[String]) -> S
         format!("({}{client}) &", wait_for(flow))
     }));
     lines.extend(["wait".into(), String::new(), "# What the queues did".into()]);
-    let shown: std::collections::BTreeSet<_> =
-        plan.queues.iter().map(|queue| (&queue.host, &queue.device)).collect();
+    let shown: std::collections::BTreeSet<_> = plan.queues.iter().map(|queue| (&queue.host, &queue.device)).collect();
     lines.extend(shown.into_iter().map(|(host, device)| on(host, &format!("tc -s qdisc show dev {device}"))));
     lines.join("\n") + "\n"
 }

@@ -59,7 +59,7 @@ pub(super) fn word_after<'a>(words: &'a [String], name: &str) -> Option<&'a str>
     words.get(position + 1).map(String::as_str)
 }
 
-/// A handle as tc prints it: of `01:1` tc takes `1:` (`get_qdisc_handle` in tc/tc_util.c).
+/// A handle as tc prints it: of `01:1` tc takes `1:` (`get_qdisc_handle` in `tc/tc_util.c`).
 pub(super) fn handle(word: &str) -> String {
     let major = word.split(':').next().unwrap_or_default();
     format!("{}:", hexadecimal(major))
@@ -80,9 +80,10 @@ fn hexadecimal(digits: &str) -> String {
 fn nodes(lines: &[Vec<String>]) -> Vec<Node> {
     let mut nodes = Vec::<Node>::new();
     let mut index = BTreeMap::<String, usize>::new();
-    let mut put = |node: Node| match index.get(&node.location) {
-        Some(known) => nodes[*known] = node,
-        None => {
+    let mut put = |node: Node| {
+        if let Some(known) = index.get(&node.location) {
+            nodes[*known] = node;
+        } else {
             index.insert(node.location.clone(), nodes.len());
             nodes.push(node);
         }
@@ -169,14 +170,16 @@ mod tests {
     use super::*;
 
     fn tree(lines: &[&str]) -> ScriptTree {
-        let lines: Vec<Vec<String>> =
-            lines.iter().map(|line| line.split(' ').map(String::from).collect()).collect();
+        let lines: Vec<Vec<String>> = lines.iter().map(|line| line.split(' ').map(String::from).collect()).collect();
         ScriptTree::read(&lines)
     }
 
     #[test]
     fn a_handle_is_as_tc_prints_it() {
-        assert_eq!((handle("01:0"), handle("0"), normal("0A:10"), normal("1:0")), ("1:".into(), "0:".into(), "a:10".into(), "1:".into()));
+        assert_eq!(
+            (handle("01:0"), handle("0"), normal("0A:10"), normal("1:0")),
+            ("1:".into(), "0:".into(), "a:10".into(), "1:".into())
+        );
     }
 
     #[test]
@@ -191,6 +194,16 @@ mod tests {
         assert_eq!(found.capped_bps("20:"), Some(2_000_000));
         assert!(found.holds_netem("1:") && found.holds_netem("20:"));
         assert!(!found.holds_netem("1:1"));
+    }
+
+    #[test]
+    fn of_two_commands_for_one_location_the_later_counts() {
+        let found = tree(&[
+            "tc qdisc add dev d root handle 1: tbf rate 9mbit burst 3kb limit 9kb",
+            "tc qdisc add dev d parent 1:1 handle 2: pfifo limit 10",
+            "tc qdisc replace dev d root handle 1: tbf rate 6mbit burst 3kb limit 9kb",
+        ]);
+        assert_eq!(found.capped_bps("2:"), Some(6_000_000));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Settings of Linux that an experiment changes: sysctls and parameters of modules.
 //!
 //! Linux has some settings once for the machine and the others once for each network namespace. A plan sets the former
-//! first, in the machine's own namespace. Source: net/core/sysctl_net_core.c and net/ipv4/sysctl_net_ipv4.c of
+//! first, in the machine's own namespace. Source: `net/core/sysctl_net_core.c` and `net/ipv4/sysctl_net_ipv4.c` of
 //! Linux 6.12; a kernel that has one elsewhere refuses it by name.
 
 use super::error::{Error, Table, Value};
@@ -102,7 +102,7 @@ pub fn module_writes(flows: &[Flow]) -> Result<Vec<Command>, Error> {
             ParameterValue::Number(number) => number.to_string(),
             ParameterValue::Word(word) => word.clone(),
         };
-        Command::words("", vec!["write".into(), file, value])
+        Command::from_words("", vec!["write".into(), file, value])
     };
     let writes = requested.iter().flat_map(|(cc, parameters)| parameters.iter().map(|each| write(cc, each)));
     Ok(writes.collect())

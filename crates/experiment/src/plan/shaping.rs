@@ -30,13 +30,13 @@ pub(super) struct Netem {
 
 impl Netem {
     /// The qdisc for tc.
-    fn words(&self) -> String {
+    fn text(&self) -> String {
         let what = &self.impairment;
-        let mut words = format!("netem limit {}", self.limit());
+        let mut words = vec![format!("netem limit {}", self.limit())];
         if what.delay > 0 {
-            words += &format!(" delay {}", time_text(what.delay));
+            words.push(format!("delay {}", time_text(what.delay)));
             if what.jitter > 0 {
-                words += &format!(" {}", time_text(what.jitter));
+                words.push(time_text(what.jitter));
             }
         }
         for (option, value) in [
@@ -49,9 +49,9 @@ impl Netem {
         ] {
             let Some(value) = value.as_ref().filter(|value| !value.is_empty()) else { continue };
             // `loss every N` is an option of its own.
-            words += &if value.starts_with("every ") { format!(" {value}") } else { format!(" {option} {value}") };
+            words.push(if value.starts_with("every ") { value.clone() } else { format!("{option} {value}") });
         }
-        words
+        words.join(" ")
     }
 
     fn limit(&self) -> u128 {
@@ -69,7 +69,7 @@ pub(super) fn impairs(what: &Impairment) -> bool {
 
 /// A qdisc's kind and words.
 pub(super) fn text_of(qdisc: &Qdisc) -> String {
-    [&[qdisc.kind.clone()], &qdisc.words[..]].concat().join(" ")
+    [std::slice::from_ref(&qdisc.kind), &qdisc.words[..]].concat().join(" ")
 }
 
 /// The rate that a qdisc limits to by itself, in bits per second.
@@ -102,7 +102,7 @@ fn resolved(qdisc: &Qdisc, bdp_bytes: Option<u128>, mtu: u32, key: &str) -> Resu
         let size = if *in_packets { size / mtu } else { size };
         words[*position] = format!("{:.0}", size.round_ties_even());
     }
-    Ok([&[qdisc.kind.clone()], &words[..]].concat().join(" "))
+    Ok([std::slice::from_ref(&qdisc.kind), &words[..]].concat().join(" "))
 }
 
 /// What a queue needs to know of its path.
@@ -169,7 +169,7 @@ pub(super) fn queue(
     }
     lines.extend(filter);
     queues.push(leaf);
-    let commands = lines.iter().map(|line| Command::of(&device.host, line).from_key(key, &text)).collect();
+    let commands = lines.iter().map(|line| Command::of(&device.host, line).with_key(key, &text)).collect();
     Ok((commands, queues))
 }
 
@@ -191,7 +191,7 @@ fn policer(device: &Device, text: &str, mtu: u32, key: &str) -> Result<String, E
 
 /// A netem alone on its device.
 pub(super) fn netem(device: &Device, name: String, what: &Netem, loses: bool, key: &str) -> (Command, Queue) {
-    let text = what.words();
+    let text = what.text();
     let line = format!("tc qdisc add dev {} root handle {ROOT} {text}", device.name);
     let queue = Queue {
         name,
@@ -212,7 +212,7 @@ pub(super) fn rate_change(device: &Device, rate_bps: u64, mtu: u32, key: &str) -
 
 /// New settings for the netem of a device.
 pub(super) fn netem_change(device: &Device, what: &Netem, key: &str) -> Command {
-    let line = format!("tc qdisc change dev {} root handle {ROOT} {}", device.name, what.words());
+    let line = format!("tc qdisc change dev {} root handle {ROOT} {}", device.name, what.text());
     Command::of(&device.host, &line).for_key(key)
 }
 

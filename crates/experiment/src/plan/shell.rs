@@ -4,7 +4,7 @@ use super::error::Error;
 use super::settings::module_writes;
 use super::text::{comment, joined, quoted, seconds};
 use super::types::{Command, Flow, Plan, Program, TimedCommand};
-use crate::model::{ProbeKind, Tcp, TcpDefaults};
+use crate::model::ProbeKind;
 use std::collections::BTreeMap;
 
 /// Ports of flows that share one: iperf3 needs a port for each.
@@ -40,25 +40,6 @@ impl Plan {
         }
         Ok(lines.join("\n") + "\n")
     }
-}
-
-/// Which defaults of TCP's buffers a run has, and what the experiment sets instead.
-#[must_use]
-pub fn buffers_note(tcp: &Tcp, defaults: (u64, u64)) -> String {
-    let name = match tcp.defaults {
-        TcpDefaults::Dumbbell => "dumbbell",
-        TcpDefaults::Linux => "linux",
-    };
-    let part = |key: &str, sysctl: &str, limit: u64, default: u64| {
-        if let Some((_, value)) = tcp.sysctl.iter().find(|(known, _)| known == sysctl) {
-            return format!("{sysctl} = {value} by tcp.sysctl");
-        }
-        let own = if limit == default { String::new() } else { format!(" by tcp.{key}") };
-        format!("{sysctl} up to {limit} bytes{own}")
-    };
-    let receive = part("rmem_max", "net.ipv4.tcp_rmem", tcp.rmem_max, defaults.0);
-    let send = part("wmem_max", "net.ipv4.tcp_wmem", tcp.wmem_max, defaults.1);
-    format!("TCP buffers: tcp.defaults = \"{name}\": {receive}, {send}")
 }
 
 /// The command of a flow's sender.

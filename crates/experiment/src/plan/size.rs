@@ -141,7 +141,7 @@ fn too_much(plan: &Plan, size: &Size, allowed: u128, is_own: bool) -> String {
     let (flows, queues) = (grouped(size.flows), grouped(plan.queues.len() as u128));
     let rows = grouped(size.flow_rows + size.queue_rows);
     let packets = grouped(size.udp_packets + size.probe_packets);
-    let mut text = format!(
+    let text = format!(
         "this run needs about {} GB of memory, more than {} GB: {flows} flows and {queues} queues sampled every {} ms \
          would give {rows} samples, beside {packets} UDP packets and probes",
         gigabytes(memory),
@@ -149,12 +149,12 @@ fn too_much(plan: &Plan, size: &Size, allowed: u128, is_own: bool) -> String {
         millis(plan.sample_ns)
     );
     let fixed = memory - size.row_bytes();
-    if fixed < allowed {
+    let remedy = if fixed < allowed {
         let enough_ns = (size.row_bytes() * u128::from(plan.sample_ns)).div_ceil(allowed - fixed);
-        text += &format!("; sample less often: --set sample={}ms", enough_ns.div_ceil(1_000_000));
+        format!("sample less often: --set sample={}ms", enough_ns.div_ceil(1_000_000))
     } else {
-        text += "; send fewer or larger ones";
-    }
+        "send fewer or larger ones".into()
+    };
     let hint = if is_own { "or use dumbbell run".into() } else { raised_bytes("memory", memory) };
-    format!("{text}, {hint}")
+    format!("{text}; {remedy}, {hint}")
 }

@@ -118,8 +118,14 @@ mod tests {
 
     #[test]
     fn quantities_have_the_largest_unit_that_is_exact() {
-        assert_eq!((rate_text(80_000_000), rate_text(1_001), rate_text(0)), ("80mbit".into(), "1001bit".into(), "0gbit".into()));
-        assert_eq!((time_text(13_000_000), time_text(1_500), time_text(7)), ("13ms".into(), "1500ns".into(), "7ns".into()));
+        assert_eq!(
+            (rate_text(80_000_000), rate_text(1_001), rate_text(0)),
+            ("80mbit".into(), "1001bit".into(), "0gbit".into())
+        );
+        assert_eq!(
+            (time_text(13_000_000), time_text(1_500), time_text(7)),
+            ("13ms".into(), "1500ns".into(), "7ns".into())
+        );
     }
 
     #[test]

@@ -69,28 +69,28 @@ pub struct Command {
 impl Command {
     /// A line of plain words.
     pub(super) fn of(host: &str, line: &str) -> Self {
-        Self::words(host, line.split_ascii_whitespace().map(String::from).collect())
+        Self::from_words(host, line.split_ascii_whitespace().map(String::from).collect())
     }
 
     /// A command with these words.
-    pub(super) fn words(host: &str, argv: Vec<String>) -> Self {
+    pub(super) fn from_words(host: &str, argv: Vec<String>) -> Self {
         Self { host: host.into(), argv, origin: None }
     }
 
     /// `sysctl -w`; a value may have spaces.
     pub(super) fn sysctl(host: &str, key: &str, value: &str) -> Self {
-        Self::words(host, vec!["sysctl".into(), "-w".into(), format!("{key}={value}")])
+        Self::from_words(host, vec!["sysctl".into(), "-w".into(), format!("{key}={value}")])
     }
 
     /// The same with the key and the value that request it.
-    pub(super) fn from_key(self, key: &str, text: &str) -> Self {
+    pub(super) fn with_key(self, key: &str, text: &str) -> Self {
         Self { origin: Some(Box::new(Origin { key: key.into(), text: text.into() })), ..self }
     }
 
     /// The same with the key that requests it; the value is the command.
     pub(super) fn for_key(self, key: &str) -> Self {
         let line = self.line();
-        self.from_key(key, &line)
+        self.with_key(key, &line)
     }
 
     /// As typed.
@@ -127,7 +127,7 @@ pub struct Device {
 
 /// A veth pair between neighbours.
 #[derive(Clone, Debug, Serialize)]
-pub struct Wire {
+pub struct Link {
     /// Number, from 1.
     pub number: usize,
     /// Host on the senders' side.
@@ -144,7 +144,7 @@ pub struct Wire {
 #[derive(Clone, Debug, Serialize)]
 pub struct Net {
     /// Links.
-    pub wires: Vec<Wire>,
+    pub wires: Vec<Link>,
     /// Sending hosts.
     pub senders: Vec<Sender>,
     /// MTU of every link.

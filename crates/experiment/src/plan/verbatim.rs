@@ -19,7 +19,7 @@ pub(super) fn commands(building: &mut Building<'_>) -> Vec<Command> {
             script
                 .lines
                 .iter()
-                .map(|words| Command::words(host, words.iter().map(word).collect()).for_key("path.tc")),
+                .map(|words| Command::from_words(host, words.iter().map(word).collect()).for_key("path.tc")),
         );
         building.queues.extend(queues(script, &tree, &device, &suffix));
     }

@@ -114,7 +114,7 @@ fn complete<D, C>(
         handle: handle(&queue.handle),
         under_test: queue.under_test,
     };
-    let link = |wire: &types::Wire| Link { left: wire.left_host.clone(), right: wire.right_host.clone() };
+    let link = |wire: &types::Link| Link { left: wire.left_host.clone(), right: wire.right_host.clone() };
     PlanOf {
         seed,
         duration: Span::from_nanos(plan.duration_ns),
@@ -168,10 +168,10 @@ impl<'a> Devices<'a> {
         let index = self.index(command);
         let words: Vec<_> = command.argv[1..].iter().map(String::as_str).collect();
         self.all[index].2.execute(&words).map_err(|wrong| {
-            let (key, text) = command.origin.as_deref().map_or_else(
-                || ("path", command.line()),
-                |origin| (&origin.key[..], origin.text.clone()),
-            );
+            let (key, text) = command
+                .origin
+                .as_deref()
+                .map_or_else(|| ("path", command.line()), |origin| (&origin.key[..], origin.text.clone()));
             refused(wrong, key).with(text.as_str())
         })
     }
@@ -195,12 +195,18 @@ fn has_rate(plan: &types::Plan, (host, device): Location<'_>) -> bool {
 
 /// Every device as an end of a link.
 fn ends(plan: &types::Plan) -> BTreeMap<Location<'_>, End> {
-    let left = plan.net.wires.iter().enumerate().map(|(wire, link)| {
-        ((&link.left_host[..], &link.left_device[..]), End { wire, side: LinkSide::Left })
-    });
-    let right = plan.net.wires.iter().enumerate().map(|(wire, link)| {
-        ((&link.right_host[..], &link.right_device[..]), End { wire, side: LinkSide::Right })
-    });
+    let left = plan
+        .net
+        .wires
+        .iter()
+        .enumerate()
+        .map(|(wire, link)| ((&link.left_host[..], &link.left_device[..]), End { wire, side: LinkSide::Left }));
+    let right = plan
+        .net
+        .wires
+        .iter()
+        .enumerate()
+        .map(|(wire, link)| ((&link.right_host[..], &link.right_device[..]), End { wire, side: LinkSide::Right }));
     left.chain(right).collect()
 }
 
@@ -231,10 +237,10 @@ fn flows(plan: &types::Plan) -> Result<Vec<Flow>, Error> {
         let table = settings.iter().map(|(key, value)| (key.clone(), Value::Text(value.clone())));
         refused(wrong, "tcp.sysctl").with(Value::Table(Table(table.collect())))
     })?;
-    plan.flows.iter().map(|each| flow(plan, each, &sysctls)).collect()
+    plan.flows.iter().map(|each| flow(plan, each, sysctls)).collect()
 }
 
-fn flow(plan: &types::Plan, flow: &types::Flow, sysctls: &Sysctls) -> Result<Flow, Error> {
+fn flow(plan: &types::Plan, flow: &types::Flow, sysctls: Sysctls) -> Result<Flow, Error> {
     let mark = flow.mark.unwrap_or(0);
     let mark = u16::try_from(mark).map_err(|_| {
         let right = format!("a smaller one, or {ELSEWHERE}");
@@ -259,7 +265,7 @@ fn flow(plan: &types::Plan, flow: &types::Flow, sysctls: &Sysctls) -> Result<Flo
     })
 }
 
-fn tcp(plan: &types::Plan, flow: &types::Flow, sysctls: &Sysctls) -> Result<Tcp, Error> {
+fn tcp(plan: &types::Plan, flow: &types::Flow, sysctls: Sysctls) -> Result<Tcp, Error> {
     let (net, tcp) = (&plan.net, &plan.net.tcp);
     let sender = net.senders.iter().find(|sender| sender.host == flow.sender);
     let sender_ecn = sender.is_some_and(|sender| sender.ecn);

@@ -130,7 +130,7 @@ def _is_leaf(shaper: str, other: QueuePlan) -> bool:
 
 
 def _is_made_of(queue: QueuePlan, kind: str) -> bool:
-    """A policer is a `prio` with a filter (`dumbbell.plan.shaping`)."""
+    """A policer is a `prio` with a filter (`crates/experiment/src/plan/shaping.rs`)."""
     own = queue.text.split()[0]
     return kind == own or (own == POLICE and (kind == "prio" or kind.startswith("filter ")))
 

@@ -10,10 +10,12 @@ import json
 import os
 import shutil
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from dumbbell import _sim
 from dumbbell.engines import recordings
 from dumbbell.engines.agent_engine import (
     agent_manifest,
@@ -42,7 +44,6 @@ from dumbbell.host.agent_binary import agent
 from dumbbell.plan import Plan, plan_case
 from dumbbell.plan.inside import for_agent
 from dumbbell.plan.remote import plan_remote
-from dumbbell.plan.settings import split
 from dumbbell.publish import captured, staged
 from dumbbell.results import result
 
@@ -90,7 +91,7 @@ class HostEngine:
         with staged(request.out) as folder, captured(request.capture) as packets:
             run_folder = folder / "host"
             run_folder.mkdir()
-            agent_plan = plan.for_agent() | {
+            agent_plan = _agent_plan(plan) | {
                 "inside": recording_plan,
                 "machine_ns": max(LOAD_SAMPLE_NS, plan.sample_ns),
             }
@@ -148,14 +149,25 @@ def _host_manifest() -> dict[str, Any]:
 
 def _without_guest_settings(plan: Plan) -> Plan:
     """The plan without sysctls that only guests need (memory limits, buffers for bursts of infinitely fast CPUs)."""
-    setup = tuple(command for command in plan.setup if command.host or command.argv[0] != "sysctl")
+    setup = tuple(command for command in plan.setup if not _is_for_guests(command.host, command.argv))
     return replace(plan, setup=setup)
+
+
+def _agent_plan(plan: Plan) -> dict[str, Any]:
+    """The agent's plan without them."""
+    made = plan.for_agent()
+    setup = [command for command in made["setup"] if not _is_for_guests(command["host"], command["argv"])]
+    return made | {"setup": setup}
+
+
+def _is_for_guests(host: str, argv: Sequence[str]) -> bool:
+    return not host and argv[0] == "sysctl"
 
 
 def _refuse_unsafe_on_host(request: Request, plan: Plan) -> None:
     """Refuse what would change the host outside the experiment's namespaces, or needs a guest."""
     experiment, recordings_requested = request.case.experiment, request.inside
-    system_wide, _ = split(experiment.tcp.sysctl)
+    system_wide = {key: value for key, value in experiment.tcp.sysctl.items() if _sim.is_of_the_machine(key)}
     wrong: list[tuple[str, str, object]] = [
         ("this sysctl is system-wide, and the host engine changes nothing outside the experiment's hosts",
          f"tcp.sysctl.{key}", value) for key, value in system_wide.items()

@@ -43,7 +43,7 @@ from dumbbell.host.agent_binary import agent
 from dumbbell.kernels import Kernel, find
 from dumbbell.kernels.features import controllers
 from dumbbell.plan import Plan, plan_case
-from dumbbell.plan.layout import Command
+from dumbbell.plan.model import Command
 from dumbbell.publish import captured, staged
 from dumbbell.results import result
 

@@ -15,7 +15,7 @@ from typing import IO
 from dumbbell.engines.remote.frames import Frame, Inbox, InvalidFrame
 from dumbbell.engines.remote.ssh import GREETING, command, explained
 from dumbbell.errors import HostError
-from dumbbell.plan.remote import Machine
+from dumbbell.plan.remote import RemoteHost
 
 __all__ = ["AgentConnection"]
 
@@ -28,7 +28,7 @@ ENDING_S = 15.0
 class AgentConnection:
     """The connection to one host."""
 
-    machine: Machine
+    machine: RemoteHost
     agent: bytes
     """The agent's program, which is sent."""
     inbox: Inbox = field(default_factory=Inbox)

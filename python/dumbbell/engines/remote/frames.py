@@ -14,7 +14,7 @@ __all__ = ["Frame", "Inbox", "InvalidFrame", "order"]
 MOST_LINE_BYTES = 1 << 20
 """Facts contain the output of `ip` for devices and routes: a few kilobytes."""
 MOST_BODY_BYTES = 16 << 30
-"""A file of records; `plan.size` allows less than half."""
+"""A file of records; `crates/experiment/src/plan/size.rs` allows less than half."""
 
 
 class InvalidFrame(Exception):

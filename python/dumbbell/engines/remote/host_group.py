@@ -13,7 +13,7 @@ from dumbbell.engines.remote.agent_connection import AgentConnection
 from dumbbell.engines.remote.clock_offset import Reading
 from dumbbell.engines.remote.frames import Frame, order
 from dumbbell.errors import DumbbellError, HostError, HostLost
-from dumbbell.plan.remote import Machine
+from dumbbell.plan.remote import RemoteHost
 
 __all__ = ["HostGroup", "connect_hosts"]
 
@@ -147,7 +147,7 @@ class HostGroup:
 
 
 @contextmanager
-def connect_hosts(machines: Sequence[Machine], agent: bytes, tick: Callable[[], None]) -> Iterator[HostGroup]:
+def connect_hosts(machines: Sequence[RemoteHost], agent: bytes, tick: Callable[[], None]) -> Iterator[HostGroup]:
     """Connect to all hosts and start an agent on each; closes the connections at the end of the block."""
     connections: dict[str, AgentConnection] = {}
     try:

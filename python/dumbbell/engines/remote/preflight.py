@@ -10,7 +10,7 @@ from dumbbell.errors import HostError
 from dumbbell.host.iproute2_json import rows
 from dumbbell.host.sources import Reading
 from dumbbell.linux.agent_records import FLOW_RECORD, PROBE_RECORD, QUEUE_RECORD
-from dumbbell.plan.remote import Machine, RemotePlan
+from dumbbell.plan.remote import RemoteHost, RemotePlan
 
 __all__ = ["check", "facts_request", "host_entry"]
 
@@ -18,9 +18,9 @@ MEMORY_FRACTION = 0.5
 """Share of the free memory that records may take: the agent keeps them in memory until the end."""
 
 
-def facts_request(plan: RemotePlan, machine: Machine) -> dict[str, Any]:
+def facts_request(plan: RemotePlan, machine: RemoteHost) -> dict[str, Any]:
     """The request for a host's facts."""
-    sender, receiver = plan.machine("sender").address, plan.machine("receiver").address
+    sender, receiver = plan.host("sender").address, plan.host("receiver").address
     routes = {
         "sender": [[sender, receiver]],
         "receiver": [[receiver, sender]],
@@ -35,7 +35,7 @@ def facts_request(plan: RemotePlan, machine: Machine) -> dict[str, Any]:
     }
 
 
-def check(plan: RemotePlan, machine: Machine, facts: Mapping[str, Any]) -> list[str]:
+def check(plan: RemotePlan, machine: RemoteHost, facts: Mapping[str, Any]) -> list[str]:
     """Returns warnings. Raises `HostError` for what prevents the run."""
     name = f"{machine.role} ({machine.ssh})"
     for tool in facts["missing_tools"]:
@@ -63,7 +63,7 @@ def host_entry(facts: Mapping[str, Any]) -> dict[str, Any]:
     return {key: facts[key] if facts[key] != "" else None for key in keys} | {"cpus": facts["cores"]}
 
 
-def _device(plan: RemotePlan, name: str, machine: Machine, device: str, output: str | None) -> None:
+def _device(plan: RemotePlan, name: str, machine: RemoteHost, device: str, output: str | None) -> None:
     links = _parsed(output)
     if not links:
         raise HostError(f"{name}: it has no device '{device}'; ip link lists its devices")
@@ -81,9 +81,9 @@ def _device(plan: RemotePlan, name: str, machine: Machine, device: str, output: 
         raise HostError(f"{name}: device '{device}' lacks the address {machine.address}; it has {available}")
 
 
-def _routes(plan: RemotePlan, name: str, machine: Machine, output: list[str | None]) -> None:
+def _routes(plan: RemotePlan, name: str, machine: RemoteHost, output: list[str | None]) -> None:
     """Do packets to the other end leave through the device under test?"""
-    sender, receiver = plan.machine("sender").address, plan.machine("receiver").address
+    sender, receiver = plan.host("sender").address, plan.host("receiver").address
     goals = {"sender": [receiver], "receiver": [sender], "router": [receiver, sender]}[machine.role]
     for device, goal, answer in zip(machine.devices, goals, output, strict=True):
         found = _routed(answer).get("dev")

@@ -73,11 +73,11 @@ class RemoteEngine:
         refuse_simulator_only_options(request, plan.plan)
         _refuse_recordings(request)
         with staged(request.out) as folder:
-            host_folders = {machine.role: folder / "hosts" / machine.role for machine in plan.machines}
+            host_folders = {machine.role: folder / "hosts" / machine.role for machine in plan.hosts}
             for host_folder in host_folders.values():
                 host_folder.mkdir(parents=True)
             state = _RunState(plan, host_folders, progress)
-            with connect_hosts(plan.machines, self.agent.read_bytes(), state.tick) as host_group:
+            with connect_hosts(plan.hosts, self.agent.read_bytes(), state.tick) as host_group:
                 state.run_steps(host_group)
             progress(plan.plan.duration_ns / 1e9)
             finished = time.perf_counter()
@@ -95,7 +95,7 @@ class RemoteEngine:
                     machine.role: {"ssh": machine.ssh, "devices": list(machine.devices), "address": machine.address}
                     | host_entry(state.facts[machine.role])
                     | {"clock": state.clocks[machine.role].as_json()} | measured[machine.role]
-                    for machine in plan.machines
+                    for machine in plan.hosts
                 },
                 "clock_error_s": joined.clock_error_ns / 1e9,
                 "phases_s": {"host": finished - began, "decode": time.perf_counter() - finished},
@@ -147,9 +147,9 @@ class _RunState:
                 self.verdict.warnings.append(f"{connection.name}: restored what an earlier run had left: {sentence}")
 
     def _check(self, host_group: HostGroup) -> None:
-        for machine in self.plan.machines:
+        for machine in self.plan.hosts:
             host_group.connections[machine.role].send(order("look", **facts_request(self.plan, machine)))
-        for machine in self.plan.machines:
+        for machine in self.plan.hosts:
             self.facts[machine.role] = host_group.expect(machine.role, "facts").head
             try:
                 self.verdict.warnings.extend(check(self.plan, machine, self.facts[machine.role]))
@@ -160,11 +160,11 @@ class _RunState:
         """Set up all hosts before anything starts."""
         host_group.changed = True
         within_ms = round(self.plan.plan.duration_ns / 1e6 + MARGIN_S * 1e3)
-        for machine in self.plan.machines:
-            part = self.plan.part(machine.role) | {"machine_ns": max(LOAD_SAMPLE_NS, self.plan.plan.sample_ns)}
+        for machine in self.plan.hosts:
+            part = self.plan.host_plan(machine.role) | {"machine_ns": max(LOAD_SAMPLE_NS, self.plan.plan.sample_ns)}
             body = json.dumps(part).encode()
             host_group.connections[machine.role].send(order("plan", body, bytes=len(body), within_ms=within_ms))
-        for machine in self.plan.machines:
+        for machine in self.plan.hosts:
             host_group.expect(machine.role, "ready", SETTING_UP_S)
 
     def _begin(self, host_group: HostGroup, readings: Mapping[str, Sequence[Reading]]) -> None:

@@ -27,7 +27,7 @@ def load_by_role(
 ) -> dict[str, dict[str, Any]]:
     """By role: timer lateness and CPU use."""
     found = {}
-    for machine in plan.machines:
+    for machine in plan.hosts:
         run_folder = host_folders[machine.role]
         end = json.loads((run_folder / "end.json").read_text(encoding="utf-8"))
         host_queues = [queue for queue in named if queue.host == machine.role]
@@ -44,9 +44,9 @@ def judge_remote_run(
     """Check everything that can invalidate the run."""
     drops = totals(tables["queues"], "drops_packets")
     verdict = judge_flows(plan.plan, end["flows"], named, drops)
-    for machine in plan.machines:
+    for machine in plan.hosts:
         verdict.invalid.extend(device_drops(end, machine.role, named, machine.devices))
-    for machine in plan.machines:
+    for machine in plan.hosts:
         own = judge_host(plan.plan, measured[machine.role], tables["flows"], end["duration_ns"])
         invalid, warnings = ([f"{machine.role}: {text}" for text in texts] for texts in (own.invalid, own.warnings))
         verdict = verdict.combined(Verdict(invalid, warnings))

@@ -72,7 +72,7 @@ def packet_traces(
     _refuse(window, ready.plan.duration_ns)
     with refusals(ready.most_bytes):
         packets, left_out = _sim.packet_trace(
-            ready.world, window.start_ns, window.stop_ns, window.most_rows, progress, ready.held_bytes
+            ready.simulated, window.start_ns, window.stop_ns, window.most_rows, progress, ready.held_bytes
         )
     return PacketTraces(pl.DataFrame(packets), left_out, ready.plan)
 

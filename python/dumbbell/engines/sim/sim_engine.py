@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from pydantic_core import from_json, to_json
+from pydantic_core import from_json
 
 from dumbbell import _sim, limits
 from dumbbell.engines.base import Progress, Request, check_controllers
@@ -21,15 +21,15 @@ from dumbbell.engines.run_manifest import RunOutcome, base_manifest, queue_entri
 from dumbbell.engines.sim.sim_tables import flow_table, probe_table, queue_table
 from dumbbell.engines.validity import judge_flows
 from dumbbell.errors import EngineError, ExperimentError, PlanError
-from dumbbell.plan import Plan, as_world, plan_case
+from dumbbell.plan import Plan, plan_case, simulator_plan
 from dumbbell.plan.inside import ALL, Place, tap
-from dumbbell.plan.size import refuse_too_much
-from dumbbell.plan.world import ELSEWHERE
 from dumbbell.publish import captured, staged
 from dumbbell.results import result
 from dumbbell.results.result import Run
 
 __all__ = ["Ready", "SimulatedRun", "Simulator", "refusals"]
+
+ELSEWHERE = "or run it with --engine kernel"
 
 
 class Simulator:
@@ -82,14 +82,14 @@ class Simulator:
         check_controllers(request, self.controllers(), "the simulator", ELSEWHERE)
         plan = plan_case(request.case, request.seed)
         if self._most_bytes is not None:
-            refuse_too_much(plan, self._most_bytes)
+            plan.refuse_too_much(self._most_bytes)
         _refuse_programs(request)
         try:
-            world = to_json(as_world(plan, request.seed, capture=_tap(request, plan))).decode()
+            simulated = simulator_plan(plan, request.seed, capture=_tap(request, plan))
         except ExperimentError as error:
             raise error.within(str(request.case.file)) from None
         most_bytes = limits.most("memory") if self._most_bytes is None else self._most_bytes
-        return Ready(request, plan, world, began, time.perf_counter() - began, most_bytes)
+        return Ready(request, plan, simulated, began, time.perf_counter() - began, most_bytes)
 
 
 @dataclass(frozen=True)
@@ -98,8 +98,8 @@ class Ready:
 
     request: Request
     plan: Plan
-    world: str
-    """The plan as `_sim` reads it."""
+    simulated: _sim.SimulatorPlan
+    """The plan as the simulator executes it."""
     began_s: float
     """Start, on the performance counter."""
     planned_s: float
@@ -116,7 +116,7 @@ class Ready:
         """The second step, the simulation; other threads can run meanwhile."""
         began = time.perf_counter()
         with refusals(self.most_bytes):
-            tables = _sim.simulate(self.world, progress, capture, self.held_bytes)
+            tables = _sim.simulate(self.simulated, progress, capture, self.held_bytes)
         took_s = time.perf_counter() - began
         progress(self.plan.duration_ns / 1e9)
         return SimulatedRun(self, tables, took_s)

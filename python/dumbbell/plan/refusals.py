@@ -1,0 +1,23 @@
+"""The errors of a plan in Rust as Python's."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from pydantic_core import from_json
+
+from dumbbell import _sim
+from dumbbell.errors import ExperimentError, PlanError
+
+__all__ = ["refusals"]
+
+
+@contextmanager
+def refusals() -> Iterator[None]:
+    """Raises `PlanError` or `ExperimentError` for what the plan refuses."""
+    try:
+        yield
+    except _sim.PlanRefused as refused:
+        fault = from_json(refused.args[0])
+        if "plan" in fault:
+            raise PlanError(fault["plan"]) from None
+        raise ExperimentError(fault["problem"], key=fault["key"], value=fault["value"], right=fault["right"]) from None
