@@ -238,7 +238,15 @@ def test_every_column_of_a_queue(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("kind", "offsets"),
-    [("codel", [24, 32]), ("fq_codel", [12, 28]), ("red", [12]), ("pie", [36]), ("fq_pie", [16]), ("choke", [12])],
+    [
+        ("codel", [24, 32]),
+        ("fq_codel", [12, 28]),
+        ("red", [12]),
+        ("pie", [36]),
+        ("fq_pie", [16]),
+        ("choke", [12]),
+        ("sfb", [20]),
+    ],
 )
 def test_mark_counters_have_the_offsets_of_pkt_sched_h(tmp_path: Path, kind: str, offsets: list[int]) -> None:
     """CoDel counts marks of its control law and of `ce_threshold` separately."""

@@ -386,7 +386,8 @@ def test_a_policer_lets_a_burst_pass_drops_the_rest_and_delays_nothing(tmp_path:
 
 
 @pytest.mark.parametrize(
-    "qdisc", ["pie", "fq_pie", "sfq", "choke limit 200 bandwidth 10mbit", "pfifo_head_drop limit 60"]
+    "qdisc",
+    ["pie", "fq_pie", "sfq", "hhf limit 60", "choke limit 200 bandwidth 10mbit", "pfifo_head_drop limit 60"],
 )
 def test_other_queues_fill_the_link_and_drop(tmp_path: Path, qdisc: str) -> None:
     got = valid(tmp_path, experiment(qdisc=qdisc, duration="4s"))
@@ -395,18 +396,19 @@ def test_other_queues_fill_the_link_and_drop(tmp_path: Path, qdisc: str) -> None
     assert got.queue("bottleneck")["kind"] == qdisc.partition(" ")[0]
 
 
-@pytest.mark.parametrize("qdisc", ["pie ecn", "fq_pie ecn", "codel ce_threshold 3ms"])
+@pytest.mark.parametrize("qdisc", ["pie ecn", "fq_pie ecn", "codel ce_threshold 3ms", "sfb target 5"])
 def test_queues_mark_ect_packets(tmp_path: Path, qdisc: str) -> None:
     rest = '[[flows]]\ncc = "cubic"\ncount = 2\necn = true\n'
     assert valid(tmp_path, experiment(rest, qdisc=qdisc, duration="4s")).numbers["queue"]["marks"] > 0
 
 
-def test_the_first_band_has_priority(tmp_path: Path) -> None:
+@pytest.mark.parametrize("bands", ["prio", "ets bands 2 strict 1"])
+def test_the_first_band_has_priority(tmp_path: Path, bands: str) -> None:
     rest = (
         '[path.tc]\ninterface = "eth0"\nqueue = "10:"\ncommands = """\n'
         "tc qdisc add dev eth0 root handle 1: htb default 1\n"
         "tc class add dev eth0 parent 1: classid 1:1 htb rate 10mbit burst 1514 cburst 1514\n"
-        "tc qdisc add dev eth0 parent 1:1 handle 10: prio\n"
+        f"tc qdisc add dev eth0 parent 1:1 handle 10: {bands}\n"
         "tc filter add dev eth0 parent 10: protocol ip prio 1 u32 match ip dport 5201 0xffff flowid 10:1\n"
         '"""\n[[flows]]\nname = "first"\ncc = "cubic"\nport = 5201\n'
         '[[flows]]\nname = "last"\ncc = "cubic"\nport = 5202\n'
@@ -414,3 +416,19 @@ def test_the_first_band_has_priority(tmp_path: Path) -> None:
     got = valid(tmp_path, f'duration = "3s"\n[path]\nrtt = "20ms"\n{rest}')
     assert got.mbps("first") > 9
     assert got.mbps("last") < 1
+
+
+def test_a_virtual_queue_s_settings_follow_its_gred_s_setup(tmp_path: Path) -> None:
+    """Both commands are about one queue, whose red limits it."""
+    rest = (
+        '[path.tc]\ninterface = "eth0"\nqueue = "10:"\ncommands = """\n'
+        "tc qdisc add dev eth0 root handle 1: htb default 1\n"
+        "tc class add dev eth0 parent 1: classid 1:1 htb rate 10mbit burst 1514 cburst 1514\n"
+        "tc qdisc add dev eth0 parent 1:1 handle 10: gred setup DPs 2 default 1\n"
+        "tc qdisc change dev eth0 parent 1:1 handle 10: gred DP 1 limit 90000 min 9000 max 30000 avpkt 1500 burst 12\n"
+        '"""\n[[flows]]\ncc = "cubic"\ncount = 20\n'
+    )
+    got = valid(tmp_path, f'duration = "3s"\n[path]\nrtt = "20ms"\n{rest}')
+    assert got.numbers["queue"]["drops"] > 20
+    assert got.numbers["queue"]["packets"]["max"] <= 60
+    assert got.queue("tc.10")["kind"] == "gred"

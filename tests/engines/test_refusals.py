@@ -17,7 +17,7 @@ FILTER = "tc filter add dev eth0 parent 1: protocol ip prio 1 "
 KERNEL_RUNS = [
     "tbf rate 1mbit burst 3kb limit 10kb overhead 10",
     "netem loss 1% ecn",
-    "hhf",
+    "skbprio",
     f"prio\n{FILTER}handle 70000 fw flowid 1:1",
     f"prio\n{FILTER}matchall flowid 1:1 action police rate 1mbit burst 10kb",
     f"prio\n{FILTER}u32 match ip src 10.0.0.1 flowid 1:1",

@@ -305,7 +305,7 @@ def test_netem_s_numbers_equal_the_kernel_s(arguments: str, expected: dict[str, 
         # Linux supports these, the simulator does not.
         ("netem packets 5", "packets and bytes are those of a slot"),
         ("netem slot 5ms 2ms", "most is below their least"),
-        ("hhf", "the simulator has no 'hhf'"),
+        ("skbprio", "the simulator has no 'skbprio'"),
         ("cake bandwidth 80mbit autorate-ingress", "the simulator's cake has no 'autorate-ingress'"),
         ("cake bandwidth 80mbit fwmark 255", "the simulator's cake has no 'fwmark'"),
         ("netem loss 1% ecn", "the simulator's netem has no 'ecn'"),

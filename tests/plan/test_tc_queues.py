@@ -1,4 +1,4 @@
-"""The reader of tc commands for pie, fq_pie, sfq, choke, prio, drr, fifos and policers, against tc in a guest.
+"""The reader of tc commands for AQMs, fair queues, bands, fifos and policers, against tc in a guest.
 
 A comment above each case quotes the output of `tc -d qdisc show` (`class show`, `filter show`): iproute2 6.1.0,
 Linux 6.12, a veth with an MTU of 1500. Values that the kernel does not show are from tc's source.
@@ -67,6 +67,44 @@ def tree(*lines: str) -> dict[str, Any]:
         # bands 4 priomap 3 2 2 2 1 2 0 0 1 1 1 1 1 1 1 1
         ("prio bands 4 priomap 3 2", {"bands": [None] * 4, "default": 3}),
         ("drr", {"classes": [], "rules": [], "class_limit": 1000}),
+        # bands 3 strict 1 quanta 3028 256 priomap 2 2 2 2 2 2 2 2 2 2 2 2 2 2 2 2
+        ("ets strict 1 quanta 3028 100", {"strict": 1, "quanta": [1514, 3028, 256], "bands": [None] * 3, "default": 2}),
+        # bands 4 quanta 1514 1514 1514 1514 priomap 3 3 3 3 3 3 3 3 3 3 3 3 3 3 3 3
+        ("ets bands 4", {"strict": 0, "quanta": [1514] * 4, "default": 3, "band_limit": 1000}),
+        # bands 5 strict 2 quanta 1048576 1514 1514 priomap 1 4 4 4 4 4 4 4 4 4 4 4 4 4 4 4
+        (
+            "ets bands 5 strict 2 quanta 2000000 priomap 1",
+            {"strict": 2, "quanta": [1514, 1514, 1 << 20, 1514, 1514], "default": 1},
+        ),
+        # rehash 600s db 60s limit 1000p max 25p target 20p increment 0.000503548 decrement 4.57771e-05
+        # penalty_rate 10pps penalty_burst 20p
+        (
+            "sfb",
+            {"rehash": 150_000, "warmup": 15_000, "limit": 1000, "max": 25, "target": 20, "increment": 33}
+            | {"decrement": 3, "penalty_rate": 10, "penalty_burst": 20},
+        ),
+        # limit 5p max 7p target 6p
+        ("sfb limit 5 max 7", {"limit": 5, "max": 7, "target": 6}),
+        # rehash 1s db 8ms … max 9p target 7p increment 0.00999466 decrement 1 penalty_rate 0pps penalty_burst 5p
+        (
+            "sfb target 7 rehash 1001 db 6 increment 0.01 decrement 1 penalty_rate 0 penalty_burst 5",
+            {"rehash": 251, "warmup": 2, "max": 9, "increment": 655, "decrement": 65_535, "penalty_rate": 0}
+            | {"penalty_burst": 5},
+        ),
+        # limit 1000p quantum 1514b hh_limit 2048 reset_timeout 40ms admit_bytes 128Kb evict_timeout 1s non_hh_weight 2
+        (
+            "hhf",
+            {"limit": 1000, "quantum": 1514, "hh_limit": 2048, "reset_timeout": 10, "admit_bytes": 131_072}
+            | {"evict_timeout": 250, "non_hh_weight": 2},
+        ),
+        # limit 5p quantum 256b hh_limit 3 reset_timeout 4ms admit_bytes 9b evict_timeout 8ms non_hh_weight 7
+        (
+            "hhf limit 5 quantum 100 hh_limit 3 reset_timeout 1ms admit_bytes 9 evict_timeout 5ms non_hh_weight 7",
+            {"limit": 5, "quantum": 256, "hh_limit": 3, "reset_timeout": 1, "admit_bytes": 9, "evict_timeout": 2}
+            | {"non_hh_weight": 7},
+        ),
+        # vqs 3 default 2 grio limit 1514000b
+        ("gred setup DPs 3 default 2 grio", {"limit": 1_514_000, "default": 2, "queues": []}),
     ],
 )
 def test_numbers_equal_the_kernel_s(arguments: str, expected: dict[str, Any]) -> None:
@@ -119,6 +157,24 @@ def test_a_ce_threshold_selector_without_a_mask_is_none() -> None:
         ("prio bands 17", "2 to 16 bands"),
         ("prio bands 2", "priomap names band 2 of 2"),
         ("pfifo_fast limit 10", "no option 'limit'"),
+        ("ets", "1 to 16 bands"),
+        ("ets bands 17", "1 to 16 bands"),
+        ("ets strict 2 quanta 1 bands 2", "1 to 16 bands"),
+        ("ets quanta 0", "a quantum of 0"),
+        ("ets bands 2 priomap 2", "priomap names band 2 of 2"),
+        ("ets bands 2 strict 1 bands 3", "'bands' twice"),
+        ("sfb rehash 60s", "'rehash' takes a count, got '60s'"),
+        ("sfb increment 1.5", "increment is above 1"),
+        ("hhf hh_limit 2049", "at most 2048 heavy hitters"),
+        ("hhf quantum 2147483647", "above 2147483647"),
+        ("hhf quantum 3kb", "'quantum' takes a count, got '3kb'"),
+        ("gred DP 0 limit 400000 min 30000 max 90000 avpkt 1000 burst 55", "needs a setup"),
+        ("gred setup DPs 17 default 0", "1 to 16 virtual queues"),
+        ("gred setup default 0 DPs 3", "1 to 16 virtual queues"),
+        ("gred setup DPs 3 default 3", "a default below their number"),
+        ("gred setup DPs 3 default 0 min 5kb", "gred's setup has no option 'min'"),
+        ("gred DP 0 grio", "a virtual queue of gred has no option 'grio'"),
+        ("gred DP 0 limit 400000 min 30000 max 90000", "needs DP"),
     ],
 )
 def test_arguments_that_tc_or_the_kernel_refuses_are_refused(arguments: str, message: str) -> None:
@@ -184,16 +240,94 @@ def test_a_changed_prio_keeps_its_bands_and_filters() -> None:
     assert (got["default"], got["bands"][0]["handle"], len(got["rules"])) == (2, "10:", 1)
 
 
+def test_ets_s_classes_are_its_bands() -> None:
+    """bands 5 strict 2 quanta 1048576 700 1514 priomap 1 4 …; then bands 5 strict 3 quanta 1514 1514 priomap 4 4 …."""
+    device = reader(
+        "qdisc add dev v0 root handle 1: ets bands 5 strict 2 quanta 2000000 priomap 1",
+        "qdisc add dev v0 parent 1:5 handle 5: codel",
+        "filter add dev v0 parent 1: matchall flowid 1:3 action police rate 10mbit burst 20kb drop",
+    )
+    change = change_of(device, "class change dev v0 classid 1:4 ets quantum 700")
+    got = change["discipline"]["config"]
+    assert (got["quanta"], got["default"]) == ([1514, 1514, 1 << 20, 700, 1514], 1)
+    assert ([band and band["handle"] for band in got["bands"]], len(got["rules"])) == ([None] * 4 + ["5:"], 1)
+    change = change_of(device, "qdisc change dev v0 root handle 1: ets bands 5 strict 3")
+    got = change["discipline"]["config"]
+    assert (got["strict"], got["quanta"][3:], got["default"]) == (3, [1514, 1514], 4)
+
+
+def test_a_changed_hhf_keeps_unspecified_attributes() -> None:
+    device = reader("qdisc add dev v0 root handle 1: hhf limit 5 non_hh_weight 7")
+    got = change_of(device, "qdisc change dev v0 root handle 1: hhf quantum 3000")["discipline"]["config"]
+    assert (got["limit"], got["non_hh_weight"], got["quantum"]) == (5, 7, 3000)
+
+
+GRED = "qdisc add dev v0 root handle 1: gred setup DPs 3 default 2"
+QUEUE = "qdisc change dev v0 root handle 1: gred DP {} limit 400000 min 30000 max 90000 avpkt 1000 burst 55"
+
+
+def test_gred_s_virtual_queues_have_the_kernel_s_numbers() -> None:
+    """vqs 3 default 2 grio limit 1514000b
+    vq 1 prio 3 limit 60Kb min 5Kb max 15Kb ecn ewma 1 probability 0.1 Scell_log 8
+    vq 2 prio 8 limit 400000b min 30000b max 90000b ewma 5 probability 0.02 Scell_log 15
+    """
+    device = reader(
+        f"{GRED} grio",
+        QUEUE.format(2),
+        "qdisc change dev v0 root handle 1: gred DP 1 prio 3 limit 60kb min 5kb max 15kb avpkt 1000 burst 6 "
+        "probability 0.1 ecn bandwidth 80mbit",
+    )
+    assert device.root is not None
+    second, first = device.root["config"]["queues"]
+    shown = ("limit", "min", "max", "ecn", "wlog", "scell_log", "max_p")
+    assert (first["number"], first["prio"]) == (1, 3)
+    assert [first["red"][key] for key in shown] == [61_440, 5120, 15_360, True, 1, 8, int(0.1 * 2**32)]
+    assert (second["number"], second["prio"]) == (2, 8)
+    assert [second["red"][key] for key in shown] == [400_000, 30_000, 90_000, False, 5, 15, int(0.02 * 2**32)]
+    # vqs 2 default 0 limit 50Kb, then vq 1 prio 3 limit 60Kb …: a new limit does not bound it.
+    got = change_of(device, "qdisc change dev v0 root handle 1: gred setup DPs 2 default 0 limit 50kb")
+    got = got["discipline"]["config"]
+    assert (got["limit"], [(queue["number"], queue["red"]["limit"]) for queue in got["queues"]]) == (
+        51_200,
+        [(1, 61_440)],
+    )
+
+
+def test_gred_s_limit_bounds_those_of_its_virtual_queues() -> None:
+    """vqs 2 default 0 limit 9Kb ecn, then vq 0 prio 8 limit 9Kb min 30000b max 90000b ecn."""
+    device = reader(
+        "qdisc add dev v0 root handle 1: gred setup DPs 2 default 0 ecn limit 9kb", QUEUE.format(0) + " ecn"
+    )
+    assert device.root is not None
+    (queue,) = device.root["config"]["queues"]
+    assert (queue["red"]["limit"], queue["red"]["ecn"]) == (9216, True)
+
+
 @pytest.mark.parametrize(
     ("lines", "message"),
     [
+        ((GRED, QUEUE.format(3)), "3 virtual queues, from 0"),
+        ((f"{GRED} ecn", QUEUE.format(0)), "setup has them"),
+        ((GRED, QUEUE.format(0) + " ecn", GRED.replace("add", "change") + " harddrop"), "have their own"),
+        (("qdisc add dev v0 root handle 1: ets bands 2", "qdisc change dev v0 root ets bands 3"), "can't change the"),
+        (("qdisc add dev v0 root handle 1: ets bands 2", "qdisc add dev v0 parent 1:3 handle 3: pie"), "no band 1:3"),
+        (("qdisc add dev v0 root handle 1: ets strict 2", "class change dev v0 classid 1:1 ets quantum 9"), "strict"),
+        (
+            ("qdisc add dev v0 root handle 1: ets bands 2", "class change dev v0 classid 1:3 ets quantum 9"),
+            "no class 3",
+        ),
+        (("qdisc add dev v0 root handle 1: ets bands 2", "class add dev v0 classid 1:1 ets quantum 9"), "a class 1:1"),
+        (("qdisc add dev v0 root handle 1: sfb", "qdisc add dev v0 parent 1:1 handle 2: pfifo"), "only its own fifo"),
         ((PRIO, "qdisc change dev v0 root handle 1: prio bands 4"), "can't change the number"),
         ((PRIO, "qdisc add dev v0 parent 1:4 handle 2: pie"), "no band 1:4"),
         ((PRIO, "class add dev v0 parent 1: classid 1:1 htb rate 1mbit"), "no htb at '1:1'"),
         ((*DRR, "qdisc change dev v0 root handle 1: drr"), "a drr can't be changed"),
         ((*DRR, "class add dev v0 parent 1: classid 1:2 drr quantum 0"), "a quantum of 0"),
         (("qdisc add dev v0 root handle 1: sfq", "qdisc change dev v0 root handle 1: sfq"), "a sfq can't be changed"),
-        (("qdisc add dev v0 root handle 1: pie", "filter add dev v0 parent 1: matchall flowid 1:1"), "no htb or drr"),
+        (
+            ("qdisc add dev v0 root handle 1: pie", "filter add dev v0 parent 1: matchall flowid 1:1"),
+            "no discipline that can have filters at '1:'",
+        ),
         ((PRIO, "filter add dev v0 parent 1: matchall flowid 1:1 action mirred"), "no action but police"),
         ((PRIO, "filter add dev v0 parent 1: matchall flowid 1:1 action police rate 1mbit drop"), "'rate' and 'burst'"),
         (
@@ -213,7 +347,7 @@ def test_a_changed_prio_keeps_its_bands_and_filters() -> None:
                 "qdisc add dev v0 root handle 1: htb default 1",
                 "filter add dev v0 parent 1: matchall flowid 1:1 action police rate 1mbit burst 9kb drop",
             ),
-            "policers on a prio or drr only",
+            "no policers on an htb",
         ),
     ],
 )

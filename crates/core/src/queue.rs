@@ -21,9 +21,9 @@
 //! | --- | --- |
 //! | `qdisc`, `stats`, `lookahead` | shared by all: dispatch to children, statistics, peek |
 //! | `fifo`, `tbf`, `htb`, `netem`, `red`, `codel`, `fq_codel` | one qdisc each |
-//! | `cake`, `choke`, `drr`, `dualpi2`, `fq`, `fq_pie`, `head_drop`, `pfifo_fast`, `pie`, `prio`, `sfq` | one qdisc each |
+//! | `cake`, `choke`, `drr`, `dualpi2`, `ets`, `fq`, `fq_pie`, `head_drop`, `gred`, `hhf`, `pfifo_fast`, `pie`, `prio`, `sfb`, `sfq` | one qdisc each |
 //! | `bucket`, `control`, `flow_hash` | token buckets, `CoDel`'s control loop, flow hashing |
-//! | `rounds` | deficit round robin of `fq_codel` and `fq_pie` |
+//! | `rounds` | deficit round robin of `fq_codel`, `fq_pie` and `hhf` |
 //! | `classify`, `police` | filters and their policers |
 
 pub mod config;
@@ -36,12 +36,15 @@ pub(crate) mod codel;
 mod control;
 pub(crate) mod drr;
 pub(crate) mod dualpi2;
+pub(crate) mod ets;
 pub(crate) mod fifo;
 mod flow_hash;
 pub(crate) mod fq;
 pub(crate) mod fq_codel;
 pub(crate) mod fq_pie;
+pub(crate) mod gred;
 mod head_drop;
+pub(crate) mod hhf;
 pub(crate) mod htb;
 mod lookahead;
 pub(crate) mod netem;
@@ -52,6 +55,7 @@ pub(crate) mod prio;
 mod qdisc;
 pub(crate) mod red;
 mod rounds;
+pub(crate) mod sfb;
 pub(crate) mod sfq;
 mod stats;
 pub(crate) mod tbf;
@@ -61,9 +65,9 @@ mod validate;
 
 pub use config::{
     AckFilter, CakeConfig, ChokeConfig, CodelConfig, Config, Correlated, Distribution, DrrClass, DrrConfig,
-    DualPi2Config, Filter, FqCodelConfig, FqConfig, FqPieConfig, Framing, HtbClass, HtbConfig, Isolation, Link, Loss,
-    NetemConfig, NetemRate, Node, PieConfig, PoliceConfig, PrioConfig, Probability, RedConfig, Rule, SfqConfig,
-    SlotConfig, StepThreshold, TbfConfig,
+    DualPi2Config, EtsConfig, Filter, FqCodelConfig, FqConfig, FqPieConfig, Framing, GredConfig, GredQueue, HhfConfig,
+    HtbClass, HtbConfig, Isolation, Link, Loss, NetemConfig, NetemRate, Node, PieConfig, PoliceConfig, PrioConfig,
+    Probability, RedConfig, Rule, SfbConfig, SfqConfig, SlotConfig, StepThreshold, TbfConfig,
 };
 
 use crate::packet::Packet;

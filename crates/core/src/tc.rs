@@ -6,6 +6,7 @@
 //! | [`grammar`] | keywords with the kinds of their arguments; the options of a command |
 //! | [`disciplines`] | every kind of qdisc, and the attributes that tc sends for it |
 //! | [`classes`], [`filters`] | classes of htb and drr; filters with their policer |
+//! | `location` | handles and class ids |
 //! | [`tree`] | the qdiscs of a device after each command |
 //!
 //! The grammar of a qdisc is next to its algorithm, in `queue/KIND/tc.rs`. Attributes have the units of the kernel's
@@ -18,6 +19,7 @@ pub mod classes;
 pub mod disciplines;
 pub mod filters;
 pub mod grammar;
+mod location;
 pub mod quantity;
 pub mod tree;
 

@@ -90,6 +90,7 @@ MARKS_OFFSETS = {
     "pie": (36,),
     "fq_pie": (16,),
     "choke": (12,),
+    "sfb": (20,),
 }
 """Offset of the counter of marked packets in a qdisc's statistics; CoDel counts those of `ce_threshold` separately."""
 NEVER = 2**64 - 1

@@ -30,7 +30,9 @@ def commands(building: Building) -> list[Command]:
 
 
 def _queues(script: Script, device: Device, suffix: str) -> Iterator[QueuePlan]:
+    """One for each handle: a later command changes it, such as that of a gred's virtual queue."""
     tree = read_tree(script)
+    queues: dict[str, QueuePlan] = {}
     for words in script.lines:
         if words[1] != "qdisc":
             continue
@@ -39,7 +41,8 @@ def _queues(script: Script, device: Device, suffix: str) -> Iterator[QueuePlan]:
         kind = next(position for position, word in enumerate(words) if word in GRAMMAR)
         name = f"tc.{handle.rstrip(':')}{suffix}"
         text = " ".join(words[kind:])
-        yield QueuePlan(
+        queues[handle] = QueuePlan(
             name, device.host, device.name, handle, text, under_test=True, key=f"path.tc, {handle}", may_drop=True,
             capped_bps=tree.capped_bps(place), holds_netem=tree.holds_netem(place),
         )  # fmt: skip
+    yield from queues.values()

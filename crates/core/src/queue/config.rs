@@ -3,6 +3,7 @@
 
 mod aqm;
 mod bands;
+mod children;
 
 pub use aqm::{ChokeConfig, FqPieConfig, PieConfig, SfqConfig};
 pub use bands::{DrrClass, DrrConfig, Filter, PoliceConfig, PrioConfig, Rule};
@@ -11,12 +12,17 @@ mod dualpi2;
 pub use dualpi2::{DualPi2Config, StepThreshold};
 
 pub use super::cake::config::{AckFilter, CakeConfig, Framing, Isolation, Link};
+pub use super::ets::EtsConfig;
 pub use super::fq::config::FqConfig;
+pub use super::gred::{GredConfig, GredQueue};
+pub use super::hhf::HhfConfig;
+pub use super::sfb::SfbConfig;
 use crate::rate::Rate;
 use crate::time::Span;
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
+pub(crate) use children::Holds;
 use serde::Serialize;
 
 /// Settings of a qdisc. Sizes are bytes unless the name contains `packets`.
@@ -49,6 +55,8 @@ pub enum Config {
     Choke(Box<ChokeConfig>),
     /// Deficit round robin.
     Drr(Box<DrrConfig>),
+    /// Strict bands, then deficit round robin among the others.
+    Ets(Box<EtsConfig>),
     /// Fair queueing with pie.
     FqPie(FqPieConfig),
     /// First in, first out, three bands.
@@ -65,6 +73,12 @@ pub enum Config {
     Pie(PieConfig),
     /// Strict priorities.
     Prio(Box<PrioConfig>),
+    /// Virtual queues with a red each.
+    Gred(Box<GredConfig>),
+    /// Heavy-hitter filter.
+    Hhf(HhfConfig),
+    /// Stochastic fair blue.
+    Sfb(Box<SfbConfig>),
     /// Stochastic fairness queueing.
     Sfq(Box<SfqConfig>),
     /// Dual-queue coupled AQM.

@@ -1,14 +1,14 @@
 //! drr: deficit round robin among classes (Shreedhar and Varghese 1995; Linux `net/sched/sch_drr.c`).
 //!
 //! A class sends while its deficit covers its next packet; otherwise the deficit grows by a quantum and the next class
-//! follows. A packet that no filter matches is dropped.
+//! follows. A packet that no filter matches is dropped. [`ClassRound`] is the round of ets, too.
 
 use super::classify::{Class, Classifier, drop_unmatched};
 use super::fifo::Fifo;
 use super::lookahead::{Lookahead, Peeked};
 use super::qdisc::{CallContext, Qdisc, QdiscContext};
 use super::stats::QdiscStats;
-use super::{DrrConfig, Next, Verdict};
+use super::{DrrConfig, Next, Node, Verdict};
 use crate::packet::Packet;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -20,54 +20,122 @@ mod tests;
 /// Deficit round robin.
 #[derive(Debug)]
 pub(super) struct Drr {
-    classes: Vec<Share>,
+    round: ClassRound,
+    classifier: Classifier,
+}
+
+/// Classes and their round.
+#[derive(Debug)]
+pub(super) struct ClassRound {
+    pub classes: Vec<Share>,
     /// Active classes in order of service.
     active: VecDeque<usize>,
-    classifier: Classifier,
 }
 
 /// One class.
 #[derive(Debug)]
-struct Share {
+pub(super) struct Share {
     minor: u32,
-    quantum: u32,
+    pub quantum: u32,
     deficit: u32,
-    queue: Lookahead,
+    pub queue: Lookahead,
 }
 
 impl Drr {
     /// Empty classes.
     pub fn new(config: &DrrConfig, context: &QdiscContext) -> Self {
-        let classes = config.classes.iter().map(|class| Share {
-            minor: class.minor,
-            quantum: quantum(class.quantum),
-            deficit: 0,
-            queue: Lookahead::new(match &class.leaf {
-                Some(node) => Qdisc::new(node, context),
-                None => Qdisc::built_in(Fifo::of_packets(config.class_limit)),
-            }),
+        let classes = config.classes.iter().map(|class| {
+            Share::new(class.minor, quantum(class.quantum), class.leaf.as_ref(), config.class_limit, context)
         });
-        Self { classes: classes.collect(), active: VecDeque::new(), classifier: Classifier::new(&config.rules) }
+        Self { round: ClassRound::new(classes.collect()), classifier: Classifier::new(&config.rules) }
     }
 
     /// Enqueues a packet in its class.
     pub fn enqueue(&mut self, packet: &Packet, stats: &mut QdiscStats, ctx: &mut CallContext) -> Verdict {
         let class = match self.classifier.class_of(packet, ctx.now) {
-            Class::Minor(minor) => self.classes.iter().position(|class| class.minor == minor),
+            Class::Minor(minor) => self.round.classes.iter().position(|class| class.minor == minor),
             Class::None | Class::Policed => None,
         };
         let Some(number) = class else {
             drop_unmatched(packet, stats, ctx);
             return Verdict::Queued;
         };
+        self.round.enqueue(number, packet, stats, ctx)
+    }
+
+    /// Dequeues the next packet of the current class.
+    pub fn dequeue(&mut self, stats: &mut QdiscStats, ctx: &mut CallContext) -> Next {
+        self.round.dequeue(stats, ctx)
+    }
+
+    /// Applies new filters and quanta; queued packets stay.
+    pub fn change(&mut self, config: &DrrConfig) {
+        self.classifier = Classifier::new(&config.rules);
+        for class in &mut self.round.classes {
+            let found = config.classes.iter().find(|other| other.minor == class.minor);
+            class.quantum = found.map_or(class.quantum, |found| quantum(found.quantum));
+        }
+    }
+
+    /// Number of classes.
+    pub const fn classes(&self) -> usize {
+        self.round.classes.len()
+    }
+
+    /// The qdisc of a class.
+    pub fn leaf(&self, number: usize) -> Option<&Qdisc> {
+        self.round.leaf(number)
+    }
+
+    /// The qdisc of a class.
+    pub fn leaf_mut(&mut self, number: usize) -> Option<&mut Qdisc> {
+        self.round.leaf_mut(number)
+    }
+}
+
+impl Share {
+    /// An empty class; without a qdisc it has a pfifo of `limit` packets.
+    pub fn new(minor: u32, quantum: u32, leaf: Option<&Node>, limit: u32, context: &QdiscContext) -> Self {
+        let queue = leaf.map_or_else(|| Qdisc::built_in(Fifo::of_packets(limit)), |node| Qdisc::new(node, context));
+        Self { minor, quantum, deficit: 0, queue: Lookahead::new(queue) }
+    }
+}
+
+impl ClassRound {
+    /// None of the classes is active.
+    pub const fn new(classes: Vec<Share>) -> Self {
+        Self { classes, active: VecDeque::new() }
+    }
+
+    /// Enqueues a packet; a class that was empty joins the round.
+    pub fn enqueue(
+        &mut self,
+        number: usize,
+        packet: &Packet,
+        stats: &mut QdiscStats,
+        ctx: &mut CallContext,
+    ) -> Verdict {
         let class = &mut self.classes[number];
         let was_empty = class.queue.inner.is_empty();
         let verdict = class.queue.enqueue(packet, stats, ctx);
-        if was_empty && !class.queue.inner.is_empty() {
+        if was_empty {
+            self.join(number);
+        }
+        verdict
+    }
+
+    /// Makes a class active unless it is empty.
+    pub fn join(&mut self, number: usize) {
+        let class = &mut self.classes[number];
+        if !class.queue.inner.is_empty() {
             class.deficit = class.quantum;
             self.active.push_back(number);
         }
-        verdict
+    }
+
+    /// Removes a class from the round.
+    pub fn leave(&mut self, number: usize) {
+        self.active.retain(|active| *active != number);
     }
 
     /// Dequeues the next packet of the current class.
@@ -98,20 +166,6 @@ impl Drr {
         Next::Empty
     }
 
-    /// Applies new filters and quanta; queued packets stay.
-    pub fn change(&mut self, config: &DrrConfig) {
-        self.classifier = Classifier::new(&config.rules);
-        for class in &mut self.classes {
-            let found = config.classes.iter().find(|other| other.minor == class.minor);
-            class.quantum = found.map_or(class.quantum, |found| quantum(found.quantum));
-        }
-    }
-
-    /// Number of classes.
-    pub const fn classes(&self) -> usize {
-        self.classes.len()
-    }
-
     /// The qdisc of a class.
     pub fn leaf(&self, number: usize) -> Option<&Qdisc> {
         self.classes.get(number).map(|class| &class.queue.inner)
@@ -123,7 +177,7 @@ impl Drr {
     }
 }
 
-/// Bounds of `drr_change_class`.
+/// Bounds of `drr_change_class` and `ets_quantum_parse`.
 pub(crate) const fn quantum(bytes: u32) -> u32 {
     if bytes < MIN_QUANTUM {
         MIN_QUANTUM

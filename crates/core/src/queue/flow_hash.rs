@@ -18,9 +18,19 @@ impl FlowHash {
 
     /// A number below `queues`, the same for all packets of a flow (`reciprocal_scale`).
     pub fn queue_of(self, packet: &Packet, queues: usize) -> usize {
-        let direction = u64::from(packet.direction == Direction::Backward);
-        let hash = mixed(((u64::from(packet.flow.0) << 1) | direction) ^ self.secret) >> 32;
+        let hash = u64::from(self.hash_of(packet));
         usize::try_from((hash * queues as u64) >> 32).expect("it is less than the number of queues")
+    }
+
+    /// 32 bits, the same for all packets of a flow (`skb_get_hash_perturb`).
+    pub fn hash_of(self, packet: &Packet) -> u32 {
+        let direction = u64::from(packet.direction == Direction::Backward);
+        self.hash_of_number((u64::from(packet.flow.0) << 1) | direction)
+    }
+
+    /// 32 bits, the same for equal numbers.
+    pub fn hash_of_number(self, number: u64) -> u32 {
+        u32::try_from(mixed(number ^ self.secret) >> 32).expect("32 bits")
     }
 }
 

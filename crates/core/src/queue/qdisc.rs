@@ -7,11 +7,14 @@ use super::choke::Choke;
 use super::codel::Codel;
 use super::drr::Drr;
 use super::dualpi2::DualPi2;
+use super::ets::Ets;
 use super::fifo::Fifo;
 use super::fq::Fq;
 use super::fq_codel::FqCodel;
 use super::fq_pie::FqPie;
+use super::gred::Gred;
 use super::head_drop::HeadDrop;
+use super::hhf::Hhf;
 use super::htb::Htb;
 use super::lookahead::Peeked;
 use super::netem::Netem;
@@ -19,6 +22,7 @@ use super::pfifo_fast::PfifoFast;
 use super::pie::Pie;
 use super::prio::Prio;
 use super::red::Red;
+use super::sfb::Sfb;
 use super::sfq::Sfq;
 use super::stats::QdiscStats;
 use super::tbf::Tbf;
@@ -40,28 +44,57 @@ pub(super) struct Qdisc {
     kind: Kind,
 }
 
-/// The kind of qdisc. An explicit tag is read in one step, unlike a niche in a fifo's fields.
-#[derive(Debug)]
-#[repr(u8)]
-enum Kind {
-    Fifo(Fifo),
-    Tbf(Box<Tbf>),
-    Htb(Box<Htb>),
-    Netem(Box<Netem>),
-    Red(Box<Red>),
-    Codel(Box<Codel>),
-    FqCodel(Box<FqCodel>),
-    Choke(Box<Choke>),
-    Drr(Box<Drr>),
-    FqPie(Box<FqPie>),
-    PfifoFast(PfifoFast),
-    HeadDrop(HeadDrop),
-    Pie(Box<Pie>),
-    Prio(Box<Prio>),
-    Sfq(Box<Sfq>),
-    DualPi2(Box<DualPi2>),
-    Fq(Box<Fq>),
-    Cake(Box<Cake>),
+macro_rules! kinds {
+    (|$packet:ident, $stats:ident, $ctx:ident| $(
+        $name:literal => $variant:ident($type:ty) $this:ident: $enqueue:expr, $dequeue:expr;
+    )+) => {
+        /// The kind of qdisc. An explicit tag is read in one step, unlike a niche in a fifo's fields.
+        #[derive(Debug)]
+        #[repr(u8)]
+        enum Kind {
+            $($variant($type),)+
+        }
+
+        impl Kind {
+            fn enqueue(&mut self, $packet: &Packet, $stats: &mut QdiscStats, $ctx: &mut CallContext) -> Verdict {
+                match self { $(Self::$variant($this) => $enqueue,)+ }
+            }
+
+            fn dequeue(&mut self, $stats: &mut QdiscStats, $ctx: &mut CallContext) -> Next {
+                match self { $(Self::$variant($this) => $dequeue,)+ }
+            }
+
+            const fn name(&self) -> &'static str {
+                match self { $(Self::$variant(_) => $name,)+ }
+            }
+        }
+    };
+}
+
+// Each kind: its name in tc, its type, and how it takes and gives packets.
+kinds! { |packet, stats, ctx|
+    "cake" => Cake(Box<Cake>) cake: cake.enqueue(packet, stats, ctx), cake.dequeue(stats, ctx);
+    "choke" => Choke(Box<Choke>) choke: choke.enqueue(*packet, stats, ctx), choke.dequeue(stats, ctx);
+    "codel" => Codel(Box<Codel>) codel: codel.enqueue(*packet, stats, ctx), codel.dequeue(stats, ctx);
+    "drr" => Drr(Box<Drr>) drr: drr.enqueue(packet, stats, ctx), drr.dequeue(stats, ctx);
+    "dualpi2" => DualPi2(Box<DualPi2>) dualpi2: dualpi2.enqueue(*packet, stats, ctx), dualpi2.dequeue(stats, ctx);
+    "ets" => Ets(Box<Ets>) ets: ets.enqueue(packet, stats, ctx), ets.dequeue(stats, ctx);
+    "fifo" => Fifo(Fifo) fifo: fifo.enqueue(packet, stats, ctx), fifo.dequeue(stats);
+    "fq" => Fq(Box<Fq>) fq: fq.enqueue(*packet, stats, ctx), fq.dequeue(stats, ctx);
+    "fq_codel" => FqCodel(Box<FqCodel>) fq_codel: fq_codel.enqueue(*packet, stats, ctx), fq_codel.dequeue(stats, ctx);
+    "fq_pie" => FqPie(Box<FqPie>) fq_pie: fq_pie.enqueue(*packet, stats, ctx), fq_pie.dequeue(stats, ctx);
+    "gred" => Gred(Box<Gred>) gred: gred.enqueue(*packet, stats, ctx), gred.dequeue(stats, ctx);
+    "hhf" => Hhf(Box<Hhf>) hhf: hhf.enqueue(*packet, stats, ctx), hhf.dequeue(stats);
+    "htb" => Htb(Box<Htb>) htb: htb.enqueue(packet, stats, ctx), htb.dequeue(stats, ctx);
+    "netem" => Netem(Box<Netem>) netem: netem.enqueue(packet, stats, ctx), netem.dequeue(stats, ctx);
+    "pfifo_fast" => PfifoFast(PfifoFast) fifo: fifo.enqueue(packet, stats, ctx), fifo.dequeue(stats);
+    "pfifo_head_drop" => HeadDrop(HeadDrop) fifo: fifo.enqueue(packet, stats, ctx), fifo.dequeue(stats);
+    "pie" => Pie(Box<Pie>) pie: pie.enqueue(*packet, stats, ctx), pie.dequeue(stats, ctx);
+    "prio" => Prio(Box<Prio>) prio: prio.enqueue(packet, stats, ctx), prio.dequeue(stats, ctx);
+    "red" => Red(Box<Red>) red: red.enqueue(*packet, stats, ctx), red.dequeue(stats, ctx);
+    "sfb" => Sfb(Box<Sfb>) sfb: sfb.enqueue(*packet, stats, ctx), sfb.dequeue(stats);
+    "sfq" => Sfq(Box<Sfq>) sfq: sfq.enqueue(*packet, stats, ctx), sfq.dequeue(stats, ctx);
+    "tbf" => Tbf(Box<Tbf>) tbf: tbf.enqueue(packet, stats, ctx), tbf.dequeue(stats, ctx);
 }
 
 /// Context of one call into a tree.
@@ -74,6 +107,14 @@ pub(super) struct CallContext<'a> {
     pub copies: &'a mut Vec<Packet>,
     /// Whether the packet is such a copy. Copies are not duplicated again (Linux's `tc_depth`).
     pub is_copy: bool,
+}
+
+impl CallContext<'_> {
+    /// Jiffies since the qdisc was created, which is in the jiffy before the experiment starts (the agent's
+    /// `Clock::start_on_jiffy`).
+    pub const fn age_jiffies(&self) -> u64 {
+        self.now.jiffies() + 1
+    }
 }
 
 /// Context from which a qdisc is built.
@@ -101,11 +142,15 @@ impl Qdisc {
             Config::FqCodel(config) => Kind::FqCodel(Box::new(FqCodel::new(config, context, handle))),
             Config::Choke(config) => Kind::Choke(Box::new(Choke::new(config, context, handle))),
             Config::Drr(config) => Kind::Drr(Box::new(Drr::new(config, context))),
+            Config::Ets(config) => Kind::Ets(Box::new(Ets::new(config, context))),
             Config::FqPie(config) => Kind::FqPie(Box::new(FqPie::new(config, context, handle))),
             Config::PfifoFast { limit } => Kind::PfifoFast(PfifoFast::new(*limit)),
             Config::PfifoHeadDrop { limit } => Kind::HeadDrop(HeadDrop::new(*limit)),
             Config::Pie(config) => Kind::Pie(Box::new(Pie::new(config, context, handle))),
             Config::Prio(config) => Kind::Prio(Box::new(Prio::new(config, context))),
+            Config::Gred(config) => Kind::Gred(Box::new(Gred::new(config, context, handle))),
+            Config::Hhf(config) => Kind::Hhf(Box::new(Hhf::new(config, context, handle))),
+            Config::Sfb(config) => Kind::Sfb(Box::new(Sfb::new(config, context, handle))),
             Config::Sfq(config) => Kind::Sfq(Box::new(Sfq::new(config, context, handle))),
             Config::DualPi2(config) => Kind::DualPi2(Box::new(DualPi2::new(config, context, handle))),
             Config::Fq(config) => Kind::Fq(Box::new(Fq::new(config, context, handle))),
@@ -124,7 +169,7 @@ impl Qdisc {
     pub fn enqueue(&mut self, packet: &Packet, ctx: &mut CallContext) -> Verdict {
         match &mut self.kind {
             Kind::Fifo(fifo) => fifo.enqueue(packet, &mut self.stats, ctx),
-            _ => self.enqueue_below(packet, ctx),
+            kind => kind.enqueue(packet, &mut self.stats, ctx),
         }
     }
 
@@ -133,58 +178,12 @@ impl Qdisc {
     pub fn dequeue(&mut self, ctx: &mut CallContext) -> Next {
         let next = match &mut self.kind {
             Kind::Fifo(fifo) => fifo.dequeue(&mut self.stats),
-            _ => self.dequeue_below(ctx),
+            kind => kind.dequeue(&mut self.stats, ctx),
         };
         if let Next::Packet(packet) = &next {
             self.stats.sent(packet);
         }
         next
-    }
-
-    fn enqueue_below(&mut self, packet: &Packet, ctx: &mut CallContext) -> Verdict {
-        match &mut self.kind {
-            Kind::Fifo(fifo) => fifo.enqueue(packet, &mut self.stats, ctx),
-            Kind::Tbf(tbf) => tbf.enqueue(packet, &mut self.stats, ctx),
-            Kind::Htb(htb) => htb.enqueue(packet, &mut self.stats, ctx),
-            Kind::Netem(netem) => netem.enqueue(packet, &mut self.stats, ctx),
-            Kind::Red(red) => red.enqueue(*packet, &mut self.stats, ctx),
-            Kind::Codel(codel) => codel.enqueue(*packet, &mut self.stats, ctx),
-            Kind::FqCodel(fq_codel) => fq_codel.enqueue(*packet, &mut self.stats, ctx),
-            Kind::Choke(choke) => choke.enqueue(*packet, &mut self.stats, ctx),
-            Kind::Drr(drr) => drr.enqueue(packet, &mut self.stats, ctx),
-            Kind::FqPie(fq_pie) => fq_pie.enqueue(*packet, &mut self.stats, ctx),
-            Kind::PfifoFast(fifo) => fifo.enqueue(packet, &mut self.stats, ctx),
-            Kind::HeadDrop(fifo) => fifo.enqueue(packet, &mut self.stats, ctx),
-            Kind::Pie(pie) => pie.enqueue(*packet, &mut self.stats, ctx),
-            Kind::Prio(prio) => prio.enqueue(packet, &mut self.stats, ctx),
-            Kind::Sfq(sfq) => sfq.enqueue(*packet, &mut self.stats, ctx),
-            Kind::DualPi2(dualpi2) => dualpi2.enqueue(*packet, &mut self.stats, ctx),
-            Kind::Fq(fq) => fq.enqueue(*packet, &mut self.stats, ctx),
-            Kind::Cake(cake) => cake.enqueue(packet, &mut self.stats, ctx),
-        }
-    }
-
-    fn dequeue_below(&mut self, ctx: &mut CallContext) -> Next {
-        match &mut self.kind {
-            Kind::Fifo(fifo) => fifo.dequeue(&mut self.stats),
-            Kind::Tbf(tbf) => tbf.dequeue(&mut self.stats, ctx),
-            Kind::Htb(htb) => htb.dequeue(&mut self.stats, ctx),
-            Kind::Netem(netem) => netem.dequeue(&mut self.stats, ctx),
-            Kind::Red(red) => red.dequeue(&mut self.stats, ctx),
-            Kind::Codel(codel) => codel.dequeue(&mut self.stats, ctx),
-            Kind::FqCodel(fq_codel) => fq_codel.dequeue(&mut self.stats, ctx),
-            Kind::Choke(choke) => choke.dequeue(&mut self.stats, ctx),
-            Kind::Drr(drr) => drr.dequeue(&mut self.stats, ctx),
-            Kind::FqPie(fq_pie) => fq_pie.dequeue(&mut self.stats, ctx),
-            Kind::PfifoFast(fifo) => fifo.dequeue(&mut self.stats),
-            Kind::HeadDrop(fifo) => fifo.dequeue(&mut self.stats),
-            Kind::Pie(pie) => pie.dequeue(&mut self.stats, ctx),
-            Kind::Prio(prio) => prio.dequeue(&mut self.stats, ctx),
-            Kind::Sfq(sfq) => sfq.dequeue(&mut self.stats, ctx),
-            Kind::DualPi2(dualpi2) => dualpi2.dequeue(&mut self.stats, ctx),
-            Kind::Fq(fq) => fq.dequeue(&mut self.stats, ctx),
-            Kind::Cake(cake) => cake.dequeue(&mut self.stats, ctx),
-        }
     }
 
     /// The earliest time at which [`Self::dequeue`] can return a packet, if known without changing state. Most kinds
@@ -205,6 +204,8 @@ impl Qdisc {
             Kind::Fifo(fifo) => Some(fifo.peek()),
             Kind::Red(red) => Some(red.peek(&mut self.stats, ctx)),
             Kind::Choke(choke) => Some(choke.peek()),
+            Kind::Gred(gred) => Some(gred.peek()),
+            Kind::Sfb(sfb) => Some(sfb.peek()),
             Kind::PfifoFast(fifo) => Some(fifo.peek()),
             Kind::HeadDrop(fifo) => Some(fifo.peek()),
             _ => None,
@@ -229,23 +230,7 @@ impl Qdisc {
     pub const fn kind(&self) -> &'static str {
         match &self.kind {
             Kind::Fifo(fifo) => fifo.kind(),
-            Kind::Tbf(_) => "tbf",
-            Kind::Htb(_) => "htb",
-            Kind::Netem(_) => "netem",
-            Kind::Red(_) => "red",
-            Kind::Codel(_) => "codel",
-            Kind::FqCodel(_) => "fq_codel",
-            Kind::Choke(_) => "choke",
-            Kind::Drr(_) => "drr",
-            Kind::FqPie(_) => "fq_pie",
-            Kind::PfifoFast(_) => "pfifo_fast",
-            Kind::HeadDrop(_) => "pfifo_head_drop",
-            Kind::Pie(_) => "pie",
-            Kind::Prio(_) => "prio",
-            Kind::Sfq(_) => "sfq",
-            Kind::DualPi2(_) => "dualpi2",
-            Kind::Fq(_) => "fq",
-            Kind::Cake(_) => "cake",
+            kind => kind.name(),
         }
     }
 
@@ -260,6 +245,7 @@ impl Qdisc {
                 | Kind::DualPi2(_)
                 | Kind::FqPie(_)
                 | Kind::Pie(_)
+                | Kind::Sfb(_)
                 | Kind::Fq(_)
                 | Kind::Cake(_)
         )
@@ -277,10 +263,14 @@ impl Qdisc {
             (Kind::FqCodel(fq_codel), Config::FqCodel(config)) => fq_codel.change(config),
             (Kind::Choke(choke), Config::Choke(config)) => choke.change(config),
             (Kind::Drr(drr), Config::Drr(config)) => drr.change(config),
+            (Kind::Ets(ets), Config::Ets(config)) => ets.change(config),
             (Kind::FqPie(fq_pie), Config::FqPie(config)) => fq_pie.change(config),
             (Kind::HeadDrop(fifo), Config::PfifoHeadDrop { limit }) => fifo.change(*limit),
             (Kind::Pie(pie), Config::Pie(config)) => pie.change(config),
             (Kind::Prio(prio), Config::Prio(config)) => prio.change(config),
+            (Kind::Gred(gred), Config::Gred(config)) => gred.change(config),
+            (Kind::Hhf(hhf), Config::Hhf(config)) => hhf.change(config),
+            (Kind::Sfb(sfb), Config::Sfb(config)) => sfb.change(config),
             (Kind::DualPi2(dualpi2), Config::DualPi2(config)) => dualpi2.change(config),
             (Kind::Fq(fq), Config::Fq(config)) => fq.change(config),
             (Kind::Cake(cake), Config::Cake(config)) => cake.change(config),
@@ -333,6 +323,7 @@ impl Qdisc {
             Kind::Htb(htb) => htb.classes(),
             Kind::Drr(drr) => drr.classes(),
             Kind::Prio(prio) => prio.bands(),
+            Kind::Ets(ets) => ets.bands(),
             _ => 0,
         }
     }
@@ -345,6 +336,7 @@ impl Qdisc {
             Kind::Htb(htb) => htb.leaf(index),
             Kind::Drr(drr) => drr.leaf(index),
             Kind::Prio(prio) => prio.band(index),
+            Kind::Ets(ets) => ets.band(index),
             _ => None,
         }
     }
@@ -357,6 +349,7 @@ impl Qdisc {
             Kind::Htb(htb) => htb.leaf_mut(index),
             Kind::Drr(drr) => drr.leaf_mut(index),
             Kind::Prio(prio) => prio.band_mut(index),
+            Kind::Ets(ets) => ets.band_mut(index),
             _ => None,
         }
     }

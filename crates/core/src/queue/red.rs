@@ -16,7 +16,7 @@ use super::{Next, RedConfig, Verdict};
 use crate::packet::{Ecn, Packet};
 use crate::rng::Rng;
 use crate::time::{Span, Time};
-use early::Early;
+use early::{Action, Early};
 use slope::Slope;
 
 pub(super) mod early;
@@ -50,16 +50,6 @@ struct Marking {
     adaptive: bool,
 }
 
-/// Decision for an arriving packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Action {
-    Pass,
-    /// Selected at random.
-    Hit,
-    /// Selected because the average exceeds `max`.
-    HitHard,
-}
-
 impl Red {
     /// Idle, with an average of zero.
     pub fn new(config: &RedConfig, context: &QdiscContext, handle: &str) -> Self {
@@ -86,7 +76,7 @@ impl Red {
             Some(since) => self.slope.after_idling(self.average, ctx.now.since(since)),
             None => self.slope.moved(self.average, self.queue.inner.stats.backlog.bytes),
         };
-        let action = self.action();
+        let action = self.early.action(&self.slope, self.average, &mut self.rng);
         if action != Action::Pass {
             stats.counters.overlimits += 1;
             if self.marking.may_mark(action) && packet.ecn.is_capable() {
@@ -132,17 +122,6 @@ impl Red {
     /// The child qdisc.
     pub const fn inner_mut(&mut self) -> &mut Qdisc {
         &mut self.queue.inner
-    }
-
-    fn action(&mut self) -> Action {
-        let outside = match (self.slope.is_below(self.average), self.slope.is_above(self.average)) {
-            (true, _) => Action::Pass,
-            (_, true) => Action::HitHard,
-            _ if self.early.hits(&self.slope, self.average, &mut self.rng) => return Action::Hit,
-            _ => return Action::Pass,
-        };
-        self.early.forget();
-        outside
     }
 
     /// Runs all timer ticks due by now; their inputs have not changed since.

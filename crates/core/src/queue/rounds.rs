@@ -1,6 +1,6 @@
 //! Deficit round robin in which new queues are served before old ones (RFC 8290 section 4.2).
 //!
-//! Shared by `fq_codel` and `fq_pie`, which hold the packets. cake and fq have their own rounds.
+//! Shared by `fq_codel`, `fq_pie` and `hhf`, which hold the packets. cake and fq have their own rounds.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -10,13 +10,13 @@ use alloc::vec::Vec;
 pub(super) struct Rounds {
     new: VecDeque<usize>,
     old: VecDeque<usize>,
-    quantum: i64,
     shares: Vec<Share>,
 }
 
 /// State of one queue.
 #[derive(Clone, Copy, Debug, Default)]
 struct Share {
+    quantum: i64,
     deficit: i64,
     /// Whether the queue is in one of the lists.
     listed: bool,
@@ -25,21 +25,31 @@ struct Share {
 impl Rounds {
     /// This many queues, all empty.
     pub fn new(queues: usize) -> Self {
-        Self { new: VecDeque::new(), old: VecDeque::new(), quantum: 0, shares: alloc::vec![Share::default(); queues] }
+        Self { new: VecDeque::new(), old: VecDeque::new(), shares: alloc::vec![Share::default(); queues] }
     }
 
-    /// Sets the quantum.
+    /// Sets the quantum of all queues.
     pub fn set_quantum(&mut self, quantum: u32) {
-        self.quantum = i64::from(quantum.max(MIN_QUANTUM));
+        (0..self.shares.len()).for_each(|number| self.set_quantum_of(number, quantum));
+    }
+
+    /// Sets the quantum of one queue.
+    pub fn set_quantum_of(&mut self, number: usize, quantum: u32) {
+        self.shares[number].quantum = i64::from(quantum.max(MIN_QUANTUM));
     }
 
     /// Adds a queue that received a packet.
     #[inline]
     pub fn join(&mut self, number: usize) {
-        let share = &mut self.shares[number];
-        if !share.listed {
-            *share = Share { deficit: self.quantum, listed: true };
+        if self.shares[number].join() {
             self.new.push_back(number);
+        }
+    }
+
+    /// Adds a queue that received a packet behind the old ones.
+    pub fn join_old(&mut self, number: usize) {
+        if self.shares[number].join() {
+            self.old.push_back(number);
         }
     }
 
@@ -54,7 +64,7 @@ impl Rounds {
                 return Some(number);
             }
             list.pop_front();
-            share.deficit += self.quantum;
+            share.deficit += share.quantum;
             self.old.push_back(number);
         }
     }
@@ -77,6 +87,19 @@ impl Rounds {
             self.old.pop_front();
         }
         self.shares[number].listed = false;
+    }
+}
+
+impl Share {
+    /// Gives a queue that is in no list its first quantum; whether it was in none.
+    #[inline]
+    const fn join(&mut self) -> bool {
+        let joins = !self.listed;
+        if joins {
+            self.deficit = self.quantum;
+            self.listed = true;
+        }
+        joins
     }
 }
 

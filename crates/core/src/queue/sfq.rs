@@ -6,6 +6,7 @@
 
 use super::flow_hash::FlowHash;
 use super::qdisc::{CallContext, QdiscContext};
+use super::red::early::Action;
 use super::red::slope::Slope;
 use super::stats::QdiscStats;
 use super::{Next, SfqConfig, Verdict};
@@ -15,7 +16,7 @@ use crate::time::Time;
 use crate::transport::wheel;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
-use slot::{Action, Slot};
+use slot::Slot;
 
 mod slot;
 pub(crate) mod tc;

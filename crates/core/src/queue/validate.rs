@@ -10,7 +10,11 @@ impl Node {
     /// The first invalid setting in this tree with the handle of its qdisc; None if the tree is valid.
     #[must_use]
     pub fn problem(&self) -> Option<String> {
-        own(&self.config).map(|problem| format!("'{}': {problem}", self.handle)).or_else(|| below(&self.config))
+        let policer = || self.config.rules()?.iter().find_map(no_policer);
+        own(&self.config)
+            .or_else(policer)
+            .map(|problem| format!("'{}': {problem}", self.handle))
+            .or_else(|| self.config.children().into_iter().find_map(Self::problem))
     }
 }
 
@@ -24,14 +28,13 @@ fn own(config: &Config) -> Option<String> {
         }
         Config::Htb(htb) => classes(htb),
         Config::Red(red) => damping(red),
+        Config::Gred(gred) => gred.queues.iter().find_map(|queue| damping(&queue.red)),
         Config::Choke(choke) => damping(&choke.red),
         Config::Sfq(sfq) => no_flows(sfq).or_else(|| damping(sfq.red.as_ref()?)),
-        Config::Drr(drr) => drr.rules.iter().find_map(no_policer),
-        Config::Prio(prio) => prio
-            .bands
-            .is_empty()
-            .then(|| "no bands; at least one is required".to_string())
-            .or_else(|| prio.rules.iter().find_map(no_policer)),
+        Config::Prio(prio) => no_bands(&prio.bands),
+        Config::Ets(ets) => no_bands(&ets.bands)
+            .or_else(|| (ets.quanta.len() != ets.bands.len()).then(|| "each band needs a quantum".to_string()))
+            .or_else(|| ets.quanta.contains(&0).then(|| "a quantum is 0".to_string())),
         Config::DualPi2(dualpi2) => {
             let never = dualpi2.tupdate == Span::ZERO || dualpi2.coupling == 0;
             (never || dualpi2.classic_protection > 100)
@@ -41,16 +44,8 @@ fn own(config: &Config) -> Option<String> {
     }
 }
 
-fn below(config: &Config) -> Option<String> {
-    match config {
-        Config::Tbf(tbf) => tbf.inner.as_ref()?.problem(),
-        Config::Netem(netem) => netem.inner.as_ref()?.problem(),
-        Config::Red(red) => red.inner.as_ref()?.problem(),
-        Config::Htb(htb) => htb.classes.iter().find_map(|class| class.leaf.as_ref()?.problem()),
-        Config::Drr(drr) => drr.classes.iter().find_map(|class| class.leaf.as_ref()?.problem()),
-        Config::Prio(prio) => prio.bands.iter().find_map(|band| band.as_ref()?.problem()),
-        _ => None,
-    }
+fn no_bands(bands: &[Option<Node>]) -> Option<String> {
+    bands.is_empty().then(|| "no bands; at least one is required".to_string())
 }
 
 fn no_flows(sfq: &SfqConfig) -> Option<String> {

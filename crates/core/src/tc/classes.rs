@@ -1,11 +1,12 @@
-//! Classes of htb and drr.
+//! Classes of htb and drr; those of ets are its bands.
 
 use super::grammar::Grammar;
 use crate::queue::config::{DrrClass, HtbClass};
-use crate::queue::{Node, drr, htb};
+use crate::queue::{Node, drr, ets, htb};
 
 /// The kinds of classes that tc has options for here.
-pub const KINDS: &[(&str, Grammar)] = &[("htb", &[htb::tc::CLASS]), ("drr", &[drr::tc::CLASS])];
+pub const KINDS: &[(&str, Grammar)] =
+    &[("htb", &[htb::tc::CLASS]), ("drr", &[drr::tc::CLASS]), ("ets", &[ets::tc::CLASS])];
 
 /// A class of either kind.
 #[derive(Clone, Debug)]

@@ -4,7 +4,8 @@ use super::grammar::{Argument, Grammar, Keyword, Options, flag, option};
 use super::{Device, Wrong};
 use crate::queue::Config;
 use crate::queue::{
-    cake, choke, codel, drr, dualpi2, fifo, fq, fq_codel, fq_pie, htb, netem, pie, prio, red, sfq, tbf,
+    cake, choke, codel, drr, dualpi2, ets, fifo, fq, fq_codel, fq_pie, gred, hhf, htb, netem, pie, prio, red, sfb, sfq,
+    tbf,
 };
 use alloc::boxed::Box;
 use alloc::format;
@@ -114,9 +115,12 @@ disciplines! {
     "codel" => Codel(codel::tc::Codel),
     "drr" => Drr(drr::tc::Drr),
     "dualpi2" => DualPi2(dualpi2::tc::DualPi2),
+    "ets" => Ets(ets::tc::Ets),
     "fq" => Fq(fq::tc::Fq),
     "fq_codel" => FqCodel(fq_codel::tc::FqCodel),
     "fq_pie" => FqPie(fq_pie::tc::FqPie),
+    "gred" => Gred(gred::tc::Gred),
+    "hhf" => Hhf(hhf::tc::Hhf),
     "htb" => Htb(htb::tc::Htb),
     "netem" => Netem(netem::tc::Netem),
     "pfifo" => Pfifo(fifo::tc::Packets),
@@ -125,6 +129,7 @@ disciplines! {
     "pie" => Pie(pie::tc::Pie),
     "prio" => Prio(prio::tc::Prio),
     "red" => Red(red::tc::Red),
+    "sfb" => Sfb(sfb::tc::Sfb),
     "sfq" => Sfq(sfq::tc::Sfq),
     "tbf" => Tbf(tbf::tc::Tbf),
 }
@@ -134,31 +139,9 @@ fn names() -> alloc::string::String {
 }
 
 /// Kinds that only a kernel has.
-pub const KERNEL_ONLY: &[(&str, Grammar)] =
-    &[("ets", &[ETS]), ("hhf", &[HHF]), ("sfb", &[SFB]), ("skbprio", &[SKBPRIO])];
+pub const KERNEL_ONLY: &[(&str, Grammar)] = &[("skbprio", &[SKBPRIO])];
 
 const SKBPRIO: &[Keyword] = &[option("limit", &[Argument::Packets])];
-const ETS: &[Keyword] = &[option("bands", &[Argument::Count]), option("strict", &[Argument::Count])];
-const HHF: &[Keyword] = &[
-    option("limit", &[Argument::Packets]),
-    option("quantum", &[Argument::Size]),
-    option("hh_limit", &[Argument::Count]),
-    option("reset_timeout", &[Argument::Time]),
-    option("admit_bytes", &[Argument::Size]),
-    option("evict_timeout", &[Argument::Time]),
-    option("non_hh_weight", &[Argument::Count]),
-];
-const SFB: &[Keyword] = &[
-    option("rehash", &[Argument::Time]),
-    option("db", &[Argument::Time]),
-    option("limit", &[Argument::Packets]),
-    option("max", &[Argument::Count]),
-    option("target", &[Argument::Count]),
-    option("increment", &[Argument::Fraction]),
-    option("decrement", &[Argument::Fraction]),
-    option("penalty_rate", &[Argument::Count]),
-    option("penalty_burst", &[Argument::Count]),
-];
 
 /// An experiment's policer: a prio whose only filter polices.
 pub const POLICE: &[Keyword] = &[

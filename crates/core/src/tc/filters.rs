@@ -4,8 +4,8 @@
 use super::Wrong;
 use super::disciplines::{POLICE, POLICE_ACTION};
 use super::grammar::Options;
+use super::location::minor;
 use super::quantity::{tick_span, transmit_micros};
-use super::tree::minor;
 use crate::queue::config::{Filter, PoliceConfig, Rule};
 use crate::rate::Rate;
 use alloc::format;

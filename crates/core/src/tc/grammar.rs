@@ -189,6 +189,13 @@ impl<'a> Options<'a> {
         self.arguments(name).is_some()
     }
 
+    /// The first option that was written again.
+    #[must_use]
+    pub fn repeated(&self) -> Option<&'static str> {
+        let is_again = |index: usize, name: &str| self.written[..index].iter().any(|(earlier, _)| *earlier == name);
+        self.iter().enumerate().find(|(index, (name, _))| is_again(*index, name)).map(|(_, (name, _))| name)
+    }
+
     /// Arguments of an option; of several the last counts.
     #[must_use]
     pub fn arguments(&self, name: &str) -> Option<&[&'a str]> {

@@ -6,8 +6,9 @@ use super::classes::{self, Class};
 use super::disciplines::AnyAttributes;
 use super::filters::{FilterWords, Filters};
 use super::grammar::Options;
+use super::location::{Location, handle_text, minor};
 use super::{Device, Wrong};
-use crate::queue::config::Config;
+use crate::queue::config::{Config, Holds};
 use crate::queue::{HtbClass, Node, drr};
 use alloc::format;
 use alloc::string::String;
@@ -28,37 +29,6 @@ pub enum Change {
         /// New settings of the class.
         class: HtbClass,
     },
-}
-
-/// A handle or class id: `1:` or `1:10`, in hexadecimal.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Location {
-    major: u32,
-    minor: u32,
-}
-
-impl Location {
-    /// Reads `1:10`; a missing minor number is 0.
-    pub fn read(word: &str) -> Result<Self, Wrong> {
-        let (major, _) = word.split_once(':').unwrap_or((word, ""));
-        Ok(Self { major: hexadecimal(major, word)?, minor: minor(word)? })
-    }
-}
-
-/// The minor number of a handle or class id.
-pub(crate) fn minor(word: &str) -> Result<u32, Wrong> {
-    match word.split_once(':') {
-        Some((_, minor)) if !minor.is_empty() => hexadecimal(minor, word),
-        _ => Ok(0),
-    }
-}
-
-fn hexadecimal(digits: &str, word: &str) -> Result<u32, Wrong> {
-    u32::from_str_radix(digits, 16).map_err(|_| Wrong::new(format!("'{word}' is not a handle"), "such as 1: or 1:10"))
-}
-
-fn handle_text(major: u32) -> String {
-    format!("{major:x}:")
 }
 
 /// The words of a command for a qdisc or class.
@@ -195,12 +165,7 @@ impl Tree {
         qdisc.config = attributes.config(&self.device)?;
         qdisc.attributes = attributes;
         let mut node = self.node(&self.qdiscs[index]);
-        match &mut node.config {
-            Config::Tbf(tbf) => tbf.inner = None,
-            Config::Netem(netem) => netem.inner = None,
-            Config::Red(red) => red.inner = None,
-            _ => {}
-        }
+        node.config.set_inner(None);
         Ok(Change::Qdisc(node))
     }
 
@@ -209,11 +174,14 @@ impl Tree {
         let id = target.classid.ok_or_else(|| Wrong::new("a class without a classid", "such as classid 1:10"))?;
         let kind = target.kind;
         let grammar = classes::KINDS.iter().find(|(known, _)| *known == kind).map(|(_, grammar)| *grammar);
-        let grammar =
-            grammar.ok_or_else(|| Wrong::lacking(format!("the simulator has no classes of '{kind}'"), "htb or drr"))?;
-        let owner = self.classful(Some(id), &[kind])?;
+        let grammar = grammar
+            .ok_or_else(|| Wrong::lacking(format!("the simulator has no classes of '{kind}'"), "htb, drr or ets"))?;
+        let owner = self.owner(Some(id), |qdisc| qdisc.attributes.kind() == kind, kind)?;
         let minor = minor(id)?;
         let options = Options::read(kind, target.options, grammar)?;
+        if let AnyAttributes::Ets(_) = self.qdiscs[owner].attributes {
+            return self.change_band(owner, verb, minor, &options).map(Some);
+        }
         let existing = self.qdiscs[owner].classes.iter().position(|class| class.minor() == minor);
         match (verb, existing) {
             ("add", Some(_)) => return Err(Wrong::new(format!("there is a class {id} already"), "")),
@@ -254,6 +222,22 @@ impl Tree {
         }
     }
 
+    /// `tc class change` of a band of an ets.
+    fn change_band(&mut self, owner: usize, verb: &str, minor: u32, options: &Options<'_>) -> Result<Change, Wrong> {
+        let qdisc = &mut self.qdiscs[owner];
+        let mut attributes = qdisc.attributes.clone();
+        if let AnyAttributes::Ets(ets) = &mut attributes {
+            ets.change_class(minor, options, &self.device)?;
+        }
+        if verb == "add" {
+            let problem = format!("there is a class {:x}:{minor:x} already", qdisc.major);
+            return Err(Wrong::new(problem, "tc class change"));
+        }
+        qdisc.config = attributes.config(&self.device)?;
+        qdisc.attributes = attributes;
+        Ok(Change::Qdisc(self.node(&self.qdiscs[owner])))
+    }
+
     fn class_change(&self, owner: usize, class: Class) -> Change {
         let owner = &self.qdiscs[owner];
         match class {
@@ -279,7 +263,8 @@ impl Tree {
 
     fn filter(&mut self, verb: &str, words: &[&str]) -> Result<(), Wrong> {
         let words = FilterWords::read(words)?;
-        let owner = self.classful(words.parent, &["htb", "drr", "prio"])?;
+        let has_filters = |qdisc: &Qdisc| matches!(qdisc.config, Config::Htb(_)) || qdisc.config.rules().is_some();
+        let owner = self.owner(words.parent, has_filters, "discipline that can have filters")?;
         if verb != "add" || words.parent.map_or(Ok(0), minor)? > 0 {
             let problem = "the simulator has filters on a discipline itself only, added once";
             return Err(Wrong::lacking(problem, "tc filter add … parent 1:"));
@@ -288,23 +273,21 @@ impl Tree {
         filters.add(&words)?;
         if filters.have_policer() && matches!(self.qdiscs[owner].attributes, AnyAttributes::Htb(_)) {
             let right = "tc qdisc add … prio";
-            return Err(Wrong::lacking("the simulator has policers on a prio or drr only", right));
+            return Err(Wrong::lacking("the simulator has no policers on an htb", right));
         }
         self.qdiscs[owner].filters = filters;
         Ok(())
     }
 
-    /// The qdisc of one of these kinds that a class or filter belongs to; without a location the root.
-    fn classful(&self, location: Option<&str>, kinds: &[&str]) -> Result<usize, Wrong> {
+    /// The qdisc that a class or filter belongs to; without a location the root. `wanted` names what `fits`.
+    fn owner(&self, location: Option<&str>, fits: impl Fn(&Qdisc) -> bool, wanted: &str) -> Result<usize, Wrong> {
         let found = match location {
             Some(word) => self.with_major(Location::read(word)?.major),
             None => self.at(None),
         };
-        found.filter(|index| kinds.contains(&self.qdiscs[*index].attributes.kind())).ok_or_else(|| {
-            let (kinds, location) = (kinds.join(" or "), location.unwrap_or(":"));
-            let problem = format!("no {kinds} at '{location}' to have classes or filters");
-            Wrong::new(problem, "tc qdisc add … first")
-        })
+        found
+            .filter(|index| fits(&self.qdiscs[*index]))
+            .ok_or_else(|| Wrong::new(format!("no {wanted} at '{}'", location.unwrap_or(":")), "tc qdisc add … first"))
     }
 
     fn with_major(&self, major: u32) -> Option<usize> {
@@ -331,14 +314,20 @@ impl Tree {
         let above = self.with_major(major).map(|index| &self.qdiscs[index]).ok_or_else(|| {
             Wrong::new(format!("no discipline of handle {}", handle_text(major)), "set up the parent first")
         })?;
-        match &above.config {
-            Config::Tbf(_) | Config::Netem(_) | Config::Red(_) => return Ok(self.below(major)),
-            Config::Prio(prio) if minor == 0 || minor as usize > prio.bands.len() => {
+        match above.config.holds() {
+            Holds::One => return Ok(self.below(major)),
+            Holds::Bands(bands) if minor == 0 || minor as usize > bands => {
                 return Err(Wrong::new(format!("no band {major:x}:{minor:x}"), format!("{major:x}:1 is the first")));
             }
-            Config::Prio(_) => {}
-            Config::Htb(_) | Config::Drr(_) => above.check_leaf(minor)?,
-            _ => return Err(Wrong::new(format!("a {} holds no other discipline", above.attributes.kind()), "")),
+            Holds::Bands(_) => {}
+            Holds::Classes => above.check_leaf(minor)?,
+            Holds::OwnFifo => {
+                let problem = format!("the simulator's {} has only its own fifo", above.attributes.kind());
+                return Err(Wrong::lacking(problem, "limit"));
+            }
+            Holds::None => {
+                return Err(Wrong::new(format!("a {} holds no other discipline", above.attributes.kind()), ""));
+            }
         }
         Ok(self.at(parent))
     }
@@ -355,26 +344,21 @@ impl Tree {
     fn node(&self, qdisc: &Qdisc) -> Node {
         let node = |index: usize| self.node(&self.qdiscs[index]);
         let at = |minor: u32| self.at(Some(Location { major: qdisc.major, minor })).map(node);
-        let only = || self.below(qdisc.major).map(node);
         let classes = || qdisc.classes.iter().map(|class| class.with_leaf(at(class.minor())));
         let mut config = qdisc.config.clone();
         match &mut config {
-            Config::Tbf(tbf) => tbf.inner = only(),
-            Config::Red(red) => red.inner = only(),
-            Config::Netem(netem) => netem.inner = only().map(alloc::boxed::Box::new),
             Config::Htb(htb) => {
                 htb.classes = classes().filter_map(Class::htb).collect();
                 htb.filters = qdisc.filters.rules().iter().map(|rule| rule.filter).collect();
             }
-            Config::Drr(drr) => {
-                drr.classes = classes().filter_map(Class::drr).collect();
-                drr.rules = qdisc.filters.rules();
-            }
-            Config::Prio(prio) => {
-                prio.bands = (1..).map(at).take(prio.bands.len()).collect();
-                prio.rules = qdisc.filters.rules();
-            }
-            _ => {}
+            Config::Drr(drr) => drr.classes = classes().filter_map(Class::drr).collect(),
+            other => other.set_inner(self.below(qdisc.major).map(node)),
+        }
+        if let Some(bands) = config.bands_mut() {
+            *bands = (1..).map(at).take(bands.len()).collect();
+        }
+        if let Some(rules) = config.rules_mut() {
+            *rules = qdisc.filters.rules();
         }
         Node { handle: handle_text(qdisc.major), config }
     }

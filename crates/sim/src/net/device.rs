@@ -132,12 +132,12 @@ impl Device {
 /// Whether any netem in this tree duplicates packets.
 fn may_duplicate(node: &Node) -> bool {
     let here = matches!(&node.config, Config::Netem(netem) if netem.duplicate.chance.0 > 0);
-    here || children(node).iter().any(|child| may_duplicate(child))
+    here || node.config.children().iter().any(|child| may_duplicate(child))
 }
 
 /// Whether any fq in this tree paces.
 fn paces(node: &Node) -> bool {
-    matches!(&node.config, Config::Fq(fq) if fq.pacing) || children(node).iter().any(|child| paces(child))
+    matches!(&node.config, Config::Fq(fq) if fq.pacing) || node.config.children().iter().any(|child| paces(child))
 }
 
 /// Whether every path through this tree ends in a netem with delay, which orphans packets (`skb_orphan_partial`).
@@ -147,18 +147,6 @@ fn delays(node: &Node) -> bool {
     {
         return true;
     }
-    let children = children(node);
+    let children = node.config.children();
     !children.is_empty() && children.iter().all(|child| delays(child))
-}
-
-fn children(node: &Node) -> Vec<&Node> {
-    match &node.config {
-        Config::Tbf(tbf) => tbf.inner.iter().collect(),
-        Config::Htb(htb) => htb.classes.iter().filter_map(|class| class.leaf.as_ref()).collect(),
-        Config::Netem(netem) => netem.inner.iter().map(AsRef::as_ref).collect(),
-        Config::Red(red) => red.inner.iter().collect(),
-        Config::Drr(drr) => drr.classes.iter().filter_map(|class| class.leaf.as_ref()).collect(),
-        Config::Prio(prio) => prio.bands.iter().flatten().collect(),
-        _ => Vec::new(),
-    }
 }

@@ -4,6 +4,16 @@
 use super::slope::Slope;
 use crate::rng::Rng;
 
+/// Decision for an arriving packet (`red_action`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::queue) enum Action {
+    Pass,
+    /// Selected at random.
+    Hit,
+    /// Selected because the average exceeds `max`.
+    HitHard,
+}
+
 /// The count towards the next hit.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::queue) struct Early {
@@ -14,6 +24,18 @@ pub(in crate::queue) struct Early {
 }
 
 impl Early {
+    /// Decides about a packet that arrives at this average.
+    pub fn action(&mut self, slope: &Slope, average: u64, rng: &mut Rng) -> Action {
+        let outside = match (slope.is_below(average), slope.is_above(average)) {
+            (true, _) => Action::Pass,
+            (_, true) => Action::HitHard,
+            _ if self.hits(slope, average, rng) => return Action::Hit,
+            _ => return Action::Pass,
+        };
+        self.forget();
+        outside
+    }
+
     /// The average is outside the thresholds: the count restarts.
     pub const fn forget(&mut self) {
         self.since_hit = None;

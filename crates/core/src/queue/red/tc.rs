@@ -49,24 +49,13 @@ impl Attributes for Red {
         let min = size(options, "min")?;
         let max = [size(options, "max")?, min.saturating_mul(3)].into_iter().find(|max| *max > 0).unwrap_or(limit / 4);
         let min = if min > 0 { min } else { max / 3 };
-        let burst = options.count_above_zero("burst")?.map_or_else(|| default_burst(min, max, average), u64::from);
-        let estimator = Estimator { kind: "red", average };
-        let wlog = estimator.weight(min, burst)?;
-        let bits = u32::BITS - min.max(max).leading_zeros();
-        if bits + u32::from(wlog) >= u32::from(BITS) {
-            return Err(Wrong::new("red's thresholds are too large for its weight", "a smaller burst"));
-        }
         if options.has("nodrop") && !options.has("ecn") {
             return Err(Wrong::new("red's nodrop needs ecn", ""));
         }
-        let (scell_log, idle_damping) = estimator.damping(wlog, options.rate("bandwidth")?.unwrap_or(BANDWIDTH))?;
         Ok(Self(RedConfig {
-            plog: estimator.slope(min, max, probability(options)?)?,
-            scell_log,
-            idle_damping,
             nodrop: options.has("nodrop"),
             adaptive: options.has("adaptive"),
-            ..basic(options, u64::from(limit), min, max, wlog)?
+            ..estimated("red", options, limit, (min, max), average)?
         }))
     }
 
@@ -82,6 +71,26 @@ pub(crate) const SHARED: &[Keyword] = &[
     option("probability", &[Argument::Fraction]),
     flag("ecn"),
 ];
+
+/// The settings of red and gred for packets of `average` bytes, without `nodrop` and `adaptive`.
+pub(crate) fn estimated(
+    kind: &'static str,
+    options: &Options<'_>,
+    limit: u32,
+    (min, max): (u32, u32),
+    average: u32,
+) -> Result<RedConfig, Wrong> {
+    let burst = options.count_above_zero("burst")?.map_or_else(|| default_burst(min, max, average), u64::from);
+    let estimator = Estimator { kind, average };
+    let wlog = estimator.weight(min, burst)?;
+    let bits = u32::BITS - min.max(max).leading_zeros();
+    if bits + u32::from(wlog) >= u32::from(BITS) {
+        return Err(Wrong::new(format!("{kind}'s thresholds are too large for its weight"), "a smaller burst"));
+    }
+    let (scell_log, idle_damping) = estimator.damping(wlog, options.rate("bandwidth")?.unwrap_or(BANDWIDTH))?;
+    let plog = estimator.slope(min, max, probability(options)?)?;
+    Ok(RedConfig { plog, scell_log, idle_damping, ..basic(options, u64::from(limit), min, max, wlog)? })
+}
 
 fn size(options: &Options<'_>, name: &str) -> Result<u32, Wrong> {
     Ok(options.size(&[name])?.unwrap_or(0))

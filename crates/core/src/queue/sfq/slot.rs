@@ -1,7 +1,7 @@
 //! One queue of sfq: packets, allotment, and red's average.
 
 use crate::packet::Packet;
-use crate::queue::red::early::Early;
+use crate::queue::red::early::{Action, Early};
 use crate::queue::red::slope::Slope;
 use crate::rng::Rng;
 use alloc::collections::VecDeque;
@@ -20,14 +20,6 @@ pub(super) struct Slot {
     /// Average in bytes, shifted left by `wlog`.
     average: u64,
     early: Early,
-}
-
-/// red's decision for a packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Action {
-    Pass,
-    Hit,
-    HitHard,
 }
 
 impl Slot {
@@ -57,13 +49,6 @@ impl Slot {
     /// Updates the average for an arriving packet and decides about it.
     pub fn action(&mut self, slope: &Slope, rng: &mut Rng) -> Action {
         self.watch(slope);
-        let outside = match (slope.is_below(self.average), slope.is_above(self.average)) {
-            (true, _) => Action::Pass,
-            (_, true) => Action::HitHard,
-            _ if self.early.hits(slope, self.average, rng) => return Action::Hit,
-            _ => return Action::Pass,
-        };
-        self.early.forget();
-        outside
+        self.early.action(slope, self.average, rng)
     }
 }

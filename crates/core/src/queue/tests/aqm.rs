@@ -3,8 +3,8 @@
 use super::node;
 use super::trees::{World, rate, steps};
 use crate::queue::config::{
-    ChokeConfig, Config, DrrClass, DrrConfig, Filter, FqPieConfig, PieConfig, PoliceConfig, PrioConfig, Probability,
-    RedConfig, Rule, SfqConfig,
+    ChokeConfig, Config, DrrClass, DrrConfig, EtsConfig, Filter, FqPieConfig, GredConfig, GredQueue, HhfConfig,
+    PieConfig, PoliceConfig, PrioConfig, Probability, RedConfig, Rule, SfbConfig, SfqConfig,
 };
 use crate::time::Span;
 use alloc::boxed::Box;
@@ -16,12 +16,15 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
 
     #[test]
-    fn no_queue_exceeds_its_limit(config in leaf(), steps in steps()) {
-        let limit = limit_of(&config);
-        let mut world = World::new(&node("1:", config));
+    fn no_queue_exceeds_its_limit(config in prop_oneof![10 => leaf(), 1 => hhf()], steps in steps()) {
+        let mut world = World::new(&node("1:", config.clone()));
         for step in steps {
             world.take_step(&step)?;
-            prop_assert!(world.bench.queue.backlog().packets <= limit);
+            let backlog = world.bench.queue.backlog();
+            match &config {
+                Config::Gred(gred) => prop_assert!(backlog.bytes <= gred.limit.into()),
+                config => prop_assert!(backlog.packets <= limit_of(config)),
+            }
         }
     }
 }
@@ -32,6 +35,8 @@ fn limit_of(config: &Config) -> u32 {
         Config::FqPie(fq_pie) => fq_pie.limit,
         Config::PfifoFast { limit } | Config::PfifoHeadDrop { limit } => *limit,
         Config::Pie(pie) => pie.limit,
+        Config::Hhf(hhf) => hhf.limit,
+        Config::Sfb(sfb) => sfb.limit,
         Config::Sfq(sfq) => sfq.limit,
         other => unreachable!("{other:?} is none of these"),
     }
@@ -48,6 +53,8 @@ pub(super) fn leaf() -> BoxedStrategy<Config> {
         }),
         (1u32..40, red(30)).prop_map(|(limit, red)| Config::Choke(Box::new(ChokeConfig { limit, red }))),
         sfq(),
+        sfb(),
+        gred(),
     ]
     .boxed()
 }
@@ -96,6 +103,56 @@ fn sfq() -> BoxedStrategy<Config> {
         .boxed()
 }
 
+fn gred() -> BoxedStrategy<Config> {
+    (0u32..100_000, 0u32..3, prop::collection::vec((0u32..3, red(20_000)), 0..3))
+        .prop_map(|(limit, default, queues)| {
+            let queue = |(number, red): (u32, RedConfig)| {
+                let red = RedConfig { limit: red.limit.min(limit.into()), ..red };
+                GredQueue { number, prio: 8, red }
+            };
+            Config::Gred(Box::new(GredConfig { limit, default, queues: queues.into_iter().map(queue).collect() }))
+        })
+        .boxed()
+}
+
+/// Any hhf.
+pub(super) fn hhf() -> BoxedStrategy<Config> {
+    (0u32..40, 0u32..3_000, 0u32..5, 0u64..20, 0u32..20_000, 0u64..90, 1u32..4)
+        .prop_map(|(limit, quantum, hh_limit, reset_timeout, admit_bytes, evict_timeout, non_hh_weight)| {
+            Config::Hhf(HhfConfig {
+                limit,
+                quantum,
+                hh_limit,
+                reset_timeout,
+                admit_bytes,
+                evict_timeout,
+                non_hh_weight,
+            })
+        })
+        .boxed()
+}
+
+fn sfb() -> BoxedStrategy<Config> {
+    let bins = (0u32..40, 0u32..20, 0u32..20, 0u32..65_536, 0u32..65_536);
+    (bins, 0u64..300, 0u64..300, 0u32..1_000, 0u32..9, prop::option::of(rules()))
+        .prop_map(|((limit, max, target, increment, decrement), rehash, warmup, penalty_rate, penalty_burst, rules)| {
+            let rules = rules.unwrap_or_default();
+            Config::Sfb(Box::new(SfbConfig {
+                limit,
+                max,
+                target,
+                increment,
+                decrement,
+                rehash,
+                warmup,
+                penalty_rate,
+                penalty_burst,
+                rules,
+            }))
+        })
+        .boxed()
+}
+
 /// Filters to classes 1 to 3, some with a policer.
 fn rules() -> BoxedStrategy<Vec<Rule>> {
     let police = (rate(), 0u64..5_000, 60u32..3_000, any::<bool>()).prop_map(|(rate, burst, mtu, peaks)| {
@@ -120,6 +177,17 @@ pub(super) fn prio(below: BoxedStrategy<Config>) -> BoxedStrategy<Config> {
         .prop_map(|(bands, default, rules, band_limit)| {
             let bands = bands.into_iter().map(|band| band.map(|config| node("60:", config))).collect();
             Config::Prio(Box::new(PrioConfig { bands, default, rules, band_limit }))
+        })
+        .boxed()
+}
+
+/// Three bands of which some are strict.
+pub(super) fn ets(below: BoxedStrategy<Config>) -> BoxedStrategy<Config> {
+    (prop::collection::vec((prop::option::of(below), 1u32..4_000), 3), 0u32..4, 0u32..3, rules(), 0u32..20)
+        .prop_map(|(bands, strict, default, rules, band_limit)| {
+            let (bands, quanta): (Vec<_>, Vec<_>) = bands.into_iter().unzip();
+            let bands = bands.into_iter().map(|band| band.map(|config| node("65:", config))).collect();
+            Config::Ets(Box::new(EtsConfig { strict, quanta, bands, default, rules, band_limit }))
         })
         .boxed()
 }

@@ -188,21 +188,25 @@ fn a_packet() -> BoxedStrategy<Packet> {
 
 /// A tree of up to four levels; an orderly one keeps the packets of a flow in order.
 fn tree(orderly: bool) -> impl Strategy<Value = Node> {
-    let config = leaf().prop_recursive(3, 12, 3, move |below| {
+    let config = leaf(orderly).prop_recursive(3, 12, 3, move |below| {
         prop_oneof![
             tbf(below.clone()),
             red(below.clone()),
             netem(below.clone(), orderly),
             htb(below.clone()),
             aqm::prio(below.clone()),
+            aqm::ets(below.clone()),
             aqm::drr(below)
         ]
     });
     config.prop_map(|config| node("1:", config))
 }
 
-fn leaf() -> BoxedStrategy<Config> {
+/// hhf reorders a flow when it becomes a heavy hitter.
+fn leaf(orderly: bool) -> BoxedStrategy<Config> {
+    let hhf = if orderly { Just(Config::Pfifo { limit: 9 }).boxed() } else { aqm::hhf() };
     prop_oneof![
+        hhf,
         (0u32..40).prop_map(|limit| Config::Pfifo { limit }),
         (0u64..100_000).prop_map(|limit| Config::Bfifo { limit }),
         codel().prop_map(Config::Codel),

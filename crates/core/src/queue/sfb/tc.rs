@@ -1,0 +1,89 @@
+//! sfb's options (iproute2 `tc/q_sfb.c`, `net/sched/sch_sfb.c`).
+#![expect(clippy::float_arithmetic, reason = "tc computes with doubles")]
+
+use crate::queue::Config;
+use crate::queue::sfb::SfbConfig;
+use crate::tc::disciplines::Attributes;
+use crate::tc::grammar::{Argument, Grammar, Options, option};
+use crate::tc::quantity::truncated;
+use crate::tc::{Device, Wrong};
+use crate::time::Span;
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::vec::Vec;
+
+const REHASH_MS: u32 = 600_000;
+const WARMUP_MS: u32 = 60_000;
+const MAX: u32 = 25;
+const INCREMENT: u32 = 33;
+const DECREMENT: u32 = 3;
+const PENALTY_RATE: u32 = 10;
+const PENALTY_BURST: u32 = 20;
+/// `SFB_MAX_PROB`.
+const ALWAYS: f64 = 65_535.0;
+/// A time that does not fit an int is as good as infinite (`msecs_to_jiffies`).
+const NEVER_JIFFIES: u64 = (i64::MAX as u64 >> 1) - 1;
+
+/// tc always sends all of them; of the limit 0 is the device's queue length.
+#[derive(Clone, Debug)]
+pub struct Sfb(SfbConfig);
+
+impl Attributes for Sfb {
+    const GRAMMAR: Grammar = &[&[
+        option("rehash", &[Argument::Count]),
+        option("db", &[Argument::Count]),
+        option("limit", &[Argument::Packets]),
+        option("max", &[Argument::Count]),
+        option("target", &[Argument::Count]),
+        option("increment", &[Argument::Fraction]),
+        option("decrement", &[Argument::Fraction]),
+        option("penalty_rate", &[Argument::Count]),
+        option("penalty_burst", &[Argument::Count]),
+    ]];
+
+    fn parse(options: &Options<'_>) -> Result<Self, Wrong> {
+        let number = |name, default| Ok(options.count(name)?.unwrap_or(default));
+        let (max, target) = (number("max", 0)?, number("target", 0)?);
+        let fits = || Wrong::new("sfb's max or target is too large", "some packets");
+        let max = match (max, target) {
+            (0, 0) => MAX,
+            (0, _) => target.checked_mul(5).and_then(|fives| fives.checked_add(1)).ok_or_else(fits)? / 4,
+            _ => max,
+        };
+        let target = match target {
+            0 => max.checked_mul(4).and_then(|fours| fours.checked_add(3)).ok_or_else(fits)? / 5,
+            _ => target,
+        };
+        Ok(Self(SfbConfig {
+            limit: number("limit", 0)?,
+            max,
+            target,
+            increment: probability(options, "increment")?.unwrap_or(INCREMENT),
+            decrement: probability(options, "decrement")?.unwrap_or(DECREMENT),
+            rehash: jiffies(number("rehash", REHASH_MS)?),
+            warmup: jiffies(number("db", WARMUP_MS)?),
+            penalty_rate: number("penalty_rate", PENALTY_RATE)?,
+            penalty_burst: number("penalty_burst", PENALTY_BURST)?,
+            rules: Vec::new(),
+        }))
+    }
+
+    fn config(&self, device: &Device) -> Result<Config, Wrong> {
+        let limit = if self.0.limit > 0 { self.0.limit } else { device.queue_length };
+        Ok(Config::Sfb(Box::new(SfbConfig { limit, ..self.0.clone() })))
+    }
+}
+
+/// Milliseconds in jiffies.
+fn jiffies(millis: u32) -> u64 {
+    if i32::try_from(millis).is_ok() { Span::from_millis(millis.into()).jiffies_up() } else { NEVER_JIFFIES }
+}
+
+/// A probability in units of 1/65535, rounded as tc does.
+fn probability(options: &Options<'_>, name: &str) -> Result<Option<u32>, Wrong> {
+    match options.fraction(name)? {
+        Some(share) if share > 1.0 => Err(Wrong::new(format!("sfb's {name} is above 1"), "such as 0.0005")),
+        Some(share) => Ok(u32::try_from(truncated(share * ALWAYS + 0.5)).ok()),
+        None => Ok(None),
+    }
+}
