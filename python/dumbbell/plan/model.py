@@ -20,7 +20,7 @@ __all__ = [
     "TimedCommand",
 ]
 
-OURS = ("group", "cc_parameters")
+OURS = ("group", "cc_parameters", "rtt_ns")
 """Of a flow, what its agent need not know."""
 
 
@@ -67,6 +67,8 @@ class FlowPlan:
     mark: int | None
     packet: int | None
     interval_ns: int | None
+    rtt_ns: int
+    """Propagation delay there and back, the longest of the run."""
 
 
 @dataclass(frozen=True)

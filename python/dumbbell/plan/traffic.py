@@ -26,6 +26,7 @@ def flow_plans(
     """
     plans: list[FlowPlan] = []
     names = set[str]()
+    path_ns = _path_rtt_ns(experiment)
     for number, (group, flows) in enumerate(zip(experiment.group_names, experiment.flows, strict=True)):
         port = flows.port or FIRST_PORT + number
         starts = list(_starts(flows, group, experiment.duration, seed))
@@ -56,9 +57,21 @@ def flow_plans(
                     mark=marks.get(port),
                     packet=flows.packet if flows.kind == "udp" else None,
                     interval_ns=flows.udp_interval_ns or None,
+                    rtt_ns=path_ns + (flows.access.delay if flows.access else 0),
                 )
             )
     return plans
+
+
+def _path_rtt_ns(experiment: Experiment) -> int:
+    """The longest RTT of the path; a change of the forward delay counts in full."""
+    path, changes = experiment.path, experiment.changes
+    links = sum(link.delay for link in path.links)
+    return (
+        max([path.rtt, *(change.rtt or 0 for change in changes)])
+        + links
+        + max((change.delay or 0 for change in changes), default=0)
+    )
 
 
 def probe_plans(experiment: Experiment, sender: str, receiver: str, address: str) -> list[ProbePlan]:
