@@ -127,6 +127,16 @@ impl EventQueue {
         Some(event)
     }
 
+    /// Are all events later than this?
+    #[must_use]
+    #[inline]
+    pub fn is_quiet_until(&mut self, at: Time) -> bool {
+        if self.count == 0 {
+            self.fill();
+        }
+        self.count.checked_sub(1).is_none_or(|last| unpack(self.near[last]).at > at)
+    }
+
     /// Takes the first event.
     #[must_use]
     #[inline]

@@ -19,8 +19,9 @@ impl World {
             if !self.instant.backlog.is_empty() {
                 self.process_backlog()?;
             } else if !self.instant.in_process && !self.instant.readers.is_empty() {
-                self.schedule_program();
-                break;
+                if self.must_wait_for_program() {
+                    break;
+                }
             } else if let Some(id) = self.instant.released.pop_front() {
                 let [flow, side] = super::parts(id);
                 self.flush(flow, side);

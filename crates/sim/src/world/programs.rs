@@ -6,12 +6,20 @@ use crate::event_queue::Kind;
 use dumbbell_core::time::Span;
 
 impl World {
-    /// Woken programs run after the interrupt.
-    pub(super) fn schedule_program(&mut self) {
+    /// Woken programs run after the interrupt: at once if nothing happens until then, else by an event.
+    #[inline]
+    pub(super) fn must_wait_for_program(&mut self) -> bool {
+        let at = self.now + SWITCH;
+        if !self.instant.program_is_due && self.event_queue.is_quiet_until(at) {
+            (self.now, self.instant.in_process) = (at, true);
+            self.run_programs();
+            return false;
+        }
         if !self.instant.program_is_due {
             self.instant.program_is_due = true;
-            self.event_queue.add(self.now + SWITCH, Kind::Program, 0);
+            self.event_queue.add(at, Kind::Program, 0);
         }
+        true
     }
 
     /// The first program locks its socket.
@@ -28,8 +36,11 @@ impl World {
             if has_backlog {
                 endpoint.set_backlog(self.instant.held.memory());
             }
-            endpoint.read(self.now);
-            self.flush(flow, side);
+            let must_ack = endpoint.read(self.now);
+            // Without an ACK the timers stay as they are.
+            if must_ack || self.ends[flow][side].shut {
+                self.flush(flow, side);
+            }
             self.check_endpoint(flow, side);
         }
         if has_backlog {

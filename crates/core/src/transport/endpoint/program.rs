@@ -35,9 +35,9 @@ impl Endpoint {
         self.receiver.take_read_request()
     }
 
-    /// This end's program reads everything; poll afterwards.
-    pub fn read(&mut self, now: Time) {
-        self.receiver.read(now);
+    /// This end's program reads everything. Returns whether that causes an ACK: then poll.
+    pub fn read(&mut self, now: Time) -> bool {
+        self.receiver.read(now)
     }
 
     /// The program releases the socket; its backlog takes this much memory until all of it is processed, then none.

@@ -19,10 +19,10 @@ impl Receiver {
     }
 
     /// A woken application reads everything available, which may cause an ACK (`tcp_recvmsg`, then
-    /// `tcp_cleanup_rbuf`).
-    pub fn read(&mut self, now: Time) {
+    /// `tcp_cleanup_rbuf`). Returns whether it does.
+    pub fn read(&mut self, now: Time) -> bool {
         if !self.reader.is_awake() {
-            return;
+            return false;
         }
         self.reader.sleep();
         let taken = self.reader.waiting(self.rcv_nxt);
@@ -39,6 +39,7 @@ impl Receiver {
         if taken > 0 && self.reader.reconsiders() {
             self.reader.reconsider(&self.space, self.tuning.space, self.bytes_read());
         }
+        self.ack == Ack::Now
     }
 
     /// A read causes an ACK when one is overdue, when it emptied the buffer of small data, or when it opens the window.
