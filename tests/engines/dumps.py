@@ -14,7 +14,7 @@ from dumbbell.engines.kernel.guest import Guest, run_guest
 from dumbbell.engines.kernel.kernel_engine import KernelEngine
 from dumbbell.engines.program_results import write_program_setup
 from dumbbell.plan import plan_case
-from dumbbell.plan.layout import Command
+from dumbbell.plan import Command
 from dumbbell.spec import parse
 from engines.measured import PYTHON
 

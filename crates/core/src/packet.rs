@@ -88,6 +88,9 @@ pub struct Packet {
     pub port: u16,
     /// Socket mark (`SO_MARK`), for classifiers; 0 if unset.
     pub mark: u16,
+    /// Timeouts of its socket: each draws another hash (`sk_rethink_txhash`), so disciplines that hash put the flow into
+    /// another queue.
+    pub rehashes: u16,
     /// Arrival time at the current queue; set and read by queues.
     pub queued_at: Time,
     /// Content.

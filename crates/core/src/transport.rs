@@ -10,12 +10,13 @@
 //!   +------------------------------------------------------+
 //! ```
 //!
-//! Usage: pass in every event with `now`, then poll until there is nothing more, then request the next timer. Time
-//! never runs backwards. The simulator and [`crate::queue`] handle packets outside the endpoint.
+//! Usage: pass in every event with `now`, then poll until there is nothing more, then request the next timer. Programs
+//! read and write when the packets of an instant are processed. Time never runs backwards. The simulator and [`crate::queue`] handle packets outside the endpoint.
 
 mod endpoint;
 mod receiver;
 mod sender;
+mod socket_backlog;
 #[cfg(test)]
 pub(crate) mod testing;
 pub(crate) mod wheel;
@@ -23,6 +24,7 @@ pub(crate) mod wheel;
 pub use endpoint::{Endpoint, Identity};
 #[cfg(test)]
 pub(crate) use sender::{Sender, Transmission, tests::receiver::Receiver as StandardReceiver};
+pub use socket_backlog::SocketBacklog;
 
 use crate::cc::{CaState, CcInfo};
 use crate::rate::Rate;

@@ -37,6 +37,8 @@ pub enum Kind {
     Stop,
     /// The experiment ends.
     End,
+    /// Programs that an interrupt has woken run.
+    Program,
     /// A qdisc of a device has a packet to send.
     Device,
     /// A timer of an endpoint fires.
@@ -123,6 +125,16 @@ impl EventQueue {
         }
         self.count = last;
         Some(event)
+    }
+
+    /// Are all events later than this?
+    #[must_use]
+    #[inline]
+    pub fn is_quiet_until(&mut self, at: Time) -> bool {
+        if self.count == 0 {
+            self.fill();
+        }
+        self.count.checked_sub(1).is_none_or(|last| unpack(self.near[last]).at > at)
     }
 
     /// Takes the first event.
@@ -241,7 +253,7 @@ fn least(four: &[Word]) -> (usize, Word) {
 const KIND_BITS: u32 = 8;
 const OWNER_BITS: u32 = 32;
 
-const KINDS: [Kind; 10] = [
+const KINDS: [Kind; 11] = [
     Kind::Change,
     Kind::Start,
     Kind::Packet,
@@ -250,6 +262,7 @@ const KINDS: [Kind; 10] = [
     Kind::Sample,
     Kind::Stop,
     Kind::End,
+    Kind::Program,
     Kind::Device,
     Kind::Timer,
 ];
@@ -305,7 +318,7 @@ mod tests {
         /// Taken events are always the smallest present, with any interleaving of additions.
         #[test]
         fn the_smallest_event_is_taken_first(
-            operations in prop::collection::vec(prop::option::weighted(0.6, (0u64..500, 0usize..10, 0u32..4)), 0..600)
+            operations in prop::collection::vec(prop::option::weighted(0.6, (0u64..500, 0usize..KINDS.len(), 0u32..4)), 0..600)
         ) {
             let (mut event_queue, mut model) = (EventQueue::default(), BinaryHeap::new());
             for operation in operations {

@@ -8,12 +8,13 @@
 //! ```
 //!
 //! At any one time packets are handled first in, first out, as by veth's `netif_rx` and its softirq; then senders whose
-//! packets have left resume (Linux's TSQ tasklet); then applications run. `dumbbell_core` has queues and endpoints.
+//! packets have left resume (Linux's TSQ tasklet); then applications run: they read, write, and react. `dumbbell_core` has queues and endpoints.
 
 mod audit;
 mod flows;
 mod hops;
 mod packet_accounting;
+mod programs;
 mod record_packets;
 mod result;
 mod setup;
@@ -33,6 +34,7 @@ use crate::traffic::probe::Series;
 use dumbbell_core::packet::Packet;
 use dumbbell_core::tc::tree::Change as TcChange;
 use dumbbell_core::time::{Span, Time};
+use dumbbell_core::transport::SocketBacklog;
 use packet_accounting::PacketAccounting;
 use std::collections::VecDeque;
 use std::io::Write;
@@ -84,6 +86,15 @@ struct Instant {
     spare: Vec<Arrival>,
     /// Ends whose packets left, by [`end_id`]; they may resume.
     released: VecDeque<u32>,
+    /// Ends whose applications were woken to read.
+    readers: VecDeque<u32>,
+    /// Does a program run? Otherwise this is an interrupt.
+    in_process: bool,
+    /// Is an event scheduled for woken readers?
+    program_is_due: bool,
+    /// The end whose program reads; packets for it wait in `held`.
+    reading: Option<u32>,
+    held: SocketBacklog,
     /// Ends whose applications were woken to write.
     writers: VecDeque<u32>,
     /// Flows whose applications have a socket event.
@@ -156,6 +167,7 @@ impl World {
         while self.ended.is_none() {
             let Some(event) = self.event_queue.take_by(until) else { break };
             self.advance(event.at)?;
+            self.instant.in_process = runs_program(event.kind);
             self.act(event)?;
             self.settle()?;
             if self.events >= last {
@@ -220,6 +232,7 @@ impl World {
             Kind::Packet => self.send_datagram(number),
             Kind::Probe => self.send_probe(number),
             Kind::Wake => self.wake(number),
+            Kind::Program => self.run_programs(),
             Kind::Sample => self.take_sample()?,
             Kind::Stop => self.stop(number),
             Kind::End => self.end()?,
@@ -296,6 +309,11 @@ impl World {
     fn violation(&self, what: String) -> Error {
         Error::Violation { what, seed: self.seed, at: self.now }
     }
+}
+
+/// Does an event of this kind run a program, not only the kernel?
+const fn runs_program(kind: Kind) -> bool {
+    !matches!(kind, Kind::Device | Kind::Timer)
 }
 
 /// Index of a flow's end: two per flow.

@@ -54,6 +54,7 @@ def base_manifest(engine: str, request: Request, plan: Plan, outcome: RunOutcome
         "valid": not verdict.invalid,
         "invalid": verdict.invalid,
         "warnings": verdict.warnings,
+        "too_late": len(verdict.too_late),
         "experiment": experiment.model_dump(mode="json", exclude={"source"}),
         "expect": list(experiment.expect),
         "source": experiment.source.model_dump(mode="json") if experiment.source else None,

@@ -7,12 +7,14 @@ reads a kernel's counters (proc_net_dev, softnet_stat, snmp and netstat).
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import polars as pl
 
+from dumbbell.engines.handshakes import Unconnected, unconnected
 from dumbbell.plan.model import FlowPlan, Plan, QueuePlan
+from dumbbell.results.columns import Table
 
 __all__ = [
     "ESTABLISHED",
@@ -33,10 +35,16 @@ class Verdict:
 
     invalid: list[str]
     warnings: list[str]
+    too_late: list[str] = field(default_factory=list)
+    """Names of flows that had too little time to connect."""
 
     def combined(self, other: "Verdict") -> "Verdict":
         """Both verdicts combined."""
-        return Verdict([*self.invalid, *other.invalid], [*self.warnings, *other.warnings])
+        return Verdict(
+            [*self.invalid, *other.invalid],
+            [*self.warnings, *other.warnings],
+            [*self.too_late, *other.too_late],
+        )
 
 
 SOCKET_DROPS = {
@@ -55,9 +63,15 @@ ESTABLISHED = 1
 """State number in tcp_info (include/net/tcp_states.h)."""
 
 
-def judge(plan: Plan, end: Mapping[str, Any], named: Sequence[QueuePlan], drops: Mapping[str, int]) -> Verdict:
+def judge(
+    plan: Plan,
+    end: Mapping[str, Any],
+    named: Sequence[QueuePlan],
+    drops: Mapping[str, int],
+    queues: Table | None = None,
+) -> Verdict:
     """Check everything that can invalidate a run on a kernel. `drops`: by queue name, at the end."""
-    shared = judge_flows(plan, end["flows"], named, drops)
+    shared = judge_flows(plan, end["flows"], named, drops, queues)
     invalid = list(shared.invalid)
     for host in end["counters"]:
         invalid += device_drops(end, host, named)
@@ -67,7 +81,7 @@ def judge(plan: Plan, end: Mapping[str, Any], named: Sequence[QueuePlan], drops:
     for host, now in end["counters"].items():
         if _tcp_counters(now).get(PRESSURE, 0) > _tcp_counters(end["counters_before"][host]).get(PRESSURE, 0):
             warnings.append(f"TCP in '{host}' was under memory pressure, which limits windows")
-    return Verdict(invalid, warnings)
+    return Verdict(invalid, warnings, shared.too_late)
 
 
 def _path_changes(end: Mapping[str, Any]) -> list[str]:
@@ -93,16 +107,26 @@ def machine_drops(end: Mapping[str, Any]) -> list[str]:
 
 
 def judge_flows(
-    plan: Plan, reports: Sequence[Mapping[str, Any]], named: Sequence[QueuePlan], drops: Mapping[str, int]
+    plan: Plan,
+    reports: Sequence[Mapping[str, Any]],
+    named: Sequence[QueuePlan],
+    drops: Mapping[str, int],
+    queues: Table | None = None,
 ) -> Verdict:
-    """Checks for every engine: unexpected drops, and flows that deviate from the plan."""
+    """Checks for every engine: unexpected drops, and flows that deviate from the plan.
+
+    `queues`: the sampled queues; a handshake may take as long as their longest delay.
+    """
     invalid = [
         f"{count} packets were dropped in '{queue.name}' ({queue.text}), which is not under test"
         for queue in named
         # A shaper's drops include those of the queue below it.
         if (count := _own_drops(queue.name, drops)) and not queue.may_drop
     ]
-    return Verdict(invalid + _flows(plan, reports), [*plan.warnings, *_unfinished(plan, reports)])
+    absent = unconnected(plan, reports, queues)
+    late = list(absent.too_late)
+    warnings = [*plan.warnings, *_too_late(late), *_unfinished(plan, reports, late)]
+    return Verdict(invalid + _flows(plan, reports, absent), warnings, late)
 
 
 def device_drops(
@@ -154,20 +178,20 @@ def _own_drops(name: str, drops: Mapping[str, int]) -> int:
     return drops.get(name, 0) - below
 
 
-def _flows(plan: Plan, reports: Sequence[Mapping[str, Any]]) -> list[str]:
+def _flows(plan: Plan, reports: Sequence[Mapping[str, Any]], absent: Unconnected) -> list[str]:
     """Flows that deviate from the plan, grouped by reason: thousands of 10,000 flows may fail in the same way."""
     reasons: dict[str, list[str]] = {}
     for flow, report in zip(plan.flows, reports, strict=True):
-        for reason in _flow(flow, report):
+        for reason in _flow(flow, report, never_connected=flow.name in absent.never):
             reasons.setdefault(reason, []).append(flow.name)
     return [f"{_listed(names)} {reason}" for reason, names in reasons.items()]
 
 
-def _flow(flow: FlowPlan, report: Mapping[str, Any]) -> list[str]:
+def _flow(flow: FlowPlan, report: Mapping[str, Any], *, never_connected: bool) -> list[str]:
     if report["started_ns"] is None:
         return []
     problems = []
-    if report["connected_ns"] is None:
+    if never_connected:
         problems.append("never connected" + (f": {report['error']}" if report["error"] else ""))
     elif report["error"]:
         problems.append(f"broke: {report['error']}")
@@ -183,8 +207,17 @@ def _listed(names: Sequence[str]) -> str:
     return f"{len(names):,} flows ({shown})"
 
 
-def _unfinished(plan: Plan, reports: Sequence[Mapping[str, Any]]) -> list[str]:
-    sized = [(flow, report) for flow, report in zip(plan.flows, reports, strict=True) if flow.bytes is not None]
+def _too_late(names: Sequence[str]) -> list[str]:
+    return [f"{_listed(names)} came too late to connect before the end"] if names else []
+
+
+def _unfinished(plan: Plan, reports: Sequence[Mapping[str, Any]], unconnected_names: Sequence[str]) -> list[str]:
+    left_out = set(unconnected_names)
+    sized = [
+        (flow, report)
+        for flow, report in zip(plan.flows, reports, strict=True)
+        if flow.bytes is not None and flow.name not in left_out
+    ]
     late = [flow.name for flow, report in sized if report["started_ns"] is not None and report["completed_ns"] is None]
     return [f"{_listed(late)} not done when the experiment ended"] if late else []
 

@@ -153,6 +153,8 @@ class FlowPlan:
     mark: int | None
     packet: int | None
     interval_ns: int | None
+    rtt_ns: int
+    """Propagation delay there and back, the longest of the run."""
 
 
 @dataclass(frozen=True)

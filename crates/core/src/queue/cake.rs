@@ -36,7 +36,7 @@ use self::flows::{Flows, Hashes, QUEUES};
 use self::rounds::Rounds;
 use self::shaper::Shaper;
 use super::bucket::{instant, nanos};
-use super::flow_hash::mixed;
+use super::flow_hash::{hash_input, mixed};
 use super::fq_codel::memory_of;
 use super::qdisc::{CallContext, QdiscContext};
 use super::stats::QdiscStats;
@@ -236,12 +236,11 @@ impl Cake {
     /// Hashes of a packet's flow (per direction) and of its sending and receiving host.
     fn hashes_of(&self, packet: &Packet) -> Hashes {
         let is_backward = packet.direction == Direction::Backward;
-        let flow = (u64::from(packet.flow.0) << 1) | u64::from(is_backward);
         let index = usize::try_from(packet.flow.0).expect("32 bits are a usize");
         let [sender, receiver] = self.ends.get(index).copied().unwrap_or([0, 1]);
         let [source, target] = if is_backward { [receiver, sender] } else { [sender, receiver] };
         let host = |host: u32| self.hash(u64::from(host) | HOSTS);
-        Hashes { flow: self.hash(flow), source: host(source), target: host(target) }
+        Hashes { flow: self.hash(hash_input(packet)), source: host(source), target: host(target) }
     }
 
     fn hash(&self, number: u64) -> u32 {

@@ -1,5 +1,5 @@
 //! Maps flows to queues by a hash (`skb_get_hash`); two flows may share a queue. The two directions of a flow hash
-//! separately.
+//! separately. A TCP packet has the hash of its socket, which every retransmission timeout draws again.
 
 use crate::packet::{Direction, Packet};
 use crate::rng::Rng;
@@ -18,20 +18,38 @@ impl FlowHash {
 
     /// A number below `queues`, the same for all packets of a flow (`reciprocal_scale`).
     pub fn queue_of(self, packet: &Packet, queues: usize) -> usize {
-        let hash = u64::from(self.hash_of(packet));
+        self.scaled(hash_input(packet), queues)
+    }
+
+    /// The same by addresses and ports alone.
+    pub fn queue_of_addresses(self, packet: &Packet, queues: usize) -> usize {
+        self.scaled(flow_input(packet), queues)
+    }
+
+    fn scaled(self, input: u64, queues: usize) -> usize {
+        let hash = u64::from(self.hash_of_number(input));
         usize::try_from((hash * queues as u64) >> 32).expect("it is less than the number of queues")
     }
 
-    /// 32 bits, the same for all packets of a flow (`skb_get_hash_perturb`).
+    /// 32 bits by addresses and ports (`skb_get_hash_perturb`).
     pub fn hash_of(self, packet: &Packet) -> u32 {
-        let direction = u64::from(packet.direction == Direction::Backward);
-        self.hash_of_number((u64::from(packet.flow.0) << 1) | direction)
+        self.hash_of_number(flow_input(packet))
     }
 
     /// 32 bits, the same for equal numbers.
     pub fn hash_of_number(self, number: u64) -> u32 {
         u32::try_from(mixed(number ^ self.secret) >> 32).expect("32 bits")
     }
+}
+
+/// What is hashed of a packet: its flow, direction, and the draws of its socket.
+pub(super) fn hash_input(packet: &Packet) -> u64 {
+    u64::from(packet.rehashes) << 41 | flow_input(packet)
+}
+
+/// The same for a hash of addresses and ports (`skb_get_hash_perturb`), which a socket does not draw again.
+pub(super) fn flow_input(packet: &Packet) -> u64 {
+    (u64::from(packet.flow.0) << 1) | u64::from(packet.direction == Direction::Backward)
 }
 
 /// Mixes the bits of a number (the finalizer of splitmix64).

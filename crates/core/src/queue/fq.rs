@@ -19,11 +19,11 @@ mod flow;
 pub(crate) mod tc;
 
 use self::flow::{Flow, FlowState};
-use super::flow_hash::mixed;
+use super::flow_hash::{flow_input, hash_input, mixed};
 use super::qdisc::{CallContext, QdiscContext};
 use super::stats::QdiscStats;
 use super::{FqConfig, Next, Verdict};
-use crate::packet::{Body, Direction, Ecn, Packet};
+use crate::packet::{Body, Ecn, Packet};
 use crate::rate::Rate;
 use crate::time::{Span, Time};
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -245,13 +245,11 @@ impl Fq {
 
     /// The flow of a packet, created if absent.
     fn number_of(&mut self, packet: &Packet, now: Time) -> usize {
-        let direction = u64::from(packet.direction == Direction::Backward);
-        let whose = (u64::from(packet.flow.0) << 1) | direction;
         let has_socket = self.is_home && !matches!(packet.body, Body::Probe { .. });
         let key = if has_socket {
-            whose << 32
+            flow_input(packet) << 32
         } else {
-            (mixed(whose ^ self.secret) & u64::from(self.config.orphan_mask)) | 1 << 31
+            (mixed(hash_input(packet) ^ self.secret) & u64::from(self.config.orphan_mask)) | 1 << 31
         };
         let flows = &mut self.flows;
         let credit = i64::from(self.config.initial_quantum);

@@ -87,7 +87,7 @@ impl Sfq {
     /// Enqueues a packet; over the limit, the longest queue drops a packet.
     pub fn enqueue(&mut self, mut packet: Packet, stats: &mut QdiscStats, ctx: &mut CallContext) -> Verdict {
         self.perturb(stats, ctx);
-        let value = self.hash.queue_of(&packet, self.table.len());
+        let value = self.hash.queue_of_addresses(&packet, self.table.len());
         let (number, is_new) = match self.table[value] {
             Some(number) => (number, false),
             None => match self.take_slot(value) {
@@ -217,7 +217,7 @@ impl Sfq {
     /// Moves a queued packet to its flow's new queue; if it does not fit it is dropped, and Linux does not count the
     /// drop.
     fn move_in(&mut self, packet: Packet, stats: &mut QdiscStats, ctx: &mut CallContext) {
-        let value = self.hash.queue_of(&packet, self.table.len());
+        let value = self.hash.queue_of_addresses(&packet, self.table.len());
         let found = self.table[value].or_else(|| self.take_slot(value));
         let Some(number) = found.filter(|number| self.slots[*number].packets.len() < self.depth) else {
             stats.leave(packet.bytes);

@@ -114,6 +114,7 @@ pub(crate) fn tcp(flow: u32, bytes: u32, segments: u16, seq: u64) -> Packet {
         bytes,
         port: 5_201,
         mark: 0,
+        rehashes: 0,
         queued_at: Time::ZERO,
         body: Body::Tcp(Segment { seq, len, mss, ..Segment::default() }),
     }

@@ -1,12 +1,13 @@
 //! One end of a connection: handshake, sender and receiver.
 //!
 //! An endpoint turns the output of its parts into packets. The packets caused by an arrival leave in Linux's order: an
-//! ACK that must leave at once, then data (which carry the ACK), then an ACK alone if one is still pending, and last
-//! what the application's read causes. So [`Endpoint::bytes_read`] is final only when [`Endpoint::poll`] returns None.
+//! ACK that must leave at once, then data (which carry the ACK), then an ACK alone if one is still pending. `program` has
+//! what applications do.
 
 mod handshake;
 mod marks;
 mod packing;
+mod program;
 #[cfg(test)]
 mod tests;
 
@@ -110,22 +111,6 @@ impl Endpoint {
         self.handshake.connect(now, self.marks.requests_ecn, self.marks.ecn_use);
     }
 
-    /// The application writes `bytes` more; `u64::MAX` means unlimited data, 0 ends unlimited data.
-    pub fn write(&mut self, now: Time, bytes: u64) {
-        self.wake(now).write(now, bytes);
-    }
-
-    /// The application has written everything: FIN follows the last byte.
-    pub fn close(&mut self, now: Time) {
-        self.closed = true;
-        self.wake(now).close(now);
-    }
-
-    /// The application will read `bytes` in total, so that an infrequent reader does not wait for more than is left.
-    pub fn expect(&mut self, bytes: u64) {
-        self.receiver.expect(bytes);
-    }
-
     /// Processes a packet that arrived at this end.
     #[inline]
     pub fn on_packet(&mut self, now: Time, packet: &Packet) {
@@ -162,20 +147,6 @@ impl Endpoint {
     pub fn on_departed(&mut self, now: Time, packet: &Packet, pieces: u16) -> bool {
         let sender = self.sender.as_mut().filter(|_| is_data(packet));
         sender.is_some_and(|sender| sender.on_departed(now, packet.bytes, pieces))
-    }
-
-    /// Was this end's program woken to continue writing? Then call [`Endpoint::continue_writing`] after the packets of this
-    /// instant are processed.
-    #[must_use]
-    pub fn wants_to_write(&self) -> bool {
-        self.sender.as_ref().is_some_and(|sender| sender.wants_to_write())
-    }
-
-    /// This end's program continues writing; poll afterwards.
-    pub fn continue_writing(&mut self, now: Time) {
-        if let Some(sender) = &mut self.sender {
-            sender.continue_writing(now);
-        }
     }
 
     /// Does the packet that was just polled leave its host before the next one is polled? True for a program's packets

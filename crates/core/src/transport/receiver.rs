@@ -9,16 +9,17 @@
 //! ```
 //!
 //! Modules: `arrival` processes a segment, `space` is the buffer and the window, `tuning` its autotuning, `delay`
-//! decides when to acknowledge, `holes` has data out of order, `reader` is the application, `feedback` is ECN feedback
-//! beyond RFC 3168. The order of steps is Linux 6.12's (`tcp_rcv_established`): the segment is queued, then the sender
-//! may send data that carry the ACK, then [`Receiver::take_ack`] decides whether an ACK is sent alone, and only then
-//! the application reads.
+//! decides when to acknowledge, `holes` has data out of order, `reader` is the application, `reading` what its reads
+//! cause, `feedback` is ECN feedback beyond RFC 3168. The order of steps is Linux 6.12's (`tcp_rcv_established`): the segment is queued, then the sender
+//! may send data that carry the ACK, then [`Receiver::take_ack`] decides whether an ACK is sent alone. The application
+//! reads ([`Receiver::read`]) only when its host has processed all packets of the instant.
 
 mod arrival;
 mod delay;
 mod feedback;
 mod holes;
 mod reader;
+mod reading;
 mod space;
 #[cfg(test)]
 mod tests;
@@ -31,7 +32,9 @@ use alloc::boxed::Box;
 use delay::{Delay, MAX_QUICK_ACKS};
 use feedback::Feedback;
 use holes::Holes;
+pub(super) use holes::{MAX_PAGES, pieces};
 use reader::Reader;
+pub(super) use space::OVERHEAD;
 use space::Space;
 use tuning::{Tuning, millis};
 
@@ -161,11 +164,10 @@ impl Receiver {
         self.ack == Ack::Now
     }
 
-    /// Decides about the ACK, then the application reads, which may cause another. True: send one now and call
-    /// again.
+    /// Decides about the ACK. True: send one now.
     #[inline]
     pub fn take_ack(&mut self, now: Time) -> bool {
-        (self.ack != Ack::None || self.reader.awake) && self.settle_ack(now)
+        self.ack != Ack::None && self.settle_ack(now)
     }
 
     /// Fills in the acknowledgement of a segment that is sent now, alone or with data.
@@ -236,16 +238,13 @@ impl Receiver {
         u32::try_from(self.tuning.space).unwrap_or(0)
     }
 
-    /// [`Receiver::take_ack`], if there is something to decide or to read.
+    /// [`Receiver::take_ack`], if there is something to decide.
     fn settle_ack(&mut self, now: Time) -> bool {
         if self.ack == Ack::Check {
             self.ack = Ack::None;
             if self.delay.is_scheduled() && self.decide(now) {
                 self.ack = Ack::Now;
             }
-        }
-        if self.ack == Ack::None && self.reader.awake {
-            self.read(now);
         }
         self.ack == Ack::Now
     }
@@ -301,41 +300,6 @@ impl Receiver {
     fn is_second_segment(&mut self) -> bool {
         self.unacknowledged() > u64::from(self.delay.rcv_mss)
             && (self.reader.sleeps(self.rcv_nxt) || self.choose() >= self.space.offered)
-    }
-
-    /// The application reads everything available (`tcp_recvmsg`, then `tcp_cleanup_rbuf`).
-    fn read(&mut self, now: Time) {
-        self.reader.awake = false;
-        let taken = self.reader.waiting(self.rcv_nxt);
-        if taken > 0 {
-            (self.repeated_window, self.delay.last_event_at) = (None, now);
-            let first = self.reader.first_end().min(self.rcv_nxt);
-            self.tuning.adjust(now, first, self.rcv_nxt, self.mss, &mut self.space);
-            self.reader.take_all(self.rcv_nxt);
-            self.count_memory();
-        }
-        if self.is_read_worth_an_ack(taken) {
-            self.ack = Ack::Now;
-        }
-        if taken > 0 && self.reader.reconsiders() {
-            self.reader.reconsider(&self.space, self.tuning.space, self.bytes_read());
-        }
-    }
-
-    /// A read causes an ACK when one is overdue, when it emptied the buffer of small data, or when it opens the window.
-    fn is_read_worth_an_ack(&mut self, taken: u64) -> bool {
-        if self.delay.is_scheduled()
-            && (self.unacknowledged() > u64::from(self.delay.rcv_mss)
-                || (taken > 0 && self.delay.is_ack_due_when_drained() && self.space.held == 0))
-        {
-            return true;
-        }
-        let open = self.space.open(self.rcv_nxt);
-        if taken == 0 || self.is_closed() || open > self.space.clamp / 2 {
-            return false;
-        }
-        let window = self.choose();
-        window > 0 && window >= open.saturating_mul(2)
     }
 
     fn unacknowledged(&self) -> u64 {

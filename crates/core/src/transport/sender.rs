@@ -55,7 +55,7 @@ mod window;
 mod writing;
 
 use super::Settings;
-use crate::cc::{CaState, CongestionControl, Controller, EcnUse, SenderState};
+use crate::cc::{CaState, CongestionControl, Controller, EcnUse, INITIAL_WINDOW, SenderState};
 use crate::packet::Layout;
 use crate::telemetry::Stack;
 use crate::time::{Span, Time};
@@ -214,11 +214,13 @@ impl<C: CongestionControl> Sender<C> {
             self.rtt.sample(rtt.as_micros(), FIRST_BYTE, FIRST_BYTE);
             self.show_rtt();
         }
-        // tcp_init_transfer: one retransmission may be the network's first-packet delay, two are congestion.
-        self.tp.cwnd = if self.syn_retransmissions > 1 { 1 } else { self.initial_window };
+        // The SYN-ACK sets the pacing rate (tcp_ack) before the route sets the window (tcp_init_transfer).
+        self.tp.cwnd = INITIAL_WINDOW;
         if !self.has_cong_control {
             pacing::update_rate(&mut self.tp);
         }
+        // One retransmission may be the network's first-packet delay, two are congestion.
+        self.tp.cwnd = if self.syn_retransmissions > 1 { 1 } else { self.initial_window };
         self.tp.last_sent_at = now;
         self.usage.stamp = self.jiffy;
         self.controller.init(&mut self.tp);

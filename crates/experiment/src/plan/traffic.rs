@@ -23,6 +23,7 @@ pub(super) fn flows(
     let marks: BTreeMap<u16, u32> =
         building.attachments.script.iter().flat_map(|script| script.marks.iter().copied()).collect();
     let (mut flows, mut names) = (Vec::new(), BTreeSet::new());
+    let path_ns = longest_rtt_ns(building.experiment);
     for (number, group) in building.experiment.flows.iter().enumerate() {
         let name = &building.group_names[number];
         let port = group.port.unwrap_or_else(|| FIRST_PORT.saturating_add(u16::try_from(number).unwrap_or(u16::MAX)));
@@ -55,10 +56,20 @@ pub(super) fn flows(
                 mark: marks.get(&port).copied(),
                 packet: (group.kind == Transport::Udp).then_some(group.packet),
                 interval_ns: udp_interval_ns(group),
+                rtt_ns: path_ns.saturating_add(group.access.as_ref().map_or(0, |access| access.impairment.delay)),
             });
         }
     }
     Ok(flows)
+}
+
+/// The longest RTT of the path; a change of the forward delay counts in full.
+fn longest_rtt_ns(experiment: &Experiment) -> u64 {
+    let (path, changes) = (&experiment.path, &experiment.changes);
+    let rtt = changes.iter().filter_map(|change| change.rtt).fold(path.rtt, u64::max);
+    let links = path.links.iter().map(|link| link.segment.impairment.delay);
+    let delay = changes.iter().filter_map(|change| change.delay).max().unwrap_or(0);
+    links.fold(rtt, u64::saturating_add).saturating_add(delay)
 }
 
 /// Time between two packets of a UDP flow.

@@ -241,6 +241,8 @@ pub struct Flow {
     pub packet: Option<u32>,
     /// Time between UDP packets.
     pub interval_ns: Option<u64>,
+    /// Propagation delay there and back, the longest of the run.
+    pub rtt_ns: u64,
 }
 
 /// A series of probes.

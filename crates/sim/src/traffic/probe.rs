@@ -55,6 +55,7 @@ impl Series {
             bytes: self.bytes,
             port: self.port,
             mark: 0,
+            rehashes: 0,
             queued_at: now,
             body: Body::Probe { seq, sent_at: now, turned_at: Time::ZERO },
         }

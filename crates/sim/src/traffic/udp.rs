@@ -38,6 +38,7 @@ impl Datagrams {
             bytes: self.payload + UDP_HEADERS_BYTES,
             port,
             mark,
+            rehashes: 0,
             queued_at: now,
             body: Body::Udp { sent_at: now, seq, payload: self.payload },
         }

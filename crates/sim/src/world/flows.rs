@@ -1,7 +1,7 @@
 //! Flows from start to stop: endpoints, applications, datagrams and probes.
 
 use super::hops::sending_side;
-use super::{RECEIVER, SENDER, World, end_id, parts, rank};
+use super::{RECEIVER, SENDER, World, end_id, rank};
 use crate::event_queue::Kind;
 use crate::plan::Work;
 use crate::traffic::Traffic;
@@ -102,15 +102,6 @@ impl World {
         }
     }
 
-    /// A woken application continues writing.
-    pub(super) fn write_on(&mut self, id: u32) {
-        let [flow, side] = parts(id);
-        if let Some(endpoint) = &mut self.ends[flow][side].endpoint {
-            endpoint.continue_writing(self.now);
-            self.flush(flow, side);
-        }
-    }
-
     /// Reports the verdict of the host's own queue to the sender.
     fn notify_sender(&mut self, flow: usize, side: usize, packet: &Packet, verdict: Verdict, departs_early: bool) {
         let Some(endpoint) = &mut self.ends[flow][side].endpoint else { return };
@@ -126,7 +117,10 @@ impl World {
 
     fn set_endpoint_timer(&mut self, flow: usize, side: usize) {
         let end = &mut self.ends[flow][side];
-        let Some(endpoint) = &end.endpoint else { return };
+        let Some(endpoint) = &mut end.endpoint else { return };
+        if endpoint.take_read_request() {
+            self.instant.readers.push_back(end_id(flow, side));
+        }
         if endpoint.wants_to_write() {
             self.instant.writers.push_back(end_id(flow, side));
         }
@@ -139,6 +133,10 @@ impl World {
 
     pub(super) fn deliver_segment(&mut self, packet: &Packet) {
         let (flow, side) = (packet.flow.0 as usize, 1 - sending_side(packet));
+        if self.instant.reading == Some(end_id(flow, side)) {
+            self.instant.held.add(packet);
+            return;
+        }
         let end = &mut self.ends[flow][side];
         let Some(endpoint) = &mut end.endpoint else {
             self.reset(flow, side, packet);
@@ -331,6 +329,7 @@ impl World {
             bytes: RESET_BYTES,
             port,
             mark,
+            rehashes: 0,
             queued_at: self.now,
             body: Body::Tcp(Segment { seq, sent_at: self.now, ..Segment::default() }),
         };

@@ -11,13 +11,22 @@ use dumbbell_core::time::Time;
 
 impl World {
     /// Completes all work at this time: packets, then resumed senders, then applications.
+    ///
+    /// An interrupt that has woken a reader ends before the resumed senders (`need_resched` in `__do_softirq`): they run
+    /// when the program has locked its socket.
     pub(super) fn settle(&mut self) -> Result<(), Error> {
         loop {
             if !self.instant.backlog.is_empty() {
                 self.process_backlog()?;
+            } else if !self.instant.in_process && !self.instant.readers.is_empty() {
+                if self.must_wait_for_program() {
+                    break;
+                }
             } else if let Some(id) = self.instant.released.pop_front() {
                 let [flow, side] = super::parts(id);
                 self.flush(flow, side);
+            } else if let Some(id) = self.instant.reading.take().or_else(|| self.instant.readers.pop_front()) {
+                self.read(id);
             } else if let Some(id) = self.instant.writers.pop_front() {
                 self.write_on(id);
             } else if let Some(flow) = self.instant.reactions.pop_front() {

@@ -46,6 +46,7 @@ from dumbbell.plan.inside import for_agent
 from dumbbell.plan.remote import plan_remote
 from dumbbell.publish import captured, staged
 from dumbbell.results import result
+from dumbbell.results.columns import Framed
 
 __all__ = ["HostEngine"]
 
@@ -108,7 +109,7 @@ class HostEngine:
             measured = load_statistics(
                 read_load_samples(run_folder / "machine.jsonl"), end, shaper_shares(named, tables["queues"])
             )
-            verdict = judge(plan, end, named, drops)
+            verdict = judge(plan, end, named, drops, Framed(tables["queues"]))
             verdict = verdict.combined(judge_host(plan, measured, tables["flows"], end["duration_ns"]))
             verdict.warnings.extend([*closed_windows(tables["flows"]), *depends_on_programs(end)])
             verdict.warnings.extend([*recordings.unexpected_settings(plan, end)])

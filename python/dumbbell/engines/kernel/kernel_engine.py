@@ -46,6 +46,7 @@ from dumbbell.plan import Plan, plan_case
 from dumbbell.plan.model import Command
 from dumbbell.publish import captured, staged
 from dumbbell.results import result
+from dumbbell.results.columns import Framed
 
 __all__ = ["KernelEngine"]
 
@@ -113,7 +114,8 @@ class KernelEngine:
             plan, tables, end, named = read_run_folder(run_folder, plan)
             programs = program_entries(run_folder, folder, plan, end["programs"])
             console = (run_folder / "console.txt").read_text(errors="replace")
-            verdict = judge(plan, end, named, totals(tables["queues"], "drops_packets"))
+            drops = totals(tables["queues"], "drops_packets")
+            verdict = judge(plan, end, named, drops, Framed(tables["queues"]))
             verdict = verdict.combined(program_problems(plan, programs, folder))
             verdict.invalid.extend(memory_ran_out(console))
             verdict.warnings.extend([*closed_windows(tables["flows"]), *kernel_warnings(self.kernel, console)])

@@ -18,6 +18,7 @@ from dumbbell.engines.run_manifest import totals
 from dumbbell.engines.validity import Verdict, closed_windows, device_drops, judge_flows, machine_drops
 from dumbbell.plan import QueuePlan
 from dumbbell.plan.remote import RemotePlan
+from dumbbell.results.columns import Framed
 
 __all__ = ["judge_remote_run", "load_by_role"]
 
@@ -43,7 +44,7 @@ def judge_remote_run(
 ) -> Verdict:  # fmt: skip
     """Check everything that can invalidate the run."""
     drops = totals(tables["queues"], "drops_packets")
-    verdict = judge_flows(plan.plan, end["flows"], named, drops)
+    verdict = judge_flows(plan.plan, end["flows"], named, drops, Framed(tables["queues"]))
     for machine in plan.hosts:
         verdict.invalid.extend(device_drops(end, machine.role, named, machine.devices))
     for machine in plan.hosts:

@@ -143,7 +143,7 @@ class SimulatedRun:
         report = from_json(self.tables[3])
         entries = queue_entries(plan.queues, queues)
         drops = {queue["name"]: queue["drops"] for queue in entries if queue["drops"] is not None}
-        verdict = judge_flows(plan, report["flows"], plan.queues, drops)
+        verdict = judge_flows(plan, report["flows"], plan.queues, drops, queues)
         outcome = RunOutcome(report["duration_ns"], report["flows"], entries)
         manifest = base_manifest(Simulator.name, request, plan, outcome, verdict) | _kernel_manifest(report)
         now = time.perf_counter()

@@ -1,9 +1,13 @@
 //! Fairness, sparse flows, and drops over the limits.
 
+use crate::packet::Packet;
 use crate::queue::config::{CodelConfig, FqCodelConfig};
+use crate::queue::flow_hash::FlowHash;
 use crate::queue::tests::{Bench, ms, tcp};
 use crate::queue::{Config, Verdict};
+use crate::rng::Rng;
 use crate::time::Span;
+use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 
 fn config() -> FqCodelConfig {
@@ -112,4 +116,17 @@ fn flows_collide_with_few_queues_but_not_with_many() {
         8 - first.len()
     };
     assert_eq!((collisions(65_536), collisions(1) > 0), (0, true));
+}
+
+/// A timeout draws another hash: over many draws a flow is in most queues, while its socket's packets share one.
+#[test]
+fn a_timeout_moves_a_flow_to_another_queue() {
+    let hash = FlowHash::new(&mut Rng::from_name(1, "hash"));
+    let queue = |rehashes| hash.queue_of(&Packet { rehashes, ..tcp(1, 1_514, 1, 0) }, 1_024);
+    let queues: BTreeSet<usize> = (0..100).map(queue).collect();
+    assert!(queues.len() > 80, "{}", queues.len());
+    assert!((0..100).all(|rehashes| {
+        let packet = Packet { rehashes, ..tcp(1, 1_514, 1, 0) };
+        hash.queue_of_addresses(&packet, 1_024) == hash.queue_of_addresses(&tcp(1, 1_514, 1, 0), 1_024)
+    }));
 }

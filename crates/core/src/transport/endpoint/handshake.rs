@@ -117,6 +117,11 @@ impl Handshake {
         if self.timeouts > 0 { u32::from(self.retransmits) } else { 0 }
     }
 
+    /// Timeouts of the SYN or SYN-ACK; each draws another hash.
+    pub fn rehashes(&self) -> u16 {
+        self.timeouts.into()
+    }
+
     /// When to call [`Handshake::on_timer`].
     pub fn next_timer(&self) -> Time {
         self.timer

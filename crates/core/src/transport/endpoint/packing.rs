@@ -39,8 +39,14 @@ impl Endpoint {
             bytes,
             port: self.identity.port,
             mark: self.identity.mark,
+            rehashes: self.rehashes(),
             queued_at: Time::ZERO,
             body: Body::Tcp(segment),
         }
+    }
+
+    fn rehashes(&self) -> u16 {
+        let of_sender = self.sender.as_ref().map_or(0, |sender| sender.rehashes());
+        of_sender.wrapping_add(self.handshake.rehashes())
     }
 }

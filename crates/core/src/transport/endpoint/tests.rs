@@ -123,10 +123,13 @@ fn packet_log(pair: &Pair) -> Vec<(u64, Direction, bool, bool)> {
 
 use Direction::{Backward as B, Forward as F};
 
-/// The next packet of an end whose program continues writing as soon as it is woken.
+/// The next packet of an end whose program reads and continues writing as soon as it is woken.
 fn poll(end: &mut Endpoint, now: Time) -> Option<Packet> {
     if let Some(packet) = end.poll(now) {
         return Some(packet);
+    }
+    if end.take_read_request() {
+        end.read(now);
     }
     if end.wants_to_write() {
         end.continue_writing(now);

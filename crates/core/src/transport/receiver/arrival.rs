@@ -77,7 +77,7 @@ impl Receiver {
     fn in_order(&mut self, now: Time, segment: &Segment, ecn: Ecn, segments: u16) {
         if self.space.is_overfull() && !self.make_room(segment.seq) {
             self.delay.out_of_memory();
-            self.reader.awake = true;
+            self.reader.wake();
             if self.reader.waiting(self.rcv_nxt) > 0 && segment.len > 0 {
                 return;
             }
@@ -130,7 +130,9 @@ impl Receiver {
     fn out_of_order(&mut self, segment: &Segment, ecn: Ecn, segments: u16) {
         self.update_ecn(ecn, segments);
         if self.space.is_overfull() && !self.make_room(segment.seq) {
-            self.reader.awake |= self.reader.waiting(self.rcv_nxt) > 0;
+            if self.reader.waiting(self.rcv_nxt) > 0 {
+                self.reader.wake();
+            }
             return;
         }
         self.measure(segment, segments);
@@ -169,7 +171,7 @@ impl Receiver {
     fn on_fin(&mut self) {
         self.delay.schedule();
         self.delay.enter_pingpong();
-        self.reader.awake = true;
+        self.reader.wake();
         if let Some(holes) = &mut self.holes {
             holes.clear();
         }
@@ -177,14 +179,15 @@ impl Receiver {
 
     /// Wakes the application if enough data are waiting (`tcp_epollin_ready`).
     fn wake(&mut self) {
-        if self.reader.awake {
+        if self.reader.is_awake() || self.reader.waiting(self.rcv_nxt) == 0 {
             return;
         }
-        let waiting = self.reader.waiting(self.rcv_nxt) > 0;
-        self.reader.awake = waiting
-            && (!self.reader.sleeps(self.rcv_nxt)
-                || self.space.is_pressed()
-                || self.space.open(self.rcv_nxt) <= self.delay.rcv_mss);
+        if !self.reader.sleeps(self.rcv_nxt)
+            || self.space.is_pressed()
+            || self.space.open(self.rcv_nxt) <= self.delay.rcv_mss
+        {
+            self.reader.wake();
+        }
     }
 
     /// Measures a segment's size; a new size gives the ratio of memory to payload.

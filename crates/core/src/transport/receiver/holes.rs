@@ -276,7 +276,7 @@ pub(super) fn packed(bytes: u64) -> u32 {
 }
 
 /// Page fragments of a segment's payload.
-pub(super) fn pieces(segment: &Segment) -> u8 {
+pub(in crate::transport) fn pieces(segment: &Segment) -> u8 {
     segment.layout.map_or_else(|| pages(segment.seq, segment.len), |layout| layout.pieces(segment.len))
 }
 
@@ -286,7 +286,7 @@ pub(super) fn pages(seq: u64, len: u32) -> u8 {
 }
 
 /// Fragments of a packet (`MAX_SKB_FRAGS`).
-pub(super) const MAX_PAGES: u8 = 17;
+pub(in crate::transport) const MAX_PAGES: u8 = 17;
 /// `TCP_NUM_SACKS`.
 const SLOTS: usize = 4;
 /// `TCP_SACK_BLOCKS_EXPECTED`: as many as fit with timestamps, less one for a lost ACK.

@@ -25,8 +25,19 @@ pub(super) struct Reader {
     pages: u8,
     /// Reads each segment as it arrives.
     prompt: bool,
-    /// It was woken and has not read yet.
-    pub awake: bool,
+    state: State,
+}
+
+/// Does it run?
+///
+/// ```text
+///   Asleep --enough data--> Woken --take_request--> Scheduled --read--> Asleep
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Asleep,
+    Woken,
+    Scheduled,
 }
 
 impl Reader {
@@ -40,8 +51,35 @@ impl Reader {
             reads: 0,
             pages: 0,
             prompt,
-            awake: false,
+            state: State::Asleep,
         }
+    }
+
+    /// Enough data have arrived.
+    pub fn wake(&mut self) {
+        if self.state == State::Asleep {
+            self.state = State::Woken;
+        }
+    }
+
+    /// Was it woken, and has not read since?
+    pub fn is_awake(&self) -> bool {
+        self.state != State::Asleep
+    }
+
+    /// True once after it was woken.
+    #[inline]
+    pub fn take_request(&mut self) -> bool {
+        let is_new = self.state == State::Woken;
+        if is_new {
+            self.state = State::Scheduled;
+        }
+        is_new
+    }
+
+    /// It waits for more data.
+    pub fn sleep(&mut self) {
+        self.state = State::Asleep;
     }
 
     /// Unread bytes.

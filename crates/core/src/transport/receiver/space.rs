@@ -10,7 +10,7 @@ use crate::transport::Settings;
 ///
 /// Measured: with a fixed buffer of 131072 bytes the kernel engine's window is 81502, which is (131072 − 2280) × 162 /
 /// 256; the packet of 1448 bytes takes 2280 and the ratio is 1448 × 256 / 2280.
-pub(super) const OVERHEAD: u32 = 832;
+pub(in crate::transport) const OVERHEAD: u32 = 832;
 
 /// Receive buffer and window.
 #[derive(Debug)]
@@ -21,6 +21,8 @@ pub(super) struct Space {
     maximum: u32,
     /// Memory of held packets (`sk_rmem_alloc`).
     pub held: u32,
+    /// Memory of the socket's backlog, from the first packet until all are processed (`sk_backlog.len`).
+    pub backlog: u32,
     /// Upper limit of the window (`window_clamp`).
     pub clamp: u32,
     /// A second upper limit, which grows as packets arrive (`rcv_ssthresh`).
@@ -63,6 +65,7 @@ impl Space {
             rcvbuf,
             maximum,
             held: 0,
+            backlog: 0,
             clamp: clamp.min(u32::from(u16::MAX) << scale),
             ssthresh: space,
             offered: space,
@@ -243,7 +246,7 @@ impl Space {
     }
 
     fn free(&self) -> i64 {
-        self.of_memory(i64::from(self.rcvbuf) - i64::from(self.held))
+        self.of_memory(i64::from(self.rcvbuf) - i64::from(self.held) - i64::from(self.backlog))
     }
 
     fn full(&self) -> i64 {

@@ -49,6 +49,8 @@ pub(super) struct Recovery {
     pub reord_seen: u32,
     /// Timeouts since `snd_una` last advanced.
     pub timeouts: u32,
+    /// Timeouts of the connection, modulo 2¹⁶.
+    pub rehashes: u16,
     /// Is F-RTO checking whether the timeout was spurious?
     pub frto: bool,
     /// `snd_nxt` when a loss probe was sent, until it is answered.
@@ -76,6 +78,7 @@ impl Recovery {
             reordering: REORDERING,
             reord_seen: 0,
             timeouts: 0,
+            rehashes: 0,
             frto: false,
             probe_end: None,
             probe_retransmitted: false,

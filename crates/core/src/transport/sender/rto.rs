@@ -19,10 +19,16 @@ impl<C: CongestionControl> Sender<C> {
         self.enter_loss();
         if self.peer.window > 0 {
             self.recovery.timeouts += 1;
+            self.recovery.rehashes = self.recovery.rehashes.wrapping_add(1);
         }
         self.tasks.schedule(Task::Head);
         self.rtt.back_off();
         self.timer.set(Pending::Retransmit, self.jiffy, self.rtt.rto);
+    }
+
+    /// Timeouts so far; each draws another hash for the socket's packets.
+    pub(crate) const fn rehashes(&self) -> u16 {
+        self.recovery.rehashes
     }
 
     /// Sets the loss probe's timer if applicable, else the timeout (`tcp_set_xmit_timer`).

@@ -20,6 +20,7 @@ fn packet(body: Body, bytes: u32) -> Packet {
         bytes,
         port: 5_201,
         mark: 0,
+        rehashes: 0,
         queued_at: Time::ZERO,
         body,
     }

@@ -1,6 +1,6 @@
 //! Invariants for any arrival: any order, any overlap, any size, any reader.
 
-use super::replay::settings;
+use super::replay::{settings, take_ack};
 use crate::packet::{Ecn, Segment};
 use crate::time::{Span, Time};
 use crate::transport::Settings;
@@ -83,7 +83,7 @@ impl Delivered {
 
     fn answer(&mut self) {
         let mut count = 0;
-        while self.receiver.take_ack(self.now) {
+        while take_ack(&mut self.receiver, self.now) {
             let mut ack = Segment::default();
             self.receiver.fill(self.now, &mut ack);
             self.check(&ack);
@@ -171,7 +171,7 @@ proptest! {
             if receiver.accepts(now, &segment, 1) {
                 receiver.on_segment(now, &segment, Ecn::NotEct, 1);
             }
-            while receiver.take_ack(now) {
+            while take_ack(&mut receiver, now) {
                 let mut ack = Segment::default();
                 receiver.fill(now, &mut ack);
                 acked = ack.ack;

@@ -18,6 +18,14 @@ pub fn settings() -> Settings {
     testing::settings(MSS)
 }
 
+/// Whether an ACK is to be sent now; the application reads as soon as it is woken.
+pub fn take_ack(receiver: &mut Receiver, now: Time) -> bool {
+    receiver.take_ack(now) || {
+        receiver.read(now);
+        receiver.take_ack(now)
+    }
+}
+
 /// Runs slow start against a receiver; returns each ACK as segments and window.
 fn play(settings: &Settings, until: Time) -> Vec<(u64, u32)> {
     let rate = Rate::from_bits(50_000_000);
@@ -65,7 +73,7 @@ fn play(settings: &Settings, until: Time) -> Vec<(u64, u32)> {
             receiver.on_segment(now, &segment, Ecn::NotEct, 1);
         }
         receiver.on_timer(now);
-        while receiver.take_ack(now) {
+        while take_ack(&mut receiver, now) {
             let mut ack = Segment::default();
             receiver.fill(now, &mut ack);
             acks.push_back((now + round_trip, ack));
