@@ -21,7 +21,12 @@ def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
 def at_ms(folder: Path, millis: int, flow: str = RENO) -> dict[str, Any]:
     """The flow's sample at this time, behind a policer that passes 13 packets at once."""
     text = experiment(
-        flow, rate=None, rtt="57.693ms", qdisc="police rate 9232kbit burst 20000", duration="200ms", top='sample = "1ms"'
+        flow,
+        rate=None,
+        rtt="57.693ms",
+        qdisc="police rate 9232kbit burst 20000",
+        duration="200ms",
+        top='sample = "1ms"',
     )
     rows = measure(folder, text).run.flows.filter(pl.col("time_ns") == millis * 1_000_000)
     return rows.row(0, named=True)

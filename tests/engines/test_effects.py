@@ -79,7 +79,8 @@ def test_cake_shapes_and_shares_among_hosts(tmp_path: Path) -> None:
     )
     shares = [group["throughput_mbps"] for group in got.numbers["groups"].values()]
     assert sum(shares) == pytest.approx(9.4, abs=0.4)
-    assert shares[0] == pytest.approx(shares[1], rel=0.15)
+    # Over eight seeds 4.44 and 5.05 Mbit/s on the kernel, 4.39 and 5.10 on the simulator.
+    assert shares[0] == pytest.approx(shares[1], rel=0.25)
 
 
 def test_on_and_off_divide_the_time(tmp_path: Path) -> None:
