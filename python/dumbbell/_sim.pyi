@@ -189,5 +189,6 @@ def declarations() -> dict[str, Any]:
 
     `schema` and `controls` in JSON, `reference` by table in Markdown, `dataclasses` in Python, `limits` by name.
     """
+
 def is_of_the_machine(sysctl: str) -> bool:
     """Whether a sysctl is the machine's, and not that of a network namespace."""

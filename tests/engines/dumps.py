@@ -13,8 +13,7 @@ from typing import Any
 from dumbbell.engines.kernel.guest import Guest, run_guest
 from dumbbell.engines.kernel.kernel_engine import KernelEngine
 from dumbbell.engines.program_results import write_program_setup
-from dumbbell.plan import plan_case
-from dumbbell.plan import Command
+from dumbbell.plan import Command, plan_case
 from dumbbell.spec import parse
 from engines.measured import PYTHON
 

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from dumbbell.plan.lacks import Lacks
+from dumbbell.plan.tc import Device, Tree
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from dumbbell.engines import KernelEngine, Request
-from dumbbell.plan.lacks import Lacks
-from dumbbell.plan.tc import Device, Tree
 from dumbbell.results import result
 from dumbbell.spec import parse
 from dumbbell.spec.qdisc import GRAMMAR, POLICE

@@ -168,7 +168,6 @@ pub(crate) fn skbprio(words: &[&str], to: &mut AttributeBytes) -> Result<(), Wro
     Ok(())
 }
 
-
 /// An experiment's policer: a prio whose only filter polices.
 pub const POLICE: &[Keyword] = &[
     option("rate", &[Argument::Rate]),
