@@ -19,6 +19,7 @@ pub mod classes;
 pub mod disciplines;
 pub mod filters;
 pub mod grammar;
+mod location;
 pub mod message;
 pub mod quantity;
 pub(crate) mod rate_table;

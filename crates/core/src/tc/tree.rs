@@ -6,6 +6,7 @@ use super::classes::{self, Class};
 use super::disciplines::AnyAttributes;
 use super::filters::{FilterWords, Filters};
 use super::grammar::Options;
+use super::location::{Location, Target, handle_text, minor};
 use super::{Device, Wrong};
 use crate::queue::config::Config;
 use crate::queue::{HtbClass, Node, drr};
@@ -28,85 +29,6 @@ pub enum Change {
         /// New settings of the class.
         class: HtbClass,
     },
-}
-
-/// A handle or class id: `1:` or `1:10`, in hexadecimal.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Location {
-    major: u32,
-    minor: u32,
-}
-
-impl Location {
-    /// Reads `1:10`; a missing minor number is 0.
-    pub fn read(word: &str) -> Result<Self, Wrong> {
-        let (major, _) = word.split_once(':').unwrap_or((word, ""));
-        Ok(Self { major: hexadecimal(major, word)?, minor: minor(word)? })
-    }
-
-    /// The number that the kernel has for the qdisc.
-    pub fn handle(self) -> Result<u32, Wrong> {
-        Self { minor: 0, ..self }.id()
-    }
-
-    /// The number that the kernel has for the class.
-    pub fn id(self) -> Result<u32, Wrong> {
-        let Self { major, minor } = self;
-        let fits = |number: u32| u16::try_from(number).is_ok();
-        (fits(major) && fits(minor)).then_some(major << 16 | minor).ok_or_else(|| {
-            Wrong::new(format!("the handle {major:x}:{minor:x} does not fit 16 bits each"), "such as 1: or 1:10")
-        })
-    }
-}
-
-/// The minor number of a handle or class id.
-pub(crate) fn minor(word: &str) -> Result<u32, Wrong> {
-    match word.split_once(':') {
-        Some((_, minor)) if !minor.is_empty() => hexadecimal(minor, word),
-        _ => Ok(0),
-    }
-}
-
-fn hexadecimal(digits: &str, word: &str) -> Result<u32, Wrong> {
-    u32::from_str_radix(digits, 16).map_err(|_| Wrong::new(format!("'{word}' is not a handle"), "such as 1: or 1:10"))
-}
-
-fn handle_text(major: u32) -> String {
-    format!("{major:x}:")
-}
-
-/// The words of a command for a qdisc or class.
-#[derive(Debug, Default)]
-pub(crate) struct Target<'a> {
-    pub device: Option<&'a str>,
-    pub is_root: bool,
-    pub parent: Option<&'a str>,
-    pub handle: Option<&'a str>,
-    pub classid: Option<&'a str>,
-    pub kind: &'a str,
-    /// The words after the kind.
-    pub options: &'a [&'a str],
-}
-
-impl<'a> Target<'a> {
-    pub fn read(words: &'a [&'a str]) -> Self {
-        let (mut target, mut rest) = (Self::default(), words);
-        loop {
-            match *rest {
-                ["root", ref after @ ..] => (target.parent, target.is_root, rest) = (None, true, after),
-                ["dev", value, ref after @ ..] => (target.device, rest) = (Some(value), after),
-                ["parent", value, ref after @ ..] => (target.parent, rest) = (Some(value), after),
-                ["handle", value, ref after @ ..] => (target.handle, rest) = (Some(value), after),
-                ["classid", value, ref after @ ..] => (target.classid, rest) = (Some(value), after),
-                [kind, ref options @ ..] => return Self { kind, options, ..target },
-                [] => return target,
-            }
-        }
-    }
-
-    fn parent_text(&self) -> &'a str {
-        self.parent.unwrap_or("root")
-    }
 }
 
 /// One qdisc of a tree.
@@ -259,7 +181,7 @@ impl Tree {
         match (&self.qdiscs[owner].attributes, existing) {
             (AnyAttributes::Htb(htb), Some(class)) => htb.class(minor, class.parent(), options).map(Class::Htb),
             (AnyAttributes::Htb(htb), None) => {
-                let parent = target.parent.map_or(Ok(0), self::minor)?;
+                let parent = target.parent.map_or(Ok(0), super::location::minor)?;
                 let class = htb.class(minor, parent, options)?;
                 self.make_inner(owner, parent, target.parent_text())?;
                 Ok(Class::Htb(class))
