@@ -28,7 +28,7 @@ use crate::netem_seed;
 use crate::plan::{Plan, Transport};
 use crate::setup;
 use crate::setup::changes::Changes;
-use crate::setup::machine::MachinePrograms;
+use crate::setup::iproute2::MachinePrograms;
 use crate::sys::Clock;
 use crate::traffic::FlowStep;
 use crate::traffic::payload::Payload;

@@ -5,7 +5,7 @@
 //! ip        commands of ip as rtnetlink messages
 //! rtnetlink requests with the kernel's reason for a refusal
 //! changes   timed commands
-//! machine   commands that only the machine's own ip and tc understand
+//! iproute2  commands that only the machine's own ip and tc understand
 //! ```
 //!
 //! No program runs, because what a program does in a guest (system calls, random numbers) changes the run, and differs
@@ -14,14 +14,14 @@
 
 pub mod changes;
 mod ip;
-pub mod machine;
+pub mod iproute2;
 mod rtnetlink;
 
 use crate::error::{Attempt, Error, Result};
 use crate::plan::Command;
 use crate::sys;
 use dumbbell_core::tc::message::Message;
-use machine::MachinePrograms;
+use iproute2::MachinePrograms;
 use rtnetlink::RequestSocket;
 use std::collections::BTreeMap;
 use std::fs;

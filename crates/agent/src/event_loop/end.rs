@@ -9,7 +9,7 @@ use crate::path;
 use crate::programs::running;
 use crate::sample::qdisc::Found;
 use crate::sample::record::Records;
-use crate::setup::machine::MachineProgram;
+use crate::setup::iproute2::MachineProgram;
 use crate::traffic::report::Report;
 use serde::Serialize;
 use std::fs;

@@ -4,7 +4,7 @@
 //! open: starting one takes milliseconds.
 
 use super::Request;
-use super::machine::{MachinePrograms, batch_line, spawn};
+use super::iproute2::{MachinePrograms, batch_line, spawn};
 use super::rtnetlink::RequestSocket;
 use crate::error::{Attempt, Error, Result};
 use crate::plan::{Change, Command};

@@ -1,12 +1,11 @@
-//! Netlink messages as tc sends them (`struct tcmsg`, `struct rtattr`; `include/uapi/linux/rtnetlink.h`).
+//! Netlink messages as tc sends them (`struct tcmsg`, `struct rtattr`; rtnetlink(7)).
 //!
 //! A message is bytes: this module does no I/O. The sender finds the device's index and adds the netlink header.
 
 use super::Wrong;
 use super::disciplines::{self, AnyAttributes};
 use super::filters::message as filter_message;
-use super::location::Location;
-use super::tree::Target;
+use super::location::{Location, Target};
 use super::{classes, filters::FilterWords};
 use alloc::format;
 use alloc::string::{String, ToString};

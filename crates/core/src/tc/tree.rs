@@ -6,7 +6,7 @@ use super::classes::{self, Class};
 use super::disciplines::AnyAttributes;
 use super::filters::{FilterWords, Filters};
 use super::grammar::Options;
-use super::location::{Location, handle_text, minor};
+use super::location::{Location, Target, handle_text, minor};
 use super::{Device, Wrong};
 use crate::queue::config::{Config, Holds};
 use crate::queue::{HtbClass, Node, drr};
@@ -29,40 +29,6 @@ pub enum Change {
         /// New settings of the class.
         class: HtbClass,
     },
-}
-
-/// The words of a command for a qdisc or class.
-#[derive(Debug, Default)]
-pub(crate) struct Target<'a> {
-    pub device: Option<&'a str>,
-    pub is_root: bool,
-    pub parent: Option<&'a str>,
-    pub handle: Option<&'a str>,
-    pub classid: Option<&'a str>,
-    pub kind: &'a str,
-    /// The words after the kind.
-    pub options: &'a [&'a str],
-}
-
-impl<'a> Target<'a> {
-    pub fn read(words: &'a [&'a str]) -> Self {
-        let (mut target, mut rest) = (Self::default(), words);
-        loop {
-            match *rest {
-                ["root", ref after @ ..] => (target.parent, target.is_root, rest) = (None, true, after),
-                ["dev", value, ref after @ ..] => (target.device, rest) = (Some(value), after),
-                ["parent", value, ref after @ ..] => (target.parent, rest) = (Some(value), after),
-                ["handle", value, ref after @ ..] => (target.handle, rest) = (Some(value), after),
-                ["classid", value, ref after @ ..] => (target.classid, rest) = (Some(value), after),
-                [kind, ref options @ ..] => return Self { kind, options, ..target },
-                [] => return target,
-            }
-        }
-    }
-
-    fn parent_text(&self) -> &'a str {
-        self.parent.unwrap_or("root")
-    }
 }
 
 /// One qdisc of a tree.
@@ -213,7 +179,7 @@ impl Tree {
         match (&self.qdiscs[owner].attributes, existing) {
             (AnyAttributes::Htb(htb), Some(class)) => htb.class(minor, class.parent(), options).map(Class::Htb),
             (AnyAttributes::Htb(htb), None) => {
-                let parent = target.parent.map_or(Ok(0), self::minor)?;
+                let parent = target.parent.map_or(Ok(0), super::location::minor)?;
                 let class = htb.class(minor, parent, options)?;
                 self.make_inner(owner, parent, target.parent_text())?;
                 Ok(Class::Htb(class))
