@@ -44,7 +44,7 @@ pub struct FlowMetrics {
     pub bytes: u64,
     /// Completion time of a flow with a size, in seconds; None until it completes.
     pub fct_s: Option<f64>,
-    /// Retransmitted segments (RFC 4898, SegsRetrans).
+    /// Retransmitted segments (RFC 4898, `SegsRetrans`).
     pub retransmits: Option<u64>,
     /// Retransmitted ÷ sent data segments; sent includes retransmissions.
     pub retransmit_rate: Option<f64>,

@@ -166,10 +166,7 @@ impl World {
         let last = self.events + MAX_EVENTS;
         while self.ended.is_none() {
             let Some(event) = self.event_queue.take_by(until) else { break };
-            self.advance(event.at)?;
-            self.instant.in_process = runs_program(event.kind);
-            self.act(event)?;
-            self.settle()?;
+            self.process(event)?;
             if self.events >= last {
                 is_reached = false;
                 break;
@@ -220,6 +217,15 @@ impl World {
             return Err(Error::Standstill { at: self.now, steps: self.instant.steps, seed: self.seed });
         }
         Ok(())
+    }
+
+    /// Advances to an event and completes all work at its time.
+    #[inline]
+    fn process(&mut self, event: Event) -> Result<(), Error> {
+        self.advance(event.at)?;
+        self.instant.in_process = runs_program(event.kind);
+        self.act(event)?;
+        self.settle()
     }
 
     fn act(&mut self, event: Event) -> Result<(), Error> {

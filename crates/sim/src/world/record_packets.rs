@@ -45,9 +45,7 @@ impl World {
         let last = self.events + MAX_EVENTS;
         while self.ended.is_none() && !self.is_complete() {
             let Some(event) = self.event_queue.take_by(until) else { break };
-            self.advance(event.at)?;
-            self.act(event)?;
-            self.settle()?;
+            self.process(event)?;
             if self.events >= last {
                 is_reached = false;
                 break;
