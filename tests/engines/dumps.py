@@ -3,7 +3,6 @@
 The agent does not understand `tc qdis`, which tc takes for `tc qdisc`, so the machine's tc executes such commands.
 """
 
-import dataclasses
 import json
 import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -13,7 +12,7 @@ from typing import Any
 from dumbbell.engines.kernel.guest import Guest, run_guest
 from dumbbell.engines.kernel.kernel_engine import KernelEngine
 from dumbbell.engines.program_results import write_program_setup
-from dumbbell.plan import Command, plan_case
+from dumbbell.plan import plan_case
 from dumbbell.spec import parse
 from engines.measured import PYTHON
 
@@ -67,7 +66,8 @@ def dumps(folder: Path, cases: Sequence[Sequence[str]]) -> tuple[Dump, Dump, dic
     text = f'duration = "1s"\n[path]\nrtt = "1ms"\n[path.bottleneck]\nrate = "1gbit"\n{programs}'
     plan = plan_case(parse(text, folder / "dumps.toml")[0], 1)
     commands = [command for host in (BY_TC, BY_AGENT) for command in _commands(host, cases)]
-    agents_plan = dataclasses.replace(plan, setup=(*plan.setup, *commands)).for_agent()
+    agents_plan = plan.for_agent()
+    agents_plan["setup"] += commands
     (folder / "plan.json").write_text(json.dumps(write_program_setup(agents_plan, None)), encoding="utf-8")
     engine = KernelEngine()
     run_guest(Guest(engine.kernel, engine.agent, folder, 1, 1024, 120), lambda: 0.0)
@@ -78,12 +78,16 @@ def dumps(folder: Path, cases: Sequence[Sequence[str]]) -> tuple[Dump, Dump, dic
     return by_tc, by_agent, end
 
 
-def _commands(host: str, cases: Sequence[Sequence[str]]) -> Iterator[Command]:
+def _commands(host: str, cases: Sequence[Sequence[str]]) -> Iterator[dict[str, Any]]:
     for number, lines in enumerate(cases):
-        yield Command.of(host, f"ip link add t{number} type veth peer name u{number}")
+        yield _command(host, f"ip link add t{number} type veth peer name u{number}")
         for line in lines:
             subject, rest = line.format(dev=f"t{number}").split(" ", 1)
-            yield Command.of(host, f"tc {subject[:4] if host == BY_TC else subject} {rest}")
+            yield _command(host, f"tc {subject[:4] if host == BY_TC else subject} {rest}")
+
+
+def _command(host: str, line: str) -> dict[str, Any]:
+    return {"host": host, "argv": line.split()}
 
 
 def _read(text: str) -> dict[tuple[int, str], list[bytes]]:

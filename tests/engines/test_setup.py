@@ -8,17 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from dumbbell.plan.lacks import Lacks
-from dumbbell.plan.tc import Device, Tree
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+from dumbbell import _sim
 from dumbbell.engines import KernelEngine, Request
 from dumbbell.results import result
 from dumbbell.spec import parse
 from dumbbell.spec.qdisc import GRAMMAR, POLICE
 from dumbbell.spec.script import CLASS_OPTIONS, POLICE_OPTIONS
-from dumbbell.spec.units import Wrong
 from engines.dumps import BY_AGENT, Dump, dumps, without
 
 pytestmark = pytest.mark.kernel
@@ -27,7 +25,7 @@ MTU = 1514
 CASES = 60
 """Devices of one guest."""
 
-ELSEWHERE = {"dualpi2", "ets", "hhf", "sfb", POLICE}
+ELSEWHERE = {"dualpi2", "ets", "gred", "hhf", "sfb", POLICE}
 """Kinds that Linux 6.12 lacks, that the agent leaves to the machine's tc, or that tc has as an action only."""
 NOT_TC = {"netem": {"every", "seed"}, "cake": {"nat", "nonat"}}
 """Options that only the simulator, a later tc or a kernel with connection tracking has."""
@@ -102,14 +100,13 @@ def options(draw: st.DrawFn, kind: str, known: dict[str, tuple[str, ...]]) -> st
 
 def accepted(*lines: str) -> bool:
     """Do tc and Linux accept the commands? The simulator lacks some options that they have."""
-    tree = Tree(Device(MTU))
+    tree = _sim.TcTree(MTU, 1000, {})
     for line in lines:
         try:
             tree.execute(line.split())
-        except Lacks:
-            return "ecn" not in line or "loss" in line  # netem's ecn needs a loss.
-        except Wrong:
-            return False
+        except _sim.TcError as error:
+            _, _, is_lacking = error.args
+            return is_lacking and ("ecn" not in line or "loss" in line)  # netem's ecn needs a loss.
     return True
 
 

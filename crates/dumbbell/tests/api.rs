@@ -72,7 +72,8 @@ fn files_come_from_the_caller() {
     let error = experiment.run(1).unwrap_err().to_string();
     assert!(error.contains("path.bottleneck.trace") && error.contains("link.trace"), "{error}");
     // A packet of 1,500 bytes every 2 ms: 6 Mbit/s.
-    let trace = |_: &str| Ok((1..=500).map(|ms| format!("{}\n", 2 * ms)).collect::<String>().into_bytes());
+    let lines: Vec<_> = (1..=500).map(|number| (2 * number).to_string()).collect();
+    let trace = |_: &str| Ok((lines.join("\n") + "\n").into_bytes());
     let run = experiment.run_with(1, &trace).unwrap();
     let total: f64 = run.metrics().groups.values().filter_map(|group| group.throughput_mbps).sum();
     assert!((5.0..6.0).contains(&total), "{total}");
