@@ -28,7 +28,9 @@
 //!
 //! A run is a function of the experiment, the seed and this build: the same three give the same bytes on every machine.
 //! Start jitter, Poisson arrivals and seeds of netem are drawn from streams of this crate; `dumbbell run` draws other
-//! numbers from the same seed. The crate reads no file, no clock and no network. Files that an experiment names come from a [`Files`] that the
+//! numbers from the same seed.
+//!
+//! The crate reads no file, no clock and no network. Files that an experiment names come from a [`Files`] that the
 //! caller hands in.
 //!
 //! The keys of an experiment, the columns and the controllers are described in the project's documentation; the types
