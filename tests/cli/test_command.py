@@ -81,8 +81,8 @@ def test_ten_thousand_flows_are_refused_with_a_remedy(dumbbell: Dumbbell, file: 
         (["run", "cyclic", "--engine", "sim", "--kernel", "x"], "the simulator runs no kernel, got 'x'; use --engine"),
         (["run", "lossy-lan", "--pcap", "x"], "--pcap: a capture needs one run, not 8; choose one case and one seed"),
         (
-            ["run", "cyclic", "--set", "path.bottleneck.qdisc=hhf"],
-            "path.bottleneck.qdisc: the simulator has no 'hhf'",
+            ["run", "cyclic", "--set", "path.bottleneck.qdisc=skbprio"],
+            "path.bottleneck.qdisc: the simulator has no 'skbprio'",
         ),
         (["plan", "bufferbloat", "--case", "x"], "no case is called 'x'; there is: maxq 10; maxq 100; maxq 200"),
         (["explain", "cubik"], "no manual page has this name, got 'cubik'; did you mean 'cubic'?"),
@@ -206,7 +206,7 @@ def test_queues_are_listed_with_their_options(dumbbell: Dumbbell) -> None:
     options = [option["name"] for option in listed["codel"]["parameters"]]
     assert options == ["limit", "target", "interval", "ecn", "noecn", "ce_threshold"]
     assert "sim" in listed["codel"]["engines"]
-    assert "sim" not in listed["sfb"]["engines"]
+    assert "sim" not in listed["skbprio"]["engines"]
     assert "rehash db limit" in dumbbell("list", "queues").stdout
 
 

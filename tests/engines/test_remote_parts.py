@@ -266,6 +266,7 @@ def write_records(folder: Path, flows: list[tuple[int, int, int]], probes: list[
     end = {
         "duration_ns": 100, "flows": [report], "counters": {"": {"dev": folder.name}}, "counters_before": {"": {}},
         "queues": [{"host": "", "device": "eth1", "handle": "1:", "kind": "tbf"}], "seen": {}, "machine": {},
+        "machine_programs": [],
         "settings": {"machine": {"a": "1"}, "hosts": {"": {}}, "parameters": {}},
     }  # fmt: skip
     (folder / "end.json").write_text(json.dumps(end))

@@ -171,8 +171,10 @@ def test_an_unknown_controller_is_reported(tmp_path: Path) -> None:
 
 def test_unsupported_options_are_reported_with_file_and_key(tmp_path: Path) -> None:
     with pytest.raises(ExperimentError) as raised:
-        run(tmp_path, experiment(qdisc="hhf"))
-    assert str(raised.value).startswith(f"{tmp_path / 'mine.toml'}: path.bottleneck.qdisc: the simulator has no 'hhf'")
+        run(tmp_path, experiment(qdisc="skbprio"))
+    assert str(raised.value).startswith(
+        f"{tmp_path / 'mine.toml'}: path.bottleneck.qdisc: the simulator has no 'skbprio'"
+    )
     assert list(tmp_path.iterdir()) == []
 
 

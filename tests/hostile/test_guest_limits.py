@@ -24,6 +24,7 @@ qdisc = "pfifo limit 1bdp"
 [[flows]]
 cc = "cubic"
 """
+PROGRAM = '[[programs]]\nname = "idle"\non = "sender"\nrun = ["sleep", "0.1"]\n'
 MEMORY_USER = """
 [[programs]]
 name = "eater"
@@ -127,7 +128,7 @@ def test_a_full_file_system_of_the_guest_s_memory_is_named(tmp_path: Path) -> No
 )
 def test_a_restriction_of_the_host_is_named(tmp_path: Path, setup: str, denied: int | None, message: str) -> None:
     """Once the error was only "the guest kernel died without a result"."""
-    status, errors = run(tmp_path, setup=setup, denied=denied)
+    status, errors = run(tmp_path, setup=setup, denied=denied, text=EXPERIMENT + PROGRAM)
     assert (status, message in errors) == (2, True), errors
 
 

@@ -243,20 +243,20 @@ def test_supported_settings_and_defaults_are_accepted() -> None:
     ("more", "message"),
     [
         (
-            {"qdisc": "hhf limit 10"},
-            "path.bottleneck.qdisc: the simulator has no 'hhf', got 'hhf limit 10'; it has bfifo, cake,",
+            {"qdisc": "skbprio limit 10"},
+            "path.bottleneck.qdisc: the simulator has no 'skbprio', got 'skbprio limit 10'; it has bfifo, cake,",
         ),
         (
-            {"flows": CUBIC + '[[path.links]]\nname = "wifi"\nrate = "5mbit"\nqdisc = "sfb"\n'},
-            "path.links.wifi.qdisc: the simulator has no 'sfb'",
+            {"flows": CUBIC + '[[path.links]]\nname = "wifi"\nrate = "5mbit"\nqdisc = "skbprio"\n'},
+            "path.links.wifi.qdisc: the simulator has no 'skbprio'",
         ),
         (
             {"flows": '[path.reverse]\nqdisc = "cake bandwidth 1mbit autorate-ingress"\n' + CUBIC},
             "path.reverse.qdisc: the simulator's cake has no 'autorate-ingress'",
         ),
         (
-            {"flows": CUBIC + 'access = { qdisc = "hhf limit 10", rate = "1mbit" }'},
-            "flows.0.access.qdisc: the simulator has no 'hhf'",
+            {"flows": CUBIC + 'access = { qdisc = "skbprio limit 10", rate = "1mbit" }'},
+            "flows.0.access.qdisc: the simulator has no 'skbprio'",
         ),
         ({"flows": CUBIC + 'request = "1"\nresponse = "1"\non = "1s"\noff = "1s"'}, "both requests and on/off times"),
     ],

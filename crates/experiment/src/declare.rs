@@ -4,7 +4,7 @@
 //! | --- | --- |
 //! | [`kinds`], [`texts`], [`metrics`], [`maps`], [`programs`], [`hosts`], [`generic`] | what a key may hold: how it is read, written, described and drawn |
 //! | [`spec`] | the declarations as data |
-//! | [`place`] | where a value is; the mistakes that were found |
+//! | [`location`] | where a value is; the mistakes that were found |
 //! | [`draw`] | random values |
 //!
 //! The declarations themselves are in `keys`, the rules that several keys share in `rules`.
@@ -13,10 +13,10 @@ pub mod draw;
 pub mod generic;
 pub mod hosts;
 pub mod kinds;
+pub mod location;
 pub(crate) mod macros;
 pub mod maps;
 pub mod metrics;
-pub mod place;
 pub mod programs;
 pub mod spec;
 pub mod texts;
@@ -24,7 +24,7 @@ pub mod texts;
 use crate::value::{Table, Value};
 use core::fmt::Debug;
 use draw::Draw;
-use place::{Faults, Place};
+use location::{Faults, Location};
 use spec::{Shape, TableSpec};
 
 pub(crate) use macros::{choices, simple, table};
@@ -35,7 +35,7 @@ pub trait Kind {
     type Value: Clone + Debug + PartialEq;
 
     /// Reads a value; mistakes go to `faults`.
-    fn read(value: &Value, place: &Place<'_>, faults: &mut Faults) -> Option<Self::Value>;
+    fn read(value: &Value, place: &Location<'_>, faults: &mut Faults) -> Option<Self::Value>;
 
     /// The value as a person would write it.
     fn write(value: &Self::Value) -> Value;
@@ -85,7 +85,8 @@ pub trait Declared: Sized {
     const SPEC: &'static TableSpec;
 
     /// Reads the keys of a table, and checks the rules between them if `has_rules`: a misspelt key breaks some, too.
-    fn fields(value: &Value, table: &Table, place: &Place<'_>, faults: &mut Faults, has_rules: bool) -> Option<Self>;
+    fn fields(value: &Value, table: &Table, place: &Location<'_>, faults: &mut Faults, has_rules: bool)
+    -> Option<Self>;
 
     /// Writes the keys that differ from their defaults.
     fn write_into(&self, table: &mut Table);
@@ -98,7 +99,7 @@ pub trait Declared: Sized {
 pub fn read_optional<K: Kind>(
     table: &Table,
     key: &str,
-    place: &Place<'_>,
+    place: &Location<'_>,
     faults: &mut Faults,
 ) -> Option<Option<K::Value>> {
     match table.get(key).filter(|value| !value.is_null()) {
@@ -111,7 +112,7 @@ pub fn read_optional<K: Kind>(
 pub fn read_default<K: Kind>(
     table: &Table,
     key: &str,
-    place: &Place<'_>,
+    place: &Location<'_>,
     faults: &mut Faults,
     default: impl FnOnce() -> Value,
 ) -> Option<K::Value> {
@@ -126,7 +127,7 @@ pub fn read_required<K: Kind>(
     value: &Value,
     table: &Table,
     key: &str,
-    place: &Place<'_>,
+    place: &Location<'_>,
     faults: &mut Faults,
     example: &str,
 ) -> Option<K::Value> {
@@ -140,14 +141,19 @@ pub fn read_required<K: Kind>(
 
 /// Writes a key unless it has its default.
 pub fn write_default<K: Kind>(table: &mut Table, key: &str, value: &K::Value, default: impl FnOnce() -> Value) {
-    let default = K::read(&default(), &Place::ROOT, &mut Faults::default());
+    let default = K::read(&default(), &Location::ROOT, &mut Faults::default());
     if default.as_ref() != Some(value) {
         table.set(key, K::write(value));
     }
 }
 
 /// The table of a value.
-pub fn table_of<'a>(value: &'a Value, spec: &TableSpec, place: &Place<'_>, faults: &mut Faults) -> Option<&'a Table> {
+pub fn table_of<'a>(
+    value: &'a Value,
+    spec: &TableSpec,
+    place: &Location<'_>,
+    faults: &mut Faults,
+) -> Option<&'a Table> {
     let table = value.table();
     if table.is_none() {
         let known = spec.names().join(", ");

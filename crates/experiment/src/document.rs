@@ -2,7 +2,7 @@
 
 use crate::cases::variants;
 use crate::declare::Kind;
-use crate::declare::place::{Faults, Place};
+use crate::declare::location::{Faults, Location};
 use crate::diagnostic::{Diagnostic, fail};
 use crate::hidden::{find, visible_line};
 use crate::keypath::apply;
@@ -109,7 +109,7 @@ pub fn experiment(mut document: Table, limits: &Limits) -> Result<Experiment, Ve
         let list = Value { node: Node::List(vec![seed.clone()]), span: seed.span.clone() };
         document = document.or("seeds", || list);
     }
-    let made = Experiment::read(&Value::from(document), &Place::ROOT, &mut faults);
+    let made = Experiment::read(&Value::from(document), &Location::ROOT, &mut faults);
     if let Some(made) = made.filter(|_| faults.is_empty()) {
         let count = made.seeds.len();
         if count <= limits.cases {

@@ -13,7 +13,7 @@ pub fn find(text: &str) -> Option<(usize, char)> {
     while let Some((position, character)) = characters.next() {
         let after = characters.peek().map(|(_, next)| *next);
         let is_joiner_of_letters =
-            is_joiner(character) && before.is_some_and(is_letter) && after.is_some_and(is_letter);
+            is_joiner(character) && before.is_some_and(is_printed) && after.is_some_and(is_printed);
         if is_hidden(character) || (is_joiner(character) && !is_joiner_of_letters) {
             return Some((position, character));
         }
@@ -26,7 +26,7 @@ const fn is_joiner(character: char) -> bool {
     matches!(character, '\u{200c}' | '\u{200d}')
 }
 
-const fn is_letter(character: char) -> bool {
+const fn is_printed(character: char) -> bool {
     !character.is_ascii() && !is_joiner(character) && !is_hidden(character)
 }
 

@@ -36,13 +36,13 @@ pub mod render;
 pub mod rules;
 pub mod schema;
 pub mod script;
+pub mod shell_words;
 pub mod stubs;
 pub mod suggest;
 pub mod toml;
 pub mod trace;
 pub mod units;
 pub mod value;
-pub mod words;
 pub mod write;
 
 pub use diagnostic::Diagnostic;

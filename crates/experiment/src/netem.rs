@@ -12,7 +12,7 @@ const BEHIND_SLOT: [&str; 2] = ["packets", "bytes"];
 /// # Errors
 ///
 /// They are none of this option's.
-pub fn words(option: &'static str, text: Option<&str>) -> Result<String, Wrong> {
+pub fn arguments(option: &'static str, text: Option<&str>) -> Result<String, Wrong> {
     let example = example(option);
     let none = || Wrong::new(format!("not a setting for netem's {option}"), example);
     let text = text.filter(|text| text.bytes().all(|byte| matches!(byte, b' '..=b'~'))).ok_or_else(none)?;

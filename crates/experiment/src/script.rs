@@ -6,7 +6,7 @@
 //! program, is an error with its line.
 
 use crate::qdisc::{POLICE, check, grammar, kinds};
-use crate::words::split;
+use crate::shell_words::split;
 use dumbbell_core::tc::grammar::Grammar;
 use dumbbell_core::tc::{Wrong, classes, disciplines};
 

@@ -3,7 +3,7 @@
 use dumbbell_experiment::expectation::{self, Condition};
 use dumbbell_experiment::limits::Limits;
 use dumbbell_experiment::names::numbered;
-use dumbbell_experiment::{netem, qdisc, script, trace, units, words};
+use dumbbell_experiment::{netem, qdisc, script, shell_words, trace, units};
 
 #[test]
 fn a_size_in_products_knows_what_tc_takes() {
@@ -25,12 +25,12 @@ fn a_size_in_products_knows_what_tc_takes() {
 
 #[test]
 fn netem_takes_what_belongs_to_its_option() {
-    assert_eq!(netem::words("loss", Some(" gemodel  1% 10%")), Ok("gemodel 1% 10%".into()));
-    assert_eq!(netem::words("slot", Some("4ms packets 32")), Ok("4ms packets 32".into()));
+    assert_eq!(netem::arguments("loss", Some(" gemodel  1% 10%")), Ok("gemodel 1% 10%".into()));
+    assert_eq!(netem::arguments("slot", Some("4ms packets 32")), Ok("4ms packets 32".into()));
     for (option, text) in
         [("loss", "random"), ("loss", "loss 1%"), ("loss", "every 0"), ("loss", "1% delay 5ms"), ("corrupt", "")]
     {
-        assert!(netem::words(option, Some(text)).is_err(), "{option} {text}");
+        assert!(netem::arguments(option, Some(text)).is_err(), "{option} {text}");
     }
 }
 
@@ -100,11 +100,11 @@ fn a_trace_becomes_a_rate_for_each_step() {
 #[test]
 fn words_are_split_as_a_shell_splits_them() {
     assert_eq!(
-        words::split(r#"a 'b c' "d \" \x" e\ f '' #g"#, false),
+        shell_words::split(r#"a 'b c' "d \" \x" e\ f '' #g"#, false),
         Ok(vec!["a".into(), "b c".into(), "d \" \\x".into(), "e f".into(), String::new(), "#g".into()])
     );
-    assert_eq!(words::split("a # b", true), Ok(vec!["a".into()]));
-    assert!(words::split("'a", false).is_err() && words::split("a\\", false).is_err());
+    assert_eq!(shell_words::split("a # b", true), Ok(vec!["a".into()]));
+    assert!(shell_words::split("'a", false).is_err() && shell_words::split("a\\", false).is_err());
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Kinds of kinds: whole numbers with bounds, lists, tables.
 
 use super::draw::Draw;
-use super::place::{Faults, Place};
+use super::location::{Faults, Location};
 use super::spec::{Presence, Shape, TableSpec};
 use super::{Kind, Simple, simple};
 use crate::limits::grouped;
@@ -21,12 +21,13 @@ where
 {
     type Value = T;
 
-    fn read(value: &Value, place: &Place<'_>, faults: &mut Faults) -> Option<T> {
-        let number =
-            whole(value).filter(|number| (LOW..=HIGH).contains(number)).and_then(|number| T::try_from(number).ok());
+    fn read(value: &Value, place: &Location<'_>, faults: &mut Faults) -> Option<T> {
+        let number = integer_of(value)
+            .filter(|number| (LOW..=HIGH).contains(number))
+            .and_then(|number| T::try_from(number).ok());
         if number.is_none() {
             let right = format!("a whole number from {} to {}", shown(LOW), shown(HIGH));
-            let problem = if whole(value).is_some() { "a number out of range" } else { "not a whole number" };
+            let problem = if integer_of(value).is_some() { "a number out of range" } else { "not a whole number" };
             faults.add(place, value, Wrong::new(problem, right));
         }
         number
@@ -55,7 +56,7 @@ fn shown(number: i64) -> String {
 }
 
 /// A whole number: an integer, a float without a fraction, or a text of digits.
-fn whole(value: &Value) -> Option<i64> {
+fn integer_of(value: &Value) -> Option<i64> {
     match &value.node {
         Node::Integer(number) => Some(*number),
         #[expect(clippy::cast_possible_truncation, reason = "it is whole and small")]
@@ -72,7 +73,7 @@ pub struct List<K>(PhantomData<K>);
 impl<K: Kind> Kind for List<K> {
     type Value = Vec<K::Value>;
 
-    fn read(value: &Value, place: &Place<'_>, faults: &mut Faults) -> Option<Self::Value> {
+    fn read(value: &Value, place: &Location<'_>, faults: &mut Faults) -> Option<Self::Value> {
         let Some(items) = value.list() else {
             let right = if K::shape().table.is_some() { "a list of tables, each in double brackets" } else { "a list" };
             faults.add(place, value, Wrong::new("not a list", right));
@@ -111,7 +112,7 @@ pub struct OneOrMore<K>(PhantomData<K>);
 impl<K: Kind> Kind for OneOrMore<K> {
     type Value = Vec<K::Value>;
 
-    fn read(value: &Value, place: &Place<'_>, faults: &mut Faults) -> Option<Self::Value> {
+    fn read(value: &Value, place: &Location<'_>, faults: &mut Faults) -> Option<Self::Value> {
         if value.list().is_some_and(<[Value]>::is_empty) {
             faults.add(place, value, Wrong::new("an empty list", "at least one"));
             return None;

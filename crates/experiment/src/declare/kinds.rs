@@ -197,7 +197,7 @@ macro_rules! netem_options {
             type Value = String;
 
             fn parse(value: &Value) -> Result<String, Wrong> {
-                netem::words($option, value.text())
+                netem::arguments($option, value.text())
             }
 
             fn write(value: &String) -> Value {

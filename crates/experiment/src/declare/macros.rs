@@ -58,8 +58,8 @@ macro_rules! table {
             fn fields(
                 value: &$crate::value::Value,
                 table: &$crate::value::Table,
-                place: &$crate::declare::place::Place<'_>,
-                faults: &mut $crate::declare::place::Faults,
+                place: &$crate::declare::location::Location<'_>,
+                faults: &mut $crate::declare::location::Faults,
                 has_rules: bool,
             ) -> Option<Self> {
                 let before = faults.len();
@@ -73,7 +73,7 @@ macro_rules! table {
                 let made = Self { $($flat: $flat?,)* $($field: $field?,)* };
                 _ = has_rules;
                 $(if has_rules {
-                    let mut report = $crate::declare::place::Report { value, place, faults };
+                    let mut report = $crate::declare::location::Report { value, place, faults };
                     $rules(&made, &mut report);
                 })?
                 (faults.len() == before).then_some(made)
@@ -101,8 +101,8 @@ macro_rules! table {
 
             fn read(
                 value: &$crate::value::Value,
-                place: &$crate::declare::place::Place<'_>,
-                faults: &mut $crate::declare::place::Faults,
+                place: &$crate::declare::location::Location<'_>,
+                faults: &mut $crate::declare::location::Faults,
             ) -> Option<Self> {
                 let spec = <Self as $crate::declare::Declared>::SPEC;
                 let table = $crate::declare::table_of(value, spec, place, faults)?;
@@ -260,8 +260,8 @@ macro_rules! simple {
 
             fn read(
                 value: &$crate::value::Value,
-                place: &$crate::declare::place::Place<'_>,
-                faults: &mut $crate::declare::place::Faults,
+                place: &$crate::declare::location::Location<'_>,
+                faults: &mut $crate::declare::location::Faults,
             ) -> Option<Self::Value> {
                 let read = <Self as $crate::declare::Simple>::parse(value);
                 read.map_err(|wrong| faults.add(place, value, wrong)).ok()

@@ -2,7 +2,7 @@
 
 use super::draw::Draw;
 use super::kinds::Size;
-use super::place::{Faults, Place};
+use super::location::{Faults, Location};
 use super::spec::{Shape, any_of, any_text, table_schema};
 use super::texts::is_word;
 use super::{Kind, Simple, simple};
@@ -148,7 +148,7 @@ fn is_path_below(path: &str) -> bool {
 impl Kind for Files {
     type Value = Vec<(String, FileContent)>;
 
-    fn read(value: &Value, place: &Place<'_>, faults: &mut Faults) -> Option<Self::Value> {
+    fn read(value: &Value, place: &Location<'_>, faults: &mut Faults) -> Option<Self::Value> {
         let table = value.table().ok_or_else(|| Wrong::new("not a table of files", FILES_RIGHT));
         let checked = table.and_then(|table| Self::check(table).map(|()| table));
         let table = checked.map_err(|wrong| faults.add(place, value, wrong)).ok()?;

@@ -6,7 +6,7 @@ use super::spec::{Shape, any_of, any_text, list_of_texts};
 use super::{Simple, simple};
 use crate::model::Stop;
 use crate::value::{Node, Table, Value};
-use crate::{units, words};
+use crate::{shell_words, units};
 use dumbbell_core::tc::Wrong;
 
 /// Bytes of a program's command.
@@ -26,7 +26,7 @@ impl Simple for Command {
     fn parse(value: &Value) -> Result<Vec<String>, Wrong> {
         let right = "such as run = \"curl -s http://sender/\" or run = [\"curl\", \"-s\", \"http://sender/\"]";
         let words = match &value.node {
-            Node::Text(text) => words::split(text, false)
+            Node::Text(text) => shell_words::split(text, false)
                 .map_err(|problem| Wrong::new(format!("not a command: {}", problem.to_lowercase()), right))?,
             Node::List(items) => {
                 let words: Option<Vec<_>> = items.iter().map(|item| item.text().map(String::from)).collect();

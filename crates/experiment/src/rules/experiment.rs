@@ -1,6 +1,6 @@
 //! Rules of the top level: flows, links and changes must fit the path and the duration.
 
-use crate::declare::place::Report;
+use crate::declare::location::Report;
 use crate::model::{Change, Experiment, Flows, Probe};
 use crate::names::numbered;
 use crate::value::{Table, Value};

@@ -1,6 +1,6 @@
 //! Rules of a group of flows: what goes with TCP, what with UDP, and what excludes each other.
 
-use crate::declare::place::Report;
+use crate::declare::location::Report;
 use crate::model::{Flows, Transport};
 
 const SHORTEST_UDP_INTERVAL: u64 = 1_000;

@@ -1,6 +1,6 @@
 //! Rules of real hosts: each role has a host of its own.
 
-use crate::declare::place::Report;
+use crate::declare::location::Report;
 use crate::model::{Hosts, Router};
 
 /// A device for each direction.

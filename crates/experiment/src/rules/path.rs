@@ -1,6 +1,6 @@
 //! Rules of the path: delays must add up, netem needs a delay for some options, one source of the rate.
 
-use crate::declare::place::Report;
+use crate::declare::location::Report;
 use crate::model::{Bottleneck, Impairment, Link, Path, Position, Verbatim};
 use crate::units::milliseconds;
 use std::collections::HashSet;

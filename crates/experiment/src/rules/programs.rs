@@ -1,6 +1,6 @@
 //! Rules of programs: when they run, and names that must differ.
 
-use crate::declare::place::Report;
+use crate::declare::location::Report;
 use crate::model::{Experiment, Program, Stop};
 use std::collections::{HashMap, HashSet};
 

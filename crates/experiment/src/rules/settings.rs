@@ -1,6 +1,6 @@
 //! Rules of TCP's settings and of changes.
 
-use crate::declare::place::Report;
+use crate::declare::location::Report;
 use crate::keys::settings::TcpDefaults;
 use crate::model::Change;
 use crate::value::{Table, Value};

@@ -1,6 +1,6 @@
 //! Rules of a source's figures.
 
-use crate::declare::place::Report;
+use crate::declare::location::Report;
 use crate::figures::units_of;
 use crate::model::Seen;
 use crate::value::{Table, Value};

@@ -10,8 +10,8 @@ const MAX_FAULTS: usize = 100;
 
 /// A step from the document's root.
 #[derive(Clone, Copy, Debug)]
-pub struct Place<'a> {
-    above: Option<&'a Place<'a>>,
+pub struct Location<'a> {
+    above: Option<&'a Location<'a>>,
     step: Step<'a>,
 }
 
@@ -22,26 +22,26 @@ enum Step<'a> {
     Index(usize),
 }
 
-impl Place<'_> {
+impl Location<'_> {
     /// The document.
-    pub const ROOT: Place<'static> = Place { above: None, step: Step::Root };
+    pub const ROOT: Location<'static> = Location { above: None, step: Step::Root };
 
     /// A key below.
     #[must_use]
-    pub const fn key<'a>(&'a self, key: &'a str) -> Place<'a> {
-        Place { above: Some(self), step: Step::Key(key) }
+    pub const fn key<'a>(&'a self, key: &'a str) -> Location<'a> {
+        Location { above: Some(self), step: Step::Key(key) }
     }
 
     /// An item below.
     #[must_use]
-    pub const fn item(&self, number: usize) -> Place<'_> {
-        Place { above: Some(self), step: Step::Index(number) }
+    pub const fn item(&self, number: usize) -> Location<'_> {
+        Location { above: Some(self), step: Step::Index(number) }
     }
 
     /// The dotted key; empty for the document.
     #[must_use]
     pub fn dotted(&self) -> String {
-        let above = self.above.map(Place::dotted).unwrap_or_default();
+        let above = self.above.map(Location::dotted).unwrap_or_default();
         let step = match self.step {
             Step::Root => return above,
             Step::Key(key) => key.to_owned(),
@@ -82,17 +82,17 @@ impl Faults {
     }
 
     /// A value is wrong.
-    pub fn add(&mut self, place: &Place<'_>, value: &Value, wrong: Wrong) {
+    pub fn add(&mut self, place: &Location<'_>, value: &Value, wrong: Wrong) {
         self.push(Diagnostic::from(wrong).key(place.dotted()).value(value));
     }
 
     /// A key is missing in a table.
-    pub fn missing(&mut self, place: &Place<'_>, table: &Value, right: String) {
+    pub fn missing(&mut self, place: &Location<'_>, table: &Value, right: String) {
         self.push(Diagnostic::new("this key is missing", right).key(place.dotted()).at(table.span.clone()));
     }
 
     /// A table has a key that nothing reads.
-    pub fn unknown(&mut self, place: &Place<'_>, key: &Key, known: &[&str]) {
+    pub fn unknown(&mut self, place: &Location<'_>, key: &Key, known: &[&str]) {
         let problem = format!("unknown key '{}'", key.text);
         let fault = Diagnostic::new(problem, suggest(&key.text, known));
         self.push(fault.key(place.key(&key.text).dotted()).at(key.span.clone()));
@@ -105,7 +105,7 @@ pub struct Report<'a> {
     /// The table that the rule is about.
     pub value: &'a Value,
     /// Where it is.
-    pub place: &'a Place<'a>,
+    pub place: &'a Location<'a>,
     /// The mistakes so far.
     pub faults: &'a mut Faults,
 }
