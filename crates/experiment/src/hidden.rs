@@ -12,14 +12,18 @@ pub fn find(text: &str) -> Option<(usize, char)> {
     let mut characters = text.chars().enumerate().peekable();
     while let Some((position, character)) = characters.next() {
         let after = characters.peek().map(|(_, next)| *next);
-        let is_joiner_of_letters =
-            is_joiner(character) && before.is_some_and(is_printed) && after.is_some_and(is_printed);
-        if is_hidden(character) || (is_joiner(character) && !is_joiner_of_letters) {
+        if is_hidden_between(before, character, after) {
             return Some((position, character));
         }
         before = Some(character);
     }
     None
+}
+
+/// Whether a reader would not see a character between these.
+pub(crate) fn is_hidden_between(before: Option<char>, character: char, after: Option<char>) -> bool {
+    let joins_letters = || before.is_some_and(is_printed) && after.is_some_and(is_printed);
+    is_hidden(character) || (is_joiner(character) && !joins_letters())
 }
 
 const fn is_joiner(character: char) -> bool {

@@ -4,6 +4,7 @@ use super::error::Error;
 use super::settings::module_writes;
 use super::text::{comment, joined, quoted, seconds};
 use super::types::{Command, Flow, Plan, Program, TimedCommand};
+use crate::hidden::is_hidden_between;
 use crate::model::ProbeKind;
 use std::collections::BTreeMap;
 
@@ -237,27 +238,11 @@ fn printed(text: &str) -> String {
     format!("printf %b {}", quoted(&octal))
 }
 
-/// Which characters a reader would not see: control characters, spaces without width, joiners of other letters than
-/// those that need them (`dumbbell.control_characters`).
+/// Which characters a reader would not see.
 fn hidden(characters: &[char]) -> Vec<bool> {
-    let is_joiner = |character: char| matches!(character, '\u{200c}' | '\u{200d}');
-    let is_letter = |position: Option<usize>| {
-        let character = position.and_then(|position| characters.get(position));
-        character.is_some_and(|each| !each.is_ascii() && !is_joiner(*each) && !is_invisible(*each))
-    };
+    let at = |position: Option<usize>| position.and_then(|position| characters.get(position)).copied();
     let is_hidden = |(position, character): (usize, &char)| {
-        is_invisible(*character)
-            || is_joiner(*character) && !(is_letter(position.checked_sub(1)) && is_letter(Some(position + 1)))
+        is_hidden_between(at(position.checked_sub(1)), *character, at(Some(position + 1)))
     };
     characters.iter().enumerate().map(is_hidden).collect()
-}
-
-const fn is_invisible(character: char) -> bool {
-    matches!(
-        character,
-        '\0'..='\x08' | '\x0b'..='\x1f' | '\x7f'..='\u{9f}' | '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}'
-        | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}' | '\u{200b}' | '\u{200e}' | '\u{200f}'
-        | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{feff}' | '\u{ffa0}'
-        | '\u{fff0}'..='\u{fffb}' | '\u{fffe}' | '\u{ffff}' | '\u{e0000}'..='\u{e0fff}'
-    )
 }
