@@ -45,6 +45,12 @@ pub trait Kind {
         Self::write(value)
     }
 
+    /// What a person would write for what [`Kind::data`] gave.
+    #[must_use]
+    fn written(data: &Value) -> Value {
+        data.clone()
+    }
+
     /// What the reference and the schema say.
     fn shape() -> Shape;
 
@@ -72,11 +78,41 @@ pub trait Simple {
         Self::write(value)
     }
 
+    /// As [`Kind::written`].
+    #[must_use]
+    fn written(data: &Value) -> Value {
+        data.clone()
+    }
+
     /// As [`Kind::shape`].
     fn shape() -> Shape;
 
     /// As [`Kind::draw`].
     fn draw(draw: &mut Draw<'_>) -> Value;
+}
+
+/// Reads a value of a kind by its name, in the units of the code; None: no kind has this name.
+#[must_use]
+pub fn read_value(kind: &str, value: &Value) -> Option<Result<Value, dumbbell_core::tc::Wrong>> {
+    fn read<S: Simple>(value: &Value) -> Result<Value, dumbbell_core::tc::Wrong> {
+        S::parse(value).map(|parsed| S::data(&parsed))
+    }
+    let read = match kind {
+        "rate" => read::<kinds::Rate>,
+        "time" => read::<kinds::Time>,
+        "size" => read::<kinds::Size>,
+        "discipline" => read::<kinds::Discipline>,
+        "loss" => read::<kinds::Loss>,
+        "distribution" => read::<kinds::Distribution>,
+        "reorder" => read::<kinds::Reorder>,
+        "duplicate" => read::<kinds::Duplicate>,
+        "corrupt" => read::<kinds::Corrupt>,
+        "slot" => read::<kinds::Slot>,
+        "command" => read::<programs::Command>,
+        "seeds" => read::<programs::Seeds>,
+        _ => return None,
+    };
+    Some(read(value))
 }
 
 /// A table whose keys are declared.

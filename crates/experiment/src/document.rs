@@ -82,6 +82,26 @@ pub fn read(mut document: Table, options: &Options) -> Result<Vec<Case>, Vec<Dia
     if faults.is_empty() { Ok(made) } else { Err(faults) }
 }
 
+/// The document of one case; without a name, of a document that has none.
+///
+/// # Errors
+///
+/// There is no such case, or several and no name.
+pub fn without_cases(mut document: Table, name: Option<&str>, limits: &Limits) -> Result<Table, Box<Diagnostic>> {
+    let cases = document.take("cases").unwrap_or_else(|| Vec::new().into());
+    let variants = variants(&document, &cases, limits)?;
+    let names = || variants.iter().map(|variant| &variant.name[..]).collect::<Vec<_>>().join("; ");
+    if name.is_none() && cases.list().is_some_and(|list| !list.is_empty()) {
+        let right = format!("name one: {}", names());
+        return fail(Diagnostic::new("an experiment of several cases", right).key("cases"));
+    }
+    let name = name.unwrap_or_default();
+    match variants.iter().find(|variant| variant.name == name) {
+        Some(variant) => variant.document(&document),
+        None => fail(Diagnostic::new(format!("no case is called '{name}'"), format!("there is: {}", names()))),
+    }
+}
+
 /// Adds mistakes that no case before has.
 fn add_new(faults: &mut Vec<Diagnostic>, found: Vec<Diagnostic>, case: &str) {
     for fault in found {

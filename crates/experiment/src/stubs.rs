@@ -1,8 +1,11 @@
 //! Python types of the parsed values, made of the declarations.
 
-use crate::declare::spec::{KeySpec, Presence, TableSpec};
+use crate::declare::spec::{Presence, TableSpec};
 use crate::reference::all_tables;
 use core::fmt::Write as _;
+
+/// Characters of a line below its indentation.
+const WIDTH: usize = 110;
 
 /// A frozen dataclass for each table, without the module's head.
 #[must_use]
@@ -13,14 +16,30 @@ pub fn dataclasses() -> String {
 fn dataclass(spec: &'static TableSpec) -> String {
     let base = spec.flat.first().map_or_else(String::new, |flat| format!("({})", flat.name));
     let head = format!("@dataclass(frozen=True, slots=True, kw_only=True)\nclass {}{base}:", spec.name);
-    let mut text = format!("{head}\n    \"\"\"{}\"\"\"\n\n", spec.doc.trim());
+    let mut text = format!("{head}\n{}\n", docstring(spec.doc));
     for key in spec.keys {
         let none = if matches!(key.presence, Presence::Optional) { " | None" } else { "" };
-        _ = writeln!(text, "    {}: {}{none}\n    \"\"\"{}\"\"\"", key.name, (key.shape)().python, documented(key));
+        _ = write!(text, "    {}: {}{none}\n{}", key.name, (key.shape)().python, docstring(key.doc));
     }
     text
 }
 
-fn documented(key: &KeySpec) -> String {
-    key.doc.trim().replace('\\', "\\\\").replace('"', "'")
+/// A docstring in lines of at most [`WIDTH`] characters.
+fn docstring(doc: &str) -> String {
+    let doc = doc.trim().replace('\\', "\\\\").replace("\"\"\"", "'''");
+    let end = if doc.ends_with('"') { " \"\"\"" } else { "\"\"\"" };
+    let mut lines = vec![String::from("\"\"\"")];
+    for word in doc.split_whitespace() {
+        let last = lines.last().expect("the first line");
+        let space = if lines.len() == 1 && last.len() == 3 { "" } else { " " };
+        if last.len() + space.len() + word.len() + end.len() > WIDTH {
+            lines.push(word.into());
+        } else {
+            lines.last_mut().expect("the first line").extend([space, word]);
+        }
+    }
+    let mut text: String = lines.iter().map(|line| format!("    {line}\n")).collect();
+    text.truncate(text.len() - 1);
+    // A long docstring ends on a line of its own.
+    text + if lines.len() > 1 { "\n    \"\"\"\n" } else { end } + if lines.len() > 1 { "" } else { "\n" }
 }

@@ -1,11 +1,13 @@
 //! The experiment language: texts and documents to cases, mistakes as values, and what is made of the declarations.
 
-use dumbbell_experiment::declare::Kind;
+use dumbbell_experiment::declare::{Kind, read_value};
 use dumbbell_experiment::diagnostic::Diagnostic;
 use dumbbell_experiment::document::{self, Case, Options};
+use dumbbell_experiment::expectation::{self, Condition, Expectation};
+use dumbbell_experiment::keypath::apply;
 use dumbbell_experiment::limits::Limits;
 use dumbbell_experiment::value::{Key, Node, Table, Value};
-use dumbbell_experiment::{Experiment, random, reference, render, schema, stubs, toml, write};
+use dumbbell_experiment::{Experiment, figures, random, reference, render, schema, stubs, toml, write};
 use pyo3::create_exception;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -18,6 +20,8 @@ create_exception!(
     PyValueError,
     "A document is no experiment: a list of mistakes, and a text."
 );
+
+create_exception!(dumbbell._sim, Wrong, PyValueError, "A value is none of its kind. Arguments: the problem, the remedy.");
 
 /// Levels of Python's lists and dicts that are converted; a deeper document is refused.
 const MAX_LEVELS: usize = 64;
@@ -74,6 +78,105 @@ pub fn parse_toml<'py>(
         mistakes(py, &located, text, file)
     })?;
     to_python(py, &table.into())
+}
+
+/// The document of an experiment's values (`parse_experiment`), without keys that have their default value; with all
+/// keys if `complete`.
+#[pyfunction]
+#[pyo3(signature = (values, complete = false))]
+pub fn write_experiment<'py>(values: &Bound<'py, PyAny>, complete: bool) -> PyResult<Bound<'py, PyAny>> {
+    let py = values.py();
+    if complete {
+        return to_python(py, &Experiment::written(&from_python(values, "", MAX_LEVELS)?));
+    }
+    to_python(py, &Experiment::write(&experiment_from_python(values)?))
+}
+
+/// An experiment of values, which are checked.
+pub fn experiment_from_python(values: &Bound<'_, PyAny>) -> PyResult<Experiment> {
+    let py = values.py();
+    let document = Experiment::written(&from_python(values, "", MAX_LEVELS)?);
+    let Node::Table(document) = document.node else { return Err(PyTypeError::new_err("not an experiment")) };
+    // Who made the values has checked the number of seeds.
+    let limits = Limits { cases: usize::MAX, ..Limits::default() };
+    document::experiment(document, &limits).map_err(|faults| mistakes(py, &faults, "", ""))
+}
+
+/// A value of a kind such as `rate`, as a person wrote it, in the units of the code. Raises `Wrong`.
+#[pyfunction]
+pub fn parse_value<'py>(kind: &str, value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    let py = value.py();
+    let written = from_python(value, "", MAX_LEVELS).unwrap_or_default();
+    let read = read_value(kind, &written).ok_or_else(|| PyValueError::new_err(format!("no kind '{kind}'")))?;
+    to_python(py, &read.map_err(wrong)?)
+}
+
+/// An expectation: name, start and end of its metric, operator, value, and the upper end of a range. Raises `Wrong`.
+#[pyfunction]
+pub fn parse_expectation<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyTuple>> {
+    let Expectation { metric, condition } = expectation::parse(text).map_err(wrong)?;
+    let (operator, value, high) = match condition {
+        Condition::Below(value) => ("<", value.into(), None),
+        Condition::AtMost(value) => ("<=", value.into(), None),
+        Condition::Above(value) => (">", value.into(), None),
+        Condition::AtLeast(value) => (">=", value.into(), None),
+        Condition::Equal(value) => ("==", value.into(), None),
+        Condition::Is(value) => ("==", value.into(), None),
+        Condition::Unknown => ("==", Value::default(), None),
+        Condition::Within(low, high) => ("in", low.into(), Some(high)),
+    };
+    (metric.name, metric.from, metric.to, operator, to_python(py, &value)?, high).into_pyobject(py)
+}
+
+/// A metric: its name, and start and end of its part of the run in nanoseconds. Raises `Wrong`.
+#[pyfunction]
+pub fn parse_metric(text: &str) -> PyResult<(String, Option<u64>, Option<u64>)> {
+    expectation::metric(text).map(|metric| (metric.name, metric.from, metric.to)).map_err(wrong)
+}
+
+/// The units of a metric, its own first. Raises `Wrong`.
+#[pyfunction]
+pub fn units_of(metric: &str) -> PyResult<Vec<(&'static str, f64)>> {
+    expectation::metric(metric).map_err(wrong)?;
+    Ok(figures::units_of(metric).unwrap_or_default().to_vec())
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "for map_err")]
+fn wrong(wrong: dumbbell_core::tc::Wrong) -> PyErr {
+    Wrong::new_err((wrong.problem.to_string(), wrong.right.to_string()))
+}
+
+/// A copy of a document with other values, by dotted key.
+#[pyfunction]
+pub fn set_keys<'py>(document: &Bound<'py, PyDict>, settings: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyAny>> {
+    let py = document.py();
+    let mut changed = table_from_python(document, "", MAX_LEVELS)?;
+    for (key, value) in &table_from_python(settings, "", MAX_LEVELS)?.0 {
+        apply(&mut changed, &key.text, value).map_err(|fault| mistakes(py, &[*fault], "", ""))?;
+    }
+    to_python(py, &changed.into())
+}
+
+/// A `key=value` text's key and value; a value that is no TOML is a text.
+#[pyfunction]
+pub fn split_setting<'py>(py: Python<'py>, text: &str) -> PyResult<(String, Bound<'py, PyAny>)> {
+    let read = document::setting(text, &Limits::default());
+    let (key, value) = read.map_err(|fault| mistakes(py, &[*fault], "", ""))?;
+    Ok((key, to_python(py, &value)?))
+}
+
+/// The document of one case; without a name, of a document that has none.
+#[pyfunction]
+#[pyo3(signature = (document, case = None, limits = BTreeMap::new()))]
+#[expect(clippy::needless_pass_by_value, reason = "arguments from Python are owned")]
+pub fn choose_case<'py>(
+    document: &Bound<'py, PyDict>,
+    case: Option<&str>,
+    limits: BTreeMap<String, usize>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = document.py();
+    let made = document::without_cases(table_from_python(document, "", MAX_LEVELS)?, case, &limits_of(&limits)?);
+    to_python(py, &made.map_err(|fault| mistakes(py, &[*fault], "", ""))?.into())
 }
 
 /// A document as a person would write it.
@@ -217,6 +320,13 @@ fn from_python(value: &Bound<'_, PyAny>, path: &str, levels: usize) -> PyResult<
         list(items.iter().collect())
     } else if let Ok(items) = value.cast::<PyTuple>() {
         list(items.iter().collect())
+    } else if let Ok(fields) = value.getattr("__dataclass_fields__") {
+        let mut pairs = Vec::new();
+        for name in fields.cast::<PyDict>()?.keys() {
+            let name = text_of(&name.str()?, path)?;
+            pairs.push((Key::from(&name[..]), from_python(&value.getattr(&name[..])?, path, levels)?));
+        }
+        Ok(Table(pairs).into())
     } else if value.hasattr("isoformat")? {
         Ok(Value::plain(Node::Date(value.str()?.to_string())))
     } else {

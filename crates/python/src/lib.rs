@@ -21,7 +21,8 @@ mod _sim {
     use super::arrow::Arrow;
     #[pymodule_export]
     use super::experiment::{
-        Mistakes, declarations, parse_experiment, parse_toml, random_experiment, read_experiment, write_toml,
+        Mistakes, Wrong, choose_case, declarations, parse_expectation, parse_experiment, parse_metric, parse_toml,
+        parse_value, random_experiment, read_experiment, set_keys, split_setting, units_of, write_experiment, write_toml,
     };
     #[pymodule_export]
     use super::fault::{Fault, Outgrown, Refused};

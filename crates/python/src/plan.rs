@@ -1,6 +1,6 @@
 //! Experiments as plans, for Python.
 
-use dumbbell_experiment::Experiment;
+use crate::experiment::experiment_from_python;
 use dumbbell_experiment::plan::attachments::Attachments;
 use dumbbell_experiment::plan::draws::{DrawTable, Draws, Streams};
 use dumbbell_experiment::plan::error::Error;
@@ -27,12 +27,12 @@ pub struct Plan {
 
 #[pymethods]
 impl Plan {
-    /// Plans an experiment. Takes JSON of the experiment, of the files that it names, and of the limits.
+    /// Plans an experiment. Takes its values, and JSON of the files that it names and of the limits.
     ///
     /// `draws` is a seed, a table in JSON, or an object that draws.
     #[new]
-    fn new(experiment: &str, attachments: &str, draws: &Bound<'_, PyAny>, limits: &str) -> PyResult<Self> {
-        let (experiment, attachments): (Experiment, Attachments) = (read(experiment)?, read(attachments)?);
+    fn new(experiment: &Bound<'_, PyAny>, attachments: &str, draws: &Bound<'_, PyAny>, limits: &str) -> PyResult<Self> {
+        let (experiment, attachments): (_, Attachments) = (experiment_from_python(experiment)?, read(attachments)?);
         let limits = read(limits)?;
         let mut draws = draws_of(draws)?;
         let plan = plan::make(&experiment, &attachments, &mut *draws, &limits).map_err(refused)?;
@@ -105,8 +105,8 @@ pub struct RemotePlan {
 impl RemotePlan {
     /// As [`Plan::new`].
     #[new]
-    fn new(experiment: &str, attachments: &str, draws: &Bound<'_, PyAny>, limits: &str) -> PyResult<Self> {
-        let (experiment, attachments): (Experiment, Attachments) = (read(experiment)?, read(attachments)?);
+    fn new(experiment: &Bound<'_, PyAny>, attachments: &str, draws: &Bound<'_, PyAny>, limits: &str) -> PyResult<Self> {
+        let (experiment, attachments): (_, Attachments) = (experiment_from_python(experiment)?, read(attachments)?);
         let limits = read(limits)?;
         let mut draws = draws_of(draws)?;
         let remote = plan_remote(&experiment, &attachments, &mut *draws, &limits).map_err(refused)?;

@@ -6,7 +6,7 @@ use super::spec::{Presence, Shape, TableSpec};
 use super::{Kind, Simple, simple};
 use crate::limits::grouped;
 use crate::suggest::meant;
-use crate::value::{Node, Table, Value};
+use crate::value::{Key, Node, Table, Value};
 use core::fmt::Debug;
 use core::marker::PhantomData;
 use dumbbell_core::tc::Wrong;
@@ -92,6 +92,10 @@ impl<K: Kind> Kind for List<K> {
         value.iter().map(K::data).collect::<Vec<_>>().into()
     }
 
+    fn written(data: &Value) -> Value {
+        data.list().map_or_else(|| data.clone(), |items| items.iter().map(K::written).collect::<Vec<_>>().into())
+    }
+
     fn shape() -> Shape {
         let item = K::shape();
         let python = format!("tuple[{}, ...]", item.python);
@@ -126,6 +130,10 @@ impl<K: Kind> Kind for OneOrMore<K> {
 
     fn data(value: &Self::Value) -> Value {
         List::<K>::data(value)
+    }
+
+    fn written(data: &Value) -> Value {
+        List::<K>::written(data)
     }
 
     fn shape() -> Shape {
@@ -198,6 +206,17 @@ pub fn choice_shape(words: &'static [&'static str]) -> Shape {
 pub fn table_shape(spec: &'static TableSpec) -> Shape {
     let schema = [("$ref", format!("#/definitions/{}", spec.name).into())];
     Shape { table: Some(spec), ..Shape::new("table", spec.name, schema) }
+}
+
+/// A table of values in the units of the code as a person would write it.
+#[must_use]
+pub fn table_written(spec: &'static TableSpec, data: &Value) -> Value {
+    let Some(table) = data.table() else { return data.clone() };
+    let write = |(name, value): &(Key, Value)| {
+        let known = spec.key(&name.text).filter(|_| !value.is_null());
+        (name.clone(), known.map_or_else(|| value.clone(), |key| (key.written)(value)))
+    };
+    Table(table.0.iter().map(write).collect()).into()
 }
 
 /// A random table: the required keys and some others.

@@ -5,7 +5,7 @@ use super::spec::{Shape, text};
 use super::texts::is_word;
 use super::{Simple, simple};
 use crate::model::Qdisc;
-use crate::value::{Table, Value};
+use crate::value::{Node, Table, Value};
 use crate::{netem, qdisc, units};
 use dumbbell_core::tc::Wrong;
 
@@ -40,6 +40,10 @@ macro_rules! quantities {
                 (*value).into()
             }
 
+            fn written(data: &Value) -> Value {
+                integer(data).map_or_else(|| data.clone(), |number| $write(number).into())
+            }
+
             fn shape() -> Shape {
                 $shape
             }
@@ -49,6 +53,10 @@ macro_rules! quantities {
             }
         })+
     };
+}
+
+fn integer(data: &Value) -> Option<u64> {
+    if let Node::Integer(number) = data.node { u64::try_from(number).ok() } else { None }
 }
 
 quantities! {
@@ -174,6 +182,13 @@ impl Simple for Discipline {
             ("bdp_words", sizes.collect::<Table>().into()),
         ];
         pairs.into_iter().collect::<Table>().into()
+    }
+
+    fn written(data: &Value) -> Value {
+        let Some(table) = data.table() else { return data.clone() };
+        let words = table.get("words").and_then(Value::list).unwrap_or_default();
+        let words = table.get("kind").into_iter().chain(words).filter_map(Value::text);
+        words.collect::<Vec<_>>().join(" ").into()
     }
 
     fn shape() -> Shape {

@@ -51,6 +51,7 @@ macro_rules! table {
                     since: $crate::declare::macros::or!([$($since)?] "0.1"),
                     presence: $crate::declare::macros::presence!([$($presence)?] [$($default)?]),
                     shape: <$kind as $crate::declare::Kind>::shape,
+                    written: <$kind as $crate::declare::Kind>::written,
                     draw: <$kind as $crate::declare::Kind>::draw,
                 }),*],
             };
@@ -129,6 +130,10 @@ macro_rules! table {
                 let mut table = $crate::value::Table::default();
                 $crate::declare::Declared::data_into(value, &mut table);
                 table.into()
+            }
+
+            fn written(data: &$crate::value::Value) -> $crate::value::Value {
+                $crate::declare::generic::table_written(<Self as $crate::declare::Declared>::SPEC, data)
             }
 
             fn shape() -> $crate::declare::spec::Shape {
@@ -273,6 +278,10 @@ macro_rules! simple {
 
             fn data(value: &Self::Value) -> $crate::value::Value {
                 <Self as $crate::declare::Simple>::data(value)
+            }
+
+            fn written(data: &$crate::value::Value) -> $crate::value::Value {
+                <Self as $crate::declare::Simple>::written(data)
             }
 
             fn shape() -> $crate::declare::spec::Shape {

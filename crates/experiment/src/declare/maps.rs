@@ -185,7 +185,7 @@ impl Kind for Files {
             ("type", "object".into()),
         ]);
         let values = Table::from_iter(any_of(vec![Table::from_iter([any_text()]), zeros]));
-        Shape::new("files", "Mapping[str, str | Zeros]", table_schema(values))
+        Shape::new("files", "Mapping[str, str | Mapping[str, int]]", table_schema(values))
     }
 
     fn draw(draw: &mut Draw<'_>) -> Value {

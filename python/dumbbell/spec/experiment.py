@@ -1,0 +1,70 @@
+"""Experiments as values: what `crates/experiment` parsed, as the frozen dataclasses of `model`, and back to documents.
+
+The keys, their kinds, defaults and rules are declared in `crates/experiment/src/keys`; `model` is made of them.
+"""
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any, get_args, get_type_hints
+
+from dumbbell import _sim
+from dumbbell.spec import model
+from dumbbell.spec.names import numbered
+from dumbbell.spec.qdisc import Qdisc
+
+__all__ = ["Experiment", "document_of", "experiment_of_values", "short_document_of"]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Experiment(model.Experiment):
+    """An experiment: one case of a file."""
+
+    @property
+    def group_names(self) -> tuple[str, ...]:
+        """A name for each group: its own, or its controller's, numbered when taken."""
+        return numbered(flows.name or flows.cc or flows.kind for flows in self.flows)
+
+
+def experiment_of_values(values: Mapping[str, Any]) -> Experiment:
+    """The experiment that `crates/experiment` parsed."""
+    made: Experiment = _table(Experiment)(values)
+    return made
+
+
+def document_of(values: Any) -> dict[str, Any]:
+    """An experiment, or a table of one, as a document with all keys."""
+    return _sim.write_experiment(values, complete=True)
+
+
+def short_document_of(experiment: Experiment) -> dict[str, Any]:
+    """The experiment as a document without keys that have their default value. Raises `_sim.Mistakes`."""
+    return _sim.write_experiment(experiment)
+
+
+def _discipline(values: Mapping[str, Any]) -> Qdisc:
+    sizes = {int(position): (products, unit) for position, (products, unit) in values["bdp_words"].items()}
+    return Qdisc(values["kind"], tuple(values["words"]), sizes)
+
+
+@cache
+def _table(cls: type) -> Callable[[Mapping[str, Any]], Any]:
+    """What makes a dataclass of its values."""
+    makers = {name: made for name, hint in get_type_hints(cls).items() if (made := _maker(hint)) is not None}
+
+    def make(values: Mapping[str, Any]) -> Any:
+        held = {name: makers[name](value) for name, value in values.items() if value is not None and name in makers}
+        return cls(**{**values, **held})
+
+    return make
+
+
+def _maker(hint: Any) -> Callable[[Any], Any] | None:
+    """What makes a field of its values; None: it takes them as they are."""
+    for part in (hint, *get_args(hint)):
+        if part is Qdisc:
+            return _discipline
+        if dataclasses.is_dataclass(part) and isinstance(part, type):
+            make = _table(part)
+            return (lambda values: tuple(map(make, values))) if Ellipsis in get_args(hint) else make
+    return tuple if Ellipsis in get_args(hint) else None
