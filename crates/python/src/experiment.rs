@@ -114,9 +114,8 @@ pub fn units_of(metric: &str) -> PyResult<Vec<(&'static str, f64)>> {
     Ok(figures::units_of(metric).unwrap_or_default().to_vec())
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "for map_err")]
 fn wrong(wrong: dumbbell_core::tc::Wrong) -> PyErr {
-    Wrong::new_err((wrong.problem.to_string(), wrong.right.to_string()))
+    Wrong::new_err((wrong.problem, wrong.right))
 }
 
 /// A document as a person would write it.
