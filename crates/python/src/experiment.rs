@@ -21,7 +21,12 @@ create_exception!(
     "A document is no experiment: a list of mistakes, and a text."
 );
 
-create_exception!(dumbbell._sim, Wrong, PyValueError, "A value is none of its kind. Arguments: the problem, the remedy.");
+create_exception!(
+    dumbbell._sim,
+    Wrong,
+    PyValueError,
+    "A value is none of its kind. Arguments: the problem, the remedy."
+);
 
 /// Levels of Python's lists and dicts that are converted; a deeper document is refused.
 const MAX_LEVELS: usize = 64;
@@ -141,9 +146,8 @@ pub fn units_of(metric: &str) -> PyResult<Vec<(&'static str, f64)>> {
     Ok(figures::units_of(metric).unwrap_or_default().to_vec())
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "for map_err")]
 fn wrong(wrong: dumbbell_core::tc::Wrong) -> PyErr {
-    Wrong::new_err((wrong.problem.to_string(), wrong.right.to_string()))
+    Wrong::new_err((wrong.problem, wrong.right))
 }
 
 /// A copy of a document with other values, by dotted key.
