@@ -73,19 +73,28 @@ class ExperimentError(DumbbellError):
         key: str = "",
         value: object = None,
         right: str = "",
+        line: int | None = None,
+        report: str = "",
     ) -> None:
         self.problem = problem
         self.file = file
+        self.line = line
+        """Line of the file, from 1."""
+        self.report = report
+        """All mistakes of the file with excerpts, for a terminal; empty if there is nothing to show."""
         self.key = key
         self.value = value
         self.right = right
-        super().__init__(_message((file, key), problem, value, right))
+        super().__init__(_message((f"{file}:{line}" if file and line else file, key), problem, value, right))
 
     def within(self, file: str) -> "ExperimentError":
         """The same error, with the file name added if it has none."""
         if self.file:
             return self
-        return ExperimentError(self.problem, file=file, key=self.key, value=self.value, right=self.right)
+        return ExperimentError(
+            self.problem, file=file, key=self.key, value=self.value, right=self.right, line=self.line,
+            report=self.report,
+        )  # fmt: skip
 
 
 class PlanError(DumbbellError):

@@ -61,7 +61,7 @@ def main() -> None:
     try:
         _run_command()
     except DumbbellError as error:
-        _print_error(str(error))
+        _print_error(getattr(error, "report", "") or str(error))
         sys.exit(error.exit_status)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

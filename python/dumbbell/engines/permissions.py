@@ -47,7 +47,7 @@ class Permissions:
 
     def check_hosts(self, case: Case) -> None:
         """Raises `ExperimentError` if the experiment's hosts are not permitted."""
-        named = case.experiment.hosts.targets if case.experiment.hosts else ()
+        named = ssh_destinations(case.experiment)
         if set(named) == set(self.hosts):
             return
         file, these = str(case.file), ",".join(named)

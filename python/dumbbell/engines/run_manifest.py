@@ -20,6 +20,7 @@ from dumbbell.kernels import store
 from dumbbell.plan import FlowPlan, Plan, QueuePlan
 from dumbbell.results import result
 from dumbbell.results.columns import Framed, Table
+from dumbbell.spec.experiment import document_of
 
 __all__ = ["RunOutcome", "base_manifest", "queue_entries", "sha256", "totals"]
 
@@ -39,6 +40,7 @@ class RunOutcome:
 def base_manifest(engine: str, request: Request, plan: Plan, outcome: RunOutcome, verdict: Verdict) -> dict[str, Any]:
     """`run.json` without the engine's own entries."""
     experiment = request.case.experiment
+    document = document_of(experiment)
     commands = plan.setup if engine == "sim" else (*plan.module_writes(), *plan.setup)
     return {
         "format": result.FORMAT,
@@ -55,9 +57,9 @@ def base_manifest(engine: str, request: Request, plan: Plan, outcome: RunOutcome
         "invalid": verdict.invalid,
         "warnings": verdict.warnings,
         "too_late": len(verdict.too_late),
-        "experiment": experiment.model_dump(mode="json", exclude={"source"}),
+        "experiment": {key: value for key, value in document.items() if key != "source"},
         "expect": list(experiment.expect),
-        "source": experiment.source.model_dump(mode="json") if experiment.source else None,
+        "source": document["source"],
         "host": dict(_host()),
         "commands": [command.placed for command in commands]
         + [f"[{c.command.host}] at {c.at_ns / 1e9:g}s: {c.command.line}" for c in plan.changes],

@@ -6,7 +6,7 @@ remote           the same on real hosts
 model            the values of a plan
 inside           what is recorded in addition to every result's tables
 draws            random numbers of a plan
-experiment_json  an experiment as `crates/experiment` reads it
+native_json      files and limits as `crates/experiment` reads them
 ```
 """
 

@@ -8,12 +8,13 @@ from pydantic_core import from_json
 from dumbbell import _sim
 from dumbbell.errors import ExperimentError
 from dumbbell.plan.draws import Draws
-from dumbbell.plan.experiment_json import attachments_json, experiment_json, limits_json
+from dumbbell.plan.native_json import attachments_json, limits_json
 from dumbbell.plan.model import Plan, plan_of
 from dumbbell.plan.refusals import refusals
 from dumbbell.spec.attachments import Attachments, read_attachments
 from dumbbell.spec.document import Case
-from dumbbell.spec.model import Experiment, Tcp
+from dumbbell.spec.experiment import Experiment
+from dumbbell.spec.model import Tcp
 from dumbbell.spec.tcp_defaults import TCP_DEFAULTS
 
 __all__ = ["as_script", "as_world", "buffers_note", "make", "plan_case", "simulator_plan"]
@@ -26,7 +27,7 @@ def make(experiment: Experiment, attachments: Attachments, seed: int) -> Plan:
     """
     files = attachments_json(attachments)
     with refusals():
-        return plan_of(_sim.Plan(experiment_json(experiment), files, Draws(seed), limits_json()))
+        return plan_of(_sim.Plan(experiment, files, Draws(seed), limits_json()))
 
 
 def plan_case(case: Case, seed: int) -> Plan:

@@ -16,7 +16,7 @@ How Linux is told is `dumbbell.plan`; nothing here knows an engine.
 """
 
 from dumbbell.spec.document import Case, load, parse, read
-from dumbbell.spec.model import Experiment
+from dumbbell.spec.experiment import Experiment
 from dumbbell.spec.scenarios import find, published, scenarios, with_programs
 
 __all__ = ["Case", "Experiment", "find", "load", "parse", "published", "read", "scenarios", "with_programs"]

@@ -1,394 +1,403 @@
-"""The keys of an experiment and what each may hold.
+"""The tables of an experiment as frozen values, in bits per second, nanoseconds and bytes.
 
-`docs/experiment.md` is the same list for people. Values are parsed once: rates are bits per
-second, times nanoseconds, sizes bytes, disciplines checked words. Every model is frozen and
-refuses unknown keys; an error here is a `Wrong`, which `document` turns into one that names
-file and key.
+`scripts/model.py` makes this file of the keys declared in `crates/experiment/src/keys`.
 """
 
-from typing import Annotated, Any, Literal
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
 
-from pydantic import Field, ValidationInfo, field_validator, model_validator
-
-from dumbbell.spec.fields import (
-    Arrivals,
-    Controller,
-    Discipline,
-    Duration,
-    Expected,
-    Name,
-    Netem,
-    Parameters,
-    Rate,
-    Size,
-    Sysctls,
-    Time,
-)
-from dumbbell.spec.hosts import Hosts
-from dumbbell.spec.names import numbered
-from dumbbell.spec.programs import Program, check_programs
-from dumbbell.spec.qdisc import parse_qdisc
-from dumbbell.spec.seen import Source
-from dumbbell.spec.strict import Strict
-from dumbbell.spec.tcp_defaults import TCP_DEFAULTS
-from dumbbell.spec.units import Wrong
-
-__all__ = [
-    "Access",
-    "Bottleneck",
-    "Change",
-    "Experiment",
-    "Flows",
-    "Impairment",
-    "Link",
-    "Path",
-    "Probe",
-    "Tcp",
-    "Verbatim",
-]
-
-FIRST_PORT = 5201
-SHORTEST_INTERVAL_NS = 100_000
-"""Between two probes; a shorter one measures itself."""
-SHORTEST_UDP_INTERVAL_NS = 1_000
-SHORTEST_SAMPLE_NS = 1_000
-"""TCP's clock has whole microseconds. A guest asks its sockets each time: `engine.kernel` wants 100us."""
+from dumbbell.spec.qdisc import Qdisc
 
 
-class Impairment(Strict):
-    """What a stretch of the path does to packets, in the data's direction."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """One figure that a source reports: a value, or a range, of which one end may be open."""
 
-    delay: Time = 0
-    loss: Netem.Loss | None = None
-    jitter: Time = 0
-    distribution: Netem.Distribution | None = None
-    reorder: Netem.Reorder | None = None
-    duplicate: Netem.Duplicate | None = None
-    corrupt: Netem.Corrupt | None = None
-    slot: Netem.Slot | None = None
-
-    @model_validator(mode="after")
-    def _delay_where_netem_needs_it(self) -> "Impairment":
-        for key in ("jitter", "reorder", "distribution"):
-            if getattr(self, key) and not self.delay:
-                raise Wrong(f"'{key}' without a delay", f'netem needs a delay for {key}: add delay = "5ms"')
-        if self.distribution and not self.jitter:
-            raise Wrong("'distribution' without a jitter", 'add jitter = "1ms"')
-        return self
-
-    @property
-    def impairs(self) -> bool:
-        """Is there anything for netem to do?"""
-        return bool(self.delay or self.loss or self.duplicate or self.corrupt or self.slot)
+    what: str
+    """Description, one line."""
+    value: float | None
+    """The figure. Without it, a range."""
+    low: float | None
+    """The lower end of a range."""
+    high: float | None
+    """The upper end of a range."""
+    unit: str
+    """The unit of the figure: the metric's, or one of the same kind: Mbit/s, kbit/s, Gbit/s or MB/s of a
+    throughput; ms, us or s of a time; bytes, kB or MB of a size; % of a share; packets. Without it, the
+    metric's own.
+    """
+    metric: str
+    """The run's figure, as in `expect`."""
+    case: str | None
+    """The case that it belongs to. Without it, all cases."""
 
 
-class Bottleneck(Strict):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """Where an experiment comes from."""
+
+    title: str
+    """The source's title."""
+    url: str | None
+    """Its address."""
+    note: str | None
+    """More about it."""
+    seen: tuple[Seen, ...]
+    """The figures that it reports."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class End:
+    """A sending or receiving host."""
+
+    ssh: str
+    """ssh destination: `"root@192.0.2.1"`, an alias of `~/.ssh/config`, or `"ssh://root@lab:2222"`; neither
+    user nor host starts with a dash. The login is root, or a user with passwordless `sudo`.
+    """
+    address: str
+    """IPv4 address of the device under test; IPv6 is refused, but `ssh` may use it."""
+    device: str
+    """That device, such as `"eth1"`. tc and offload settings touch only these devices and the router's two."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Router:
+    """A host between them that forwards."""
+
+    ssh: str
+    """ssh destination, as that of a sender."""
+    to_receiver: str
+    """The device toward the receiver."""
+    to_sender: str
+    """The device toward the sender."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hosts:
+    """Real hosts."""
+
+    sender: End
+    """The sending host."""
+    receiver: End
+    """The receiving host."""
+    router: Router | None
+    """A host between them that forwards."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Impairment:
+    """What a part of the path does to packets, in the data's direction."""
+
+    delay: int
+    """Delay in the data's direction. Of `[path]`: the part of `rtt` that is on the forward path instead of the
+    reverse path.
+    """
+    loss: str | None
+    """netem's `loss` parameters: `"1%"`, `"random 1% 25%"`, `"gemodel 1% 10% 70% 0.1%"`, `"state 1% 20%"`; or,
+    on `sim` only, `"every 1000"`: exactly one packet in 1000, as formulas assume. Before the queue.
+    """
+    jitter: int
+    """As netem takes it, before the queue; needs `delay`."""
+    distribution: str | None
+    """As netem takes it; needs `jitter`."""
+    reorder: str | None
+    """As netem takes it, before the queue; needs `delay`."""
+    duplicate: str | None
+    """As netem takes it, before the queue."""
+    corrupt: str | None
+    """As netem takes it, before the queue."""
+    slot: str | None
+    """As netem takes it, before the queue."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bottleneck:
     """The queue under test and the rate behind it."""
 
-    rate: Rate | None = None
-    qdisc: Discipline = Field(default_factory=lambda: parse_qdisc("pfifo limit 1000"))
-    trace: str | None = None
-    trace_step: Duration = 100_000_000
-
-    @model_validator(mode="after")
-    def _one_source_of_rate(self) -> "Bottleneck":
-        if self.trace and self.rate:
-            raise Wrong("both a rate and a trace", "give one of them")
-        if not (self.trace or self.rate or self.qdisc.shapes):
-            raise Wrong("no rate", 'such as rate = "80mbit", or a qdisc that shapes by itself, such as "tbf rate …"')
-        return self
+    rate: int | None
+    """Rate behind the queue."""
+    qdisc: Qdisc
+    """The queue, written as for tc."""
+    trace: str | None
+    """A Mahimahi trace file below the experiment's folder instead of `rate`."""
+    trace_step: int
+    """The trace becomes a rate for each step."""
 
 
-class Link(Impairment):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Segment(Impairment):
+    """A link, the reverse path or an access link: impairments with a rate and a queue of its own."""
+
+    rate: int | None
+    """Its rate."""
+    qdisc: Qdisc | None
+    """Its queue, written as for tc."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Link(Segment):
     """One more link in the row."""
 
-    name: Name
-    where: Literal["before", "after"] = "after"
-    rate: Rate | None = None
-    qdisc: Discipline | None = None
+    name: str
+    """The link's name."""
+    where: Literal["before", "after"]
+    """`"before"` or `"after"` the bottleneck."""
 
 
-class Reverse(Impairment):
-    """Settings of the reverse path."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verbatim:
+    """tc commands verbatim, on the senders' device, instead of a bottleneck."""
 
-    rate: Rate | None = None
-    qdisc: Discipline | None = None
-
-
-class Access(Impairment):
-    """An access link of a group's own."""
-
-    rate: Rate | None = None
-    qdisc: Discipline | None = None
-
-
-class Verbatim(Strict):
-    """tc commands verbatim, on the senders' device."""
-
-    interface: Name
-    commands: tuple[str, ...] = ()
-    script: str | None = None
-    queue: str | None = None
-
-    @model_validator(mode="before")
-    @classmethod
-    def _text_to_lines(cls, value: Any) -> Any:
-        if isinstance(value, dict) and isinstance(value.get("commands"), str):
-            return value | {"commands": tuple(value["commands"].splitlines())}
-        return value
-
-    @model_validator(mode="after")
-    def _one_source(self) -> "Verbatim":
-        if bool(self.commands) == bool(self.script):
-            raise Wrong("tc commands must come from one place", "give either 'commands' or 'script'")
-        return self
+    interface: str
+    """The device's name in the commands."""
+    commands: tuple[str, ...]
+    """The commands as a text."""
+    script: str | None
+    """A file of commands below the experiment's folder."""
+    queue: str | None
+    """The handle, such as `100:`, of the discipline that the summary reports. Utilization and delay use the
+    lowest of three rates: this discipline's, the sum of its classes', and its parents'. Delay is null where a
+    netem at or below it holds packets.
+    """
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Path(Impairment):
     """From the senders to the receivers and back."""
 
-    rtt: Time
-    offloads: bool = False
-    telemetry: bool = False
-    mtu: Annotated[int, Field(ge=576, le=9000)] = 1500
-    bottleneck: Bottleneck | None = None
-    links: tuple[Link, ...] = ()
-    reverse: Reverse | None = None
-    tc: Verbatim | None = None
-
-    @model_validator(mode="after")
-    def _whole(self) -> "Path":
-        if self.telemetry and self.tc is not None:
-            raise Wrong(
-                "'telemetry' beside tc commands", "links with a rate stamp packets: [path.bottleneck], links, access"
-            )
-        if self.delay > self.rtt:
-            raise Wrong(f"path.delay ({_ms(self.delay)}) exceeds path.rtt ({_ms(self.rtt)})", "delay at most rtt")
-        if self.reverse and self.reverse.delay:
-            if self.reverse.delay > self.rtt:
-                raise Wrong(
-                    f"path.reverse.delay ({_ms(self.reverse.delay)}) exceeds path.rtt ({_ms(self.rtt)})",
-                    "reverse.delay at most rtt",
-                )
-            if self.delay and self.delay + self.reverse.delay != self.rtt:
-                raise Wrong(
-                    "delay and reverse.delay don't add up to rtt", "give one of them; the other is rtt minus it"
-                )
-        names = [link.name for link in self.links]
-        if len(set(names)) < len(names) or "bottleneck" in names:
-            raise Wrong("two links of one name", "name each link differently, and none 'bottleneck'")
-        return self
-
-    @property
-    def link_names(self) -> tuple[str, ...]:
-        """The links in the order in which data crosses them, the bottleneck among them."""
-        there = [link for link in self.links if link.rate or link.qdisc or link.impairs]
-        sides = {side: [link.name for link in there if link.where == side] for side in ("before", "after")}
-        return (*sides["before"], *(["bottleneck"] if self.bottleneck else []), *sides["after"])
+    rtt: int
+    """Two-way propagation delay; all of it on the reverse path unless `delay` or `reverse.delay` is set."""
+    offloads: bool
+    """`true`: TSO, GSO and GRO on, queues count super-packets."""
+    telemetry: bool
+    """`true`: every link with a rate stamps packets of flows whose controller uses it (`hpcc`) with time,
+    queue length, bytes sent and rate; `sim` only.
+    """
+    mtu: int
+    """Largest IP packet in bytes."""
+    bottleneck: Bottleneck | None
+    """The queue under test and the rate behind it."""
+    links: tuple[Link, ...]
+    """More links in a row."""
+    reverse: Segment | None
+    """A different reverse path."""
+    tc: Verbatim | None
+    """tc commands instead of `bottleneck`."""
 
 
-class Flows(Strict):
-    """A group of flows that are alike."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Flows:
+    """A group of equal flows."""
 
-    name: Name | None = None
-    kind: Literal["tcp", "udp"] = "tcp"
-    cc: Controller | None = None
-    cc_parameters: Parameters = Field(default_factory=dict)
-    count: Annotated[int, Field(ge=0, le=100_000)] = 1
-    start: Time = 0
-    stop: Time | None = None
-    stagger: Time = 0
-    start_jitter: Time = 0
-    bytes: Size | None = None
-    port: Annotated[int | None, Field(ge=1, le=65535)] = None
-    on: Duration | None = None
-    off: Duration | None = None
-    request: Size | None = None
-    response: Size | None = None
-    think: Time = 0
-    arrivals: Arrivals | None = None
-    rate: Rate | None = None
-    packet: Annotated[int, Field(ge=16, le=8900)] = 1200
-    ecn: bool = False
-    sndbuf: Size | None = None
-    rcvbuf: Size | None = None
-    initial_window: Annotated[int | None, Field(ge=1, le=1000)] = None
-    delayed_ack: bool = True
-    prompt_reads: bool = False
-    pacing_rate: Rate | None = None
-    enter: Name | None = None
-    leave: Name | None = None
-    access: Access | None = None
-    host_qdisc: Discipline | None = None
+    name: str | None
+    """The group's name. Without it, `cc`, numbered when taken."""
+    kind: Literal["tcp", "udp"]
+    """`"tcp"` or `"udp"`."""
+    cc: str | None
+    """Congestion control, by its Linux name; required for TCP."""
+    cc_parameters: Mapping[str, int | str]
+    """Parameters of the controller (`dumbbell explain cubic`): integers, names, times and rates, such as `{
+    hystart = 0 }`. In Linux a parameter belongs to the module, so on the kernel two groups of one `cc` must
+    agree.
+    """
+    count: int
+    """Number of flows; 0 creates only the group's hosts, for programs."""
+    start: int
+    """Start time."""
+    stop: int | None
+    """End time. Without it, the end of the experiment."""
+    stagger: int
+    """Time between the starts of two flows of the group."""
+    start_jitter: int
+    """Each flow starts up to this much later, drawn from the seed. Flows that start at the same nanosecond
+    synchronize, and without another random draw every seed gives the same run.
+    """
+    bytes: int | None
+    """Size of each flow; without it a flow sends as fast as it can."""
+    port: int | None
+    """Destination port. Without it, 5201 and up, one per group."""
+    on: int | None
+    """Send for this long, then pause for `off`, and repeat."""
+    off: int | None
+    """The pause after `on`."""
+    request: int | None
+    """Request/response: the receiver sends this many bytes, the sender answers with `response` bytes through
+    the bottleneck, the receiver waits for `think`, and repeats; `run.json` has each response time.
+    """
+    response: int | None
+    """Size of the answer to a `request`."""
+    think: int
+    """The receiver's wait between a response and the next request."""
+    arrivals: float | None
+    """Poisson arrivals of sized flows: `"10/s"`; needs `bytes`; `count` above 1 limits the number of arrivals
+    (10,000 otherwise).
+    """
+    rate: int | None
+    """For `kind = "udp"`: constant rate."""
+    packet: int
+    """For `kind = "udp"`: payload bytes of a packet."""
+    ecn: bool
+    """Negotiate ECN."""
+    sndbuf: int | None
+    """Fixed send buffer. Without it, autotuned."""
+    rcvbuf: int | None
+    """Fixed receive buffer. Without it, autotuned."""
+    initial_window: int | None
+    """Packets. Without it, 10."""
+    delayed_ack: bool
+    """`false`: the receiver acknowledges immediately."""
+    prompt_reads: bool
+    """`true`: the receiver reads each segment as it arrives, as most programs do; slower to run, and ACKs of
+    small windows leave earlier ([why](design/kernel-engine.md#path)).
+    """
+    pacing_rate: int | None
+    """`SO_MAX_PACING_RATE`."""
+    enter: str | None
+    """Link at whose queue the group joins the path (a name of `path.links`, or `bottleneck`), for cross
+    traffic and parking lots. The group does not pass links before it, nor the path's `rtt` if that is before
+    it; use `access` for a delay. Without it, the path's first link.
+    """
+    leave: str | None
+    """Link after which the group leaves the path, to its own receiver. Without it, the path's end."""
+    access: Segment | None
+    """The group's own access link; its delay is on the forward path and adds to `path.rtt`."""
+    host_qdisc: Qdisc | None
+    """The egress discipline of the group's host, as for tc; the group then has its own host. `"fq"` paces
+    every socket of that host, and TCP leaves pacing to it. Excludes `path.tc`, which uses the same device.
+    """
 
-    @property
-    def udp_interval_ns(self) -> int:
-        """Time between two packets of a UDP flow; 0 for TCP."""
-        return self.packet * 8 * 10**9 // self.rate if self.rate else 0
 
-    @model_validator(mode="after")
-    def _sound(self) -> "Flows":
-        for sound, problem, right in self._rules():
-            if not sound:
-                raise Wrong(problem, right)
-        return self
-
-    def _rules(self) -> list[tuple[bool, str, str]]:
-        tcp = self.kind == "tcp"
-        return [
-            (tcp == (self.cc is not None), "'cc' goes with TCP flows, and only with them", 'such as cc = "bbr"'),
-            (tcp or not self.cc_parameters, "'cc_parameters' are for TCP flows", "a UDP flow has no controller"),
-            (tcp or self.rate is not None, "a UDP flow without a rate", 'such as rate = "1mbit"'),
-            (tcp or self.bytes is None, "'bytes' is for TCP flows", "end a UDP flow with stop"),
-            (tcp or self.udp_interval_ns >= SHORTEST_UDP_INTERVAL_NS, "UDP packets closer than 1us", "larger packets"),
-            (not tcp or self.rate is None, "'rate' is for UDP flows", "pacing_rate limits a TCP flow"),
-            (
-                self.stop is None or self.stop > self.start + self.start_jitter,
-                "a flow that stops before it starts",
-                "stop must be after start",
-            ),
-            ((self.on is None) == (self.off is None), "'on' and 'off' go together", "give both or none"),
-            ((self.request is None) == (self.response is None), "'request' and 'response' go together", "give both"),
-            (self.request is None or self.bytes is None, "both 'request' and 'bytes'", "a flow is one of the two"),
-            ((self.request or 0) <= 16384, "a request longer than 16384 bytes", "requests fit one socket buffer"),
-            (not self.arrivals or self.bytes is not None, "'arrivals' without 'bytes'", "Poisson flows have a size"),
-            (
-                self.arrivals is None or not self.start_jitter,
-                "both 'arrivals' and 'start_jitter'",
-                "Poisson flows start at random already",
-            ),
-        ]
-
-
-class Probe(Strict):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Probe:
     """Pings or UDP probes at a steady pace."""
 
-    kind: Literal["ping", "udp"] = "ping"
-    interval: Duration = 100_000_000
-    start: Time = 0
-    payload: Annotated[int, Field(ge=4, le=1400)] = 56
+    kind: Literal["ping", "udp"]
+    """`"ping"` or `"udp"`."""
+    interval: int
+    """Time between two probes, at least `100us`: a shorter one measures itself."""
+    start: int
+    """Time of the first probe."""
+    payload: int
+    """Bytes."""
 
 
-class Tcp(Strict):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tcp:
     """Settings of every host."""
 
-    defaults: Literal["dumbbell", "linux"] = "dumbbell"
-    ecn: bool = False
-    rmem_max: Size = TCP_DEFAULTS["dumbbell"].rmem_max
-    wmem_max: Size = TCP_DEFAULTS["dumbbell"].wmem_max
-    slow_start_after_idle: bool = True
-    sysctl: Sysctls = Field(default_factory=dict)
-
-    @model_validator(mode="before")
-    @classmethod
-    def _limits_of_the_defaults(cls, value: Any) -> Any:
-        """A limit that is given wins."""
-        if isinstance(value, dict) and (limits := TCP_DEFAULTS.get(str(value.get("defaults")))):
-            return limits._asdict() | value
-        return value
-
-
-class Change(Strict):
-    """What changes at a time."""
-
-    at: Time
-    link: Name | None = None
-    rate: Rate | None = None
-    rtt: Time | None = None
-    delay: Time | None = None
-    jitter: Time | None = None
-    loss: Netem.Loss | None = None
-
-    @model_validator(mode="after")
-    def _changes_something(self) -> "Change":
-        if all(getattr(self, key) is None for key in ("rate", "rtt", "delay", "jitter", "loss")):
-            raise Wrong("the change has no values", "give rate, rtt, delay, jitter or loss")
-        return self
+    defaults: Literal["dumbbell", "linux"]
+    """Limits of buffer autotuning. `"dumbbell"`: 64 MiB each, so that windows, not buffers, limit flows.
+    `"linux"`: those of Linux 6.12 with 768 MiB of memory or more, 6 MiB to receive and 4 MiB to send
+    (`net/ipv4/tcp.c`, `tcp_init`). `dumbbell plan` shows which a run has.
+    """
+    ecn: bool
+    """`true`: all flows negotiate ECN."""
+    rmem_max: int
+    """How far a receive buffer may grow; overrides `defaults`."""
+    wmem_max: int
+    """How far a send buffer may grow; overrides `defaults`."""
+    slow_start_after_idle: bool
+    """`false`: a flow that was idle keeps its window."""
+    sysctl: Mapping[str, str]
+    """`net.ipv4.*` and `net.core.*` settings, such as `"net.ipv4.tcp_rmem" = "4096 131072 6291456"`. A setting
+    applies to every sender and receiver; one that Linux has once per system (most of `net.core`, `tcp_mem`) to
+    the entire guest, and `dumbbell plan` omits it. A setting that the kernel lacks is refused; the effective
+    values are in the result's `settings`.
+    """
 
 
-class Experiment(Strict):
-    """The whole of it."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """A scheduled change of the path."""
 
-    title: str = "experiment"
-    duration: Duration
-    seeds: tuple[int, ...] = (1,)
-    sample: Duration = 10_000_000
-    trace: Literal["samples", "events"] = "samples"
-    expect: tuple[Expected, ...] = ()
-    source: Source | None = None
-    hosts: Hosts | None = None
+    at: int
+    """When it happens."""
+    link: str | None
+    """The link. Without it, `rate` is the bottleneck's, and `loss`, `rtt`, `delay` and `jitter` are the
+    path's.
+    """
+    rate: int | None
+    """The new rate."""
+    rtt: int | None
+    """The new propagation delay, both ways."""
+    delay: int | None
+    """The new delay."""
+    jitter: int | None
+    """The new jitter; needs a delay."""
+    loss: str | None
+    """The new loss, as netem takes it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Program:
+    """A program on a host of the experiment."""
+
+    name: str
+    """Name of the program and of the flows of its connections."""
+    on: str
+    """`"sender"`, `"receiver"`, or another host as `dumbbell plan` names them."""
+    group: str | None
+    """The group of flows whose sender or receiver is meant. Without it, the first group."""
+    run: tuple[str, ...]
+    """Program and arguments: a list, or a text that is split as a shell would; no shell runs."""
+    start: int
+    """When it starts."""
+    stop: Literal["end"] | int | None
+    """When it gets SIGTERM: a time, or `"end"`; ending by it is normal then. Without it, never."""
+    serves: int | None
+    """The TCP port at which it listens, or `"any"`. The program starts before time zero; the experiment starts
+    when it listens (limit: 60 s of virtual time); it is stopped at the end.
+    """
+    ends: bool
+    """`true`: the experiment ends with it."""
+    files: Mapping[str, str | Mapping[str, int]]
+    """Files of its working folder, by path: a text, or `{ bytes = "61MB" }` for that many zero bytes, which
+    use no memory.
+    """
+    env: Mapping[str, str]
+    """Environment variables in addition to `PATH`, `HOME`, `LANG`, `USER`."""
+    writable: tuple[str, ...]
+    """Folders that are replaced by empty writable ones, such as `["/var/lib/nginx"]`."""
+    cc: str | None
+    """Its host's default controller (`net.ipv4.tcp_congestion_control`). Without it, the kernel's, `cubic`."""
+    expect_status: int
+    """Expected exit status; another makes the run invalid."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Experiment:
+    """An experiment: one case of a file."""
+
+    title: str
+    """One line, without control characters. Without it, the file's name."""
+    duration: int
+    """Length of the experiment. It ends sooner when every flow has a size and is complete, and every program
+    without `stop` has ended.
+    """
+    seeds: tuple[int, ...]
+    """One seed, or several: `"1..5"` or `[1, 2, 7]`. `seed` is the same for one."""
+    sample: int
+    """Sampling interval of flows, queues and probes; at least `1us` on `sim`, `100us` on `kernel` and `host`."""
+    trace: Literal["samples", "events"]
+    """`"events"`: a row for every change of a flow or queue, not only at samples; `sim` only."""
+    expect: tuple[str, ...]
+    """Expectations; a run that does not meet them exits with status 1: `["groups.bbr.share > 0.6",
+    "queue.delay_ms.p95 from 5s to 20s < 30"]`; see below.
+    """
+    source: Source | None
+    """Origin of the experiment, and the figures that it reports; see below."""
+    hosts: Hosts | None
+    """Real hosts for `--engine host`. Without it, namespaces of this host."""
     path: Path
-    flows: tuple[Flows, ...] = Field(min_length=1)
-    probes: tuple[Probe, ...] = Field(default_factory=lambda: (Probe(),))
-    tcp: Tcp = Field(default_factory=Tcp)
-    changes: tuple[Change, ...] = ()
-    programs: tuple[Program, ...] = ()
-
-    @field_validator("path")
-    @classmethod
-    def _only_real_hosts_have_a_bottleneck_of_their_own(cls, path: Path, others: ValidationInfo) -> Path:
-        if path.bottleneck is None and path.tc is None and others.data.get("hosts") is None:
-            raise Wrong("no bottleneck", "add [path.bottleneck] with rate and qdisc, or tc commands in [path.tc]")
-        return path
-
-    @model_validator(mode="before")
-    @classmethod
-    def _hosts_for_programs(cls, value: Any) -> Any:
-        """Programs alone need a sender and a receiver too: a group of no flows."""
-        if isinstance(value, dict) and value.get("programs") and "flows" not in value:
-            return value | {"flows": [{"name": "none", "cc": "cubic", "count": 0}]}
-        return value
-
-    @model_validator(mode="after")
-    def _sound(self) -> "Experiment":
-        check_programs(self.programs, self.duration, self.group_names, sum(flows.count for flows in self.flows))
-        for probe in self.probes:
-            if probe.interval < SHORTEST_INTERVAL_NS:
-                raise Wrong("the interval is below 100us", 'such as interval = "100ms"')
-        if self.sample < SHORTEST_SAMPLE_NS:
-            raise Wrong("sample is below 1us", 'such as sample = "10ms"')
-        for change in self.changes:
-            self._check_change(change)
-        if self.path.tc is not None and any(flows.host_qdisc for flows in self.flows):
-            raise Wrong("both 'path.tc' and a 'host_qdisc'", "path.tc's commands set the senders' device already")
-        for flows in self.flows:
-            if flows.start >= self.duration:
-                raise Wrong(
-                    f"flow group '{flows.name or flows.cc}' starts after the end",
-                    "start it before the duration is over",
-                )
-        for flows in self.flows:
-            self._check_way(flows)
-        return self
-
-    def _check_way(self, flows: Flows) -> None:
-        """From the link where a group enters on to the one after which it leaves: in that order."""
-        row = self.path.link_names
-        for key, link in (("enter", flows.enter), ("leave", flows.leave)):
-            if link is not None and link not in row:
-                raise Wrong(f"'{key}' names no link: '{link}'", f"links in the order of the path: {', '.join(row)}")
-        if flows.enter and flows.leave and row.index(flows.leave) < row.index(flows.enter):
-            raise Wrong("the group's exit is before its entry", f"in the order of the path: {', '.join(row)}")
-
-    def _check_change(self, change: Change) -> None:
-        if change.jitter and not (change.delay or self._delay_of(change.link)):
-            raise Wrong("a change of jitter without a delay", "netem needs a delay for jitter: give delay, too")
-        links = {"bottleneck", *(link.name for link in self.path.links)}
-        if change.link is not None and change.link not in links:
-            raise Wrong(f"unknown link in a change: '{change.link}'", f"there is: {', '.join(sorted(links))}")
-        if change.rate is not None and (change.link in (None, "bottleneck")):
-            bottleneck = self.path.bottleneck
-            if bottleneck is None or bottleneck.rate is None:
-                raise Wrong("a change of a rate needs an initial rate", "set path.bottleneck.rate")
-
-    def _delay_of(self, link: str | None) -> int:
-        return next((each.delay for each in self.path.links if each.name == link), 0) if link else self.path.delay
-
-    @property
-    def group_names(self) -> tuple[str, ...]:
-        """A name for each group: its own, or its controller's, numbered when taken."""
-        return numbered(flows.name or flows.cc or flows.kind for flows in self.flows)
-
-
-def _ms(ns: int) -> str:
-    return f"{ns / 1e6:g} ms"
+    """The path from senders to receivers."""
+    flows: tuple[Flows, ...]
+    """Groups of flows, in order. May be missing if there are programs."""
+    probes: tuple[Probe, ...]
+    """Pings and UDP probes. `probes = []` disables them."""
+    tcp: Tcp
+    """Settings of every host."""
+    changes: tuple[Change, ...]
+    """Scheduled changes of the path."""
+    programs: tuple[Program, ...]
+    """Programs installed on this host, run on the experiment's hosts; `kernel` only."""

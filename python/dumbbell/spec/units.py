@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from decimal import Decimal
 from functools import lru_cache
+from typing import Any
 
 from dumbbell import _sim
 
@@ -25,6 +26,7 @@ __all__ = [
     "size_or_bdp",
     "tc_size_bytes",
     "time_text",
+    "value_of",
 ]
 
 
@@ -46,6 +48,12 @@ def refused() -> Iterator[None]:
         raise Wrong(*wrong.args) from None
     except UnicodeEncodeError:
         raise Wrong("a character that is half of a pair, which no file can hold", "leave it out") from None
+
+
+def value_of(kind: str, value: object) -> Any:
+    """A value of a kind that `crates/experiment` declares, such as `seeds`, as a person wrote it. Raises `Wrong`."""
+    with refused():
+        return _sim.parse_value(kind, value)
 
 
 _NUMBER = re.compile(r"(?P<number>[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)(?P<unit>[A-Za-z%]*)\Z")

@@ -17,6 +17,7 @@ from dumbbell.engines.permissions import NOTHING, Permissions
 from dumbbell.engines.requests import engine_called
 from dumbbell.kernels.store import hash_of
 from dumbbell.spec import Case
+from dumbbell.spec.experiment import document_of
 from dumbbell.spec.attachments import named_in, read_named
 from dumbbell.sweeps.build_info import BUILD, Build
 from dumbbell.sweeps.iproute2 import tools
@@ -73,7 +74,7 @@ def key_of(base: Base, task: Task, case: Case) -> str | None:
     """The cache key of a run; None if runs don't repeat exactly: the host engine, or external programs."""
     if task.engine == "host" or case.experiment.programs:
         return None
-    experiment = case.experiment.model_dump(mode="json", exclude=NOT_THE_RUN)
+    experiment = {key: value for key, value in document_of(case.experiment).items() if key not in NOT_THE_RUN}
     about = {
         "experiment": experiment,
         "files": {name: hash_of(read_named(base.file.parent, name, key)) for key, name in named_in(experiment)},
