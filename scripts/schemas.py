@@ -16,7 +16,7 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
 from dumbbell import _sim
-from dumbbell.spec import fields, sweep_keys
+from dumbbell.spec import sweep_keys
 
 FOLDER = ROOT / "docs" / "schemas"
 DRAFT = "http://json-schema.org/draft-07/schema#"
@@ -27,7 +27,6 @@ ANY: JsonSchemaValue = {}
 
 
 WRITTEN: dict[Any, JsonSchemaValue] = {
-    fields._name: {**TEXT, "pattern": fields.NAME.pattern.replace(r"\Z", "$").join(("^", ""))},
     sweep_keys._metric: {**TEXT, "examples": ["groups.bbr.share"]},
     sweep_keys._half_width: {"anyOf": [{"type": "number", "exclusiveMinimum": 0}, {**TEXT, "examples": ["5%"]}]},
     sweep_keys._texts: {"anyOf": [TEXT, {"type": "array", "items": TEXT}]},

@@ -118,7 +118,7 @@ def _reported(case: Case, expression: str) -> str:
     source, metric = case.experiment.source, parse_expectation(expression).metric
     assert source is not None
     reported = [
-        f"{seen.what}: {figure_text(seen.range, seen.unit, '{:g}'.format)}"
+        f"{seen.what}: {figure_text((seen.low, seen.high) if seen.value is None else (seen.value, seen.value), seen.unit, '{:g}'.format)}"
         for seen in source.seen
         if seen.case in (None, case.name) and parse_metric(seen.metric) == metric
     ]

@@ -16,6 +16,7 @@ from dumbbell.engines.permissions import Permissions
 from dumbbell.errors import DumbbellError, HostError, HostLost
 from dumbbell.results import result
 from dumbbell.spec import parse
+from dumbbell.spec.experiment import ssh_destinations
 from engines.on_host import host_engine_error
 from engines.ssh_testbed import SshTestbed, connected_hosts, ssh_testbed_error
 
@@ -51,7 +52,7 @@ def use_testbed(hosts: SshTestbed, monkeypatch: pytest.MonkeyPatch) -> Iterator[
 def run(hosts: SshTestbed | None, out: Path, flows: str = BOTH, path: str = PATH, duration: str = "3s") -> result.Run:
     text = f'title = "t"\nduration = "{duration}"\n{path}{flows}' + (hosts.table() if hosts else "")
     case = parse(text, Path("x.toml"))[0]
-    targets = tuple(sorted(case.experiment.hosts.targets)) if case.experiment.hosts else ()
+    targets = tuple(sorted(ssh_destinations(case.experiment)))
     HostEngine(Permissions(host=True, hosts=targets)).run(Request("x", case, 1, out), lambda _: None)
     return result.load(out)
 

@@ -12,6 +12,7 @@ from typing import Any
 from dumbbell.errors import ExperimentError
 from dumbbell.spec import Case
 from dumbbell.spec.document import split_setting
+from dumbbell.spec.experiment import ssh_destinations
 
 __all__ = ["NOTHING", "Permissions", "kernels_set", "permitted"]
 

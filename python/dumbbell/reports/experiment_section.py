@@ -7,14 +7,13 @@ The manifest holds the experiment with all defaults filled in. This module parse
 import json
 from pathlib import Path
 
-from pydantic import ValidationError
-
 from dumbbell.errors import DumbbellError
 from dumbbell.plan import as_script, plan_case
 from dumbbell.reports.markup import Markup, details, element, join
 from dumbbell.reports.path_diagram import dumbbell
 from dumbbell.results.result import Run
-from dumbbell.spec import Case, Experiment
+from dumbbell.spec import Case, Experiment, read
+from dumbbell.spec.experiment import short_document_of
 from dumbbell.spec.tomlout import as_toml
 from dumbbell.spec.units import Wrong
 
@@ -38,14 +37,14 @@ def experiment_section(run: Run) -> Markup:
 
 def text_of(experiment: Experiment) -> str:
     """The experiment as TOML, without keys that have their default value."""
-    return as_toml(experiment.model_dump(mode="json", exclude_defaults=True, exclude={"source"}))
+    return as_toml({key: value for key, value in short_document_of(experiment).items() if key != "source"})
 
 
 def experiment_of(run: Run) -> Experiment | None:
     """The experiment that ran; None if the manifest has none that this version can parse."""
     try:
-        return Experiment.model_validate(run.manifest.get("experiment"))
-    except (ValidationError, Wrong):
+        return read(run.manifest["experiment"], Path(str(run.manifest.get("name"))))[0].experiment
+    except (DumbbellError, KeyError, TypeError):
         return None
 
 

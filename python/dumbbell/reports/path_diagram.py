@@ -4,6 +4,7 @@ SVG in the text's colour, 360 px wide so that a phone shows it unscaled. The exp
 """
 
 import textwrap
+from dataclasses import fields
 from collections.abc import Iterator
 
 from dumbbell.plots.colours import shades
@@ -117,8 +118,9 @@ def _caption(experiment: Experiment) -> str:
 
 
 def _impaired(stretch: Impairment) -> str:
-    keys = stretch.model_dump(mode="json", include=set(Impairment.model_fields), exclude_defaults=True)
-    return ", ".join(f"{key} {value}" for key, value in keys.items())
+    values = {field.name: getattr(stretch, field.name) for field in fields(Impairment)}
+    shown = {key: time_text(value) if isinstance(value, int) else value for key, value in values.items() if value}
+    return ", ".join(f"{key} {value}" for key, value in shown.items())
 
 
 def _stroke(path: str, width: float = 1.2, *, dashed: bool = False) -> Markup:

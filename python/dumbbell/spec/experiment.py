@@ -13,7 +13,7 @@ from dumbbell.spec import model
 from dumbbell.spec.names import numbered
 from dumbbell.spec.qdisc import Qdisc
 
-__all__ = ["Experiment", "document_of", "experiment_of_values", "short_document_of"]
+__all__ = ["Experiment", "document_of", "experiment_of_values", "short_document_of", "ssh_destinations"]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -40,6 +40,12 @@ def document_of(values: Any) -> dict[str, Any]:
 def short_document_of(experiment: Experiment) -> dict[str, Any]:
     """The experiment as a document without keys that have their default value. Raises `_sim.Mistakes`."""
     return _sim.write_experiment(experiment)
+
+
+def ssh_destinations(experiment: Experiment) -> tuple[str, ...]:
+    """The destinations of ssh; none without real hosts."""
+    hosts = experiment.hosts
+    return tuple(each.ssh for each in (hosts.sender, hosts.receiver, hosts.router) if each) if hosts else ()
 
 
 def _discipline(values: Mapping[str, Any]) -> Qdisc:

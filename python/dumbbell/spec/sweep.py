@@ -26,6 +26,7 @@ from dumbbell.spec.holes import filled, holes_in
 from dumbbell.spec.scenarios import built_in, find_sweep
 from dumbbell.spec.sweep_check import ABOUT_THE_RUN, check, check_runs
 from dumbbell.spec.sweep_keys import Keys, Map, Refine, Until, Validation, flat
+from dumbbell.spec.sweep_mistakes import explained
 from dumbbell.spec.texts import check_texts
 from dumbbell.spec.toml import check_values
 from dumbbell.spec.units import Wrong
@@ -159,7 +160,7 @@ def read_sweep(
     try:
         asked = Keys.model_validate(document)
     except ValidationError as error:
-        raise documents.explained(error, str(file), Keys) from None
+        raise explained(error, str(file)) from None
     base, base_file = _experiment(asked, file, named)
     made = Sweep(
         name=file.stem,

@@ -2,16 +2,14 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, TypeVar
 
-from pydantic import ValidationError
-
 from dumbbell.errors import ExperimentError
-from dumbbell.spec.document import Case
-from dumbbell.spec.model import Experiment
+from dumbbell.spec.document import Case, read
+from dumbbell.spec.experiment import Experiment, document_of
 from dumbbell.spec.names import free_name
-from dumbbell.spec.programs import Program, check_programs, command_words
-from dumbbell.spec.units import Wrong, duration_ns, size_bytes
+from dumbbell.spec.units import Wrong, duration_ns, size_bytes, value_of
 
 __all__ = ["COMMAND", "TypedCommand", "quantity", "with_typed"]
 
@@ -51,53 +49,38 @@ def with_typed(case: Case, typed: TypedCommand) -> tuple[Case, str, frozenset[st
     name = _free(typed.name, taken)
     made = [_server(command, _free(SERVER, taken), typed, files) for command in typed.servers]
     made.append(
-        _program(f"the {typed.name}", name=name, on=typed.on, run=tuple(typed.command), cc=typed.cc, files=files,
-                 start=typed.start or "0s", ends=True, env=typed.env)
+        {"name": name, "on": typed.on, "run": list(typed.command), "cc": typed.cc, "files": files,
+         "start": typed.start or "0s", "ends": True, "env": typed.env}
     )  # fmt: skip
-    changed: dict[str, Any] = {"programs": (*experiment.programs, *made)}
+    document = document_of(experiment)
+    document["programs"] = [*document["programs"], *made]
     if not typed.flows:
-        changed["flows"] = tuple(group.model_copy(update={"count": 0}) for group in experiment.flows)
+        document["flows"] = [group | {"count": 0} for group in document["flows"]]
     if typed.timeout is not None:
-        changed["duration"] = quantity("--timeout", typed.timeout, duration_ns)
-    return (
-        replace(case, experiment=_checked(experiment, changed)),
-        name,
-        frozenset(program.name for program in made),
-    )
+        document["duration"] = f"{quantity('--timeout', typed.timeout, duration_ns)}ns"
+    labels = ["--server"] * len(typed.servers) + [f"the {typed.name}"]
+    checked = _checked(document, case.file, len(experiment.programs), labels)
+    return replace(case, experiment=checked), name, frozenset(program["name"] for program in made)
 
 
-def _server(command: str, name: str, typed: TypedCommand, files: dict[str, Any]) -> Program:
+def _server(command: str, name: str, typed: TypedCommand, files: dict[str, Any]) -> dict[str, Any]:
     try:
-        words = command_words(command)
+        words = value_of("command", command)
     except Wrong as wrong:
         raise ExperimentError(wrong.problem, key="--server", value=command, right="such as 'nginx -c x'") from None
     on = OTHER_END.get(typed.on, "receiver" if typed.on == "sender" else "sender")
-    return _program("--server", name=name, on=on, run=words, cc=typed.cc, files=files, serves="any")
+    return {"name": name, "on": on, "run": list(words), "cc": typed.cc, "files": files, "serves": "any"}
 
 
-def _program(key: str, **values: Any) -> Program:
+def _checked(document: dict[str, Any], file: Path, first: int, labels: Sequence[str]) -> Experiment:
+    """The experiment of a document whose programs from number `first` on are those with these labels."""
     try:
-        return Program.model_validate(values)
-    except ValidationError as error:
-        raise _experiment_error(error, key) from None
-
-
-def _checked(experiment: Experiment, changed: dict[str, Any]) -> Experiment:
-    """The same experiment with some values changed; the rules for programs are checked again."""
-    made = experiment.model_copy(update=changed)
-    try:
-        check_programs(made.programs, made.duration, made.group_names, sum(group.count for group in made.flows))
-    except Wrong as wrong:
-        raise ExperimentError(wrong.problem, key="exec", right=wrong.right) from None
-    return made
-
-
-def _experiment_error(error: ValidationError, key: str) -> ExperimentError:
-    first = error.errors()[0]
-    wrong = first.get("ctx", {}).get("error")
-    if isinstance(wrong, Wrong):
-        return ExperimentError(wrong.problem, key=key, right=wrong.right)
-    return ExperimentError(first["msg"], key=key, value=first["input"])
+        return read(document, file)[0].experiment
+    except ExperimentError as error:
+        parts = error.key.split(".")
+        number = int(parts[1]) - first if parts[0] == "programs" and parts[1:] else -1
+        key = labels[number] if number >= 0 else "exec"
+        raise ExperimentError(error.problem, key=key, value=error.value, right=error.right) from None
 
 
 def quantity(key: str, text: str, reads: Callable[[object], N], least: str = "") -> N:
