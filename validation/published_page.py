@@ -8,7 +8,7 @@ from verdicts import Expected
 
 from dumbbell.spec import Case, find, load
 from dumbbell.spec.expectation import parse_expectation, parse_metric
-from dumbbell.spec.seen import figure_text
+from dumbbell.spec.seen import ends_of, figure_text
 
 __all__ = ["counts", "page"]
 
@@ -118,7 +118,7 @@ def _reported(case: Case, expression: str) -> str:
     source, metric = case.experiment.source, parse_expectation(expression).metric
     assert source is not None
     reported = [
-        f"{seen.what}: {figure_text((seen.low, seen.high) if seen.value is None else (seen.value, seen.value), seen.unit, '{:g}'.format)}"
+        f"{seen.what}: {figure_text(ends_of(seen), seen.unit, '{:g}'.format)}"
         for seen in source.seen
         if seen.case in (None, case.name) and parse_metric(seen.metric) == metric
     ]

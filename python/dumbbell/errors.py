@@ -85,7 +85,7 @@ class ExperimentError(DumbbellError):
         self.key = key
         self.value = value
         self.right = right
-        super().__init__(_message((f"{file}:{line}" if file and line else file, key), problem, value, right))
+        super().__init__(_message((file, key), problem, value, right))
 
     def within(self, file: str) -> "ExperimentError":
         """The same error, with the file name added if it has none."""

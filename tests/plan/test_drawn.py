@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from dumbbell.plan.experiment_json import attachments_json, experiment_json, limits_json
 from hypothesis import event, given
 from hypothesis import strategies as st
 
@@ -11,7 +12,6 @@ from dumbbell import _sim
 from dumbbell.errors import DumbbellError
 from dumbbell.plan import as_script, as_world, make, simulator_plan
 from dumbbell.plan.draws import Draws
-from dumbbell.plan.experiment_json import attachments_json, experiment_json, limits_json
 from dumbbell.plan.remote import as_remote_script, plan_remote
 from dumbbell.spec import parse
 from dumbbell.spec.attachments import Attachments

@@ -3,13 +3,13 @@
 from pathlib import Path
 
 import pytest
+from dumbbell.spec.programs import command_words
 from hypothesis import given
 from hypothesis import strategies as st
 
 from dumbbell.errors import ExperimentError
 from dumbbell.plan import plan_case
 from dumbbell.spec import Case, parse
-from dumbbell.spec.programs import command_words
 from dumbbell.spec.typed import TypedCommand, with_typed
 from dumbbell.spec.units import Wrong
 from engines.measured import CUBIC, experiment

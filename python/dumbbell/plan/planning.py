@@ -8,8 +8,8 @@ from pydantic_core import from_json
 from dumbbell import _sim
 from dumbbell.errors import ExperimentError
 from dumbbell.plan.draws import Draws
-from dumbbell.plan.native_json import attachments_json, limits_json
 from dumbbell.plan.model import Plan, plan_of
+from dumbbell.plan.native_json import attachments_json, limits_json
 from dumbbell.plan.refusals import refusals
 from dumbbell.spec.attachments import Attachments, read_attachments
 from dumbbell.spec.document import Case

@@ -4,8 +4,8 @@ SVG in the text's colour, 360 px wide so that a phone shows it unscaled. The exp
 """
 
 import textwrap
-from dataclasses import fields
 from collections.abc import Iterator
+from dataclasses import fields
 
 from dumbbell.plots.colours import shades
 from dumbbell.reports.markup import Markup, element, join, tagged

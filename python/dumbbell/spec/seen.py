@@ -7,9 +7,10 @@ from collections.abc import Callable, Mapping
 from functools import cache
 
 from dumbbell import _sim
+from dumbbell.spec.model import Seen
 from dumbbell.spec.units import refused
 
-__all__ = ["figure_text", "units_of"]
+__all__ = ["ends_of", "figure_text", "units_of"]
 
 
 @cache
@@ -20,6 +21,11 @@ def units_of(metric: str) -> Mapping[str, float]:
     """
     with refused():
         return dict(_sim.units_of(metric))
+
+
+def ends_of(seen: Seen) -> tuple[float | None, float | None]:
+    """Both ends of a figure; of a single value the same twice."""
+    return (seen.low, seen.high) if seen.value is None else (seen.value, seen.value)
 
 
 def figure_text(ends: tuple[float | None, float | None], unit: str, show: Callable[[float], str]) -> str:

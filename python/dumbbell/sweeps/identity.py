@@ -17,8 +17,8 @@ from dumbbell.engines.permissions import NOTHING, Permissions
 from dumbbell.engines.requests import engine_called
 from dumbbell.kernels.store import hash_of
 from dumbbell.spec import Case
-from dumbbell.spec.experiment import document_of
 from dumbbell.spec.attachments import named_in, read_named
+from dumbbell.spec.experiment import document_of
 from dumbbell.sweeps.build_info import BUILD, Build
 from dumbbell.sweeps.iproute2 import tools
 from dumbbell.sweeps.task import Base, Task
