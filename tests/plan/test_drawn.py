@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from dumbbell.plan.experiment_json import attachments_json, experiment_json, limits_json
+from dumbbell.plan.native_json import attachments_json, limits_json
 from hypothesis import event, given
 from hypothesis import strategies as st
 
@@ -60,7 +60,7 @@ class Recorded(Draws):
 
 def planned(draws: object) -> dict[str, Any]:
     experiment = parse(RANDOM, Path("mine.toml"))[0].experiment
-    native = _sim.Plan(experiment_json(experiment), attachments_json(Attachments()), draws, limits_json())
+    native = _sim.Plan(experiment, attachments_json(Attachments()), draws, limits_json())
     made: dict[str, Any] = json.loads(native.json())
     return made
 

@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import pytest
-from dumbbell.spec.programs import command_words
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -11,7 +10,7 @@ from dumbbell.errors import ExperimentError
 from dumbbell.plan import plan_case
 from dumbbell.spec import Case, parse
 from dumbbell.spec.typed import TypedCommand, with_typed
-from dumbbell.spec.units import Wrong
+from dumbbell.spec.units import Wrong, value_of
 from engines.measured import CUBIC, experiment
 
 
@@ -24,14 +23,14 @@ def program(more: str = "", *, name: str = "p", on: str = "sender", run: str = '
 
 
 def test_a_command_is_split_as_a_shell_splits_it() -> None:
-    assert command_words("curl -w '%{a} b' \"c d\" e\\ f") == ("curl", "-w", "%{a} b", "c d", "e f")
-    assert command_words(["a b", "c"]) == ("a b", "c")
+    assert value_of("command", "curl -w '%{a} b' \"c d\" e\\ f") == ("curl", "-w", "%{a} b", "c d", "e f")
+    assert value_of("command", ["a b", "c"]) == ("a b", "c")
 
 
 @given(st.one_of(st.text(), st.lists(st.one_of(st.text(), st.integers())), st.integers(), st.none()))
 def test_any_value_is_a_command_or_wrong(value: object) -> None:
     try:
-        arguments = command_words(value)
+        arguments = value_of("command", value)
     except Wrong:
         return
     assert arguments

@@ -65,12 +65,15 @@ def _table(cls: type) -> Callable[[Mapping[str, Any]], Any]:
     return make
 
 
+def _each(make: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    return lambda values: tuple(map(make, values))
+
+
 def _maker(hint: Any) -> Callable[[Any], Any] | None:
     """What makes a field of its values; None: it takes them as they are."""
     for part in (hint, *get_args(hint)):
         if part is Qdisc:
             return _discipline
         if dataclasses.is_dataclass(part) and isinstance(part, type):
-            make = _table(part)
-            return (lambda values: tuple(map(make, values))) if Ellipsis in get_args(hint) else make
+            return _each(_table(part)) if Ellipsis in get_args(hint) else _table(part)
     return tuple if Ellipsis in get_args(hint) else None
