@@ -4,7 +4,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-from dumbbell.plan.native_json import attachments_json, limits_json
 from hypothesis import event, given
 from hypothesis import strategies as st
 
@@ -12,6 +11,7 @@ from dumbbell import _sim
 from dumbbell.errors import DumbbellError
 from dumbbell.plan import as_script, as_world, make, simulator_plan
 from dumbbell.plan.draws import Draws
+from dumbbell.plan.native_json import attachments_json, limits_json
 from dumbbell.plan.remote import as_remote_script, plan_remote
 from dumbbell.spec import parse
 from dumbbell.spec.attachments import Attachments

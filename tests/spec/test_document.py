@@ -60,14 +60,14 @@ BAD = {
     ),
     "parameters of a UDP flow": (
         HEAD + PATH + BOTTLENECK + '[[flows]]\nkind = "udp"\nrate = "1mbit"\ncc_parameters = { beta = 1 }\n',
-        "flows.0", None, "'cc_parameters' are for TCP flows", "no controller",
+        "flows.0.cc_parameters", None, "'cc_parameters' are for TCP flows", "no controller",
     ),
     "an unknown link to enter": (
-        GOOD + 'enter = "second"\n', "", None, "'enter' names no link: 'second'", "links in the order of the path: bottleneck",
+        GOOD + 'enter = "second"\n', "flows.0.enter", None, "'enter' names no link: 'second'", "links in the order of the path: bottleneck",
     ),
     "leaving before entering": (
         HEAD + PATH + BOTTLENECK + '[[path.links]]\nname = "second"\nrate = "1mbit"\n' + FLOW + 'enter = "second"\nleave = "bottleneck"\n',
-        "", None, "the group's exit is before its entry", "bottleneck, second",
+        "flows.0.leave", None, "the group's exit is before its entry", "bottleneck, second",
     ),
     "negative rate": (
         GOOD.replace("10mbit", "-10mbit"), "path.bottleneck.rate", "-10mbit", "a negative rate", "such as 80mbit",
@@ -80,13 +80,13 @@ BAD = {
     "no duration": (GOOD.replace(HEAD, ""), "duration", None, "this key is missing", 'duration = "60s"'),
     "no rtt": (HEAD + "[path]\n" + BOTTLENECK + FLOW, "path.rtt", None, "this key is missing", 'rtt = "13ms"'),
     "no flows": (HEAD + PATH + BOTTLENECK, "flows", None, "this key is missing", "[[flows]]"),
-    "no bottleneck": (HEAD + PATH + FLOW, "path", None, "no bottleneck", "[path.bottleneck]"),
-    "no rate": (HEAD + PATH + "[path.bottleneck]\n" + FLOW, "path.bottleneck", None, "no rate", "80mbit"),
-    "rate and trace": (HEAD + PATH + BOTTLENECK + 'trace = "t"\n' + FLOW, "path.bottleneck", None, "both a rate and a trace", ""),
+    "no bottleneck": (HEAD + PATH + FLOW, "path.bottleneck", None, "no bottleneck", "[path.bottleneck]"),
+    "no rate": (HEAD + PATH + "[path.bottleneck]\n" + FLOW, "path.bottleneck.rate", None, "no rate", "80mbit"),
+    "rate and trace": (HEAD + PATH + BOTTLENECK + 'trace = "t"\n' + FLOW, "path.bottleneck.trace", None, "both a rate and a trace", ""),
     "controller that is no name": (
         GOOD.replace('"cubic"', '"cubic; reboot"'), "flows.0.cc", "cubic; reboot", "not the name of a congestion control", "cubic, bbr",
     ),
-    "flow without controller": (HEAD + PATH + BOTTLENECK + "[[flows]]\ncount = 1\n", "flows.0", None, "'cc' goes with TCP flows", ""),
+    "flow without controller": (HEAD + PATH + BOTTLENECK + "[[flows]]\ncount = 1\n", "flows.0.cc", None, "'cc' goes with TCP flows", ""),
     "name with a newline": (GOOD + 'name = "a\\nb"\n', "flows.0.name", "a\nb", "not a name", "letters, digits"),
     "name that leads up": (GOOD + 'name = "../../etc"\n', "flows.0.name", "../../etc", "not a name", "letters, digits"),
     "name with a command": (GOOD + 'name = "a;reboot"\n', "flows.0.name", "a;reboot", "not a name", "letters, digits"),
@@ -96,7 +96,7 @@ BAD = {
     "share of 120": (
         HEAD + PATH + 'loss = "120%"\n' + BOTTLENECK + FLOW, "path.loss", "120%", "netem has no option '120%'", "netem takes",
     ),
-    "jitter without delay": (HEAD + PATH + 'jitter = "1ms"\n' + BOTTLENECK + FLOW, "path", None, "'jitter' without a delay", "add delay"),
+    "jitter without delay": (HEAD + PATH + 'jitter = "1ms"\n' + BOTTLENECK + FLOW, "path.jitter", None, "'jitter' without a delay", "add delay"),
     "sysctl of another kind": (
         GOOD + "[tcp]\nsysctl = { 'kernel.core_pattern' = '|x' }\n", "tcp.sysctl", None,
         "'kernel.core_pattern' is not a setting that an experiment may change", "net.ipv4.*",
@@ -109,19 +109,19 @@ BAD = {
         GOOD + '[tcp]\nsysctl = { "net.ipv4.tcp_x" = "1\\n2" }\n', "tcp.sysctl", None, "is not a plain value", "net.ipv4.*",
     ),
     "change of no link": (
-        GOOD + '[[changes]]\nat = "0.5s"\nlink = "x"\nrate = "1mbit"\n', "", None, "unknown link in a change: 'x'", "bottleneck",
+        GOOD + '[[changes]]\nat = "0.5s"\nlink = "x"\nrate = "1mbit"\n', "changes.0.link", None, "unknown link in a change: 'x'", "bottleneck",
     ),
     "change of nothing": (GOOD + '[[changes]]\nat = "0.5s"\n', "changes.0", None, "the change has no values", "give rate"),
-    "flow that starts after the end": (GOOD + 'start = "2s"\n', "", None, "starts after the end", "start it before"),
-    "UDP without a rate": (HEAD + PATH + BOTTLENECK + '[[flows]]\nkind = "udp"\n', "flows.0", None, "a UDP flow without a rate", "1mbit"),
+    "flow that starts after the end": (GOOD + 'start = "2s"\n', "flows.0.start", None, "starts after the end", "start it before"),
+    "UDP without a rate": (HEAD + PATH + BOTTLENECK + '[[flows]]\nkind = "udp"\n', "flows.0.rate", None, "a UDP flow without a rate", "1mbit"),
     "expectation of no form": ('expect = ["bbr wins"]\n' + GOOD, "expect.0", "bbr wins", "is not an expectation", "groups.bbr.share"),
-    "samples without end": ('sample = "999ns"\n' + GOOD, "", None, "sample is below 1us", "10ms"),
+    "samples without end": ('sample = "999ns"\n' + GOOD, "sample", None, "sample is below 1us", "10ms"),
     "telemetry of tc commands": (
         HEAD + '[path]\nrtt = "1ms"\ntelemetry = true\n[path.tc]\ninterface = "eth0"\ncommands = "tc qdisc add dev eth0 root pfifo"\n'
-        + '[[flows]]\ncc = "bbr"\n', "path", None, "'telemetry' beside tc commands", "[path.bottleneck]",
+        + '[[flows]]\ncc = "bbr"\n', "path.telemetry", None, "'telemetry' beside tc commands", "[path.bottleneck]",
     ),
-    "seed and seeds": ("seed = 1\nseeds = [2]\n" + GOOD, "", None, "both 'seed' and 'seeds'", "give one"),
-    "seed below zero": ("seed = -1\n" + GOOD, "seeds", (-1,), "not a seed", "a whole number"),
+    "seed and seeds": ("seed = 1\nseeds = [2]\n" + GOOD, "seed", None, "both 'seed' and 'seeds'", "give one"),
+    "seed below zero": ("seed = -1\n" + GOOD, "seed", (-1,), "not a seed", "a whole number"),
     "case without set": (GOOD + '[[cases]]\nname = "a"\n', "cases.0", None, "a case without 'set'", "'name' and 'set'"),
     "case with a key of its own": (GOOD + "[[cases]]\nx = 1\nset = {}\n", "cases.0", None, "unknown key 'x'", "'name' and 'set'"),
     "case that expects no list": (
@@ -132,7 +132,7 @@ BAD = {
         "source.seen.0.metric", "a from 2s to 1s", "is empty", "earlier time first",
     ),
     "unknown defaults of TCP": (
-        GOOD + '[tcp]\ndefaults = "debian"\n', "tcp.defaults", "debian", "'dumbbell' or 'linux'", "",
+        GOOD + '[tcp]\ndefaults = "debian"\n', "tcp.defaults", "debian", "not one of the choices", "'dumbbell' or 'linux'",
     ),
     "two cases have the same name": (
         GOOD + '[[cases]]\nname = "a"\nset = {}\n' * 2, "cases.1.name", "a", "two cases have the same name", "",
@@ -228,7 +228,7 @@ def test_a_setting_needs_no_quotes_and_comes_last() -> None:
         ("flows.9.cc=bbr", "nothing is called '9' here"),
         ("flows.bbr.cc=bbr", "nothing is called 'bbr' here"),
         ("duration.x=1", "'duration' holds a value, not keys"),
-        ("flows.0=5", "valid dictionary"),
+        ("flows.0=5", "not a table"),
         (".=5", "unknown key ''"),
         ("path.rtt=fast", "not a quantity"),
     ],

@@ -1,15 +1,24 @@
 """Figures that a source reports: numbers with units, not text."""
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import ValidationError
 
-from dumbbell.spec import load
+from dumbbell import _sim
+from dumbbell.errors import ExperimentError
+from dumbbell.spec import Experiment, load, read
 from dumbbell.spec.scenarios import published, scenarios
-from dumbbell.spec.seen import Seen, figure_text, units_of
+from dumbbell.spec.seen import figure_text, units_of
 
 RATE = "flows.a.throughput_mbps"
+
+
+def with_figure(keys: dict[str, object]) -> Experiment:
+    """An experiment whose source reports a figure."""
+    document = _sim.random_experiment(b"") | {"source": {"title": "t", "seen": [{"what": "x", **keys}]}}
+    return read(document, Path("mine.toml"))[0].experiment
 
 
 @pytest.mark.parametrize(
@@ -19,7 +28,9 @@ RATE = "flows.a.throughput_mbps"
 def test_a_figure_without_a_unit_has_the_unit_of_its_metric(metric: str, unit: str) -> None:
     assert next(iter(units_of(metric))) == unit
     assert units_of(metric)[unit] == 1
-    assert Seen.model_validate({"what": "x", "value": 1, "metric": metric}).unit == unit
+    source = with_figure({"value": 1, "metric": metric}).source
+    assert source is not None
+    assert source.seen[0].unit == unit
 
 
 @pytest.mark.parametrize(
@@ -35,8 +46,8 @@ def test_a_figure_without_a_unit_has_the_unit_of_its_metric(metric: str, unit: s
     ],
 )
 def test_an_invalid_figure_is_refused_with_a_remedy(keys: dict[str, object], problem: str) -> None:
-    with pytest.raises(ValidationError, match=problem):
-        Seen.model_validate({"what": "x", "metric": RATE, **keys})
+    with pytest.raises(ExperimentError, match=problem):
+        with_figure({"metric": RATE, **keys})
 
 
 @given(low=st.none() | st.integers(0, 9), high=st.none() | st.integers(10, 99))
