@@ -66,8 +66,8 @@ class TcError(ValueError):
 class Plan:
     """A plan (`crates/experiment/src/plan`)."""
 
-    def __init__(self, experiment: str, attachments: str, draws: object, limits: str) -> None:
-        """Takes JSON of the experiment, of the files that it names, and of the limits.
+    def __init__(self, experiment: object, attachments: str, draws: object, limits: str) -> None:
+        """Takes an experiment, and JSON of the files that it names and of the limits.
 
         `draws` is a seed, a table of draws in JSON, or an object with the methods of `plan.draws.Draws`. Raises
         `PlanRefused`, as all methods do.
@@ -100,7 +100,7 @@ class Plan:
 class RemotePlan:
     """A plan on real hosts."""
 
-    def __init__(self, experiment: str, attachments: str, draws: object, limits: str) -> None:
+    def __init__(self, experiment: object, attachments: str, draws: object, limits: str) -> None:
         """As `Plan`."""
 
     def json(self) -> str:
@@ -191,6 +191,21 @@ def units_of(metric: str) -> list[tuple[str, float]]:
 
 def parse_toml(text: str, limits: dict[str, int] = ..., file: str = "") -> dict[str, Any]:
     """The values of a TOML text within the limits. Raises `Mistakes`."""
+
+def parse_value(kind: str, value: object) -> Any:
+    """A value of a kind such as `rate`, as a person wrote it, in the units of the code. Raises `Wrong`."""
+
+def write_experiment(values: object, complete: bool = ...) -> dict[str, Any]:
+    """The document of an experiment, without keys that have their default value unless `complete`."""
+
+def set_keys(document: dict[str, Any], settings: dict[str, Any]) -> dict[str, Any]:
+    """A copy of a document with other values, by dotted key. Raises `Mistakes`."""
+
+def choose_case(document: dict[str, Any], case: str | None = ..., limits: dict[str, int] = ...) -> dict[str, Any]:
+    """The document of one case; without a name, of a document that has none. Raises `Mistakes`."""
+
+def split_setting(text: str) -> tuple[str, Any]:
+    """A `key=value` text's key and value. Raises `Mistakes`."""
 
 def write_toml(document: dict[str, Any]) -> str:
     """A document as a person would write it."""

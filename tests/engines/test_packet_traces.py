@@ -32,7 +32,7 @@ def request_from(text: str) -> Request:
 
 def built_in(name: str, duration_ns: int, **path: Any) -> Request:
     case = load(scenarios()[name])[0]
-    return request_of(replace(case, experiment=case.experiment.model_copy(update={"duration": duration_ns, **path})))
+    return request_of(replace(case, experiment=replace(case.experiment, **{"duration": duration_ns, **path})))
 
 
 def run_with_traces(request: Request) -> tuple[Run, pl.DataFrame]:

@@ -64,7 +64,7 @@ SHORT_NS = 3 * 10**9
 def test_a_run_in_memory_equals_the_one_read_from_a_folder(tmp_path: Path, name: str) -> None:
     """For every built-in scenario that the simulator supports, cut to three seconds."""
     case = load(scenarios()[name])[0]
-    short = case.experiment.model_copy(update={"duration": min(case.experiment.duration, SHORT_NS)})
+    short = replace(case.experiment, duration=min(case.experiment.duration, SHORT_NS))
     request = Request(name, replace(case, experiment=short), 7, tmp_path / "run")
     try:
         in_memory = Simulator().simulate(request)
