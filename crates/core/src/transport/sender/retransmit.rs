@@ -85,7 +85,7 @@ impl<C: CongestionControl> Sender<C> {
             return None;
         }
         let first = self.board.next_pending()?;
-        let room = self.tp.cwnd.saturating_sub(self.tp.in_flight());
+        let room = self.cc.cwnd.saturating_sub(self.tp.in_flight());
         if room == 0 || self.tp.retrans_out >= self.tp.lost_out {
             return None;
         }
@@ -165,7 +165,7 @@ impl<C: CongestionControl> Sender<C> {
             record.marks.set(marks);
             record.marks.clear(Marks::OVERDUE);
             in_flight += 1;
-            self.rate.stamp(record, &self.tp, in_flight);
+            self.rate.stamp(record, &self.tp, self.cc.app_limited != 0, in_flight);
         }
     }
 
