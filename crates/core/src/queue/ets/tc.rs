@@ -5,6 +5,7 @@ use crate::queue::drr::quantum as bounded;
 use crate::queue::ets::EtsConfig;
 use crate::tc::disciplines::Attributes;
 use crate::tc::grammar::{Argument, Grammar, Keyword, Options, option};
+use crate::tc::message::{AttributeBytes, NESTED, OPTIONS};
 use crate::tc::quantity::{count, fit};
 use crate::tc::{Device, Wrong};
 use alloc::boxed::Box;
@@ -14,9 +15,21 @@ use alloc::vec::Vec;
 
 const MAX_BANDS: usize = 16;
 
+/// `TCA_ETS_*`.
+mod sent {
+    pub const BANDS: u16 = 1;
+    pub const STRICT: u16 = 2;
+    pub const QUANTA: u16 = 3;
+    pub const QUANTUM: u16 = 4;
+    pub const PRIORITY_MAP: u16 = 5;
+    pub const BAND: u16 = 6;
+}
+
 /// What tc sends; the kernel sets what is missing to its default, also in a change.
 #[derive(Clone, Debug)]
 pub struct Ets {
+    /// 0: not written.
+    written_bands: usize,
     bands: usize,
     strict: usize,
     /// Of the bands after the strict ones, as many as were given.
@@ -42,13 +55,13 @@ impl Attributes for Ets {
         if let Some(name) = options.repeated() {
             return Err(Wrong::new(format!("ets has '{name}' twice"), ""));
         }
-        let (bands, strict) = (number("bands")?, number("strict")?);
+        let (written_bands, strict) = (number("bands")?, number("strict")?);
         let (quanta, priority_map) = (list("quanta")?, list("priomap")?);
         if quanta.contains(&0) {
             return Err(Wrong::new("an ets band has a quantum of 0", "such as quanta 3028 1514"));
         }
         let shared = strict.saturating_add(quanta.len());
-        let bands = if bands > 0 { bands } else { shared };
+        let bands = if written_bands > 0 { written_bands } else { shared };
         if !(1..=MAX_BANDS).contains(&bands) || shared > bands {
             let right = "bands, or strict and quanta, such as ets strict 1 quanta 3028 1514";
             return Err(Wrong::new(
@@ -59,7 +72,7 @@ impl Attributes for Ets {
         if let Some(band) = priority_map.iter().max().filter(|band| usize::try_from(**band).is_ok_and(|b| b >= bands)) {
             return Err(Wrong::new(format!("ets' priomap names band {band} of {bands}"), "bands are numbered from 0"));
         }
-        Ok(Self { bands, strict, quanta, priority_map })
+        Ok(Self { written_bands, bands, strict, quanta, priority_map })
     }
 
     fn change(&mut self, new: Self) -> Result<(), Wrong> {
@@ -85,10 +98,40 @@ impl Attributes for Ets {
             band_limit: device.queue_length,
         })))
     }
+
+    fn send(&self, to: &mut AttributeBytes) -> Result<(), Wrong> {
+        let count = |bands: usize| u8::try_from(bands).expect("at most 16 bands");
+        to.nested(OPTIONS | NESTED, |to| {
+            for (kind, bands) in [(sent::BANDS, self.written_bands), (sent::STRICT, self.strict)] {
+                if bands > 0 {
+                    to.u8(kind, count(bands));
+                }
+            }
+            if !self.quanta.is_empty() {
+                to.nested(sent::QUANTA | NESTED, |to| {
+                    self.quanta.iter().for_each(|quantum| to.u32(sent::QUANTUM, *quantum));
+                });
+            }
+            if !self.priority_map.is_empty() {
+                to.nested(sent::PRIORITY_MAP | NESTED, |to| {
+                    let bands = self.priority_map.iter().map(|band| u8::try_from(*band).expect("below 16"));
+                    bands.for_each(|band| to.u8(sent::BAND, band));
+                });
+            }
+        });
+        Ok(())
+    }
 }
 
 /// The keywords of a class.
 pub(crate) const CLASS: &[Keyword] = &[option("quantum", &[Argument::Count])];
+
+/// Appends the options of a class as tc sends them.
+pub(crate) fn send_class(options: &Options<'_>, to: &mut AttributeBytes) -> Result<(), Wrong> {
+    let quantum = options.count("quantum")?;
+    to.nested(OPTIONS | NESTED, |to| to.above_zero(sent::QUANTUM, quantum));
+    Ok(())
+}
 
 impl Ets {
     /// Changes a class, which is a band; the only change is that of its quantum.
