@@ -55,7 +55,7 @@ mod window;
 mod writing;
 
 use super::Settings;
-use crate::cc::{CaState, CcState, CongestionControl, Controller, EcnUse, INITIAL_WINDOW, SenderState};
+use crate::cc::{CcState, CongestionControl, Controller, EcnUse, INITIAL_WINDOW, SenderState};
 use crate::packet::Layout;
 use crate::telemetry::Stack;
 use crate::time::{Span, Time};
@@ -392,10 +392,5 @@ impl<C: CongestionControl> Sender<C> {
     fn show_rtt(&mut self) {
         self.tp.srtt_us8 = self.rtt.srtt_us8;
         self.tp.min_rtt_us = self.rtt.min_us();
-    }
-
-    fn set_state(&mut self, state: CaState) {
-        self.controller.set_state(&self.tp, &mut self.cc, state);
-        self.tp.state = state;
     }
 }

@@ -311,6 +311,11 @@ impl<C: CongestionControl> Sender<C> {
         let patience = half_rtt.max(super::number::jiffies_from_us(RENEGING_US));
         self.timer.set(Pending::Retransmit, self.jiffy, patience);
     }
+
+    pub(super) fn set_state(&mut self, state: CaState) {
+        self.controller.set_state(&self.tp, &mut self.cc, state);
+        self.tp.state = state;
+    }
 }
 
 /// `tcp_reordering`.
