@@ -26,7 +26,7 @@ pytestmark = pytest.mark.kernel
 MTU = 1514
 CASES = 60
 """Devices of one guest."""
-MOST_REFUSED = 4
+MOST_REFUSED = 8
 
 ELSEWHERE = {"dualpi2", "gred", POLICE}
 """Kinds that Linux 6.12 lacks, that several commands set up, or that tc has as an action only."""
