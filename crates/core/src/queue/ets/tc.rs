@@ -28,8 +28,6 @@ mod sent {
 /// What tc sends; the kernel sets what is missing to its default, also in a change.
 #[derive(Clone, Debug)]
 pub struct Ets {
-    /// 0: not written.
-    written_bands: usize,
     bands: usize,
     strict: usize,
     /// Of the bands after the strict ones, as many as were given.
@@ -55,13 +53,13 @@ impl Attributes for Ets {
         if let Some(name) = options.repeated() {
             return Err(Wrong::new(format!("ets has '{name}' twice"), ""));
         }
-        let (written_bands, strict) = (number("bands")?, number("strict")?);
+        let (bands, strict) = (number("bands")?, number("strict")?);
         let (quanta, priority_map) = (list("quanta")?, list("priomap")?);
         if quanta.contains(&0) {
             return Err(Wrong::new("an ets band has a quantum of 0", "such as quanta 3028 1514"));
         }
         let shared = strict.saturating_add(quanta.len());
-        let bands = if written_bands > 0 { written_bands } else { shared };
+        let bands = if bands > 0 { bands } else { shared };
         if !(1..=MAX_BANDS).contains(&bands) || shared > bands {
             let right = "bands, or strict and quanta, such as ets strict 1 quanta 3028 1514";
             return Err(Wrong::new(
@@ -72,7 +70,7 @@ impl Attributes for Ets {
         if let Some(band) = priority_map.iter().max().filter(|band| usize::try_from(**band).is_ok_and(|b| b >= bands)) {
             return Err(Wrong::new(format!("ets' priomap names band {band} of {bands}"), "bands are numbered from 0"));
         }
-        Ok(Self { written_bands, bands, strict, quanta, priority_map })
+        Ok(Self { bands, strict, quanta, priority_map })
     }
 
     fn change(&mut self, new: Self) -> Result<(), Wrong> {
@@ -102,10 +100,9 @@ impl Attributes for Ets {
     fn send(&self, to: &mut AttributeBytes) -> Result<(), Wrong> {
         let count = |bands: usize| u8::try_from(bands).expect("at most 16 bands");
         to.nested(OPTIONS | NESTED, |to| {
-            for (kind, bands) in [(sent::BANDS, self.written_bands), (sent::STRICT, self.strict)] {
-                if bands > 0 {
-                    to.u8(kind, count(bands));
-                }
+            to.u8(sent::BANDS, count(self.bands));
+            if self.strict > 0 {
+                to.u8(sent::STRICT, count(self.strict));
             }
             if !self.quanta.is_empty() {
                 to.nested(sent::QUANTA | NESTED, |to| {
