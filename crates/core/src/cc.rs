@@ -1,8 +1,8 @@
 //! Congestion control: how large the window is and how fast to send.
 //!
-//! A controller reads the sender's [`SenderState`] and sets the seven values of [`CcState`]. The sender calls the methods of [`CongestionControl`] in
-//! the order in which Linux's `tcp_ack` calls `tcp_congestion_ops`. Loss detection, pacing and retransmission are in
-//! [`crate::transport`]. Each controller has its own file; BBR has one file per phase.
+//! A controller reads the sender's [`SenderState`] and sets the seven values of [`CcState`]. The sender calls the
+//! methods of [`CongestionControl`] in the order in which Linux's `tcp_ack` calls `tcp_congestion_ops`. Loss detection,
+//! pacing and retransmission are in [`crate::transport`]. Each controller has its own file; BBR has one file per phase.
 //!
 //! | type | description |
 //! | --- | --- |
