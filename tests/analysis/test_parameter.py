@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from dumbbell.analysis.parameter import by_parameter, parameter_of, wide
 from dumbbell.results.result import Run
 from dumbbell.spec import parse
+from dumbbell.spec.experiment import document_of
 from synthetic import Bench, Flow
 
 
@@ -77,7 +78,7 @@ def test_any_valid_loss_is_parsed_back(shares: list[str]) -> None:
     )
     experiments = [parse(text.format(share), Path("x.toml"))[0].experiment for share in shares]
     runs = [
-        Bench([Flow("a", "a")], manifest={"experiment": each.model_dump(mode="json")}).make() for each in experiments
+        Bench([Flow("a", "a")], manifest={"experiment": document_of(each)}).make() for each in experiments
     ]
     found = parameter_of(runs)
     assert found is not None

@@ -1,12 +1,12 @@
 """Almost valid experiments: any key of the model with values of its type, then some of them damaged."""
 
-import typing
+import json
+from dataclasses import dataclass
 from typing import Any
 
 from hypothesis import strategies as st
-from pydantic import BaseModel
 
-from dumbbell.spec.model import Experiment
+from dumbbell import _sim
 from dumbbell.spec.qdisc import GRAMMAR
 
 __all__ = ["documents", "tc_lines", "with_mistake", "wrong_values"]
@@ -40,8 +40,29 @@ BY_KEY: dict[str, st.SearchStrategy[Any]] = {
     "sysctl": st.just({"net.ipv4.tcp_early_retrans": 3}),
 }  # fmt: skip
 """Values of keys whose type does not determine them."""
+BY_KIND = {"rate": RATES, "time": TIMES, "duration": TIMES, "size": SIZES}
 OMITTED = {"programs", "hosts", "source", "seeds"}
 """Keys that would start programs or connect to other hosts, and keys that change no run."""
+
+
+@dataclass(frozen=True)
+class _Key:
+    """A declared key that is no table."""
+
+    kind: str
+    choices: tuple[str, ...]
+
+
+def _declared() -> dict[str, Any]:
+    """The declared keys, table by table; a list of tables has the one key `*`."""
+    root: dict[str, Any] = {}
+    for control in json.loads(_sim.declarations()["controls"]):
+        *tables, name = control["key"].split(".")
+        table = root
+        for each in tables:
+            table = table.setdefault(each, {})
+        table[name] = _Key(control["kind"], tuple(control.get("choices", ())))
+    return root
 
 
 def _qdiscs() -> st.SearchStrategy[str]:
@@ -97,46 +118,25 @@ def documents() -> st.SearchStrategy[dict[str, Any]]:
         flows = [{"cc": cc} | flows for flows in document.pop("flows", [{}])] or [{"cc": cc}]
         return {"duration": "300ms", **document, "path": path, "flows": flows}
 
-    return st.builds(short, _tables(Experiment), disciplines(), CONTROLLERS)
+    return st.builds(short, _tables(_declared()), disciplines(), CONTROLLERS)
 
 
-def _tables(model: type[BaseModel]) -> st.SearchStrategy[dict[str, Any]]:
-    """A table with some of the model's keys."""
-    keys = {
-        name: _values(name, field.annotation, field.metadata)
-        for name, field in model.model_fields.items()
-        if name not in OMITTED
-    }
+def _tables(table: dict[str, Any]) -> st.SearchStrategy[dict[str, Any]]:
+    """A table with some of the declared keys."""
+    keys = {name: _values(name, below) for name, below in table.items() if name not in OMITTED}
     chosen = st.lists(st.sampled_from(sorted(keys)), max_size=4, unique=True)
     return chosen.flatmap(lambda names: st.fixed_dictionaries({name: keys[name] for name in names}))
 
 
-def _values(name: str, kind: Any, marks: list[Any]) -> st.SearchStrategy[Any]:
+def _values(name: str, below: Any) -> st.SearchStrategy[Any]:
     if name in BY_KEY:
         return BY_KEY[name]
-    text = repr(kind) + repr(marks)
-    for type_name, values in (
-        ("rate_bps", RATES),
-        ("duration_ns", TIMES),
-        ("_positive_time", TIMES),
-        ("size_bytes", SIZES),
-        ("_qdisc", disciplines()),
-    ):
-        if type_name in text:
-            return values
-    models = [each for each in (kind, *_parts(kind)) if isinstance(each, type) and issubclass(each, BaseModel)]
-    if models:
-        table = st.deferred(lambda: _tables(models[0]))
-        return st.lists(table, max_size=3) if "tuple" in text else table
-    if bool in (kind, *_parts(kind)):
-        return st.booleans()
-    if typing.Literal in (typing.get_origin(each) for each in (kind, *_parts(kind))):
-        return st.sampled_from([*typing.get_args(kind), "x"])
-    return st.integers(0, 10_000) if "int" in text else st.text(max_size=6)
-
-
-def _parts(kind: Any) -> list[Any]:
-    return [inner for part in typing.get_args(kind) for inner in (part, *_parts(part))]
+    if isinstance(below, dict):
+        return st.lists(_tables(below["*"]), max_size=3) if "*" in below else _tables(below)
+    if below.kind == "choice":
+        return st.sampled_from([*below.choices, "x"])
+    by_kind = {"discipline": disciplines(), "boolean": st.booleans(), "integer": st.integers(0, 10_000)}
+    return by_kind.get(below.kind, BY_KIND.get(below.kind, st.text(max_size=6)))
 
 
 def with_mistake(draw: st.DrawFn, document: dict[str, Any]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ impl Serialize for Value {
             Node::Boolean(value) => serializer.serialize_bool(*value),
             Node::Integer(value) => serializer.serialize_i64(*value),
             Node::Float(value) => serializer.serialize_f64(*value),
-            Node::Text(text) | Node::Date(text) => serializer.serialize_str(text),
+            Node::Text(text) => serializer.serialize_str(text),
             Node::List(items) => items.serialize(serializer),
             Node::Table(table) => table.serialize(serializer),
         }

@@ -5,7 +5,7 @@ use crate::reference::all_tables;
 use core::fmt::Write as _;
 
 /// Characters of a line below its indentation.
-const WIDTH: usize = 110;
+const WIDTH: usize = 114;
 
 /// A frozen dataclass for each table, without the module's head.
 #[must_use]

@@ -3,6 +3,7 @@
 //! Parsers of TOML recurse with brackets and take time with the square of a dotted key's length. So the size of a text,
 //! its nesting and its number of keys are checked first.
 
+use crate::declare::location::Location;
 use crate::diagnostic::{Diagnostic, fail};
 use crate::limits::{Limits, MAX_DEPTH, grouped};
 use crate::value::{Key, Node, Table, Value};
@@ -25,7 +26,7 @@ pub fn parse(text: &str, limits: &Limits) -> Result<Table, Vec<Diagnostic>> {
         .collect();
     // One mistake makes others behind it in its line.
     faults.dedup_by_key(|fault| fault.line);
-    let table = table_of(document.get_ref(), &mut faults);
+    let table = table_of(document.get_ref(), &Location::ROOT, &mut faults);
     if faults.is_empty() && !Value::from(table.clone()).is_within(MAX_DEPTH) {
         faults.push(too_deep());
     }
@@ -72,31 +73,31 @@ fn check(text: &str, limits: &Limits) -> Result<(), Box<Diagnostic>> {
     Ok(())
 }
 
-fn table_of(table: &DeTable<'_>, faults: &mut Vec<Diagnostic>) -> Table {
+fn table_of(table: &DeTable<'_>, place: &Location<'_>, faults: &mut Vec<Diagnostic>) -> Table {
     let pairs = table.iter().map(|(key, value)| {
         let key = Key { text: key.get_ref().to_string(), span: Some(key.span()) };
-        (key, value_of(value, faults))
+        let value = value_of(value, &place.key(&key.text), faults);
+        (key, value)
     });
     Table(pairs.collect())
 }
 
-fn value_of(value: &Spanned<DeValue<'_>>, faults: &mut Vec<Diagnostic>) -> Value {
+fn value_of(value: &Spanned<DeValue<'_>>, place: &Location<'_>, faults: &mut Vec<Diagnostic>) -> Value {
     let span = value.span();
+    let mut refuse = |fault: Diagnostic| {
+        faults.push(fault.key(place.dotted()).at(Some(span.clone())));
+        Node::Null
+    };
     let node = match value.get_ref() {
         DeValue::String(text) => Node::Text(text.to_string()),
-        DeValue::Integer(integer) => i64::from_str_radix(integer.as_str(), integer.radix()).map_or_else(
-            |_| {
-                faults.push(too_long().at(Some(span.clone())));
-                Node::Null
-            },
-            Node::Integer,
-        ),
+        DeValue::Integer(integer) => i64::from_str_radix(integer.as_str(), integer.radix())
+            .map_or_else(|_| refuse(too_long()), Node::Integer),
         // Longer than any float has digits is still a float.
         DeValue::Float(float) => Node::Float(float.as_str().parse().unwrap_or(f64::NAN)),
         DeValue::Boolean(boolean) => Node::Boolean(*boolean),
-        DeValue::Datetime(date) => Node::Date(date.to_string()),
-        DeValue::Array(items) => Node::List(items.iter().map(|item| value_of(item, faults)).collect()),
-        DeValue::Table(table) => Node::Table(table_of(table, faults)),
+        DeValue::Datetime(date) => refuse(a_date().value(&Value::from(date.to_string()))),
+        DeValue::Array(items) => Node::List(items.iter().enumerate().map(|(number, item)| value_of(item, &place.item(number), faults)).collect()),
+        DeValue::Table(table) => Node::Table(table_of(table, place, faults)),
     };
     Value { node, span: Some(span) }
 }
@@ -105,4 +106,10 @@ fn value_of(value: &Spanned<DeValue<'_>>, faults: &mut Vec<Diagnostic>) -> Value
 #[must_use]
 pub fn too_long() -> Diagnostic {
     Diagnostic::new("an integer of more than 64 bits", "a smaller one")
+}
+
+/// Refuses a date or a time of day, which no key has.
+#[must_use]
+pub fn a_date() -> Diagnostic {
+    Diagnostic::new("a type that experiments can't have", "numbers, texts, true and false, or lists and tables of them")
 }

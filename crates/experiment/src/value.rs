@@ -29,8 +29,6 @@ pub enum Node {
     Float(f64),
     /// A text.
     Text(String),
-    /// A date or a time, as written; no key has one.
-    Date(String),
     /// An array.
     List(Vec<Value>),
     /// A table.

@@ -43,7 +43,6 @@ pub fn inline(value: &Value) -> String {
         Node::Integer(value) => value.to_string(),
         Node::Float(value) => float(*value),
         Node::Text(text) => quoted(text),
-        Node::Date(text) => text.clone(),
         Node::List(items) => format!("[{}]", joined(items.iter().map(inline))),
         Node::Table(table) => {
             let pairs = table.0.iter().map(|(key, value)| format!("{} = {}", key_text(&key.text), inline(value)));
@@ -57,7 +56,6 @@ pub fn inline(value: &Value) -> String {
 pub fn json(value: &Value) -> String {
     match &value.node {
         Node::Float(value) if !value.is_finite() => "null".into(),
-        Node::Date(text) => quoted(text),
         Node::List(items) => format!("[{}]", joined(items.iter().map(json))),
         Node::Table(table) => {
             format!(

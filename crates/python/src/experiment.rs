@@ -274,7 +274,7 @@ fn to_python<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyAny>>
         Node::Boolean(value) => PyBool::new(py, *value).to_owned().into_any(),
         Node::Integer(value) => value.into_pyobject(py)?.into_any(),
         Node::Float(value) => PyFloat::new(py, *value).into_any(),
-        Node::Text(text) | Node::Date(text) => PyString::new(py, text).into_any(),
+        Node::Text(text) => PyString::new(py, text).into_any(),
         Node::List(items) => {
             let items = items.iter().map(|item| to_python(py, item)).collect::<PyResult<Vec<_>>>()?;
             PyList::new(py, items)?.into_any()
@@ -332,7 +332,7 @@ fn from_python(value: &Bound<'_, PyAny>, path: &str, levels: usize) -> PyResult<
         }
         Ok(Table(pairs).into())
     } else if value.hasattr("isoformat")? {
-        Ok(Value::plain(Node::Date(value.str()?.to_string())))
+        Err(mistakes(py, &[toml::a_date().key(path)], "", ""))
     } else {
         Err(PyTypeError::new_err(format!("{path}: a document has no {}", value.get_type())))
     }

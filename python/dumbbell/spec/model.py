@@ -24,8 +24,8 @@ class Seen:
     """The upper end of a range."""
     unit: str
     """The unit of the figure: the metric's, or one of the same kind: Mbit/s, kbit/s, Gbit/s or MB/s of a
-    throughput; ms, us or s of a time; bytes, kB or MB of a size; % of a share; packets. Without it, the
-    metric's own.
+    throughput; ms, us or s of a time; bytes, kB or MB of a size; % of a share; packets. Without it, the metric's
+    own.
     """
     metric: str
     """The run's figure, as in `expect`."""
@@ -52,8 +52,8 @@ class End:
     """A sending or receiving host."""
 
     ssh: str
-    """ssh destination: `"root@192.0.2.1"`, an alias of `~/.ssh/config`, or `"ssh://root@lab:2222"`; neither
-    user nor host starts with a dash. The login is root, or a user with passwordless `sudo`.
+    """ssh destination: `"root@192.0.2.1"`, an alias of `~/.ssh/config`, or `"ssh://root@lab:2222"`; neither user
+    nor host starts with a dash. The login is root, or a user with passwordless `sudo`.
     """
     address: str
     """IPv4 address of the device under test; IPv6 is refused, but `ssh` may use it."""
@@ -94,8 +94,8 @@ class Impairment:
     reverse path.
     """
     loss: str | None
-    """netem's `loss` parameters: `"1%"`, `"random 1% 25%"`, `"gemodel 1% 10% 70% 0.1%"`, `"state 1% 20%"`; or,
-    on `sim` only, `"every 1000"`: exactly one packet in 1000, as formulas assume. Before the queue.
+    """netem's `loss` parameters: `"1%"`, `"random 1% 25%"`, `"gemodel 1% 10% 70% 0.1%"`, `"state 1% 20%"`; or, on
+    `sim` only, `"every 1000"`: exactly one packet in 1000, as formulas assume. Before the queue.
     """
     jitter: int
     """As netem takes it, before the queue; needs `delay`."""
@@ -156,9 +156,9 @@ class Verbatim:
     script: str | None
     """A file of commands below the experiment's folder."""
     queue: str | None
-    """The handle, such as `100:`, of the discipline that the summary reports. Utilization and delay use the
-    lowest of three rates: this discipline's, the sum of its classes', and its parents'. Delay is null where a
-    netem at or below it holds packets.
+    """The handle, such as `100:`, of the discipline that the summary reports. Utilization and delay use the lowest
+    of three rates: this discipline's, the sum of its classes', and its parents'. Delay is null where a netem at or
+    below it holds packets.
     """
 
 
@@ -171,8 +171,8 @@ class Path(Impairment):
     offloads: bool
     """`true`: TSO, GSO and GRO on, queues count super-packets."""
     telemetry: bool
-    """`true`: every link with a rate stamps packets of flows whose controller uses it (`hpcc`) with time,
-    queue length, bytes sent and rate; `sim` only.
+    """`true`: every link with a rate stamps packets of flows whose controller uses it (`hpcc`) with time, queue
+    length, bytes sent and rate; `sim` only.
     """
     mtu: int
     """Largest IP packet in bytes."""
@@ -198,8 +198,7 @@ class Flows:
     """Congestion control, by its Linux name; required for TCP."""
     cc_parameters: Mapping[str, int | str]
     """Parameters of the controller (`dumbbell explain cubic`): integers, names, times and rates, such as `{
-    hystart = 0 }`. In Linux a parameter belongs to the module, so on the kernel two groups of one `cc` must
-    agree.
+    hystart = 0 }`. In Linux a parameter belongs to the module, so on the kernel two groups of one `cc` must agree.
     """
     count: int
     """Number of flows; 0 creates only the group's hosts, for programs."""
@@ -222,8 +221,8 @@ class Flows:
     off: int | None
     """The pause after `on`."""
     request: int | None
-    """Request/response: the receiver sends this many bytes, the sender answers with `response` bytes through
-    the bottleneck, the receiver waits for `think`, and repeats; `run.json` has each response time.
+    """Request/response: the receiver sends this many bytes, the sender answers with `response` bytes through the
+    bottleneck, the receiver waits for `think`, and repeats; `run.json` has each response time.
     """
     response: int | None
     """Size of the answer to a `request`."""
@@ -248,23 +247,23 @@ class Flows:
     delayed_ack: bool
     """`false`: the receiver acknowledges immediately."""
     prompt_reads: bool
-    """`true`: the receiver reads each segment as it arrives, as most programs do; slower to run, and ACKs of
-    small windows leave earlier ([why](design/kernel-engine.md#path)).
+    """`true`: the receiver reads each segment as it arrives, as most programs do; slower to run, and ACKs of small
+    windows leave earlier ([why](design/kernel-engine.md#path)).
     """
     pacing_rate: int | None
     """`SO_MAX_PACING_RATE`."""
     enter: str | None
-    """Link at whose queue the group joins the path (a name of `path.links`, or `bottleneck`), for cross
-    traffic and parking lots. The group does not pass links before it, nor the path's `rtt` if that is before
-    it; use `access` for a delay. Without it, the path's first link.
+    """Link at whose queue the group joins the path (a name of `path.links`, or `bottleneck`), for cross traffic
+    and parking lots. The group does not pass links before it, nor the path's `rtt` if that is before it; use
+    `access` for a delay. Without it, the path's first link.
     """
     leave: str | None
     """Link after which the group leaves the path, to its own receiver. Without it, the path's end."""
     access: Segment | None
     """The group's own access link; its delay is on the forward path and adds to `path.rtt`."""
     host_qdisc: Qdisc | None
-    """The egress discipline of the group's host, as for tc; the group then has its own host. `"fq"` paces
-    every socket of that host, and TCP leaves pacing to it. Excludes `path.tc`, which uses the same device.
+    """The egress discipline of the group's host, as for tc; the group then has its own host. `"fq"` paces every
+    socket of that host, and TCP leaves pacing to it. Excludes `path.tc`, which uses the same device.
     """
 
 
@@ -301,9 +300,9 @@ class Tcp:
     """`false`: a flow that was idle keeps its window."""
     sysctl: Mapping[str, str]
     """`net.ipv4.*` and `net.core.*` settings, such as `"net.ipv4.tcp_rmem" = "4096 131072 6291456"`. A setting
-    applies to every sender and receiver; one that Linux has once per system (most of `net.core`, `tcp_mem`) to
-    the entire guest, and `dumbbell plan` omits it. A setting that the kernel lacks is refused; the effective
-    values are in the result's `settings`.
+    applies to every sender and receiver; one that Linux has once per system (most of `net.core`, `tcp_mem`) to the
+    entire guest, and `dumbbell plan` omits it. A setting that the kernel lacks is refused; the effective values
+    are in the result's `settings`.
     """
 
 
@@ -314,9 +313,7 @@ class Change:
     at: int
     """When it happens."""
     link: str | None
-    """The link. Without it, `rate` is the bottleneck's, and `loss`, `rtt`, `delay` and `jitter` are the
-    path's.
-    """
+    """The link. Without it, `rate` is the bottleneck's, and `loss`, `rtt`, `delay` and `jitter` are the path's."""
     rate: int | None
     """The new rate."""
     rtt: int | None
@@ -352,8 +349,8 @@ class Program:
     ends: bool
     """`true`: the experiment ends with it."""
     files: Mapping[str, str | Mapping[str, int]]
-    """Files of its working folder, by path: a text, or `{ bytes = "61MB" }` for that many zero bytes, which
-    use no memory.
+    """Files of its working folder, by path: a text, or `{ bytes = "61MB" }` for that many zero bytes, which use no
+    memory.
     """
     env: Mapping[str, str]
     """Environment variables in addition to `PATH`, `HOME`, `LANG`, `USER`."""
