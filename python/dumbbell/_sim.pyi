@@ -15,6 +15,29 @@ CLASSES: dict[str, dict[str, tuple[str, ...]]]
 POLICE_ACTION: dict[str, tuple[str, ...]]
 """The same for the action `police` of a filter."""
 
+def rate_text(rate: int) -> str:
+    """A rate in bits per second in the shortest exact spelling of tc.
+
+    >>> rate_text(80_000_000)
+    '80mbit'
+    """
+
+def time_text(time: int) -> str:
+    """A time in nanoseconds in the shortest exact spelling of tc.
+
+    >>> time_text(13_000_000)
+    '13ms'
+    """
+
+def suggest(word: str, known: list[str]) -> str:
+    """What a misspelt name could mean, and which names there are."""
+
+def read_script(lines: list[str], interface: str) -> tuple[list[list[str]], list[tuple[int, int]], list[str]]:
+    """Checked tc commands in words, ports with their marks, lines that only show or delete. Raises `Wrong`."""
+
+def trace_rates(content: bytes, step_ns: int, duration_ns: int, limits: dict[str, int]) -> list[tuple[int, int]]:
+    """A Mahimahi trace as (time in ns, bits per second). Raises `Mistakes` or `Wrong`."""
+
 class Arrow:
     """A result table; it supports Arrow's PyCapsule protocol."""
 

@@ -77,9 +77,7 @@ def test_any_valid_loss_is_parsed_back(shares: list[str]) -> None:
         'duration = "1s"\n[path]\nrtt = "1ms"\nloss = "{}"\n[path.bottleneck]\nrate = "1mbit"\n[[flows]]\ncc = "bbr"\n'
     )
     experiments = [parse(text.format(share), Path("x.toml"))[0].experiment for share in shares]
-    runs = [
-        Bench([Flow("a", "a")], manifest={"experiment": document_of(each)}).make() for each in experiments
-    ]
+    runs = [Bench([Flow("a", "a")], manifest={"experiment": document_of(each)}).make() for each in experiments]
     found = parameter_of(runs)
     assert found is not None
     assert found.values == tuple(float(share.rstrip("%")) for share in shares)

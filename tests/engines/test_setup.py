@@ -18,7 +18,6 @@ from dumbbell.errors import ExperimentError
 from dumbbell.results import result
 from dumbbell.spec import parse
 from dumbbell.spec.qdisc import GRAMMAR, POLICE
-from dumbbell.spec.script import CLASS_OPTIONS, POLICE_OPTIONS
 from engines.dumps import BY_AGENT, Dump, dumps, without
 
 pytestmark = pytest.mark.kernel
@@ -133,7 +132,7 @@ def police(draw: st.DrawFn) -> str:
     """A policer that drops, or none."""
     if draw(st.booleans()):
         return ""
-    text = draw(options(POLICE, {name: words for name, words in POLICE_OPTIONS.items() if name != "drop"}))
+    text = draw(options(POLICE, {name: words for name, words in _sim.POLICE_ACTION.items() if name != "drop"}))
     needs_mtu = " mtu 3000" if "peakrate" in text and "mtu" not in text else ""
     return f" action police {text}{needs_mtu}{draw(st.sampled_from([' drop', '']))}"
 
@@ -170,8 +169,8 @@ def filter_words(draw: st.DrawFn, number: int) -> str:
 @st.composite
 def classes(draw: st.DrawFn) -> list[str]:
     """Two classes, each with its options, a discipline below one, and filters."""
-    kind = draw(st.sampled_from(sorted(set(CLASS_OPTIONS) - ELSEWHERE)))
-    known, owner = CLASS_OPTIONS[kind], f"{kind} class"
+    kind = draw(st.sampled_from(sorted(set(_sim.CLASSES) - ELSEWHERE)))
+    known, owner = _sim.CLASSES[kind], f"{kind} class"
     lines = [f"qdisc add dev {{dev}} root handle 1: {kind} {draw(options(kind, GRAMMAR[kind]))}"]
     if not accepted(*lines):
         lines = [f"qdisc add dev {{dev}} root handle 1: {kind} {' '.join(NEEDED.get(kind, {}).values())}"]
@@ -236,11 +235,11 @@ def test_every_option_is_set(tmp_path: Path) -> None:
     for kind in KINDS:
         for option in sorted(set(GRAMMAR[kind]) - NOT_TC.get(kind, set())):
             cases.append([f"qdisc add dev {{dev}} root handle 1: {kind} {_alone(kind, option)}"])
-    for option in sorted(CLASS_OPTIONS["htb"]):
-        line = f"class add dev {{dev}} parent 1: classid 1:1 htb {_alone('htb class', option, CLASS_OPTIONS['htb'])}"
+    for option in sorted(_sim.CLASSES["htb"]):
+        line = f"class add dev {{dev}} parent 1: classid 1:1 htb {_alone('htb class', option, _sim.CLASSES['htb'])}"
         cases.append(["qdisc add dev {dev} root handle 1: htb default 1", line])
-    for option in sorted(POLICE_OPTIONS):
-        words = _alone(POLICE, option, POLICE_OPTIONS) + (" mtu 2000" if option == "peakrate" else "")
+    for option in sorted(_sim.POLICE_ACTION):
+        words = _alone(POLICE, option, _sim.POLICE_ACTION) + (" mtu 2000" if option == "peakrate" else "")
         action = f"matchall flowid 1:1 action police {words}"
         cases.append(["qdisc add dev {dev} root handle 1: prio", f"filter add dev {{dev}} parent 1: {action}"])
     cases += [

@@ -14,9 +14,8 @@ from dumbbell.plan.draws import Draws
 from dumbbell.plan.native_json import attachments_json, limits_json
 from dumbbell.plan.remote import as_remote_script, plan_remote
 from dumbbell.spec import parse
-from dumbbell.spec.attachments import Attachments
+from dumbbell.spec.attachments import Attachments, read_script
 from dumbbell.spec.document import read
-from dumbbell.spec.script import read_script
 from plan.drawn import documents, documents_for_hosts, traces
 
 RANDOM = """

@@ -6,8 +6,7 @@ import pytest
 
 from dumbbell.plan import QueuePlan, make
 from dumbbell.spec import parse
-from dumbbell.spec.attachments import Attachments
-from dumbbell.spec.script import read_script
+from dumbbell.spec.attachments import Attachments, read_script
 
 CLASSES = """
 tc qdisc add dev eth0 root handle 1: htb

@@ -12,8 +12,7 @@ import pytest
 from dumbbell.errors import ExperimentError
 from dumbbell.plan import make
 from dumbbell.spec import parse
-from dumbbell.spec.attachments import Attachments
-from dumbbell.spec.script import read_script
+from dumbbell.spec.attachments import Attachments, read_script
 from dumbbell.spec.units import Wrong
 from plan.tc_reader import MS, change_of, config, reader
 

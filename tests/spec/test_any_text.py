@@ -6,13 +6,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dumbbell.errors import ExperimentError, ResultError
+from dumbbell import _sim
+from dumbbell.errors import ResultError
 from dumbbell.results.result import load
+from dumbbell.spec.attachments import read_script, trace_rates
 from dumbbell.spec.expectation import parse_expectation
-from dumbbell.spec.netem import netem_words
-from dumbbell.spec.script import read_script
-from dumbbell.spec.trace import read_trace, trace_rates
-from dumbbell.spec.units import Wrong
+from dumbbell.spec.units import Wrong, value_of
 
 LINES = st.lists(st.one_of(st.integers(-5, 10**6).map(str), st.text(max_size=20)), max_size=30)
 TC = st.lists(
@@ -26,11 +25,10 @@ SAME_FOLDER = settings(suppress_health_check=[HealthCheck.function_scoped_fixtur
 def test_any_text_is_a_trace_or_an_error(lines: list[str]) -> None:
     content = "\n".join(lines).encode(errors="surrogatepass")
     try:
-        times = read_trace(content, "trace")
-    except ExperimentError:
+        rates = trace_rates(content, 10**8, 10**9)
+    except (_sim.Mistakes, Wrong):
         return
-    rates = trace_rates(times, 100, 10**9)
-    assert times == sorted(times)
+    assert list(rates) == sorted(rates)
     assert rates[0][0] == 0
     assert all(rate > 0 for _, rate in rates)
 
@@ -57,7 +55,7 @@ def test_any_text_is_a_script_or_wrong(lines: list[str]) -> None:
 @given(st.sampled_from(["loss", "distribution", "reorder", "duplicate", "corrupt"]), st.text(max_size=40))
 def test_any_text_is_a_netem_option_or_wrong(option: str, text: str) -> None:
     try:
-        tokens = netem_words(option, text)
+        tokens = str(value_of(option, text))
     except Wrong:
         return
     assert tokens.split() == text.split()

@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dumbbell.spec.netem import netem_words
 from dumbbell.spec.qdisc import GRAMMAR, parse_qdisc, suggest
-from dumbbell.spec.units import Wrong
+from dumbbell.spec.units import Wrong, value_of
 
 EXAMPLES = {
     "time": "5ms",
@@ -144,38 +143,10 @@ def test_a_quantity_of_an_option_is_checked(text: str) -> None:
         parse_qdisc(text)
 
 
-def test_a_size_in_bdp_is_computed_from_rate_and_rtt() -> None:
-    bdp_bytes = 80_000_000 * 13 // 8000
-    assert parse_qdisc("bfifo limit 1.5bdp").resolved(bdp_bytes, 1500) == f"bfifo limit {bdp_bytes * 3 // 2}"
-    assert parse_qdisc("pfifo limit 2bdp").resolved(30_000, 1500) == "pfifo limit 40"
-    assert parse_qdisc("pfifo limit 0.001bdp").resolved(30_000, 1500) == "pfifo limit 1"
-    assert parse_qdisc("bfifo limit 0.001bdp").resolved(30_000, 1500) == "bfifo limit 1500"
-
-
-def test_a_size_in_bdp_needs_a_bandwidth_delay_product() -> None:
-    with pytest.raises(Wrong, match=r"needs both a rate and a path\.rtt above zero"):
-        parse_qdisc("bfifo limit 1bdp").resolved(None, 1500)
-    assert parse_qdisc("bfifo limit 3000").resolved(None, 1500) == "bfifo limit 3000"
-
-
-@pytest.mark.parametrize(
-    ("text", "rate"),
-    [
-        ("tbf rate 80mbit burst 1540 limit 225000", 80_000_000),
-        ("cake bandwidth 10mbit", 10_000_000),
-        ("netem rate 1mbit", 1_000_000),
-        ("cake unlimited", None),
-        ("pfifo limit 10", None),
-        ("htb default 1", None),
-    ],
-)
-def test_some_disciplines_are_shapers(text: str, rate: int | None) -> None:
-    assert parse_qdisc(text).shaped_rate_bps == rate
-    assert parse_qdisc(text).shapes == (rate is not None)
-
-
-def test_fq_maxrate_shapes_flows_and_not_the_link() -> None:
-    assert not parse_qdisc("fq maxrate 10mbit").shapes
+def test_a_size_in_bdp_is_kept_with_its_unit() -> None:
+    assert parse_qdisc("bfifo limit 1.5bdp").bdp_words == {1: (1.5, "size")}
+    assert parse_qdisc("pfifo limit 2bdp").bdp_words == {1: (2.0, "packets")}
+    assert parse_qdisc("bfifo limit 3000").bdp_words == {}
 
 
 @pytest.mark.parametrize("text", [" pfifo limit 10", "pfifo limit 10 "])
@@ -185,7 +156,7 @@ def test_space_around_a_discipline_does_not_matter(text: str) -> None:
 
 def test_an_unlimited_queue_is_an_error() -> None:
     with pytest.raises(Wrong):
-        parse_qdisc("bfifo limit 1e999bdp").resolved(30_000, 1500)
+        parse_qdisc("bfifo limit 1e999bdp")
 
 
 @pytest.mark.parametrize(
@@ -203,7 +174,7 @@ def test_an_unlimited_queue_is_an_error() -> None:
     ],
 )
 def test_netem_options_are_kept_as_written(option: str, value: str) -> None:
-    assert netem_words(option, value) == value
+    assert value_of(option, value) == value
 
 
 @pytest.mark.parametrize(
@@ -229,7 +200,7 @@ def test_netem_options_are_kept_as_written(option: str, value: str) -> None:
 )
 def test_invalid_netem_options_are_errors(option: str, value: object) -> None:
     with pytest.raises(Wrong) as caught:
-        netem_words(option, value)
+        value_of(option, value)
     assert caught.value.right
 
 

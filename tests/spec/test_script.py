@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dumbbell.spec.script import DEVICE, read_script
+from dumbbell.spec.attachments import DEVICE, read_script
 from dumbbell.spec.units import Wrong
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"

@@ -172,7 +172,7 @@ BAD = {
     "keep": ('keep = "all"\n' + EXPERIMENT, "keep", "'metrics' or 'runs'", ""),
     "an empty table": (EXPERIMENT + "[[axes]]\n", "axes.0", "a table without an axis", "path.rtt"),
     "an empty axis": (EXPERIMENT + '[[axes]]\n"path.rtt" = []\n', "axes.0.path.rtt", "not a list of values", "points = 5"),
-    "a date": (EXPERIMENT + "[[axes]]\nx = [2020-01-01]\n", "axes.0.x", "a type that experiments can't have", "numbers, texts"),
+    "a date": (EXPERIMENT + "[[axes]]\nx = [2020-01-01]\n", "axes.0.x.0", "a type that experiments can't have", "numbers, texts"),
     "uneven": (EXPERIMENT + '[[axes]]\n"path.rtt" = ["1ms"]\nduration = ["1s", "2s"]\n', "axes.0", "different lengths", "an [[axes]] of its own"),
     "a point twice": (EXPERIMENT + '[[axes]]\n"path.rtt" = ["1ms", "1ms"]\n', "axes.0", "a point is listed twice", "seeds"),
     "an axis twice": (EXPERIMENT + RTT + RTT, "axes.path.rtt", "two axes of one key", "one of them"),

@@ -3,7 +3,7 @@
 use crate::error::Error;
 use dumbbell_experiment::limits::Limits;
 use dumbbell_experiment::model::Experiment;
-use dumbbell_experiment::plan::attachments::{Attachments, Script};
+use dumbbell_experiment::plan::attachments::Attachments;
 use dumbbell_experiment::{script, trace};
 
 /// Gives the content of the files that an experiment names (`path.bottleneck.trace`, `path.tc.script`).
@@ -43,7 +43,7 @@ pub(crate) fn attachments(experiment: &Experiment, files: &dyn Files) -> Result<
         };
         let read = script::read(text.lines(), &tc.interface);
         let script = read.map_err(|wrong| Error::File { key: "path.tc", problem: wrong.to_string() })?;
-        attachments.script = Some(Script { lines: script.lines, marks: script.marks });
+        attachments.script = Some(script);
     }
     let bottleneck = experiment.path.bottleneck.as_ref();
     if let Some((bottleneck, name)) = bottleneck.and_then(|bottleneck| Some((bottleneck, bottleneck.trace.as_ref()?))) {

@@ -21,6 +21,7 @@ pub mod programs;
 pub mod spec;
 pub mod texts;
 
+use crate::units;
 use crate::value::{Table, Value};
 use core::fmt::Debug;
 use draw::Draw;
@@ -97,22 +98,25 @@ pub fn read_value(kind: &str, value: &Value) -> Option<Result<Value, dumbbell_co
     fn read<S: Simple>(value: &Value) -> Result<Value, dumbbell_core::tc::Wrong> {
         S::parse(value).map(|parsed| S::data(&parsed))
     }
-    let read = match kind {
-        "rate" => read::<kinds::Rate>,
-        "time" => read::<kinds::Time>,
-        "size" => read::<kinds::Size>,
-        "discipline" => read::<kinds::Discipline>,
-        "loss" => read::<kinds::Loss>,
-        "distribution" => read::<kinds::Distribution>,
-        "reorder" => read::<kinds::Reorder>,
-        "duplicate" => read::<kinds::Duplicate>,
-        "corrupt" => read::<kinds::Corrupt>,
-        "slot" => read::<kinds::Slot>,
-        "command" => read::<programs::Command>,
-        "seeds" => read::<programs::Seeds>,
+    Some(match kind {
+        "rate" => read::<kinds::Rate>(value),
+        "time" => read::<kinds::Time>(value),
+        "size" => read::<kinds::Size>(value),
+        "discipline" => read::<kinds::Discipline>(value),
+        "loss" => read::<kinds::Loss>(value),
+        "distribution" => read::<kinds::Distribution>(value),
+        "reorder" => read::<kinds::Reorder>(value),
+        "duplicate" => read::<kinds::Duplicate>(value),
+        "corrupt" => read::<kinds::Corrupt>(value),
+        "slot" => read::<kinds::Slot>(value),
+        "command" => read::<programs::Command>(value),
+        "seeds" => read::<programs::Seeds>(value),
+        "share" => units::share(value).map(Value::from),
+        "count" => units::count(value).map(Value::from),
+        "tc size" => units::tc_size(value).map(Value::from),
+        "queue size" => units::queue_size(value),
         _ => return None,
-    };
-    Some(read(value))
+    })
 }
 
 /// A table whose keys are declared.

@@ -9,6 +9,7 @@ use crate::qdisc::{POLICE, check, grammar, kinds};
 use crate::shell_words::split;
 use dumbbell_core::tc::grammar::Grammar;
 use dumbbell_core::tc::{Wrong, classes, disciplines};
+use serde::{Deserialize, Serialize};
 
 /// Stands for the device in the lines of a [`Script`].
 pub const DEVICE: &str = "{device}";
@@ -27,13 +28,14 @@ const FILTER_WORDS: &[&str] = &[
 const POLICE_OPTIONS: Grammar = &[disciplines::POLICE, disciplines::POLICE_ACTION];
 
 /// What is left of a script.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Script {
     /// `tc` commands, words apart, with [`DEVICE`] for the interface.
     pub lines: Vec<Vec<String>>,
     /// Destination port and mark.
     pub marks: Vec<(u16, u32)>,
     /// Lines that only show or delete.
+    #[serde(default)]
     pub left_out: Vec<String>,
 }
 

@@ -55,6 +55,45 @@ pub fn size(value: &Value) -> Result<u64, Wrong> {
     quantity::data_bytes(&text(value, quantity::SIZE)?)
 }
 
+/// A share of one, from 0 to 1; a bare number is per cent, as tc reads it.
+///
+/// # Errors
+///
+/// No share.
+pub fn share(value: &Value) -> Result<f64, Wrong> {
+    Ok(quantity::per_cent(&text(value, quantity::SHARE)?)? / 100.0)
+}
+
+/// A whole number that is not negative.
+///
+/// # Errors
+///
+/// Anything else.
+pub fn count(value: &Value) -> Result<u64, Wrong> {
+    quantity::count(&text(value, "a whole number")?)
+}
+
+/// Bytes as tc reads them: `kb` is 1024 bytes, case does not matter.
+///
+/// # Errors
+///
+/// No size.
+pub fn tc_size(value: &Value) -> Result<u64, Wrong> {
+    quantity::bytes(&text(value, quantity::SIZE)?)
+}
+
+/// A queue's size: bytes as an integer, or bandwidth-delay products as a float (`1.5bdp`).
+///
+/// # Errors
+///
+/// Neither.
+pub fn queue_size(value: &Value) -> Result<Value, Wrong> {
+    match quantity::bdp(value.text().unwrap_or_default())? {
+        Some(products) => Ok(products.into()),
+        None => tc_size(value).map(Value::from),
+    }
+}
+
 /// A rate in the shortest exact spelling of tc.
 #[must_use]
 pub fn rate_text(rate: impl Borrow<u64>) -> String {

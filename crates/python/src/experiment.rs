@@ -1,13 +1,12 @@
 //! The experiment language: texts and documents to cases, mistakes as values, and what is made of the declarations.
 
-use dumbbell_experiment::declare::{Kind, read_value};
+use dumbbell_experiment::declare::Kind;
 use dumbbell_experiment::diagnostic::Diagnostic;
 use dumbbell_experiment::document::{self, Case, Options};
-use dumbbell_experiment::expectation::{self, Condition, Expectation};
 use dumbbell_experiment::keypath::apply;
 use dumbbell_experiment::limits::Limits;
 use dumbbell_experiment::value::{Key, Node, Table, Value};
-use dumbbell_experiment::{Experiment, figures, random, reference, render, schema, stubs, toml, write};
+use dumbbell_experiment::{Experiment, random, reference, render, schema, stubs, toml, write};
 use pyo3::create_exception;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -21,15 +20,8 @@ create_exception!(
     "A document is no experiment: a list of mistakes, and a text."
 );
 
-create_exception!(
-    dumbbell._sim,
-    Wrong,
-    PyValueError,
-    "A value is none of its kind. Arguments: the problem, the remedy."
-);
-
 /// Levels of Python's lists and dicts that are converted; a deeper document is refused.
-const MAX_LEVELS: usize = 64;
+pub(crate) const MAX_LEVELS: usize = 64;
 
 /// Reads a text: the cases, each with its name, its values in the units of the code, and what it sets.
 ///
@@ -107,49 +99,6 @@ pub fn experiment_from_python(values: &Bound<'_, PyAny>) -> PyResult<Experiment>
     document::experiment(document, &limits).map_err(|faults| mistakes(py, &faults, "", ""))
 }
 
-/// A value of a kind such as `rate`, as a person wrote it, in the units of the code. Raises `Wrong`.
-#[pyfunction]
-pub fn parse_value<'py>(kind: &str, value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-    let py = value.py();
-    let written = from_python(value, "", MAX_LEVELS).unwrap_or_default();
-    let read = read_value(kind, &written).ok_or_else(|| PyValueError::new_err(format!("no kind '{kind}'")))?;
-    to_python(py, &read.map_err(wrong)?)
-}
-
-/// An expectation: name, start and end of its metric, operator, value, and the upper end of a range. Raises `Wrong`.
-#[pyfunction]
-pub fn parse_expectation<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyTuple>> {
-    let Expectation { metric, condition } = expectation::parse(text).map_err(wrong)?;
-    let (operator, value, high) = match condition {
-        Condition::Below(value) => ("<", value.into(), None),
-        Condition::AtMost(value) => ("<=", value.into(), None),
-        Condition::Above(value) => (">", value.into(), None),
-        Condition::AtLeast(value) => (">=", value.into(), None),
-        Condition::Equal(value) => ("==", value.into(), None),
-        Condition::Is(value) => ("==", value.into(), None),
-        Condition::Unknown => ("==", Value::default(), None),
-        Condition::Within(low, high) => ("in", low.into(), Some(high)),
-    };
-    (metric.name, metric.from, metric.to, operator, to_python(py, &value)?, high).into_pyobject(py)
-}
-
-/// A metric: its name, and start and end of its part of the run in nanoseconds. Raises `Wrong`.
-#[pyfunction]
-pub fn parse_metric(text: &str) -> PyResult<(String, Option<u64>, Option<u64>)> {
-    expectation::metric(text).map(|metric| (metric.name, metric.from, metric.to)).map_err(wrong)
-}
-
-/// The units of a metric, its own first. Raises `Wrong`.
-#[pyfunction]
-pub fn units_of(metric: &str) -> PyResult<Vec<(&'static str, f64)>> {
-    expectation::metric(metric).map_err(wrong)?;
-    Ok(figures::units_of(metric).unwrap_or_default().to_vec())
-}
-
-fn wrong(wrong: dumbbell_core::tc::Wrong) -> PyErr {
-    Wrong::new_err((wrong.problem, wrong.right))
-}
-
 /// A copy of a document with other values, by dotted key.
 #[pyfunction]
 pub fn set_keys<'py>(document: &Bound<'py, PyDict>, settings: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyAny>> {
@@ -220,7 +169,7 @@ pub fn declarations(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     Ok(all)
 }
 
-fn limits_of(changed: &BTreeMap<String, usize>) -> PyResult<Limits> {
+pub(crate) fn limits_of(changed: &BTreeMap<String, usize>) -> PyResult<Limits> {
     let mut limits = Limits::default();
     for (name, value) in changed {
         *limits.get_mut(name).ok_or_else(|| PyValueError::new_err(format!("no limit '{name}'")))? = *value;
@@ -246,7 +195,7 @@ fn cases_in_python<'py>(py: Python<'py>, cases: &[Case]) -> PyResult<Bound<'py, 
 }
 
 /// Each mistake as a dict, and all of them as one text with excerpts.
-fn mistakes(py: Python<'_>, faults: &[Diagnostic], text: &str, file: &str) -> PyErr {
+pub(crate) fn mistakes(py: Python<'_>, faults: &[Diagnostic], text: &str, file: &str) -> PyErr {
     let build = || -> PyResult<PyErr> {
         let list = PyList::empty(py);
         for fault in faults {
@@ -268,7 +217,7 @@ fn mistakes(py: Python<'_>, faults: &[Diagnostic], text: &str, file: &str) -> Py
     build().unwrap_or_else(|error| error)
 }
 
-fn to_python<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyAny>> {
+pub(crate) fn to_python<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyAny>> {
     Ok(match &value.node {
         Node::Null => py.None().into_bound(py),
         Node::Boolean(value) => PyBool::new(py, *value).to_owned().into_any(),
@@ -299,7 +248,7 @@ fn table_from_python(dict: &Bound<'_, PyDict>, path: &str, levels: usize) -> PyR
     Ok(Table(pairs))
 }
 
-fn from_python(value: &Bound<'_, PyAny>, path: &str, levels: usize) -> PyResult<Value> {
+pub(crate) fn from_python(value: &Bound<'_, PyAny>, path: &str, levels: usize) -> PyResult<Value> {
     let py = value.py();
     let levels = levels.checked_sub(1).ok_or_else(|| mistakes(py, &[toml::too_deep()], "", ""))?;
     let list = |items: Vec<Bound<'_, PyAny>>| {

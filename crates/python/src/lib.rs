@@ -11,6 +11,7 @@ mod numbers;
 mod plan;
 mod run;
 mod tc;
+mod values;
 
 use pyo3::prelude::*;
 
@@ -21,8 +22,8 @@ mod _sim {
     use super::arrow::Arrow;
     #[pymodule_export]
     use super::experiment::{
-        Mistakes, Wrong, choose_case, declarations, parse_expectation, parse_experiment, parse_metric, parse_toml,
-        parse_value, random_experiment, read_experiment, set_keys, split_setting, units_of, write_experiment, write_toml,
+        Mistakes, choose_case, declarations, parse_experiment, parse_toml, random_experiment, read_experiment, set_keys,
+        split_setting, write_experiment, write_toml,
     };
     #[pymodule_export]
     use super::fault::{Fault, Outgrown, Refused};
@@ -34,6 +35,11 @@ mod _sim {
     use super::run::{check, packet_trace, parameters, simulate};
     #[pymodule_export]
     use super::tc::{TcChange, TcError, TcTree};
+    #[pymodule_export]
+    use super::values::{
+        Wrong, parse_expectation, parse_metric, parse_value, rate_text, read_script, suggest, time_text, trace_rates,
+        units_of,
+    };
     use pyo3::prelude::*;
 
     #[pymodule_init]

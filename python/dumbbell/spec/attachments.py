@@ -3,25 +3,41 @@
 How a file is opened so that no link leads elsewhere is `beneath`'s affair.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dumbbell import limits
+from dumbbell import _sim, limits
 from dumbbell.errors import ExperimentError
 from dumbbell.spec.beneath import read_below
-from dumbbell.spec.document import Case
-from dumbbell.spec.script import Script, read_script
-from dumbbell.spec.trace import read_trace, trace_rates
-from dumbbell.spec.units import Wrong, time_text
+from dumbbell.spec.document import Case, mistakes_in, process_limits
+from dumbbell.spec.units import Wrong, refused, time_text
 
-__all__ = ["PLACES", "Attachments", "named_in", "read_attachments", "read_named", "text_named"]
+__all__ = [
+    "DEVICE", "PLACES", "Attachments", "Script", "named_in", "read_attachments", "read_named", "read_script",
+    "text_named", "trace_rates",
+]  # fmt: skip
 
 PLACES = (("path", "bottleneck", "trace"), ("path", "tc", "script"))
 """The keys of an experiment that name a file."""
 TRACE = "path.bottleneck.trace"
 """The only one of them whose file may be larger than an experiment's."""
+
+DEVICE = "{device}"
+"""Stands for the device in the lines of a `Script`."""
+
+
+@dataclass(frozen=True)
+class Script:
+    """What is left of a tc script after checking."""
+
+    lines: tuple[tuple[str, ...], ...]
+    """`tc` commands, words apart, with `DEVICE` for the interface."""
+    marks: tuple[tuple[int, int], ...]
+    """Destination port and mark."""
+    left_out: tuple[str, ...]
+    """Lines that only show or delete."""
 
 
 @dataclass(frozen=True)
@@ -53,14 +69,30 @@ def read_attachments(case: Case) -> Attachments:
     if path.bottleneck is not None and path.bottleneck.trace is not None:
         name, key = path.bottleneck.trace, TRACE
         folder = _folder(case, key, name)
-        times = read_trace(read_named(folder, name, key, str(case.file)), str(folder / name))
-        step_ms = max(path.bottleneck.trace_step // 10**6, 1)
+        content = read_named(folder, name, key, str(case.file))
         try:
-            trace = tuple(trace_rates(times, step_ms, case.experiment.duration))
+            with mistakes_in(folder / name):
+                trace = trace_rates(content, path.bottleneck.trace_step, case.experiment.duration)
         except Wrong as wrong:
             key, value = "path.bottleneck.trace_step", time_text(path.bottleneck.trace_step)
             raise ExperimentError(wrong.problem, file=str(case.file), key=key, value=value, right=wrong.right) from None
     return Attachments(script, trace)
+
+
+def read_script(lines: Sequence[str], interface: str) -> Script:
+    """Check tc commands; raises `Wrong` naming the line."""
+    with refused():
+        commands, marks, left_out = _sim.read_script(list(lines), interface)
+    return Script(tuple(map(tuple, commands)), tuple(marks), tuple(left_out))
+
+
+def trace_rates(content: bytes, step_ns: int, duration_ns: int) -> tuple[tuple[int, int], ...]:
+    """A Mahimahi trace as (time in ns, rate in bits per second), only where the rate changes.
+
+    Raises `_sim.Mistakes` for another format, `Wrong` for too many steps.
+    """
+    with refused():
+        return tuple(_sim.trace_rates(content, step_ns, duration_ns, process_limits()))
 
 
 def read_named(folder: Path, name: str, key: str, file: str = "") -> bytes:

@@ -17,6 +17,7 @@ __all__ = [
     "load",
     "mistakes_in",
     "parse",
+    "process_limits",
     "read",
     "seeds",
     "split_setting",
@@ -74,21 +75,21 @@ def chosen(cases: Sequence[Case], name: str | None, file: str) -> Case:
 def parse(text: str, file: Path, settings: Sequence[str] = (), folder: Path | None = None) -> list[Case]:
     """The same for a text that came from `file`; files that it names lie in `folder`, or else next to `file`."""
     with mistakes_in(file):
-        found = _sim.parse_experiment(text, file.stem, list(settings), _limits(), str(file))
+        found = _sim.parse_experiment(text, file.stem, list(settings), process_limits(), str(file))
     return _cases(found, file, folder)
 
 
 def read(document: dict[str, Any], file: Path, settings: Sequence[str] = (), folder: Path | None = None) -> list[Case]:
     """The same for a document that was read already."""
     with mistakes_in(file):
-        found = _sim.read_experiment(document, file.stem, list(settings), _limits())
+        found = _sim.read_experiment(document, file.stem, list(settings), process_limits())
     return _cases(found, file, folder)
 
 
 def toml(text: str, file: Path | str = "") -> dict[str, Any]:
     """A text as a document, within the limits. Raises `ExperimentError`."""
     with mistakes_in(file):
-        return _sim.parse_toml(text, _limits(), str(file))
+        return _sim.parse_toml(text, process_limits(), str(file))
 
 
 def with_settings(document: Mapping[str, Any], settings: Mapping[str, Any], file: Path) -> dict[str, Any]:
@@ -100,7 +101,7 @@ def with_settings(document: Mapping[str, Any], settings: Mapping[str, Any], file
 def without_cases(document: Mapping[str, Any], file: Path, case: str | None) -> dict[str, Any]:
     """The document of one case; without a name, of a document that has none. Raises `ExperimentError`."""
     with mistakes_in(file):
-        return _sim.choose_case(dict(document), case, _limits())
+        return _sim.choose_case(dict(document), case, process_limits())
 
 
 def split_setting(setting: str) -> tuple[str, Any]:
@@ -139,6 +140,6 @@ def _cases(found: list[tuple[str, dict[str, Any], dict[str, Any]]], file: Path, 
     ]
 
 
-def _limits() -> dict[str, int]:
+def process_limits() -> dict[str, int]:
     """The limits of this process."""
     return {name: limits.most(name) for name in ("text", "keys", "cases", "expanded", "changes", "lines")}

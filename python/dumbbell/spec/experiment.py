@@ -11,7 +11,7 @@ from typing import Any, get_args, get_type_hints
 from dumbbell import _sim
 from dumbbell.spec import model
 from dumbbell.spec.names import numbered
-from dumbbell.spec.qdisc import Qdisc
+from dumbbell.spec.qdisc import Qdisc, qdisc_of_values
 
 __all__ = ["Experiment", "document_of", "experiment_of_values", "short_document_of", "ssh_destinations"]
 
@@ -48,11 +48,6 @@ def ssh_destinations(experiment: Experiment) -> tuple[str, ...]:
     return tuple(each.ssh for each in (hosts.sender, hosts.receiver, hosts.router) if each) if hosts else ()
 
 
-def _discipline(values: Mapping[str, Any]) -> Qdisc:
-    sizes = {int(position): (products, unit) for position, (products, unit) in values["bdp_words"].items()}
-    return Qdisc(values["kind"], tuple(values["words"]), sizes)
-
-
 @cache
 def _table(cls: type) -> Callable[[Mapping[str, Any]], Any]:
     """What makes a dataclass of its values."""
@@ -73,7 +68,7 @@ def _maker(hint: Any) -> Callable[[Any], Any] | None:
     """What makes a field of its values; None: it takes them as they are."""
     for part in (hint, *get_args(hint)):
         if part is Qdisc:
-            return _discipline
+            return qdisc_of_values
         if dataclasses.is_dataclass(part) and isinstance(part, type):
             return _each(_table(part)) if Ellipsis in get_args(hint) else _table(part)
     return tuple if Ellipsis in get_args(hint) else None

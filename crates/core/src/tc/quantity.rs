@@ -25,7 +25,8 @@ pub const RATE: &str = "a rate is a number with a unit, such as 80mbit, 5gbit or
 pub const TIME: &str = "a time is a number with a unit, such as 13ms, 500us or 2s";
 /// What a size is.
 pub const SIZE: &str = "a size is a number of bytes, such as 225000, 225000b or 64kb";
-const SHARE: &str = "a share is a number from 0% to 100%, such as 1% or 0.1%";
+/// What a share is.
+pub const SHARE: &str = "a share is a number from 0% to 100%, such as 1% or 0.1%";
 const STEP: &str = "a time such as 1ms, or a number of packets such as 5p";
 
 /// `digits` × 10^`power`, exact.

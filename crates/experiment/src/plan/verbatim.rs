@@ -1,6 +1,6 @@
 //! A tc script's lines on every sender's device.
 
-use super::attachments::{DEVICE, Script};
+use crate::script::{DEVICE, Script};
 use super::building::Building;
 use super::script_tree::{ScriptTree, handle, kind_position, word_after};
 use super::types::{Command, Device, Queue};
