@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from dumbbell.spec import load, published, scenarios
-from dumbbell.spec.seen import Seen
+from dumbbell.spec.model import Seen
 
 ROOT = Path(__file__).parents[1]
 REPORTS = tomllib.loads((ROOT / "scripts" / "reports.toml").read_text(encoding="utf-8"))["reports"]

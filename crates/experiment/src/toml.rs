@@ -90,13 +90,16 @@ fn value_of(value: &Spanned<DeValue<'_>>, place: &Location<'_>, faults: &mut Vec
     };
     let node = match value.get_ref() {
         DeValue::String(text) => Node::Text(text.to_string()),
-        DeValue::Integer(integer) => i64::from_str_radix(integer.as_str(), integer.radix())
-            .map_or_else(|_| refuse(too_long()), Node::Integer),
+        DeValue::Integer(integer) => {
+            i64::from_str_radix(integer.as_str(), integer.radix()).map_or_else(|_| refuse(too_long()), Node::Integer)
+        }
         // Longer than any float has digits is still a float.
         DeValue::Float(float) => Node::Float(float.as_str().parse().unwrap_or(f64::NAN)),
         DeValue::Boolean(boolean) => Node::Boolean(*boolean),
         DeValue::Datetime(date) => refuse(a_date().value(&Value::from(date.to_string()))),
-        DeValue::Array(items) => Node::List(items.iter().enumerate().map(|(number, item)| value_of(item, &place.item(number), faults)).collect()),
+        DeValue::Array(items) => Node::List(
+            items.iter().enumerate().map(|(number, item)| value_of(item, &place.item(number), faults)).collect(),
+        ),
         DeValue::Table(table) => Node::Table(table_of(table, place, faults)),
     };
     Value { node, span: Some(span) }

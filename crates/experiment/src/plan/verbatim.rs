@@ -1,9 +1,9 @@
 //! A tc script's lines on every sender's device.
 
-use crate::script::{DEVICE, Script};
 use super::building::Building;
 use super::script_tree::{ScriptTree, handle, kind_position, word_after};
 use super::types::{Command, Device, Queue};
+use crate::script::{DEVICE, Script};
 
 /// The script's commands; its qdiscs become queues of the plan, all of them under test.
 pub(super) fn commands(building: &mut Building<'_>) -> Vec<Command> {
