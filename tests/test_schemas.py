@@ -40,7 +40,7 @@ def errors(document: dict[str, Any], name: str = "experiment.json") -> list[str]
     return sorted(error.json_path for error in validator.iter_errors(document))
 
 
-@pytest.mark.parametrize("script", ["schemas.py", "reference.py"])
+@pytest.mark.parametrize("script", ["schemas.py", "reference.py", "model.py"])
 def test_what_is_made_of_the_declarations_is_up_to_date(script: str) -> None:
     checked = subprocess.run(
         [sys.executable, f"scripts/{script}", "--check"], cwd=ROOT, capture_output=True, text=True, check=False

@@ -32,6 +32,37 @@ def time_text(time: int) -> str:
 def suggest(word: str, known: list[str]) -> str:
     """What a misspelt name could mean, and which names there are."""
 
+AXIS_UNITS: list[str]
+"""What the numbers of an axis may be in."""
+
+def parse_sweep(
+    text: str, settings: list[str], limits: dict[str, int], file: str
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """A sweep file's document with settings, and its values. Raises `Mistakes`."""
+
+def read_sweep(
+    document: dict[str, Any], settings: list[str], limits: dict[str, int]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """As `parse_sweep`, of a document that was parsed already."""
+
+def read_map(keys: dict[str, Any]) -> dict[str, Any]:
+    """The values of a map, of its keys. Raises `Mistakes`."""
+
+def parse_axis(key: str, value: object) -> dict[str, Any]:
+    """The values of an axis: a list of values or a range. Raises `Wrong`."""
+
+def value_between(scale: str, unit: str | None, is_whole: bool, low: float, high: float) -> tuple[Any, float] | None:
+    """The value half-way between two numbers of an axis, and its number; None: there is none."""
+
+def number_of(unit: str, value: object) -> float:
+    """The number of a value in a unit of axes. Raises `Wrong`."""
+
+def placeholders(value: object) -> set[str]:
+    """The placeholders in a value."""
+
+def fill(value: object, values: dict[str, Any]) -> Any:
+    """A value with its placeholders filled. Raises `Wrong`."""
+
 def read_script(lines: list[str], interface: str) -> tuple[list[list[str]], list[tuple[int, int]], list[str]]:
     """Checked tc commands in words, ports with their marks, lines that only show or delete. Raises `Wrong`."""
 

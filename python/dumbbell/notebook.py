@@ -9,10 +9,9 @@ from typing import Any
 
 import altair as alt
 import polars as pl
-from pydantic import ValidationError
 
 from dumbbell.analysis import Comparison, findings
-from dumbbell.errors import ResultError
+from dumbbell.errors import ExperimentError, ResultError
 from dumbbell.exporters.sweep_table import export_sweep
 from dumbbell.plots.save import save, svg
 from dumbbell.plots.sweep_map import draw_map
@@ -24,7 +23,7 @@ from dumbbell.reports.sentences import sentences
 from dumbbell.reports.sweep_page import write_sweep
 from dumbbell.reports.verdict_text import HEAD, cells, verdict
 from dumbbell.results.result import Run
-from dumbbell.spec.sweep import Map
+from dumbbell.spec.sweep import read_map
 from dumbbell.sweeps.folder import Sweep
 from dumbbell.sweeps.query import query
 from dumbbell.sweeps.ranges import summary
@@ -105,11 +104,9 @@ class SweepResult:
             if key in options and (isinstance(options[key], str) or not isinstance(options[key], Sequence)):
                 options[key] = (options[key],)
         try:
-            map_spec = Map.model_validate({"value": value, "x": x, "y": y} | options)
-        except ValidationError as error:
-            wrong = error.errors()[0]
-            known = ", ".join(Map.model_fields)
-            raise ResultError(f"map: {'.'.join(map(str, wrong['loc']))}: {wrong['msg']}; options: {known}") from None
+            map_spec = read_map(**{"value": value, "x": x, "y": y} | options)
+        except ExperimentError as error:
+            raise ResultError(f"map: {error}") from None
         return Figure(draw_map(self.sweep, map_spec, width))
 
     def report(self, path: str | Path, values: Sequence[str] = (), *, runs: bool = False) -> Path:

@@ -23,7 +23,7 @@ from dumbbell.plots.heatmap_layout import Steps, key_among, painted, steps
 from dumbbell.plots.ramps import DIVERGING, SEQUENTIAL, VOID, diverging, sequential
 from dumbbell.plots.sweep_map import draw_map
 from dumbbell.spec.axes import axis
-from dumbbell.spec.sweep import Map
+from dumbbell.spec.sweep import read_map
 from dumbbell.sweeps.folder import Sweep
 from plots.test_colours import VISIONS, cielab, distance
 from sweep_fixtures import made
@@ -199,7 +199,7 @@ def test_the_legend_of_a_logarithmic_map_is_labelled(tmp_path: Path) -> None:
     sweep = made(
         tmp_path / "made", [RTT, BUFFER], crossed(RTT, BUFFER), lambda point, seed: 3.0 * 10 ** precise(point, seed)
     )
-    save(draw_map(sweep, Map(value="v", x="path.rtt", y="buffer", log=True)), tmp_path / "map.svg")
+    save(draw_map(sweep, read_map(value="v", x="path.rtt", y="buffer", log=True)), tmp_path / "map.svg")
     legend = (tmp_path / "map.svg").read_text().partition("role-legend-label")[2].partition("</g>")[0]
     assert len(re.findall(r">[\d.]+</text>", legend)) >= 2
 
@@ -220,7 +220,7 @@ def test_a_cell_s_number_is_short(number: float, span: float, text: str) -> None
 
 
 def test_every_cell_has_its_mean_and_its_number(tmp_path: Path) -> None:
-    chart = draw_map(regular(tmp_path / "made"), Map(value="v", x="path.rtt", y="buffer"))
+    chart = draw_map(regular(tmp_path / "made"), read_map(value="v", x="path.rtt", y="buffer"))
     found = {(row["xt"], row["yt"]): float(row["mean"]) for row in rects(chart)}
     assert found == {
         (point["path.rtt"], point["buffer"]): pytest.approx(precise(point, 2)) for point in crossed(RTT, BUFFER)
@@ -248,7 +248,7 @@ def test_uncertain_cells_are_marked(tmp_path: Path) -> None:
         return 9.0 + seed / 1e6
 
     sweep = made(tmp_path / "made", [RTT, BUFFER], crossed(RTT, BUFFER), value)
-    chart = draw_map(sweep, Map(value="v", x="path.rtt", y="buffer", contour=(0.5,), within=1.0))
+    chart = draw_map(sweep, read_map(value="v", x="path.rtt", y="buffer", contour=(0.5,), within=1.0))
     names = list(SHAPES)
     assert marks_of(chart) == {
         ("5ms", "1bdp"): {names[0]}, ("5ms", "4bdp"): {names[2]}, ("80ms", "4bdp"): {names[1]},
@@ -263,7 +263,7 @@ def test_uncertain_cells_are_marked(tmp_path: Path) -> None:
 def test_a_refined_grid_marks_measured_points(tmp_path: Path) -> None:
     points = [*crossed(RTT, BUFFER), {"path.rtt": "40ms", "buffer": "1bdp"}]
     sweep = made(tmp_path / "made", [RTT, BUFFER], points, precise)
-    chart = draw_map(sweep, Map(value="v", x="path.rtt", y="buffer"))
+    chart = draw_map(sweep, read_map(value="v", x="path.rtt", y="buffer"))
     assert all(marks == {list(SHAPES)[-1]} for marks in marks_of(chart).values())
     assert set(marks_of(chart)) == {(point["path.rtt"], point["buffer"]) for point in points}
 
@@ -276,7 +276,7 @@ def test_panels_name_the_key_of_values_that_need_it(tmp_path: Path) -> None:
     ]  # fmt: skip
     sweep = made(tmp_path / "made", axes, crossed(*axes), lambda _point, seed: float(seed))
     panels = tuple(each.key for each in axes if each.key not in ("path.rtt", "flows.two.count"))
-    spec = draw_map(sweep, Map(value="v", x="path.rtt", y="flows.two.count", panels=panels)).to_dict()
+    spec = draw_map(sweep, read_map(value="v", x="path.rtt", y="flows.two.count", panels=panels)).to_dict()
     titles = [panel["title"]["text"] for panel in spec["concat"]]
     assert titles[0] == "bbr, offloads true, one.count 1, mtu 1500"
     assert titles[-1] == "cubic, offloads false, one.count 2, mtu none"
@@ -296,7 +296,7 @@ def test_small_multiples_share_their_colours(tmp_path: Path) -> None:
         tmp_path / "made", [RTT, BUFFER, loss], crossed(RTT, BUFFER, loss),
         lambda point, seed: precise(point, seed) * (1 + loss.number(point["path.loss"])),
     )  # fmt: skip
-    chart = draw_map(sweep, Map(value="v", x="path.rtt", y="buffer", panels=("path.loss",)))
+    chart = draw_map(sweep, read_map(value="v", x="path.rtt", y="buffer", panels=("path.loss",)))
     spec = chart.to_dict()
     assert [panel["title"]["text"] for panel in spec["concat"]] == ["loss 0%", "loss 1%"]
     domains = [panel["layer"][0]["encoding"]["color"]["scale"]["domain"] for panel in spec["concat"]]
@@ -304,7 +304,7 @@ def test_small_multiples_share_their_colours(tmp_path: Path) -> None:
     means = [float(row["mean"]) for row in rects(chart)]
     assert [min(means), max(means)] == pytest.approx([domains[0][0], domains[0][-1]])
     with pytest.raises(ResultError, match=r"path\.loss \(0%, 1%\) varies too"):
-        draw_map(sweep, Map(value="v", x="path.rtt", y="buffer"))
+        draw_map(sweep, read_map(value="v", x="path.rtt", y="buffer"))
 
 
 def test_a_difference_counts_overlapping_intervals(tmp_path: Path) -> None:
@@ -312,13 +312,13 @@ def test_a_difference_counts_overlapping_intervals(tmp_path: Path) -> None:
         return precise(point, seed) + (3.0 if point["engine"] == "kernel" and point["path.rtt"] == "80ms" else 0.0)
 
     sweep = made(tmp_path / "made", [RTT, BUFFER, ENGINE], crossed(RTT, BUFFER, ENGINE), value)
-    chart = draw_map(sweep, Map(value="v", x="path.rtt", y="buffer", difference="engine"))
+    chart = draw_map(sweep, read_map(value="v", x="path.rtt", y="buffer", difference="engine"))
     assert {float(row["mean"]) for row in rects(chart)} == {0.0, 3.0}
     assert set(marks_of(chart)) == {("80ms", "1bdp"), ("80ms", "4bdp")}
     assert "the intervals overlap in 4 of 6 cells" in chart.to_dict()["title"]["subtitle"][0]
-    swapped = draw_map(sweep, Map(value="v", x="path.rtt", y="buffer", difference="engine=kernel,sim"))
+    swapped = draw_map(sweep, read_map(value="v", x="path.rtt", y="buffer", difference="engine=kernel,sim"))
     assert {float(row["mean"]) for row in rects(swapped)} == {0.0, -3.0}
-    tolerant = draw_map(sweep, Map(value="v", x="path.rtt", y="buffer", difference="engine", within=4))
+    tolerant = draw_map(sweep, read_map(value="v", x="path.rtt", y="buffer", difference="engine", within=4))
     assert marks_of(tolerant) == {}
 
 
@@ -327,7 +327,7 @@ def test_lines_have_bands_and_crosses_for_missing_points(tmp_path: Path) -> None
         return "guest hang" if point == {"path.rtt": "20ms", "buffer": "4bdp"} else precise(point, seed)
 
     sweep = made(tmp_path / "made", [RTT, BUFFER], crossed(RTT, BUFFER), value)
-    chart = draw_map(sweep, Map(value="v", x="path.rtt", lines="buffer"))
+    chart = draw_map(sweep, read_map(value="v", x="path.rtt", lines="buffer"))
     kinds = {layer["mark"]["type"]: layer["rows"] for layer in layers(chart) if layer["mark"].get("shape") is None}
     assert set(kinds) == {"area", "line", "point"}
     assert len(kinds["line"]) == 5
@@ -338,13 +338,13 @@ def test_lines_have_bands_and_crosses_for_missing_points(tmp_path: Path) -> None
 
 def test_a_logarithmic_scale_clips_bands_that_reach_zero(tmp_path: Path) -> None:
     sweep = made(tmp_path / "made", [RTT], [{"path.rtt": value} for value in RTT.values], lambda _p, seed: 10.0**seed)
-    chart = draw_map(sweep, Map(value="v", x="path.rtt", log=True))
+    chart = draw_map(sweep, read_map(value="v", x="path.rtt", log=True))
     (area,) = [layer for layer in layers(chart) if layer["mark"]["type"] == "area"]
     low, high = area["encoding"]["y"]["scale"]["domain"]
     assert area["encoding"]["y"]["scale"]["type"] == "log"
     assert all(float(row["low"]) == pytest.approx(low) for row in area["rows"])
     assert 0 < low < 370 < high
-    rising = draw_map(regular(tmp_path / "map"), Map(value="v", x="path.rtt", y="buffer", log=True))
+    rising = draw_map(regular(tmp_path / "map"), read_map(value="v", x="path.rtt", y="buffer", log=True))
     colour = rising.to_dict()["layer"][0]["encoding"]["color"]["scale"]
     assert colour["type"] == "log"
     assert np.diff(np.log(colour["domain"])) == pytest.approx(
@@ -370,20 +370,20 @@ def test_a_logarithmic_scale_clips_bands_that_reach_zero(tmp_path: Path) -> None
 )
 def test_invalid_maps_are_explained(keys: dict[str, Any], message: str, tmp_path: Path) -> None:
     with pytest.raises(ResultError) as error:
-        draw_map(regular(tmp_path / "made"), Map.model_validate({"value": "v"} | keys))
+        draw_map(regular(tmp_path / "made"), read_map(value="v", **keys))
     assert message in str(error.value)
 
 
 def test_a_sweep_without_a_valid_run_reports_the_reasons(tmp_path: Path) -> None:
     sweep = made(tmp_path / "made", [RTT, BUFFER], crossed(RTT, BUFFER), lambda _point, _seed: "guest hang")
     with pytest.raises(ResultError, match="no cell has a value of 'v': guest hang"):
-        draw_map(sweep, Map(value="v", x="path.rtt", y="buffer"))
+        draw_map(sweep, read_map(value="v", x="path.rtt", y="buffer"))
 
 
 def test_untrusted_names_are_text_in_every_format(tmp_path: Path) -> None:
     untrusted = axis("qdisc", ["</script><script>alert(1)</script>", "a'];b\\", 'fq "limit" 1'])
     sweep = made(tmp_path / "made", [RTT, untrusted], crossed(RTT, untrusted), lambda _point, seed: float(seed))
-    chart = draw_map(sweep, Map(value="v", x="path.rtt", y="qdisc"))
+    chart = draw_map(sweep, read_map(value="v", x="path.rtt", y="qdisc"))
     for suffix in ("svg", "html", "png", "pdf"):
         save(chart, tmp_path / f"map.{suffix}")
     assert "<script>alert" not in (tmp_path / "map.html").read_text()
@@ -393,6 +393,6 @@ def test_untrusted_names_are_text_in_every_format(tmp_path: Path) -> None:
 
 
 def test_the_same_sweep_gives_the_same_figure(tmp_path: Path) -> None:
-    map_spec = Map(value="v", x="path.rtt", y="buffer", contour=(2.0,))
+    map_spec = read_map(value="v", x="path.rtt", y="buffer", contour=(2.0,))
     first, second = (json.dumps(draw_map(regular(tmp_path / name), map_spec).to_dict()) for name in "ab")
     assert first == second

@@ -17,7 +17,7 @@ from dumbbell.reports.map_selection import maps_of
 from dumbbell.reports.reproduce import reproduce_command
 from dumbbell.reports.sweep_page import sweep_page, write_sweep
 from dumbbell.spec.axes import axis
-from dumbbell.spec.sweep import Map
+from dumbbell.spec.sweep import read_map
 from dumbbell.sweeps.folder import Sweep, load
 from sweep_fixtures import TWO, made, ran
 from web.browsing import CHROMIUM
@@ -120,7 +120,7 @@ def test_a_sweep_without_kept_runs_has_no_links(two: Sweep, tmp_path: Path) -> N
 def test_a_page_shows_the_requested_maps_or_notes_its_defaults(two: Sweep) -> None:
     maps, note = maps_of(two)
     assert [map_spec.value for map_spec in maps] == ["groups.bbr.share", "utilization", "queue.delay_ms.mean"]
-    assert maps[0] == Map(value="groups.bbr.share", x="buffer", y="path.rtt", middle=0.5, contour=(0.5,))
+    assert maps[0] == read_map(value="groups.bbr.share", x="buffer", y="path.rtt", middle=0.5, contour=(0.5,))
     assert note in sweep_page(two)
     two.manifest["maps"] = [
         {"value": "utilization", "x": "buffer", "lines": "path.rtt", "title": "Full?", "text": "Yes."}

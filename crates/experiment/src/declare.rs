@@ -2,7 +2,7 @@
 //!
 //! | module | holds |
 //! | --- | --- |
-//! | [`kinds`], [`texts`], [`metrics`], [`maps`], [`programs`], [`hosts`], [`generic`] | what a key may hold: how it is read, written, described and drawn |
+//! | [`kinds`], [`texts`], [`metrics`], [`numbers`], [`maps`], [`programs`], [`hosts`], [`sweeps`], [`generic`] | what a key may hold: how it is read, written, described and drawn |
 //! | [`spec`] | the declarations as data |
 //! | [`location`] | where a value is; the mistakes that were found |
 //! | [`draw`] | random values |
@@ -17,8 +17,10 @@ pub mod location;
 pub(crate) mod macros;
 pub mod maps;
 pub mod metrics;
+pub mod numbers;
 pub mod programs;
 pub mod spec;
+pub mod sweeps;
 pub mod texts;
 
 use crate::units;

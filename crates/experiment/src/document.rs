@@ -179,7 +179,7 @@ fn without_spans(value: Value) -> Value {
 }
 
 /// Looks at every key and every text.
-fn check_texts(table: &Table, path: &str, faults: &mut Vec<Diagnostic>) {
+pub(crate) fn check_texts(table: &Table, path: &str, faults: &mut Vec<Diagnostic>) {
     for (key, value) in &table.0 {
         let name = if path.is_empty() { key.text.clone() } else { format!("{path}.{}", key.text) };
         let place = Value { node: Node::Text(key.text.clone()), span: key.span.clone() };

@@ -35,6 +35,15 @@ impl<'de> Deserialize<'de> for Value {
     }
 }
 
+impl<'de> Deserialize<'de> for Table {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        match Value::deserialize(deserializer)?.node {
+            Node::Table(table) => Ok(table),
+            _ => Err(D::Error::custom("not a table")),
+        }
+    }
+}
+
 struct AnyValue;
 
 impl<'de> Visitor<'de> for AnyValue {

@@ -12,6 +12,7 @@
 //! | [`units`], [`qdisc`], [`netem`], [`expectation`], [`script`], [`trace`] | the languages of single values |
 //! | [`diagnostic`], [`render`] | mistakes as values; as text with an excerpt |
 //! | [`schema`], [`reference`](mod@reference), [`stubs`] | what else is made of the declarations |
+//! | [`sweep`] | sweep files: axes, placeholders, rules between their keys |
 //! | [`random`] | random valid experiments |
 
 pub mod cases;
@@ -39,6 +40,7 @@ pub mod script;
 pub mod shell_words;
 pub mod stubs;
 pub mod suggest;
+pub mod sweep;
 pub mod toml;
 pub mod trace;
 pub mod units;

@@ -2,6 +2,7 @@
 
 use crate::declare::Declared;
 use crate::declare::spec::{KeySpec, Presence, TableSpec};
+use crate::keys::sweep::Sweep;
 use crate::model::Experiment;
 
 /// The first version; keys that it has need no note.
@@ -24,9 +25,15 @@ pub fn tables() -> Vec<&'static str> {
     all_tables().into_iter().map(|spec| spec.name).collect()
 }
 
-/// Every table below the experiment, each once, before those that have it.
+/// Every table of experiment and sweep files, each once, before those that have it.
 #[must_use]
 pub fn all_tables() -> Vec<&'static TableSpec> {
+    [Experiment::SPEC, Sweep::SPEC].into_iter().flat_map(tables_of).collect()
+}
+
+/// Every table below this one and itself, each once, before those that have it.
+#[must_use]
+pub fn tables_of(root: &'static TableSpec) -> Vec<&'static TableSpec> {
     fn add(spec: &'static TableSpec, found: &mut Vec<&'static TableSpec>) {
         for table in spec.flat.iter().copied().chain(spec.keys.iter().filter_map(|key| (key.shape)().table)) {
             add(table, found);
@@ -36,7 +43,7 @@ pub fn all_tables() -> Vec<&'static TableSpec> {
         }
     }
     let mut found = Vec::new();
-    add(Experiment::SPEC, &mut found);
+    add(root, &mut found);
     found
 }
 

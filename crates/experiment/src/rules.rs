@@ -7,3 +7,4 @@ pub mod path;
 pub mod programs;
 pub mod settings;
 pub mod source;
+pub mod sweep;

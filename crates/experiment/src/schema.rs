@@ -2,21 +2,15 @@
 
 use crate::declare::Declared;
 use crate::declare::spec::{KeySpec, Presence, TableSpec};
+use crate::keys::sweep::Sweep;
 use crate::model::Experiment;
 use crate::value::{Table, Value};
 use std::collections::BTreeMap;
 
-/// The schema: keys, types, choices and simple bounds.
+/// The schema of an experiment file: keys, types, choices and simple bounds.
 #[must_use]
 pub fn schema() -> Value {
-    let mut definitions = BTreeMap::new();
-    collect(Experiment::SPEC, &mut definitions);
-    definitions.remove(Experiment::SPEC.name);
-    let mut schema =
-        Table::from_iter([("$schema", "http://json-schema.org/draft-07/schema#"), ("title", "Dumbbell experiment")]);
-    for (key, value) in of_table(Experiment::SPEC).0 {
-        schema.set(&key.text, value);
-    }
+    let mut schema = of_file(Experiment::SPEC, "Dumbbell experiment");
     if let Some(Value { node: crate::value::Node::Table(properties), .. }) = schema.get_mut("properties") {
         let seed = [("type", Value::from("integer")), ("minimum", 0.into()), ("description", "One seed.".into())];
         properties.set("seed", Table::from_iter(seed).into());
@@ -24,8 +18,25 @@ pub fn schema() -> Value {
     }
     // An experiment may have programs and no flows, and a case may set required keys.
     schema.set("required", Value::texts(&["path"]));
-    schema.set("definitions", definitions.into_iter().collect::<Table>().into());
     schema.into()
+}
+
+/// The schema of a sweep file.
+#[must_use]
+pub fn of_sweeps() -> Value {
+    of_file(Sweep::SPEC, "Dumbbell sweep").into()
+}
+
+fn of_file(spec: &'static TableSpec, title: &str) -> Table {
+    let mut definitions = BTreeMap::new();
+    collect(spec, &mut definitions);
+    definitions.remove(spec.name);
+    let mut schema = Table::from_iter([("$schema", "http://json-schema.org/draft-07/schema#"), ("title", title)]);
+    for (key, value) in of_table(spec).0 {
+        schema.set(&key.text, value);
+    }
+    schema.set("definitions", definitions.into_iter().collect::<Table>().into());
+    schema
 }
 
 fn cases() -> Value {

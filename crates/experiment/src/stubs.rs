@@ -1,16 +1,16 @@
 //! Python types of the parsed values, made of the declarations.
 
 use crate::declare::spec::{Presence, TableSpec};
-use crate::reference::all_tables;
+use crate::reference::tables_of;
 use core::fmt::Write as _;
 
 /// Characters of a line below its indentation.
 const WIDTH: usize = 114;
 
-/// A frozen dataclass for each table, without the module's head.
+/// A frozen dataclass for each table below this one and for itself, without the module's head.
 #[must_use]
-pub fn dataclasses() -> String {
-    all_tables().into_iter().map(dataclass).collect::<Vec<_>>().join("\n\n")
+pub fn dataclasses(root: &'static TableSpec) -> String {
+    tables_of(root).into_iter().map(dataclass).collect::<Vec<_>>().join("\n\n")
 }
 
 fn dataclass(spec: &'static TableSpec) -> String {

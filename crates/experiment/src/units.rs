@@ -61,7 +61,16 @@ pub fn size(value: &Value) -> Result<u64, Wrong> {
 ///
 /// No share.
 pub fn share(value: &Value) -> Result<f64, Wrong> {
-    Ok(quantity::per_cent(&text(value, quantity::SHARE)?)? / 100.0)
+    Ok(per_cent(value)? / 100.0)
+}
+
+/// The same in per cent.
+///
+/// # Errors
+///
+/// No share.
+pub fn per_cent(value: &Value) -> Result<f64, Wrong> {
+    quantity::per_cent(&text(value, quantity::SHARE)?)
 }
 
 /// A whole number that is not negative.

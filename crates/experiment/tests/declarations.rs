@@ -1,8 +1,11 @@
 //! What is made of the declarations: the schema, the controls, the reference, the Python types.
 
+use dumbbell_experiment::Experiment;
+use dumbbell_experiment::declare::Declared;
 use dumbbell_experiment::declare::spec::Presence;
-use dumbbell_experiment::reference::{all_tables, reference, tables};
-use dumbbell_experiment::schema::{controls, schema};
+use dumbbell_experiment::keys::sweep::Sweep;
+use dumbbell_experiment::reference::{all_tables, reference, tables, tables_of};
+use dumbbell_experiment::schema::{controls, of_sweeps, schema};
 use dumbbell_experiment::stubs::dataclasses;
 use dumbbell_experiment::value::Value;
 use std::collections::HashSet;
@@ -38,8 +41,13 @@ fn the_reference_has_a_row_for_every_key() {
 }
 
 #[test]
-fn every_reference_in_the_schema_has_its_definition() {
-    let schema = schema();
+fn every_reference_in_a_schema_has_its_definition() {
+    // The file is the schema itself; an experiment's impairments are keys of other tables.
+    check_references(&schema(), tables_of(Experiment::SPEC).len() - 2);
+    check_references(&of_sweeps(), tables_of(Sweep::SPEC).len() - 1);
+}
+
+fn check_references(schema: &Value, count: usize) {
     let written = schema.to_string();
     let definitions =
         schema.table().and_then(|table| table.get("definitions")).and_then(Value::table).expect("definitions");
@@ -47,8 +55,7 @@ fn every_reference_in_the_schema_has_its_definition() {
         let name: String = rest.chars().take_while(char::is_ascii_alphanumeric).collect();
         assert!(definitions.has(&name), "{name}");
     }
-    // The experiment is the schema itself; impairments are keys of other tables.
-    assert_eq!(definitions.0.len(), all_tables().len() - 2);
+    assert_eq!(definitions.0.len(), count);
 }
 
 #[test]
@@ -65,7 +72,7 @@ fn a_control_has_what_a_page_needs() {
 
 #[test]
 fn a_table_in_python_inherits_the_keys_that_it_shares() {
-    let text = dataclasses();
+    let text = dataclasses(Experiment::SPEC);
     assert!(text.contains("class Impairment:") && text.contains("class Path(Impairment):"));
     assert!(text.contains("    rate: int | None\n") && text.contains("    flows: tuple[Flows, ...]\n"));
     assert!(text.find("class Impairment").expect("it is there") < text.find("class Path").expect("it is there"));

@@ -1,9 +1,10 @@
 //! The experiment language: texts and documents to cases, mistakes as values, and what is made of the declarations.
 
-use dumbbell_experiment::declare::Kind;
+use dumbbell_experiment::declare::{Declared, Kind};
 use dumbbell_experiment::diagnostic::Diagnostic;
 use dumbbell_experiment::document::{self, Case, Options};
 use dumbbell_experiment::keypath::apply;
+use dumbbell_experiment::keys::sweep::Sweep;
 use dumbbell_experiment::limits::Limits;
 use dumbbell_experiment::value::{Key, Node, Table, Value};
 use dumbbell_experiment::{Experiment, random, reference, render, schema, stubs, toml, write};
@@ -153,13 +154,15 @@ pub fn random_experiment<'py>(py: Python<'py>, bytes: &[u8], omitted: Vec<String
 pub fn declarations(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     let all = PyDict::new(py);
     all.set_item("schema", write::json(&schema::schema()))?;
+    all.set_item("sweep_schema", write::json(&schema::of_sweeps()))?;
     all.set_item("controls", write::json(&schema::controls()))?;
     let tables = PyDict::new(py);
     for name in reference::tables() {
         tables.set_item(name, reference::reference(name))?;
     }
     all.set_item("reference", tables)?;
-    all.set_item("dataclasses", stubs::dataclasses())?;
+    all.set_item("dataclasses", stubs::dataclasses(Experiment::SPEC))?;
+    all.set_item("sweep_dataclasses", stubs::dataclasses(Sweep::SPEC))?;
     let limits = PyDict::new(py);
     let mut defaults = Limits::default();
     for name in Limits::NAMES {
@@ -238,7 +241,7 @@ pub(crate) fn to_python<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'
     })
 }
 
-fn table_from_python(dict: &Bound<'_, PyDict>, path: &str, levels: usize) -> PyResult<Table> {
+pub(crate) fn table_from_python(dict: &Bound<'_, PyDict>, path: &str, levels: usize) -> PyResult<Table> {
     let mut pairs = Vec::with_capacity(dict.len());
     for (key, value) in dict {
         let key = text_of(&key.str()?, path)?;
@@ -252,8 +255,9 @@ pub(crate) fn from_python(value: &Bound<'_, PyAny>, path: &str, levels: usize) -
     let py = value.py();
     let levels = levels.checked_sub(1).ok_or_else(|| mistakes(py, &[toml::too_deep()], "", ""))?;
     let list = |items: Vec<Bound<'_, PyAny>>| {
+        let above = if path.is_empty() { String::new() } else { format!("{path}.") };
         let items =
-            items.iter().enumerate().map(|(number, item)| from_python(item, &format!("{path}.{number}"), levels));
+            items.iter().enumerate().map(|(number, item)| from_python(item, &format!("{above}{number}"), levels));
         Ok(Value::from(items.collect::<PyResult<Vec<_>>>()?))
     };
     if value.is_none() {

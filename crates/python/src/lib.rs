@@ -10,6 +10,7 @@ mod fault;
 mod numbers;
 mod plan;
 mod run;
+mod sweep;
 mod tc;
 mod values;
 
@@ -34,6 +35,8 @@ mod _sim {
     #[pymodule_export]
     use super::run::{check, packet_trace, parameters, simulate};
     #[pymodule_export]
+    use super::sweep::{fill, number_of, parse_axis, parse_sweep, placeholders, read_map, read_sweep, value_between};
+    #[pymodule_export]
     use super::tc::{TcChange, TcError, TcTree};
     #[pymodule_export]
     use super::values::{
@@ -47,6 +50,7 @@ mod _sim {
         super::fault::catch_panics();
         module.add("VERSION", env!("CARGO_PKG_VERSION"))?;
         module.add("CONTROLLERS", dumbbell_core::cc::Controller::NAMES)?;
+        super::sweep::add_units(module)?;
         super::tc::add_grammar(module)
     }
 }

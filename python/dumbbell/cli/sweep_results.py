@@ -75,10 +75,10 @@ def map_(  # noqa: PLR0913, PLR0917 — a command has many options
     from dumbbell.engines.requests import plain
     from dumbbell.plots import save
     from dumbbell.plots.sweep_map import draw_map
-    from dumbbell.spec.sweep import Map
+    from dumbbell.spec.sweep import read_map
     from dumbbell.sweeps.folder import load
 
-    figure = Map(
+    figure = read_map(
         value=value, x=x, y=y, panels=comma_separated(panels), lines=lines, difference=difference,
         contour=_numbers(contour), middle=middle, within=within if within is None else _positive(within), where=where,
         log=log, title=title,

@@ -3,12 +3,11 @@
 from collections.abc import Sequence
 
 import polars as pl
-from pydantic import ValidationError
 
-from dumbbell.errors import ResultError
+from dumbbell.errors import ExperimentError, ResultError
 from dumbbell.plots.sweep_map import PANELS_MAX
 from dumbbell.spec.axes import Axis
-from dumbbell.spec.sweep import Map
+from dumbbell.spec.sweep import Map, read_map
 from dumbbell.sweeps.folder import Sweep
 
 __all__ = ["default_map", "maps_of"]
@@ -23,8 +22,8 @@ def maps_of(sweep: Sweep, values: Sequence[str] = ()) -> tuple[list[Map], str]:
     if values:
         return [default_map(sweep, value) for value in values], ""
     try:
-        requested = [Map.model_validate(entry) for entry in sweep.manifest.get("maps") or []]
-    except ValidationError as error:
+        requested = [read_map(**entry) for entry in sweep.manifest.get("maps") or []]
+    except (ExperimentError, TypeError) as error:
         raise ResultError(f"{sweep.folder}: a map in its manifest is not valid: {error}") from error
     if requested:
         return requested, ""
@@ -51,7 +50,7 @@ def default_map(sweep: Sweep, value: str) -> Map:
     """
     free = sorted(_free(sweep), key=lambda axis: (axis.numbers is None, -_length(sweep, axis)))
     if not free:
-        return Map(value=value, x="seed")
+        return read_map(value=value, x="seed")
     x, y, *others = [*free, None, None][: max(len(free), 2)]
     assert x is not None
     panels, conditions, count = [], [], 1
@@ -62,7 +61,7 @@ def default_map(sweep: Sweep, value: str) -> Map:
             count *= _length(sweep, axis)
         else:
             conditions.append(_first_of(sweep, axis))
-    return Map(
+    return read_map(
         value=value, x=x.key, y=y.key if y else None, panels=tuple(panels),
         where=" and ".join(conditions) or None, middle=0.5 if value.endswith(".share") and _two(sweep) else None,
         contour=(0.5,) if value.endswith(".share") and _two(sweep) else (),

@@ -6,14 +6,24 @@ The keys, their kinds, defaults and rules are declared in `crates/experiment/src
 import dataclasses
 from collections.abc import Callable, Mapping
 from functools import cache
-from typing import Any, get_args, get_type_hints
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 from dumbbell import _sim
 from dumbbell.spec import model
+from dumbbell.spec.axes import Axis, axis_of_values
 from dumbbell.spec.names import numbered
 from dumbbell.spec.qdisc import Qdisc, qdisc_of_values
 
-__all__ = ["Experiment", "document_of", "experiment_of_values", "short_document_of", "ssh_destinations"]
+__all__ = [
+    "Experiment",
+    "document_of",
+    "experiment_of_values",
+    "short_document_of",
+    "ssh_destinations",
+    "table_of_values",
+]
+
+T = TypeVar("T")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -28,8 +38,7 @@ class Experiment(model.Experiment):
 
 def experiment_of_values(values: Mapping[str, Any]) -> Experiment:
     """The experiment that `crates/experiment` parsed."""
-    made: Experiment = _table(Experiment)(values)
-    return made
+    return table_of_values(Experiment, values)
 
 
 def document_of(values: Any) -> dict[str, Any]:
@@ -46,6 +55,12 @@ def ssh_destinations(experiment: Experiment) -> tuple[str, ...]:
     """The destinations of ssh; none without real hosts."""
     hosts = experiment.hosts
     return tuple(each.ssh for each in (hosts.sender, hosts.receiver, hosts.router) if each) if hosts else ()
+
+
+def table_of_values(cls: type[T], values: Mapping[str, Any]) -> T:
+    """A generated dataclass of values that `crates/experiment` parsed."""
+    make: Callable[[Mapping[str, Any]], T] = _table(cls)  # type: ignore[arg-type]  # mypy: a class is hashable.
+    return make(values)
 
 
 @cache
@@ -66,9 +81,16 @@ def _each(make: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 def _maker(hint: Any) -> Callable[[Any], Any] | None:
     """What makes a field of its values; None: it takes them as they are."""
-    for part in (hint, *get_args(hint)):
-        if part is Qdisc:
-            return qdisc_of_values
-        if dataclasses.is_dataclass(part) and isinstance(part, type):
-            return _each(_table(part)) if Ellipsis in get_args(hint) else _table(part)
-    return tuple if Ellipsis in get_args(hint) else None
+    if hint in OWN_MAKERS:
+        return OWN_MAKERS[hint]
+    if isinstance(hint, type) and dataclasses.is_dataclass(hint):
+        return _table(hint)
+    parts = get_args(hint)
+    if get_origin(hint) is tuple:
+        made = _maker(parts[0]) if Ellipsis in parts else None
+        return tuple if made is None else _each(made)
+    return next((made for part in parts if (made := _maker(part)) is not None), None)
+
+
+OWN_MAKERS: dict[Any, Callable[[Any], Any]] = {Qdisc: qdisc_of_values, Axis: axis_of_values}
+"""Of values that are not generated dataclasses."""

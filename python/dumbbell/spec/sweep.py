@@ -1,45 +1,40 @@
 """The sweep file: an experiment, the axes along which it changes, how often, and what to keep.
 
-`docs/sweeps.md` is the same list for people. What a key may hold is `sweep_keys`, what an axis is `axes`, what
-`{buffer}` stands for `holes`; carrying a sweep out is `dumbbell.sweeps`.
+`docs/sweeps.md` lists the keys. `crates/experiment/src/keys/sweep.rs` declares them, and that crate parses and checks
+the file. This module reads the experiment that it names; `dumbbell.sweeps` runs the points.
 """
 
 import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import ValidationError
-
+from dumbbell import _sim, limits
 from dumbbell.control_characters import visible_line
 from dumbbell.errors import ExperimentError
 from dumbbell.spec import document as documents
+from dumbbell.spec import sweep_model
 from dumbbell.spec.attachments import text_named
-from dumbbell.spec.axes import RANGE, Axis, Point, axis, points, steps, written
-from dumbbell.spec.expectation import parse_metric
-from dumbbell.spec.holes import filled, holes_in
+from dumbbell.spec.axes import Axis, Point, points, steps, written
+from dumbbell.spec.experiment import table_of_values
 from dumbbell.spec.scenarios import built_in, find_sweep
-from dumbbell.spec.sweep_check import ABOUT_THE_RUN, check, check_runs
-from dumbbell.spec.sweep_keys import Keys, Map, Refine, Until, Validation, flat
-from dumbbell.spec.sweep_mistakes import explained
-from dumbbell.spec.texts import check_texts
-from dumbbell.spec.toml import check_values
-from dumbbell.spec.units import Wrong
+from dumbbell.spec.sweep_model import Map, Refine, Until, Validation
+from dumbbell.spec.units import Wrong, refused
 
 __all__ = [
-    "ABOUT_THE_RUN", "Counted", "Map", "Refine", "Sweep", "Until", "case_at", "engines_used", "load_sweep",
-    "parse_sweep", "read_sweep", "settings_at",
+    "ABOUT_THE_RUN", "Counted", "Map", "Refine", "Sweep", "Until", "allowed_half_width", "case_at", "engines_used",
+    "load_sweep", "parse_sweep", "read_map", "read_sweep", "selects",
+    "settings_at",
 ]  # fmt: skip
 
 INLINE = "experiment.toml"
-KEYS = frozenset(field.alias or name for name, field in Keys.model_fields.items())
-OWN = KEYS - {"set", "axes", "maps", "source"}
-"""Keys of the file that a setting may change; any other setting is the experiment's."""
+ABOUT_THE_RUN = ("engine", "kernel")
+"""Axes that are no keys of an experiment."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +58,7 @@ class Sweep:
     experiment: Mapping[str, Any]
     """The experiment that changes, as a document without cases."""
     experiment_file: Path
-    """Files that the experiment names lie beside this one."""
+    """Files that the experiment names are in its folder."""
     engine: str
     kernel: str | None
     seeds: tuple[int, ...]
@@ -91,7 +86,7 @@ class Sweep:
     def holes(self) -> frozenset[str]:
         """Names in braces, in a setting or in a value of an axis."""
         values = [*self.set.values(), *(value for each in self.every_axis for value in each.values)]
-        return frozenset(name for value in values for name in holes_in(value))
+        return frozenset(_sim.placeholders(values))
 
     def points(self) -> list[Point]:
         """The first grid."""
@@ -110,14 +105,14 @@ class Sweep:
 
     def is_run(self, values: Mapping[str, Any]) -> bool:
         """Is the point with these values a run? The second engine runs only the points that `[validate]` selects."""
-        return self.validation is None or values["engine"] == self.engine or self.validation.selects(values)
+        return self.validation is None or values["engine"] == self.engine or selects(self.validation, values)
 
     @property
     def counted(self) -> Counted:
         """Points, at least those of the first grid."""
         grid = math.prod(len(table[0].values) for table in self.axes)
         if self.validation is not None:
-            meant = (sum(map(self.validation.selects, steps(table))) for table in self.axes[:-1])
+            meant = (sum(selects(self.validation, step) for step in steps(table)) for table in self.axes[:-1])
             grid = grid // 2 + math.prod(meant)
         return Counted(grid, max(grid, self.refine.most) if self.refine else grid)
 
@@ -144,7 +139,9 @@ def load_sweep(path: Path | str, settings: Sequence[str] = (), engine: str | Non
 
 def parse_sweep(text: str, file: Path, settings: Sequence[str] = ()) -> Sweep:
     """The same for a text that came from `file`."""
-    return read_sweep(documents.toml(text, file), file, settings)
+    with documents.mistakes_in(file):
+        document, values = _sim.parse_sweep(text, list(settings), documents.process_limits(), str(file))
+    return _sweep(document, values, file)
 
 
 def read_sweep(
@@ -152,47 +149,80 @@ def read_sweep(
 ) -> Sweep:
     """The same for a document that was read already; files that it names lie below the folder of `file`.
 
-    `named`: the experiment's file where the caller, and not the document, says which; it may lie anywhere.
+    `named`: the experiment's file where the caller, and not the document, gives it; it may lie anywhere.
     """
-    check_values(document, str(file))
-    document = _changed(document, settings, file)
-    check_texts(document, str(file))
-    try:
-        asked = Keys.model_validate(document)
-    except ValidationError as error:
-        raise explained(error, str(file)) from None
-    base, base_file = _experiment(asked, file, named)
+    with documents.mistakes_in(file):
+        changed, values = _sim.read_sweep(dict(document), list(settings), documents.process_limits())
+    return _sweep(changed, values, file, named)
+
+
+def read_map(**keys: Any) -> Map:
+    """A map of the keys of `[[maps]]`. Raises `ExperimentError`."""
+    with documents.mistakes_in():
+        return table_of_values(Map, _sim.read_map({key: value for key, value in keys.items() if value is not None}))
+
+
+def allowed_half_width(until: Until, mean: float) -> float:
+    """The half-width that is good enough for this mean."""
+    if isinstance(until.half_width, str):
+        return float(until.half_width.removesuffix("%")) / 100 * abs(mean)
+    return until.half_width
+
+
+def selects(validation: Validation, values: Mapping[str, Any]) -> bool:
+    """Does `[validate]` select the point with these values? Given only some axes: can it select one?"""
+    return all(values[key] in allowed for key, allowed in validation.at.items() if key in values)
+
+
+def _sweep(document: Mapping[str, Any], values: Mapping[str, Any], file: Path, named: Path | None = None) -> Sweep:
+    keys = table_of_values(sweep_model.Sweep, values)
+    base, base_file = _experiment(keys, file, named)
     made = Sweep(
         name=file.stem,
-        title=asked.title or str(base.get("title") or visible_line(file.stem)),
+        title=keys.title or str(base.get("title") or visible_line(file.stem)),
         file=file,
         document=document,
         experiment=base,
         experiment_file=base_file,
-        engine=asked.engine,
-        kernel=asked.kernel,
-        seeds=() if asked.seeds is None else _seeds(asked.seeds, file),
-        keep=asked.keep,
-        metrics=_kept(asked),
-        window=_window(asked.window, file),
-        set=asked.set,
-        axes=_axes(asked, file),
-        until=asked.until,
-        refine=asked.refine,
-        validation=asked.validation,
-        maps=asked.maps,
-        source=asked.source.model_dump() if asked.source else None,
+        engine=keys.engine,
+        kernel=keys.kernel,
+        seeds=tuple(keys.seeds or ()),
+        keep=keys.keep,
+        metrics=_kept(keys),
+        window=keys.window,
+        set=keys.set,
+        axes=keys.axes,
+        until=keys.until,
+        refine=keys.refine,
+        validation=keys.validate,
+        maps=keys.maps,
+        source=None if keys.source is None else asdict(keys.source),
     )
-    check(made)
     first = case_at(made, next(made.each_point()).values).experiment
     if made.window and made.window[0] >= first.duration:
         raise ExperimentError(
-            "the window is after the end of the run", file=str(file), key="window", value=asked.window,
+            "the window is after the end of the run", file=str(file), key="window", value=document["window"],
             right=f"the run lasts {first.duration / 1e9:g} s",
         )  # fmt: skip
     made = made if made.seeds else replace(made, seeds=tuple(dict.fromkeys(first.seeds)))
-    check_runs(made)
+    _check_runs(made)
     return made
+
+
+def _check_runs(sweep: Sweep) -> None:
+    """Are they few enough? Raises `ExperimentError`."""
+    if sweep.until and len(sweep.seeds) > sweep.until.most:
+        raise ExperimentError(
+            f"there are {len(sweep.seeds)} seeds already", file=str(sweep.file), key="until.most",
+            value=sweep.until.most, right="at least as many, or fewer seeds",
+        )  # fmt: skip
+    counted = sweep.counted_runs
+    if max(counted.least, counted.most, sweep.counted.most) > limits.most("sweep-runs"):
+        lengths = " × ".join(str(len(table[0].values)) for table in sweep.axes) or "1"
+        problem = f"{max(counted.most, sweep.counted.most)} runs, of {lengths} points"
+        problem += " and what until and refine may add" if sweep.until or sweep.refine else ""
+        right = f"at most {limits.shown('sweep-runs')} runs: fewer values or seeds, or several sweeps"
+        raise ExperimentError(problem, file=str(sweep.file), key="axes", right=right)
 
 
 def case_at(sweep: Sweep, values: Mapping[str, Any]) -> documents.Case:
@@ -224,7 +254,8 @@ def settings_at(sweep: Sweep, values: Mapping[str, Any]) -> dict[str, Any]:
     for key, value in everything.items():
         if key not in sweep.holes:
             try:
-                made[key] = filled(value, values)
+                with refused():
+                    made[key] = _sim.fill(value, dict(values))
             except Wrong as wrong:
                 raise ExperimentError(wrong.problem, file=str(sweep.file), key=key, right=wrong.right) from None
     return made
@@ -238,77 +269,27 @@ def engines_used(sweep: Sweep) -> list[tuple[str, str | None]]:
     return list(dict.fromkeys((each["engine"], None if each["engine"] == "sim" else each["kernel"]) for each in asked))
 
 
-def _changed(document: Mapping[str, Any], settings: Sequence[str], file: Path) -> dict[str, Any]:
-    """The document with settings: of an axis where it is one's key, of the file where it is its, else of `[set]`."""
-    made = dict(document)
-    if not settings:
-        return made
-    tables = made.get("axes")
-    # Whatever else stands there is told when the file is read.
-    if isinstance(tables, list | tuple) and all(isinstance(table, dict) for table in tables):
-        made["axes"] = [flat(table, RANGE) for table in tables]
-    for setting in settings:
-        key, value = documents.split_setting(setting)
-        table = next((table for table in made.get("axes", ()) if isinstance(table, dict) and key in table), None)
-        top = key.partition(".")[0]
-        if table is not None:
-            table[key] = (
-                value if isinstance(value, list) or (isinstance(value, dict) and RANGE & set(value)) else [value]
-            )
-            _prune(made, key, table[key])
-        elif top in OWN:
-            made = documents.with_settings(made, {key: value}, file)
-            validate = made.get("validate")
-            if key == "engine" and isinstance(validate, dict) and validate.get("engine") == value:
-                _without_validation(made)  # The whole grid runs on that engine now.
-        elif top in KEYS:
-            right = 'an axis is set by its own key, such as path.rtt=\'["5ms", "20ms"]\', a setting by its own too'
-            raise ExperimentError("not a setting", file=str(file), key=key, value=value, right=right)
-        else:
-            fixed = made.get("set", {})
-            made["set"] = (dict(fixed) if isinstance(fixed, Mapping) else {}) | {key: value}
-    return made
+def _kept(keys: sweep_model.Sweep) -> tuple[str, ...]:
+    looked_at = [each.metric for each in (keys.until, keys.refine) if each]
+    more = [name for name in looked_at if not any(fnmatchcase(name, pattern) for pattern in keys.metrics)]
+    return tuple(dict.fromkeys([*keys.metrics, *more]))
 
 
-def _prune(document: dict[str, Any], key: str, values: object) -> None:
-    """Restrict `[validate]` to the new values of an axis; remove it if none are left."""
-    validate = document.get("validate")
-    at = flat(validate["at"]) if isinstance(validate, dict) and isinstance(validate.get("at"), dict) else {}
-    if not isinstance(values, list) or not isinstance(at.get(key), list):
-        return
-    if left := [value for value in at[key] if value in values]:
-        document["validate"] = dict(validate or {}) | {"at": at | {key: left}}
-    else:
-        _without_validation(document)
-
-
-def _without_validation(document: dict[str, Any]) -> None:
-    """Remove `[validate]`, and maps of the difference between engines."""
-    del document["validate"]
-    if isinstance(maps := document.get("maps"), list):
-        document["maps"] = [each for each in maps if not isinstance(each, dict) or each.get("difference") != "engine"]
-
-
-def _kept(asked: Keys) -> tuple[str, ...]:
-    looked_at = [each.metric for each in (asked.until, asked.refine) if each]
-    more = [name for name in looked_at if not any(fnmatchcase(name, pattern) for pattern in asked.metrics)]
-    return tuple(dict.fromkeys([*asked.metrics, *more]))
-
-
-def _experiment(asked: Keys, file: Path, named: Path | None) -> tuple[dict[str, Any], Path]:
+def _experiment(keys: sweep_model.Sweep, file: Path, named: Path | None) -> tuple[dict[str, Any], Path]:
     """The experiment's document without cases, and the file that it is of."""
     try:
-        if isinstance(asked.experiment, dict):
-            document, base_file = asked.experiment, file.parent / INLINE
+        if isinstance(keys.experiment, Mapping):
+            document, base_file = dict(keys.experiment), file.parent / INLINE
         else:
-            base_file, text = (named, documents.text_of(named)) if named else _named(asked.experiment, file)
+            name = str(keys.experiment)
+            base_file, text = (named, documents.text_of(named)) if named else _named(name, file)
             document = documents.toml(text, base_file)
-        return documents.without_cases(document, base_file, asked.case), base_file
+        return documents.without_cases(document, base_file, keys.case), base_file
     except ExperimentError as told:
         where = f"{file}: {told.file}" if told.file and told.file != str(file.parent / INLINE) else str(file)
         raise ExperimentError(
             told.problem, file=where, key=told.key or "experiment",
-            value=asked.experiment if told.value is None and isinstance(asked.experiment, str) else told.value,
+            value=keys.experiment if told.value is None and isinstance(keys.experiment, str) else told.value,
             right=told.right,
         ) from None  # fmt: skip
 
@@ -320,64 +301,3 @@ def _named(name: str, file: Path) -> tuple[Path, str]:
         scenario = built_in(name)
         return scenario, documents.text_of(scenario)
     return file.parent / name, text_named(file.parent, name, "experiment")
-
-
-def _axes(asked: Keys, file: Path) -> tuple[tuple[Axis, ...], ...]:
-    tables = tuple(_table(flat(table, RANGE), f"axes.{number}", file) for number, table in enumerate(asked.axes))
-    if asked.validation is None:
-        return tables
-    return (*tables, _table({"engine": [asked.engine, asked.validation.engine]}, "validate.engine", file))
-
-
-def _table(table: Mapping[str, Any], key: str, file: Path) -> tuple[Axis, ...]:
-    made = []
-    if not table:
-        raise ExperimentError("a table without an axis", file=str(file), key=key, right=_AXES)
-    for name, value in table.items():
-        try:
-            made.append(axis(name, value))
-        except Wrong as wrong:
-            raise ExperimentError(
-                wrong.problem, file=str(file), key=f"{key}.{name}", value=value, right=wrong.right
-            ) from None
-    if len({len(each.values) for each in made}) > 1:
-        counted = ", ".join(f"{each.key} has {len(each.values)}" for each in made)
-        raise ExperimentError(
-            f"the axes of one table vary together, but have different lengths: {counted}",
-            file=str(file), key=key, right="to cross them, put each into an [[axes]] of its own",
-        )  # fmt: skip
-    steps = list(zip(*([written(value) for value in each.values] for each in made), strict=True))
-    seen = set[tuple[Any, ...]]()
-    for step in steps:
-        if step in seen:
-            raise ExperimentError(
-                "a point is listed twice", file=str(file), key=key, value=", ".join(str(value) for value in step),
-                right="list each once; use seeds for more runs of a point",
-            )  # fmt: skip
-        seen.add(step)
-    return tuple(made)
-
-
-def _seeds(value: object, file: Path) -> tuple[int, ...]:
-    try:
-        found = documents.seeds(value)
-        if len(set(found)) < len(found):
-            raise Wrong("a seed is listed twice", "list each once: the same seed gives the same run")
-    except Wrong as wrong:
-        raise ExperimentError(wrong.problem, file=str(file), key="seeds", value=value, right=wrong.right) from None
-    return found
-
-
-def _window(text: str | None, file: Path) -> tuple[int, int | None] | None:
-    if text is None:
-        return None
-    try:
-        part = parse_metric(f"window {text}")
-    except ValueError:
-        part = None
-    if part is None or part.whole or part.name != "window":
-        raise ExperimentError("not a window", file=str(file), key="window", value=text, right="from 5s to 60s")
-    return part.from_ns or 0, part.to_ns
-
-
-_AXES = 'such as [[axes]] with "path.rtt" = ["5ms", "20ms"]'

@@ -4,9 +4,9 @@ The same sweep, build and kernel give the same bytes; times and paths are in the
 keys.
 """
 
-import json
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -53,5 +53,5 @@ def _name(engine: Mapping[str, Any]) -> str:
     return f"kernel {engine['kernel']}" if engine["engine"] == "kernel" else str(engine["engine"])
 
 
-def _plain(model: Any) -> Any:
-    return None if model is None else json.loads(model.model_dump_json(exclude_none=True))
+def _plain(table: Any) -> Any:
+    return table and {key: value for key, value in asdict(table).items() if value is not None}

@@ -13,7 +13,7 @@ from dumbbell.engines.permissions import NOTHING, Permissions
 from dumbbell.engines.requests import engine_called
 from dumbbell.errors import DumbbellError, ExperimentError
 from dumbbell.spec.axes import Point, steps
-from dumbbell.spec.sweep import Sweep, case_at, engines_used, settings_at
+from dumbbell.spec.sweep import Sweep, case_at, engines_used, selects, settings_at
 from dumbbell.sweeps import identity
 
 __all__ = ["check", "engines_of"]
@@ -55,7 +55,7 @@ def _first_validated(sweep: Sweep) -> dict[str, Any]:
     values: dict[str, Any] = {}
     for table in sweep.axes:
         values |= next(
-            (level for level in steps(table) if sweep.validation is None or sweep.validation.selects(level)), {}
+            (level for level in steps(table) if sweep.validation is None or selects(sweep.validation, level)), {}
         )
     return values
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from dumbbell.analysis.difference import t_quantile
-from dumbbell.spec.sweep import Sweep, Until
+from dumbbell.spec.sweep import Sweep, Until, allowed_half_width
 from dumbbell.sweeps.sample import Sample
 
 __all__ = ["PointPrecision", "State", "first_runs", "precision_of", "runs_needed", "seeds_of"]
@@ -47,7 +47,7 @@ def precision_of(until: Until, sample: Sample) -> PointPrecision:
     """The precision of a point after its runs so far."""
     if not sample.count:
         return PointPrecision("unknown", sample, None)
-    allowed = until.allowed(sample.mean)
+    allowed = allowed_half_width(until, sample.mean)
     if sample.half_width <= allowed:
         return PointPrecision("met", sample, allowed)
     return PointPrecision("more" if sample.runs < until.most else "most", sample, allowed)

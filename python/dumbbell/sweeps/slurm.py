@@ -9,16 +9,17 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from pydantic import Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from dumbbell.errors import ClusterError
-from dumbbell.spec.strict import Strict
 
 __all__ = ["Slurm", "parse_jobs", "script", "started"]
 
 
-class Slurm(Strict):
+class Slurm(BaseModel):
     """The resources of a job, and the number of jobs."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
     cores: int = Field(default=1, ge=1)
     """Cores per job; each core runs one worker."""

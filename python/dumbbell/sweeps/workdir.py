@@ -27,8 +27,8 @@ import polars as pl
 from dumbbell.errors import OutputError
 from dumbbell.kernels.store import hash_of
 from dumbbell.publish import clean, explained, scratch, staged
+from dumbbell.spec.document import toml
 from dumbbell.spec.sweep import Sweep
-from dumbbell.spec.toml import parsed
 from dumbbell.spec.tomlout import as_toml
 from dumbbell.sweeps.folder import EXPERIMENT, MANIFEST, RUNS, SWEEP_FILE, TABLE, write
 from dumbbell.sweeps.identity import build
@@ -145,7 +145,7 @@ def _as_requested(sweep: Sweep) -> str:
     """The sweep file; with its comments, unless `--set` changed it."""
     if sweep.file.is_file():
         text = sweep.file.read_text(encoding="utf-8")
-        if parsed(text) == sweep.document:
+        if toml(text) == sweep.document:
             return text
     return as_toml(sweep.document)
 

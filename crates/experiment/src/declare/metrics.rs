@@ -138,4 +138,36 @@ impl Simple for Figure {
     }
 }
 
-simple!(Expected, Measured, Arrivals, Figure);
+/// A metric of a sweep's rows; the sweep's `window` is the part of a run that all of them are of.
+#[derive(Debug)]
+pub struct RowMetric;
+
+impl Simple for RowMetric {
+    type Value = String;
+
+    fn parse(value: &Value) -> Result<String, Wrong> {
+        let named = value.text().and_then(|text| expectation::metric(text).ok());
+        let named = named
+            .filter(|metric| !metric.name.contains(['<', '>', '=', '*', '?']))
+            .ok_or_else(|| Wrong::new("not a metric", "the name of one, such as groups.bbr.share"))?;
+        if named.from.is_some() || named.to.is_some() {
+            let right = "write window at the top of the file; it applies to all metrics";
+            return Err(Wrong::new("a metric can't have a window of its own", right));
+        }
+        Ok(named.name)
+    }
+
+    fn write(value: &String) -> Value {
+        value.clone().into()
+    }
+
+    fn shape() -> Shape {
+        Measured::shape()
+    }
+
+    fn draw(draw: &mut Draw<'_>) -> Value {
+        draw.pick(&["utilization", "groups.a.share", "jain"]).into()
+    }
+}
+
+simple!(Expected, Measured, Arrivals, Figure, RowMetric);

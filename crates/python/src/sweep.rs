@@ -1,0 +1,128 @@
+//! Sweep files: texts and documents to values; axes, placeholders.
+
+use crate::experiment::{MAX_LEVELS, from_python, limits_of, mistakes, table_from_python, to_python};
+use crate::values::wrong;
+use dumbbell_experiment::declare::Kind;
+use dumbbell_experiment::declare::location::{Faults, Location};
+use dumbbell_experiment::keys::sweep::{Map, Sweep};
+use dumbbell_experiment::sweep::axes::{self, Scale, Unit};
+use dumbbell_experiment::sweep::{self, holes};
+use dumbbell_experiment::toml;
+use dumbbell_experiment::value::Table;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use std::collections::{BTreeMap, BTreeSet};
+
+type DocumentAndValues<'py> = (Bound<'py, PyAny>, Bound<'py, PyAny>);
+
+/// Reads a text: the document with `settings` (`key=value` texts, which come last), and its values. Raises `Mistakes`.
+#[pyfunction]
+#[expect(clippy::needless_pass_by_value, reason = "arguments from Python are owned")]
+pub fn parse_sweep<'py>(
+    py: Python<'py>,
+    text: &str,
+    settings: Vec<String>,
+    limits: BTreeMap<String, usize>,
+    file: &str,
+) -> PyResult<DocumentAndValues<'py>> {
+    let document = toml::parse(text, &limits_of(&limits)?).map_err(|faults| {
+        let located: Vec<_> = faults.into_iter().map(|fault| fault.located(text)).collect();
+        mistakes(py, &located, text, file)
+    })?;
+    values(py, document, &settings, &limits, text, file)
+}
+
+/// As `parse_sweep`, of a document that was parsed already.
+#[pyfunction]
+#[expect(clippy::needless_pass_by_value, reason = "arguments from Python are owned")]
+pub fn read_sweep<'py>(
+    document: &Bound<'py, PyDict>,
+    settings: Vec<String>,
+    limits: BTreeMap<String, usize>,
+) -> PyResult<DocumentAndValues<'py>> {
+    let table = table_from_python(document, "", MAX_LEVELS)?;
+    values(document.py(), table, &settings, &limits, "", "")
+}
+
+fn values<'py>(
+    py: Python<'py>,
+    document: Table,
+    settings: &[String],
+    limits: &BTreeMap<String, usize>,
+    text: &str,
+    file: &str,
+) -> PyResult<DocumentAndValues<'py>> {
+    let changed = sweep::with_settings(document, settings, &limits_of(limits)?);
+    let document = changed.map_err(|fault| mistakes(py, &[*fault], "", ""))?;
+    let read = sweep::read(&document).map_err(|faults| {
+        let located: Vec<_> = faults.into_iter().map(|fault| fault.located(text)).collect();
+        mistakes(py, &located, text, file)
+    })?;
+    Ok((to_python(py, &document.into())?, to_python(py, &Sweep::data(&read))?))
+}
+
+/// The values of a map, of its keys. Raises `Mistakes`.
+#[pyfunction]
+pub fn read_map<'py>(keys: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyAny>> {
+    let py = keys.py();
+    let table = table_from_python(keys, "", MAX_LEVELS)?;
+    let mut faults = Faults::default();
+    let map = Map::read(&table.into(), &Location::ROOT, &mut faults);
+    let map = map.ok_or_else(|| mistakes(py, &faults.into_list(), "", ""))?;
+    to_python(py, &Map::data(&map))
+}
+
+/// The values of an axis: a list of values or a range. Raises `Wrong`.
+#[pyfunction]
+pub fn parse_axis<'py>(key: &str, value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    let axis = axes::parse(key, &from_python(value, "", MAX_LEVELS)?).map_err(wrong)?;
+    to_python(value.py(), &axis.data().into())
+}
+
+/// The value half-way between two numbers of an axis, and its number; None: there is none.
+#[pyfunction]
+pub fn value_between<'py>(
+    py: Python<'py>,
+    scale: &str,
+    unit: Option<&str>,
+    is_whole: bool,
+    low: f64,
+    high: f64,
+) -> PyResult<Option<(Bound<'py, PyAny>, f64)>> {
+    let scale = if scale == Scale::Log.word() { Scale::Log } else { Scale::Linear };
+    let found = axes::between(scale, unit.map(unit_of).transpose()?, is_whole, (low, high));
+    found.map(|(value, number)| Ok((to_python(py, &value)?, number))).transpose()
+}
+
+/// The number of a value in a unit of axes. Raises `Wrong`.
+#[pyfunction]
+pub fn number_of(unit: &str, value: &Bound<'_, PyAny>) -> PyResult<f64> {
+    unit_of(unit)?.number(&from_python(value, "", MAX_LEVELS)?).map_err(wrong)
+}
+
+fn unit_of(suffix: &str) -> PyResult<Unit> {
+    let unit = Unit::ALL.into_iter().find(|unit| unit.suffix() == suffix);
+    unit.ok_or_else(|| PyValueError::new_err(format!("'{suffix}' is not a unit of an axis")))
+}
+
+/// The placeholders in a value, each once.
+#[pyfunction]
+pub fn placeholders(value: &Bound<'_, PyAny>) -> PyResult<BTreeSet<String>> {
+    let mut names = BTreeSet::new();
+    holes::add_names(&from_python(value, "", MAX_LEVELS)?, &mut names);
+    Ok(names)
+}
+
+/// A value with its placeholders filled by these values. Raises `Wrong`.
+#[pyfunction]
+pub fn fill<'py>(value: &Bound<'py, PyAny>, values: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyAny>> {
+    let values = table_from_python(values, "", MAX_LEVELS)?;
+    let filled = holes::fill(&from_python(value, "", MAX_LEVELS)?, &values).map_err(wrong)?;
+    to_python(value.py(), &filled)
+}
+
+/// Adds what an axis's numbers may be in.
+pub fn add_units(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("AXIS_UNITS", Unit::ALL.map(Unit::suffix).to_vec())
+}
