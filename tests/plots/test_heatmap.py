@@ -370,7 +370,7 @@ def test_a_logarithmic_scale_clips_bands_that_reach_zero(tmp_path: Path) -> None
 )
 def test_invalid_maps_are_explained(keys: dict[str, Any], message: str, tmp_path: Path) -> None:
     with pytest.raises(ResultError) as error:
-        draw_map(regular(tmp_path / "made"), read_map(value="v", **keys))
+        draw_map(regular(tmp_path / "made"), read_map(**{"value": "v"} | keys))
     assert message in str(error.value)
 
 

@@ -50,7 +50,7 @@ def test_axes_that_vary_together_are_selected_by_one_of_them() -> None:
     ("changes", "message"),
     [
         ({"validate": {"engine": "kernel", "at": {"path.rt": ["10ms"]}}}, "validate.at.path.rt: no axis of this key"),
-        ({"validate": {"engine": "kernel", "at": {"path.rtt": ["30ms"]}}}, "there is: "10ms", "20ms", "40ms""),
+        ({"validate": {"engine": "kernel", "at": {"path.rtt": ["30ms"]}}}, 'there is: "10ms", "20ms", "40ms"'),
         ({"validate": {"engine": "sim"}}, "validate.engine: a point is listed twice"),
         (
             {"refine": {"metric": "utilization", "axes": ["path.rtt"], "most": 20}},
