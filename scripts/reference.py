@@ -1,4 +1,4 @@
-"""Writes the tables of keys in docs/experiment.md, made from the declarations in `crates/experiment/src/keys`.
+"""Writes the tables of keys in docs/experiment.md and docs/sweeps.md, made of `crates/experiment/src/keys`.
 
     python scripts/reference.py [--check]
 
@@ -8,24 +8,25 @@ date.
 
 import re
 import sys
+from pathlib import Path
 
 from generated import ROOT, write_or_check
 
 from dumbbell import _sim
 
-PAGE = ROOT / "docs" / "experiment.md"
+PAGES = (ROOT / "docs" / "experiment.md", ROOT / "docs" / "sweeps.md")
 BLOCK = re.compile(r"<!-- keys of (\w+) -->\n.*?<!-- end -->", re.DOTALL)
 
 
-def page() -> str:
+def updated(page: Path) -> str:
     """The page with every table as the declarations have it."""
     tables = _sim.declarations()["reference"]
 
     def block(found: re.Match[str]) -> str:
         return f"<!-- keys of {found[1]} -->\n{tables[found[1]]}<!-- end -->"
 
-    return BLOCK.sub(block, PAGE.read_text(encoding="utf-8"))
+    return BLOCK.sub(block, page.read_text(encoding="utf-8"))
 
 
 if __name__ == "__main__":
-    sys.exit(write_or_check({PAGE: page()}, "python scripts/reference.py"))
+    sys.exit(write_or_check({page: updated(page) for page in PAGES}, "python scripts/reference.py"))

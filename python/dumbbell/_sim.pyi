@@ -32,6 +32,9 @@ def time_text(time: int) -> str:
 def suggest(word: str, known: list[str]) -> str:
     """What a misspelt name could mean, and which names there are."""
 
+def inline_toml(value: object) -> str:
+    """A value of TOML on one line; a table between braces."""
+
 AXIS_UNITS: list[str]
 """What the numbers of an axis may be in."""
 

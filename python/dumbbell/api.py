@@ -34,11 +34,11 @@ from dumbbell.notebook import ComparisonResult, Figure, SweepResult, run_html
 from dumbbell.plots import DEFAULT, available, draw, figure
 from dumbbell.reports.page import write
 from dumbbell.results import result
+from dumbbell.spec.document import inline_toml
 from dumbbell.spec.qdisc import suggest
 from dumbbell.spec.scenarios import find
 from dumbbell.spec.sweep import engines_used, read_sweep
 from dumbbell.spec.sweep import load_sweep as load_sweep_file
-from dumbbell.spec.tomlout import inline
 from dumbbell.spec.units import Wrong, duration_ns
 from dumbbell.sweeps import folder as sweeps
 
@@ -342,7 +342,7 @@ def _tables(axes: Mapping[str | tuple[str, ...], Any]) -> list[dict[str, Any]]:
 def _settings(settings: Mapping[str, Any]) -> list[str]:
     """As `--set` takes them: values in TOML, text unquoted."""
     return [
-        f"{key.replace('__', '.')}={value if isinstance(value, str) else inline(value)}"
+        f"{key.replace('__', '.')}={value if isinstance(value, str) else inline_toml(value)}"
         for key, value in settings.items()
     ]
 

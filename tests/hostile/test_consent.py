@@ -24,8 +24,8 @@ from dumbbell.engines.requests import engine_called
 from dumbbell.errors import DumbbellError, ExperimentError
 from dumbbell.plan.remote import as_remote_script, plan_remote
 from dumbbell.spec import parse
+from dumbbell.spec.document import inline_toml
 from dumbbell.spec.sweep import parse_sweep
-from dumbbell.spec.tomlout import inline
 from dumbbell.sweeps import cluster_worker
 from dumbbell.sweeps.pending import next_round
 from dumbbell.sweeps.scheduler import InProcessExecutor
@@ -275,7 +275,7 @@ HOST_TEXTS = st.text(alphabet="-o=Px@%2dh:/[].~+_ \n\0;$(é", max_size=24)
 def test_fuzz_no_host_of_a_file_is_an_option_of_ssh() -> None:
     def check(text: str) -> None:
         try:
-            with_hosts = parse(WITH_HOSTS, Path("x.toml"), [f"hosts.receiver.ssh={inline(text)}"])[0]
+            with_hosts = parse(WITH_HOSTS, Path("x.toml"), [f"hosts.receiver.ssh={inline_toml(text)}"])[0]
         except ExperimentError:
             return
         arguments = command(text, {"DUMBBELL_SSH": "/bin/true"})

@@ -5,8 +5,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from dumbbell.spec.document import parse, split_setting
-from dumbbell.spec.tomlout import as_toml
+from dumbbell.spec.document import as_toml, parse, split_setting
 from hostile.almost_valid import documents, with_mistake
 from hostile.bounded_run import expected_errors, run_experiment
 from hostile.fuzzing import search

@@ -17,8 +17,8 @@ from dumbbell.errors import ExperimentError
 from dumbbell.plan import plan_case
 from dumbbell.plan.model import Plan
 from dumbbell.spec import Case, parse
+from dumbbell.spec.document import inline_toml
 from dumbbell.spec.names import distinct
-from dumbbell.spec.tomlout import inline
 from hostile.fuzzing import search
 
 HEAD = 'duration = "100ms"\n[path]\nrtt = "10ms"\n[path.bottleneck]\nrate = "10mbit"\nqdisc = "pfifo limit 50"\n'
@@ -37,7 +37,7 @@ def plan_of(text: str) -> Plan:
 @pytest.mark.parametrize("names", [("a", "a.out"), ("a.out", "a"), ("a", "b", "a.err"), ("a", "a")])
 def test_a_program_with_the_name_of_another_s_output_is_refused(names: Sequence[str]) -> None:
     """The output of `a` was written to the folder of `a.out`."""
-    programs = "".join(f'[[programs]]\nname = {inline(name)}\non = "sender"\nrun = "x"\n' for name in names)
+    programs = "".join(f'[[programs]]\nname = {inline_toml(name)}\non = "sender"\nrun = "x"\n' for name in names)
     with pytest.raises(ExperimentError, match=r"is called like the output of program|two programs called"):
         parse_cases(HEAD + FLOW + programs)
 
@@ -53,7 +53,9 @@ def test_a_program_with_the_name_of_another_s_output_is_refused(names: Sequence[
 def test_every_run_has_a_separate_folder(names: Sequence[str], seeds: str) -> None:
     text = f"seeds = {seeds}\n{HEAD}{FLOW}"
     distinct_names = dict.fromkeys(names)
-    text += "".join(f'[[cases]]\nname = {inline(name)}\nset = {{ "path.mtu" = 1500 }}\n' for name in distinct_names)
+    text += "".join(
+        f'[[cases]]\nname = {inline_toml(name)}\nset = {{ "path.mtu" = 1500 }}\n' for name in distinct_names
+    )
     runs = [(case, seed) for case in parse_cases(text) for seed in case.experiment.seeds]
     folders = run_names(runs)
     assert len({folder.lower() for folder in folders}) == len(runs)
@@ -65,7 +67,11 @@ def test_every_run_has_a_separate_folder(names: Sequence[str], seeds: str) -> No
 def test_cases_with_unusual_names_are_all_kept(dumbbell: Dumbbell, tmp_path: Path) -> None:
     """With a folder named run.json, the output was read as a single result."""
     names = ("run.json", "a/b", "a:b", "A/B")
-    text = HEAD + FLOW + "".join(f'[[cases]]\nname = {inline(name)}\nset = {{ "path.mtu" = 1500 }}\n' for name in names)
+    text = (
+        HEAD
+        + FLOW
+        + "".join(f'[[cases]]\nname = {inline_toml(name)}\nset = {{ "path.mtu" = 1500 }}\n' for name in names)
+    )
     (tmp_path / "x.toml").write_text(text)
     assert dumbbell("run", "x.toml", "--out", "out").returncode == 0
     found = {json.loads(file.read_text())["case"] for file in (tmp_path / "out").glob("*/run.json")}

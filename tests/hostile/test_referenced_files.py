@@ -28,8 +28,8 @@ from dumbbell.results import result
 from dumbbell.spec import load, parse
 from dumbbell.spec.attachments import read_attachments
 from dumbbell.spec.beneath import parts_of, read_below
+from dumbbell.spec.document import inline_toml
 from dumbbell.spec.sweep import load_sweep
-from dumbbell.spec.tomlout import inline
 from dumbbell.spec.units import Wrong
 from dumbbell.sweeps.pending import next_round
 from dumbbell.sweeps.referenced_files import referenced_files
@@ -54,27 +54,27 @@ METRICS = 'metrics = ["utilization"]\n'
 
 def in_experiment(folder: Path, key: str, name: str) -> None:
     file = folder / "x.toml"
-    file.write_text(KEYS[key].format("", inline(name)))
+    file.write_text(KEYS[key].format("", inline_toml(name)))
     read_attachments(load(file)[0])
 
 
 def in_sweep(folder: Path, key: str, name: str) -> None:
     file = folder / "sweep.toml"
-    file.write_text(f"{METRICS}[experiment]\n" + KEYS[key].format("experiment.", inline(name)) + AXES)
+    file.write_text(f"{METRICS}[experiment]\n" + KEYS[key].format("experiment.", inline_toml(name)) + AXES)
     referenced_files(load_sweep(file))
 
 
 def on_axis(folder: Path, key: str, name: str) -> None:
     file = folder / "sweep.toml"
     (folder / "fine").write_text(GOOD[key])
-    axis = f'[[axes]]\n"{key}" = ["fine", {inline(name)}]\n'
+    axis = f'[[axes]]\n"{key}" = ["fine", {inline_toml(name)}]\n'
     file.write_text(f"{METRICS}[experiment]\n" + KEYS[key].format("experiment.", '"fine"') + axis)
     referenced_files(load_sweep(file))
 
 
 def as_experiment(folder: Path, _key: str, name: str) -> None:
     file = folder / "sweep.toml"
-    file.write_text(f"{METRICS}experiment = {inline(name)}\n" + AXES)
+    file.write_text(f"{METRICS}experiment = {inline_toml(name)}\n" + AXES)
     load_sweep(file)
 
 
@@ -234,7 +234,7 @@ COMMANDS = {
 def test_a_sweep_copies_no_file_from_outside(dumbbell: Dumbbell, author_folder: Path, name_kind: str) -> None:
     make_hostile_names(author_folder, "experiment")
     name = COMMANDS[name_kind].format(outside=author_folder.parent / "outside")
-    (author_folder / "sweep.toml").write_text(f"{METRICS}experiment = {inline(name)}\n" + AXES)
+    (author_folder / "sweep.toml").write_text(f"{METRICS}experiment = {inline_toml(name)}\n" + AXES)
     for folder, file in (
         (author_folder, "sweep.toml"),
         (author_folder.parent, "home/sweep.toml"),
@@ -272,7 +272,7 @@ def test_a_sweep_s_report_shows_no_file_from_outside(
 def test_a_referenced_file_must_not_have_the_name_of_a_sweep_s_file(
     dumbbell: Dumbbell, author_folder: Path, name: str
 ) -> None:
-    text = METRICS + "[experiment]\n" + KEYS["path.bottleneck.trace"].format("experiment.", inline(name)) + AXES
+    text = METRICS + "[experiment]\n" + KEYS["path.bottleneck.trace"].format("experiment.", inline_toml(name)) + AXES
     (author_folder / "x.toml").write_text(text)
     (author_folder / name).parent.mkdir(exist_ok=True)
     (author_folder / name).write_text(TRACE)

@@ -222,7 +222,7 @@ def test_the_script_writes_a_program_s_file_exactly(tmp_path: Path, text: str) -
 
 
 def toml_of(document: dict[str, Any]) -> str:
-    from dumbbell.spec.tomlout import as_toml  # noqa: PLC0415
+    from dumbbell.spec.document import as_toml  # noqa: PLC0415
 
     return as_toml(document)
 

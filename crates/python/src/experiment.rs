@@ -139,6 +139,12 @@ pub fn write_toml(document: &Bound<'_, PyDict>) -> PyResult<String> {
     Ok(write::document(&table_from_python(document, "", MAX_LEVELS)?))
 }
 
+/// A value of TOML on one line; a table between braces.
+#[pyfunction]
+pub fn inline_toml(value: &Bound<'_, PyAny>) -> PyResult<String> {
+    Ok(write::inline(&from_python(value, "", MAX_LEVELS)?))
+}
+
 /// The document of a random valid experiment without some keys.
 #[pyfunction]
 #[pyo3(signature = (bytes, omitted = vec![]))]

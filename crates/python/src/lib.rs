@@ -23,8 +23,8 @@ mod _sim {
     use super::arrow::Arrow;
     #[pymodule_export]
     use super::experiment::{
-        Mistakes, choose_case, declarations, parse_experiment, parse_toml, random_experiment, read_experiment,
-        set_keys, split_setting, write_experiment, write_toml,
+        Mistakes, choose_case, declarations, inline_toml, parse_experiment, parse_toml, random_experiment,
+        read_experiment, set_keys, split_setting, write_experiment, write_toml,
     };
     #[pymodule_export]
     use super::fault::{Fault, Outgrown, Refused};

@@ -13,8 +13,8 @@ from dumbbell.reports.markup import Markup, details, element, join
 from dumbbell.reports.path_diagram import dumbbell
 from dumbbell.results.result import Run
 from dumbbell.spec import Case, Experiment, read
+from dumbbell.spec.document import as_toml
 from dumbbell.spec.experiment import short_document_of
-from dumbbell.spec.tomlout import as_toml
 from dumbbell.spec.units import Wrong
 
 __all__ = ["by_hand", "experiment_of", "experiment_section", "text_of"]

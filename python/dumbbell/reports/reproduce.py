@@ -7,8 +7,7 @@ from typing import Any
 from dumbbell.errors import ExperimentError
 from dumbbell.spec.attachments import text_named
 from dumbbell.spec.axes import Point, written
-from dumbbell.spec.document import toml, with_settings
-from dumbbell.spec.tomlout import as_toml
+from dumbbell.spec.document import as_toml, toml, with_settings
 from dumbbell.sweeps.folder import EXPERIMENT, Sweep
 from dumbbell.sweeps.run_command import command_for
 from dumbbell.sweeps.task import Task, tasks_at

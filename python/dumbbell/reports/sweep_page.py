@@ -22,8 +22,8 @@ from dumbbell.reports.number_format import number
 from dumbbell.reports.page_frame import Figures, framed, written
 from dumbbell.reports.reproduce import reproduce_command
 from dumbbell.spec.attachments import text_named
+from dumbbell.spec.document import inline_toml
 from dumbbell.spec.sweep import Map
-from dumbbell.spec.tomlout import inline
 from dumbbell.sweeps.folder import SWEEP_FILE, Sweep
 from dumbbell.sweeps.ranges import summary
 
@@ -218,4 +218,4 @@ def _listed(values: Sequence[Any]) -> str:
     integers = len(values) > 2 and all(isinstance(value, int) for value in values)
     if integers and list(values) == list(range(values[0], values[0] + len(values))):
         return f"{values[0]}..{values[-1]}"
-    return ", ".join(value if isinstance(value, str) else inline(value) for value in values)
+    return ", ".join(value if isinstance(value, str) else inline_toml(value) for value in values)

@@ -7,13 +7,16 @@ from pathlib import Path
 from typing import Any
 
 from dumbbell import _sim, limits
+from dumbbell._sim import inline_toml
 from dumbbell.errors import ExperimentError
 from dumbbell.spec.experiment import Experiment, experiment_of_values
 from dumbbell.spec.units import Wrong, value_of
 
 __all__ = [
     "Case",
+    "as_toml",
     "chosen",
+    "inline_toml",
     "load",
     "mistakes_in",
     "parse",
@@ -90,6 +93,11 @@ def toml(text: str, file: Path | str = "") -> dict[str, Any]:
     """A text as a document, within the limits. Raises `ExperimentError`."""
     with mistakes_in(file):
         return _sim.parse_toml(text, process_limits(), str(file))
+
+
+def as_toml(document: Mapping[str, Any]) -> str:
+    """A document as a person would write it: its values, then its tables, then lists of tables."""
+    return _sim.write_toml(dict(document))
 
 
 def with_settings(document: Mapping[str, Any], settings: Mapping[str, Any], file: Path) -> dict[str, Any]:

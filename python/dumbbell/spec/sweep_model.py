@@ -101,15 +101,19 @@ class Sweep:
     title: str | None
     """One line, without control characters. Without it, the experiment's."""
     experiment: str | Mapping[str, Any]
-    """The experiment: the name of a scenario, a file below the sweep's folder, or a table with the keys of an
-    experiment file.
+    """The experiment: the name of a scenario, a file below the sweep's folder (no link, no `..`), or a table
+    `[experiment]` with the keys of [an experiment file](experiment.md).
     """
     case: str | None
     """One of the experiment's cases, if it has any."""
     engine: str
-    """What runs it: `"sim"`, `"kernel"` or `"host"`."""
+    """What runs it; may be an axis too. A file can't start `"host"`: add `--engine host`, and `--hosts` for an
+    experiment with [`[hosts]`](experiment.md#hosts).
+    """
     kernel: str | None
-    """Name or version of the kernel."""
+    """The kernel, by name or version; may be an axis too. A file can't start one given by its path: add `--set
+    kernel=PATH`.
+    """
     seeds: tuple[int, ...] | None
     """Runs of each point: `7`, `[1, 2]` or `"1..5"`. Without it, the experiment's."""
     keep: Literal["metrics", "runs"]
@@ -119,16 +123,16 @@ class Sweep:
     window: tuple[int, int | None] | None
     """The part of each run that is measured: `"from 5s to 60s"`, `"from 5s"`, `"to 60s"`. Without it, all of it."""
     set: Mapping[str, Any]
-    """Settings of every run, as for `--set`."""
+    """Settings of every run, as for `--set`; their texts may have [placeholders](#placeholders)."""
     axes: tuple[tuple[Axis, ...], ...]
-    """Keys and their values; the axes of one table vary together."""
+    """[Keys and their values](#axes). The axes of one table vary together."""
     until: Until | None
-    """Repeat each point until its mean is known well enough."""
+    """[Repeat](#repeat-until-the-interval-is-narrow) each point until its interval is narrow enough."""
     refine: Refine | None
-    """Put more points where a metric changes most."""
+    """[Put more points](#add-points-where-the-metric-changes) where a metric changes most."""
     validate: Validation | None
-    """Run some points on a second engine too."""
+    """[Run some points](#validate-some-points-on-another-engine) on a second engine too."""
     maps: tuple[Map, ...]
-    """Maps for the report."""
+    """[Maps](#maps-for-the-report) for the report."""
     source: Origin | None
     """Origin of the question."""

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from dumbbell.engines.requests import repeat_command
-from dumbbell.spec.tomlout import inline
+from dumbbell.spec.document import inline_toml
 from dumbbell.sweeps.task import Task
 
 __all__ = ["command_for", "setting"]
@@ -26,7 +26,7 @@ def _text(value: Any) -> str:
     """The value as TOML; a string without quotes if it can't be mistaken for TOML: `20ms`, but `"1e3"`, `"true"`."""
     if isinstance(value, str) and not _is_toml(value) and value == value.strip():
         return value
-    return inline(value)
+    return inline_toml(value)
 
 
 def _is_toml(text: str) -> bool:

@@ -27,9 +27,8 @@ import polars as pl
 from dumbbell.errors import OutputError
 from dumbbell.kernels.store import hash_of
 from dumbbell.publish import clean, explained, scratch, staged
-from dumbbell.spec.document import toml
+from dumbbell.spec.document import as_toml, toml
 from dumbbell.spec.sweep import Sweep
-from dumbbell.spec.tomlout import as_toml
 from dumbbell.sweeps.folder import EXPERIMENT, MANIFEST, RUNS, SWEEP_FILE, TABLE, write
 from dumbbell.sweeps.identity import build
 from dumbbell.sweeps.journal import JOURNAL, Journal

@@ -6,8 +6,7 @@ from typing import Any
 
 from dumbbell.engines.sim.sim_engine import Simulator
 from dumbbell.spec import load, published, scenarios
-from dumbbell.spec.document import Case, text_of, toml, without_cases
-from dumbbell.spec.tomlout import as_toml
+from dumbbell.spec.document import Case, as_toml, text_of, toml, without_cases
 
 __all__ = ["BLANK", "catalogue", "texts_of"]
 

@@ -109,14 +109,16 @@ table! {
     pub struct Sweep {
         /// One line, without control characters. Without it, the experiment's.
         title: Text, optional;
-        /// The experiment: the name of a scenario, a file below the sweep's folder, or a table with the keys of an
-        /// experiment file.
+        /// The experiment: the name of a scenario, a file below the sweep's folder (no link, no `..`), or a table
+        /// `[experiment]` with the keys of [an experiment file](experiment.md).
         experiment: Base, required("experiment = \"cyclic\", a file of yours, or a table [experiment]");
         /// One of the experiment's cases, if it has any.
         case: Text, optional;
-        /// What runs it: `"sim"`, `"kernel"` or `"host"`.
+        /// What runs it; may be an axis too. A file can't start `"host"`: add `--engine host`, and `--hosts` for an
+        /// experiment with [`[hosts]`](experiment.md#hosts).
         engine: Text = "sim";
-        /// Name or version of the kernel.
+        /// The kernel, by name or version; may be an axis too. A file can't start one given by its path: add
+        /// `--set kernel=PATH`.
         kernel: Text, optional;
         /// Runs of each point: `7`, `[1, 2]` or `"1..5"`. Without it, the experiment's.
         seeds: Seeds, optional;
@@ -126,17 +128,17 @@ table! {
         metrics: Texts = vec![Value::from("*")];
         /// The part of each run that is measured: `"from 5s to 60s"`, `"from 5s"`, `"to 60s"`. Without it, all of it.
         window: Window, optional;
-        /// Settings of every run, as for `--set`.
+        /// Settings of every run, as for `--set`; their texts may have [placeholders](#placeholders).
         set: Settings = Table::default();
-        /// Keys and their values; the axes of one table vary together.
+        /// [Keys and their values](#axes). The axes of one table vary together.
         axes: List<AxisTable> = Vec::new();
-        /// Repeat each point until its mean is known well enough.
+        /// [Repeat](#repeat-until-the-interval-is-narrow) each point until its interval is narrow enough.
         until: Until, optional;
-        /// Put more points where a metric changes most.
+        /// [Put more points](#add-points-where-the-metric-changes) where a metric changes most.
         refine: Refine, optional;
-        /// Run some points on a second engine too.
+        /// [Run some points](#validate-some-points-on-another-engine) on a second engine too.
         validate: Validation, optional;
-        /// Maps for the report.
+        /// [Maps](#maps-for-the-report) for the report.
         maps: List<Map> = Vec::new();
         /// Origin of the question.
         source: Origin, optional;
