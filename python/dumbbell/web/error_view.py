@@ -8,7 +8,6 @@ from dumbbell.errors import DumbbellError, ExperimentError
 
 __all__ = ["error_fields", "line_of"]
 
-_AT = re.compile(r"\(?at line (\d+),? col(?:umn)? \d+\)?|line (\d+)\b")
 _HEADER = re.compile(r"\s*\[\[?\s*([A-Za-z0-9_.\"' -]+?)\s*\]\]?\s*(?:#.*)?$")
 _KEY = re.compile(r"\s*([A-Za-z0-9_.\"'-]+)\s*=")
 
@@ -18,9 +17,7 @@ def error_fields(error: DumbbellError, text: str) -> dict[str, Any]:
     if not isinstance(error, ExperimentError):
         return {"text": visible(str(error)), "key": "", "right": "", "line": None}
     message = error.problem if error.value is None else f"{error.problem}: {error.value}"
-    line = line_of(error.key, text) if error.key else None
-    if line is None and (at := _AT.search(error.problem)):
-        line = int(at[1] or at[2])
+    line = error.line or (line_of(error.key, text) if error.key else None)
     texts = (visible_line(each) for each in (message, error.key, error.right))
     return dict(zip(("text", "key", "right"), texts, strict=True)) | {"line": line}
 
