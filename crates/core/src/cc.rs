@@ -67,7 +67,7 @@ mod westwood;
 mod yeah;
 
 pub use bbr::Bbr;
-pub use bbr3::Bbr3;
+pub use bbr3::{Bbr3, Draft, GoogleV3, V2Alpha};
 pub use bic::Bic;
 pub use cdg::Cdg;
 pub use controller::Controller;

@@ -21,6 +21,7 @@
 extern crate alloc;
 
 pub mod cc;
+mod number;
 pub mod packet;
 pub mod queue;
 pub mod rate;
