@@ -10,3 +10,8 @@ pub(crate) const fn narrow(value: u64) -> u32 {
 pub(crate) const fn low(value: u64) -> u32 {
     value as u32
 }
+
+/// The high half.
+pub(crate) const fn high(value: u64) -> u32 {
+    (value >> 32) as u32
+}

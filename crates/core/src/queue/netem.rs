@@ -14,7 +14,7 @@
 //! receiver; in between it would occupy other queues. (A packet whose flipped bit is in an unchecked field, such as the
 //! Ethernet source address, would survive.)
 
-use super::bucket::{instant, nanos, signed};
+use super::bucket::{instant, nanos, span_nanos};
 use super::qdisc::{CallContext, Qdisc, QdiscContext};
 use super::stats::QdiscStats;
 use super::{NetemConfig, NetemRate, Next, Verdict};
@@ -286,7 +286,7 @@ fn transmission_time(rate: &NetemRate, bytes: u32) -> i64 {
         0 => bytes,
         size => bytes.div_ceil(size) * size.saturating_add_signed(rate.cell_overhead.into()),
     };
-    signed(rate.rate.time_for(bytes))
+    span_nanos(rate.rate.time_for(bytes))
 }
 
 fn slots(config: &NetemConfig) -> Option<Box<Slots>> {

@@ -3,12 +3,12 @@
 //! [`super::sack`] reads SACK blocks, [`super::rack`] detects losses, [`super::recovery`] changes states.
 
 use super::Sender;
-use super::number::narrow;
 use super::pacing;
 use super::rate::Draft;
 use super::record::{Marks, Record};
 use super::tasks::Task;
 use crate::cc::{AckSample, CaState, CongestionControl, Stamps};
+use crate::number::narrow;
 use crate::packet::{Ace, Segment};
 use crate::time::{Span, Time};
 use crate::transport::FIRST_COUNT;

@@ -1,8 +1,8 @@
 //! `tcp_info` of the sender (`tcp_get_info`), and the times that it was busy or limited.
 
 use super::Sender;
-use super::number::narrow;
 use crate::cc::CongestionControl;
+use crate::number::narrow;
 use crate::rate::Rate;
 use crate::time::{Span, Time};
 use crate::transport::Info;

@@ -4,12 +4,13 @@
 //! quarter of the minimum round-trip time, more after each round with a DSACK.
 
 use super::Sender;
-use super::number::{jiffies_from_us, low, narrow};
+use super::number::jiffies_from_us;
 use super::rate::Draft;
 use super::record::{Marks, Record};
 use super::tasks::Task;
 use super::timer::Pending;
 use crate::cc::{CaState, CongestionControl, LostPacket};
+use crate::number::{low, narrow};
 
 /// The most recently sent segment that arrived, and the reordering window.
 #[derive(Clone, Copy, Debug)]

@@ -14,11 +14,12 @@
 
 use super::Sender;
 use super::ack::{Ack, Rexmit};
-use super::number::{narrow, signed, unsigned};
+use super::number::unsigned;
 use super::record::Marks;
 use super::sack::Seen;
 use super::timer::Pending;
 use crate::cc::{CaState, CongestionControl, Event, INFINITE_SSTHRESH};
+use crate::number::narrow;
 
 /// State of a recovery episode.
 #[derive(Clone, Debug)]
@@ -160,15 +161,15 @@ impl<C: CongestionControl> Sender<C> {
         recovery.prr_delivered += delivered;
         let (prr_delivered, prr_out) = (i64::from(recovery.prr_delivered), i64::from(recovery.prr_out));
         let send = if in_flight > ssthresh {
-            signed((ssthresh * u64::from(recovery.prr_delivered)).div_ceil(prior_cwnd)) - prr_out
+            (ssthresh * u64::from(recovery.prr_delivered)).div_ceil(prior_cwnd).cast_signed() - prr_out
         } else {
             let conserve = (prr_delivered - prr_out).max(i64::from(delivered));
             let grow = i64::from(advances && losses == 0);
-            (conserve + grow).min(signed(ssthresh - in_flight))
+            (conserve + grow).min((ssthresh - in_flight).cast_signed())
         };
         // The first retransmission of a recovery is sent at once.
         let send = send.max(i64::from(prr_out == 0));
-        self.cc.cwnd = narrow(unsigned(signed(in_flight) + send));
+        self.cc.cwnd = narrow(unsigned(in_flight.cast_signed() + send));
     }
 
     /// Sets threshold and counters for a reduction that starts now (`tcp_init_cwnd_reduction`).

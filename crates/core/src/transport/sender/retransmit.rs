@@ -3,12 +3,12 @@
 //!
 //! [`super::rack`] and [`super::rto`] decide which records are lost.
 
-use super::number::narrow;
 use super::record::Marks;
 use super::tasks::Task;
 use super::timer::Pending;
 use super::{Sender, Transmission};
 use crate::cc::CongestionControl;
+use crate::number::narrow;
 
 /// State of a series of retransmissions in one call.
 #[derive(Clone, Copy, Debug, Default)]

@@ -2,7 +2,7 @@
 //! `tcp_timer.c`).
 
 use super::Sender;
-use super::number::{JIFFY_US, signed, unsigned};
+use super::number::{JIFFY_US, unsigned};
 use super::record::Marks;
 use super::recovery::REORDERING;
 use super::tasks::Task;
@@ -55,7 +55,9 @@ impl<C: CongestionControl> Sender<C> {
     /// Time until the first segment's timeout (`tcp_rto_delta_us`).
     pub(super) fn timeout_in_us(&self) -> i64 {
         let rto_us = self.rtt.rto * JIFFY_US;
-        self.board.front().map_or(signed(rto_us), |front| signed(front.sent_us + rto_us) - signed(self.now_us))
+        self.board
+            .front()
+            .map_or(rto_us.cast_signed(), |front| (front.sent_us + rto_us).cast_signed() - self.now_us.cast_signed())
     }
 
     /// Enters the Loss state (`tcp_enter_loss`).

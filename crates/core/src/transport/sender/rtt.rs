@@ -3,7 +3,8 @@
 //! The arithmetic is bit-exact with Linux (`tcp_rtt_estimator`, `__tcp_set_rto`, `lib/win_minmax.c`), because RTO, TLP
 //! and the reordering window depend on its rounding. [`super::timer`] has the timers.
 
-use super::number::{JIFFY_US, jiffies_from_us, narrow, signed, unsigned};
+use super::number::{JIFFY_US, jiffies_from_us, unsigned};
+use crate::number::narrow;
 use crate::time::HZ;
 
 /// Minimum retransmission timeout (`TCP_RTO_MIN`).
@@ -49,9 +50,9 @@ impl Rtt {
     #[inline]
     pub fn sample(&mut self, rtt_us: u64, snd_una: u64, snd_nxt: u64) {
         if self.srtt_us8 == 0 {
-            self.first_sample(signed(rtt_us), snd_nxt);
+            self.first_sample(rtt_us.cast_signed(), snd_nxt);
         } else {
-            self.next_sample(signed(rtt_us), snd_una, snd_nxt);
+            self.next_sample(rtt_us.cast_signed(), snd_una, snd_nxt);
         }
         self.set_rto();
         // RFC 6298 section 5.7: a valid sample ends the backoff.
@@ -90,7 +91,7 @@ impl Rtt {
     fn first_sample(&mut self, rtt_us: i64, snd_nxt: u64) {
         self.srtt_us8 = narrow(unsigned(rtt_us * 8)).max(1);
         self.mdev_us = rtt_us * 2;
-        self.rttvar_us = self.mdev_us.max(signed(RTO_MIN_US));
+        self.rttvar_us = self.mdev_us.max(RTO_MIN_US.cast_signed());
         self.mdev_max_us = self.rttvar_us;
         self.round_ends = snd_nxt;
     }
@@ -114,7 +115,7 @@ impl Rtt {
                 self.rttvar_us -= (self.rttvar_us - self.mdev_max_us) >> 2;
             }
             self.round_ends = snd_nxt;
-            self.mdev_max_us = signed(RTO_MIN_US);
+            self.mdev_max_us = RTO_MIN_US.cast_signed();
         }
     }
 }

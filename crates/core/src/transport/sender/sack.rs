@@ -5,9 +5,9 @@
 
 use super::Sender;
 use super::ack::Ack;
-use super::number::narrow;
 use super::record::Marks;
 use crate::cc::{CaState, CongestionControl};
+use crate::number::narrow;
 use crate::packet::{MAX_SACK_BLOCKS, Segment};
 
 /// A block of sequence numbers `[start, end)`.

@@ -12,9 +12,10 @@
 //! of transmission (`tsorted_sent_queue`) is a list through the same records; a retransmission moves to its end, SACKed
 //! and lost records leave it. The caller counts marks for the window, in [`crate::cc::SenderState`].
 
-use super::number::{link, low, slot};
+use super::number::{link, slot};
 use super::pending_set::PendingSet;
 use super::record::{Marks, NONE, Record};
+use crate::number::low;
 use alloc::vec;
 use alloc::vec::Vec;
 

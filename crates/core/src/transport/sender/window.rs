@@ -3,8 +3,8 @@
 //! An unused window does not grow, and shrinks after idle time; both are decided here, growth itself in [`crate::cc`].
 
 use super::Sender;
-use super::number::low;
 use crate::cc::{CaState, CongestionControl, Event};
+use crate::number::low;
 use crate::packet::Segment;
 
 /// The peer's window.
