@@ -2,8 +2,8 @@
 
 use super::Bbr;
 use super::bandwidth::Bandwidth;
-use crate::cc::model::pacing::{HIGH_GAIN, PACING_SHIFT, SLOW_BYTES, initial_rate};
-use crate::cc::{CcState, GSO_MAX_BYTES, SenderState};
+use crate::cc::model::pacing::{HIGH_GAIN, SLOW_BYTES, initial_rate};
+use crate::cc::{CcState, GSO_MAX_BYTES, PACING_SHIFT, SenderState};
 use crate::number::narrow;
 
 impl Bbr {

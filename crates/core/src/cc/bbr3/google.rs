@@ -10,9 +10,9 @@ use super::{Bbr3, UNIT};
 use crate::cc::model::Gains;
 use crate::cc::model::aggregation::{self, Aggregation};
 use crate::cc::model::bandwidth::Bandwidth;
-use crate::cc::model::pacing::{DRAIN_PACING, PACING_SHIFT, in_network_at_departure};
+use crate::cc::model::pacing::{DRAIN_PACING, in_network_at_departure};
 use crate::cc::model::rounds::Rounds;
-use crate::cc::{CaState, CcState, GSO_MAX_BYTES, Parameters, RateSample, SenderState};
+use crate::cc::{CaState, CcState, GSO_MAX_BYTES, PACING_SHIFT, Parameters, RateSample, SenderState};
 use crate::number::narrow;
 use crate::time::HZ;
 

@@ -26,8 +26,6 @@ pub(in crate::cc) const HIGH_GAIN: u32 = UNIT * 2_885 / 1_000 + 1;
 pub(in crate::cc) const DRAIN_PACING: u32 = UNIT * 1_000 / 2_885;
 /// Below this pacing rate in bytes per second, super-packets have one segment (`bbr_min_tso_rate`).
 pub(in crate::cc) const SLOW_BYTES: u64 = 1_200_000 / 8;
-/// The bytes of about a millisecond: `sk_pacing_shift`.
-pub(in crate::cc) const PACING_SHIFT: u32 = 10;
 
 #[cfg(test)]
 mod tests {

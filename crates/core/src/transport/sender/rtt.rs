@@ -18,11 +18,11 @@ pub(super) const RTO_INIT_JIFFIES: u64 = HZ;
 #[derive(Clone, Debug)]
 pub(super) struct Rtt {
     /// Smoothed, in eighths of a microsecond; 0 before the first sample.
-    pub srtt_us8: u32,
+    srtt_us8: u32,
     /// Retransmission timeout in jiffies, backoff included.
-    pub rto: u64,
+    rto: u64,
     /// Doublings of the timeout so far.
-    pub backoff: u8,
+    backoff: u8,
     mdev_us: i64,
     mdev_max_us: i64,
     rttvar_us: i64,
@@ -79,6 +79,32 @@ impl Rtt {
     pub fn set_rto(&mut self) {
         let timeout_us = u64::from(self.srtt_us8 >> 3) + unsigned(self.rttvar_us);
         self.rto = jiffies_from_us(timeout_us).min(RTO_MAX_JIFFIES);
+    }
+
+    /// Smoothed, in eighths of a microsecond; 0 before the first sample.
+    pub const fn srtt_us8(&self) -> u32 {
+        self.srtt_us8
+    }
+
+    /// Retransmission timeout in jiffies, backoff included.
+    #[inline]
+    pub const fn rto(&self) -> u64 {
+        self.rto
+    }
+
+    /// Doublings of the timeout, or of a window probe's, so far.
+    pub const fn backoff(&self) -> u8 {
+        self.backoff
+    }
+
+    /// The peer answered: the next timeout is not doubled.
+    pub const fn end_backoff(&mut self) {
+        self.backoff = 0;
+    }
+
+    /// A window probe was sent: the next wait is twice as long.
+    pub fn back_off_probe(&mut self, maximum: u8) {
+        self.backoff = self.backoff.saturating_add(1).min(maximum);
     }
 
     /// Doubles the timeout after it expired (RFC 6298 section 5.5).

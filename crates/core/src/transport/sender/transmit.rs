@@ -142,7 +142,7 @@ impl<C: CongestionControl> Sender<C> {
             self.validate_window(is_limited);
         }
         if self.is_reducing() {
-            self.recovery.prr_out += self.burst.sent;
+            self.recovery.sent(self.burst.sent);
         }
     }
 

@@ -10,9 +10,6 @@ use crate::number::{low, narrow};
 use crate::time::{Span, Time};
 use crate::transport::Settings;
 
-/// A burst is what the pacing rate carries in 2^-10 s, about a millisecond (`sk_pacing_shift`).
-pub(super) const PACING_SHIFT: u32 = 10;
-
 /// Super-packet sizes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Tso {
