@@ -67,7 +67,7 @@ mod westwood;
 mod yeah;
 
 pub use bbr::Bbr;
-pub use bbr3::Bbr3;
+pub use bbr3::{Bbr3, Draft, GoogleV3, V2Alpha};
 pub use bic::Bic;
 pub use cdg::Cdg;
 pub use controller::Controller;
@@ -105,6 +105,8 @@ pub const INITIAL_WINDOW: u32 = 10;
 /// Payload of the largest super-packet that a host builds, offloads or not (`sk_gso_max_size`): 64 KiB
 /// less one and the 192 bytes that the `kernel` engine's Linux keeps free for headers (`MAX_TCP_HEADER`).
 pub const GSO_MAX_BYTES: u32 = 65_536 - 1 - 192;
+/// The bytes of about a millisecond: a rate in bytes per second, shifted right by this (`sk_pacing_shift`).
+pub(crate) const PACING_SHIFT: u32 = 10;
 
 /// What a controller sets, as a BPF controller may in Linux (`bpf_tcp_ca_btf_struct_access`), and the clamp that modules
 /// lower. The sender changes it too: the window in recovery, the rate of a controller that sets none.

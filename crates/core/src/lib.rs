@@ -9,7 +9,7 @@
 //! | [`time`], [`rate`], [`packet`], [`telemetry`], [`rng`] | nothing: the types that all other modules use |
 //! | [`queue`] | which packet leaves a device next, when, and which packet is dropped |
 //! | [`cc`] | how large the window is, and how fast to send |
-//! | [`tc`] | which tree of qdiscs tc commands build |
+//! | [`tc`], [`tc_syntax`] | which tree of qdiscs tc commands build; tc's words |
 //! | [`transport`] | what to send, what to acknowledge, what was lost |
 //!
 //! `dumbbell-sim` schedules events and connects endpoints.
@@ -21,13 +21,16 @@
 extern crate alloc;
 
 pub mod cc;
+mod number;
 pub mod packet;
+mod probability;
 pub mod queue;
 pub mod rate;
 pub mod rng;
 #[cfg(test)]
 mod table_checksum;
 pub mod tc;
+pub mod tc_syntax;
 pub mod telemetry;
 pub mod time;
 pub mod transport;

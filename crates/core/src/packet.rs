@@ -98,6 +98,15 @@ pub struct Packet {
 }
 
 impl Packet {
+    /// Marks it as CE if possible; returns whether it is marked (`INET_ECN_set_ce`).
+    pub(crate) const fn mark(&mut self) -> bool {
+        let is_capable = self.ecn.is_capable();
+        if is_capable {
+            self.ecn = Ecn::Ce;
+        }
+        is_capable
+    }
+
     /// Whether this is a reset. A reset has neither SYN nor ACK, which every other segment has; endpoints never receive
     /// one.
     #[must_use]

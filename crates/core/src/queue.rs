@@ -19,17 +19,21 @@
 //!
 //! | module | content |
 //! | --- | --- |
-//! | `qdisc`, `stats`, `lookahead` | shared by all: dispatch to children, statistics, peek |
+//! | `call`, `child`, `stats`, `lookahead` | shared by all: context of a call, children, statistics, peek |
+//! | `qdisc` | any kind of qdisc, and dispatch to it |
 //! | `fifo`, `tbf`, `htb`, `netem`, `red`, `codel`, `fq_codel` | one qdisc each |
 //! | `cake`, `choke`, `drr`, `dualpi2`, `ets`, `fq`, `fq_pie`, `head_drop`, `gred`, `hhf`, `pfifo_fast`, `pie`, `prio`, `sfb`, `sfq` | one qdisc each |
 //! | `bucket`, `control`, `flow_hash` | token buckets, `CoDel`'s control loop, flow hashing |
 //! | `rounds` | deficit round robin of `fq_codel`, `fq_pie` and `hhf` |
 //! | `classify`, `police` | filters and their policers |
 
+pub(crate) mod attributes;
 pub mod config;
 
 mod bucket;
 pub(crate) mod cake;
+mod call;
+mod child;
 pub(crate) mod choke;
 mod classify;
 pub(crate) mod codel;
@@ -70,64 +74,16 @@ pub use config::{
     Probability, RedConfig, Rule, SfbConfig, SfqConfig, SlotConfig, StepThreshold, TbfConfig,
 };
 
+pub use call::{ChangeError, DeviceContext, Next, Verdict};
+pub use stats::{Backlog, Counters};
+
 use crate::packet::Packet;
 use crate::time::Time;
 use alloc::vec::Vec;
+use call::CallContext;
+use child::Child;
 use core::mem;
-use qdisc::{CallContext, Qdisc};
-
-/// Result of enqueueing a packet (Linux's `NET_XMIT_*`). A sender on the same host gets it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    /// The packet is queued (or netem lost it, which a sender cannot distinguish).
-    Queued,
-    /// The packet was dropped.
-    Dropped,
-    /// The packet is queued, but another packet was dropped to make room.
-    Congested,
-}
-
-/// Result of dequeueing.
-#[derive(Clone, Copy, Debug)]
-pub enum Next {
-    /// This packet leaves now.
-    Packet(Packet),
-    /// No packet yet; dequeue again at this time.
-    At(Time),
-    /// The queue is empty.
-    Empty,
-}
-
-/// Current backlog, as `tc -s` shows it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Backlog {
-    /// Bytes.
-    pub bytes: u64,
-    /// Packets; a super-packet counts once.
-    pub packets: u32,
-}
-
-/// Counters since the start, as `tc -s` shows them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counters {
-    /// Bytes sent.
-    pub sent_bytes: u64,
-    /// Packets sent; a super-packet counts each of its segments, as `bstats_update` does.
-    pub sent_packets: u64,
-    /// Packets dropped here or in a child; a super-packet counts once.
-    pub drops: u64,
-    /// Packets marked CE here.
-    pub marks: u64,
-    /// Times that a shaper held a packet back (or that red selected a packet), counted as the kernel does.
-    pub overlimits: u64,
-    /// Packets that netem duplicated; a super-packet counts each of its segments.
-    pub duplicated_packets: u64,
-    /// Bytes of the packets that netem duplicated.
-    pub duplicated_bytes: u64,
-    /// Packets that netem corrupted. The receiver would drop them: tc counts them as sent, we also append them to
-    /// `dropped`.
-    pub corrupted: u64,
-}
+use qdisc::Qdisc;
 
 /// A qdisc tree in operation.
 #[derive(Debug)]
@@ -159,29 +115,6 @@ pub struct QdiscSnapshot {
     pub counters: Counters,
     /// Whether this kind of qdisc can mark. If not, `counters.marks` means nothing.
     pub marks: bool,
-}
-
-/// The device that a queue is attached to, as far as qdiscs need to know it.
-#[derive(Clone, Copy, Debug)]
-pub struct DeviceContext<'a> {
-    /// Seed of the run.
-    pub seed: u64,
-    /// Name of the device; it names the random streams.
-    pub name: &'a str,
-    /// Whether packets come from sockets of this host and carry departure times.
-    pub is_home: bool,
-    /// Sender's and receiver's host of every flow, for qdiscs that isolate hosts; may be shorter than the list of
-    /// flows.
-    pub ends: &'a [[u32; 2]],
-}
-
-/// Why a change failed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ChangeError {
-    /// No qdisc or class has this handle.
-    Unknown,
-    /// The qdisc is of another kind.
-    OtherKind,
 }
 
 impl QdiscPath {

@@ -1,5 +1,6 @@
 //! Random numbers: one named stream per component, so that adding a lossy link changes no other link's draws.
 
+use crate::number::{high, low};
 use rand_core::{RngCore, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
@@ -38,15 +39,6 @@ impl Rng {
         }
         high(product)
     }
-}
-
-#[expect(clippy::cast_possible_truncation, reason = "only the low half is used")]
-const fn low(product: u64) -> u32 {
-    product as u32
-}
-
-const fn high(product: u64) -> u32 {
-    (product >> 32) as u32
 }
 
 /// FNV-1a, 64 bits: spreads names over seeds.

@@ -12,6 +12,7 @@
 
 mod build;
 mod device;
+mod meter;
 
 pub use build::{Pair, build};
 pub use device::Device;

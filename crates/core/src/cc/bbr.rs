@@ -22,7 +22,7 @@
 //!
 //! | file | contents |
 //! | --- | --- |
-//! | [`startup`], [`drain`], [`probe_bw`], [`probe_rtt`] | gains and end of each phase |
+//! | [`drain`], [`probe_bw`], [`probe_rtt`] | gains and end of each phase |
 //! | [`bandwidth`], [`long_term`] | bandwidth estimate |
 //! | [`full_pipe`], [`aggregation`] | full pipe detection, ACK aggregation |
 //! | [`pacing`], [`window`], [`recovery`] | pacing rate, window, loss recovery |
@@ -38,11 +38,11 @@ mod pacing;
 mod probe_bw;
 mod probe_rtt;
 mod recovery;
-mod startup;
 mod window;
 
 use super::model::Gains;
 use super::model::max_filter::MaxFilter;
+use super::model::pacing::HIGH_GAIN;
 use super::model::rounds::Rounds;
 use super::{CaState, CcInfo, CcState, CongestionControl, Event, INFINITE_SSTHRESH, RateSample, SenderState};
 use crate::rng::Rng;
@@ -91,7 +91,7 @@ impl Bbr {
     pub fn new(rng: Rng) -> Self {
         Self {
             mode: Mode::Startup,
-            gains: startup::GAINS,
+            gains: STARTUP,
             rounds: Rounds::default(),
             max_bandwidth: MaxFilter::default(),
             min_rtt: MinRtt::default(),
@@ -126,7 +126,7 @@ impl Bbr {
 
     fn update_gains(&mut self) {
         self.gains = match self.mode {
-            Mode::Startup => startup::GAINS,
+            Mode::Startup => STARTUP,
             Mode::Drain => drain::GAINS,
             Mode::ProbeBw => self.cycle.gains(self.long_term.policed_to().is_some()),
             Mode::ProbeRtt => probe_rtt::GAINS,
@@ -225,6 +225,9 @@ impl CongestionControl for Bbr {
         }
     }
 }
+
+/// Startup: pacing rate and window have the same gain.
+const STARTUP: Gains = Gains { pacing: HIGH_GAIN, window: HIGH_GAIN };
 
 #[cfg(test)]
 mod tests;

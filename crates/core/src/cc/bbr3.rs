@@ -17,27 +17,31 @@
 //!
 //! | file | contents |
 //! | --- | --- |
-//! | [`profile`] | differences between the versions |
+//! | [`draft`], [`google`], [`v2alpha`] | each version: the IETF's draft, Google's v3, Google's v2alpha |
+//! | [`version`], [`tuning`] | where the versions may differ, and the settings of a flow |
 //! | [`startup`], [`drain`], [`probe_bw`], [`probe_rtt`], [`phase`] | the phases and their ends |
-//! | [`max_bw`], [`full_bw`], [`aggregation`] | bandwidth, full pipe detection, ACK aggregation |
+//! | [`max_bw`], [`full_bw`] | bandwidth, full pipe detection |
 //! | [`short_term`], [`long_term`], [`ecn`], [`undo`] | reaction to loss and marks, and its undo |
 //! | [`window`] | pacing rate and window |
 //!
 //! [`super::model`] has what version 1 shares.
 
-mod aggregation;
+mod draft;
 mod drain;
 mod ecn;
 mod full_bw;
+mod google;
 mod long_term;
 mod max_bw;
 mod phase;
 mod probe_bw;
 mod probe_rtt;
-mod profile;
 mod short_term;
 mod startup;
+mod tuning;
 mod undo;
+mod v2alpha;
+mod version;
 mod window;
 
 use super::model::Gains;
@@ -48,22 +52,26 @@ use super::{
     RateSample, SenderState,
 };
 use crate::rng::Rng;
-use aggregation::AggregationFilter;
+pub use draft::Draft;
 use ecn::Ecn;
 use full_bw::FullBw;
+pub use google::GoogleV3;
 use long_term::LongTerm;
 use max_bw::MaxBw;
 use phase::Phase;
 use probe_bw::Cycle;
 use probe_rtt::{MinRtt, ProbeRtt};
-use profile::{Profile, narrow};
 use short_term::{ShortTerm, Signals};
+use tuning::Tuning;
 use undo::{Recovery, Undo};
+pub use v2alpha::V2Alpha;
+use version::{AckAggregation, Version};
 
 /// The state of BBR version 2 or 3 for one flow.
 #[derive(Clone, Debug)]
-pub struct Bbr3 {
-    profile: Profile,
+pub struct Bbr3<V: Version> {
+    version: V,
+    tuning: Tuning,
     phase: Phase,
     gains: Gains,
     rounds: Rounds,
@@ -78,10 +86,11 @@ pub struct Bbr3 {
     long_term: LongTerm,
     cycle: Cycle,
     probe_rtt: ProbeRtt,
-    aggregation_filter: AggregationFilter,
+    aggregation: V::Aggregation,
     undo: Undo,
     recovery: Recovery,
-    ecn: Ecn,
+    /// On paths that mark early.
+    ecn: Option<Ecn>,
     initial_cwnd: u32,
     /// Sending restarted from idle, and nothing has been delivered since.
     idle_restart: bool,
@@ -90,23 +99,18 @@ pub struct Bbr3 {
     rng: Rng,
 }
 
-impl Bbr3 {
-    /// Version 2 as Google's v2alpha; `rng` chooses the wait before each probe.
+impl<V: Version> Bbr3<V> {
+    /// A controller with these settings; `rng` chooses the wait before each probe.
     #[must_use]
-    pub fn version_2(parameters: &mut Parameters, rng: Rng) -> Self {
-        Self::unmeasured(Profile::version_2(parameters), rng)
+    pub fn new(parameters: &mut Parameters, rng: Rng) -> Self {
+        let (version, tuning) = V::new(parameters);
+        Self::unmeasured(version, tuning, rng)
     }
 
-    /// Version 3 as in the draft, or as the parameter `variant` selects.
-    #[must_use]
-    pub fn version_3(parameters: &mut Parameters, rng: Rng) -> Self {
-        Self::unmeasured(Profile::version_3(parameters), rng)
-    }
-
-    fn unmeasured(profile: Profile, rng: Rng) -> Self {
+    fn unmeasured(version: V, tuning: Tuning, rng: Rng) -> Self {
         Self {
             phase: Phase::Startup,
-            gains: profile.startup,
+            gains: V::GAINS.startup,
             rounds: Rounds::default(),
             drain_start_round: 0,
             delivery_rate: Bandwidth::ZERO,
@@ -118,14 +122,15 @@ impl Bbr3 {
             long_term: LongTerm::default(),
             cycle: Cycle::default(),
             probe_rtt: ProbeRtt::default(),
-            aggregation_filter: AggregationFilter::Linux(super::model::aggregation::Aggregation::default()),
+            aggregation: V::Aggregation::default(),
             undo: Undo::default(),
             recovery: Recovery::default(),
-            ecn: Ecn::default(),
+            ecn: tuning.marks_early.then(Ecn::default),
             initial_cwnd: INITIAL_WINDOW,
             idle_restart: false,
             has_seen_rtt: false,
-            profile,
+            version,
+            tuning,
             rng,
         }
     }
@@ -136,9 +141,11 @@ impl Bbr3 {
         self.update_ecn_marks(tp, cc, sample);
         self.update_latest(tp, sample);
         self.update_congestion(cc, sample);
-        self.update_aggregation(tp, cc, sample);
+        self.aggregation.update(tp, cc, sample, self.bw(), &self.rounds, self.full_bw.full_bw_reached);
         self.check_startup_loss(tp, cc, sample);
-        self.check_full_bw(sample);
+        if !sample.is_app_limited {
+            V::check_full_bw(self);
+        }
         self.check_startup_done(tp, cc);
         self.check_drain_done(tp, cc);
         self.update_cycle(tp, cc, sample);
@@ -153,39 +160,30 @@ impl Bbr3 {
         }
     }
 
-    fn check_full_bw(&mut self, sample: &RateSample) {
-        if sample.is_app_limited {
-            return;
-        }
-        let rule = self.profile.plateau;
-        let rate = if rule == profile::Plateau::Maximum { self.max_bw.best() } else { self.delivery_rate };
-        self.full_bw.update(rule, rate, self.rounds.started);
-    }
-
     fn update_gains(&mut self) {
         self.gains = match self.phase {
-            Phase::Startup => self.profile.startup,
-            Phase::Drain => self.profile.drain,
-            Phase::ProbeBwDown => self.profile.probe_down,
-            Phase::ProbeBwCruise | Phase::ProbeBwRefill => self.profile.cruise,
-            Phase::ProbeBwUp => self.profile.probe_up,
-            Phase::ProbeRtt => self.profile.probe_rtt,
+            Phase::Startup => V::GAINS.startup,
+            Phase::Drain => V::GAINS.drain,
+            Phase::ProbeBwDown => V::GAINS.probe_down,
+            Phase::ProbeBwCruise | Phase::ProbeBwRefill => V::GAINS.cruise,
+            Phase::ProbeBwUp => V::GAINS.probe_up,
+            Phase::ProbeRtt => V::GAINS.probe_rtt,
         };
     }
 }
 
-impl CongestionControl for Bbr3 {
+impl<V: Version> CongestionControl for Bbr3<V> {
     fn name(&self) -> &'static str {
-        self.profile.name
+        V::NAME
     }
 
     fn init(&mut self, tp: &SenderState, cc: &mut CcState) {
-        *self = Self::unmeasured(self.profile.clone(), self.rng.clone());
+        *self = Self::unmeasured(self.version.clone(), self.tuning.clone(), self.rng.clone());
         cc.ssthresh = INFINITE_SSTHRESH;
         self.initial_cwnd = cc.cwnd;
         self.rounds = Rounds::new(tp);
-        self.min_rtt = MinRtt::new(tp.min_rtt_us, self.clock_us(tp));
-        self.aggregation_filter = AggregationFilter::new(self.profile.rules, tp);
+        self.min_rtt = MinRtt::new(tp.min_rtt_us, V::clock_us(tp));
+        self.aggregation = V::Aggregation::new(tp);
         self.signals.loss_round_delivered = tp.delivered + 1;
         self.set_initial_pacing_rate(tp, cc);
         cc.paced = true;
@@ -225,20 +223,20 @@ impl CongestionControl for Bbr3 {
         match event {
             Event::TxStart if cc.app_limited != 0 => {
                 self.idle_restart = true;
-                self.aggregation_filter.restart(tp);
+                self.aggregation.restart(tp);
                 if self.phase.is_probe_bw() {
                     self.set_pacing_rate(tp, cc, UNIT);
                 } else if self.phase == Phase::ProbeRtt {
                     self.check_probe_rtt_done(tp, cc);
                 }
             }
-            Event::LossProbeRecovery if self.profile.counts_probed_losses => self.handle_probed_loss(tp, cc),
+            Event::LossProbeRecovery if V::PROBED_LOSSES_COUNT => self.handle_probed_loss(tp, cc),
             _ => {}
         }
     }
 
     fn min_tso_segments(&self, _tp: &SenderState, cc: &CcState) -> Option<u32> {
-        Some(if cc.pacing_rate.as_bytes() < self.profile.slow_bytes { 1 } else { 2 })
+        Some(if cc.pacing_rate.as_bytes() < V::SLOW_BYTES { 1 } else { 2 })
     }
 
     /// BBR may slow-start even during recovery.

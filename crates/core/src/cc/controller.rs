@@ -1,15 +1,15 @@
 //! The enum of all controllers: the packet path has no virtual calls.
 //!
 //! To add a controller, add an entry to the table in [`Controller`] and a file with its code. Large controllers are
-//! boxed, so that an idle flow stays small. Controllers that wrap another one and have no name of their own come last.
+//! boxed, so that an idle flow stays small. Controllers without a name of their own come last: a parameter selects them.
 
 use super::{
     AckSample, CaState, CcInfo, CcState, CongestionControl, EcnUse, Event, LostPacket, ParameterInfo, Parameters,
     RateSample, SenderState, Stamps,
 };
 use super::{
-    Bbr, Bbr3, Bic, Cdg, Copa, Cubic, Dctcp, Fixed, HighSpeed, Hpcc, Htcp, HyStartPp, Hybla, Illinois, LedbatPp, Lp,
-    Nv, Prague, Reno, Scalable, Vegas, Veno, Westwood, Yeah,
+    Bbr, Bbr3, Bic, Cdg, Copa, Cubic, Dctcp, Draft, Fixed, GoogleV3, HighSpeed, Hpcc, Htcp, HyStartPp, Hybla, Illinois,
+    LedbatPp, Lp, Nv, Prague, Reno, Scalable, V2Alpha, Vegas, Veno, Westwood, Yeah,
 };
 use crate::rng::Rng;
 use crate::telemetry::Stack;
@@ -17,7 +17,8 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 /// From a table of `"name" => Variant(type) = constructor;` makes the enum, its names, the constructor by name, and
-/// `each!`, which calls a method of the current variant. `$` is passed in for that inner macro.
+/// `each!`, which calls a method of the current variant. `$` is passed in for that inner macro. A constructor returns the
+/// variant's type, or a [`Controller`] if a parameter selects the variant.
 macro_rules! controllers {
     (
         ($dollar:tt)
@@ -39,16 +40,21 @@ macro_rules! controllers {
             /// `rng`.
             #[must_use]
             pub fn from_name(name: &str, parameters: &mut Parameters, rng: Rng) -> Option<Self> {
-                let plain = match name {
+                match name {
                     $($name => {
-                        let make: fn(&mut Parameters, Rng) -> $held = $make;
-                        Self::$variant(make(parameters, rng))
+                        let make: fn(&mut Parameters, Rng) -> _ = $make;
+                        Some(make(parameters, rng).into())
                     })*
-                    _ => return None,
-                };
-                Some(plain.with_slow_start(parameters))
+                    _ => None,
+                }
             }
         }
+
+        $(impl From<$held> for Controller {
+            fn from(controller: $held) -> Self {
+                Self::$variant(controller)
+            }
+        })*
 
         macro_rules! each {
             ($dollar controller:expr, $dollar one:ident => $dollar call:expr) => {
@@ -65,9 +71,9 @@ controllers! { ($)
     /// BBR, version 1.
     "bbr" => Bbr(Box<Bbr>) = |_, rng| Box::new(Bbr::new(rng));
     /// BBR, version 2.
-    "bbr2" => Bbr2(Box<Bbr3>) = |parameters, rng| Box::new(Bbr3::version_2(parameters, rng));
-    /// BBR, version 3.
-    "bbr3" => Bbr3(Box<Bbr3>) = |parameters, rng| Box::new(Bbr3::version_3(parameters, rng));
+    "bbr2" => Bbr2(Box<Bbr3<V2Alpha>>) = |parameters, rng| Box::new(Bbr3::<V2Alpha>::new(parameters, rng));
+    /// BBR, version 3 of the IETF's draft.
+    "bbr3" => Bbr3(Box<Bbr3<Draft>>) = bbr3;
     /// BIC.
     "bic" => Bic(Box<Bic>) = |parameters, _| Box::new(Bic::new(parameters));
     /// CAIA's delay gradient.
@@ -75,7 +81,7 @@ controllers! { ($)
     /// Copa.
     "copa" => Copa(Box<Copa>) = |parameters, _| Box::new(Copa::new(parameters));
     /// CUBIC.
-    "cubic" => Cubic(Box<Cubic>) = |parameters, _| Box::new(Cubic::new(parameters));
+    "cubic" => Cubic(Box<Cubic>) = |parameters, _| cubic(parameters);
     /// DCTCP.
     "dctcp" => Dctcp(Box<Dctcp>) = |parameters, _| Box::new(Dctcp::new(parameters));
     /// A constant window or rate.
@@ -99,7 +105,7 @@ controllers! { ($)
     /// Prague.
     "prague" => Prague(Box<Prague>) = |parameters, _| Box::new(Prague::new(parameters));
     /// Reno.
-    "reno" => Reno(Reno) = |_, _| Reno;
+    "reno" => Reno(Reno) = |parameters, _| reno(parameters);
     /// Scalable TCP.
     "scalable" => Scalable(Scalable) = |_, _| Scalable;
     /// Vegas.
@@ -107,9 +113,11 @@ controllers! { ($)
     /// Veno.
     "veno" => Veno(Box<Veno>) = |_, _| Box::new(Veno::new());
     /// Westwood+.
-    "westwood" => Westwood(Box<Westwood>) = |_, _| Box::default();
+    "westwood" => Westwood(Box<Westwood>) = |_, _| Box::<Westwood>::default();
     /// `YeAH`.
     "yeah" => Yeah(Box<Yeah>) = |_, _| Box::new(Yeah::new());
+    also /// BBR, version 3 of Google's kernel.
+    Bbr3Google(Box<Bbr3<GoogleV3>>);
     also /// CUBIC behind HyStart++.
     CubicPp(Box<HyStartPp<Cubic>>);
     also /// Reno behind HyStart++.
@@ -117,27 +125,37 @@ controllers! { ($)
 }
 
 impl Controller {
-    /// Wraps CUBIC or Reno in the slow start that the parameters select.
-    fn with_slow_start(self, parameters: &mut Parameters) -> Self {
-        match self {
-            Self::Cubic(cubic) => match parameters.choose("slow_start", &["hystart", "hystart++"]) {
-                "hystart++" => Self::CubicPp(Box::new(HyStartPp::wrap(cubic.without_hystart()))),
-                _ => Self::Cubic(cubic),
-            },
-            Self::Reno(reno) => match parameters.choose("slow_start", &["standard", "hystart++"]) {
-                "hystart++" => Self::RenoPp(Box::new(HyStartPp::wrap(reno))),
-                _ => Self::Reno(reno),
-            },
-            other => other,
-        }
-    }
-
     /// The parameters of the controller with this name; empty if there is no such controller.
     #[must_use]
     pub fn parameters(name: &str) -> Vec<ParameterInfo> {
         let mut parameters = Parameters::default();
         let _ = Self::from_name(name, &mut parameters, Rng::from_name(0, name));
         parameters.known()
+    }
+}
+
+/// Version 3 as in the draft or in Google's kernel.
+fn bbr3(parameters: &mut Parameters, rng: Rng) -> Controller {
+    match parameters.choose("variant", &["draft", "google"]) {
+        "google" => Controller::Bbr3Google(Box::new(Bbr3::new(parameters, rng))),
+        _ => Controller::Bbr3(Box::new(Bbr3::new(parameters, rng))),
+    }
+}
+
+/// CUBIC with the slow start that the parameters select.
+fn cubic(parameters: &mut Parameters) -> Controller {
+    let cubic = Cubic::new(parameters);
+    match parameters.choose("slow_start", &["hystart", "hystart++"]) {
+        "hystart++" => Controller::CubicPp(Box::new(HyStartPp::wrap(cubic.without_hystart()))),
+        _ => Controller::Cubic(Box::new(cubic)),
+    }
+}
+
+/// Reno with the slow start that the parameters select.
+fn reno(parameters: &mut Parameters) -> Controller {
+    match parameters.choose("slow_start", &["standard", "hystart++"]) {
+        "hystart++" => Controller::RenoPp(Box::new(HyStartPp::wrap(Reno))),
+        _ => Controller::Reno(Reno),
     }
 }
 

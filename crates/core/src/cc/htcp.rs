@@ -13,6 +13,7 @@
 mod throughput;
 
 use super::{AckSample, CaState, CcInfo, CcState, CongestionControl, Parameters, SenderState, growth, reno};
+use crate::number::narrow;
 use crate::time::HZ;
 use throughput::Throughput;
 
@@ -216,11 +217,6 @@ impl CongestionControl for Htcp {
         };
         CcInfo { phase, ..CcInfo::default() }
     }
-}
-
-/// Jiffies stay far below 2^32.
-fn narrow(jiffies: u64) -> u32 {
-    u32::try_from(jiffies).unwrap_or(u32::MAX)
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "250")]

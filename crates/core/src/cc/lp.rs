@@ -14,6 +14,7 @@
 mod one_way;
 
 use super::{AckSample, CcInfo, CcState, CongestionControl, SenderState, Stamps, growth, reno};
+use crate::number::low;
 use crate::rng::Rng;
 use one_way::OneWay;
 
@@ -65,10 +66,10 @@ impl CongestionControl for Lp {
     }
 
     fn pkts_acked(&mut self, tp: &SenderState, cc: &mut CcState, sample: &AckSample) {
-        let now_ms = one_way::low(tp.now.as_micros() / 1_000);
-        let echo_ms = one_way::low(self.stamps.echo_ms);
+        let now_ms = low(tp.now.as_micros() / 1_000);
+        let echo_ms = low(self.stamps.echo_ms);
         if sample.rtt.is_some_and(|rtt| rtt.as_micros() > 0) {
-            self.delay.measure(one_way::low(self.stamps.sent_ms).wrapping_add(self.receivers_start), echo_ms);
+            self.delay.measure(low(self.stamps.sent_ms).wrapping_add(self.receivers_start), echo_ms);
         }
         let round_ms = now_ms.wrapping_sub(echo_ms);
         if (1..1 << 31).contains(&round_ms) {

@@ -18,7 +18,7 @@ pub(super) struct Bucket {
 impl Bucket {
     /// A full bucket.
     pub fn full(rate: Rate, depth: Span) -> Self {
-        let depth_ns = signed(depth);
+        let depth_ns = span_nanos(depth);
         Self { price: Price::at(rate), depth_ns, tokens_ns: depth_ns }
     }
 
@@ -45,7 +45,7 @@ impl Bucket {
     /// Sets rate and depth; the tokens stay.
     pub fn reshape(&mut self, rate: Rate, depth: Span) {
         self.price = Price::at(rate);
-        self.depth_ns = signed(depth);
+        self.depth_ns = span_nanos(depth);
     }
 }
 
@@ -66,7 +66,7 @@ impl Price {
     fn of(&mut self, bytes: u32) -> i64 {
         if bytes != self.bytes {
             self.bytes = bytes;
-            self.nanos = signed(self.rate.time_for(u64::from(bytes)));
+            self.nanos = span_nanos(self.rate.time_for(u64::from(bytes)));
         }
         self.nanos
     }
@@ -83,6 +83,6 @@ pub(super) const fn instant(nanos: i64) -> Time {
 }
 
 /// A duration as a signed number; durations of 290 years and more saturate.
-pub(super) fn signed(span: Span) -> i64 {
+pub(super) fn span_nanos(span: Span) -> i64 {
     i64::try_from(span.as_nanos()).unwrap_or(i64::MAX)
 }

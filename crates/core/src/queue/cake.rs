@@ -18,7 +18,6 @@
 //! | `shaper`, `link` | when a packet may leave, and its size on the link |
 //! | `acks` | which ACKs are superseded |
 
-pub mod config;
 pub(crate) mod tc;
 
 mod acks;
@@ -31,16 +30,15 @@ mod shaper;
 mod tests;
 
 use self::cobalt::Params;
-use self::config::{AckFilter, CakeConfig};
 use self::flows::{Flows, Hashes, QUEUES};
 use self::rounds::Rounds;
 use self::shaper::Shaper;
 use super::bucket::{instant, nanos};
+use super::call::{CallContext, QdiscContext};
 use super::flow_hash::{hash_input, mixed};
 use super::fq_codel::memory_of;
-use super::qdisc::{CallContext, QdiscContext};
 use super::stats::QdiscStats;
-use super::{Next, Verdict};
+use super::{AckFilter, CakeConfig, Next, Verdict};
 use crate::packet::{Direction, Packet, cut};
 use crate::rate::Rate;
 use crate::rng::Rng;

@@ -5,8 +5,7 @@
 //! The average counts packets, not bytes. A packet dropped from the middle leaves a hole until the head has passed it;
 //! a draw that meets a hole is repeated twice, then the head is taken.
 
-use super::lookahead::Peeked;
-use super::qdisc::{CallContext, QdiscContext};
+use super::call::{CallContext, Peeked, QdiscContext};
 use super::red::early::Early;
 use super::red::slope::Slope;
 use super::stats::QdiscStats;

@@ -1,8 +1,8 @@
 //! Classification: filters in order, each with an optional policer (Linux `tcf_classify`).
 
+use super::call::CallContext;
 use super::config::{Filter, Rule};
 use super::police::Policer;
-use super::qdisc::CallContext;
 use super::stats::QdiscStats;
 use crate::packet::Packet;
 use crate::time::Time;

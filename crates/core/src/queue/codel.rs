@@ -2,8 +2,8 @@
 
 pub(crate) mod tc;
 
+use super::call::CallContext;
 use super::control::{Control, PacketSource, Params};
-use super::qdisc::CallContext;
 use super::stats::QdiscStats;
 use super::{CodelConfig, Next, Verdict};
 use crate::packet::Packet;

@@ -3,20 +3,18 @@
 
 mod aqm;
 mod bands;
+mod cake;
 mod children;
-
-pub use aqm::{ChokeConfig, FqPieConfig, PieConfig, SfqConfig};
-pub use bands::{DrrClass, DrrConfig, Filter, PoliceConfig, PrioConfig, Rule};
 mod dualpi2;
+mod fq;
 
+pub use aqm::{ChokeConfig, FqPieConfig, GredConfig, GredQueue, HhfConfig, PieConfig, SfbConfig, SfqConfig};
+pub use bands::{DrrClass, DrrConfig, EtsConfig, Filter, PoliceConfig, PrioConfig, Rule};
+pub use cake::{AckFilter, CakeConfig, Framing, Isolation, Link};
 pub use dualpi2::{DualPi2Config, StepThreshold};
+pub use fq::FqConfig;
 
-pub use super::cake::config::{AckFilter, CakeConfig, Framing, Isolation, Link};
-pub use super::ets::EtsConfig;
-pub use super::fq::config::FqConfig;
-pub use super::gred::{GredConfig, GredQueue};
-pub use super::hhf::HhfConfig;
-pub use super::sfb::SfbConfig;
+pub use crate::probability::Probability;
 use crate::rate::Rate;
 use crate::time::Span;
 use alloc::boxed::Box;
@@ -150,11 +148,6 @@ pub struct HtbClass {
     /// Qdisc of a leaf; None: a pfifo of the device's queue length.
     pub leaf: Option<Node>,
 }
-
-/// A probability in units of 2⁻³² as netem keeps it: `u32::MAX` is always.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(transparent)]
-pub struct Probability(pub u32);
 
 /// A probability with its correlation to the previous draw (netem's `crndstate`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]

@@ -12,7 +12,8 @@
 //! ```
 
 use super::CodelConfig;
-use crate::packet::{Ecn, Packet};
+use crate::number::{high, low};
+use crate::packet::Packet;
 use crate::time::{Span, Time};
 
 #[cfg(test)]
@@ -95,10 +96,9 @@ impl Control {
         };
         if let (Some(threshold), Some(packet)) = (params.ce_threshold, &mut left)
             && is_after(self.sojourn, threshold)
-            && packet.ecn.is_capable()
             && params.ce_selector.is_none_or(|(value, mask)| packet.ecn.bits() & mask == value)
+            && packet.mark()
         {
-            packet.ecn = Ecn::Ce;
             source.marked();
         }
         left
@@ -192,33 +192,35 @@ impl Control {
         from.wrapping_add(high(u64::from(params.interval) * fraction))
     }
 
-    /// One Newton step towards 1/sqrt(count): x ← x × (3 − count × x²) / 2 (`codel_Newton_step`).
+    /// One Newton step, in 16 bits (`codel_Newton_step`).
     fn improve_inverse_sqrt(&mut self) {
-        let x = u64::from(self.inverse_sqrt) << 16;
-        let square = u64::from(high(x * x));
-        let rest = (3u64 << 32).wrapping_sub(u64::from(self.count).wrapping_mul(square));
-        // Two bits less, to avoid overflow.
-        let next = (rest >> 2).wrapping_mul(x) >> (32 - 2 + 1);
-        self.inverse_sqrt = low((next >> 16) & 0xffff);
+        self.inverse_sqrt = upper_half(newton_step(u32::from(self.inverse_sqrt) << 16, self.count));
     }
+}
+
+/// One step of Newton's method towards 1/√count, in 2⁻³²: x ← x (3 − count x²) / 2 (`cobalt_newton_step`).
+pub(super) const fn newton_step(root: u32, count: u32) -> u32 {
+    let root = root as u64;
+    let left = (3_u64 << 32).wrapping_sub((count as u64).wrapping_mul((root * root) >> 32));
+    // Two bits less, to avoid overflow.
+    low((left >> 2).wrapping_mul(root) >> 31)
 }
 
 /// Marks a packet if enabled and possible; returns whether it did.
 fn mark(packet: &mut Packet, params: &Params, source: &mut impl PacketSource) -> bool {
-    let marks = params.ecn && packet.ecn.is_capable();
+    let marks = params.ecn && packet.mark();
     if marks {
-        packet.ecn = Ecn::Ce;
         source.marked();
     }
     marks
 }
 
 fn clock(time: Time) -> Ticks {
-    wrapped(time.as_nanos() >> 10)
+    low(time.as_nanos() >> 10)
 }
 
 fn ticks(span: Span) -> Ticks {
-    wrapped((span.as_micros() * 1_000) >> 10)
+    low((span.as_micros() * 1_000) >> 10)
 }
 
 /// Whether `a` is later than `b` on a clock that wraps.
@@ -226,18 +228,8 @@ const fn is_after(a: Ticks, b: Ticks) -> bool {
     a.wrapping_sub(b).cast_signed() > 0
 }
 
-#[expect(clippy::cast_possible_truncation, reason = "Linux's clock has 32 bits and wraps")]
-const fn wrapped(ticks: u64) -> Ticks {
-    ticks as Ticks
-}
-
-const fn high(product: u64) -> u32 {
-    (product >> 32) as u32
-}
-
-#[expect(clippy::cast_possible_truncation, reason = "it was masked")]
-const fn low(number: u64) -> u16 {
-    number as u16
+const fn upper_half(number: u32) -> u16 {
+    (number >> 16) as u16
 }
 
 /// Intervals after which it no longer resumes at the earlier drop rate.

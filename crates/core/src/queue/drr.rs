@@ -3,10 +3,11 @@
 //! A class sends while its deficit covers its next packet; otherwise the deficit grows by a quantum and the next class
 //! follows. A packet that no filter matches is dropped. [`ClassRound`] is the round of ets, too.
 
+use super::call::{CallContext, Peeked, QdiscContext};
+use super::child::Child;
 use super::classify::{Class, Classifier, drop_unmatched};
 use super::fifo::Fifo;
-use super::lookahead::{Lookahead, Peeked};
-use super::qdisc::{CallContext, Qdisc, QdiscContext};
+use super::lookahead::Lookahead;
 use super::stats::QdiscStats;
 use super::{DrrConfig, Next, Node, Verdict};
 use crate::packet::Packet;
@@ -19,29 +20,29 @@ mod tests;
 
 /// Deficit round robin.
 #[derive(Debug)]
-pub(super) struct Drr {
-    round: ClassRound,
+pub(super) struct Drr<Q> {
+    round: ClassRound<Q>,
     classifier: Classifier,
 }
 
 /// Classes and their round.
 #[derive(Debug)]
-pub(super) struct ClassRound {
-    pub classes: Vec<Share>,
+pub(super) struct ClassRound<Q> {
+    pub classes: Vec<Share<Q>>,
     /// Active classes in order of service.
     active: VecDeque<usize>,
 }
 
 /// One class.
 #[derive(Debug)]
-pub(super) struct Share {
+pub(super) struct Share<Q> {
     minor: u32,
     pub quantum: u32,
     deficit: u32,
-    pub queue: Lookahead,
+    pub queue: Lookahead<Q>,
 }
 
-impl Drr {
+impl<Q: Child> Drr<Q> {
     /// Empty classes.
     pub fn new(config: &DrrConfig, context: &QdiscContext) -> Self {
         let classes = config.classes.iter().map(|class| {
@@ -83,27 +84,27 @@ impl Drr {
     }
 
     /// The qdisc of a class.
-    pub fn leaf(&self, number: usize) -> Option<&Qdisc> {
+    pub fn leaf(&self, number: usize) -> Option<&Q> {
         self.round.leaf(number)
     }
 
     /// The qdisc of a class.
-    pub fn leaf_mut(&mut self, number: usize) -> Option<&mut Qdisc> {
+    pub fn leaf_mut(&mut self, number: usize) -> Option<&mut Q> {
         self.round.leaf_mut(number)
     }
 }
 
-impl Share {
+impl<Q: Child> Share<Q> {
     /// An empty class; without a qdisc it has a pfifo of `limit` packets.
     pub fn new(minor: u32, quantum: u32, leaf: Option<&Node>, limit: u32, context: &QdiscContext) -> Self {
-        let queue = leaf.map_or_else(|| Qdisc::built_in(Fifo::of_packets(limit)), |node| Qdisc::new(node, context));
+        let queue = leaf.map_or_else(|| Q::built_in(Fifo::of_packets(limit)), |node| Q::new(node, context));
         Self { minor, quantum, deficit: 0, queue: Lookahead::new(queue) }
     }
 }
 
-impl ClassRound {
+impl<Q: Child> ClassRound<Q> {
     /// None of the classes is active.
-    pub const fn new(classes: Vec<Share>) -> Self {
+    pub const fn new(classes: Vec<Share<Q>>) -> Self {
         Self { classes, active: VecDeque::new() }
     }
 
@@ -167,12 +168,12 @@ impl ClassRound {
     }
 
     /// The qdisc of a class.
-    pub fn leaf(&self, number: usize) -> Option<&Qdisc> {
+    pub fn leaf(&self, number: usize) -> Option<&Q> {
         self.classes.get(number).map(|class| &class.queue.inner)
     }
 
     /// The qdisc of a class.
-    pub fn leaf_mut(&mut self, number: usize) -> Option<&mut Qdisc> {
+    pub fn leaf_mut(&mut self, number: usize) -> Option<&mut Q> {
         self.classes.get_mut(number).map(|class| &mut class.queue.inner)
     }
 }

@@ -10,8 +10,8 @@
 //!
 //! Overload (k p' above 1): both queues drop with p' squared, and every other L packet is marked.
 
+use super::call::{CallContext, QdiscContext};
 use super::fq_codel::memory_of;
-use super::qdisc::{CallContext, QdiscContext};
 use super::stats::QdiscStats;
 use super::{DualPi2Config, Next, StepThreshold, Verdict};
 use crate::packet::{Ecn, Packet, cut};

@@ -3,48 +3,29 @@
 //!
 //! Filters select bands; unmatched packets go to the band of their priority, which is 0 for all packets here.
 
+use super::call::{CallContext, QdiscContext};
+use super::child::Child;
 use super::classify::{Class, Classifier, drop_unmatched};
-use super::config::Rule;
 use super::drr::{ClassRound, Share};
-use super::qdisc::{CallContext, Qdisc, QdiscContext};
 use super::stats::QdiscStats;
-use super::{Next, Node, Verdict};
+use super::{EtsConfig, Next, Verdict};
 use crate::packet::Packet;
-use alloc::vec::Vec;
-use serde::Serialize;
 
 pub(crate) mod tc;
 #[cfg(test)]
 mod tests;
 
-/// ets: bands of which the first are strict and the others share by quantum.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct EtsConfig {
-    /// Number of strict bands.
-    pub strict: u32,
-    /// Quantum in bytes of each band, also of strict ones, which do not use it.
-    pub quanta: Vec<u32>,
-    /// Qdisc of each band; None: a pfifo of the device's queue length.
-    pub bands: Vec<Option<Node>>,
-    /// Band, from 0, of packets with priority 0, which all packets have here (`priomap`'s first number).
-    pub default: u32,
-    /// Filters in order of precedence; class 1 is band 0.
-    pub rules: Vec<Rule>,
-    /// Packet limit of default bands.
-    pub band_limit: u32,
-}
-
 /// Enhanced transmission selection.
 #[derive(Debug)]
-pub(super) struct Ets {
+pub(super) struct Ets<Q> {
     /// All bands; the strict ones are never active in the round.
-    round: ClassRound,
+    round: ClassRound<Q>,
     strict: usize,
     default: usize,
     classifier: Classifier,
 }
 
-impl Ets {
+impl<Q: Child> Ets<Q> {
     /// Empty bands.
     pub fn new(config: &EtsConfig, context: &QdiscContext) -> Self {
         let bands = (1..)
@@ -108,12 +89,12 @@ impl Ets {
     }
 
     /// The qdisc of a band.
-    pub fn band(&self, number: usize) -> Option<&Qdisc> {
+    pub fn band(&self, number: usize) -> Option<&Q> {
         self.round.leaf(number)
     }
 
     /// The qdisc of a band.
-    pub fn band_mut(&mut self, number: usize) -> Option<&mut Qdisc> {
+    pub fn band_mut(&mut self, number: usize) -> Option<&mut Q> {
         self.round.leaf_mut(number)
     }
 

@@ -2,8 +2,7 @@
 
 pub(crate) mod tc;
 
-use super::lookahead::Peeked;
-use super::qdisc::CallContext;
+use super::call::{CallContext, Peeked};
 use super::stats::QdiscStats;
 use super::{ChangeError, Config, Next, Verdict};
 use crate::packet::Packet;

@@ -14,13 +14,12 @@
 //! Linux 6.7 and newer has three priority bands; all packets here have one priority, so one band suffices. Linux may
 //! forget a flow after three idle seconds; here flows stay.
 
-pub mod config;
 mod flow;
 pub(crate) mod tc;
 
 use self::flow::{Flow, FlowState};
+use super::call::{CallContext, QdiscContext};
 use super::flow_hash::{flow_input, hash_input, mixed};
-use super::qdisc::{CallContext, QdiscContext};
 use super::stats::QdiscStats;
 use super::{FqConfig, Next, Verdict};
 use crate::packet::{Body, Ecn, Packet};

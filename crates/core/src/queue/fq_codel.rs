@@ -4,9 +4,9 @@
 //! A newly active flow is served before the old ones, for one quantum. Over the limit, drop from the head of the
 //! largest flow, up to half of its backlog. Flows are identified by a hash, so two may share a queue.
 
+use super::call::{CallContext, QdiscContext};
 use super::control::{Control, PacketSource, Params};
 use super::flow_hash::FlowHash;
-use super::qdisc::{CallContext, QdiscContext};
 use super::rounds::Rounds;
 use super::stats::QdiscStats;
 use super::{FqCodelConfig, Next, Verdict};

@@ -3,9 +3,9 @@
 //! A newly active flow is served before the old ones, for one quantum. Flows are identified by a hash, so two may share
 //! a queue. Linux counts packets over `memory_limit` but does not drop them, so that limit is absent here.
 
+use super::call::{CallContext, QdiscContext};
 use super::flow_hash::FlowHash;
 use super::pie::control::{Control, Decision, Params, Ticker, percent};
-use super::qdisc::{CallContext, QdiscContext};
 use super::rounds::Rounds;
 use super::stats::QdiscStats;
 use super::{FqPieConfig, Next, Verdict};

@@ -5,45 +5,19 @@
 //! else to the default one. The others stay empty, and so their priorities (`grio`) have no effect. Before any of the
 //! two has settings, packets pass up to the limit.
 
-use super::config::RedConfig;
-use super::lookahead::Peeked;
-use super::qdisc::{CallContext, QdiscContext};
+use super::call::{CallContext, Peeked, QdiscContext};
 use super::red::early::{Action, Early};
 use super::red::slope::Slope;
 use super::stats::QdiscStats;
-use super::{Next, Verdict};
+use super::{GredConfig, GredQueue, Next, RedConfig, Verdict};
 use crate::packet::{Ecn, Packet};
 use crate::rng::Rng;
 use crate::time::Time;
 use alloc::collections::VecDeque;
-use alloc::vec::Vec;
-use serde::Serialize;
 
 pub(crate) mod tc;
 #[cfg(test)]
 mod tests;
-
-/// gred: virtual queues with a red each.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct GredConfig {
-    /// Maximum bytes in all virtual queues.
-    pub limit: u32,
-    /// Number of the virtual queue of packets whose own has no settings.
-    pub default: u32,
-    /// Virtual queues with settings.
-    pub queues: Vec<GredQueue>,
-}
-
-/// A virtual queue.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct GredQueue {
-    /// Its number.
-    pub number: u32,
-    /// Its priority for `grio`.
-    pub prio: u8,
-    /// Its red; `nodrop`, `adaptive` and `inner` are unused.
-    pub red: RedConfig,
-}
 
 /// A fifo with the red of the virtual queue that all packets belong to.
 #[derive(Debug)]

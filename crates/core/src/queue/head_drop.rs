@@ -1,8 +1,7 @@
 //! `pfifo_head_drop`: a full queue drops its oldest packet to admit the newest (Linux `net/sched/sch_fifo.c`,
 //! `pfifo_tail_enqueue`).
 
-use super::lookahead::Peeked;
-use super::qdisc::CallContext;
+use super::call::{CallContext, Peeked};
 use super::stats::QdiscStats;
 use super::{Next, Verdict};
 use crate::packet::Packet;

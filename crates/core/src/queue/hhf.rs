@@ -6,40 +6,20 @@
 //! of two fifos, until it has been silent for `evict_timeout`. The two are served by deficit round robin as in
 //! `fq_codel`, and the first has `non_hh_weight` times the quantum. Over the limit, drop from the head of the second.
 
+use super::call::{CallContext, QdiscContext};
 use super::flow_hash::FlowHash;
-use super::qdisc::{CallContext, QdiscContext};
 use super::rounds::Rounds;
 use super::stats::QdiscStats;
-use super::{Next, Verdict};
+use super::{HhfConfig, Next, Verdict};
 use crate::packet::Packet;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;
-use serde::Serialize;
 
 pub(crate) mod tc;
 #[cfg(test)]
 mod tests;
-
-/// hhf: the heavy-hitter filter.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct HhfConfig {
-    /// Maximum packets.
-    pub limit: u32,
-    /// Quantum of heavy hitters in bytes.
-    pub quantum: u32,
-    /// Maximum number of heavy hitters; further ones are treated as other flows.
-    pub hh_limit: u32,
-    /// Jiffies between resets of the counters.
-    pub reset_timeout: u64,
-    /// Bytes between resets from which on a flow is a heavy hitter.
-    pub admit_bytes: u32,
-    /// Jiffies of silence after which it is no longer one.
-    pub evict_timeout: u64,
-    /// Quantum of the other flows, as a multiple of that of heavy hitters.
-    pub non_hh_weight: u32,
-}
 
 /// Two fifos and the filter.
 #[derive(Debug)]

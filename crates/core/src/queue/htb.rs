@@ -14,7 +14,8 @@
 //! With one class whose buckets hold one packet, this is a link: packets leave one transmission time apart. [`single`]
 //! is a fast path for that case.
 
-use super::qdisc::{CallContext, Qdisc, QdiscContext};
+use super::call::{CallContext, QdiscContext};
+use super::child::Child;
 use super::stats::QdiscStats;
 use super::{ChangeError, Filter, HtbClass, HtbConfig, Next, Verdict};
 use crate::packet::Packet;
@@ -22,7 +23,8 @@ use crate::time::Time;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
-use class::{Class, Id};
+use class::Class;
+use list::Id;
 use single::SingleClass;
 use tree::Tree;
 
@@ -36,8 +38,8 @@ mod tree;
 
 /// Hierarchical token bucket.
 #[derive(Debug)]
-pub(super) struct Htb {
-    classes: Classes,
+pub(super) struct Htb<Q> {
+    classes: Classes<Q>,
     filters: Vec<(Filter, Target)>,
     default: Target,
     direct: VecDeque<Packet>,
@@ -46,11 +48,11 @@ pub(super) struct Htb {
 
 /// All classes.
 #[derive(Debug)]
-enum Classes {
+enum Classes<Q> {
     /// One class: no borrowing, no round robin.
-    SingleClass(SingleClass),
+    SingleClass(SingleClass<Q>),
     /// Several classes.
-    Tree(Tree),
+    Tree(Tree<Q>),
 }
 
 /// Destination of a packet.
@@ -60,7 +62,7 @@ enum Target {
     Direct,
 }
 
-impl Htb {
+impl<Q: Child> Htb<Q> {
     /// An htb with full buckets.
     pub fn new(config: &HtbConfig, context: &QdiscContext) -> Self {
         let mut this = Self {
@@ -131,12 +133,12 @@ impl Htb {
     }
 
     /// The qdisc of a class, if it is a leaf.
-    pub fn leaf(&self, number: usize) -> Option<&Qdisc> {
+    pub fn leaf(&self, number: usize) -> Option<&Q> {
         self.classes.leaf(number)
     }
 
     /// The qdisc of a class, if it is a leaf.
-    pub fn leaf_mut(&mut self, number: usize) -> Option<&mut Qdisc> {
+    pub fn leaf_mut(&mut self, number: usize) -> Option<&mut Q> {
         self.classes.leaf_mut(number)
     }
 
@@ -175,7 +177,7 @@ impl Htb {
     }
 }
 
-impl Classes {
+impl<Q: Child> Classes<Q> {
     fn new(configs: &[HtbClass], context: &QdiscContext) -> Self {
         match configs {
             [config] if config.parent == 0 => {
@@ -193,14 +195,14 @@ impl Classes {
         }
     }
 
-    fn leaf(&self, number: usize) -> Option<&Qdisc> {
+    fn leaf(&self, number: usize) -> Option<&Q> {
         match self {
             Self::SingleClass(single) => (number == 0).then(|| single.leaf()),
             Self::Tree(tree) => tree.leaf(number),
         }
     }
 
-    fn leaf_mut(&mut self, number: usize) -> Option<&mut Qdisc> {
+    fn leaf_mut(&mut self, number: usize) -> Option<&mut Q> {
         match self {
             Self::SingleClass(single) => (number == 0).then(|| single.leaf_mut()),
             Self::Tree(tree) => tree.leaf_mut(number),

@@ -3,40 +3,29 @@
 //! A fifo can show its head. Any other qdisc must dequeue the packet, so it is held here and still counts in the
 //! child's backlog (`qdisc_peek_dequeued`, Linux `include/net/sch_generic.h`).
 
+use super::call::{CallContext, Peeked};
+use super::child::Child;
 use super::fifo::Fifo;
-use super::qdisc::{CallContext, Qdisc};
 use super::stats::QdiscStats;
 use super::{Next, Verdict};
 use crate::packet::Packet;
-use crate::time::Time;
-
-/// Result of peeking.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Peeked {
-    /// A packet of this size is next.
-    Packet { bytes: u32 },
-    /// No packet before this time.
-    At(Time),
-    /// The queue is empty.
-    Empty,
-}
 
 /// A child and the packet that was peeked.
 #[derive(Debug)]
-pub(super) struct Lookahead {
-    pub inner: Qdisc,
+pub(super) struct Lookahead<Q> {
+    pub inner: Q,
     held: Option<Packet>,
 }
 
-impl Lookahead {
+impl<Q: Child> Lookahead<Q> {
     /// Nothing is held yet.
-    pub const fn new(inner: Qdisc) -> Self {
+    pub const fn new(inner: Q) -> Self {
         Self { inner, held: None }
     }
 
     /// The default child: a bfifo.
     pub fn bfifo(limit: u64) -> Self {
-        Self::new(Qdisc::built_in(Fifo::of_bytes(limit)))
+        Self::new(Q::built_in(Fifo::of_bytes(limit)))
     }
 
     /// Enqueues a packet in the child.
@@ -58,7 +47,7 @@ impl Lookahead {
         let held = self.held.take();
         self.inner.with_parent_stats(stats, |inner| match held {
             Some(packet) => {
-                inner.stats.leave(packet.bytes);
+                inner.stats_mut().leave(packet.bytes);
                 Next::Packet(packet)
             }
             None => inner.dequeue(ctx),
@@ -66,10 +55,10 @@ impl Lookahead {
     }
 }
 
-fn hold(inner: &mut Qdisc, held: &mut Option<Packet>, ctx: &mut CallContext) -> Peeked {
+fn hold(inner: &mut impl Child, held: &mut Option<Packet>, ctx: &mut CallContext) -> Peeked {
     match inner.dequeue(ctx) {
         Next::Packet(packet) => {
-            inner.stats.add_packet(packet.bytes);
+            inner.stats_mut().add_packet(packet.bytes);
             *held = Some(packet);
             Peeked::Packet { bytes: packet.bytes }
         }

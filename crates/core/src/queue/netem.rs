@@ -14,8 +14,9 @@
 //! receiver; in between it would occupy other queues. (A packet whose flipped bit is in an unchecked field, such as the
 //! Ethernet source address, would survive.)
 
-use super::bucket::{instant, nanos, signed};
-use super::qdisc::{CallContext, Qdisc, QdiscContext};
+use super::bucket::{instant, nanos, span_nanos};
+use super::call::{CallContext, QdiscContext};
+use super::child::Child;
 use super::stats::QdiscStats;
 use super::{NetemConfig, NetemRate, Next, Verdict};
 use crate::packet::{Packet, cut};
@@ -42,7 +43,7 @@ mod tests;
 
 /// A network emulator.
 #[derive(Debug)]
-pub(super) struct Netem {
+pub(super) struct Netem<Q> {
     limit: u32,
     jitter: Jitter,
     loss: LossModel,
@@ -61,10 +62,10 @@ pub(super) struct Netem {
     link: LinkQueue,
     /// Packets that skip the link.
     front: VecDeque<(Tag, Packet)>,
-    inner: Option<Box<Qdisc>>,
+    inner: Option<Box<Q>>,
 }
 
-impl Netem {
+impl<Q: Child> Netem<Q> {
     /// A netem with an empty link.
     pub fn new(config: &NetemConfig, context: &QdiscContext, handle: &str) -> Self {
         let mut rng = context.rng(handle);
@@ -83,7 +84,7 @@ impl Netem {
             rng,
             link: LinkQueue::default(),
             front: VecDeque::new(),
-            inner: config.inner.as_ref().map(|node| Box::new(Qdisc::new(node, context))),
+            inner: config.inner.as_ref().map(|node| Box::new(Q::new(node, context))),
         }
     }
 
@@ -135,7 +136,7 @@ impl Netem {
             stats.leave(packet.bytes);
             match &mut self.inner {
                 _ if tag.is_corrupted => corrupt(packet, stats, ctx),
-                Some(inner) => enqueue_child(inner, &packet, tag.is_copy, stats, ctx),
+                Some(inner) => enqueue_child(inner.as_mut(), &packet, tag.is_copy, stats, ctx),
                 None => return Next::Packet(packet),
             }
         }
@@ -176,12 +177,12 @@ impl Netem {
     }
 
     /// The child qdisc.
-    pub fn inner(&self) -> Option<&Qdisc> {
+    pub fn inner(&self) -> Option<&Q> {
         self.inner.as_deref()
     }
 
     /// The child qdisc.
-    pub fn inner_mut(&mut self) -> Option<&mut Qdisc> {
+    pub fn inner_mut(&mut self) -> Option<&mut Q> {
         self.inner.as_deref_mut()
     }
 
@@ -260,7 +261,13 @@ impl Netem {
 }
 
 /// Passes a packet from the link to the child, which may drop it.
-fn enqueue_child(inner: &mut Qdisc, packet: &Packet, is_copy: bool, stats: &mut QdiscStats, ctx: &mut CallContext) {
+fn enqueue_child(
+    inner: &mut impl Child,
+    packet: &Packet,
+    is_copy: bool,
+    stats: &mut QdiscStats,
+    ctx: &mut CallContext,
+) {
     let was_copy = core::mem::replace(&mut ctx.is_copy, is_copy);
     inner.with_parent_stats(stats, |inner| inner.enqueue(packet, ctx));
     ctx.is_copy = was_copy;
@@ -286,7 +293,7 @@ fn transmission_time(rate: &NetemRate, bytes: u32) -> i64 {
         0 => bytes,
         size => bytes.div_ceil(size) * size.saturating_add_signed(rate.cell_overhead.into()),
     };
-    signed(rate.rate.time_for(bytes))
+    span_nanos(rate.rate.time_for(bytes))
 }
 
 fn slots(config: &NetemConfig) -> Option<Box<Slots>> {

@@ -3,9 +3,8 @@
 //! A packet's priority comes from its socket, or on a router from its TOS bits without ECN. All packets here have
 //! priority 0, which is band 1 (`sch_default_prio2band`), so the other bands stay empty and one queue suffices.
 
+use super::call::{CallContext, Peeked};
 use super::fifo::Fifo;
-use super::lookahead::Peeked;
-use super::qdisc::CallContext;
 use super::stats::QdiscStats;
 use super::{Next, Verdict};
 use crate::packet::Packet;

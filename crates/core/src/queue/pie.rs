@@ -3,7 +3,7 @@
 
 pub(crate) mod tc;
 
-use super::qdisc::{CallContext, QdiscContext};
+use super::call::{CallContext, QdiscContext};
 use super::stats::QdiscStats;
 use super::{Next, PieConfig, Verdict};
 use crate::packet::Packet;

@@ -1,6 +1,6 @@
 //! Policer: drops packets that exceed its bucket and never queues (Linux `net/sched/act_police.c`).
 
-use super::bucket::{Bucket, nanos, signed};
+use super::bucket::{Bucket, nanos, span_nanos};
 use super::config::PoliceConfig;
 use crate::packet::{Packet, cut};
 use crate::time::Time;
@@ -24,7 +24,7 @@ impl Policer {
         Self {
             bucket: Bucket::full(config.rate, config.burst),
             peak,
-            most_ns: signed(config.burst),
+            most_ns: span_nanos(config.burst),
             paid_ns: 0,
             largest: config.mtu,
         }

@@ -3,9 +3,10 @@
 //! Filters select bands; unmatched packets go to the band of their priority, which is 0 for all packets here. The
 //! `police` option of an experiment is a prio whose filter has a policer.
 
+use super::call::{CallContext, QdiscContext};
+use super::child::Child;
 use super::classify::{Class, Classifier, drop_unmatched};
 use super::fifo::Fifo;
-use super::qdisc::{CallContext, Qdisc, QdiscContext};
 use super::stats::QdiscStats;
 use super::{Next, PrioConfig, Verdict};
 use crate::packet::Packet;
@@ -17,20 +18,20 @@ mod tests;
 
 /// Bands in order of priority.
 #[derive(Debug)]
-pub(super) struct Prio {
-    bands: Vec<Qdisc>,
+pub(super) struct Prio<Q> {
+    bands: Vec<Q>,
     default: usize,
     classifier: Classifier,
 }
 
-impl Prio {
+impl<Q: Child> Prio<Q> {
     /// Empty bands.
     pub fn new(config: &PrioConfig, context: &QdiscContext) -> Self {
         let band = |node: &Option<super::Node>| match node {
-            Some(node) => Qdisc::new(node, context),
-            None => Qdisc::built_in(Fifo::of_packets(config.band_limit)),
+            Some(node) => Q::new(node, context),
+            None => Q::built_in(Fifo::of_packets(config.band_limit)),
         };
-        let bands: Vec<Qdisc> = config.bands.iter().map(band).collect();
+        let bands: Vec<Q> = config.bands.iter().map(band).collect();
         assert!(!bands.is_empty(), "a prio needs at least one band");
         let default = usize::try_from(config.default).unwrap_or(usize::MAX).min(bands.len() - 1);
         Self { bands, default, classifier: Classifier::new(&config.rules) }
@@ -74,12 +75,12 @@ impl Prio {
     }
 
     /// The qdisc of a band.
-    pub fn band(&self, number: usize) -> Option<&Qdisc> {
+    pub fn band(&self, number: usize) -> Option<&Q> {
         self.bands.get(number)
     }
 
     /// The qdisc of a band.
-    pub fn band_mut(&mut self, number: usize) -> Option<&mut Qdisc> {
+    pub fn band_mut(&mut self, number: usize) -> Option<&mut Q> {
         self.bands.get_mut(number)
     }
 

@@ -1,8 +1,10 @@
 //! One qdisc in a tree: its kind, and how it is called, found and changed.
 //!
-//! The kinds are a closed set with one module each; this module has what they share.
+//! The kinds are a closed set with one module each.
 
 use super::cake::Cake;
+use super::call::{CallContext, Peeked, QdiscContext};
+use super::child::Child;
 use super::choke::Choke;
 use super::codel::Codel;
 use super::drr::Drr;
@@ -16,7 +18,6 @@ use super::gred::Gred;
 use super::head_drop::HeadDrop;
 use super::hhf::Hhf;
 use super::htb::Htb;
-use super::lookahead::Peeked;
 use super::netem::Netem;
 use super::pfifo_fast::PfifoFast;
 use super::pie::Pie;
@@ -26,12 +27,10 @@ use super::sfb::Sfb;
 use super::sfq::Sfq;
 use super::stats::QdiscStats;
 use super::tbf::Tbf;
-use super::{ChangeError, Config, DeviceContext, HtbClass, Next, Node, Verdict};
+use super::{ChangeError, Config, HtbClass, Next, Node, Verdict};
 use crate::packet::Packet;
-use crate::rng::Rng;
 use crate::time::Time;
 use alloc::boxed::Box;
-use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -76,116 +75,28 @@ kinds! { |packet, stats, ctx|
     "cake" => Cake(Box<Cake>) cake: cake.enqueue(packet, stats, ctx), cake.dequeue(stats, ctx);
     "choke" => Choke(Box<Choke>) choke: choke.enqueue(*packet, stats, ctx), choke.dequeue(stats, ctx);
     "codel" => Codel(Box<Codel>) codel: codel.enqueue(*packet, stats, ctx), codel.dequeue(stats, ctx);
-    "drr" => Drr(Box<Drr>) drr: drr.enqueue(packet, stats, ctx), drr.dequeue(stats, ctx);
+    "drr" => Drr(Box<Drr<Qdisc>>) drr: drr.enqueue(packet, stats, ctx), drr.dequeue(stats, ctx);
     "dualpi2" => DualPi2(Box<DualPi2>) dualpi2: dualpi2.enqueue(*packet, stats, ctx), dualpi2.dequeue(stats, ctx);
-    "ets" => Ets(Box<Ets>) ets: ets.enqueue(packet, stats, ctx), ets.dequeue(stats, ctx);
+    "ets" => Ets(Box<Ets<Qdisc>>) ets: ets.enqueue(packet, stats, ctx), ets.dequeue(stats, ctx);
     "fifo" => Fifo(Fifo) fifo: fifo.enqueue(packet, stats, ctx), fifo.dequeue(stats);
     "fq" => Fq(Box<Fq>) fq: fq.enqueue(*packet, stats, ctx), fq.dequeue(stats, ctx);
     "fq_codel" => FqCodel(Box<FqCodel>) fq_codel: fq_codel.enqueue(*packet, stats, ctx), fq_codel.dequeue(stats, ctx);
     "fq_pie" => FqPie(Box<FqPie>) fq_pie: fq_pie.enqueue(*packet, stats, ctx), fq_pie.dequeue(stats, ctx);
     "gred" => Gred(Box<Gred>) gred: gred.enqueue(*packet, stats, ctx), gred.dequeue(stats, ctx);
     "hhf" => Hhf(Box<Hhf>) hhf: hhf.enqueue(*packet, stats, ctx), hhf.dequeue(stats);
-    "htb" => Htb(Box<Htb>) htb: htb.enqueue(packet, stats, ctx), htb.dequeue(stats, ctx);
-    "netem" => Netem(Box<Netem>) netem: netem.enqueue(packet, stats, ctx), netem.dequeue(stats, ctx);
+    "htb" => Htb(Box<Htb<Qdisc>>) htb: htb.enqueue(packet, stats, ctx), htb.dequeue(stats, ctx);
+    "netem" => Netem(Box<Netem<Qdisc>>) netem: netem.enqueue(packet, stats, ctx), netem.dequeue(stats, ctx);
     "pfifo_fast" => PfifoFast(PfifoFast) fifo: fifo.enqueue(packet, stats, ctx), fifo.dequeue(stats);
     "pfifo_head_drop" => HeadDrop(HeadDrop) fifo: fifo.enqueue(packet, stats, ctx), fifo.dequeue(stats);
     "pie" => Pie(Box<Pie>) pie: pie.enqueue(*packet, stats, ctx), pie.dequeue(stats, ctx);
-    "prio" => Prio(Box<Prio>) prio: prio.enqueue(packet, stats, ctx), prio.dequeue(stats, ctx);
-    "red" => Red(Box<Red>) red: red.enqueue(*packet, stats, ctx), red.dequeue(stats, ctx);
+    "prio" => Prio(Box<Prio<Qdisc>>) prio: prio.enqueue(packet, stats, ctx), prio.dequeue(stats, ctx);
+    "red" => Red(Box<Red<Qdisc>>) red: red.enqueue(*packet, stats, ctx), red.dequeue(stats, ctx);
     "sfb" => Sfb(Box<Sfb>) sfb: sfb.enqueue(*packet, stats, ctx), sfb.dequeue(stats);
     "sfq" => Sfq(Box<Sfq>) sfq: sfq.enqueue(*packet, stats, ctx), sfq.dequeue(stats, ctx);
-    "tbf" => Tbf(Box<Tbf>) tbf: tbf.enqueue(packet, stats, ctx), tbf.dequeue(stats, ctx);
-}
-
-/// Context of one call into a tree.
-#[derive(Debug)]
-pub(super) struct CallContext<'a> {
-    pub now: Time,
-    /// Packets dropped by this call.
-    pub dropped: &'a mut Vec<Packet>,
-    /// Copies made by netem; the tree's owner enqueues them at the root.
-    pub copies: &'a mut Vec<Packet>,
-    /// Whether the packet is such a copy. Copies are not duplicated again (Linux's `tc_depth`).
-    pub is_copy: bool,
-}
-
-impl CallContext<'_> {
-    /// Jiffies since the qdisc was created, which is in the jiffy before the experiment starts (the agent's
-    /// `Clock::start_on_jiffy`).
-    pub const fn age_jiffies(&self) -> u64 {
-        self.now.jiffies() + 1
-    }
-}
-
-/// Context from which a qdisc is built.
-pub(super) type QdiscContext<'a> = DeviceContext<'a>;
-
-impl DeviceContext<'_> {
-    /// Random stream of the qdisc with this handle.
-    pub(super) fn rng(&self, handle: &str) -> Rng {
-        Rng::from_name(self.seed, &format!("{}.{handle}", self.name))
-    }
+    "tbf" => Tbf(Box<Tbf<Qdisc>>) tbf: tbf.enqueue(packet, stats, ctx), tbf.dequeue(stats, ctx);
 }
 
 impl Qdisc {
-    /// Builds a qdisc and its children.
-    pub fn new(node: &Node, context: &QdiscContext) -> Self {
-        let handle = node.handle.as_str();
-        let kind = match &node.config {
-            Config::Pfifo { limit } => Kind::Fifo(Fifo::of_packets(*limit)),
-            Config::Bfifo { limit } => Kind::Fifo(Fifo::of_bytes(*limit)),
-            Config::Tbf(config) => Kind::Tbf(Box::new(Tbf::new(config, context))),
-            Config::Htb(config) => Kind::Htb(Box::new(Htb::new(config, context))),
-            Config::Netem(config) => Kind::Netem(Box::new(Netem::new(config, context, handle))),
-            Config::Red(config) => Kind::Red(Box::new(Red::new(config, context, handle))),
-            Config::Codel(config) => Kind::Codel(Box::new(Codel::new(config))),
-            Config::FqCodel(config) => Kind::FqCodel(Box::new(FqCodel::new(config, context, handle))),
-            Config::Choke(config) => Kind::Choke(Box::new(Choke::new(config, context, handle))),
-            Config::Drr(config) => Kind::Drr(Box::new(Drr::new(config, context))),
-            Config::Ets(config) => Kind::Ets(Box::new(Ets::new(config, context))),
-            Config::FqPie(config) => Kind::FqPie(Box::new(FqPie::new(config, context, handle))),
-            Config::PfifoFast { limit } => Kind::PfifoFast(PfifoFast::new(*limit)),
-            Config::PfifoHeadDrop { limit } => Kind::HeadDrop(HeadDrop::new(*limit)),
-            Config::Pie(config) => Kind::Pie(Box::new(Pie::new(config, context, handle))),
-            Config::Prio(config) => Kind::Prio(Box::new(Prio::new(config, context))),
-            Config::Gred(config) => Kind::Gred(Box::new(Gred::new(config, context, handle))),
-            Config::Hhf(config) => Kind::Hhf(Box::new(Hhf::new(config, context, handle))),
-            Config::Sfb(config) => Kind::Sfb(Box::new(Sfb::new(config, context, handle))),
-            Config::Sfq(config) => Kind::Sfq(Box::new(Sfq::new(config, context, handle))),
-            Config::DualPi2(config) => Kind::DualPi2(Box::new(DualPi2::new(config, context, handle))),
-            Config::Fq(config) => Kind::Fq(Box::new(Fq::new(config, context, handle))),
-            Config::Cake(config) => Kind::Cake(Box::new(Cake::new(config, context, handle))),
-        };
-        Self { handle: node.handle.clone(), stats: QdiscStats::default(), kind }
-    }
-
-    /// A fifo that its parent creates; it has no handle.
-    pub fn built_in(fifo: Fifo) -> Self {
-        Self { handle: String::new(), stats: QdiscStats::default(), kind: Kind::Fifo(fifo) }
-    }
-
-    /// Enqueues a packet. A fifo, the leaf of most trees, is inlined into the caller.
-    #[inline]
-    pub fn enqueue(&mut self, packet: &Packet, ctx: &mut CallContext) -> Verdict {
-        match &mut self.kind {
-            Kind::Fifo(fifo) => fifo.enqueue(packet, &mut self.stats, ctx),
-            kind => kind.enqueue(packet, &mut self.stats, ctx),
-        }
-    }
-
-    /// Dequeues the next packet and counts it.
-    #[inline]
-    pub fn dequeue(&mut self, ctx: &mut CallContext) -> Next {
-        let next = match &mut self.kind {
-            Kind::Fifo(fifo) => fifo.dequeue(&mut self.stats),
-            kind => kind.dequeue(&mut self.stats, ctx),
-        };
-        if let Next::Packet(packet) = &next {
-            self.stats.sent(packet);
-        }
-        next
-    }
-
     /// The earliest time at which [`Self::dequeue`] can return a packet, if known without changing state. Most kinds
     /// count each call or change state while they are empty.
     #[inline]
@@ -196,34 +107,6 @@ impl Qdisc {
             Kind::Netem(netem) => netem.next_departure(now),
             _ => None,
         }
-    }
-
-    /// The next packet's size, for kinds that can tell it without dequeueing.
-    pub fn peek(&mut self, ctx: &mut CallContext) -> Option<Peeked> {
-        match &mut self.kind {
-            Kind::Fifo(fifo) => Some(fifo.peek()),
-            Kind::Red(red) => Some(red.peek(&mut self.stats, ctx)),
-            Kind::Choke(choke) => Some(choke.peek()),
-            Kind::Gred(gred) => Some(gred.peek()),
-            Kind::Sfb(sfb) => Some(sfb.peek()),
-            Kind::PfifoFast(fifo) => Some(fifo.peek()),
-            Kind::HeadDrop(fifo) => Some(fifo.peek()),
-            _ => None,
-        }
-    }
-
-    /// Calls this qdisc and adds its changes to the parent's statistics.
-    #[inline]
-    pub fn with_parent_stats<T>(&mut self, parent: &mut QdiscStats, call: impl FnOnce(&mut Self) -> T) -> T {
-        let before = self.stats.read();
-        let answer = call(self);
-        parent.follow(before, self.stats.read());
-        answer
-    }
-
-    /// Whether the backlog is empty.
-    pub const fn is_empty(&self) -> bool {
-        self.stats.backlog.packets == 0
     }
 
     /// Name in tc.
@@ -287,13 +170,6 @@ impl Qdisc {
         }
     }
 
-    /// Sets the limit of a fifo on behalf of its parent (`fifo_set_limit`).
-    pub fn set_fifo_limit(&mut self, limit: u64) {
-        if let Kind::Fifo(fifo) = &mut self.kind {
-            fifo.set_limit(limit);
-        }
-    }
-
     /// Path from here to the qdisc with this handle.
     pub fn path_to(&self, handle: &str) -> Option<Vec<usize>> {
         if self.handle == handle && !handle.is_empty() {
@@ -351,6 +227,92 @@ impl Qdisc {
             Kind::Prio(prio) => prio.band_mut(index),
             Kind::Ets(ets) => ets.band_mut(index),
             _ => None,
+        }
+    }
+}
+
+impl Child for Qdisc {
+    fn new(node: &Node, context: &QdiscContext) -> Self {
+        let handle = node.handle.as_str();
+        let kind = match &node.config {
+            Config::Pfifo { limit } => Kind::Fifo(Fifo::of_packets(*limit)),
+            Config::Bfifo { limit } => Kind::Fifo(Fifo::of_bytes(*limit)),
+            Config::Tbf(config) => Kind::Tbf(Box::new(Tbf::new(config, context))),
+            Config::Htb(config) => Kind::Htb(Box::new(Htb::new(config, context))),
+            Config::Netem(config) => Kind::Netem(Box::new(Netem::new(config, context, handle))),
+            Config::Red(config) => Kind::Red(Box::new(Red::new(config, context, handle))),
+            Config::Codel(config) => Kind::Codel(Box::new(Codel::new(config))),
+            Config::FqCodel(config) => Kind::FqCodel(Box::new(FqCodel::new(config, context, handle))),
+            Config::Choke(config) => Kind::Choke(Box::new(Choke::new(config, context, handle))),
+            Config::Drr(config) => Kind::Drr(Box::new(Drr::new(config, context))),
+            Config::Ets(config) => Kind::Ets(Box::new(Ets::new(config, context))),
+            Config::FqPie(config) => Kind::FqPie(Box::new(FqPie::new(config, context, handle))),
+            Config::PfifoFast { limit } => Kind::PfifoFast(PfifoFast::new(*limit)),
+            Config::PfifoHeadDrop { limit } => Kind::HeadDrop(HeadDrop::new(*limit)),
+            Config::Pie(config) => Kind::Pie(Box::new(Pie::new(config, context, handle))),
+            Config::Prio(config) => Kind::Prio(Box::new(Prio::new(config, context))),
+            Config::Gred(config) => Kind::Gred(Box::new(Gred::new(config, context, handle))),
+            Config::Hhf(config) => Kind::Hhf(Box::new(Hhf::new(config, context, handle))),
+            Config::Sfb(config) => Kind::Sfb(Box::new(Sfb::new(config, context, handle))),
+            Config::Sfq(config) => Kind::Sfq(Box::new(Sfq::new(config, context, handle))),
+            Config::DualPi2(config) => Kind::DualPi2(Box::new(DualPi2::new(config, context, handle))),
+            Config::Fq(config) => Kind::Fq(Box::new(Fq::new(config, context, handle))),
+            Config::Cake(config) => Kind::Cake(Box::new(Cake::new(config, context, handle))),
+        };
+        Self { handle: node.handle.clone(), stats: QdiscStats::default(), kind }
+    }
+
+    fn built_in(fifo: Fifo) -> Self {
+        Self { handle: String::new(), stats: QdiscStats::default(), kind: Kind::Fifo(fifo) }
+    }
+
+    #[inline]
+    fn stats(&self) -> &QdiscStats {
+        &self.stats
+    }
+
+    #[inline]
+    fn stats_mut(&mut self) -> &mut QdiscStats {
+        &mut self.stats
+    }
+
+    /// A fifo, the leaf of most trees, is inlined into the caller.
+    #[inline]
+    fn enqueue(&mut self, packet: &Packet, ctx: &mut CallContext) -> Verdict {
+        match &mut self.kind {
+            Kind::Fifo(fifo) => fifo.enqueue(packet, &mut self.stats, ctx),
+            kind => kind.enqueue(packet, &mut self.stats, ctx),
+        }
+    }
+
+    #[inline]
+    fn dequeue(&mut self, ctx: &mut CallContext) -> Next {
+        let next = match &mut self.kind {
+            Kind::Fifo(fifo) => fifo.dequeue(&mut self.stats),
+            kind => kind.dequeue(&mut self.stats, ctx),
+        };
+        if let Next::Packet(packet) = &next {
+            self.stats.sent(packet);
+        }
+        next
+    }
+
+    fn peek(&mut self, ctx: &mut CallContext) -> Option<Peeked> {
+        match &mut self.kind {
+            Kind::Fifo(fifo) => Some(fifo.peek()),
+            Kind::Red(red) => Some(red.peek(&mut self.stats, ctx)),
+            Kind::Choke(choke) => Some(choke.peek()),
+            Kind::Gred(gred) => Some(gred.peek()),
+            Kind::Sfb(sfb) => Some(sfb.peek()),
+            Kind::PfifoFast(fifo) => Some(fifo.peek()),
+            Kind::HeadDrop(fifo) => Some(fifo.peek()),
+            _ => None,
+        }
+    }
+
+    fn set_fifo_limit(&mut self, limit: u64) {
+        if let Kind::Fifo(fifo) = &mut self.kind {
+            fifo.set_limit(limit);
         }
     }
 }

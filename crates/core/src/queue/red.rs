@@ -9,8 +9,9 @@
 //!               pass          probability           hit all
 //! ```
 
-use super::lookahead::{Lookahead, Peeked};
-use super::qdisc::{CallContext, Qdisc, QdiscContext};
+use super::call::{CallContext, Peeked, QdiscContext};
+use super::child::Child;
+use super::lookahead::Lookahead;
 use super::stats::QdiscStats;
 use super::{Next, RedConfig, Verdict};
 use crate::packet::{Ecn, Packet};
@@ -27,7 +28,7 @@ mod tests;
 
 /// Random early detection.
 #[derive(Debug)]
-pub(super) struct Red {
+pub(super) struct Red<Q> {
     slope: Slope,
     marking: Marking,
     /// Average queue in bytes, shifted left by `wlog` (`qavg`).
@@ -37,7 +38,7 @@ pub(super) struct Red {
     /// Time of the next adaptation of `max_p`.
     adapts_at: Time,
     rng: Rng,
-    queue: Lookahead,
+    queue: Lookahead<Q>,
 }
 
 /// What happens to a selected packet.
@@ -50,11 +51,11 @@ struct Marking {
     adaptive: bool,
 }
 
-impl Red {
+impl<Q: Child> Red<Q> {
     /// Idle, with an average of zero.
     pub fn new(config: &RedConfig, context: &QdiscContext, handle: &str) -> Self {
         let queue = match &config.inner {
-            Some(node) => Lookahead::new(Qdisc::new(node, context)),
+            Some(node) => Lookahead::new(Q::new(node, context)),
             None => Lookahead::bfifo(config.limit),
         };
         Self {
@@ -74,7 +75,7 @@ impl Red {
         self.adapt(ctx.now);
         self.average = match self.idle_since.take() {
             Some(since) => self.slope.after_idling(self.average, ctx.now.since(since)),
-            None => self.slope.moved(self.average, self.queue.inner.stats.backlog.bytes),
+            None => self.slope.moved(self.average, self.queue.inner.stats().backlog.bytes),
         };
         let action = self.early.action(&self.slope, self.average, &mut self.rng);
         if action != Action::Pass {
@@ -115,12 +116,12 @@ impl Red {
     }
 
     /// The child qdisc.
-    pub const fn inner(&self) -> &Qdisc {
+    pub const fn inner(&self) -> &Q {
         &self.queue.inner
     }
 
     /// The child qdisc.
-    pub const fn inner_mut(&mut self) -> &mut Qdisc {
+    pub const fn inner_mut(&mut self) -> &mut Q {
         &mut self.queue.inner
     }
 

@@ -7,49 +7,20 @@
 //! inelastic and gets `penalty_rate` packets per second. A second set of bins with another hash takes over after each
 //! `rehash`, so that no two flows share their bins for long.
 
+use super::call::{CallContext, Peeked, QdiscContext};
 use super::classify::{Class, Classifier, drop_unmatched};
-use super::config::Rule;
 use super::flow_hash::FlowHash;
-use super::lookahead::Peeked;
-use super::qdisc::{CallContext, QdiscContext};
 use super::stats::QdiscStats;
-use super::{Next, Verdict};
+use super::{Next, SfbConfig, Verdict};
 use crate::packet::{Ecn, Packet};
 use crate::rng::Rng;
 use crate::time::{HZ, Time};
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
-use alloc::vec::Vec;
-use serde::Serialize;
 
 pub(crate) mod tc;
 #[cfg(test)]
 mod tests;
-
-/// sfb: stochastic fair blue.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct SfbConfig {
-    /// Maximum packets in all bins.
-    pub limit: u32,
-    /// A packet is dropped if all its bins hold this many packets.
-    pub max: u32,
-    /// Packets of a bin from which on its probability grows.
-    pub target: u32,
-    /// Growth of a probability, in units of 1/65535.
-    pub increment: u32,
-    /// Decrease of a probability, in units of 1/65535.
-    pub decrement: u32,
-    /// Jiffies between changes of the hash; 0 is never.
-    pub rehash: u64,
-    /// Jiffies before such a change from which on inelastic flows count in the next bins, too; 0 is never.
-    pub warmup: u64,
-    /// Packets per second of all inelastic flows.
-    pub penalty_rate: u32,
-    /// Packets of inelastic flows that may pass at once.
-    pub penalty_burst: u32,
-    /// Filters in order of precedence; with any, a packet's class replaces its flow.
-    pub rules: Vec<Rule>,
-}
 
 /// Stochastic fair blue.
 #[derive(Debug)]

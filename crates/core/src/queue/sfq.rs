@@ -4,8 +4,8 @@
 //! after its last. Over the limit, the longest queue drops a packet. Each queue may have its own red. [`slot`] is one
 //! queue.
 
+use super::call::{CallContext, QdiscContext};
 use super::flow_hash::FlowHash;
-use super::qdisc::{CallContext, QdiscContext};
 use super::red::early::Action;
 use super::red::slope::Slope;
 use super::stats::QdiscStats;

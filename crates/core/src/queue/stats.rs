@@ -3,8 +3,38 @@
 //! In the kernel a child that drops a packet corrects its parents' counters (`qdisc_tree_reduce_backlog`). Here the
 //! parent compares its child's statistics before and after each call and adds the difference.
 
-use super::{Backlog, Counters};
 use crate::packet::Packet;
+
+/// Current backlog, as `tc -s` shows it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Backlog {
+    /// Bytes.
+    pub bytes: u64,
+    /// Packets; a super-packet counts once.
+    pub packets: u32,
+}
+
+/// Counters since the start, as `tc -s` shows them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Bytes sent.
+    pub sent_bytes: u64,
+    /// Packets sent; a super-packet counts each of its segments, as `bstats_update` does.
+    pub sent_packets: u64,
+    /// Packets dropped here or in a child; a super-packet counts once.
+    pub drops: u64,
+    /// Packets marked CE here.
+    pub marks: u64,
+    /// Times that a shaper held a packet back (or that red selected a packet), counted as the kernel does.
+    pub overlimits: u64,
+    /// Packets that netem duplicated; a super-packet counts each of its segments.
+    pub duplicated_packets: u64,
+    /// Bytes of the packets that netem duplicated.
+    pub duplicated_bytes: u64,
+    /// Packets that netem corrupted. The receiver would drop them: tc counts them as sent, we also append them to
+    /// `dropped`.
+    pub corrupted: u64,
+}
 
 /// Backlog and counters of a qdisc, its children included.
 #[derive(Clone, Copy, Debug, Default)]

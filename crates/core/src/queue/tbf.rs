@@ -5,8 +5,9 @@
 //! Packets wait in the child qdisc.
 
 use super::bucket::{Bucket, instant, nanos};
-use super::lookahead::{Lookahead, Peeked};
-use super::qdisc::{CallContext, Qdisc, QdiscContext};
+use super::call::{CallContext, Peeked, QdiscContext};
+use super::child::Child;
+use super::lookahead::Lookahead;
 use super::stats::QdiscStats;
 use super::{Next, TbfConfig, Verdict};
 use crate::packet::{Packet, cut};
@@ -17,21 +18,21 @@ mod tests;
 
 /// A token bucket filter.
 #[derive(Debug)]
-pub(super) struct Tbf {
+pub(super) struct Tbf<Q> {
     bucket: Bucket,
     peak: Option<Bucket>,
     /// Time of the last bucket update (`t_c`).
     checked_ns: i64,
     /// Largest packet that the buckets allow (`max_size`).
     largest: u64,
-    queue: Lookahead,
+    queue: Lookahead<Q>,
 }
 
-impl Tbf {
+impl<Q: Child> Tbf<Q> {
     /// A tbf with full buckets.
     pub fn new(config: &TbfConfig, context: &QdiscContext) -> Self {
         let queue = match &config.inner {
-            Some(node) => Lookahead::new(Qdisc::new(node, context)),
+            Some(node) => Lookahead::new(Q::new(node, context)),
             None => Lookahead::bfifo(config.limit),
         };
         let (bucket, peak) = buckets(config);
@@ -83,12 +84,12 @@ impl Tbf {
     }
 
     /// The child qdisc.
-    pub const fn inner(&self) -> &Qdisc {
+    pub const fn inner(&self) -> &Q {
         &self.queue.inner
     }
 
     /// The child qdisc.
-    pub const fn inner_mut(&mut self) -> &mut Qdisc {
+    pub const fn inner_mut(&mut self) -> &mut Q {
         &mut self.queue.inner
     }
 

@@ -1,10 +1,10 @@
 //! Classes of htb and drr; those of ets are its bands.
 
-use super::Wrong;
-use super::grammar::{Grammar, Options};
-use super::message::{AttributeBytes, unsent};
 use crate::queue::config::{DrrClass, HtbClass};
 use crate::queue::{Node, drr, ets, htb};
+use crate::tc_syntax::Wrong;
+use crate::tc_syntax::attributes::{AttributeBytes, unsent};
+use crate::tc_syntax::grammar::{Grammar, Options};
 
 /// The kinds of classes that tc has options for here.
 pub const KINDS: &[(&str, Grammar)] =

@@ -1,63 +1,17 @@
 //! Every kind of qdisc: its grammar, the attributes that tc sends, and the settings that Linux makes of them.
 
-use super::grammar::{Argument, Grammar, Keyword, Options, flag, option};
-use super::message::{AttributeBytes, OPTIONS, unsent};
-use super::{Device, Wrong};
 use crate::queue::Config;
+use crate::queue::attributes::Attributes;
 use crate::queue::{
     cake, choke, codel, drr, dualpi2, ets, fifo, fq, fq_codel, fq_pie, gred, hhf, htb, netem, pie, prio, red, sfb, sfq,
     tbf,
 };
+use crate::tc_syntax::attributes::{AttributeBytes, OPTIONS};
+use crate::tc_syntax::grammar::{Argument, Grammar, Keyword, Options, flag, option};
+use crate::tc_syntax::{Device, Wrong};
 use alloc::boxed::Box;
 use alloc::format;
 use alloc::vec::Vec;
-
-/// What tc sends for one kind of qdisc, in the kernel's units.
-pub trait Attributes: Clone + Sized {
-    /// The kind's keywords.
-    const GRAMMAR: Grammar;
-
-    /// Reads options as tc does.
-    ///
-    /// # Errors
-    ///
-    /// tc refuses them.
-    fn parse(options: &Options<'_>) -> Result<Self, Wrong>;
-
-    /// Takes over what `tc qdisc change` sends; the kernel keeps the rest.
-    ///
-    /// # Errors
-    ///
-    /// Linux does not change this kind, or not this attribute.
-    fn change(&mut self, new: Self) -> Result<(), Wrong> {
-        *self = new;
-        Ok(())
-    }
-
-    /// Settings on this device, without children.
-    ///
-    /// # Errors
-    ///
-    /// Linux refuses them, or the simulator does not have them.
-    fn config(&self, device: &Device) -> Result<Config, Wrong>;
-
-    /// Appends the options as tc sends them (`TCA_OPTIONS`).
-    ///
-    /// # Errors
-    ///
-    /// Only tc can send this kind, or these options.
-    fn send(&self, _to: &mut AttributeBytes) -> Result<(), Wrong> {
-        Err(unsent("this kind of qdisc"))
-    }
-}
-
-/// Takes over every attribute that is Some.
-macro_rules! take_over {
-    ($old:expr, $new:expr, $($field:ident),+ $(,)?) => {
-        $(if $new.$field.is_some() { $old.$field = $new.$field; })+
-    };
-}
-pub(crate) use take_over;
 
 macro_rules! disciplines {
     ($($kind:literal => $variant:ident($attributes:ty)),+ $(,)?) => {

@@ -4,13 +4,13 @@
 pub(crate) mod message;
 mod route;
 
-use super::Wrong;
 use super::disciplines::{POLICE, POLICE_ACTION};
-use super::grammar::Options;
-use super::location::minor;
-use super::quantity::{tick_span, transmit_micros};
 use crate::queue::config::{Filter, PoliceConfig, Rule};
 use crate::rate::Rate;
+use crate::tc_syntax::Wrong;
+use crate::tc_syntax::grammar::Options;
+use crate::tc_syntax::location::minor;
+use crate::tc_syntax::quantity::{tick_span, transmit_micros};
 use alloc::format;
 use alloc::string::ToString;
 use alloc::vec::Vec;
@@ -223,6 +223,12 @@ fn number(word: &str) -> Option<u64> {
         (None, Some(octal)) if !octal.is_empty() => u64::from_str_radix(octal, 8).ok(),
         _ => word.parse().ok(),
     }
+}
+
+fn thirty_two_bits(word: &str) -> Result<u32, Wrong> {
+    number(word)
+        .and_then(|number| u32::try_from(number).ok())
+        .ok_or_else(|| Wrong::new(format!("'{word}' is not a number of 32 bits"), "such as 10 or 0x10"))
 }
 
 /// A port, or a mark, which has 32 bits in Linux.

@@ -5,11 +5,11 @@
 use super::classes::{self, Class};
 use super::disciplines::AnyAttributes;
 use super::filters::{FilterWords, Filters};
-use super::grammar::Options;
-use super::location::{Location, Target, handle_text, minor};
-use super::{Device, Wrong};
 use crate::queue::config::{Config, Holds};
 use crate::queue::{HtbClass, Node, drr};
+use crate::tc_syntax::grammar::Options;
+use crate::tc_syntax::location::{Location, Target, handle_text, minor};
+use crate::tc_syntax::{Device, Wrong};
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -179,7 +179,7 @@ impl Tree {
         match (&self.qdiscs[owner].attributes, existing) {
             (AnyAttributes::Htb(htb), Some(class)) => htb.class(minor, class.parent(), options).map(Class::Htb),
             (AnyAttributes::Htb(htb), None) => {
-                let parent = target.parent.map_or(Ok(0), super::location::minor)?;
+                let parent = target.parent.map_or(Ok(0), crate::tc_syntax::location::minor)?;
                 let class = htb.class(minor, parent, options)?;
                 self.make_inner(owner, parent, target.parent_text())?;
                 Ok(Class::Htb(class))
@@ -233,7 +233,7 @@ impl Tree {
         let words = FilterWords::read(words)?;
         let has_filters = |qdisc: &Qdisc| matches!(qdisc.config, Config::Htb(_)) || qdisc.config.rules().is_some();
         let owner = self.owner(words.parent, has_filters, "discipline that can have filters")?;
-        if verb != "add" || words.parent.map_or(Ok(0), minor)? > 0 {
+        if verb != "add" || words.parent.map_or(Ok(0), crate::tc_syntax::location::minor)? > 0 {
             let problem = "the simulator has filters on a discipline itself only, added once";
             return Err(Wrong::lacking(problem, "tc filter add … parent 1:"));
         }

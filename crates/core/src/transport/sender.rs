@@ -63,16 +63,21 @@ use app_source::AppSource;
 use host::HostQueue;
 use info::{Chrono, Counters};
 use initial_state::{FIRST_BYTE, initial_cc, initial_state};
+use pacing::PacingTimer;
+use probe::LossProbe;
 use rack::Rack;
 use rate::RateTracker;
 use recovery::Recovery;
 use retransmit::RetransmitCursor;
+use rto::Timeouts;
 use rtt::Rtt;
+use sack::Sacked;
 use scoreboard::Scoreboard;
 use tasks::{Task, TaskSet};
 use timer::{Pending, Timer};
 use transmit::Burst;
 use tso::Tso;
+use undo::Undo;
 use window::{Peer, Usage};
 
 /// A data packet to send now. Sequence numbers are those of [`crate::packet::Segment`].
@@ -116,10 +121,13 @@ pub(crate) struct Sender<C = Controller> {
     rate: RateTracker,
     rack: Rack,
     recovery: Recovery,
+    undo: Undo,
+    timeouts: Timeouts,
+    loss_probe: LossProbe,
+    sacked: Sacked,
     usage: Usage,
     timer: Timer,
-    /// When the pacing timer fires.
-    paced_until: Time,
+    pacing_timer: PacingTimer,
     host: HostQueue,
     tso: Tso,
     burst: Burst,
@@ -170,10 +178,14 @@ impl<C: CongestionControl> Sender<C> {
             rtt: Rtt::new(),
             rate: RateTracker::new(),
             rack: Rack::new(),
-            recovery: Recovery::new(),
+            recovery: Recovery::default(),
+            undo: Undo::new(),
+            timeouts: Timeouts::default(),
+            loss_probe: LossProbe::default(),
+            sacked: Sacked::new(),
             usage: Usage::default(),
             timer: Timer::new(),
-            paced_until: Time::NEVER,
+            pacing_timer: PacingTimer::new(),
             host: HostQueue::new(settings.mss, settings.queue_paces),
             tso,
             burst: Burst::default(),
@@ -296,8 +308,7 @@ impl<C: CongestionControl> Sender<C> {
     pub(crate) fn on_timer(&mut self, now: Time) {
         self.enter(now);
         self.in_process = false;
-        if self.paced_until <= now {
-            self.paced_until = Time::NEVER;
+        if self.pacing_timer.fire(now) {
             self.resume();
         }
         if self.timer.at > now {
@@ -312,29 +323,9 @@ impl<C: CongestionControl> Sender<C> {
         }
     }
 
-    /// Was the application woken to continue writing? Then call [`Sender::continue_writing`] after the softirqs of this
-    /// instant.
-    pub(crate) const fn wants_to_write(&self) -> bool {
-        self.app_source.woken
-    }
-
-    /// The application continues writing.
-    pub(crate) fn continue_writing(&mut self, now: Time) {
-        self.enter(now);
-        self.in_process = true;
-        if self.resume_writing() {
-            self.tasks.schedule(Task::Push);
-        }
-    }
-
-    /// Is the packet that was just polled delivered before anything else is polled?
-    pub(crate) const fn departs_at_once(&self) -> bool {
-        self.in_process
-    }
-
     /// When to call [`Sender::on_timer`].
     pub(crate) fn next_timer(&self) -> Time {
-        self.timer.at.min(self.paced_until)
+        self.timer.at.min(self.pacing_timer.at())
     }
 
     /// The next data packet to send now, if any. Call until it returns None.
@@ -390,7 +381,7 @@ impl<C: CongestionControl> Sender<C> {
     }
 
     fn show_rtt(&mut self) {
-        self.tp.srtt_us8 = self.rtt.srtt_us8;
+        self.tp.srtt_us8 = self.rtt.srtt_us8();
         self.tp.min_rtt_us = self.rtt.min_us();
     }
 }

@@ -1,9 +1,9 @@
 //! Builds the topology of a plan: names to indices, and routes.
 
+use super::meter::Meter;
 use super::{Device, DeviceId, HostId, NO_DEVICE, Net};
 use crate::error::Error;
 use crate::plan::{Link, LinkSide, Plan};
-use crate::telemetry::Meter;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Sender, receiver, and the flow or probe that connects them; in order of flow ids.

@@ -1,8 +1,8 @@
 //! One end of a link with its queue and counters.
 
 use super::HostId;
+use super::meter::Meter;
 use crate::event_queue::Timer;
-use crate::telemetry::Meter;
 use dumbbell_core::packet::Packet;
 use dumbbell_core::queue::{Config, DeviceContext, Node, Queue, Verdict};
 use dumbbell_core::time::Time;

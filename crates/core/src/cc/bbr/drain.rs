@@ -1,13 +1,12 @@
 //! Drain: send slowly until the queue that Startup built is empty.
 
 use super::bandwidth::UNIT;
-use super::startup::HIGH_GAIN;
 use super::{Bbr, Gains, Mode};
+use crate::cc::model::pacing::{DRAIN_PACING, HIGH_GAIN};
 use crate::cc::{CcState, SenderState};
 
-/// The inverse of Startup's pacing gain empties its queue in about one round trip; the window gain stays
-/// (`bbr_drain_gain`).
-pub(super) const GAINS: Gains = Gains { pacing: UNIT * 1_000 / 2_885, window: HIGH_GAIN };
+/// The window gain of Startup stays.
+pub(super) const GAINS: Gains = Gains { pacing: DRAIN_PACING, window: HIGH_GAIN };
 
 impl Bbr {
     /// Enters Drain when the pipe is full; leaves it when in-flight data is down to the BDP.
@@ -28,11 +27,6 @@ impl Bbr {
 mod tests {
     use super::super::tests::{FOUR_PACKETS, bbr_with};
     use super::*;
-
-    #[test]
-    fn the_gain_is_0_344() {
-        assert_eq!(GAINS.pacing, 88);
-    }
 
     /// 10 Mbit/s and 40 ms hold 34 packets; the budget for hosts adds 6.
     #[test]

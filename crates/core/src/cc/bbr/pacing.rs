@@ -2,9 +2,9 @@
 
 use super::Bbr;
 use super::bandwidth::Bandwidth;
-use super::startup::HIGH_GAIN;
-use crate::cc::model::pacing::initial_rate;
-use crate::cc::{CcState, GSO_MAX_BYTES, SenderState};
+use crate::cc::model::pacing::{HIGH_GAIN, SLOW_BYTES, initial_rate};
+use crate::cc::{CcState, GSO_MAX_BYTES, PACING_SHIFT, SenderState};
+use crate::number::narrow;
 
 impl Bbr {
     /// The initial pacing rate: the initial window per round trip at Startup's gain; per millisecond before the first
@@ -33,15 +33,11 @@ pub(super) fn min_tso_segments(cc: &CcState) -> u32 {
 
 /// Segments in a super-packet at this pacing rate: about a millisecond's worth (`bbr_tso_segs_goal`).
 pub(super) fn tso_segments(tp: &SenderState, cc: &CcState) -> u32 {
-    let bytes = u32::try_from(cc.pacing_rate.as_bytes() >> PACING_SHIFT).unwrap_or(u32::MAX).min(GSO_MAX_BYTES);
+    let bytes = narrow(cc.pacing_rate.as_bytes() >> PACING_SHIFT).min(GSO_MAX_BYTES);
     let segments = bytes / tp.mss;
     segments.max(min_tso_segments(cc)).min(MAX_SEGMENTS)
 }
 
-/// `bbr_min_tso_rate`, in bytes.
-const SLOW_BYTES: u64 = 1_200_000 / 8;
-/// `sk_pacing_shift`.
-const PACING_SHIFT: u32 = 10;
 /// Linux's limit of seven bits.
 const MAX_SEGMENTS: u32 = 0x7f;
 

@@ -5,13 +5,12 @@
 
 use super::bandwidth::UNIT;
 use super::{Bbr, Gains, Mode};
+use crate::cc::model::probe_rtt::{DURATION, MIN_PIPE_CWND, MIN_RTT_WINDOW};
 use crate::cc::{CcState, RateSample, SenderState};
-use crate::time::HZ;
+use crate::number::narrow;
 
 /// No gain: the window is four packets in any case.
 pub(super) const GAINS: Gains = Gains { pacing: UNIT, window: UNIT };
-/// Packets in flight that keep ACKs coming, even delayed ones (`bbr_cwnd_min_target`).
-pub(super) const MIN_PACKETS: u32 = 4;
 
 /// The estimate of the minimum round-trip time.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,7 +51,7 @@ impl MinRtt {
     fn update(&mut self, now: u64, sample: &RateSample) -> bool {
         let expired = now > self.at + WINDOW;
         if let Some(rtt) = sample.rtt {
-            let micros = u32::try_from(rtt.as_micros()).unwrap_or(u32::MAX);
+            let micros = narrow(rtt.as_micros());
             // A delayed ACK includes its own delay: it may lower the estimate, but not replace an expired one.
             if micros < self.micros || (expired && !sample.is_ack_delayed) {
                 (self.micros, self.at) = (micros, now);
@@ -95,7 +94,7 @@ impl Bbr {
             if self.probe_rtt.round_done {
                 self.check_probe_rtt_done(tp, cc);
             }
-        } else if tp.in_flight() <= MIN_PACKETS {
+        } else if tp.in_flight() <= MIN_PIPE_CWND {
             self.probe_rtt = ProbeRtt { done_at: Some(tp.now.jiffies() + LENGTH), round_done: false };
             self.rounds.restart(tp);
         }
@@ -117,10 +116,9 @@ impl Bbr {
     }
 }
 
-/// `bbr_min_rtt_win_sec`.
-const WINDOW: u64 = 10 * HZ;
-/// `bbr_probe_rtt_mode_ms`: 200 ms.
-const LENGTH: u64 = HZ / 5;
+/// In jiffies.
+const WINDOW: u64 = MIN_RTT_WINDOW.jiffies_up();
+const LENGTH: u64 = DURATION.jiffies_up();
 
 #[cfg(test)]
 mod tests {

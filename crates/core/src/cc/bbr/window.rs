@@ -2,9 +2,9 @@
 
 use super::bandwidth::{Bandwidth, UNIT};
 use super::pacing::tso_segments;
-use super::probe_rtt::MIN_PACKETS;
 use super::{Bbr, Mode};
 use crate::cc::model::pacing::in_network_at_departure;
+use crate::cc::model::probe_rtt::MIN_PIPE_CWND;
 use crate::cc::{CcState, INITIAL_WINDOW, RateSample, SenderState};
 
 impl Bbr {
@@ -28,7 +28,7 @@ impl Bbr {
         }
         cc.cwnd = cwnd.min(cc.cwnd_clamp);
         if self.mode == Mode::ProbeRtt {
-            cc.cwnd = cc.cwnd.min(MIN_PACKETS);
+            cc.cwnd = cc.cwnd.min(MIN_PIPE_CWND);
         }
     }
 
@@ -51,7 +51,7 @@ impl Bbr {
         } else {
             cwnd
         };
-        cwnd.max(MIN_PACKETS)
+        cwnd.max(MIN_PIPE_CWND)
     }
 
     /// Target of packets in flight at this gain, with the maximum bandwidth (`bbr_inflight`).

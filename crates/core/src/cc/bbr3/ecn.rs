@@ -1,11 +1,13 @@
 //! ECN on paths with early marking: `ecn_alpha` is the share of marked packets, smoothed once per round as in DCTCP.
 //!
-//! Only in Google's v3, only if the route has `ecn_low`, and only on round trips of up to 5 ms.
+//! Google's v3 has it, if the route has `ecn_low`, on round trips of up to 5 ms; the draft's version may use it too.
 
 use super::Bbr3;
-use super::profile::{Marks, Share};
+use super::tuning::Share;
+use super::version::Version;
 use crate::cc::model::bandwidth::UNIT;
 use crate::cc::{CcState, RateSample, SenderState};
+use crate::number::narrow;
 
 /// The share of marked packets.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,44 +48,42 @@ impl Ecn {
             return None;
         }
         let marked = tp.delivered_ce - self.delivered_ce;
-        let ratio = super::narrow(marked * u64::from(UNIT) / delivered);
+        let ratio = narrow(marked * u64::from(UNIT) / delivered);
         self.alpha = (((UNIT - GAIN) * self.alpha) / UNIT + GAIN * ratio / UNIT).min(UNIT);
         (self.delivered, self.delivered_ce) = (tp.delivered, tp.delivered_ce);
         Some(ratio)
     }
+
+    /// A round ends: updates alpha. In Startup, returns whether two rounds had half of their packets marked.
+    fn ends_startup(&mut self, tp: &SenderState, in_startup: bool) -> bool {
+        let Some(ratio) = self.update(tp) else { return false };
+        if !in_startup {
+            return false;
+        }
+        self.startup_rounds = if ratio >= UNIT / 2 { self.startup_rounds + 1 } else { 0 };
+        self.startup_rounds >= FULL_ROUNDS
+    }
 }
 
-impl Bbr3 {
+impl<V: Version> Bbr3<V> {
     /// Processes this ACK's marks, before the rest of the ACK.
     pub(super) fn update_ecn_marks(&mut self, tp: &SenderState, cc: &CcState, sample: &RateSample) {
-        match self.profile.marks {
-            Marks::Ignored => {}
-            Marks::AsLoss => {
-                if sample.is_ece && sample.acked_sacked > 0 {
-                    self.record_loss(tp);
-                }
-            }
-            Marks::Low => {
-                self.ecn.is_eligible |= self.min_rtt.raw() <= MAX_RTT_US;
-                if self.rounds.started && self.ecn.is_eligible {
-                    self.end_round_of_marks(tp, cc);
-                }
-                self.signals.is_mark_in_round |= self.ecn.is_eligible && sample.is_ece;
-                self.signals.is_mark_in_cycle |= sample.delivered_ce > 0;
-            }
+        if self.marks_are_losses() && sample.is_ece && sample.acked_sacked > 0 {
+            self.record_loss(tp);
+        }
+        let Some(ecn) = &mut self.ecn else { return };
+        ecn.is_eligible |= self.min_rtt.raw() <= MAX_RTT_US;
+        self.signals.is_mark_in_round |= ecn.is_eligible && sample.is_ece;
+        self.signals.is_mark_in_cycle |= sample.delivered_ce > 0;
+        let is_round = self.rounds.started && ecn.is_eligible;
+        if is_round && ecn.ends_startup(tp, !self.full_bw.full_bw_reached) {
+            self.end_startup_by_loss(tp, cc);
         }
     }
 
-    /// Two rounds with half of their packets marked end Startup.
-    fn end_round_of_marks(&mut self, tp: &SenderState, cc: &CcState) {
-        let Some(ratio) = self.ecn.update(tp) else { return };
-        if self.full_bw.full_bw_reached {
-            return;
-        }
-        self.ecn.startup_rounds = if ratio >= UNIT / 2 { self.ecn.startup_rounds + 1 } else { 0 };
-        if self.ecn.startup_rounds >= FULL_ROUNDS {
-            self.end_startup_by_loss(tp, cc);
-        }
+    /// Does a marked packet count as a lost one?
+    pub(super) const fn marks_are_losses(&self) -> bool {
+        V::MARKS_ARE_LOSSES && self.ecn.is_none()
     }
 }
 

@@ -3,10 +3,12 @@
 //! Loss of more than 2 % of a probe's flight sets it to the flight at which losses crossed that share. A probe that
 //! reaches it without such loss raises it by 1, 2, 4, 8 … packets per round.
 
-use super::Bbr3;
 use super::phase::{AckPhase, Phase};
-use super::profile::{Marks, Rules, narrow};
+use super::version::Version;
+use super::{Bbr3, Ecn};
+use crate::cc::model::probe_rtt::MIN_PIPE_CWND;
 use crate::cc::{CcState, LostPacket, RateSample, SenderState};
+use crate::number::narrow;
 
 /// The bound and the state of its growth.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,16 +65,15 @@ impl LongTerm {
     }
 }
 
-impl Bbr3 {
+impl<V: Version> Bbr3<V> {
     /// Tracks the result of the last probe; returns whether that decided the next phase (`AdaptLongTermModel`).
     pub(super) fn adapt_long_term(&mut self, tp: &SenderState, cc: &CcState, sample: &RateSample) -> bool {
         if self.rounds.started && self.follow_probe(tp, sample) {
             return true;
         }
         if self.is_inflight_too_high(sample) {
-            // The draft reacts to each lost packet; only marks come with the ACK.
-            let by_ack = self.profile.rules == Rules::Linux || sample.delivered_ce > 0;
-            if by_ack && self.long_term.is_bw_probe_sample {
+            // Marks come only with the ACK.
+            if (V::ACKS_REPORT_LOSS || sample.delivered_ce > 0) && self.long_term.is_bw_probe_sample {
                 self.handle_inflight_too_high(tp, cc, sample.tx_in_flight, sample.is_app_limited);
             }
             return false;
@@ -91,7 +92,7 @@ impl Bbr3 {
     pub(super) fn handle_lost_packet(&mut self, tp: &SenderState, cc: &CcState, packet: &LostPacket) {
         self.save_before_loss(cc);
         self.record_loss(tp);
-        if self.profile.rules == Rules::Draft {
+        if V::STARTUP_COUNTS_GAPS {
             self.signals.loss_events += u32::from(packet.begins_range);
         }
         if self.long_term.is_bw_probe_sample && self.exceeds_loss(packet.lost, packet.tx_in_flight) {
@@ -113,14 +114,10 @@ impl Bbr3 {
     /// Do this sample's losses or marks show that too much was in flight (`IsInflightTooHigh`)?
     pub(super) fn is_inflight_too_high(&self, sample: &RateSample) -> bool {
         let marked = sample.delivered_ce;
-        match self.profile.marks {
-            Marks::AsLoss => self.exceeds_loss(sample.lost.saturating_add(marked), sample.tx_in_flight),
-            Marks::Ignored => self.exceeds_loss(sample.lost, sample.tx_in_flight),
-            Marks::Low => {
-                self.exceeds_loss(sample.lost, sample.tx_in_flight)
-                    || (marked > 0 && self.ecn.exceeds(marked, sample.delivered.unwrap_or(0)))
-            }
-        }
+        let counted = if self.marks_are_losses() { marked } else { 0 };
+        let by_marks = |ecn: &Ecn| marked > 0 && ecn.exceeds(marked, sample.delivered.unwrap_or(0));
+        self.exceeds_loss(sample.lost.saturating_add(counted), sample.tx_in_flight)
+            || self.ecn.as_ref().is_some_and(by_marks)
     }
 
     /// The long-term bound less the share that stays free for other flows (`InflightWithHeadroom`).
@@ -129,8 +126,8 @@ impl Bbr3 {
         if bound == u32::MAX {
             return bound;
         }
-        let headroom = self.profile.headroom.of(bound).max(1);
-        bound.saturating_sub(headroom).max(super::window::MIN_PIPE_CWND)
+        let headroom = self.tuning.headroom.of(bound).max(1);
+        bound.saturating_sub(headroom).max(MIN_PIPE_CWND)
     }
 
     /// Starts or ends the probe's feedback with this round.
@@ -161,7 +158,7 @@ impl Bbr3 {
     /// `ProbeInflightLongtermUpward`.
     fn probe_upward(&mut self, tp: &SenderState, cc: &CcState, sample: &RateSample) {
         if !tp.cwnd_limited || cc.cwnd < self.long_term.inflight_longterm {
-            if self.profile.drops_credit {
+            if V::UNUSED_BOUND_DROPS_CREDIT {
                 self.long_term.bw_probe_up_acked = 0;
             }
             return;
@@ -177,7 +174,7 @@ impl Bbr3 {
         self.long_term.prev_probe_too_high = true;
         self.long_term.is_bw_probe_sample = false;
         if !is_app_limited {
-            self.long_term.inflight_longterm = inflight.max(self.profile.beta.of(self.target_inflight(tp, cc)));
+            self.long_term.inflight_longterm = inflight.max(self.tuning.beta.of(self.target_inflight(tp, cc)));
         }
         if self.phase == Phase::ProbeBwUp {
             self.undo.note(Phase::ProbeBwUp);
@@ -186,20 +183,14 @@ impl Bbr3 {
     }
 
     fn exceeds_loss(&self, lost: u32, inflight: u32) -> bool {
-        let thresh = self.profile.loss_thresh;
-        match self.profile.rules {
-            Rules::Draft => {
-                u64::from(lost) * u64::from(thresh.denominator) > u64::from(inflight) * u64::from(thresh.numerator)
-            }
-            Rules::Linux => lost > 0 && inflight > 0 && lost > thresh.of(inflight),
-        }
+        V::exceeds_loss(self.tuning.loss_thresh, lost, inflight)
     }
 
     /// The flight at which losses crossed the threshold, if this packet is the last lost one (`InflightAtLoss`): the
     /// smallest x with (`lost_prev` + x) ≥ threshold × (`inflight_prev` + x); 0 if they had crossed it before.
     fn inflight_at_loss(&self, lost: u32, inflight: u32) -> u32 {
-        let (numerator, denominator) =
-            (u64::from(self.profile.loss_thresh.numerator), u64::from(self.profile.loss_thresh.denominator));
+        let thresh = self.tuning.loss_thresh;
+        let (numerator, denominator) = (u64::from(thresh.numerator), u64::from(thresh.denominator));
         let (inflight_prev, lost_prev) = (u64::from(inflight.saturating_sub(1)), u64::from(lost.saturating_sub(1)));
         let budget = (inflight_prev * numerator).div_ceil(denominator);
         let prefix = budget.saturating_sub(lost_prev) * denominator / (denominator - numerator);

@@ -1,6 +1,7 @@
 //! The maximum delivery rate of this probing cycle and the previous one (`max_bw`).
 
 use super::Bbr3;
+use super::version::Version;
 use crate::cc::RateSample;
 use crate::cc::model::bandwidth::Bandwidth;
 
@@ -28,7 +29,7 @@ impl MaxBw {
     }
 }
 
-impl Bbr3 {
+impl<V: Version> Bbr3<V> {
     /// An application-limited sample is ignored unless it exceeds the estimate (`UpdateMaxBw`).
     pub(super) fn update_max_bw(&mut self, sample: &RateSample) {
         if !sample.is_app_limited || self.delivery_rate >= self.max_bw.best() {

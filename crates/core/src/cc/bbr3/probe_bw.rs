@@ -10,8 +10,8 @@
 //! ```
 
 use super::phase::{AckPhase, Phase};
-use super::profile::{Marks, Rules, UpEnd};
-use super::{Bbr3, UNIT};
+use super::version::Version;
+use super::{Bbr3, Ecn, UNIT};
 use crate::cc::{CaState, CcState, RateSample, SenderState};
 
 /// State of the probing cycle.
@@ -31,18 +31,18 @@ impl Cycle {
         self.rounds_since_probe_up = self.rounds_since_probe_up.saturating_add(1).min(MAX_ROUNDS);
     }
 
-    fn has_elapsed(&self, tp: &SenderState, span_us: u32) -> bool {
+    pub(super) fn has_elapsed(&self, tp: &SenderState, span_us: u32) -> bool {
         tp.now.as_micros() > self.since_us + u64::from(span_us)
     }
 }
 
-impl Bbr3 {
+impl<V: Version> Bbr3<V> {
     /// `StartProbeBW_DOWN`: starts the cycle's clock and draws the wait before the next probe.
     pub(super) fn start_down(&mut self, tp: &SenderState) {
         self.reset_signals();
         self.long_term.stop();
-        self.cycle.rounds_since_probe_up = self.rng.below(self.profile.probe_rand_rounds);
-        self.cycle.wait_us = self.profile.probe_wait_us + self.rng.below(self.profile.probe_rand_us.max(1));
+        self.cycle.rounds_since_probe_up = self.rng.below(RANDOM_ROUNDS);
+        self.cycle.wait_us = self.tuning.probe_wait_us + self.rng.below(self.tuning.probe_rand_us.max(1));
         self.cycle.since_us = tp.now.as_micros();
         self.cycle.ack_phase = AckPhase::ProbeStopping;
         self.rounds.restart(tp);
@@ -51,7 +51,7 @@ impl Bbr3 {
 
     /// `StartProbeBW_CRUISE`.
     pub(super) fn start_cruise(&mut self) {
-        if self.profile.rules == Rules::Linux && self.short_term.inflight_shortterm != u32::MAX {
+        if V::CRUISE_CAPS_SHORT_TERM && self.short_term.inflight_shortterm != u32::MAX {
             let bound = self.long_term.inflight_longterm;
             self.short_term.inflight_shortterm = self.short_term.inflight_shortterm.min(bound);
         }
@@ -83,10 +83,7 @@ impl Bbr3 {
         if !self.full_bw.full_bw_reached || self.adapt_long_term(tp, cc, sample) {
             return;
         }
-        let in_flight = match self.profile.rules {
-            Rules::Draft => tp.in_flight(),
-            Rules::Linux => self.at_departure(tp, cc, sample.prior_in_flight),
-        };
+        let in_flight = V::inflight_in_cycle(self, tp, cc, sample);
         match self.phase {
             Phase::ProbeBwDown => self.slow_down(tp, cc, in_flight),
             Phase::ProbeBwCruise => {
@@ -113,16 +110,12 @@ impl Bbr3 {
 
     /// The bandwidth-delay product, or the window if congestion reduced it further (`TargetInflight`).
     pub(super) fn target_inflight(&self, tp: &SenderState, cc: &CcState) -> u32 {
-        let product = match self.profile.rules {
-            Rules::Draft => self.bdp_multiple(self.bw(), UNIT),
-            Rules::Linux => self.inflight(tp, cc, self.bw(), UNIT),
-        };
-        product.min(cc.cwnd)
+        V::inflight_target(self, tp, cc).min(cc.cwnd)
     }
 
     /// After the wait, or after as many rounds as Reno with this window would need between losses (`IsTimeToProbeBW`).
     fn try_to_probe(&mut self, tp: &SenderState, cc: &CcState) -> bool {
-        let rounds = self.profile.probe_max_rounds.min(self.target_inflight(tp, cc));
+        let rounds = self.tuning.probe_max_rounds.min(self.target_inflight(tp, cc));
         if let Some(doublings) = self.doublings_after_marks(tp) {
             self.start_refill(tp, doublings);
             return true;
@@ -137,8 +130,7 @@ impl Bbr3 {
     /// Marks have ceased in a cycle without loss: other flows may have left, so probe at once and steeply
     /// (`bbr_ecn_reprobe_gain`, a half).
     fn doublings_after_marks(&self, tp: &SenderState) -> Option<u32> {
-        let are_over = self.profile.marks == Marks::Low
-            && self.ecn.is_eligible()
+        let are_over = self.ecn.as_ref().is_some_and(Ecn::is_eligible)
             && self.signals.is_mark_in_cycle
             && !self.signals.is_loss_in_cycle
             && tp.state == CaState::Open;
@@ -153,25 +145,16 @@ impl Bbr3 {
 
     /// `IsTimeToGoDown`.
     fn is_time_to_go_down(&mut self, tp: &SenderState, cc: &CcState, in_flight: u32) -> bool {
-        let bound = self.long_term.inflight_longterm;
-        if self.long_term.prev_probe_too_high && in_flight >= bound {
+        if self.long_term.prev_probe_too_high && in_flight >= self.long_term.inflight_longterm {
             self.long_term.prev_probe_precautionary = true;
             return true;
         }
-        match self.profile.up_end {
-            UpEnd::Queue(gain) => {
-                self.cycle.has_elapsed(tp, self.min_rtt.raw())
-                    && in_flight >= self.inflight(tp, cc, self.max_bw.best(), gain)
-            }
-            UpEnd::Plateau if tp.cwnd_limited && cc.cwnd >= bound => {
-                self.full_bw.reset(self.delivery_rate); // The bound limits the bandwidth.
-                false
-            }
-            UpEnd::Plateau => self.full_bw.full_bw_now,
-        }
+        V::is_probe_over(self, tp, cc, in_flight)
     }
 }
 
+/// The range of the random reduction of the rounds before a probe.
+const RANDOM_ROUNDS: u32 = 2;
 /// Linux counts in eight bits.
 const MAX_ROUNDS: u32 = 255;
 const MAX_DOUBLINGS: u32 = 30;

@@ -4,11 +4,11 @@
 //! a round, so that queues built by BBR flows drain.
 
 use super::phase::{AckPhase, Phase};
-use super::profile::Rules;
-use super::window::MIN_PIPE_CWND;
-use super::{Bbr3, ShortTerm};
+use super::version::Version;
+use super::{Bbr3, ShortTerm, UNIT};
+use crate::cc::model::probe_rtt::{DURATION, MIN_PIPE_CWND, MIN_RTT_WINDOW};
 use crate::cc::{CcState, RateSample, SenderState};
-use crate::time::HZ;
+use crate::number::narrow;
 
 /// Estimates and their timestamps in microseconds; Linux's clock for them counts in jiffies.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,18 +50,10 @@ pub(super) struct ProbeRtt {
     round_done: bool,
 }
 
-impl Bbr3 {
-    /// This version's clock, in microseconds.
-    pub(super) fn clock_us(&self, tp: &SenderState) -> u64 {
-        match self.profile.rules {
-            Rules::Draft => tp.now.as_micros(),
-            Rules::Linux => tp.now.jiffies() * (1_000_000 / HZ),
-        }
-    }
-
+impl<V: Version> Bbr3<V> {
     /// Updates the estimates; enters, tracks and leaves `ProbeRTT` (`UpdateMinRTT`, `CheckProbeRTT`).
     pub(super) fn update_min_rtt(&mut self, tp: &SenderState, cc: &mut CcState, sample: &RateSample) {
-        let is_expired = self.take_rtt(self.clock_us(tp), sample);
+        let is_expired = self.take_rtt(V::clock_us(tp), sample);
         if is_expired && !self.idle_restart && self.phase != Phase::ProbeRtt {
             self.phase = Phase::ProbeRtt;
             self.save_cwnd_of(Phase::ProbeRtt, cc);
@@ -79,7 +71,7 @@ impl Bbr3 {
 
     /// Leaves `ProbeRTT` at the end of its duration (`CheckProbeRTTDone`).
     pub(super) fn check_probe_rtt_done(&mut self, tp: &SenderState, cc: &mut CcState) {
-        let now_us = self.clock_us(tp);
+        let now_us = V::clock_us(tp);
         if self.probe_rtt.done_at.is_none_or(|done_at| now_us <= done_at) {
             return;
         }
@@ -97,24 +89,23 @@ impl Bbr3 {
 
     /// The window in `ProbeRTT`.
     pub(super) fn probe_rtt_cwnd(&self) -> u32 {
-        self.bdp_multiple(self.bw(), self.profile.probe_rtt_gain).max(MIN_PIPE_CWND)
+        self.bdp_multiple(self.bw(), CWND_GAIN).max(MIN_PIPE_CWND)
     }
 
-    /// Takes a sample; returns whether to enter `ProbeRTT`. In Linux a delayed ACK does not replace an expired
-    /// estimate.
+    /// Takes a sample; returns whether to enter `ProbeRTT`.
     fn take_rtt(&mut self, now_us: u64, sample: &RateSample) -> bool {
-        let is_linux = self.profile.rules == Rules::Linux;
         let estimate = &mut self.min_rtt;
-        let is_expired = now_us > estimate.probe_rtt_min_at + self.profile.probe_rtt_interval_us;
+        let is_expired = now_us > estimate.probe_rtt_min_at + self.tuning.probe_rtt_interval_us;
         if let Some(rtt) = sample.rtt {
-            let micros = super::narrow(rtt.as_micros());
-            if micros < estimate.probe_rtt_min || (is_expired && !(is_linux && sample.is_ack_delayed)) {
+            let micros = narrow(rtt.as_micros());
+            let renews = V::DELAYED_ACK_RENEWS || !sample.is_ack_delayed;
+            if micros < estimate.probe_rtt_min || (is_expired && renews) {
                 (estimate.probe_rtt_min, estimate.probe_rtt_min_at) = (micros, now_us);
             }
         }
-        let is_old = now_us > estimate.min_rtt_at + self.profile.min_rtt_us;
+        let is_old = now_us > estimate.min_rtt_at + MIN_RTT_WINDOW.as_micros();
         let is_smaller = estimate.probe_rtt_min < estimate.min_rtt;
-        let is_as_small = is_linux && estimate.probe_rtt_min == estimate.min_rtt;
+        let is_as_small = V::EQUAL_RTT_RENEWS && estimate.probe_rtt_min == estimate.min_rtt;
         if is_old || is_smaller || is_as_small {
             (estimate.min_rtt, estimate.min_rtt_at) = (estimate.probe_rtt_min, estimate.probe_rtt_min_at);
         }
@@ -130,9 +121,12 @@ impl Bbr3 {
                 self.check_probe_rtt_done(tp, cc);
             }
         } else if tp.in_flight() <= self.probe_rtt_cwnd() {
-            let done_at = self.clock_us(tp) + self.profile.probe_rtt_us;
+            let done_at = V::clock_us(tp) + DURATION.as_micros();
             self.probe_rtt = ProbeRtt { done_at: Some(done_at), round_done: false };
             self.rounds.restart(tp);
         }
     }
 }
+
+/// The window in `ProbeRTT` as a share of the bandwidth-delay product (`ProbeRTTCwndGain`).
+const CWND_GAIN: u32 = UNIT / 2;

@@ -4,7 +4,7 @@
 //! below what the round delivered. Each probe starts by resetting them.
 
 use super::Bbr3;
-use super::profile::Marks;
+use super::version::Version;
 use crate::cc::model::bandwidth::{Bandwidth, measured};
 use crate::cc::{CcState, RateSample, SenderState};
 
@@ -39,7 +39,7 @@ pub(super) struct Signals {
     pub(super) is_mark_in_cycle: bool,
 }
 
-impl Bbr3 {
+impl<V: Version> Bbr3<V> {
     /// Start of an ACK (`UpdateLatestDeliverySignals`).
     pub(super) fn update_latest(&mut self, tp: &SenderState, sample: &RateSample) {
         self.signals.loss_round_start = false;
@@ -75,7 +75,7 @@ impl Bbr3 {
     /// End of an ACK (`AdvanceLatestDeliverySignals`). While a loss probe is being answered the old signals stay: they
     /// show what the path delivered before the loss that the probe may have repaired.
     pub(super) fn advance_latest(&mut self, sample: &RateSample) {
-        if self.signals.loss_round_start && !(sample.answers_probe && self.profile.counts_probed_losses) {
+        if self.signals.loss_round_start && !(sample.answers_probe && V::PROBED_LOSSES_COUNT) {
             self.signals.bw_latest = self.delivery_rate;
             self.signals.inflight_latest = sample.delivered.unwrap_or(0);
         }
@@ -102,13 +102,13 @@ impl Bbr3 {
     /// `AdaptLowerBoundsFromCongestion`.
     fn adapt_lower_bounds(&mut self, cc: &CcState) {
         let mut by_marks = u32::MAX;
-        if self.signals.is_mark_in_round && self.profile.marks == Marks::Low {
+        if self.signals.is_mark_in_round {
             let inflight = self.begun_inflight(cc);
-            by_marks = self.ecn.cut(inflight);
+            by_marks = self.ecn.as_ref().map_or(u32::MAX, |ecn| ecn.cut(inflight));
         }
         if self.signals.is_loss_in_round {
             let inflight = self.begun_inflight(cc);
-            let beta = self.profile.beta;
+            let beta = self.tuning.beta;
             let bounds = &mut self.short_term;
             if bounds.bw_shortterm == UNLIMITED {
                 bounds.bw_shortterm = self.max_bw.best();

@@ -2,24 +2,24 @@
 
 use super::Bbr3;
 use super::phase::Phase;
-use super::profile::{Marks, Rules};
+use super::version::Version;
 use crate::cc::{CaState, CcState, RateSample, SenderState};
 
-impl Bbr3 {
+impl<V: Version> Bbr3<V> {
     /// Ends Startup after a round of recovery with many losses and a loss rate above the threshold
-    /// (`CheckStartupHighLoss`). Linux counts ACKs that report losses, the draft counts gaps.
+    /// (`CheckStartupHighLoss`).
     pub(super) fn check_startup_loss(&mut self, tp: &SenderState, cc: &CcState, sample: &RateSample) {
         if self.full_bw.full_bw_reached {
             return;
         }
-        let by_mark = self.profile.marks == Marks::AsLoss && sample.is_ece;
-        let counts = by_mark || (self.profile.rules == Rules::Linux && sample.losses > 0);
+        let by_mark = self.marks_are_losses() && sample.is_ece;
+        let counts = by_mark || (!V::STARTUP_COUNTS_GAPS && sample.losses > 0);
         self.signals.loss_events = self.signals.loss_events.saturating_add(u32::from(counts)).min(MAX_EVENTS);
         if !self.signals.loss_round_start {
             return;
         }
         let is_reported = tp.state == CaState::Recovery || by_mark;
-        let fewest = self.profile.full_loss_count;
+        let fewest = self.tuning.full_loss_count;
         let are_many = fewest > 0 && self.signals.loss_events >= fewest;
         if is_reported && are_many && self.is_inflight_too_high(sample) {
             self.undo.note(Phase::Startup);
@@ -31,15 +31,8 @@ impl Bbr3 {
 
     /// Loss ended Startup: marks the pipe as full and sets the long-term bound.
     pub(super) fn end_startup_by_loss(&mut self, tp: &SenderState, cc: &CcState) {
-        let mut inflight = match self.profile.rules {
-            Rules::Draft => self.bdp_multiple(self.bw(), super::UNIT),
-            Rules::Linux => self.inflight(tp, cc, self.max_bw.best(), super::UNIT),
-        };
-        if self.profile.latest_is_safe {
-            inflight = inflight.max(self.signals.inflight_latest);
-        }
         self.full_bw.reach();
-        self.long_term.inflight_longterm = inflight;
+        self.long_term.inflight_longterm = V::inflight_after_startup(self, tp, cc);
     }
 
     /// `CheckStartupDone`.

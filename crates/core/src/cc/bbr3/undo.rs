@@ -2,7 +2,7 @@
 
 use super::Bbr3;
 use super::phase::Phase;
-use super::profile::Rules;
+use super::version::Version;
 use crate::cc::model::bandwidth::Bandwidth;
 use crate::cc::{CaState, CcState, SenderState};
 
@@ -34,11 +34,11 @@ pub(super) struct Recovery {
     pub(super) prior_cwnd: u32,
 }
 
-impl Bbr3 {
+impl<V: Version> Bbr3<V> {
     /// Saves state before the first loss of an episode is processed, because processing may change it. (In the draft's
     /// order of steps, entering recovery would discard the phase that the losses ended.)
     pub(super) fn save_before_loss(&mut self, cc: &CcState) {
-        if self.profile.resumes && !self.undo.is_saved {
+        if V::UNDO_RESUMES_PHASE && !self.undo.is_saved {
             self.save(cc);
         }
     }
@@ -46,7 +46,7 @@ impl Bbr3 {
     /// Recovery begins (`OnEnterFastRecovery`, `OnEnterRTO`).
     pub(super) fn on_recovery(&mut self, cc: &CcState) {
         self.save_cwnd_of(self.phase, cc);
-        if !(self.profile.resumes && self.undo.is_saved) {
+        if !(V::UNDO_RESUMES_PHASE && self.undo.is_saved) {
             self.save(cc);
         }
     }
@@ -62,8 +62,7 @@ impl Bbr3 {
             }
             return;
         }
-        let from = if self.profile.rules == Rules::Draft { CaState::Recovery } else { CaState::Loss };
-        if tp.state >= from && new < CaState::Recovery {
+        if tp.state >= V::CWND_RETURNS_FROM && new < CaState::Recovery {
             cc.cwnd = cc.cwnd.max(self.recovery.prior_cwnd);
         }
         if new <= CaState::Disorder {
@@ -79,7 +78,7 @@ impl Bbr3 {
         self.short_term.bw_shortterm = self.short_term.bw_shortterm.max(undo.bw_shortterm);
         self.short_term.inflight_shortterm = self.short_term.inflight_shortterm.max(undo.inflight_shortterm);
         self.long_term.inflight_longterm = self.long_term.inflight_longterm.max(undo.inflight_longterm);
-        if self.profile.resumes {
+        if V::UNDO_RESUMES_PHASE {
             self.resume(tp);
         }
         self.undo.state = None;

@@ -2,16 +2,17 @@
 
 use super::Bbr3;
 use super::phase::Phase;
-use super::profile::{Rules, narrow};
+use super::version::{AckAggregation, Version};
 use crate::cc::model::bandwidth::Bandwidth;
-use crate::cc::model::pacing::{in_network_at_departure, initial_rate};
-use crate::cc::{CcState, GSO_MAX_BYTES, RateSample, SenderState};
+use crate::cc::model::pacing::initial_rate;
+use crate::cc::model::probe_rtt::MIN_PIPE_CWND;
+use crate::cc::{CcState, RateSample, SenderState};
 
-impl Bbr3 {
+impl<V: Version> Bbr3<V> {
     /// The initial window per round trip at Startup's gain (`InitPacingRate`).
     pub(super) fn set_initial_pacing_rate(&mut self, tp: &SenderState, cc: &mut CcState) {
         self.has_seen_rtt |= tp.srtt_us8 > 0;
-        cc.pacing_rate = initial_rate(tp, cc, self.profile.startup.pacing);
+        cc.pacing_rate = initial_rate(tp, cc, V::GAINS.startup.pacing);
     }
 
     /// Sets the pacing rate for this gain, less 1 %; until the pipe is full the rate only grows
@@ -35,7 +36,7 @@ impl Bbr3 {
             let grown = cc.cwnd.saturating_add(sample.acked_sacked);
             cc.cwnd = if self.full_bw.full_bw_reached {
                 grown.min(target)
-            } else if cc.cwnd < target || self.is_young(tp, cc) {
+            } else if cc.cwnd < target || V::is_young(self, tp, cc) {
                 grown
             } else {
                 cc.cwnd
@@ -59,38 +60,17 @@ impl Bbr3 {
         self.min_rtt.micros().map_or(self.initial_cwnd, |micros| bandwidth.packets_in_at(micros, gain))
     }
 
-    /// Packets still in the network when the next one departs, out of `in_flight`; includes that one if the flight is
-    /// to grow.
-    pub(super) fn at_departure(&self, tp: &SenderState, cc: &CcState, in_flight: u32) -> u32 {
-        let departing = if self.gains.pacing > super::UNIT { self.quantum(tp, cc) } else { 0 };
-        in_network_at_departure(tp, in_flight + departing, self.bw())
-    }
-
     /// At least three super-packets: one in this host's queue, one in flight, one at the receiver
     /// (`QuantizationBudget`).
     fn with_budget(&self, tp: &SenderState, cc: &CcState, packets: u32) -> u32 {
-        let offload = match self.profile.rules {
-            Rules::Draft => 3 * send_quantum_bytes(tp, cc) / tp.mss,
-            Rules::Linux => 3 * self.quantum(tp, cc),
-        };
+        let offload = V::offload_budget(self, tp, cc);
         let probing = if self.phase == Phase::ProbeBwUp { 2 } else { 0 };
         packets.max(offload).max(MIN_PIPE_CWND).saturating_add(probing)
     }
 
-    /// Segments in a super-packet: a millisecond's worth, more on short paths (`bbr_tso_segs_goal`).
-    fn quantum(&self, tp: &SenderState, cc: &CcState) -> u32 {
-        let halvings = self.min_rtt.raw() >> TSO_RTT_SHIFT;
-        let bytes = narrow(cc.pacing_rate.as_bytes() >> PACING_SHIFT);
-        let bytes = bytes.saturating_add(MAX_BYTES.checked_shr(halvings).unwrap_or(0)).min(GSO_MAX_BYTES);
-        (bytes / tp.mss).max(2)
-    }
-
-    /// Is the model too new for the target to be reliable?
-    fn is_young(&self, tp: &SenderState, cc: &CcState) -> bool {
-        match self.profile.rules {
-            Rules::Draft => tp.delivered < u64::from(self.initial_cwnd),
-            Rules::Linux => cc.cwnd < 2 * self.initial_cwnd,
-        }
+    /// Packets that aggregated ACKs add to the window (`UpdateMaxInflight`).
+    pub(super) fn extra_acked(&self) -> u32 {
+        self.aggregation.extra_acked(self.bw())
     }
 
     /// `BoundCwndForModel`.
@@ -103,17 +83,3 @@ impl Bbr3 {
         cap.min(self.short_term.inflight_shortterm).max(MIN_PIPE_CWND)
     }
 }
-
-/// A millisecond at the pacing rate, from two segments to 64 KB (`SetSendQuantum`).
-fn send_quantum_bytes(tp: &SenderState, cc: &CcState) -> u32 {
-    narrow(cc.pacing_rate.as_bytes() / 1_000).min(MAX_BYTES).max(2 * tp.mss)
-}
-
-/// Packets in flight that keep ACKs coming, even delayed ones (`MinPipeCwnd`).
-pub(super) const MIN_PIPE_CWND: u32 = 4;
-/// `GSO_LEGACY_MAX_SIZE`.
-const MAX_BYTES: u32 = 65_536;
-/// `sk_pacing_shift`.
-const PACING_SHIFT: u32 = 10;
-/// Every 512 µs of round trip halve the allowance for short paths (`bbr_tso_rtt_shift`).
-const TSO_RTT_SHIFT: u32 = 9;

@@ -6,6 +6,7 @@
 //! sums of acknowledged packets and of Reno's window at 2³².
 
 use super::tuning::{BETA, BETA_SCALE, Tuning, scaled};
+use crate::number::low;
 use crate::time::HZ;
 
 /// The curve of one flow.
@@ -102,7 +103,7 @@ impl Curve {
     fn target(&self, t: u64) -> u32 {
         let offset = t.abs_diff(u64::from(self.k));
         let cube = CUBE_RTT_SCALE.wrapping_mul(offset).wrapping_mul(offset).wrapping_mul(offset);
-        let delta = low_word(cube >> (10 + 3 * TIME_SHIFT));
+        let delta = low(cube >> (10 + 3 * TIME_SHIFT));
         if t < u64::from(self.k) { self.origin.wrapping_sub(delta) } else { self.origin.wrapping_add(delta) }
     }
 
@@ -133,9 +134,9 @@ fn cube_root(x: u64) -> u32 {
     }
     let third = ((bits * 84) >> 8) - 1;
     let guess = ((u32::from(ROOTS[index(x >> (third * 3))]) + 10) << third) >> 6;
-    let quotient = low_word(x / (u64::from(guess) * u64::from(guess - 1)));
+    let quotient = low(x / (u64::from(guess) * u64::from(guess - 1)));
     let sum = 2 * guess + quotient;
-    low_word((u64::from(sum) * 341) >> 10) // one third
+    low((u64::from(sum) * 341) >> 10) // one third
 }
 
 fn index(leading: u64) -> usize {
@@ -145,11 +146,6 @@ fn index(leading: u64) -> usize {
 /// A delay in jiffies, rounded up (`usecs_to_jiffies`).
 fn rounded_up_jiffies(micros: u32) -> u64 {
     u64::from(micros).div_ceil(1_000_000 / HZ)
-}
-
-#[expect(clippy::cast_possible_truncation, reason = "32 bits as in Linux")]
-const fn low_word(number: u64) -> u32 {
-    number as u32
 }
 
 /// Reno's growth with CUBIC's β, in eighths: 8 (1+β) / 3(1-β), rounded down twice as in Linux. Linux computes it once

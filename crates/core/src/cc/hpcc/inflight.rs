@@ -31,7 +31,7 @@ impl Inflight {
         let (passed, base_ns) = (passed.min(base_rtt).as_nanos(), base_rtt.as_nanos());
         let weighted =
             u128::from(base_ns - passed) * u128::from(self.utilization) + u128::from(passed) * u128::from(load);
-        self.utilization = narrow(weighted / u128::from(base_ns));
+        self.utilization = saturated(weighted / u128::from(base_ns));
         Some(self.utilization)
     }
 
@@ -53,10 +53,10 @@ fn load(before: &Hop, now: &Hop, base_rtt: Span) -> Option<(u64, Span)> {
     let queued = u128::from(now.queue_bytes.min(before.queue_bytes));
     let share =
         |bytes: u128, time: Span| bytes * u128::from(ONE) * 1_000_000_000 / (rate * u128::from(time.as_nanos()));
-    Some((narrow(share(sent, passed) + share(queued, base_rtt)), passed))
+    Some((saturated(share(sent, passed) + share(queued, base_rtt)), passed))
 }
 
-fn narrow(wide: u128) -> u64 {
+fn saturated(wide: u128) -> u64 {
     u64::try_from(wide).unwrap_or(u64::MAX)
 }
 

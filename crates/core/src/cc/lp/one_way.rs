@@ -90,12 +90,6 @@ impl OneWay {
     }
 }
 
-/// Timestamps have 32 bits.
-#[expect(clippy::cast_possible_truncation, reason = "timestamps wrap")]
-pub(super) const fn low(millis: u64) -> u32 {
-    millis as u32
-}
-
 /// Ticks per second of Linux's timestamps.
 const TICKS: u32 = 1_000;
 

@@ -45,7 +45,7 @@ impl Epoch {
 
 /// The maximum excess over the last one to two windows of rounds, as in Linux.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(in crate::cc) struct Aggregation {
+pub struct Aggregation {
     epoch: Epoch,
     /// Two windows of rounds: the current one and the previous one.
     excess: [u16; 2],

@@ -4,6 +4,7 @@
 //! per second; higher values are capped here, where Linux wraps.
 
 use crate::cc::RateSample;
+use crate::number::narrow;
 use crate::rate::Rate;
 
 /// One as a gain (`BBR_UNIT`).
@@ -13,30 +14,30 @@ pub(in crate::cc) const GAIN_SHIFT: u32 = 8;
 
 /// Packets per microsecond times 2²⁴.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(in crate::cc) struct Bandwidth(pub(in crate::cc) u32);
+pub struct Bandwidth(pub(in crate::cc) u32);
 
 impl Bandwidth {
     pub(in crate::cc) const ZERO: Self = Self(0);
 
     /// `packets` per `micros`, which must be at least 1.
     pub(in crate::cc) fn of(packets: u64, micros: u64) -> Self {
-        Self(capped((packets << SHIFT) / micros))
+        Self(narrow((packets << SHIFT) / micros))
     }
 
     /// The same, rounded up: at low rates an estimate must be able to grow (versions 2 and 3).
     pub(in crate::cc) fn of_at_least(packets: u64, micros: u64) -> Self {
-        Self(capped((packets << SHIFT).div_ceil(micros)))
+        Self(narrow((packets << SHIFT).div_ceil(micros)))
     }
 
     /// Full packets in this time.
     pub(in crate::cc) fn packets_in(self, micros: u64) -> u32 {
-        capped(u64::from(self.0).saturating_mul(micros) >> SHIFT)
+        narrow(u64::from(self.0).saturating_mul(micros) >> SHIFT)
     }
 
     /// Packets in this time at this gain, rounded up so that a small error does not grow (`bbr_bdp`).
     pub(in crate::cc) fn packets_in_at(self, micros: u32, gain: u32) -> u32 {
         let scaled = (u64::from(self.0) * u64::from(micros)).saturating_mul(u64::from(gain)) >> GAIN_SHIFT;
-        capped(scaled.saturating_add(ONE - 1) >> SHIFT)
+        narrow(scaled.saturating_add(ONE - 1) >> SHIFT)
     }
 
     /// Payload bytes per second.
@@ -51,7 +52,7 @@ impl Bandwidth {
     }
 
     pub(in crate::cc) fn scaled(self, gain: u32) -> Self {
-        Self(capped((u64::from(self.0) * u64::from(gain)) >> GAIN_SHIFT))
+        Self(narrow((u64::from(self.0) * u64::from(gain)) >> GAIN_SHIFT))
     }
 }
 
@@ -59,10 +60,6 @@ impl Bandwidth {
 pub(in crate::cc) fn measured(sample: &RateSample) -> Option<(u32, u64)> {
     let micros = sample.interval.as_micros();
     sample.delivered.filter(|_| micros > 0).map(|delivered| (delivered, micros))
-}
-
-fn capped(number: u64) -> u32 {
-    u32::try_from(number).unwrap_or(u32::MAX)
 }
 
 /// `BW_SCALE`.

@@ -4,7 +4,7 @@ use crate::cc::SenderState;
 
 /// The number of rounds, and the end of the current one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(in crate::cc) struct Rounds {
+pub struct Rounds {
     /// Rounds so far.
     pub(in crate::cc) count: u32,
     /// The round ends with the ACK of a packet that was sent when this many packets were delivered.

@@ -3,6 +3,7 @@
 //! A rate is in hundreds of bits per second, as in Linux: bytes in flight · 80 000 / round-trip time in microseconds.
 //! [`super::Nv`] decides by it.
 
+use crate::number::low;
 use crate::rng::Rng;
 use crate::time::HZ;
 
@@ -73,12 +74,6 @@ impl Path {
     pub(super) fn window(&self, mss: u32) -> u32 {
         low(u64::from(self.max_rate) * u64::from(self.min_us) / (SCALE * u64::from(mss)))
     }
-}
-
-/// The low half: a rate of more than 429 Gbit/s overflows in Linux too.
-#[expect(clippy::cast_possible_truncation, reason = "as in Linux")]
-const fn low(value: u64) -> u32 {
-    value as u32
 }
 
 /// Hundreds of bits per second from bytes per microsecond.

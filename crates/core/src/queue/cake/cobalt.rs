@@ -6,8 +6,9 @@
 //! its probability rises with every overflow and falls each time the queue runs empty.
 
 use super::shaper::Price;
-use crate::packet::{Ecn, Packet};
-use crate::queue::bucket::{nanos, signed};
+use crate::packet::Packet;
+use crate::queue::bucket::{nanos, span_nanos};
+use crate::queue::control::newton_step;
 use crate::rate::Rate;
 use crate::rng::Rng;
 use crate::time::Span;
@@ -48,8 +49,8 @@ impl Params {
     /// (`cake_set_rate`).
     pub fn new(rate: Option<Rate>, mtu: u32, target: Span, interval: Span) -> Self {
         let packet_ns = Price::at(rate).of(mtu).cast_signed();
-        let target_ns = (packet_ns * 3 / 2).max(signed(target));
-        let interval_ns = (signed(interval) + target_ns - signed(target)).max(target_ns * 2);
+        let target_ns = (packet_ns * 3 / 2).max(span_nanos(target));
+        let interval_ns = (span_nanos(interval) + target_ns - span_nanos(target)).max(target_ns * 2);
         Self { target_ns, interval_ns, packet_ns }
     }
 }
@@ -75,7 +76,7 @@ impl Cobalt {
         self.marked = false;
         let mut drop = false;
         if is_due && self.dropping {
-            self.marked = mark(packet);
+            self.marked = packet.mark();
             drop = !self.marked;
             self.count = self.count.saturating_add(1);
             late_ns = self.schedule(params, now_ns);
@@ -159,7 +160,7 @@ impl Cobalt {
             self.inverse_sqrt = root;
             return;
         }
-        self.inverse_sqrt = improved(self.inverse_sqrt, self.count);
+        self.inverse_sqrt = newton_step(self.inverse_sqrt, self.count);
     }
 
     /// interval/√count; only the interval's low 32 bits count (`reciprocal_scale`).
@@ -169,25 +170,11 @@ impl Cobalt {
     }
 }
 
-/// Marks a packet if possible; a packet already marked counts as marked (`INET_ECN_set_ce`).
-const fn mark(packet: &mut Packet) -> bool {
-    if packet.ecn.is_capable() {
-        packet.ecn = Ecn::Ce;
-        return true;
-    }
-    false
-}
-
-#[expect(clippy::cast_possible_truncation, reason = "only the low half is used")]
-const fn low(number: u64) -> u32 {
-    number as u32
-}
-
 /// BLUE's steps: 1/256 up, 1/4096 down.
 const BLUE_UP: u32 = 1 << 24;
 const BLUE_DOWN: u32 = 1 << 20;
 
-/// 2³²/√count, as far as 32 bits hold it: the values to which [`improved`] converges.
+/// 2³²/√count, as far as 32 bits hold it: the values to which [`newton_step`] converges.
 const ROOTS: [u32; 16] = roots();
 
 /// Each from the one before, by eight steps while they differ much, then by four.
@@ -198,18 +185,11 @@ const fn roots() -> [u32; 16] {
         let mut root = roots[count as usize - 1];
         let mut steps = if count < 8 { 8 } else { 4 };
         while steps > 0 {
-            root = improved(root, count);
+            root = newton_step(root, count);
             steps -= 1;
         }
         roots[count as usize] = root;
         count += 1;
     }
     roots
-}
-
-/// One step of Newton's method towards 1/√count, in 2⁻³²: x ← x (3 − count x²) / 2 (`cobalt_newton_step`).
-const fn improved(root: u32, count: u32) -> u32 {
-    let root = root as u64;
-    let left = (3_u64 << 32).wrapping_sub((count as u64).wrapping_mul((root * root) >> 32));
-    low((left >> 2).wrapping_mul(root) >> 31)
 }

@@ -5,8 +5,8 @@
 //! its hosts, and a host's number of busy queues divides the quantum of each.
 
 use super::cobalt::Cobalt;
-use super::config::Isolation;
 use crate::packet::Packet;
+use crate::queue::config::Isolation;
 use crate::rng::Rng;
 use alloc::collections::VecDeque;
 use alloc::vec;

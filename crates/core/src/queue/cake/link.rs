@@ -1,7 +1,7 @@
 //! The size of a packet on the link behind cake (`cake_overhead`).
 
-use super::config::{Framing, Link};
 use crate::packet::{ETHERNET_BYTES, Packet, cut};
+use crate::queue::config::{Framing, Link};
 
 impl Link {
     /// Bytes of a packet on the link; a super-packet counts as its separate segments.

@@ -4,13 +4,13 @@
 //! that these packets go to.
 
 use crate::queue::Config;
+use crate::queue::attributes::{Attributes, take_over};
 use crate::queue::config::{AckFilter, CakeConfig, Framing, Isolation, Link};
 use crate::rate::Rate;
-use crate::tc::disciplines::{Attributes, take_over};
-use crate::tc::grammar::{Argument, Grammar, Options, flag, flags, names, option, span_us};
-use crate::tc::message::{AttributeBytes, OPTIONS};
-use crate::tc::quantity::count;
-use crate::tc::{Device, Wrong};
+use crate::tc_syntax::attributes::{AttributeBytes, OPTIONS};
+use crate::tc_syntax::grammar::{Argument, Grammar, Options, flag, flags, names, option, span_us};
+use crate::tc_syntax::quantity::count;
+use crate::tc_syntax::{Device, Wrong};
 use alloc::boxed::Box;
 use alloc::format;
 

@@ -1,14 +1,14 @@
 //! choke's options (iproute2 `tc/q_choke.c`, `net/sched/sch_choke.c`).
 
 use crate::queue::Config;
+use crate::queue::attributes::Attributes;
 use crate::queue::config::{ChokeConfig, RedConfig};
 use crate::queue::red::tc::{
     Estimator, SHARED, basic, default_burst, parameters, probability, send_shared, written_flags,
 };
-use crate::tc::disciplines::Attributes;
-use crate::tc::grammar::{Argument, Grammar, Options, option};
-use crate::tc::message::{AttributeBytes, OPTIONS};
-use crate::tc::{Device, Wrong};
+use crate::tc_syntax::attributes::{AttributeBytes, OPTIONS};
+use crate::tc_syntax::grammar::{Argument, Grammar, Options, option};
+use crate::tc_syntax::{Device, Wrong};
 use alloc::boxed::Box;
 use alloc::format;
 

@@ -1,11 +1,11 @@
 //! codel's options (iproute2 `tc/q_codel.c`, `net/sched/sch_codel.c`).
 
 use crate::queue::Config;
+use crate::queue::attributes::{Attributes, take_over};
 use crate::queue::config::CodelConfig;
-use crate::tc::disciplines::{Attributes, take_over};
-use crate::tc::grammar::{Argument, Grammar, Keyword, Options, flag, option, span_us};
-use crate::tc::message::{AttributeBytes, OPTIONS};
-use crate::tc::{Device, Wrong};
+use crate::tc_syntax::attributes::{AttributeBytes, OPTIONS};
+use crate::tc_syntax::grammar::{Argument, Grammar, Keyword, Options, flag, option, span_us};
+use crate::tc_syntax::{Device, Wrong};
 
 const LIMIT: u32 = 1_000;
 const TARGET_US: u32 = 5_000;

@@ -1,7 +1,8 @@
-//! Settings of pie, `fq_pie`, choke and sfq, as numbers.
+//! Settings of pie, `fq_pie`, choke, sfq, gred, hhf and sfb, as numbers.
 
-use super::RedConfig;
+use super::{RedConfig, Rule};
 use crate::time::Span;
+use alloc::vec::Vec;
 use serde::Serialize;
 
 /// pie (RFC 8033).
@@ -70,4 +71,70 @@ pub struct SfqConfig {
     pub headdrop: bool,
     /// red per queue with thresholds in bytes; `limit`, `idle_damping`, `nodrop`, `adaptive` and `inner` are unused.
     pub red: Option<RedConfig>,
+}
+
+/// gred: virtual queues with a red each.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct GredConfig {
+    /// Maximum bytes in all virtual queues.
+    pub limit: u32,
+    /// Number of the virtual queue of packets whose own has no settings.
+    pub default: u32,
+    /// Virtual queues with settings.
+    pub queues: Vec<GredQueue>,
+}
+
+/// A virtual queue.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct GredQueue {
+    /// Its number.
+    pub number: u32,
+    /// Its priority for `grio`.
+    pub prio: u8,
+    /// Its red; `nodrop`, `adaptive` and `inner` are unused.
+    pub red: RedConfig,
+}
+
+/// hhf: the heavy-hitter filter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct HhfConfig {
+    /// Maximum packets.
+    pub limit: u32,
+    /// Quantum of heavy hitters in bytes.
+    pub quantum: u32,
+    /// Maximum number of heavy hitters; further ones are treated as other flows.
+    pub hh_limit: u32,
+    /// Jiffies between resets of the counters.
+    pub reset_timeout: u64,
+    /// Bytes between resets from which on a flow is a heavy hitter.
+    pub admit_bytes: u32,
+    /// Jiffies of silence after which it is no longer one.
+    pub evict_timeout: u64,
+    /// Quantum of the other flows, as a multiple of that of heavy hitters.
+    pub non_hh_weight: u32,
+}
+
+/// sfb: stochastic fair blue.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct SfbConfig {
+    /// Maximum packets in all bins.
+    pub limit: u32,
+    /// A packet is dropped if all its bins hold this many packets.
+    pub max: u32,
+    /// Packets of a bin from which on its probability grows.
+    pub target: u32,
+    /// Growth of a probability, in units of 1/65535.
+    pub increment: u32,
+    /// Decrease of a probability, in units of 1/65535.
+    pub decrement: u32,
+    /// Jiffies between changes of the hash; 0 is never.
+    pub rehash: u64,
+    /// Jiffies before such a change from which on inelastic flows count in the next bins, too; 0 is never.
+    pub warmup: u64,
+    /// Packets per second of all inelastic flows.
+    pub penalty_rate: u32,
+    /// Packets of inelastic flows that may pass at once.
+    pub penalty_burst: u32,
+    /// Filters in order of precedence; with any, a packet's class replaces its flow.
+    pub rules: Vec<Rule>,
 }

@@ -108,3 +108,20 @@ pub struct DrrClass {
     /// Qdisc of the class; None: a pfifo of the device's queue length.
     pub leaf: Option<Node>,
 }
+
+/// ets: bands of which the first are strict and the others share by quantum.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct EtsConfig {
+    /// Number of strict bands.
+    pub strict: u32,
+    /// Quantum in bytes of each band, also of strict ones, which do not use it.
+    pub quanta: Vec<u32>,
+    /// Qdisc of each band; None: a pfifo of the device's queue length.
+    pub bands: Vec<Option<Node>>,
+    /// Band, from 0, of packets with priority 0, which all packets have here (`priomap`'s first number).
+    pub default: u32,
+    /// Filters in order of precedence; class 1 is band 0.
+    pub rules: Vec<Rule>,
+    /// Packet limit of default bands.
+    pub band_limit: u32,
+}

@@ -1,6 +1,7 @@
 //! `CoDel`'s control law: no drop for an interval, then drops spaced interval / sqrt(n).
 
 use super::*;
+use crate::packet::Ecn;
 use crate::queue::tests::{Bench, ms, packet, tcp};
 use crate::queue::{Config, Verdict};
 use alloc::vec::Vec;

@@ -1,12 +1,12 @@
 //! The options of drr and its classes (iproute2 `tc/q_drr.c`, `net/sched/sch_drr.c`).
 
 use crate::queue::Config;
+use crate::queue::attributes::Attributes;
 use crate::queue::config::{DrrClass, DrrConfig};
 use crate::queue::drr::quantum as bounded;
-use crate::tc::disciplines::Attributes;
-use crate::tc::grammar::{Argument, Grammar, Keyword, Options, option};
-use crate::tc::message::{AttributeBytes, OPTIONS};
-use crate::tc::{Device, Wrong};
+use crate::tc_syntax::attributes::{AttributeBytes, OPTIONS};
+use crate::tc_syntax::grammar::{Argument, Grammar, Keyword, Options, option};
+use crate::tc_syntax::{Device, Wrong};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 

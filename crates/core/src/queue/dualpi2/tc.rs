@@ -2,12 +2,12 @@
 #![expect(clippy::float_arithmetic, reason = "tc computes with doubles")]
 
 use crate::queue::Config;
+use crate::queue::attributes::{Attributes, take_over};
 use crate::queue::config::{DualPi2Config, StepThreshold};
-use crate::tc::disciplines::{Attributes, take_over};
-use crate::tc::grammar::{Argument, Grammar, Options, flag, option, span_us};
-use crate::tc::message::{AttributeBytes, NESTED, OPTIONS};
-use crate::tc::quantity::{fit, packets, per_cent, truncated};
-use crate::tc::{Device, Wrong};
+use crate::tc_syntax::attributes::{AttributeBytes, NESTED, OPTIONS};
+use crate::tc_syntax::grammar::{Argument, Grammar, Options, flag, option, span_us};
+use crate::tc_syntax::quantity::{fit, packets, per_cent, truncated};
+use crate::tc_syntax::{Device, Wrong};
 use alloc::format;
 
 const LIMIT: u32 = 10_000;
@@ -222,7 +222,7 @@ fn step(options: &Options<'_>) -> Result<Option<StepThreshold>, Wrong> {
         Some(0) => Ok(None),
         Some(packets) => Ok(Some(StepThreshold::Packets(fit(packets, word)?))),
         // Less than a microsecond becomes one; 0 is not sent.
-        None if crate::tc::quantity::time_ns(word)? == 0 => Ok(None),
+        None if crate::tc_syntax::quantity::time_ns(word)? == 0 => Ok(None),
         None => Ok(options.micros("step_thresh")?.map(|micros| StepThreshold::Time(span_us(micros.max(1))))),
     }
 }

@@ -1,13 +1,13 @@
 //! The options of ets and its classes (iproute2 `tc/q_ets.c`, `net/sched/sch_ets.c`).
 
 use crate::queue::Config;
+use crate::queue::attributes::Attributes;
 use crate::queue::drr::quantum as bounded;
 use crate::queue::ets::EtsConfig;
-use crate::tc::disciplines::Attributes;
-use crate::tc::grammar::{Argument, Grammar, Keyword, Options, option};
-use crate::tc::message::{AttributeBytes, NESTED, OPTIONS};
-use crate::tc::quantity::{count, fit};
-use crate::tc::{Device, Wrong};
+use crate::tc_syntax::attributes::{AttributeBytes, NESTED, OPTIONS};
+use crate::tc_syntax::grammar::{Argument, Grammar, Keyword, Options, option};
+use crate::tc_syntax::quantity::{count, fit};
+use crate::tc_syntax::{Device, Wrong};
 use alloc::boxed::Box;
 use alloc::format;
 use alloc::vec;

@@ -2,10 +2,10 @@
 //! `sch_generic.c`).
 
 use crate::queue::Config;
-use crate::tc::disciplines::{Attributes, take_over};
-use crate::tc::grammar::{Argument, Grammar, Options, option};
-use crate::tc::message::{AttributeBytes, OPTIONS};
-use crate::tc::{Device, Wrong};
+use crate::queue::attributes::{Attributes, take_over};
+use crate::tc_syntax::attributes::{AttributeBytes, OPTIONS};
+use crate::tc_syntax::grammar::{Argument, Grammar, Options, option};
+use crate::tc_syntax::{Device, Wrong};
 
 /// pfifo.
 #[derive(Clone, Debug)]

@@ -1,13 +1,13 @@
 //! fq's options (iproute2 `tc/q_fq.c`, `net/sched/sch_fq.c`).
 
 use crate::queue::Config;
+use crate::queue::attributes::{Attributes, take_over};
 use crate::queue::config::FqConfig;
 use crate::rate::Rate;
-use crate::tc::disciplines::{Attributes, take_over};
-use crate::tc::grammar::{Argument, Grammar, Options, flag, option, span_us};
-use crate::tc::message::{AttributeBytes, OPTIONS};
-use crate::tc::quantity::fit;
-use crate::tc::{Device, Wrong};
+use crate::tc_syntax::attributes::{AttributeBytes, OPTIONS};
+use crate::tc_syntax::grammar::{Argument, Grammar, Options, flag, option, span_us};
+use crate::tc_syntax::quantity::fit;
+use crate::tc_syntax::{Device, Wrong};
 use crate::time::Span;
 use alloc::boxed::Box;
 use alloc::format;

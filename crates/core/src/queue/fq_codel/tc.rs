@@ -1,14 +1,14 @@
 //! `fq_codel`'s options (iproute2 `tc/q_fq_codel.c`, `net/sched/sch_fq_codel.c`).
 
 use crate::queue::Config;
+use crate::queue::attributes::{Attributes, take_over};
 use crate::queue::codel::tc::{Codel, KEYWORDS};
 use crate::queue::config::FqCodelConfig;
 use crate::queue::rounds::{MAX_QUANTUM, MIN_QUANTUM};
-use crate::tc::disciplines::{Attributes, take_over};
-use crate::tc::grammar::{Argument, Grammar, Options, option};
-use crate::tc::message::{AttributeBytes, OPTIONS};
-use crate::tc::quantity::value_and_mask;
-use crate::tc::{Device, Wrong};
+use crate::tc_syntax::attributes::{AttributeBytes, OPTIONS};
+use crate::tc_syntax::grammar::{Argument, Grammar, Options, option};
+use crate::tc_syntax::quantity::value_and_mask;
+use crate::tc_syntax::{Device, Wrong};
 
 const LIMIT: u32 = 10_240;
 const FLOWS: u32 = 1_024;

@@ -1,13 +1,13 @@
 //! `fq_pie`'s options (iproute2 `tc/q_fq_pie.c`, `net/sched/sch_fq_pie.c`). tc sends no zeros.
 
 use crate::queue::Config;
+use crate::queue::attributes::{Attributes, take_over};
 use crate::queue::config::FqPieConfig;
 use crate::queue::pie::tc::{KEYWORDS, Pie};
 use crate::queue::rounds::{MAX_QUANTUM, MIN_QUANTUM};
-use crate::tc::disciplines::{Attributes, take_over};
-use crate::tc::grammar::{Argument, Grammar, Options, option};
-use crate::tc::message::{AttributeBytes, NESTED, OPTIONS};
-use crate::tc::{Device, Wrong};
+use crate::tc_syntax::attributes::{AttributeBytes, NESTED, OPTIONS};
+use crate::tc_syntax::grammar::{Argument, Grammar, Options, option};
+use crate::tc_syntax::{Device, Wrong};
 
 const LIMIT: u32 = 10_240;
 const FLOWS: u32 = 1_024;

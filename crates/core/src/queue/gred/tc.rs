@@ -1,14 +1,14 @@
 //! gred's options: `setup` first, then one change per virtual queue (iproute2 `tc/q_gred.c`, `net/sched/sch_gred.c`).
 
 use crate::queue::Config;
+use crate::queue::attributes::Attributes;
 use crate::queue::config::RedConfig;
 use crate::queue::gred::{GredConfig, GredQueue};
 use crate::queue::red::tc::{SHARED, estimated, flag_bits};
-use crate::tc::disciplines::Attributes;
-use crate::tc::grammar::{Argument, Grammar, Options, flag, option};
-use crate::tc::message::{AttributeBytes, OPTIONS, Structure};
-use crate::tc::quantity::fit;
-use crate::tc::{Device, Wrong};
+use crate::tc_syntax::attributes::{AttributeBytes, OPTIONS, Structure};
+use crate::tc_syntax::grammar::{Argument, Grammar, Options, flag, option};
+use crate::tc_syntax::quantity::fit;
+use crate::tc_syntax::{Device, Wrong};
 use alloc::boxed::Box;
 use alloc::format;
 use alloc::vec::Vec;

@@ -1,12 +1,12 @@
 //! hhf's options (iproute2 `tc/q_hhf.c`, `net/sched/sch_hhf.c`).
 
 use crate::queue::Config;
+use crate::queue::attributes::{Attributes, take_over};
 use crate::queue::drr::quantum as bounded;
 use crate::queue::hhf::HhfConfig;
-use crate::tc::disciplines::{Attributes, take_over};
-use crate::tc::grammar::{Argument, Grammar, Options, option, span_us};
-use crate::tc::message::{AttributeBytes, OPTIONS};
-use crate::tc::{Device, Wrong};
+use crate::tc_syntax::attributes::{AttributeBytes, OPTIONS};
+use crate::tc_syntax::grammar::{Argument, Grammar, Options, option, span_us};
+use crate::tc_syntax::{Device, Wrong};
 use alloc::format;
 
 const LIMIT: u32 = 1_000;

@@ -6,17 +6,14 @@
 //!            ----------------->           --------------->
 //! ```
 
-use super::list::ClassList;
+use super::list::{ClassList, Id};
 use super::tc::{RATE_TO_QUANTUM, default_quantum};
 use crate::queue::HtbClass;
 use crate::queue::bucket::Bucket;
-use crate::queue::qdisc::Qdisc;
+use crate::queue::child::Child;
 use crate::rate::Rate;
 use crate::time::{PSCHED_TICK_NS, Span};
 use alloc::boxed::Box;
-
-/// Index of a class, in order of minor numbers.
-pub(super) type Id = usize;
 
 /// Number of priorities (`TC_HTB_NUMPRIO`).
 pub(super) const PRIORITIES: usize = 8;
@@ -33,7 +30,7 @@ pub(super) enum Mode {
 
 /// A class.
 #[derive(Debug)]
-pub(super) struct Class {
+pub(super) struct Class<Q> {
     pub minor: u32,
     pub parent: Option<Id>,
     /// 0 for leaves, increasing towards the root.
@@ -47,7 +44,7 @@ pub(super) struct Class {
     pub deficits: [i64; MAX_LEVELS],
     /// Time of its next change of mode; its key in the level's waiting list.
     pub due_ns: i64,
-    pub below: Below,
+    pub below: Below<Q>,
     rate: Bucket,
     ceil: Bucket,
     /// Time of the last bucket update (`t_c`).
@@ -56,16 +53,16 @@ pub(super) struct Class {
 
 /// What a class contains.
 #[derive(Debug)]
-pub(super) enum Below {
+pub(super) enum Below<Q> {
     /// A leaf: packets.
-    Leaf(Box<Qdisc>),
+    Leaf(Box<Q>),
     /// Classes that borrow from it, by priority.
     Classes(Box<[ClassList; PRIORITIES]>),
 }
 
-impl Class {
+impl<Q: Child> Class<Q> {
     /// A class with full buckets.
-    pub fn new(config: &HtbClass, parent: Option<Id>, level: usize, below: Below) -> Self {
+    pub fn new(config: &HtbClass, parent: Option<Id>, level: usize, below: Below<Q>) -> Self {
         Self {
             minor: config.minor,
             parent,
@@ -118,7 +115,7 @@ impl Class {
     }
 
     /// Its qdisc, if it is a leaf.
-    pub fn leaf(&self) -> Option<&Qdisc> {
+    pub fn leaf(&self) -> Option<&Q> {
         match &self.below {
             Below::Leaf(leaf) => Some(leaf),
             Below::Classes(_) => None,
@@ -127,7 +124,7 @@ impl Class {
 
     /// Its qdisc, if it is a leaf.
     #[inline]
-    pub fn leaf_mut(&mut self) -> Option<&mut Qdisc> {
+    pub fn leaf_mut(&mut self) -> Option<&mut Q> {
         match &mut self.below {
             Below::Leaf(leaf) => Some(leaf),
             Below::Classes(_) => None,

@@ -3,8 +3,10 @@
 //! Classes are ordered by number, and a pointer marks the current one. Linux uses a tree; with few classes a list
 //! suffices.
 
-use super::class::Id;
 use alloc::vec::Vec;
+
+/// Index of a class, in order of minor numbers.
+pub(super) type Id = usize;
 
 /// Classes served in turn.
 #[derive(Clone, Debug, Default)]

@@ -6,31 +6,32 @@
 use super::class::{Class, Mode};
 use crate::packet::Packet;
 use crate::queue::bucket::{instant, nanos};
-use crate::queue::qdisc::{CallContext, Qdisc};
+use crate::queue::call::CallContext;
+use crate::queue::child::Child;
 use crate::queue::stats::QdiscStats;
 use crate::queue::{HtbClass, Next, Verdict};
 use crate::time::Time;
 
 /// The class.
 #[derive(Debug)]
-pub(super) struct SingleClass {
-    class: Class,
+pub(super) struct SingleClass<Q> {
+    class: Class<Q>,
 }
 
-impl SingleClass {
+impl<Q: Child> SingleClass<Q> {
     /// A root class that is a leaf.
-    pub const fn new(class: Class) -> Self {
+    pub const fn new(class: Class<Q>) -> Self {
         Self { class }
     }
 
     /// Its qdisc.
-    pub fn leaf(&self) -> &Qdisc {
+    pub fn leaf(&self) -> &Q {
         self.class.leaf().expect("the only class is a leaf")
     }
 
     /// Its qdisc.
     #[inline]
-    pub fn leaf_mut(&mut self) -> &mut Qdisc {
+    pub fn leaf_mut(&mut self) -> &mut Q {
         self.class.leaf_mut().expect("the only class is a leaf")
     }
 
@@ -48,9 +49,9 @@ impl SingleClass {
     #[inline]
     pub fn enqueue(&mut self, packet: &Packet, stats: &mut QdiscStats, ctx: &mut CallContext) -> Verdict {
         let leaf = self.leaf_mut();
-        let before = leaf.stats.read();
+        let before = leaf.stats().read();
         let verdict = leaf.enqueue(packet, ctx);
-        stats.follow(before, leaf.stats.read());
+        stats.follow(before, leaf.stats().read());
         verdict
     }
 
@@ -69,9 +70,9 @@ impl SingleClass {
             return Next::At(instant(self.class.due_ns));
         }
         let leaf = self.leaf_mut();
-        let before = leaf.stats.read();
+        let before = leaf.stats().read();
         let next = leaf.dequeue(ctx);
-        stats.follow(before, leaf.stats.read());
+        stats.follow(before, leaf.stats().read());
         if let Next::Packet(packet) = &next {
             self.charge(packet.bytes, now_ns, stats);
         }

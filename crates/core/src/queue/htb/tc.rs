@@ -1,13 +1,13 @@
 //! The options of htb and its classes (iproute2 `tc/q_htb.c`, `net/sched/sch_htb.c`).
 
 use crate::queue::Config;
+use crate::queue::attributes::Attributes;
 use crate::queue::config::{HtbClass, HtbConfig};
 use crate::rate::Rate;
-use crate::tc::disciplines::Attributes;
-use crate::tc::grammar::{Argument, Grammar, Keyword, Options, option};
-use crate::tc::message::{AttributeBytes, OPTIONS, Structure};
-use crate::tc::rate_table::{LinkRate, bucket_ticks};
-use crate::tc::{Device, Wrong};
+use crate::tc_syntax::attributes::{AttributeBytes, OPTIONS, Structure};
+use crate::tc_syntax::grammar::{Argument, Grammar, Keyword, Options, option};
+use crate::tc_syntax::rate_table::{LinkRate, bucket_ticks};
+use crate::tc_syntax::{Device, Wrong};
 use alloc::boxed::Box;
 use alloc::format;
 use alloc::vec::Vec;

@@ -4,12 +4,13 @@
 //! parent's list, which makes the parent active. Every class that may not send waits for the time at which its mode
 //! changes.
 
-use super::class::{Below, Class, Id, MAX_LEVELS, Mode, PRIORITIES};
-use super::list::ClassList;
+use super::class::{Below, Class, MAX_LEVELS, Mode, PRIORITIES};
+use super::list::{ClassList, Id};
 use crate::packet::Packet;
 use crate::queue::bucket::{instant, nanos};
+use crate::queue::call::{CallContext, QdiscContext};
+use crate::queue::child::Child;
 use crate::queue::fifo::Fifo;
-use crate::queue::qdisc::{CallContext, Qdisc, QdiscContext};
 use crate::queue::stats::QdiscStats;
 use crate::queue::{HtbClass, Next, Verdict};
 use alloc::boxed::Box;
@@ -18,8 +19,8 @@ use alloc::vec::Vec;
 
 /// All classes by minor number, and the levels at which they are served.
 #[derive(Debug)]
-pub(super) struct Tree {
-    classes: Vec<Class>,
+pub(super) struct Tree<Q> {
+    classes: Vec<Class<Q>>,
     levels: Vec<Level>,
 }
 
@@ -41,7 +42,7 @@ struct Row {
     priority: usize,
 }
 
-impl Tree {
+impl<Q: Child> Tree<Q> {
     /// Classes with full buckets.
     pub fn new(configs: &[HtbClass], context: &QdiscContext) -> Self {
         let mut sorted: Vec<&HtbClass> = configs.iter().collect();
@@ -72,12 +73,12 @@ impl Tree {
     }
 
     /// The qdisc of a class, if it is a leaf.
-    pub fn leaf(&self, id: Id) -> Option<&Qdisc> {
+    pub fn leaf(&self, id: Id) -> Option<&Q> {
         self.classes.get(id)?.leaf()
     }
 
     /// The qdisc of a class, if it is a leaf.
-    pub fn leaf_mut(&mut self, id: Id) -> Option<&mut Qdisc> {
+    pub fn leaf_mut(&mut self, id: Id) -> Option<&mut Q> {
         self.classes.get_mut(id)?.leaf_mut()
     }
 
@@ -186,7 +187,7 @@ impl Tree {
             *deficit += class.quantum;
             self.advance(id, row);
         }
-        if self.classes[id].leaf().is_some_and(Qdisc::is_empty) {
+        if self.classes[id].leaf().is_some_and(Q::is_empty) {
             self.unlink_leaf(id);
         }
         self.charge(id, bytes, row.level, now_ns, stats);
@@ -363,10 +364,10 @@ impl Tree {
 }
 
 /// The qdisc of a leaf class.
-pub(super) fn leaf(config: &HtbClass, context: &QdiscContext) -> Qdisc {
+pub(super) fn leaf<Q: Child>(config: &HtbClass, context: &QdiscContext) -> Q {
     match &config.leaf {
-        Some(node) => Qdisc::new(node, context),
-        None => Qdisc::built_in(Fifo::of_packets(DEVICE_QUEUE_PACKETS)),
+        Some(node) => Q::new(node, context),
+        None => Q::built_in(Fifo::of_packets(DEVICE_QUEUE_PACKETS)),
     }
 }
 

@@ -7,7 +7,7 @@
 
 use super::correlated_rng::CorrelatedRng;
 use super::prandom::Prandom;
-use crate::queue::bucket::signed;
+use crate::queue::bucket::span_nanos;
 use crate::queue::{Distribution, NetemConfig};
 use crate::rng::Rng;
 
@@ -40,8 +40,8 @@ impl Jitter {
     pub fn new(config: &NetemConfig, rng: &mut Rng) -> Self {
         let shape = table(config.distribution);
         Self {
-            delay_ns: signed(config.delay),
-            spread_ns: signed(config.jitter).min(i32::MAX.into()),
+            delay_ns: span_nanos(config.delay),
+            spread_ns: span_nanos(config.jitter).min(i32::MAX.into()),
             shape,
             correlated_rng: CorrelatedRng::numbers(config.delay_correlation, rng),
         }

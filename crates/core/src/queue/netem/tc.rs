@@ -4,13 +4,13 @@
 //! was written; the rest if it was written.
 
 use super::distribution::table;
+use crate::queue::attributes::{Attributes, take_over};
 use crate::queue::config::{Correlated, Distribution, Loss, NetemConfig, NetemRate, SlotConfig};
 use crate::queue::{Config, Probability};
-use crate::tc::disciplines::{Attributes, take_over};
-use crate::tc::grammar::{ALWAYS, Argument, Grammar, Options, flag, names, option};
-use crate::tc::message::{AttributeBytes, NESTED, OPTIONS, Structure, unsent};
-use crate::tc::quantity::{count, fit, micros, per_cent, probability, probability_of, rate, tick_span, time_ns};
-use crate::tc::{Device, Wrong};
+use crate::tc_syntax::attributes::{AttributeBytes, NESTED, OPTIONS, Structure, unsent};
+use crate::tc_syntax::grammar::{ALWAYS, Argument, Grammar, Options, flag, names, option};
+use crate::tc_syntax::quantity::{count, fit, micros, per_cent, probability, probability_of, rate, tick_span, time_ns};
+use crate::tc_syntax::{Device, Wrong};
 use crate::time::{PSCHED_TICK_NS, Span};
 use alloc::boxed::Box;
 use alloc::format;

@@ -7,6 +7,7 @@
 //! Gains decrease with p (RFC 8033 section 5.1). Arithmetic is Linux's: times are ticks of 64 ns in 64 bits that wrap,
 //! probabilities units of 2⁻⁵⁶.
 
+use crate::number::low;
 use crate::packet::{Ecn, Packet, TCP_HEADERS_BYTES};
 use crate::queue::PieConfig;
 use crate::rng::Rng;
@@ -286,11 +287,6 @@ fn buffer_bytes(packet: &Packet) -> u32 {
 
 const fn ticks(time: Time) -> Ticks {
     time.as_nanos() >> PSCHED_SHIFT
-}
-
-#[expect(clippy::cast_possible_truncation, reason = "Linux keeps it in 32 bits, and it wraps")]
-const fn low(number: u64) -> u32 {
-    number as u32
 }
 
 const TICKS_PER_SECOND: u64 = 1_000_000_000 >> PSCHED_SHIFT;

@@ -1,12 +1,12 @@
 //! pie's options (iproute2 `tc/q_pie.c`, `net/sched/sch_pie.c`). tc sends no zeros.
 
 use crate::queue::Config;
+use crate::queue::attributes::{Attributes, take_over};
 use crate::queue::config::PieConfig;
-use crate::tc::disciplines::{Attributes, take_over};
-use crate::tc::grammar::{Argument, Grammar, Keyword, Options, flag, option, span_us};
-use crate::tc::message::{AttributeBytes, OPTIONS};
-use crate::tc::quantity::tick_span;
-use crate::tc::{Device, Wrong};
+use crate::tc_syntax::attributes::{AttributeBytes, OPTIONS};
+use crate::tc_syntax::grammar::{Argument, Grammar, Keyword, Options, flag, option, span_us};
+use crate::tc_syntax::quantity::tick_span;
+use crate::tc_syntax::{Device, Wrong};
 use alloc::format;
 
 const LIMIT: u32 = 1_000;

@@ -1,12 +1,12 @@
 //! prio's options (iproute2 `tc/q_prio.c`, `net/sched/sch_prio.c`).
 
 use crate::queue::Config;
+use crate::queue::attributes::Attributes;
 use crate::queue::config::PrioConfig;
-use crate::tc::disciplines::Attributes;
-use crate::tc::grammar::{Argument, Grammar, Options, option};
-use crate::tc::message::{AttributeBytes, OPTIONS, Structure};
-use crate::tc::quantity::{count, fit};
-use crate::tc::{Device, Wrong};
+use crate::tc_syntax::attributes::{AttributeBytes, OPTIONS, Structure};
+use crate::tc_syntax::grammar::{Argument, Grammar, Options, option};
+use crate::tc_syntax::quantity::{count, fit};
+use crate::tc_syntax::{Device, Wrong};
 use alloc::boxed::Box;
 use alloc::format;
 use alloc::vec;

@@ -2,14 +2,14 @@
 //! Floyd's recommendations (`REDparameters.txt`).
 #![expect(clippy::float_arithmetic, reason = "tc computes with doubles")]
 
+use crate::queue::attributes::Attributes;
 use crate::queue::config::RedConfig;
 use crate::queue::{Config, Probability};
 use crate::rate::Rate;
-use crate::tc::disciplines::Attributes;
-use crate::tc::grammar::{Argument, Grammar, Keyword, Options, flag, option};
-use crate::tc::message::{AttributeBytes, OPTIONS, Structure};
-use crate::tc::quantity::{fit, float, ticks, transmit_micros, truncated};
-use crate::tc::{Device, Wrong};
+use crate::tc_syntax::attributes::{AttributeBytes, OPTIONS, Structure};
+use crate::tc_syntax::grammar::{Argument, Grammar, Keyword, Options, flag, option};
+use crate::tc_syntax::quantity::{fit, float, ticks, transmit_micros, truncated};
+use crate::tc_syntax::{Device, Wrong};
 use alloc::boxed::Box;
 use alloc::format;
 use alloc::vec;

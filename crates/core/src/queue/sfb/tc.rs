@@ -2,12 +2,12 @@
 #![expect(clippy::float_arithmetic, reason = "tc computes with doubles")]
 
 use crate::queue::Config;
+use crate::queue::attributes::Attributes;
 use crate::queue::sfb::SfbConfig;
-use crate::tc::disciplines::Attributes;
-use crate::tc::grammar::{Argument, Grammar, Options, option};
-use crate::tc::message::{AttributeBytes, OPTIONS, Structure};
-use crate::tc::quantity::truncated;
-use crate::tc::{Device, Wrong};
+use crate::tc_syntax::attributes::{AttributeBytes, OPTIONS, Structure};
+use crate::tc_syntax::grammar::{Argument, Grammar, Options, option};
+use crate::tc_syntax::quantity::truncated;
+use crate::tc_syntax::{Device, Wrong};
 use crate::time::Span;
 use alloc::boxed::Box;
 use alloc::format;

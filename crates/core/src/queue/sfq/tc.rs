@@ -1,14 +1,14 @@
 //! sfq's options (iproute2 `tc/q_sfq.c`, `net/sched/sch_sfq.c`).
 
 use crate::queue::Config;
+use crate::queue::attributes::Attributes;
 use crate::queue::choke::tc::thresholds;
 use crate::queue::config::{RedConfig, SfqConfig};
 use crate::queue::red::tc::{Estimator, SHARED, basic, default_burst, parameters, probability, written_flags};
 use crate::queue::sfq::{MAX_DEPTH, MAX_DIVISOR, MAX_FLOWS, MIN_QUANTUM};
-use crate::tc::disciplines::Attributes;
-use crate::tc::grammar::{Argument, Grammar, Options, flag, keywords, option};
-use crate::tc::message::{AttributeBytes, OPTIONS, Structure};
-use crate::tc::{Device, Wrong};
+use crate::tc_syntax::attributes::{AttributeBytes, OPTIONS, Structure};
+use crate::tc_syntax::grammar::{Argument, Grammar, Options, flag, keywords, option};
+use crate::tc_syntax::{Device, Wrong};
 use crate::time::HZ;
 use alloc::boxed::Box;
 use alloc::format;

@@ -1,14 +1,14 @@
 //! tbf's options (iproute2 `tc/q_tbf.c`, `net/sched/sch_tbf.c`).
 
 use crate::queue::Config;
+use crate::queue::attributes::Attributes;
 use crate::queue::config::TbfConfig;
 use crate::rate::Rate;
-use crate::tc::disciplines::Attributes;
-use crate::tc::grammar::{Argument, Grammar, Options, option};
-use crate::tc::message::{AttributeBytes, OPTIONS, Structure};
-use crate::tc::quantity::{fit, float, truncated};
-use crate::tc::rate_table::{LinkRate, bucket_ticks};
-use crate::tc::{Device, Wrong};
+use crate::tc_syntax::attributes::{AttributeBytes, OPTIONS, Structure};
+use crate::tc_syntax::grammar::{Argument, Grammar, Options, option};
+use crate::tc_syntax::quantity::{fit, float, truncated};
+use crate::tc_syntax::rate_table::{LinkRate, bucket_ticks};
+use crate::tc_syntax::{Device, Wrong};
 use alloc::boxed::Box;
 use alloc::format;
 

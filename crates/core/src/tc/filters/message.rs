@@ -1,10 +1,11 @@
 //! Filters as tc sends them (iproute2 `tc/f_*.c`, `tc/m_police.c`): more matches than the simulator has.
 
 use super::route::{self, send_realms};
-use super::{FilterWords, Police, number, priority, split_action};
-use crate::tc::Wrong;
-use crate::tc::message::{AttributeBytes, NESTED, OPTIONS, Structure, class_id, unsent};
-use crate::tc::rate_table::{LinkRate, bucket_ticks};
+use super::{FilterWords, Police, priority, split_action, thirty_two_bits};
+use crate::tc_syntax::Wrong;
+use crate::tc_syntax::attributes::{AttributeBytes, NESTED, OPTIONS, Structure, unsent};
+use crate::tc_syntax::location::class_id;
+use crate::tc_syntax::rate_table::{LinkRate, bucket_ticks};
 use alloc::format;
 use alloc::vec::Vec;
 use core::net::Ipv4Addr;
@@ -152,12 +153,6 @@ fn send_mark(handle: Option<&str>, matches: &[&str], options: &mut AttributeByte
     let (value, mask) = handle.split_once('/').map_or((handle, None), |(value, mask)| (value, Some(mask)));
     options.some_u32(fw::MASK, mask.map(thirty_two_bits).transpose()?);
     thirty_two_bits(value)
-}
-
-pub(super) fn thirty_two_bits(word: &str) -> Result<u32, Wrong> {
-    number(word)
-        .and_then(|number| u32::try_from(number).ok())
-        .ok_or_else(|| Wrong::new(format!("'{word}' is not a number of 32 bits"), "such as 10 or 0x10"))
 }
 
 fn sixteen_bits(word: &str) -> Result<u16, Wrong> {

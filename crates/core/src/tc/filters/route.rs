@@ -1,8 +1,8 @@
 //! Filters by a route's realms, as tc sends them (iproute2 `tc/f_route.c`); the simulator has no realms.
 
-use super::message::thirty_two_bits;
-use crate::tc::Wrong;
-use crate::tc::message::{AttributeBytes, unsent};
+use super::thirty_two_bits;
+use crate::tc_syntax::Wrong;
+use crate::tc_syntax::attributes::{AttributeBytes, unsent};
 use alloc::format;
 
 /// `TCA_ROUTE4_*`.

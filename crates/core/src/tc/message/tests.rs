@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::tc::filters::message as filters;
+use alloc::format;
 use alloc::string::String;
 use alloc::vec;
 use proptest::prelude::*;
@@ -14,7 +15,7 @@ fn read(line: &str) -> Message {
 /// The attributes behind `TCA_KIND`.
 fn options(line: &str, kind: &str) -> Vec<u8> {
     let message = read(line);
-    message.attributes.0[(5 + kind.len()).next_multiple_of(4)..].to_vec()
+    message.attributes.as_bytes()[(5 + kind.len()).next_multiple_of(4)..].to_vec()
 }
 
 #[test]

@@ -78,7 +78,7 @@ impl Tuning {
         if self.rtt_us8 == 0 || now_us.saturating_sub(self.at_us) < u64::from(self.rtt_us8 >> 3) {
             return;
         }
-        let taken = signed(copied - self.seq) - signed(rcv_nxt - copied);
+        let taken = (copied - self.seq).cast_signed() - (rcv_nxt - copied).cast_signed();
         if taken > self.space {
             self.enlarge(taken, mss, space);
             self.space = taken;
@@ -99,10 +99,6 @@ impl Tuning {
 /// A time as in TSval.
 pub(super) const fn millis(time: Time) -> u64 {
     time.as_nanos() / 1_000_000
-}
-
-fn signed(bytes: u64) -> i64 {
-    i64::try_from(bytes).unwrap_or(i64::MAX)
 }
 
 /// `TCP_INIT_CWND`.

@@ -3,12 +3,12 @@
 //! [`super::sack`] reads SACK blocks, [`super::rack`] detects losses, [`super::recovery`] changes states.
 
 use super::Sender;
-use super::number::narrow;
 use super::pacing;
 use super::rate::Draft;
 use super::record::{Marks, Record};
 use super::tasks::Task;
 use crate::cc::{AckSample, CaState, CongestionControl, Stamps};
+use crate::number::narrow;
 use crate::packet::{Ace, Segment};
 use crate::time::{Span, Time};
 use crate::transport::FIRST_COUNT;
@@ -130,9 +130,9 @@ impl<C: CongestionControl> Sender<C> {
     fn on_new_ack(&mut self, segment: &Segment, ack: &mut Ack) {
         let before = (self.tp.delivered, self.tp.lost);
         let (prior_packets, prior_in_flight) = (self.tp.packets_out, self.tp.in_flight());
-        let reneged = self.recovery.reneged;
+        let reneged = self.timeouts.has_reneged();
         if ack.advances {
-            self.recovery.timeouts = 0;
+            self.timeouts.progressed();
         }
         let is_plain = self.is_plain(segment);
         ack.updates_window = self.update_window(segment);
@@ -152,7 +152,7 @@ impl<C: CongestionControl> Sender<C> {
             self.count_marks(ace, ack);
         }
         self.controller.in_ack_event(&self.tp, &mut self.cc, is_plain);
-        if self.recovery.probe_end.is_some() {
+        if self.loss_probe.is_out() {
             self.on_probe_acked(segment.ack, ack);
         }
         let mut rexmit = Rexmit::Nothing;
@@ -189,7 +189,7 @@ impl<C: CongestionControl> Sender<C> {
             self.alert(ack);
         }
         self.on_window_update();
-        if self.recovery.probe_end.is_some() {
+        if self.loss_probe.is_out() {
             let una = self.tp.snd_una;
             self.on_probe_acked(una, ack);
         }
@@ -289,7 +289,7 @@ impl<C: CongestionControl> Sender<C> {
                     removed.first_sent_us = record.sent_us;
                 }
                 ack.reordered = ack.reordered.min(start);
-                ack.acks_original |= record.end <= self.recovery.high_seq;
+                ack.acks_original |= record.end <= self.recovery.high_seq();
             }
             if !marks.has(Marks::SACKED) {
                 self.count_delivered(1, ack.ece);
@@ -308,7 +308,7 @@ impl<C: CongestionControl> Sender<C> {
         self.tp.packets_out -= run.packets;
         self.count_delivered(run.packets, ack.ece);
         ack.reordered = ack.reordered.min(run.start);
-        ack.acks_original |= run.first_end <= self.recovery.high_seq;
+        ack.acks_original |= run.first_end <= self.recovery.high_seq();
         self.rack.advance(&run.last, self.now_us, self.tp.min_rtt_us);
         self.rate.delivered(&mut run.last, &mut ack.draft);
         Removed { packets: run.packets, first_sent_us: run.first_sent_us, last_sent_us: run.last.sent_us }
@@ -384,7 +384,7 @@ impl<C: CongestionControl> Sender<C> {
 
     /// With much reordering any delivery may grow the window, otherwise only one in order (`tcp_may_raise_cwnd`).
     const fn may_grow(&self, ack: &Ack) -> bool {
-        ack.acks_data || (self.recovery.has_much_reordering() && ack.sacks_data)
+        ack.acks_data || (self.sacked.has_much_reordering() && ack.sacks_data)
     }
 
     const fn needs_recovery(&mut self, rexmit: Rexmit) {

@@ -3,7 +3,7 @@
 //! Memory is counted by an skb's true size, as in Linux. A flow's packets leave their host in the order in which they
 //! were sent, so the number of departures shows whether a transmission is still queued (`skb_still_in_host_queue`).
 
-use super::number::low;
+use crate::number::low;
 use crate::packet::TCP_HEADERS_BYTES;
 
 /// The socket's view of this host's queue.

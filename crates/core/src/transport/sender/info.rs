@@ -1,8 +1,8 @@
 //! `tcp_info` of the sender (`tcp_get_info`), and the times that it was busy or limited.
 
 use super::Sender;
-use super::number::narrow;
 use crate::cc::CongestionControl;
+use crate::number::narrow;
 use crate::rate::Rate;
 use crate::time::{Span, Time};
 use crate::transport::Info;
@@ -89,11 +89,11 @@ impl<C: CongestionControl> Sender<C> {
         info.app_limited = self.rate.shown_app_limited;
         info.delivered = narrow(tp.delivered);
         info.delivered_ce = narrow(tp.delivered_ce);
-        info.reordering = self.recovery.reordering;
-        info.reord_seen = self.recovery.reord_seen;
+        info.reordering = self.sacked.reordering();
+        info.reord_seen = self.sacked.reord_seen();
         info.snd_wnd = self.peer.window;
         info.notsent_bytes = narrow(self.app_source.end() - tp.snd_nxt);
-        info.backoff = self.rtt.backoff;
+        info.backoff = self.rtt.backoff();
         info.ecn = self.ecn.negotiated;
         info.cc_info = self.controller.cc_info(tp, &self.cc);
         self.fill_totals(now, info);
@@ -101,7 +101,7 @@ impl<C: CongestionControl> Sender<C> {
 
     /// Smoothed round-trip time and retransmission timeout, as in [`Sender::fill`].
     pub(crate) fn round_trip(&self) -> (Span, Span) {
-        (Span::from_micros(u64::from(self.tp.srtt_us8 >> 3)), Span::from_jiffies(self.rtt.rto))
+        (Span::from_micros(u64::from(self.tp.srtt_us8 >> 3)), Span::from_jiffies(self.rtt.rto()))
     }
 
     fn fill_totals(&self, now: Time, info: &mut Info) {

@@ -1,4 +1,4 @@
-//! Conversions between integer widths, each with the reason why nothing is lost.
+//! Units of time, and slots and bits of the scoreboard's rings.
 
 /// Microseconds per jiffy.
 pub(super) const JIFFY_US: u64 = 1_000_000 / crate::time::HZ;
@@ -7,23 +7,6 @@ pub(super) const JIFFY_US: u64 = 1_000_000 / crate::time::HZ;
 #[expect(clippy::manual_div_ceil, reason = "handling numbers near 2^64 costs more than the division")]
 pub(super) const fn jiffies_from_us(micros: u64) -> u64 {
     (micros + (JIFFY_US - 1)) / JIFFY_US
-}
-
-/// A value that fits 32 bits in every realistic flow; saturates.
-pub(super) const fn narrow(value: u64) -> u32 {
-    if value > u32::MAX as u64 { u32::MAX } else { low(value) }
-}
-
-/// The low half: for values of checked width, or where wrapping is intended.
-#[expect(clippy::cast_possible_truncation, reason = "only the low half is used")]
-pub(super) const fn low(value: u64) -> u32 {
-    value as u32
-}
-
-/// A difference as a signed number: sequence numbers, counts and times are far below 2^63.
-#[expect(clippy::cast_possible_wrap, reason = "sequence numbers, counts and times stay far below 2^63")]
-pub(super) const fn signed(value: u64) -> i64 {
-    value as i64
 }
 
 /// A signed number as unsigned; negative numbers become zero.

@@ -5,10 +5,34 @@
 //! does the pacing: packets leave the socket early, with their departure time.
 
 use super::Sender;
-use super::tso::PACING_SHIFT;
-use crate::cc::{CcState, CongestionControl, SenderState};
+use crate::cc::{CcState, CongestionControl, PACING_SHIFT, SenderState};
 use crate::rate::Rate;
 use crate::time::{Span, Time};
+
+/// The timer of the next paced packet.
+#[derive(Clone, Debug)]
+pub(super) struct PacingTimer(Time);
+
+impl PacingTimer {
+    /// Not set.
+    pub const fn new() -> Self {
+        Self(Time::NEVER)
+    }
+
+    /// When it fires.
+    pub const fn at(&self) -> Time {
+        self.0
+    }
+
+    /// Fires if it is due; returns whether it did.
+    pub fn fire(&mut self, now: Time) -> bool {
+        let is_due = self.0 <= now;
+        if is_due {
+            self.0 = Time::NEVER;
+        }
+        is_due
+    }
+}
 
 impl<C: CongestionControl> Sender<C> {
     /// Must the next packet wait? Then sets the pacing timer.
@@ -17,8 +41,8 @@ impl<C: CongestionControl> Sender<C> {
         if self.tp.next_send_at <= self.tp.now || !self.cc.paced || self.host.paces {
             return false;
         }
-        if !self.paced_until.is_set() {
-            self.paced_until = self.tp.next_send_at;
+        if !self.pacing_timer.0.is_set() {
+            self.pacing_timer.0 = self.tp.next_send_at;
         }
         true
     }

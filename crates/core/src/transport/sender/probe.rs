@@ -11,6 +11,37 @@ use super::{Sender, Transmission};
 use crate::cc::{CaState, CongestionControl, Event};
 use crate::time::HZ;
 
+/// A loss probe that is not answered yet.
+#[derive(Clone, Debug, Default)]
+pub(super) struct LossProbe {
+    /// `snd_nxt` when it was sent, until it is answered.
+    end: Option<u64>,
+    /// Is it a retransmission?
+    is_retransmission: bool,
+}
+
+impl LossProbe {
+    /// The probe is answered, or no longer matters.
+    pub const fn end(&mut self) {
+        self.end = None;
+    }
+
+    /// Is a probe out?
+    pub const fn is_out(&self) -> bool {
+        self.end.is_some()
+    }
+
+    /// Is a probe out that is a retransmission?
+    pub const fn is_retransmission_out(&self) -> bool {
+        self.is_out() && self.is_retransmission
+    }
+
+    /// Does this sequence number end the probe?
+    pub fn ends_at(&self, seq: u64) -> bool {
+        self.end == Some(seq)
+    }
+}
+
 impl<C: CongestionControl> Sender<C> {
     /// Sets the loss probe's timer if the state allows one (`tcp_schedule_loss_probe`).
     pub(super) fn schedule_loss_probe(&mut self, advancing: bool) -> bool {
@@ -24,7 +55,7 @@ impl<C: CongestionControl> Sender<C> {
             jiffies = jiffies_from_us(u64::from(self.tp.srtt_us8 >> 2) + delay_us);
         }
         if advancing {
-            jiffies = jiffies.min(self.rtt.rto);
+            jiffies = jiffies.min(self.rtt.rto());
         } else if self.timeout_in_us() > 0 {
             jiffies = jiffies.min(jiffies_from_us(unsigned(self.timeout_in_us())));
         }
@@ -39,9 +70,9 @@ impl<C: CongestionControl> Sender<C> {
             self.timer.stop();
             return None;
         }
-        let transmission = if self.recovery.probe_end.is_some() { None } else { self.try_loss_probe() };
+        let transmission = if self.loss_probe.is_out() { None } else { self.try_loss_probe() };
         if transmission.is_some() {
-            self.recovery.probe_end = Some(self.tp.snd_nxt);
+            self.loss_probe.end = Some(self.tp.snd_nxt);
             self.timer.stop(); // The timeout starts now.
         }
         self.rearm_timeout();
@@ -51,10 +82,10 @@ impl<C: CongestionControl> Sender<C> {
     /// An ACK arrived while a probe is unanswered (`tcp_process_tlp_ack`).
     #[cold]
     pub(super) fn on_probe_acked(&mut self, acked: u64, ack: &mut Ack) {
-        let Some(end) = self.recovery.probe_end.filter(|end| acked >= *end) else { return };
+        let Some(end) = self.loss_probe.end.filter(|end| acked >= *end) else { return };
         let is_pure_duplicate = !ack.advances && ack.is_duplicate() && !ack.sacks_data;
-        if !self.recovery.probe_retransmitted || ack.dsacks_probe {
-            self.recovery.probe_end = None;
+        if !self.loss_probe.is_retransmission || ack.dsacks_probe {
+            self.loss_probe.end();
         } else if acked > end {
             // The probe repaired a loss: reduce the window as for a detected loss.
             self.begin_reduction();
@@ -63,7 +94,7 @@ impl<C: CongestionControl> Sender<C> {
             self.keep_open();
             self.controller.cwnd_event(&self.tp, &mut self.cc, Event::LossProbeRecovery);
         } else if is_pure_duplicate {
-            self.recovery.probe_end = None;
+            self.loss_probe.end();
         } else {
             ack.answers_probe = true;
         }
@@ -90,15 +121,15 @@ impl<C: CongestionControl> Sender<C> {
     pub(super) fn send_window_probe(&mut self) -> Option<Transmission> {
         self.tasks.done(Task::WindowProbe);
         if self.tp.packets_out > 0 || self.app_source.end() == self.tp.snd_nxt {
-            self.rtt.backoff = 0;
+            self.rtt.end_backoff();
             return None;
         }
         if self.window_end() > self.tp.snd_nxt {
             let transmission = self.push_into_window();
-            self.rtt.backoff = 0;
+            self.rtt.end_backoff();
             return Some(transmission);
         }
-        self.rtt.backoff = self.rtt.backoff.saturating_add(1).min(MAX_WINDOW_BACKOFF);
+        self.rtt.back_off_probe(MAX_WINDOW_BACKOFF);
         self.set_window_probe();
         self.counters.segs_out = self.counters.segs_out.wrapping_add(1);
         Some(Transmission { seq: self.tp.snd_una - 1, segments: 1, ..Transmission::default() })
@@ -112,7 +143,7 @@ impl<C: CongestionControl> Sender<C> {
         let head = self.app_source.head(self.tp.snd_nxt);
         let fin = u64::from(self.app_source.is_tail() && self.app_source.has_fin());
         if self.tp.snd_nxt + head + fin <= self.window_end() {
-            self.rtt.backoff = 0;
+            self.rtt.end_backoff();
             self.timer.stop();
         } else {
             self.set_window_probe();
@@ -125,17 +156,17 @@ impl<C: CongestionControl> Sender<C> {
     }
 
     fn set_window_probe(&mut self) {
-        let doublings = u32::from(self.rtt.backoff.min(MAX_DOUBLINGS));
+        let doublings = u32::from(self.rtt.backoff().min(MAX_DOUBLINGS));
         let jiffies = (self.probe_base() << doublings).min(RTO_MAX_JIFFIES);
         self.timer.set(Pending::WindowProbe, self.jiffy, jiffies + self.pacing_delay());
     }
 
     fn probe_base(&self) -> u64 {
-        self.rtt.rto.max(RTO_MIN_US / JIFFY_US)
+        self.rtt.rto().max(RTO_MIN_US / JIFFY_US)
     }
 
     fn try_loss_probe(&mut self) -> Option<Transmission> {
-        self.recovery.probe_retransmitted = false;
+        self.loss_probe.is_retransmission = false;
         let next = self.tp.snd_nxt;
         let unsent = self.app_source.unsent(next);
         let first = unsent.min(u64::from(self.tp.mss));
@@ -144,7 +175,7 @@ impl<C: CongestionControl> Sender<C> {
             return self.force_push();
         }
         let transmission = self.retransmit_last();
-        self.recovery.probe_retransmitted = transmission.is_some();
+        self.loss_probe.is_retransmission = transmission.is_some();
         transmission
     }
 }

@@ -4,12 +4,13 @@
 //! quarter of the minimum round-trip time, more after each round with a DSACK.
 
 use super::Sender;
-use super::number::{jiffies_from_us, low, narrow};
+use super::number::jiffies_from_us;
 use super::rate::Draft;
 use super::record::{Marks, Record};
 use super::tasks::Task;
 use super::timer::Pending;
 use crate::cc::{CaState, CongestionControl, LostPacket};
+use crate::number::{low, narrow};
 
 /// The most recently sent segment that arrived, and the reordering window.
 #[derive(Clone, Copy, Debug)]
@@ -19,9 +20,9 @@ pub(super) struct Rack {
     /// Its round-trip time.
     rtt_us: u64,
     /// Did anything arrive since the last loss detection?
-    pub advanced: bool,
+    advanced: bool,
     /// Did a DSACK report a spurious retransmission?
-    pub dsack_seen: bool,
+    dsack_seen: bool,
     /// The window in quarters of the minimum round-trip time.
     steps: u32,
     /// Recoveries for which a widened window is kept.
@@ -68,6 +69,16 @@ impl Rack {
         }
     }
 
+    /// A DSACK reported a spurious retransmission.
+    pub const fn take_dsack(&mut self) {
+        self.dsack_seen = true;
+    }
+
+    /// Losses are detected again with the next ACK.
+    pub const fn look_again(&mut self) {
+        self.advanced = true;
+    }
+
     /// A recovery ended without undo.
     pub const fn on_recovered(&mut self) {
         self.persists = self.persists.saturating_sub(1);
@@ -93,7 +104,7 @@ impl<C: CongestionControl> Sender<C> {
         if core::mem::take(&mut self.rack.advanced) {
             let wait_us = self.mark_overdue();
             if wait_us > 0 {
-                let jiffies = jiffies_from_us(wait_us + TIMEOUT_MIN_US).min(self.rtt.rto);
+                let jiffies = jiffies_from_us(wait_us + TIMEOUT_MIN_US).min(self.rtt.rto());
                 self.timer.set(Pending::Reordering, self.jiffy, jiffies);
                 ack.sets_timer = false;
             }
@@ -133,15 +144,14 @@ impl<C: CongestionControl> Sender<C> {
             self.tp.lost_out += 1;
         } else if marks.has(Marks::RETRANS) {
             self.tp.retrans_out -= 1;
-            self.board.get_mut(number).marks.clear(Marks::RETRANS);
+            self.board.unmark(number, Marks::RETRANS);
         } else {
             return;
         }
         self.tp.lost += 1;
         self.report_lost(number);
-        let marks = &mut self.board.get_mut(number).marks;
-        marks.set(Marks::LOST);
-        if !marks.has(Marks::RETRANS) {
+        self.board.mark(number, Marks::LOST);
+        if !self.board.get(number).marks.has(Marks::RETRANS) {
             self.board.set_pending(number);
             self.board.unlist(number);
         }
@@ -174,7 +184,7 @@ impl<C: CongestionControl> Sender<C> {
             if left_us == 0 {
                 self.mark_lost(number);
                 self.board.unlist(number);
-                self.board.get_mut(number).marks.set(Marks::OVERDUE);
+                self.board.mark(number, Marks::OVERDUE);
             }
             longest_us = longest_us.max(left_us);
         }
@@ -184,8 +194,8 @@ impl<C: CongestionControl> Sender<C> {
     /// Zero while no reordering was seen and loss is likely (`tcp_rack_reo_wnd`).
     fn reordering_window_us(&self) -> u64 {
         let tp = &self.tp;
-        let is_likely = tp.state >= CaState::Recovery || tp.sacked_out >= self.recovery.reordering;
-        if self.recovery.reord_seen == 0 && is_likely {
+        let is_likely = tp.state >= CaState::Recovery || tp.sacked_out >= self.sacked.reordering();
+        if self.sacked.reord_seen() == 0 && is_likely {
             return 0;
         }
         let steps = u64::from(tp.min_rtt_us >> 2) * u64::from(self.rack.steps);

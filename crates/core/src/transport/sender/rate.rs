@@ -51,11 +51,11 @@ impl RateTracker {
             self.first_tx_us = record.sent_us;
             self.delivered_us = record.sent_us;
         }
-        record.send_phase_us = super::number::low(record.sent_us - self.first_tx_us);
+        record.send_phase_us = crate::number::low(record.sent_us - self.first_tx_us);
         record.delivered_us = self.delivered_us;
         record.delivered = tp.delivered;
-        record.delivered_ce = super::number::low(tp.delivered_ce);
-        record.lost = super::number::low(tp.lost);
+        record.delivered_ce = crate::number::low(tp.delivered_ce);
+        record.lost = crate::number::low(tp.lost);
         record.in_flight = in_flight;
         record.marks.clear(Marks::APP_LIMITED);
         record.marks.set(Marks::APP_LIMITED.when(app_limited));
@@ -112,10 +112,10 @@ impl RateTracker {
     }
 
     fn fill(&mut self, sample: &mut RateSample, draft: &Draft, tp: &SenderState, now_us: u64) {
-        let packets = super::number::narrow(tp.delivered - draft.prior_delivered);
+        let packets = crate::number::narrow(tp.delivered - draft.prior_delivered);
         sample.delivered = Some(packets);
-        sample.delivered_ce = super::number::low(tp.delivered_ce).wrapping_sub(draft.prior_delivered_ce);
-        sample.lost = super::number::low(tp.lost).wrapping_sub(draft.prior_lost);
+        sample.delivered_ce = crate::number::low(tp.delivered_ce).wrapping_sub(draft.prior_delivered_ce);
+        sample.lost = crate::number::low(tp.lost).wrapping_sub(draft.prior_lost);
         sample.tx_in_flight = draft.in_flight;
         // The longer phase: ACKs may arrive in a burst, data may have been sent in one.
         let interval_us = u64::from(draft.send_phase_us).max(now_us.saturating_sub(draft.prior_delivered_us));

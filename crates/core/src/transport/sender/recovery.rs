@@ -14,97 +14,51 @@
 
 use super::Sender;
 use super::ack::{Ack, Rexmit};
-use super::number::{narrow, signed, unsigned};
+use super::number::unsigned;
 use super::record::Marks;
-use super::sack::Seen;
 use super::timer::Pending;
 use crate::cc::{CaState, CongestionControl, Event, INFINITE_SSTHRESH};
+use crate::number::narrow;
 
-/// State of a recovery episode.
-#[derive(Clone, Debug)]
+/// A recovery episode and its reduction.
+#[derive(Clone, Debug, Default)]
 pub(super) struct Recovery {
     /// `snd_nxt` when the state was entered: the state ends when that is acknowledged.
-    pub high_seq: u64,
-    /// `snd_una` when the window was reduced, while that may still be undone.
-    pub undo_marker: Option<u64>,
-    /// Retransmissions not yet answered by a DSACK; -1 when there was none.
-    pub undo_retrans: i64,
-    /// The previous threshold; 0 if it must not be restored.
-    pub prior_ssthresh: u32,
-    /// TSval of the first retransmission in milliseconds.
-    pub retrans_stamp_ms: Option<u64>,
-    /// The last ACK's TSecr in milliseconds; 0 for none.
-    pub echo_ms: u64,
+    high_seq: u64,
     /// PRR: packets delivered in this reduction.
-    pub prr_delivered: u32,
+    prr_delivered: u32,
     /// PRR: packets sent in this reduction.
-    pub prr_out: u32,
-    /// End of the highest SACKed segment; see [`Sender::highest_sack`].
-    pub highest_sack: u64,
-    /// Blocks of the last ACK.
-    pub test_access: Seen,
-    /// Packets by which reordering may displace a segment.
-    pub reordering: u32,
-    /// Number of reordering events.
-    pub reord_seen: u32,
-    /// Timeouts since `snd_una` last advanced.
-    pub timeouts: u32,
-    /// Timeouts of the connection, modulo 2¹⁶.
-    pub rehashes: u16,
-    /// Is F-RTO checking whether the timeout was spurious?
-    pub frto: bool,
-    /// `snd_nxt` when a loss probe was sent, until it is answered.
-    pub probe_end: Option<u64>,
-    /// Was that probe a retransmission?
-    pub probe_retransmitted: bool,
-    /// Did the receiver drop data that it had SACKed?
-    pub reneged: bool,
+    prr_out: u32,
 }
 
 impl Recovery {
-    /// No episode.
-    pub fn new() -> Self {
-        Self {
-            high_seq: 0,
-            undo_marker: None,
-            undo_retrans: -1,
-            prior_ssthresh: 0,
-            retrans_stamp_ms: None,
-            echo_ms: 0,
-            prr_delivered: 0,
-            prr_out: 0,
-            highest_sack: 0,
-            test_access: Seen::default(),
-            reordering: REORDERING,
-            reord_seen: 0,
-            timeouts: 0,
-            rehashes: 0,
-            frto: false,
-            probe_end: None,
-            probe_retransmitted: false,
-            reneged: false,
-        }
+    /// The state ends when what was sent so far is acknowledged.
+    pub const fn enter(&mut self, snd_nxt: u64) {
+        self.high_seq = snd_nxt;
     }
 
-    /// Is the reordering metric above the default?
-    pub const fn has_much_reordering(&self) -> bool {
-        self.reordering > REORDERING
+    /// The state ends when this is acknowledged.
+    pub const fn high_seq(&self) -> u64 {
+        self.high_seq
     }
 
-    /// A segment that ends here arrived twice.
-    pub fn count_duplicate(&mut self, end: u64) {
-        if self.undo_retrans > 0 && self.undo_marker.is_some_and(|marker| end > marker) {
-            self.undo_retrans -= 1;
-        }
+    /// Counts packets sent in a reduction.
+    pub const fn sent(&mut self, packets: u32) {
+        self.prr_out += packets;
+    }
+
+    /// A reduction begins.
+    const fn restart_prr(&mut self) {
+        (self.prr_delivered, self.prr_out) = (0, 0);
     }
 }
 
 impl<C: CongestionControl> Sender<C> {
     /// Processes an ACK that is not plain progress: states, losses, reductions.
     pub(super) fn alert(&mut self, ack: &mut Ack) -> Rexmit {
-        self.recovery.echo_ms = ack.echo_ms;
+        self.undo.take_echo(ack.echo_ms);
         if ack.ece {
-            self.recovery.prior_ssthresh = 0; // Congestion is certain: no undo.
+            self.undo.keep_reduction(); // Congestion is certain.
         }
         if ack.reneges && ack.advances {
             self.wait_for_reneged();
@@ -121,9 +75,9 @@ impl<C: CongestionControl> Sender<C> {
 
     /// Starts a reduction without loss: ECN, or a drop in the host's queue. It cannot be undone.
     pub(super) fn enter_cwr(&mut self) {
-        self.recovery.prior_ssthresh = 0;
+        self.undo.keep_reduction();
         if self.tp.state < CaState::Cwr {
-            self.recovery.undo_marker = None;
+            self.undo.end();
             self.begin_reduction();
             self.set_state(CaState::Cwr);
         }
@@ -132,11 +86,11 @@ impl<C: CongestionControl> Sender<C> {
     /// Starts fast recovery (RFC 6675, RFC 8985).
     pub(super) fn enter_recovery(&mut self, ece: bool) {
         self.forget_old_stamp();
-        self.recovery.prior_ssthresh = 0;
+        self.undo.keep_reduction();
         self.allow_undo();
         if !self.is_reducing() {
             if !ece {
-                self.recovery.prior_ssthresh = self.cc.current_ssthresh(self.tp.state);
+                self.undo.save_ssthresh(self.cc.current_ssthresh(self.tp.state));
             }
             self.begin_reduction();
         }
@@ -160,25 +114,24 @@ impl<C: CongestionControl> Sender<C> {
         recovery.prr_delivered += delivered;
         let (prr_delivered, prr_out) = (i64::from(recovery.prr_delivered), i64::from(recovery.prr_out));
         let send = if in_flight > ssthresh {
-            signed((ssthresh * u64::from(recovery.prr_delivered)).div_ceil(prior_cwnd)) - prr_out
+            (ssthresh * u64::from(recovery.prr_delivered)).div_ceil(prior_cwnd).cast_signed() - prr_out
         } else {
             let conserve = (prr_delivered - prr_out).max(i64::from(delivered));
             let grow = i64::from(advances && losses == 0);
-            (conserve + grow).min(signed(ssthresh - in_flight))
+            (conserve + grow).min((ssthresh - in_flight).cast_signed())
         };
         // The first retransmission of a recovery is sent at once.
         let send = send.max(i64::from(prr_out == 0));
-        self.cc.cwnd = narrow(unsigned(signed(in_flight) + send));
+        self.cc.cwnd = narrow(unsigned(in_flight.cast_signed() + send));
     }
 
     /// Sets threshold and counters for a reduction that starts now (`tcp_init_cwnd_reduction`).
     pub(super) fn begin_reduction(&mut self) {
-        self.recovery.high_seq = self.tp.snd_nxt;
-        self.recovery.probe_end = None;
+        self.recovery.enter(self.tp.snd_nxt);
+        self.loss_probe.end();
         self.cc.cwnd_count = 0;
         self.tp.prior_cwnd = self.cc.cwnd;
-        self.recovery.prr_delivered = 0;
-        self.recovery.prr_out = 0;
+        self.recovery.restart_prr();
         self.cc.ssthresh = self.controller.ssthresh(&self.tp, &mut self.cc);
         self.queue_cwr();
     }
@@ -188,7 +141,7 @@ impl<C: CongestionControl> Sender<C> {
         if self.has_cong_control {
             return;
         }
-        let counts = self.tp.state == CaState::Cwr || self.recovery.undo_marker.is_some();
+        let counts = self.tp.state == CaState::Cwr || self.undo.is_allowed();
         if self.cc.ssthresh < INFINITE_SSTHRESH && counts {
             self.cc.cwnd = self.cc.ssthresh;
             self.usage.stamp = self.jiffy;
@@ -198,10 +151,8 @@ impl<C: CongestionControl> Sender<C> {
 
     /// Allows an undo of the reduction from here on (`tcp_init_undo`).
     pub(super) fn allow_undo(&mut self) {
-        let probe = self.recovery.probe_end.is_some() && self.recovery.probe_retransmitted;
-        let resent = i64::from(self.tp.retrans_out) + i64::from(probe);
-        self.recovery.undo_marker = Some(self.tp.snd_una);
-        self.recovery.undo_retrans = if resent == 0 { -1 } else { resent };
+        let resent = i64::from(self.tp.retrans_out) + i64::from(self.loss_probe.is_retransmission_out());
+        self.undo.allow(self.tp.snd_una, resent);
     }
 
     /// The next new data carries CWR.
@@ -215,7 +166,7 @@ impl<C: CongestionControl> Sender<C> {
         let state = if unclear { CaState::Disorder } else { CaState::Open };
         if self.tp.state != state {
             self.set_state(state);
-            self.recovery.high_seq = self.tp.snd_nxt;
+            self.recovery.enter(self.tp.snd_nxt);
         }
     }
 
@@ -227,14 +178,14 @@ impl<C: CongestionControl> Sender<C> {
     /// Drops the timestamp of the first retransmission when none is outstanding.
     pub(super) fn forget_old_stamp(&mut self) {
         if !self.has_retransmissions() {
-            self.recovery.retrans_stamp_ms = None;
+            self.undo.forget_stamp();
         }
     }
 
     /// Leaves states that end when `high_seq` is acknowledged.
     fn leave_state(&mut self) {
         if self.tp.state == CaState::Open {
-            self.recovery.retrans_stamp_ms = None;
+            self.undo.forget_stamp();
             return;
         }
         let (una, high) = (self.tp.snd_una, self.recovery.high_seq);
@@ -318,7 +269,5 @@ impl<C: CongestionControl> Sender<C> {
     }
 }
 
-/// `tcp_reordering`.
-pub(super) const REORDERING: u32 = 3;
 /// Minimum wait for a receiver that seems to renege.
 const RENEGING_US: u64 = 10_000;

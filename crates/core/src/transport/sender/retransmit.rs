@@ -3,12 +3,12 @@
 //!
 //! [`super::rack`] and [`super::rto`] decide which records are lost.
 
-use super::number::narrow;
 use super::record::Marks;
 use super::tasks::Task;
 use super::timer::Pending;
 use super::{Sender, Transmission};
 use crate::cc::CongestionControl;
+use crate::number::narrow;
 
 /// State of a series of retransmissions in one call.
 #[derive(Clone, Copy, Debug, Default)]
@@ -71,7 +71,7 @@ impl<C: CongestionControl> Sender<C> {
             if self.board.get(number).end <= seq || !marks.has(Marks::RETRANS) {
                 continue;
             }
-            self.board.get_mut(number).marks.clear(Marks::RETRANS);
+            self.board.unmark(number, Marks::RETRANS);
             self.tp.retrans_out -= 1;
             if marks.has(Marks::LOST) {
                 self.board.unlist(number);
@@ -111,13 +111,11 @@ impl<C: CongestionControl> Sender<C> {
         let known = run.numbers().filter(|number| self.board.get(*number).marks.has(Marks::RETRANS)).count();
         let departs_us = self.departure_us();
         let transmission = self.retransmit(run, Marks::RETRANS.with(Marks::EVER));
-        let recovery = &mut self.recovery;
-        recovery.retrans_stamp_ms = recovery.retrans_stamp_ms.or(Some((departs_us - 1) / 1_000));
-        recovery.undo_retrans = recovery.undo_retrans.max(0) + i64::from(run.segments);
+        self.undo.retransmitted((departs_us - 1) / 1_000, run.segments);
         transmission?;
         self.tp.retrans_out += run.segments - narrow(known as u64);
         if self.is_reducing() {
-            self.recovery.prr_out += run.segments;
+            self.recovery.sent(run.segments);
         }
         if run.first == self.board.first() && self.timer.pending != Pending::Reordering {
             self.retransmit_cursor.head = true;
@@ -157,13 +155,7 @@ impl<C: CongestionControl> Sender<C> {
         let serial = self.host.serial();
         let mut in_flight = self.tp.in_flight();
         for number in run.numbers() {
-            self.board.list_last(number);
-            self.board.clear_pending(number);
-            let record = self.board.get_mut(number);
-            record.sent_us = sent_us;
-            record.serial = serial;
-            record.marks.set(marks);
-            record.marks.clear(Marks::OVERDUE);
+            let record = self.board.retransmitted(number, sent_us, serial, marks);
             in_flight += 1;
             self.rate.stamp(record, &self.tp, self.cc.app_limited != 0, in_flight);
         }
@@ -189,7 +181,7 @@ impl<C: CongestionControl> Sender<C> {
         if self.timer.has_fired() {
             self.rearm_timeout();
         } else if head {
-            let jiffies = self.rtt.rto + self.pacing_delay();
+            let jiffies = self.rtt.rto() + self.pacing_delay();
             self.timer.set(Pending::Retransmit, self.jiffy, jiffies);
         }
     }

@@ -2,12 +2,57 @@
 //! `tcp_timer.c`).
 
 use super::Sender;
-use super::number::{JIFFY_US, signed, unsigned};
+use super::number::{JIFFY_US, unsigned};
 use super::record::Marks;
-use super::recovery::REORDERING;
+use super::sack::REORDERING;
 use super::tasks::Task;
 use super::timer::Pending;
 use crate::cc::{CaState, CongestionControl, Event};
+
+/// Retransmission timeouts, and what follows one.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Timeouts {
+    /// Since `snd_una` last advanced.
+    in_a_row: u32,
+    /// Of the connection, modulo 2¹⁶.
+    total: u16,
+    /// Is F-RTO checking whether the timeout was spurious?
+    is_frto: bool,
+    /// Did the receiver drop data that it had SACKed?
+    has_reneged: bool,
+}
+
+impl Timeouts {
+    /// `snd_una` advances, or the timeout was spurious.
+    pub const fn progressed(&mut self) {
+        self.in_a_row = 0;
+    }
+
+    /// Is F-RTO checking whether the timeout was spurious?
+    pub const fn is_frto(&self) -> bool {
+        self.is_frto
+    }
+
+    /// F-RTO has its answer.
+    pub const fn end_frto(&mut self) {
+        self.is_frto = false;
+    }
+
+    /// Did the receiver drop data that it had SACKed?
+    pub const fn has_reneged(&self) -> bool {
+        self.has_reneged
+    }
+
+    /// What the receiver dropped is delivered.
+    pub const fn end_reneging(&mut self) {
+        self.has_reneged = false;
+    }
+
+    const fn count(&mut self) {
+        self.in_a_row += 1;
+        self.total = self.total.wrapping_add(1);
+    }
+}
 
 impl<C: CongestionControl> Sender<C> {
     /// Handles the timeout: retransmits the first segment, marks everything old enough as lost, doubles the timeout.
@@ -18,17 +63,16 @@ impl<C: CongestionControl> Sender<C> {
         }
         self.enter_loss();
         if self.peer.window > 0 {
-            self.recovery.timeouts += 1;
-            self.recovery.rehashes = self.recovery.rehashes.wrapping_add(1);
+            self.timeouts.count();
         }
         self.tasks.schedule(Task::Head);
         self.rtt.back_off();
-        self.timer.set(Pending::Retransmit, self.jiffy, self.rtt.rto);
+        self.timer.set(Pending::Retransmit, self.jiffy, self.rtt.rto());
     }
 
     /// Timeouts so far; each draws another hash for the socket's packets.
     pub(crate) const fn rehashes(&self) -> u16 {
-        self.recovery.rehashes
+        self.timeouts.total
     }
 
     /// Sets the loss probe's timer if applicable, else the timeout (`tcp_set_xmit_timer`).
@@ -45,7 +89,7 @@ impl<C: CongestionControl> Sender<C> {
             self.timer.stop();
             return;
         }
-        let mut jiffies = self.rtt.rto;
+        let mut jiffies = self.rtt.rto();
         if matches!(self.timer.pending, Pending::Reordering | Pending::LossProbe) {
             jiffies = super::number::jiffies_from_us(unsigned(self.timeout_in_us().max(1)));
         }
@@ -54,8 +98,10 @@ impl<C: CongestionControl> Sender<C> {
 
     /// Time until the first segment's timeout (`tcp_rto_delta_us`).
     pub(super) fn timeout_in_us(&self) -> i64 {
-        let rto_us = self.rtt.rto * JIFFY_US;
-        self.board.front().map_or(signed(rto_us), |front| signed(front.sent_us + rto_us) - signed(self.now_us))
+        let rto_us = self.rtt.rto() * JIFFY_US;
+        self.board
+            .front()
+            .map_or(rto_us.cast_signed(), |front| (front.sent_us + rto_us).cast_signed() - self.now_us.cast_signed())
     }
 
     /// Enters the Loss state (`tcp_enter_loss`).
@@ -64,10 +110,10 @@ impl<C: CongestionControl> Sender<C> {
         let is_new = state < CaState::Recovery;
         self.mark_timed_out();
         let first_in_window = state <= CaState::Disorder
-            || self.recovery.high_seq <= self.tp.snd_una
-            || (state == CaState::Loss && self.recovery.timeouts == 0);
+            || self.recovery.high_seq() <= self.tp.snd_una
+            || (state == CaState::Loss && self.timeouts.in_a_row == 0);
         if first_in_window {
-            self.recovery.prior_ssthresh = self.cc.current_ssthresh(self.tp.state);
+            self.undo.save_ssthresh(self.cc.current_ssthresh(self.tp.state));
             self.tp.prior_cwnd = self.cc.cwnd;
             self.cc.ssthresh = self.controller.ssthresh(&self.tp, &mut self.cc);
             self.controller.cwnd_event(&self.tp, &mut self.cc, Event::Loss);
@@ -78,14 +124,14 @@ impl<C: CongestionControl> Sender<C> {
         self.usage.stamp = self.jiffy;
         if state <= CaState::Disorder && self.tp.sacked_out >= REORDERING {
             // So much was SACKed that reordering was overestimated.
-            self.recovery.reordering = self.recovery.reordering.min(REORDERING);
+            self.sacked.reset_reordering();
         }
         self.set_state(CaState::Loss);
-        self.recovery.high_seq = self.tp.snd_nxt;
-        self.recovery.probe_end = None;
+        self.recovery.enter(self.tp.snd_nxt);
+        self.loss_probe.end();
         self.queue_cwr();
         // RFC 5682 section 3.1 step 1, and 3.2 for repeated timeouts.
-        self.recovery.frto = is_new || self.recovery.timeouts > 0;
+        self.timeouts.is_frto = is_new || self.timeouts.in_a_row > 0;
     }
 
     /// Marks everything lost except what was sent within the last round trip; if the receiver reneged, everything
@@ -95,11 +141,11 @@ impl<C: CongestionControl> Sender<C> {
         let reneged = self.board.front().is_some_and(|front| front.marks.has(Marks::SACKED));
         if reneged {
             self.tp.sacked_out = 0;
-            self.recovery.reneged = true;
+            self.timeouts.has_reneged = true;
         }
         for number in head..self.board.next() {
             if reneged {
-                self.board.get_mut(number).marks.clear(Marks::SACKED);
+                self.board.unmark(number, Marks::SACKED);
             } else if number != head && self.time_left(self.board.get(number), 0) > 0 {
                 continue;
             }

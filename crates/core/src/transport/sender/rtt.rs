@@ -3,7 +3,8 @@
 //! The arithmetic is bit-exact with Linux (`tcp_rtt_estimator`, `__tcp_set_rto`, `lib/win_minmax.c`), because RTO, TLP
 //! and the reordering window depend on its rounding. [`super::timer`] has the timers.
 
-use super::number::{JIFFY_US, jiffies_from_us, narrow, signed, unsigned};
+use super::number::{JIFFY_US, jiffies_from_us, unsigned};
+use crate::number::narrow;
 use crate::time::HZ;
 
 /// Minimum retransmission timeout (`TCP_RTO_MIN`).
@@ -17,11 +18,11 @@ pub(super) const RTO_INIT_JIFFIES: u64 = HZ;
 #[derive(Clone, Debug)]
 pub(super) struct Rtt {
     /// Smoothed, in eighths of a microsecond; 0 before the first sample.
-    pub srtt_us8: u32,
+    srtt_us8: u32,
     /// Retransmission timeout in jiffies, backoff included.
-    pub rto: u64,
+    rto: u64,
     /// Doublings of the timeout so far.
-    pub backoff: u8,
+    backoff: u8,
     mdev_us: i64,
     mdev_max_us: i64,
     rttvar_us: i64,
@@ -49,9 +50,9 @@ impl Rtt {
     #[inline]
     pub fn sample(&mut self, rtt_us: u64, snd_una: u64, snd_nxt: u64) {
         if self.srtt_us8 == 0 {
-            self.first_sample(signed(rtt_us), snd_nxt);
+            self.first_sample(rtt_us.cast_signed(), snd_nxt);
         } else {
-            self.next_sample(signed(rtt_us), snd_una, snd_nxt);
+            self.next_sample(rtt_us.cast_signed(), snd_una, snd_nxt);
         }
         self.set_rto();
         // RFC 6298 section 5.7: a valid sample ends the backoff.
@@ -80,6 +81,32 @@ impl Rtt {
         self.rto = jiffies_from_us(timeout_us).min(RTO_MAX_JIFFIES);
     }
 
+    /// Smoothed, in eighths of a microsecond; 0 before the first sample.
+    pub const fn srtt_us8(&self) -> u32 {
+        self.srtt_us8
+    }
+
+    /// Retransmission timeout in jiffies, backoff included.
+    #[inline]
+    pub const fn rto(&self) -> u64 {
+        self.rto
+    }
+
+    /// Doublings of the timeout, or of a window probe's, so far.
+    pub const fn backoff(&self) -> u8 {
+        self.backoff
+    }
+
+    /// The peer answered: the next timeout is not doubled.
+    pub const fn end_backoff(&mut self) {
+        self.backoff = 0;
+    }
+
+    /// A window probe was sent: the next wait is twice as long.
+    pub fn back_off_probe(&mut self, maximum: u8) {
+        self.backoff = self.backoff.saturating_add(1).min(maximum);
+    }
+
     /// Doubles the timeout after it expired (RFC 6298 section 5.5).
     pub fn back_off(&mut self) {
         self.backoff = self.backoff.saturating_add(1);
@@ -90,7 +117,7 @@ impl Rtt {
     fn first_sample(&mut self, rtt_us: i64, snd_nxt: u64) {
         self.srtt_us8 = narrow(unsigned(rtt_us * 8)).max(1);
         self.mdev_us = rtt_us * 2;
-        self.rttvar_us = self.mdev_us.max(signed(RTO_MIN_US));
+        self.rttvar_us = self.mdev_us.max(RTO_MIN_US.cast_signed());
         self.mdev_max_us = self.rttvar_us;
         self.round_ends = snd_nxt;
     }
@@ -114,7 +141,7 @@ impl Rtt {
                 self.rttvar_us -= (self.rttvar_us - self.mdev_max_us) >> 2;
             }
             self.round_ends = snd_nxt;
-            self.mdev_max_us = signed(RTO_MIN_US);
+            self.mdev_max_us = RTO_MIN_US.cast_signed();
         }
     }
 }

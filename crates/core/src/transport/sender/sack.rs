@@ -5,9 +5,9 @@
 
 use super::Sender;
 use super::ack::Ack;
-use super::number::narrow;
 use super::record::Marks;
 use crate::cc::{CaState, CongestionControl};
+use crate::number::narrow;
 use crate::packet::{MAX_SACK_BLOCKS, Segment};
 
 /// A block of sequence numbers `[start, end)`.
@@ -15,9 +15,49 @@ type Block = (u64, u64);
 
 /// The blocks of the last ACK, in order of sequence.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Seen {
+struct Seen {
     blocks: [Block; MAX_SACK_BLOCKS],
     count: usize,
+}
+
+/// What SACKs have shown.
+#[derive(Clone, Debug)]
+pub(super) struct Sacked {
+    /// End of the highest SACKed segment; see [`Sender::highest_sack`].
+    highest: u64,
+    /// Blocks of the last ACK.
+    seen: Seen,
+    /// Packets by which reordering may displace a segment.
+    reordering: u32,
+    /// Number of reordering events.
+    reord_seen: u32,
+}
+
+impl Sacked {
+    /// Nothing yet.
+    pub fn new() -> Self {
+        Self { highest: 0, seen: Seen::default(), reordering: REORDERING, reord_seen: 0 }
+    }
+
+    /// Packets by which reordering may displace a segment.
+    pub const fn reordering(&self) -> u32 {
+        self.reordering
+    }
+
+    /// Number of reordering events.
+    pub const fn reord_seen(&self) -> u32 {
+        self.reord_seen
+    }
+
+    /// Is the reordering metric above the default?
+    pub const fn has_much_reordering(&self) -> bool {
+        self.reordering > REORDERING
+    }
+
+    /// Reordering was overestimated.
+    pub fn reset_reordering(&mut self) {
+        self.reordering = self.reordering.min(REORDERING);
+    }
 }
 
 impl<C: CongestionControl> Sender<C> {
@@ -26,8 +66,8 @@ impl<C: CongestionControl> Sender<C> {
         let blocks = segment.sack.blocks();
         ack.reordered = self.tp.snd_nxt;
         if self.tp.sacked_out == 0 {
-            self.recovery.highest_sack = self.tp.snd_una;
-            self.recovery.test_access = Seen::default();
+            self.sacked.highest = self.tp.snd_una;
+            self.sacked.seen = Seen::default();
         }
         let is_dsack = self.take_dsack(segment.ack, &blocks, ack);
         if segment.ack + u64::from(self.peer.largest) < ack.prior_una || self.tp.packets_out == 0 {
@@ -37,11 +77,11 @@ impl<C: CongestionControl> Sender<C> {
             self.tag_range(blocks[0], true, ack);
         }
         let fresh = self.sorted(&blocks[usize::from(is_dsack)..], ack.prior_una);
-        let test_access = core::mem::replace(&mut self.recovery.test_access, fresh);
+        let seen = core::mem::replace(&mut self.sacked.seen, fresh);
         for block in &fresh.blocks[..fresh.count] {
-            self.tag_unseen(*block, &test_access, ack);
+            self.tag_unseen(*block, &seen, ack);
         }
-        if self.tp.state != CaState::Loss || self.recovery.undo_marker.is_some() {
+        if self.tp.state != CaState::Loss || self.undo.is_allowed() {
             self.note_reordering(ack.reordered);
         }
     }
@@ -54,19 +94,19 @@ impl<C: CongestionControl> Sender<C> {
             return;
         }
         let distance = narrow((highest - lowest).div_ceil(u64::from(self.tp.mss)));
-        let recovery = &mut self.recovery;
-        recovery.reordering = recovery.reordering.max(distance.min(MAX_REORDERING));
-        recovery.reord_seen += 1;
+        let sacked = &mut self.sacked;
+        sacked.reordering = sacked.reordering.max(distance.min(MAX_REORDERING));
+        sacked.reord_seen += 1;
     }
 
     /// End of the highest SACKed segment; `snd_una` if there is none.
     pub(super) const fn highest_sack(&self) -> u64 {
-        if self.tp.sacked_out == 0 { self.tp.snd_una } else { self.recovery.highest_sack }
+        if self.tp.sacked_out == 0 { self.tp.snd_una } else { self.sacked.highest }
     }
 
-    fn tag_unseen(&mut self, block: Block, test_access: &Seen, ack: &mut Ack) {
+    fn tag_unseen(&mut self, block: Block, seen: &Seen, ack: &mut Ack) {
         let (mut start, end) = block;
-        for known in test_access.blocks[..test_access.count].iter().filter(|known| known.1 > block.0 && known.0 < end) {
+        for known in seen.blocks[..seen.count].iter().filter(|known| known.1 > block.0 && known.0 < end) {
             if start < known.0 {
                 self.tag_range((start, known.0), false, ack);
             }
@@ -126,7 +166,7 @@ impl<C: CongestionControl> Sender<C> {
     fn tag(&mut self, number: u64, start: u64, is_dsack: bool, ack: &mut Ack) {
         let record = *self.board.get(number);
         if is_dsack && record.marks.has(Marks::RETRANSMITTED) {
-            self.recovery.count_duplicate(record.end);
+            self.undo.count_duplicate(record.end);
             if record.marks.has(Marks::SACKED) {
                 ack.reordered = ack.reordered.min(start);
             }
@@ -138,12 +178,11 @@ impl<C: CongestionControl> Sender<C> {
             self.tag_arrived(number, start, ack);
         }
         // A duplicate's retransmission is no longer in flight.
-        let marks = &mut self.board.get_mut(number).marks;
-        if is_dsack && marks.has(Marks::RETRANS) {
-            marks.clear(Marks::RETRANS);
+        if is_dsack && self.board.get(number).marks.has(Marks::RETRANS) {
+            self.board.unmark(number, Marks::RETRANS);
             self.tp.retrans_out -= 1;
         }
-        self.recovery.highest_sack = self.recovery.highest_sack.max(record.end);
+        self.sacked.highest = self.sacked.highest.max(record.end);
     }
 
     fn tag_arrived(&mut self, number: u64, start: u64, ack: &mut Ack) {
@@ -153,13 +192,13 @@ impl<C: CongestionControl> Sender<C> {
         let lost = marks.has(Marks::LOST);
         if marks.has(Marks::RETRANS) && lost {
             self.tp.retrans_out -= 1;
-            self.board.get_mut(number).marks.clear(Marks::RETRANS);
+            self.board.unmark(number, Marks::RETRANS);
         }
         if !marks.has(Marks::RETRANSMITTED) {
             if start < self.highest_sack() {
                 ack.reordered = ack.reordered.min(start);
             }
-            ack.acks_original |= record.end <= self.recovery.high_seq;
+            ack.acks_original |= record.end <= self.recovery.high_seq();
             if ack.first_sacked_us == 0 {
                 ack.first_sacked_us = record.sent_us;
             }
@@ -169,10 +208,7 @@ impl<C: CongestionControl> Sender<C> {
             self.tp.lost_out -= 1;
             self.board.clear_pending(number);
         }
-        self.board.unlist(number);
-        let record = self.board.get_mut(number);
-        record.marks.clear(Marks::LOST.with(Marks::OVERDUE));
-        record.marks.set(Marks::SACKED);
+        let record = self.board.arrived(number);
         self.rate.delivered(record, &mut ack.draft);
         self.tp.sacked_out += 1;
         ack.sacks_data = true;
@@ -193,7 +229,7 @@ impl<C: CongestionControl> Sender<C> {
         }
         if first.1 <= ack.prior_una {
             for _ in 0..duplicates {
-                self.recovery.count_duplicate(first.1);
+                self.undo.count_duplicate(first.1);
             }
         }
         true
@@ -205,13 +241,13 @@ impl<C: CongestionControl> Sender<C> {
             return 0;
         }
         let duplicates = narrow((block.1 - block.0).div_ceil(u64::from(self.tp.mss)));
-        ack.dsacks_probe |= duplicates == 1 && self.recovery.probe_end == Some(block.1);
+        ack.dsacks_probe |= duplicates == 1 && self.loss_probe.ends_at(block.1);
         self.counters.dsack_dups += duplicates;
         if self.counters.dsack_dups > self.counters.total_retrans {
             return 0;
         }
-        if self.recovery.reord_seen > 0 && !ack.dsacks_probe {
-            self.rack.dsack_seen = true;
+        if self.sacked.reord_seen > 0 && !ack.dsacks_probe {
+            self.rack.take_dsack();
         }
         ack.dsacks = true;
         ack.sack_delivered += duplicates;
@@ -239,7 +275,7 @@ impl<C: CongestionControl> Sender<C> {
         if start > self.tp.snd_una {
             return true;
         }
-        let Some(marker) = self.recovery.undo_marker else { return false };
+        let Some(marker) = self.undo.marker() else { return false };
         if !is_dsack || end > self.tp.snd_una {
             return false;
         }
@@ -247,5 +283,7 @@ impl<C: CongestionControl> Sender<C> {
     }
 }
 
+/// `tcp_reordering`.
+pub(super) const REORDERING: u32 = 3;
 /// `tcp_max_reordering`.
 const MAX_REORDERING: u32 = 300;

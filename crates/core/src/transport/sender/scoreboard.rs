@@ -12,9 +12,10 @@
 //! of transmission (`tsorted_sent_queue`) is a list through the same records; a retransmission moves to its end, SACKed
 //! and lost records leave it. The caller counts marks for the window, in [`crate::cc::SenderState`].
 
-use super::number::{link, low, slot};
+use super::number::{link, slot};
 use super::pending_set::PendingSet;
 use super::record::{Marks, NONE, Record};
+use crate::number::low;
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -121,9 +122,40 @@ impl Scoreboard {
         &self.ring[slot(number, self.mask)]
     }
 
-    /// A mutable record by its number; use the methods below for links and pending marks.
-    pub fn get_mut(&mut self, number: u64) -> &mut Record {
+    fn get_mut(&mut self, number: u64) -> &mut Record {
         &mut self.ring[slot(number, self.mask)]
+    }
+
+    /// Sets marks of a record.
+    pub fn mark(&mut self, number: u64, marks: Marks) {
+        self.get_mut(number).marks.set(marks);
+    }
+
+    /// Clears marks of a record.
+    pub fn unmark(&mut self, number: u64, marks: Marks) {
+        self.get_mut(number).marks.clear(marks);
+    }
+
+    /// A record is SACKED; its sample of the delivery rate is used once.
+    pub fn arrived(&mut self, number: u64) -> &mut Record {
+        self.unlist(number);
+        let record = self.get_mut(number);
+        record.marks.clear(Marks::LOST.with(Marks::OVERDUE));
+        record.marks.set(Marks::SACKED);
+        record
+    }
+
+    /// A record is retransmitted: it becomes the newest in order of transmission, and gets a new stamp of the delivery
+    /// rate.
+    pub fn retransmitted(&mut self, number: u64, sent_us: u64, serial: u32, marks: Marks) -> &mut Record {
+        self.list_last(number);
+        self.clear_pending(number);
+        let record = self.get_mut(number);
+        record.sent_us = sent_us;
+        record.serial = serial;
+        record.marks.set(marks);
+        record.marks.clear(Marks::OVERDUE);
+        record
     }
 
     /// First sequence number of a record: the end of the previous one.
@@ -229,7 +261,7 @@ impl Scoreboard {
     }
 
     /// Makes a record the newest in order of transmission.
-    pub fn list_last(&mut self, number: u64) {
+    fn list_last(&mut self, number: u64) {
         self.unlist(number);
         let (at, newest) = (link(slot(number, self.mask)), self.newest);
         let record = self.get_mut(number);

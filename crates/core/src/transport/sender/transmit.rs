@@ -4,13 +4,13 @@
 //! window's use is evaluated and the timers are set. [`super::retransmit`] has retransmissions.
 
 use super::host::{LIMIT_OUTPUT_BYTES, true_size};
-use super::number::narrow;
 use super::record::{Marks, Record};
 use super::tasks::Task;
 use super::timer::Pending;
 use super::tso::Defer;
 use super::{Sender, Transmission};
 use crate::cc::{CongestionControl, Event};
+use crate::number::narrow;
 
 /// State of a burst.
 #[derive(Clone, Copy, Debug, Default)]
@@ -142,7 +142,7 @@ impl<C: CongestionControl> Sender<C> {
             self.validate_window(is_limited);
         }
         if self.is_reducing() {
-            self.recovery.prr_out += self.burst.sent;
+            self.recovery.sent(self.burst.sent);
         }
     }
 

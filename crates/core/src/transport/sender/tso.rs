@@ -5,13 +5,10 @@
 
 use super::Sender;
 use super::host::MAX_TCP_HEADER;
-use super::number::{low, narrow, signed};
 use crate::cc::{CaState, CongestionControl};
+use crate::number::{low, narrow};
 use crate::time::{Span, Time};
 use crate::transport::Settings;
-
-/// A burst is what the pacing rate carries in 2^-10 s, about a millisecond (`sk_pacing_shift`).
-pub(super) const PACING_SHIFT: u32 = 10;
 
 /// Super-packet sizes.
 #[derive(Clone, Copy, Debug)]
@@ -103,8 +100,8 @@ impl<C: CongestionControl> Sender<C> {
         let Some(front) = self.board.front() else { return false };
         let srtt = Span::from_nanos(u64::from(self.tp.srtt_us8) * 125);
         let expected = Time::from_nanos((front.sent_us - 1) * 1_000) + srtt;
-        let ahead = signed(expected.as_nanos()) - signed(self.tp.now.as_nanos());
-        ahead <= signed((srtt / 2).min(Span::from_millis(1)).as_nanos())
+        let ahead = expected.as_nanos().cast_signed() - self.tp.now.as_nanos().cast_signed();
+        ahead <= (srtt / 2).min(Span::from_millis(1)).as_nanos().cast_signed()
     }
 }
 

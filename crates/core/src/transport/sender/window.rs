@@ -3,8 +3,8 @@
 //! An unused window does not grow, and shrinks after idle time; both are decided here, growth itself in [`crate::cc`].
 
 use super::Sender;
-use super::number::low;
 use crate::cc::{CaState, CongestionControl, Event};
+use crate::number::low;
 use crate::packet::Segment;
 
 /// The peer's window.
@@ -74,7 +74,7 @@ impl<C: CongestionControl> Sender<C> {
             return;
         }
         self.usage.used = self.usage.used.max(out);
-        if self.slow_start_after_idle && now - self.usage.stamp >= self.rtt.rto && !self.has_cong_control {
+        if self.slow_start_after_idle && now - self.usage.stamp >= self.rtt.rto() && !self.has_cong_control {
             self.shrink_unused();
         }
         if self.app_source.end() == self.tp.snd_nxt && self.app_source.nospace {
@@ -88,7 +88,7 @@ impl<C: CongestionControl> Sender<C> {
             return;
         }
         let idle = self.jiffy - self.tp.last_sent_at.jiffies();
-        if idle > self.rtt.rto {
+        if idle > self.rtt.rto() {
             self.restart_window(idle);
         }
     }
@@ -130,7 +130,7 @@ impl<C: CongestionControl> Sender<C> {
         self.controller.cwnd_event(&self.tp, &mut self.cc, Event::CwndRestart);
         self.cc.ssthresh = self.cc.current_ssthresh(self.tp.state);
         let floor = self.initial_window.min(self.cc.cwnd);
-        let halvings = low((idle - 1) / self.rtt.rto);
+        let halvings = low((idle - 1) / self.rtt.rto());
         self.cc.cwnd = self.cc.cwnd.checked_shr(halvings).unwrap_or(0).max(floor);
         self.usage.stamp = self.jiffy;
         self.usage.used = 0;

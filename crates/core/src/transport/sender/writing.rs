@@ -7,8 +7,29 @@ use super::app_source::AppSource;
 use super::host::true_size;
 use super::tasks::Task;
 use crate::cc::{CongestionControl, INITIAL_WINDOW};
+use crate::time::Time;
 
 impl<C: CongestionControl> Sender<C> {
+    /// Was the application woken to continue writing? Then call [`Sender::continue_writing`] after the softirqs of this
+    /// instant.
+    pub(crate) const fn wants_to_write(&self) -> bool {
+        self.app_source.woken
+    }
+
+    /// The application continues writing.
+    pub(crate) fn continue_writing(&mut self, now: Time) {
+        self.enter(now);
+        self.in_process = true;
+        if self.resume_writing() {
+            self.tasks.schedule(Task::Push);
+        }
+    }
+
+    /// Is the packet that was just polled delivered before anything else is polled?
+    pub(crate) const fn departs_at_once(&self) -> bool {
+        self.in_process
+    }
+
     /// The application continues writing, or queues the FIN.
     pub(super) fn begin_writing(&mut self) {
         self.in_process = true;
@@ -59,7 +80,7 @@ impl<C: CongestionControl> Sender<C> {
 
     /// Grows the send buffer for the window (`tcp_sndbuf_expand`).
     pub(super) fn grow_sndbuf(&mut self) {
-        let segments = self.cc.cwnd.max(INITIAL_WINDOW).max(self.recovery.reordering + 1);
+        let segments = self.cc.cwnd.max(INITIAL_WINDOW).max(self.sacked.reordering() + 1);
         self.app_source.grow(u64::from(segments), u64::from(self.controller.sndbuf_expand()));
     }
 

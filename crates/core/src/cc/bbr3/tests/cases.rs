@@ -8,14 +8,14 @@
 
 use super::super::phase::Phase;
 use super::super::{Bbr3, UNIT};
-use super::test_path::{TestPath, bbr3};
+use super::test_path::{TestPath, draft};
 use crate::cc::{Parameters, Setting};
 use crate::rng::Rng;
 use alloc::vec::Vec;
 
 /// 10 Mbit/s, 40 ms, a deep buffer: 33 packets.
 pub(super) fn plain() -> TestPath {
-    TestPath::new(bbr3("draft"), 10_000, 40, 200)
+    TestPath::new(draft(), 10_000, 40, 200)
 }
 
 /// Payload rate of a link of `kbit` kbit/s, as delivery rates show it.
@@ -99,7 +99,7 @@ fn case_5_a_probe_ends_on_a_bandwidth_plateau() {
 
 #[test]
 fn case_8_down_ends_when_the_queue_is_empty_and_headroom_is_free() {
-    let mut test_path = TestPath::new(bbr3("draft"), 10_000, 40, 15);
+    let mut test_path = TestPath::new(draft(), 10_000, 40, 15);
     test_path.run_until(|test_path| {
         test_path.bbr().long_term.inflight_longterm != u32::MAX && test_path.phase() == Phase::ProbeBwUp
     });
@@ -116,7 +116,7 @@ fn case_8_down_ends_when_the_queue_is_empty_and_headroom_is_free() {
 #[test]
 fn case_9_down_ends_after_the_wait_for_the_next_probe() {
     let set = [("probe_rtt_win_ms".into(), Setting::Number(10_000))];
-    let controller = Bbr3::version_3(&mut Parameters::of(set), Rng::from_name(1, "bbr3"));
+    let controller = Bbr3::new(&mut Parameters::of(set), Rng::from_name(1, "bbr3"));
     let mut test_path = TestPath::new(controller, 40_000, 50, 300);
     test_path.run_to(Phase::ProbeBwUp);
     test_path.run_to(Phase::ProbeBwDown);
@@ -165,7 +165,7 @@ fn case_11_idle_time_replaces_probe_rtt() {
 
 #[test]
 fn case_20_probe_rtt_in_startup_returns_to_startup() {
-    let mut test_path = TestPath::idle(bbr3("draft"), 50_000, 40, 100);
+    let mut test_path = TestPath::idle(draft(), 50_000, 40, 100);
     test_path.trickle(20_000, 20);
     test_path.run_to(Phase::ProbeRtt);
     assert!(!test_path.bbr().full_bw.full_bw_reached);

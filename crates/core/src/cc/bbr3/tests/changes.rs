@@ -2,9 +2,9 @@
 
 use super::super::UNIT;
 use super::super::phase::Phase;
-use super::super::window::MIN_PIPE_CWND;
 use super::cases::{is_close, max_bw_kbit, payload_kbit, plain};
-use super::test_path::{TestPath, bbr3};
+use super::test_path::{TestPath, draft};
+use crate::cc::model::probe_rtt::MIN_PIPE_CWND;
 use alloc::vec::Vec;
 
 fn bdp(test_path: &TestPath) -> u32 {
@@ -20,7 +20,7 @@ fn use_percent(test_path: &mut TestPath, kbit: u64, millis: u64) -> u64 {
 
 #[test]
 fn case_12_startup_finds_the_bandwidth_with_aggregated_acks() {
-    let mut test_path = TestPath::new(bbr3("draft"), 20_000, 40, 200);
+    let mut test_path = TestPath::new(draft(), 20_000, 40, 200);
     test_path.batch_acks(20);
     test_path.run_to(Phase::Drain);
     assert!(test_path.bbr().extra_acked() >= 20, "{} of 33 packets per batch", test_path.bbr().extra_acked());
@@ -30,7 +30,7 @@ fn case_12_startup_finds_the_bandwidth_with_aggregated_acks() {
 
 #[test]
 fn case_13_cruising_continues_between_batches_of_acks() {
-    let mut test_path = TestPath::new(bbr3("draft"), 20_000, 40, 200);
+    let mut test_path = TestPath::new(draft(), 20_000, 40, 200);
     test_path.run_to(Phase::ProbeBwCruise);
     let before = test_path.bbr().extra_acked();
     test_path.batch_acks(40);
@@ -45,7 +45,7 @@ fn case_13_cruising_continues_between_batches_of_acks() {
 /// 200 kbit/s and 5 ms hold an eleventh of a packet.
 #[test]
 fn case_14_four_packets_stay_in_flight_on_a_tiny_path() {
-    let mut test_path = TestPath::new(bbr3("draft"), 200, 5, 1_000);
+    let mut test_path = TestPath::new(draft(), 200, 5, 1_000);
     test_path.run_until(|test_path| test_path.phase().is_probe_bw());
     for _ in 0..200 {
         test_path.run_for(100);
@@ -60,7 +60,7 @@ fn case_14_four_packets_stay_in_flight_on_a_tiny_path() {
 /// The bound on in-flight data starts from the small bandwidth and a buffer of 20 ms.
 #[test]
 fn case_15_ten_times_the_bandwidth_is_found_by_doubling_steps() {
-    let mut test_path = TestPath::new(bbr3("draft"), 10_000, 40, 20);
+    let mut test_path = TestPath::new(draft(), 10_000, 40, 20);
     test_path.run_until(|test_path| {
         test_path.bbr().long_term.inflight_longterm != u32::MAX && test_path.phase() == Phase::ProbeBwCruise
     });
@@ -81,7 +81,7 @@ fn case_15_ten_times_the_bandwidth_is_found_by_doubling_steps() {
 
 #[test]
 fn case_16_the_flow_adapts_to_a_tenth_of_the_bandwidth() {
-    let mut test_path = TestPath::new(bbr3("draft"), 100_000, 40, 40);
+    let mut test_path = TestPath::new(draft(), 100_000, 40, 40);
     test_path.run_for(2_000);
     test_path.run_to(Phase::ProbeBwCruise);
     test_path.set_rate(10_000);
@@ -97,7 +97,7 @@ fn case_16_the_flow_adapts_to_a_tenth_of_the_bandwidth() {
 
 #[test]
 fn case_17_a_policed_flow_settles_near_the_token_rate() {
-    let mut test_path = TestPath::new(bbr3("draft"), 50_000, 40, 100);
+    let mut test_path = TestPath::new(draft(), 50_000, 40, 100);
     test_path.run_to(Phase::ProbeBwCruise);
     test_path.police(10_000, 100_000);
     test_path.run_for(1_000);

@@ -2,7 +2,7 @@
 
 use super::super::phase::Phase;
 use super::cases::{max_bw_kbit, plain};
-use super::test_path::{Delivery, TestPath, bbr3};
+use super::test_path::{Delivery, TestPath, draft};
 use crate::cc::{CaState, INFINITE_SSTHRESH};
 use crate::time::Span;
 use alloc::vec::Vec;
@@ -19,7 +19,7 @@ fn steady_cwnd(test_path: &TestPath) -> u32 {
 
 #[test]
 fn case_2_loss_ends_startup_of_an_app_limited_flow() {
-    let mut test_path = TestPath::idle(bbr3("draft"), 50_000, 40, 100);
+    let mut test_path = TestPath::idle(draft(), 50_000, 40, 100);
     test_path.trickle(20_000, 10);
     test_path.run_for(400);
     assert_ne!(test_path.cc().app_limited, 0);
@@ -34,7 +34,7 @@ fn case_2_loss_ends_startup_of_an_app_limited_flow() {
 
 #[test]
 fn one_lost_packet_in_fifty_does_not_end_startup() {
-    let mut test_path = TestPath::new(bbr3("draft"), 50_000, 40, 100);
+    let mut test_path = TestPath::new(draft(), 50_000, 40, 100);
     lose_every(&mut test_path, 60);
     test_path.run_until(|test_path| test_path.phase() != Phase::Startup);
     assert_eq!(test_path.bbr().long_term.inflight_longterm, u32::MAX, "ended by the plateau");
@@ -58,7 +58,7 @@ fn case_6_loss_ends_a_probe_of_an_app_limited_flow() {
 /// `ProbeRTT` still comes every five seconds.
 #[test]
 fn case_7_without_loss_an_app_limited_flow_stays_in_startup_and_in_a_probe() {
-    let mut test_path = TestPath::idle(bbr3("draft"), 50_000, 40, 100);
+    let mut test_path = TestPath::idle(draft(), 50_000, 40, 100);
     test_path.trickle(20_000, 20);
     let phases = test_path.phase_log(20_000);
     assert!(phases.iter().all(|page| matches!(page.0, Phase::Startup | Phase::ProbeRtt)), "{phases:?}");
@@ -115,7 +115,7 @@ fn case_19_a_spurious_timeout_is_undone() {
 
 #[test]
 fn case_21_loss_in_a_probe_lowers_the_bound() {
-    let mut test_path = TestPath::new(bbr3("draft"), 10_000, 40, 30);
+    let mut test_path = TestPath::new(draft(), 10_000, 40, 30);
     test_path.run_until(|test_path| test_path.bbr().long_term.inflight_longterm != u32::MAX);
     test_path.run_for(500);
     test_path

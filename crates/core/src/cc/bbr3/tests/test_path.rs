@@ -3,9 +3,9 @@
 //! Rate, delay, buffer and policer can change at any time; a rule decides what happens to each packet; ACKs may be
 //! batched; the application may write small amounts.
 
-use super::super::Bbr3;
 use super::super::phase::Phase;
-use crate::cc::{CcState, Parameters, SenderState, Setting};
+use super::super::{Bbr3, Draft};
+use crate::cc::{CcState, Parameters, SenderState};
 use crate::packet::{Segment, TCP_HEADERS_BYTES};
 use crate::rate::Rate;
 use crate::rng::Rng;
@@ -50,7 +50,7 @@ struct Trickle {
 }
 
 pub(super) struct TestPath {
-    pub(super) sender: Sender<Bbr3>,
+    pub(super) sender: Sender<Bbr3<Draft>>,
     receiver: StandardReceiver,
     pub(super) now: Time,
     rate: Rate,
@@ -70,22 +70,21 @@ pub(super) struct TestPath {
     pub(super) dropped: u64,
 }
 
-/// `bbr3`, or a variant of it.
-pub(super) fn bbr3(variant: &str) -> Bbr3 {
-    let set = [("variant".into(), Setting::Word(variant.into()))];
-    Bbr3::version_3(&mut Parameters::of(set), Rng::from_name(1, "bbr3"))
+/// The draft's version.
+pub(super) fn draft() -> Bbr3<Draft> {
+    Bbr3::new(&mut Parameters::default(), Rng::from_name(1, "bbr3"))
 }
 
 impl TestPath {
     /// A path with unlimited data, `kbit` kbit/s, `rtt_ms`, and a buffer of `buffer_ms` milliseconds.
-    pub(super) fn new(controller: Bbr3, kbit: u64, rtt_ms: u64, buffer_ms: u64) -> Self {
+    pub(super) fn new(controller: Bbr3<Draft>, kbit: u64, rtt_ms: u64, buffer_ms: u64) -> Self {
         let mut test_path = Self::idle(controller, kbit, rtt_ms, buffer_ms);
         test_path.is_greedy = true;
         test_path
     }
 
     /// The same path with nothing to send yet.
-    pub(super) fn idle(controller: Bbr3, kbit: u64, rtt_ms: u64, buffer_ms: u64) -> Self {
+    pub(super) fn idle(controller: Bbr3<Draft>, kbit: u64, rtt_ms: u64, buffer_ms: u64) -> Self {
         let mut sender = Sender::new(&settings(), controller);
         let now = Time::ZERO + Span::from_secs(1);
         sender.established(now, Some(Span::from_millis(rtt_ms)), 1 << 30);
@@ -109,7 +108,7 @@ impl TestPath {
         }
     }
 
-    pub(super) fn bbr(&self) -> &Bbr3 {
+    pub(super) fn bbr(&self) -> &Bbr3<Draft> {
         self.sender.controller_ref()
     }
 

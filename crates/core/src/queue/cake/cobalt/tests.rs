@@ -1,6 +1,7 @@
 //! COBALT against packets with given sojourn times, and its invariants under random input.
 
 use super::*;
+use crate::packet::Ecn;
 use crate::queue::tests::{ms, tcp};
 use crate::rng::Rng;
 use crate::table_checksum::table_checksum;

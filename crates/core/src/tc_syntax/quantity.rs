@@ -7,7 +7,7 @@
 pub use super::ticks::{float, tick_span, ticks, transmit_micros, truncated};
 
 use super::Wrong;
-use crate::queue::Probability;
+use crate::probability::Probability;
 use crate::rate::Rate;
 use alloc::format;
 

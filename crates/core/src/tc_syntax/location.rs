@@ -1,6 +1,7 @@
 //! Handles and class ids, and the words of a command that come before the kind.
 
 use super::Wrong;
+use super::attributes::unsent;
 use alloc::format;
 use alloc::string::String;
 
@@ -81,4 +82,12 @@ impl<'a> Target<'a> {
     pub fn parent_text(&self) -> &'a str {
         self.parent.unwrap_or("root")
     }
+}
+
+/// A class id of two numbers, as tc reads it (`get_tc_classid`).
+pub(crate) fn class_id(word: &str) -> Result<u32, Wrong> {
+    if !word.contains(':') {
+        return Err(unsent("a class id without a colon"));
+    }
+    Location::read(word)?.id()
 }

@@ -3,7 +3,7 @@
 //! Linux has not looked up times in the tables since 3.8, but wants them.
 
 use super::Wrong;
-use super::message::Structure;
+use super::attributes::Structure;
 use super::quantity::{fit, ticks, transmit_micros};
 use crate::rate::Rate;
 use alloc::vec::Vec;

@@ -4,7 +4,7 @@
 
 use super::Wrong;
 use super::quantity;
-use crate::queue::Probability;
+use crate::probability::Probability;
 use crate::rate::Rate;
 use crate::time::Span;
 use alloc::format;
