@@ -4,6 +4,7 @@
 
 use dumbbell::Experiment;
 
+#[expect(clippy::print_stdout, reason = "this is its output")]
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
     let (Some(file), Some(seed)) = (arguments.next(), arguments.next()) else {
