@@ -12,6 +12,7 @@ import hashlib
 import io
 import json
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import dumbbell as db
@@ -19,6 +20,8 @@ from dumbbell.errors import DumbbellError
 from dumbbell.results.result import TABLES
 from dumbbell.spec import scenarios
 from dumbbell.spec.units import duration_ns
+
+__all__ = ["cases", "shortened"]
 
 
 def main() -> int:
@@ -30,26 +33,38 @@ def main() -> int:
     options.add_argument("--against", type=Path)
     given = options.parse_args()
     hashes = {}
-    for name in scenarios():
-        for case in db.scenario(name):
-            key = f"{name}/{case.only}" if case.only else name
-            if sys.stderr.isatty():
-                sys.stderr.write(f"\r\x1b[K{key}")
-            hashes[key] = table_hashes(case, given.engine, given.duration)
+    for key, case in cases():
+        if sys.stderr.isatty():
+            sys.stderr.write(f"\r\x1b[K{key}")
+        hashes[key] = table_hashes(case, given.engine, given.duration)
     if given.output:
         given.output.write_text(json.dumps(hashes, indent=1) + "\n", encoding="utf-8")
     return compare(json.loads(given.against.read_text(encoding="utf-8")), hashes) if given.against else 0
 
 
+def cases() -> Iterator[tuple[str, db.Experiment]]:
+    """Every case of every built-in scenario, with its name."""
+    for name in scenarios():
+        for case in db.scenario(name):
+            yield f"{name}/{case.only}" if case.only else name, case
+
+
+def shortened(experiment: db.Experiment, longest: str) -> db.Experiment:
+    """The experiment, at most this long.
+
+    Not shorter than what it schedules: an event after the end is an error.
+    """
+    case = experiment.one().experiment
+    last = max([0, *(change.at for change in case.changes), *(group.start for group in case.flows)])
+    if case.duration <= max(duration_ns(longest), last):
+        return experiment
+    return experiment.set(duration=longest if duration_ns(longest) > last else f"{last // 10**9 + 1}s")
+
+
 def table_hashes(experiment: db.Experiment, engine: str, longest: str) -> dict[str, str]:
     """The hash of each table of one run; the error instead, if the engine can't run it."""
-    case = experiment.one().experiment
-    # Not shorter than what the experiment schedules: an event after the end is an error.
-    last = max([0, *(change.at for change in case.changes), *(group.start for group in case.flows)])
-    if case.duration > max(duration_ns(longest), last):
-        experiment = experiment.set(duration=longest if duration_ns(longest) > last else f"{last // 10**9 + 1}s")
     try:
-        run = db.run(experiment, engine, seed=1)
+        run = db.run(shortened(experiment, longest), engine, seed=1)
     except DumbbellError as error:
         return {"error": str(error)}
     hashes = {}

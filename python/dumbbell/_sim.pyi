@@ -123,11 +123,10 @@ class TcError(ValueError):
 class Plan:
     """A plan (`crates/experiment/src/plan`)."""
 
-    def __init__(self, experiment: object, attachments: str, draws: object, limits: str) -> None:
-        """Takes an experiment, and JSON of the files that it names and of the limits.
+    def __init__(self, experiment: object, attachments: str, seed: int, limits: str) -> None:
+        """Takes an experiment, JSON of the files that it names, the seed, and JSON of the limits.
 
-        `draws` is a seed, a table of draws in JSON, or an object with the methods of `plan.draws.Draws`. Raises
-        `PlanRefused`, as all methods do.
+        Raises `PlanRefused`, as all methods do.
         """
 
     def json(self) -> str:
@@ -157,7 +156,7 @@ class Plan:
 class RemotePlan:
     """A plan on real hosts."""
 
-    def __init__(self, experiment: object, attachments: str, draws: object, limits: str) -> None:
+    def __init__(self, experiment: object, attachments: str, seed: int, limits: str) -> None:
         """As `Plan`."""
 
     def json(self) -> str:

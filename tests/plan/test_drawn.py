@@ -1,17 +1,13 @@
-"""Experiments with every key: each is planned or refused, and random numbers come from where the caller says."""
+"""Experiments with every key: each is planned or refused, and a seed gives its random numbers."""
 
-import json
 from pathlib import Path
 from typing import Any
 
 from hypothesis import event, given
 from hypothesis import strategies as st
 
-from dumbbell import _sim
 from dumbbell.errors import DumbbellError
 from dumbbell.plan import as_script, as_world, make, simulator_plan
-from dumbbell.plan.draws import Draws
-from dumbbell.plan.native_json import attachments_json, limits_json
 from dumbbell.plan.remote import as_remote_script, plan_remote
 from dumbbell.spec import parse
 from dumbbell.spec.attachments import Attachments, read_script
@@ -36,48 +32,14 @@ start_jitter = "100ms"
 """
 
 
-class Recorded(Draws):
-    """Keeps every number by its stream."""
-
-    def __init__(self, seed: int) -> None:
-        super().__init__(seed)
-        self.table: dict[str, list[int]] = {}
-
-    def uniform(self, stream: str, most: int) -> int:
-        return self._kept(stream, super().uniform(stream, most))
-
-    def interval_ns(self, stream: str, per_second: float) -> int:
-        return self._kept(stream, super().interval_ns(stream, per_second))
-
-    def bits(self, stream: str) -> int:
-        return self._kept(stream, super().bits(stream))
-
-    def _kept(self, stream: str, number: int) -> int:
-        self.table.setdefault(stream, []).append(number)
-        return number
-
-
-def planned(draws: object) -> dict[str, Any]:
+def test_a_seed_draws_starts_and_netem_seeds() -> None:
     experiment = parse(RANDOM, Path("mine.toml"))[0].experiment
-    native = _sim.Plan(experiment, attachments_json(Attachments()), draws, limits_json())
-    made: dict[str, Any] = json.loads(native.json())
-    return made
-
-
-def test_a_table_of_draws_gives_the_same_plan() -> None:
-    recorded = Recorded(7)
-    plan = planned(recorded)
-    assert {stream.partition("/")[0] for stream in recorded.table} == {"arrivals", "start", "netem"}
-    assert planned(json.dumps(recorded.table)) == plan
-    assert planned(json.dumps(recorded.table | {"start/bbr": [0, 1, 2]})) != plan
-
-
-def test_a_seed_draws_from_the_streams_of_the_simulator() -> None:
-    first, again, other = planned(7), planned(7), planned(8)
+    first, again, other = (make(experiment, Attachments(), seed) for seed in (7, 7, 8))
     assert first == again
-    for drawn in ("flows", "netem_seeds"):
-        assert first[drawn] != other[drawn]
-    assert len(first["flows"]) > 20
+    starts = [{flow.group: flow.start_ns for flow in plan.flows} for plan in (first, other)]
+    assert all(starts[0][group] != starts[1][group] for group in ("cubic", "bbr"))
+    assert first.netem_seeds != other.netem_seeds
+    assert len(first.flows) > 20
 
 
 @given(documents(), traces(), st.integers(0, 2**63 - 1))

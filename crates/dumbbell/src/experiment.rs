@@ -6,7 +6,6 @@ use crate::run::Run;
 use dumbbell_core::time::Time;
 use dumbbell_experiment::document::{Case, Options, parse, setting};
 use dumbbell_experiment::model;
-use dumbbell_experiment::plan::draws::Streams;
 use dumbbell_experiment::plan::limits::Limits;
 use dumbbell_experiment::plan::{Plan, make};
 use dumbbell_sim::World;
@@ -114,6 +113,6 @@ impl Experiment {
 
     fn plan(&self, seed: u64, files: &dyn Files) -> Result<Plan, Error> {
         let attachments = attachments(self.model(), files)?;
-        Ok(make(self.model(), &attachments, &mut Streams::new(seed), &Limits::default())?)
+        Ok(make(self.model(), &attachments, seed, &Limits::default())?)
     }
 }

@@ -26,9 +26,8 @@
 //! # Ok::<(), dumbbell::Error>(())
 //! ```
 //!
-//! A run is a function of the experiment, the seed and this build: the same three give the same bytes on every machine.
-//! Start jitter, Poisson arrivals and seeds of netem are drawn from streams of this crate; `dumbbell run` draws other
-//! numbers from the same seed.
+//! A run is a function of the experiment, the seed and this build: the same three give the same bytes on every machine,
+//! and the same as `dumbbell run` of the same version.
 //!
 //! The crate reads no file, no clock and no network. Files that an experiment names come from a [`Files`] that the
 //! caller hands in.

@@ -25,7 +25,7 @@ pub mod agent;
 pub mod attachments;
 mod building;
 mod changes;
-pub mod draws;
+mod draws;
 pub mod error;
 mod layout;
 pub mod limits;
@@ -47,7 +47,7 @@ mod verbatim;
 use crate::model::{Experiment, Trace, Transport};
 use attachments::Attachments;
 use building::Building;
-use draws::Draws;
+use draws::Streams;
 use error::Error;
 use limits::Limits;
 use path::{RECEIVER, lay_out};
@@ -58,17 +58,12 @@ pub use remote_shell::as_remote_script;
 pub use settings::{is_of_the_machine, module_writes};
 pub use types::Plan;
 
-/// The plan of one run.
+/// The plan of the run with this seed.
 ///
 /// # Errors
 ///
-/// The experiment needs more than `limits` allow, a value of it does not fit the others, or there are too few draws.
-pub fn make(
-    experiment: &Experiment,
-    attachments: &Attachments,
-    draws: &mut dyn Draws,
-    limits: &Limits,
-) -> Result<Plan, Error> {
+/// The experiment needs more than `limits` allow, or a value of it does not fit the others.
+pub fn make(experiment: &Experiment, attachments: &Attachments, seed: u64, limits: &Limits) -> Result<Plan, Error> {
     let path = &experiment.path;
     if path.bottleneck.is_none() && path.tc.is_none() {
         let problem = "no bottleneck, and no real hosts whose own one is meant";
@@ -84,7 +79,8 @@ pub fn make(
     let changes = changes::changes(&mut building)?;
     let programs = programs::programs(&building)?;
     let ends: Vec<_> = building.receivers.iter().map(|host| (host.clone(), address(&building, host))).collect();
-    let flows = traffic::flows(&building, &ends, draws)?;
+    let mut draws = Streams::new(seed);
+    let flows = traffic::flows(&building, &ends, &mut draws);
     let mut setup = setup(&mut building);
     setup.extend(programs::settings(&programs)?);
     let hosts_file = if programs.is_empty() { String::new() } else { programs::hosts_file(&building.layout) };
@@ -100,7 +96,7 @@ pub fn make(
         flows,
         probes: traffic::probes(experiment, prober(&building), RECEIVER, &address(&building, RECEIVER)),
         changes,
-        netem_seeds: netem_seeds(&building.queues, draws)?,
+        netem_seeds: netem_seeds(&building.queues, &mut draws),
         queues: building.queues,
         bottleneck: bottleneck(experiment),
         warnings: warnings(experiment),
@@ -172,15 +168,15 @@ fn bottleneck(experiment: &Experiment) -> Option<String> {
 }
 
 /// The seed of every netem without one of its own.
-fn netem_seeds(queues: &[Queue], draws: &mut dyn Draws) -> Result<Vec<NetemSeed>, Error> {
+fn netem_seeds(queues: &[Queue], draws: &mut Streams) -> Vec<NetemSeed> {
     let needs_seed = |queue: &&Queue| {
         let mut words = queue.text.split(' ');
         words.next() == Some("netem") && words.all(|word| word != "seed")
     };
     let seed = |queue: &Queue| {
         let Queue { host, device, handle, .. } = queue;
-        let seed = draws.bits(&format!("netem/{host}/{device}/{handle}"))?;
-        Ok(NetemSeed { host: host.clone(), device: device.clone(), handle: handle.clone(), seed })
+        let seed = draws.next(&format!("netem/{host}/{device}/{handle}"));
+        NetemSeed { host: host.clone(), device: device.clone(), handle: handle.clone(), seed }
     };
     queues.iter().filter(needs_seed).map(seed).collect()
 }

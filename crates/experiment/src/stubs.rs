@@ -38,8 +38,7 @@ fn docstring(doc: &str) -> String {
             lines.last_mut().expect("the first line").extend([space, word]);
         }
     }
-    let mut text: String = lines.iter().map(|line| format!("    {line}\n")).collect();
-    text.truncate(text.len() - 1);
+    let text = lines.iter().map(|line| format!("    {line}")).collect::<Vec<_>>().join("\n");
     // A long docstring ends on a line of its own.
     text + if lines.len() > 1 { "\n    \"\"\"\n" } else { end } + if lines.len() > 1 { "" } else { "\n" }
 }

@@ -2,7 +2,6 @@
 
 use crate::experiment::experiment_from_python;
 use dumbbell_experiment::plan::attachments::Attachments;
-use dumbbell_experiment::plan::draws::{DrawTable, Draws, Streams};
 use dumbbell_experiment::plan::error::Error;
 use dumbbell_experiment::plan::limits::Limits;
 use dumbbell_experiment::plan::remote::{self, plan_remote};
@@ -27,15 +26,12 @@ pub struct Plan {
 
 #[pymethods]
 impl Plan {
-    /// Plans an experiment. Takes its values, and JSON of the files that it names and of the limits.
-    ///
-    /// `draws` is a seed, a table in JSON, or an object that draws.
+    /// Plans an experiment. Takes its values, JSON of the files that it names, the seed, and JSON of the limits.
     #[new]
-    fn new(experiment: &Bound<'_, PyAny>, attachments: &str, draws: &Bound<'_, PyAny>, limits: &str) -> PyResult<Self> {
+    fn new(experiment: &Bound<'_, PyAny>, attachments: &str, seed: u64, limits: &str) -> PyResult<Self> {
         let (experiment, attachments): (_, Attachments) = (experiment_from_python(experiment)?, read(attachments)?);
         let limits = read(limits)?;
-        let mut draws = draws_of(draws)?;
-        let plan = plan::make(&experiment, &attachments, &mut *draws, &limits).map_err(refused)?;
+        let plan = plan::make(&experiment, &attachments, seed, &limits).map_err(refused)?;
         Ok(Self { plan, limits })
     }
 
@@ -105,11 +101,10 @@ pub struct RemotePlan {
 impl RemotePlan {
     /// As [`Plan::new`].
     #[new]
-    fn new(experiment: &Bound<'_, PyAny>, attachments: &str, draws: &Bound<'_, PyAny>, limits: &str) -> PyResult<Self> {
+    fn new(experiment: &Bound<'_, PyAny>, attachments: &str, seed: u64, limits: &str) -> PyResult<Self> {
         let (experiment, attachments): (_, Attachments) = (experiment_from_python(experiment)?, read(attachments)?);
         let limits = read(limits)?;
-        let mut draws = draws_of(draws)?;
-        let remote = plan_remote(&experiment, &attachments, &mut *draws, &limits).map_err(refused)?;
+        let remote = plan_remote(&experiment, &attachments, seed, &limits).map_err(refused)?;
         Ok(Self { remote, limits })
     }
 
@@ -139,43 +134,6 @@ impl RemotePlan {
 #[pyfunction]
 pub fn is_of_the_machine(sysctl: &str) -> bool {
     plan::is_of_the_machine(sysctl)
-}
-
-/// Draws of a Python object.
-struct PythonDraws<'py>(Bound<'py, PyAny>);
-
-impl PythonDraws<'_> {
-    fn call<'py, A>(&'py self, method: &str, arguments: A) -> Result<u64, Error>
-    where
-        A: pyo3::call::PyCallArgs<'py>,
-    {
-        let failed = |error: PyErr| Error::Plan { plan: format!("no draw: {error}") };
-        self.0.call_method1(method, arguments).and_then(|number| number.extract()).map_err(failed)
-    }
-}
-
-impl Draws for PythonDraws<'_> {
-    fn uniform(&mut self, stream: &str, most: u64) -> Result<u64, Error> {
-        self.call("uniform", (stream, most))
-    }
-
-    fn interval_ns(&mut self, stream: &str, per_second: f64) -> Result<u64, Error> {
-        self.call("interval_ns", (stream, per_second))
-    }
-
-    fn bits(&mut self, stream: &str) -> Result<u64, Error> {
-        self.call("bits", (stream,))
-    }
-}
-
-fn draws_of<'py>(draws: &Bound<'py, PyAny>) -> PyResult<Box<dyn Draws + 'py>> {
-    if let Ok(seed) = draws.extract::<u64>() {
-        return Ok(Box::new(Streams::new(seed)));
-    }
-    match draws.extract::<&str>() {
-        Ok(table) => Ok(Box::new(read::<DrawTable>(table)?)),
-        Err(_) => Ok(Box::new(PythonDraws(draws.clone()))),
-    }
 }
 
 fn read<T: DeserializeOwned>(text: &str) -> PyResult<T> {

@@ -5,7 +5,6 @@ planning         an experiment to a plan; a plan for the simulator and as a scri
 remote           the same on real hosts
 model            the values of a plan
 inside           what is recorded in addition to every result's tables
-draws            random numbers of a plan
 native_json      files and limits as `crates/experiment` reads them
 ```
 """

@@ -7,7 +7,6 @@ from pydantic_core import from_json
 
 from dumbbell import _sim
 from dumbbell.errors import ExperimentError
-from dumbbell.plan.draws import Draws
 from dumbbell.plan.model import Plan, plan_of
 from dumbbell.plan.native_json import attachments_json, limits_json
 from dumbbell.plan.refusals import refusals
@@ -27,7 +26,7 @@ def make(experiment: Experiment, attachments: Attachments, seed: int) -> Plan:
     """
     files = attachments_json(attachments)
     with refusals():
-        return plan_of(_sim.Plan(experiment, files, Draws(seed), limits_json()))
+        return plan_of(_sim.Plan(experiment, files, seed, limits_json()))
 
 
 def plan_case(case: Case, seed: int) -> Plan:

@@ -11,7 +11,6 @@ from pydantic_core import from_json
 
 from dumbbell import _sim
 from dumbbell.errors import ExperimentError
-from dumbbell.plan.draws import Draws
 from dumbbell.plan.model import Plan, plan_of
 from dumbbell.plan.native_json import attachments_json, limits_json
 from dumbbell.plan.refusals import refusals
@@ -60,7 +59,7 @@ def plan_remote(case: Case, seed: int) -> RemotePlan:
         attachments = Attachments() if experiment.path.tc else read_attachments(case)
         files = attachments_json(attachments)
         with refusals():
-            native = _sim.RemotePlan(experiment, files, Draws(seed), limits_json())
+            native = _sim.RemotePlan(experiment, files, seed, limits_json())
     except ExperimentError as error:
         raise error.within(str(case.file)) from None
     hosts = from_json(native.json())["hosts"]

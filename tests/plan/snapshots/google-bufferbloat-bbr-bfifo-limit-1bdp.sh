@@ -78,8 +78,8 @@ sleep 1
 ip netns exec sender ping -q -i 0.1 -s 56 -w 60 10.0.2.2 &
 
 # flows
-(sleep 0.0667483; exec ip netns exec sender iperf3 -c 10.0.2.2 -p 20000 -C bbr -t 59.9333) &
-(sleep 0.586992; exec ip netns exec sender iperf3 -c 10.0.2.2 -p 20001 -C bbr -t 59.413) &
+(sleep 0.667835; exec ip netns exec sender iperf3 -c 10.0.2.2 -p 20000 -C bbr -t 59.3322) &
+(sleep 0.295396; exec ip netns exec sender iperf3 -c 10.0.2.2 -p 20001 -C bbr -t 59.7046) &
 wait
 
 # What the queues did

@@ -77,7 +77,7 @@ sleep 1
 ip netns exec sender1 ping -q -i 0.1 -s 56 -w 5 10.0.2.2 &
 
 # flows
-(sleep 0.00834354; exec ip netns exec sender1 iperf3 -c 10.0.2.2 -p 5201 -C bbr -t 4.99166) &
+(sleep 0.0667835; exec ip netns exec sender1 iperf3 -c 10.0.2.2 -p 5201 -C bbr -t 4.93322) &
 wait
 
 # What the queues did

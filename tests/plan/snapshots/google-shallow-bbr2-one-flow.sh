@@ -77,7 +77,7 @@ sleep 1
 ip netns exec sender ping -q -i 0.1 -s 56 -w 30 10.0.2.2 &
 
 # flows
-(sleep 0.0667483; exec ip netns exec sender iperf3 -c 10.0.2.2 -p 5201 -C bbr2 -t 29.9333) &
+(sleep 0.667835; exec ip netns exec sender iperf3 -c 10.0.2.2 -p 5201 -C bbr2 -t 29.3322) &
 wait
 
 # What the queues did

@@ -284,10 +284,10 @@ sleep 1
 ip netns exec sender ping -q -i 0.1 -s 56 -w 60 10.0.8.2 &
 
 # flows
-(sleep 0.036468; exec ip netns exec sender iperf3 -c 10.0.8.2 -p 5201 -C reno -t 59.9635) &
-(sleep 0.16088; exec ip netns exec sender iperf3 -c 10.0.9.2 -p 5202 -C reno -t 59.8391) &
-(sleep 0.432727; exec ip netns exec sender3 iperf3 -c 10.0.10.2 -p 5203 -C reno -t 59.5673) &
-(sleep 0.479925; exec ip netns exec sender4 iperf3 -c 10.0.8.2 -p 5204 -C reno -t 59.5201) &
+(sleep 0.816266; exec ip netns exec sender iperf3 -c 10.0.8.2 -p 5201 -C reno -t 59.1837) &
+(sleep 0.422941; exec ip netns exec sender iperf3 -c 10.0.9.2 -p 5202 -C reno -t 59.5771) &
+(sleep 0.626583; exec ip netns exec sender3 iperf3 -c 10.0.10.2 -p 5203 -C reno -t 59.3734) &
+(sleep 0.0196882; exec ip netns exec sender4 iperf3 -c 10.0.8.2 -p 5204 -C reno -t 59.9803) &
 wait
 
 # What the queues did

@@ -15,7 +15,7 @@
 use super::agent::{AgentFlow, AgentPlan, AgentProbe, Ends};
 use super::attachments::Attachments;
 use super::building::Building;
-use super::draws::Draws;
+use super::draws::Streams;
 use super::error::{Error, Value};
 use super::layout::offload;
 use super::limits::Limits;
@@ -118,7 +118,7 @@ impl RemotePlan {
 pub fn plan_remote(
     experiment: &Experiment,
     attachments: &Attachments,
-    draws: &mut dyn Draws,
+    seed: u64,
     limits: &Limits,
 ) -> Result<RemotePlan, Error> {
     let Some(hosts) = &experiment.hosts else {
@@ -133,7 +133,8 @@ pub fn plan_remote(
     building.senders = vec![SENDER.into(); groups];
     let address = &hosts.receiver.address;
     let ends = vec![(RECEIVER.into(), address.clone()); groups];
-    let flows = own_ports(traffic::flows(&building, &ends, draws)?)?;
+    let mut draws = Streams::new(seed);
+    let flows = own_ports(traffic::flows(&building, &ends, &mut draws))?;
     let remote_hosts = remote_hosts(hosts);
     let mut setup = settings(experiment, &remote_hosts);
     setup.append(&mut building.disciplines);
@@ -151,7 +152,7 @@ pub fn plan_remote(
         flows,
         probes: traffic::probes(experiment, SENDER, RECEIVER, address),
         changes,
-        netem_seeds: netem_seeds(&building.queues, draws)?,
+        netem_seeds: netem_seeds(&building.queues, &mut draws),
         queues: building.queues,
         bottleneck: path.bottleneck.as_ref().map(|_| "bottleneck".into()),
         warnings: if is_throttled { vec![OWN_QUEUE.into()] } else { Vec::new() },

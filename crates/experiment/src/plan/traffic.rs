@@ -1,8 +1,7 @@
 //! Groups of flows as single flows; draws Poisson arrivals and start jitter.
 
 use super::building::Building;
-use super::draws::Draws;
-use super::error::Error;
+use super::draws::Streams;
 use super::names::free_name;
 use super::types::{Exchange, Flow, Probe};
 use crate::model::{Experiment, Flows, Transport};
@@ -15,11 +14,7 @@ pub(super) const FIRST_PORT: u16 = 5201;
 const FIRST_PROBE_PORT: usize = 5100;
 
 /// Every flow of every group, in the order of the file. `ends` are receiver and its address by group number.
-pub(super) fn flows(
-    building: &Building<'_>,
-    ends: &[(String, String)],
-    draws: &mut dyn Draws,
-) -> Result<Vec<Flow>, Error> {
+pub(super) fn flows(building: &Building<'_>, ends: &[(String, String)], draws: &mut Streams) -> Vec<Flow> {
     let marks: BTreeMap<u16, u32> =
         building.attachments.script.iter().flat_map(|script| script.marks.iter().copied()).collect();
     let (mut flows, mut names) = (Vec::new(), BTreeSet::new());
@@ -28,7 +23,7 @@ pub(super) fn flows(
         let name = &building.group_names[number];
         let port = group.port.unwrap_or_else(|| FIRST_PORT.saturating_add(u16::try_from(number).unwrap_or(u16::MAX)));
         let (receiver, address) = &ends[number];
-        let starts = starts(group, name, building.experiment.duration, draws)?;
+        let starts = starts(group, name, building.experiment.duration, draws);
         for (position, start_ns) in (1..).zip(&starts) {
             // The second flow of a group may have the name of another group.
             let wanted = if starts.len() == 1 { name.clone() } else { format!("{name}-{position}") };
@@ -60,7 +55,7 @@ pub(super) fn flows(
             });
         }
     }
-    Ok(flows)
+    flows
 }
 
 /// The longest RTT of the path; a change of the forward delay counts in full.
@@ -98,7 +93,7 @@ pub(super) fn probes(experiment: &Experiment, sender: &str, receiver: &str, addr
     experiment.probes.iter().enumerate().map(probe).collect()
 }
 
-fn starts(group: &Flows, name: &str, duration_ns: u64, draws: &mut dyn Draws) -> Result<Vec<u64>, Error> {
+fn starts(group: &Flows, name: &str, duration_ns: u64, draws: &mut Streams) -> Vec<u64> {
     let Some(per_second) = group.arrivals.filter(|_| group.count > 0) else {
         return jittered_starts(group, name, draws);
     };
@@ -106,21 +101,21 @@ fn starts(group: &Flows, name: &str, duration_ns: u64, draws: &mut dyn Draws) ->
     let most = if group.count > 1 { group.count.into() } else { MAX_ARRIVALS };
     let (mut starts, mut time_ns) = (Vec::new(), group.start);
     for _ in 0..most {
-        time_ns = time_ns.saturating_add(draws.interval_ns(&stream, per_second)?);
+        time_ns = time_ns.saturating_add(draws.interval_ns(&stream, per_second));
         if time_ns >= group.stop.unwrap_or(duration_ns) {
             break;
         }
         starts.push(time_ns);
     }
-    Ok(starts)
+    starts
 }
 
-fn jittered_starts(group: &Flows, name: &str, draws: &mut dyn Draws) -> Result<Vec<u64>, Error> {
+fn jittered_starts(group: &Flows, name: &str, draws: &mut Streams) -> Vec<u64> {
     let stream = format!("start/{name}");
     let start = |position: u32| {
         let start = group.start.saturating_add(group.stagger.saturating_mul(position.into()));
-        let jitter = if group.start_jitter > 0 { draws.uniform(&stream, group.start_jitter)? } else { 0 };
-        Ok(start.saturating_add(jitter))
+        let jitter = if group.start_jitter > 0 { draws.uniform(&stream, group.start_jitter) } else { 0 };
+        start.saturating_add(jitter)
     };
     (0..group.count).map(start).collect()
 }
