@@ -6,7 +6,7 @@ PY := $(BIN)/python
 .DEFAULT_GOAL := help
 # Tests start Python a hundred times: without its bytecode each of them compiles all libraries again.
 unexport PYTHONDONTWRITEBYTECODE
-.PHONY: licences help setup kernel demo docs test lint unit lock audit test-lowest fmt validation bench gallery reports pages hpcc versions kernels notebook programs sweeps fuzz nightly test-all clean
+.PHONY: licences help setup wheels kernel demo docs test lint unit lock audit test-lowest fmt validation bench gallery reports pages hpcc versions kernels notebook programs sweeps fuzz nightly test-all clean
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -19,6 +19,9 @@ kernel: setup ## Build the kernel in virtual time (once)
 
 demo: setup ## Run cyclic on the simulator and on the kernel engine, and compare
 	@scripts/demo.sh
+
+wheels: setup ## Build the wheels, the source distribution and the kernel's source package in dist/
+	@$(PY) scripts/wheels.py
 
 docs: setup ## Build the documentation site in target/site; a broken link is an error
 	@$(PY) scripts/docs.py
@@ -42,7 +45,9 @@ unit: setup ## Run the tests of all languages, with the built kernel
 
 lock: setup ## Update requirements.lock to the newest versions that pyproject.toml allows, with hashes
 	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
-	    --annotation-style line --custom-compile-command "make lock" --group dev pyproject.toml -o requirements.lock
+	    --annotation-style line --custom-compile-command "make lock" --all-extras --group dev pyproject.toml -o requirements.lock
+	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+	    --annotation-style line --custom-compile-command "make lock" --group wheels -o requirements-wheels.lock
 
 audit: setup ## Check licences, sources and known vulnerabilities of all packages
 	@$(PY) scripts/audit.py
