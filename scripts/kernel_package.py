@@ -4,17 +4,15 @@ The kernel is the one that `dumbbell kernel build` stored. `scripts/wheels.py` c
 """
 
 import difflib
-import json
 import shutil
 import subprocess
 import tarfile
 from pathlib import Path
 
-from wheels import DIST, ROOT, WORK, confirmed_tag, hatch
-
 from dumbbell import kernels
 from dumbbell.kernels import edits, store
 from dumbbell.kernels.build import SEEDED_GETRANDOM
+from wheels import DIST, ROOT, WORK, confirmed_tag, hatch
 
 PACKAGING = ROOT / "packaging" / "kernel"
 

@@ -26,14 +26,19 @@ def named() -> Iterator[None]:
 
 
 def extra_of(module: str) -> str | None:
-    """The extra whose package provides this module; None if no extra does."""
+    """The smallest extra whose packages provide this module; None if no extra does."""
+    modules: dict[str, set[str]] = {}
     for requirement in metadata.requires("dumbbell") or []:
         package, _, marker = requirement.partition(";")
         extra = re.search(r"""extra == ['"]([\w-]+)['"]""", marker)
         name = re.match(r"[\w.-]+", package)
-        if extra and name and _module(name.group()) == module:
-            return extra.group(1)
-    return None
+        if extra and name:
+            modules.setdefault(extra.group(1), set()).add(_module(name.group()))
+    return min(
+        (extra for extra, found in modules.items() if module in found),
+        key=lambda extra: len(modules[extra]),
+        default=None,
+    )
 
 
 def command(extra: str) -> str:

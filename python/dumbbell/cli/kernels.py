@@ -87,7 +87,8 @@ def list_(as_json: bool = False) -> None:
         return
     if not found:
         err.print(
-            "no kernel is installed; install one with: pip install dumbbell-kernel, or build one with: dumbbell kernel build"
+            "no kernel is installed; install one with: pip install dumbbell-kernel, "
+            "or build one with: dumbbell kernel build"
         )
         return
     table = Table(box=None, padding=(0, 2, 0, 0))
