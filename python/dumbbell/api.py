@@ -153,7 +153,7 @@ class Run:
 
         Raises `ResultError` for a figure that doesn't exist or for which this run has no data.
         """
-        with extras.named():
+        with extras.explained():
             from dumbbell.plots import DEFAULT, available, draw, figure  # noqa: PLC0415 — an extra
 
         if len(names) == 1:
@@ -162,7 +162,7 @@ class Run:
 
     def report(self, path: str | Path) -> Path:
         """Write the page about this run. Raises `OutputError` when it can't be written."""
-        with extras.named():
+        with extras.explained():
             from dumbbell.reports.page import write  # noqa: PLC0415 — draws figures: an extra
 
         write([self._run], Path(path))

@@ -10,11 +10,11 @@ from importlib import metadata
 
 from dumbbell.errors import MissingExtra
 
-__all__ = ["command", "extra_of", "named"]
+__all__ = ["command", "explained", "extra_of"]
 
 
 @contextmanager
-def named() -> Iterator[None]:
+def explained() -> Iterator[None]:
     """Raise MissingExtra for a module that an extra installs."""
     try:
         yield

@@ -103,7 +103,7 @@ class SweepResult:
 
         Raises `ResultError` for what can't be drawn.
         """
-        with extras.named():
+        with extras.explained():
             from dumbbell.plots.sweep_map import draw_map  # noqa: PLC0415 — an extra
 
         for key in ("panels", "contour"):
@@ -122,7 +122,7 @@ class SweepResult:
 
         Raises `OutputError` when one can't be written, `ResultError` for a kept run that can't be read.
         """
-        with extras.named():
+        with extras.explained():
             from dumbbell.reports.sweep_page import write_sweep  # noqa: PLC0415 — draws figures: an extra
 
         write_sweep(self.sweep, Path(path), values, runs=runs)

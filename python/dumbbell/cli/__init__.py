@@ -64,7 +64,7 @@ def main() -> None:
         except ModuleNotFoundError:
             from dumbbell import extras  # noqa: PLC0415 — reads metadata
 
-            with extras.named():
+            with extras.explained():
                 raise
     except DumbbellError as error:
         _print_error(str(error))
