@@ -25,22 +25,3 @@ markup              HTML elements and tables; escapes all text
 `dumbbell.analysis` computes the numbers, `dumbbell.plots` draws the figures. Modules that draw figures are not imported
 here: text and tables need no package of the extra `plot`.
 """
-
-from dumbbell.reports.log_conditions import EXPLAINED, condition_cells, options, setting_cells, settings_title
-from dumbbell.reports.sentences import sentences
-from dumbbell.reports.verdict_text import HEAD, absent_metric_cells, cells, described, verdict, verdict_of_all
-
-__all__ = [
-    "EXPLAINED",
-    "HEAD",
-    "absent_metric_cells",
-    "cells",
-    "condition_cells",
-    "described",
-    "options",
-    "sentences",
-    "setting_cells",
-    "settings_title",
-    "verdict",
-    "verdict_of_all",
-]
