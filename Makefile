@@ -41,6 +41,7 @@ unit: setup ## Run the tests of all languages, with the built kernel
 	@scripts/test-tools.sh
 	cargo test --workspace --quiet
 	$(BIN)/npm --prefix ui --silent test
+	@$(PY) scripts/wheels.py --for-tests
 	$(BIN)/pytest -n auto --dist worksteal
 
 lock: setup ## Update requirements.lock to the newest versions that pyproject.toml allows, with hashes

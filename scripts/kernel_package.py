@@ -6,6 +6,7 @@ The kernel is the one that `dumbbell kernel build` stored. `scripts/wheels.py` c
 import difflib
 import shutil
 import subprocess
+import sys
 import tarfile
 from pathlib import Path
 
@@ -23,17 +24,34 @@ def build(*, source: bool) -> list[Path]:
     package = downloaded(kernel)
     original = WORK / "original" / package.stem
     unpack_edited(package, original)
-    folder = WORK / "kernel"
-    shutil.rmtree(folder, ignore_errors=True)
-    shutil.copytree(PACKAGING, folder, ignore=shutil.ignore_patterns("__pycache__", "build.sh"))
+    folder, contents = filled(kernel)
     shutil.copyfile(original / "COPYING", folder / "COPYING")
-    contents = folder / "dumbbell_kernel" / kernel.name
-    shutil.copytree(kernel.folder, contents)
     (contents / "edits.patch").write_text(patch(original), encoding="utf-8")
     for old in DIST.glob("dumbbell_kernel-*.whl"):
         old.unlink()
     wheel = tagged(folder, kernel)
     return [wheel, source_package(kernel, package, contents)] if source else [wheel]
+
+
+def build_for_tests(out: Path) -> None:
+    """Pack the stored kernel, without licence and patch: they need the distribution's source, 150 MB."""
+    if not kernels.kernels():
+        sys.stderr.write("wheels: no kernel is stored, so there is no dumbbell-kernel\n")
+        return
+    kernel = kernels.find()
+    folder, _ = filled(kernel)
+    version = {"DUMBBELL_KERNEL_VERSION": kernel.release}
+    hatch("wheel", folder, out, python=sys.executable, DUMBBELL_WHEEL="linux_x86_64", **version)
+
+
+def filled(kernel: kernels.Kernel) -> tuple[Path, Path]:
+    """The package's folder with this kernel, and the kernel's folder in it."""
+    folder = WORK / "kernel"
+    shutil.rmtree(folder, ignore_errors=True)
+    shutil.copytree(PACKAGING, folder, ignore=shutil.ignore_patterns("__pycache__", "build.sh"))
+    contents = folder / "dumbbell_kernel" / kernel.name
+    shutil.copytree(kernel.folder, contents)
+    return folder, contents
 
 
 def tagged(folder: Path, kernel: kernels.Kernel) -> Path:

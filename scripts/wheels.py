@@ -1,9 +1,12 @@
 """Builds what a release publishes, in dist/.
 
-    python scripts/wheels.py [--architecture aarch64] [--no-source]
+    python scripts/wheels.py [--architecture aarch64] [--no-source] [--for-tests]
 
 Wheels of `dumbbell` (from its source distribution) and `dumbbell-kernel`, with the tags that auditwheel confirms.
 `scripts/kernel_package.py` makes the kernel's; `--no-source` omits its source package, 150 MB.
+
+`--for-tests` makes only this platform's wheels, in target/wheels/tested, from the simulator and the kernel that exist
+already: it compiles and downloads nothing more.
 """
 
 import argparse
@@ -19,6 +22,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 DIST = ROOT / "dist"
 WORK = ROOT / "target" / "wheels"
+TESTED = WORK / "tested"
 TOOLS = WORK / "tools"
 GLIBC = "manylinux_2_17"
 """The oldest C library that Rust's standard library supports."""
@@ -29,22 +33,40 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--architecture", choices=["x86_64", "aarch64"], default=platform.machine())
     parser.add_argument("--no-source", action="store_true", help="don't write the kernel's source package")
+    parser.add_argument("--for-tests", action="store_true", help="make this platform's wheels quickly, for the tests")
     options = parser.parse_args()
-    install_tools()
-    DIST.mkdir(exist_ok=True)
-    for old in DIST.glob("dumbbell-*"):
-        if not old.name.endswith(".whl") or options.architecture in old.name:
-            old.unlink()
-    made = dumbbell(options.architecture)
-    if options.architecture == "x86_64":
-        import kernel_package  # noqa: PLC0415 — needs the checkout's environment
-
-        made += kernel_package.build(source=not options.no_source)
-    else:
-        sys.stderr.write(f"wheels: no dumbbell-kernel for {options.architecture}: User-Mode Linux needs x86-64\n")
+    if options.for_tests:
+        for_tests()
+        return 0
+    made = published(options.architecture, source=not options.no_source)
     for path in made:
         sys.stdout.write(f"{path.stat().st_size / 1e6:6.1f} MB  {path.relative_to(ROOT)}\n")
     return 0
+
+
+def published(architecture: str, *, source: bool) -> list[Path]:
+    """Build what a release publishes for one architecture."""
+    install_tools()
+    DIST.mkdir(exist_ok=True)
+    for old in [*DIST.glob("dumbbell-*.tar.gz"), *DIST.glob(f"dumbbell-*_{architecture}.whl")]:
+        old.unlink()
+    made = dumbbell(architecture)
+    if architecture != "x86_64":
+        sys.stderr.write(f"wheels: no dumbbell-kernel for {architecture}: User-Mode Linux needs x86-64\n")
+        return made
+    import kernel_package  # noqa: PLC0415 — needs the checkout's environment
+
+    return made + kernel_package.build(source=source)
+
+
+def for_tests() -> None:
+    """Pack the checkout's simulator and the stored kernel, if there is one, into this platform's wheels."""
+    import kernel_package  # noqa: PLC0415 — needs the checkout's environment
+
+    shutil.rmtree(TESTED, ignore_errors=True)
+    TESTED.mkdir(parents=True)
+    hatch("wheel", ROOT, TESTED, python=sys.executable)
+    kernel_package.build_for_tests(TESTED)
 
 
 def install_tools() -> None:
@@ -93,9 +115,9 @@ def unpacked(source: Path) -> Path:
     return kept
 
 
-def hatch(kind: str, folder: Path, out: Path, **environment: str) -> Path:
+def hatch(kind: str, folder: Path, out: Path, *, python: str = "", **environment: str) -> Path:
     """Build a distribution with hatchling; returns the file."""
-    command = [str(TOOLS / "bin" / "python"), "-m", "hatchling", "build", "-t", kind, "-d", str(out)]
+    command = [python or str(TOOLS / "bin" / "python"), "-m", "hatchling", "build", "-t", kind, "-d", str(out)]
     path = f"{TOOLS / 'bin'}{os.pathsep}{os.environ['PATH']}"
     # Constant times in the archive: equal sources give an equal file.
     fixed = {"PATH": path, "SOURCE_DATE_EPOCH": "1767225600"}
