@@ -80,6 +80,13 @@ def test_the_kernel_of_the_package_is_listed_and_runs(environment: dict[str, str
     )
 
 
+@pytest.mark.kernel
+def test_the_kernel_of_the_package_can_be_the_default(environment: dict[str, str]) -> None:
+    assert "default kernel: linux-6.12" in call(environment, "kernel", "default", "6.12")
+    example = str(ROOT / "examples" / "tcp_target.c")
+    assert "sudo apt-get install -y make" in call(environment, "kernel", "add", example, status=2)
+
+
 def test_the_pages_of_controllers_are_inside(environment: dict[str, str]) -> None:
     assert "CUBIC" in call(environment, "explain", "cubic")
 

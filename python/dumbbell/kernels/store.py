@@ -146,6 +146,7 @@ def kept_in(folder: Path) -> Kernel:
 def mark_default(name: str) -> Kernel:
     """Make this kernel the default of `find()`. Raises KernelError if it doesn't exist."""
     kernel = _kernel_called(_full(name))
+    kernels_dir().mkdir(parents=True, exist_ok=True)
     write(kernels_dir() / DEFAULT, f"{kernel.name}\n".encode())
     return kernel
 
