@@ -6,7 +6,7 @@ PY := $(BIN)/python
 .DEFAULT_GOAL := help
 # Tests start Python a hundred times: without its bytecode each of them compiles all libraries again.
 unexport PYTHONDONTWRITEBYTECODE
-.PHONY: licences help setup wheels kernel demo docs test lint unit lock audit test-lowest fmt validation bench gallery reports pages hpcc versions kernels notebook programs sweeps fuzz nightly test-all clean
+.PHONY: licences help setup wheels clean-roots kernel demo docs test lint unit lock audit test-lowest fmt validation bench gallery reports pages hpcc versions kernels notebook programs sweeps fuzz nightly test-all clean
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -20,8 +20,12 @@ kernel: setup ## Build the kernel in virtual time (once)
 demo: setup ## Run cyclic on the simulator and on the kernel engine, and compare
 	@scripts/demo.sh
 
-wheels: setup ## Build the wheels, the source distribution and the kernel's source package in dist/
+wheels: kernel ## Build the wheels, the source distribution and the kernel's source package in dist/
 	@$(PY) scripts/wheels.py
+
+clean-roots: wheels ## Install the wheels in clean roots of Debian 12 and 13, as an ordinary user, and run both engines
+	@DUMBBELL_TEST_WHEELS=dist $(BIN)/pytest tests/wheels
+	@scripts/clean-roots.sh
 
 docs: setup ## Build the documentation site in target/site; a broken link is an error
 	@$(PY) scripts/docs.py
@@ -122,7 +126,7 @@ fuzz: setup ## Fuzz every parser and state machine for longer than the tests do
 nightly: kernel ## Search for inputs that break something, ten minutes per target
 	DUMBBELL_FUZZ_SECONDS=600 $(BIN)/pytest tests/hostile -k test_fuzz -p no:cacheprovider
 
-test-all: test audit test-lowest fuzz nightly validation ## Run everything, with audits, oldest packages, long searches and the whole matrix
+test-all: test audit test-lowest clean-roots fuzz nightly validation ## Run everything, with audits, oldest packages, long searches and the whole matrix
 
 clean: ## Remove build products (kernels stay in the user's cache)
 	rm -rf .venv target runs dist python/dumbbell/bin python/dumbbell/_sim.abi3.so python/dumbbell/web/page ui/node_modules
