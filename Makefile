@@ -6,7 +6,7 @@ PY := $(BIN)/python
 .DEFAULT_GOAL := help
 # Tests start Python a hundred times: without its bytecode each of them compiles all libraries again.
 unexport PYTHONDONTWRITEBYTECODE
-.PHONY: licences help setup wheels clean-roots kernel demo docs test lint unit lock audit test-lowest fmt validation bench gallery reports pages hpcc versions kernels notebook programs sweeps fuzz nightly test-all clean
+.PHONY: licences help setup wheels clean-roots release-check kernel demo docs test lint unit lock audit test-lowest fmt validation bench gallery reports pages hpcc versions kernels notebook programs sweeps fuzz nightly test-all clean
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -26,6 +26,9 @@ wheels: kernel ## Build the wheels, the source distribution and the kernel's sou
 clean-roots: wheels ## Install the wheels in clean roots of Debian 12 and 13, as an ordinary user, and run both engines
 	@DUMBBELL_TEST_WHEELS=dist $(BIN)/pytest tests/wheels
 	@scripts/clean-roots.sh
+
+release-check: clean-roots ## Do all of a release but the upload; with TAG=v0.2.0 also check version and changelog
+	@$(PY) scripts/release.py $(TAG)
 
 docs: setup ## Build the documentation site in target/site; a broken link is an error
 	@$(PY) scripts/docs.py
