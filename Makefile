@@ -129,7 +129,7 @@ fuzz: setup ## Fuzz every parser and state machine for longer than the tests do
 nightly: kernel ## Search for inputs that break something, ten minutes per target
 	DUMBBELL_FUZZ_SECONDS=600 $(BIN)/pytest tests/hostile -k test_fuzz -p no:cacheprovider
 
-test-all: test audit test-lowest clean-roots fuzz nightly validation ## Run everything, with audits, oldest packages, long searches and the whole matrix
+test-all: test audit test-lowest fuzz nightly validation clean-roots ## Run everything, with audits, oldest packages, long searches, the whole matrix and clean roots
 
 clean: ## Remove build products (kernels stay in the user's cache)
 	rm -rf .venv target runs dist python/dumbbell/bin python/dumbbell/_sim.abi3.so python/dumbbell/web/page ui/node_modules

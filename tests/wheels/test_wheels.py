@@ -7,6 +7,7 @@ import os
 import platform
 import shutil
 import subprocess
+import sys
 import tomllib
 import zipfile
 from collections.abc import Iterator
@@ -33,7 +34,7 @@ def environment(wheels: list[Path], tmp_path_factory: pytest.TempPathFactory) ->
     """An environment with the wheels and the base packages, and no cache of kernels."""
     home = tmp_path_factory.mktemp("wheels")
     uv = str(ROOT / ".venv" / "bin" / "uv")
-    subprocess.run([uv, "venv", "--quiet", str(home / "venv")], check=True)
+    subprocess.run([uv, "venv", "--quiet", "--python", sys.executable, str(home / "venv")], check=True)
     locked = ["--constraint", str(home / "constraints.txt")]
     lines = (ROOT / "requirements.lock").read_text().splitlines()
     (home / "constraints.txt").write_text("".join(line.rstrip(" \\") + "\n" for line in lines if "==" in line))
