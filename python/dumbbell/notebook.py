@@ -5,28 +5,27 @@ Needs neither a network nor a notebook extension.
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import altair as alt
 import polars as pl
 
+from dumbbell import extras
 from dumbbell.analysis import Comparison, findings
 from dumbbell.errors import ExperimentError, ResultError
 from dumbbell.exporters.sweep_table import export_sweep
-from dumbbell.plots.save import save, svg
-from dumbbell.plots.sweep_map import draw_map
-from dumbbell.reports.map_selection import maps_of
 from dumbbell.reports.markup import Markup, element, join, table
 from dumbbell.reports.number_format import number, percent
 from dumbbell.reports.reproduce import reproduce_command
 from dumbbell.reports.sentences import sentences
-from dumbbell.reports.sweep_page import write_sweep
 from dumbbell.reports.verdict_text import HEAD, cells, verdict
 from dumbbell.results.result import Run
 from dumbbell.spec.sweep import read_map
 from dumbbell.sweeps.folder import Sweep
 from dumbbell.sweeps.query import query
 from dumbbell.sweeps.ranges import summary
+
+if TYPE_CHECKING:
+    import altair as alt
 
 __all__ = ["ComparisonResult", "Figure", "SweepResult", "run_html"]
 
@@ -36,15 +35,19 @@ SENTENCES_MAX = 6
 class Figure:
     """A figure; `chart` is the Altair chart, for modifications."""
 
-    def __init__(self, chart: alt.TopLevelMixin) -> None:
+    def __init__(self, chart: "alt.TopLevelMixin") -> None:
         self.chart = chart
 
     def save(self, path: str | Path, scale: float = 2.0) -> Path:
         """Write it as .svg, .png, .pdf, .html or .json. Raises `OutputError`."""
+        from dumbbell.plots.save import save  # noqa: PLC0415 — an extra
+
         save(self.chart, Path(path), scale)
         return Path(path)
 
     def _repr_svg_(self) -> str:
+        from dumbbell.plots.save import svg  # noqa: PLC0415 — an extra
+
         return svg(self.chart)
 
 
@@ -100,6 +103,9 @@ class SweepResult:
 
         Raises `ResultError` for what can't be drawn.
         """
+        with extras.explained():
+            from dumbbell.plots.sweep_map import draw_map  # noqa: PLC0415 — an extra
+
         for key in ("panels", "contour"):
             if key in options and (isinstance(options[key], str) or not isinstance(options[key], Sequence)):
                 options[key] = (options[key],)
@@ -114,6 +120,9 @@ class SweepResult:
 
         Raises `OutputError` when one can't be written, `ResultError` for a kept run that can't be read.
         """
+        with extras.explained():
+            from dumbbell.reports.sweep_page import write_sweep  # noqa: PLC0415 — draws figures: an extra
+
         write_sweep(self.sweep, Path(path), values, runs=runs)
         return Path(path)
 
@@ -135,6 +144,9 @@ class SweepResult:
         text = f"{counts['ok']} of {counts['wanted']} runs at {numbers['points']} points are valid."
         bad = [element("li", f"{each['runs']} {each['status']}: {each['reason']}") for each in numbers["reasons"]]
         axes = [(each["key"], ", ".join(map(str, each["values"]))) for each in numbers["axes"]]
+        from dumbbell.plots.sweep_map import draw_map  # noqa: PLC0415 — an extra
+        from dumbbell.reports.map_selection import maps_of  # noqa: PLC0415 — an extra
+
         maps, _ = maps_of(self.sweep) if counts["ok"] else ([], "")
         figure = Markup(Figure(draw_map(self.sweep, maps[0]))._repr_svg_()) if maps else ""
         head = element("p", element("strong", self.sweep.title), f": {text}")

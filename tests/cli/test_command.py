@@ -120,7 +120,10 @@ def test_without_a_kernel_the_error_names_the_build_command(dumbbell: Dumbbell, 
     arguments = ("run", "cyclic", "--engine", "kernel", "--out", "run", "--json")
     done = dumbbell(*arguments, DUMBBELL_CACHE=str(tmp_path / "empty"))
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "dumbbell: no kernel is built yet; build one with: dumbbell kernel build\n"
+    assert done.stderr == (
+        "dumbbell: no kernel is installed; install one with: pip install dumbbell-kernel, "
+        "or build one with: dumbbell kernel build\n"
+    )
     assert [path.name for path in tmp_path.iterdir()] == ["empty"]
 
 

@@ -3,6 +3,7 @@
 import os
 import re
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -182,6 +183,9 @@ def test_a_missing_or_rebuilt_tree_can_t_be_copied(tmp_path: Path, monkeypatch: 
     (original / "linux").unlink()
     with pytest.raises(KernelError, match="the tree that kernel 'small' was built in no longer exists"):
         tree_copy(kernel, progress=lambda *_: None)
+    installed = replace(kernel, folder=tmp_path / "site-packages" / "small")
+    with pytest.raises(KernelError, match="'small' is from the package dumbbell-kernel, which has no source tree"):
+        tree_copy(installed, progress=lambda *_: None)
 
 
 def test_sources_are_added_and_removed_and_the_original_never_changes(

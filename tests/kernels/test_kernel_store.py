@@ -44,7 +44,7 @@ def test_the_cache_folder_comes_from_the_most_specific_variable(monkeypatch: pyt
 
 def test_without_a_kernel_the_error_gives_the_command() -> None:
     assert kernels() == []
-    with pytest.raises(KernelError, match="no kernel is built yet; build one with: dumbbell kernel build"):
+    with pytest.raises(KernelError, match="no kernel is installed; install one with: pip install dumbbell-kernel"):
         find()
 
 

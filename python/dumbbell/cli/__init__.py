@@ -59,7 +59,13 @@ def main() -> None:
     from dumbbell.cli.interrupt import Interrupted  # noqa: PLC0415
 
     try:
-        _run_command()
+        try:
+            _run_command()
+        except ModuleNotFoundError:
+            from dumbbell import extras  # noqa: PLC0415 — reads metadata
+
+            with extras.explained():
+                raise
     except DumbbellError as error:
         _print_error(getattr(error, "report", "") or str(error))
         sys.exit(error.exit_status)

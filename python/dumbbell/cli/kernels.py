@@ -86,7 +86,10 @@ def list_(as_json: bool = False) -> None:
         print_json({"kernels": entries})
         return
     if not found:
-        err.print("no kernel is built yet; build one with: dumbbell kernel build")
+        err.print(
+            "no kernel is installed; install one with: pip install dumbbell-kernel, "
+            "or build one with: dumbbell kernel build"
+        )
         return
     table = Table(box=None, padding=(0, 2, 0, 0))
     for column in ("", "name", "release", "source", "config", "built"):

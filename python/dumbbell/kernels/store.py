@@ -8,9 +8,12 @@
 <cache>/kernels/default                      the name of the default kernel
 <cache>/build/                               intermediate files: see `build`
 ```
+
+The package `dumbbell-kernel` installs such a folder, too. A kernel of the same name in the cache takes precedence.
 """
 
 import hashlib
+import importlib.util
 import json
 import os
 import re
@@ -143,6 +146,7 @@ def kept_in(folder: Path) -> Kernel:
 def mark_default(name: str) -> Kernel:
     """Make this kernel the default of `find()`. Raises KernelError if it doesn't exist."""
     kernel = _kernel_called(_full(name))
+    kernels_dir().mkdir(parents=True, exist_ok=True)
     write(kernels_dir() / DEFAULT, f"{kernel.name}\n".encode())
     return kernel
 
@@ -204,7 +208,16 @@ def now() -> str:
 
 
 def _manifests() -> list[Path]:
-    return sorted(kernels_dir().glob(f"*/{MANIFEST}"))
+    installed = {path.parent.name: path for path in _installed()}
+    stored = {path.parent.name: path for path in kernels_dir().glob(f"*/{MANIFEST}")}
+    return [path for _, path in sorted({**installed, **stored}.items())]
+
+
+def _installed() -> list[Path]:
+    """Manifests of the package `dumbbell-kernel`."""
+    package = importlib.util.find_spec("dumbbell_kernel")
+    folders = package.submodule_search_locations if package else None
+    return [path for folder in folders or () for path in Path(folder).glob(f"*/{MANIFEST}")]
 
 
 def _read(manifest: Path) -> Kernel:
@@ -273,8 +286,8 @@ def _release(name: str) -> str:
 
 def _kernel_called(name: str) -> Kernel:
     """Read one kernel's manifest only, so that damage to another kernel has no effect."""
-    manifest = kernels_dir() / name / MANIFEST
-    if manifest.is_file():
+    manifest = next((path for path in _manifests() if path.parent.name == name), None)
+    if manifest:
         return _read(manifest)
     names = ", ".join(path.parent.name for path in _manifests())
     raise KernelError(f"unknown kernel '{name}'; available: {names}" if names else _NONE_YET)
@@ -283,7 +296,7 @@ def _kernel_called(name: str) -> Kernel:
 def _default_or_newest() -> Kernel:
     mark = kernels_dir() / DEFAULT
     name = mark.read_text(encoding="utf-8").strip() if mark.is_file() else ""
-    if name and (kernels_dir() / name / MANIFEST).is_file():
+    if name in [path.parent.name for path in _manifests()]:
         return _kernel_called(name)
     if found := kernels():
         return _newest(found)
@@ -343,4 +356,6 @@ PRELOAD = "seeded_getrandom.so"
 MANIFEST = "kernel.json"
 DEFAULT = "default"
 _REBUILD = "remove {} and build it again with: dumbbell kernel build"
-_NONE_YET = "no kernel is built yet; build one with: dumbbell kernel build"
+_NONE_YET = (
+    "no kernel is installed; install one with: pip install dumbbell-kernel, or build one with: dumbbell kernel build"
+)

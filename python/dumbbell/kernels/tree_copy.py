@@ -82,6 +82,11 @@ def _check(root: Kernel, original: Path) -> None:
             raise KernelError(f"{folder}: has changed since kernel '{root.name}' was built; {rebuild}")
     binary = original / "linux"
     if not binary.is_file():
+        if root.folder.parent != store.kernels_dir():
+            raise KernelError(
+                f"kernel '{root.name}' is from the package dumbbell-kernel, which has no source tree; "
+                "build a kernel with: dumbbell kernel build"
+            )
         raise KernelError(f"{original}: the tree that kernel '{root.name}' was built in no longer exists; {rebuild}")
     if store.sha256(binary) != root.binary_sha256:
         raise KernelError(f"{original}: has changed since kernel '{root.name}' was built; {rebuild}")

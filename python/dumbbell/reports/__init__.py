@@ -22,5 +22,6 @@ number_format       number formatting
 markup              HTML elements and tables; escapes all text
 ```
 
-`dumbbell.analysis` computes the numbers, `dumbbell.plots` draws the figures.
+`dumbbell.analysis` computes the numbers, `dumbbell.plots` draws the figures. Modules that draw figures are not imported
+here: text and tables need no package of the extra `plot`.
 """

@@ -1,0 +1,1 @@
+"""A kernel for Dumbbell's kernel engine: files only. `dumbbell.kernels.store` finds them."""
