@@ -3,7 +3,7 @@
 use crate::error::Error;
 use crate::files::{Files, NoFiles, attachments};
 use crate::run::Run;
-use dumbbell_core::time::Time;
+use crate::simulation::Simulation;
 use dumbbell_experiment::document::{Case, Options, parse, setting};
 use dumbbell_experiment::model;
 use dumbbell_experiment::plan::draws::Streams;
@@ -96,10 +96,20 @@ impl Experiment {
     ///
     /// As [`Experiment::run`].
     pub fn run_with(&self, seed: u64, files: &dyn Files) -> Result<Run, Error> {
+        let mut simulation = self.start(seed, files)?;
+        while !simulation.advance()? {}
+        Ok(simulation.finish())
+    }
+
+    /// A run that the caller advances in slices, so that it can report progress, cancel, or bound memory.
+    ///
+    /// # Errors
+    ///
+    /// As [`Experiment::run`].
+    pub fn start(&self, seed: u64, files: &dyn Files) -> Result<Simulation, Error> {
         let plan = self.plan(seed, files)?;
-        let mut world = World::new(&from_experiment::plan(&plan, seed, None)?)?;
-        while !world.run(Time::NEVER)?.is_over {}
-        Ok(Run::new(&plan, world.finish()))
+        let world = World::new(&from_experiment::plan(&plan, seed, None)?)?;
+        Ok(Simulation::new(plan, world))
     }
 
     /// Checks that it can be run, and runs nothing.

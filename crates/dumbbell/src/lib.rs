@@ -43,6 +43,7 @@ mod experiment;
 mod files;
 mod metrics;
 mod run;
+mod simulation;
 
 pub use dumbbell_experiment::{Diagnostic, model};
 pub use dumbbell_sim::table::{Cells, Column, Table};
@@ -51,3 +52,4 @@ pub use experiment::Experiment;
 pub use files::{Files, NoFiles};
 pub use metrics::{FlowMetrics, GroupMetrics, Metrics, QueueMetrics, Spread};
 pub use run::Run;
+pub use simulation::Simulation;
