@@ -123,3 +123,15 @@ def test_importing_the_package_imports_no_large_library() -> None:
     heavy = "{'polars', 'altair', 'numpy', 'scipy'}"
     program = f"import sys, dumbbell, dumbbell.cli.app; print(sorted({heavy} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+def test_a_run_imports_no_library_for_figures(tmp_path: Path) -> None:
+    program = (
+        "import sys; sys.argv = ['dumbbell', 'run', 'bufferbloat', '--set', 'duration=1s', '--out', 'out']\n"
+        "from dumbbell.cli import main\n"
+        "try: main()\n"
+        "except SystemExit as end: assert not end.code or end.code == 1, end.code\n"
+        "print({'altair', 'scipy', 'jinja2', 'dumbbell.plots'} & set(sys.modules) or 'none', file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stderr.splitlines()[-1] == "none"

@@ -175,6 +175,20 @@ def read_experiment(
 ) -> list[tuple[str, dict[str, Any], dict[str, Any]]]:
     """The same for a document that was parsed already."""
 
+class Wrong(ValueError):
+    """A value is none of its kind. Arguments: the problem, and what would be right."""
+
+def parse_expectation(
+    text: str,
+) -> tuple[str, int | None, int | None, str, float | bool | None, float | None]:
+    """Name, start and end (ns) of the metric, operator, value, and the upper end of a range. Raises `Wrong`."""
+
+def parse_metric(text: str) -> tuple[str, int | None, int | None]:
+    """A metric's name, and start and end (ns) of its part of the run. Raises `Wrong`."""
+
+def units_of(metric: str) -> list[tuple[str, float]]:
+    """The units of a metric, its own first, each with its size in the first. Raises `Wrong`."""
+
 def parse_toml(text: str, limits: dict[str, int] = ..., file: str = "") -> dict[str, Any]:
     """The values of a TOML text within the limits. Raises `Mistakes`."""
 

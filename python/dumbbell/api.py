@@ -32,7 +32,7 @@ from dumbbell.engines.sim.packet_traces import packet_traces as traces_of
 from dumbbell.errors import ExperimentError
 from dumbbell.notebook import ComparisonResult, Figure, SweepResult, run_html
 from dumbbell.plots import DEFAULT, available, draw, figure
-from dumbbell.reports import write
+from dumbbell.reports.page import write
 from dumbbell.results import result
 from dumbbell.spec.qdisc import suggest
 from dumbbell.spec.scenarios import find

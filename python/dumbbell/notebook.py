@@ -16,12 +16,13 @@ from dumbbell.errors import ResultError
 from dumbbell.exporters.sweep_table import export_sweep
 from dumbbell.plots.save import save, svg
 from dumbbell.plots.sweep_map import draw_map
-from dumbbell.reports import HEAD, cells, sentences, verdict
 from dumbbell.reports.map_selection import maps_of
 from dumbbell.reports.markup import Markup, element, join, table
 from dumbbell.reports.number_format import number, percent
 from dumbbell.reports.reproduce import reproduce_command
+from dumbbell.reports.sentences import sentences
 from dumbbell.reports.sweep_page import write_sweep
+from dumbbell.reports.verdict_text import HEAD, cells, verdict
 from dumbbell.results.result import Run
 from dumbbell.spec.sweep import Map
 from dumbbell.sweeps.folder import Sweep

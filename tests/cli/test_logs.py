@@ -31,7 +31,7 @@ from dumbbell.analysis import (
 from dumbbell.errors import ResultError
 from dumbbell.importers import Options, import_files
 from dumbbell.plots import PANELS, available, catalogue, draw
-from dumbbell.reports import page
+from dumbbell.reports.page import page
 from dumbbell.results.result import Run, load
 from importers.packets import capture
 from importers.samples import SAMPLES

@@ -9,8 +9,9 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -26,12 +27,28 @@ PATIENCE_S = 60.0
 """Time limit of waiting; on an idle host one second is enough."""
 
 
+KINDS = ("net", "mnt", "pid_for_children", "user")
+
+
 def namespaces_of(process: int) -> set[str]:
     found = set()
-    for kind in ("net", "mnt", "pid_for_children", "user"):
+    for kind in KINDS:
         with suppress(OSError):
             found.add(str(Path(f"/proc/{process}/ns/{kind}").readlink()).replace("pid_for_children", "pid"))
     return found
+
+
+@contextmanager
+def open_namespaces(*processes: int) -> Iterator[set[str]]:
+    """The namespaces of these processes, except ours.
+
+    They stay open: the kernel gives the number of a deleted namespace to the next one, which may be another test's.
+    """
+    with ExitStack() as stack:
+        for process, kind in product(processes, KINDS):
+            with suppress(OSError):
+                stack.callback(os.close, os.open(f"/proc/{process}/ns/{kind}", os.O_RDONLY | os.O_CLOEXEC))
+        yield set().union(*map(namespaces_of, processes)) - namespaces_of(os.getpid())
 
 
 def all_namespaces() -> set[str]:
@@ -91,15 +108,15 @@ def test_a_killed_run_leaves_nothing(victim: str, tmp_path: Path) -> None:
         )  # fmt: skip
         wait_until(command, "a worker", partial(has_both, run_folder / "host"))
         keeper, worker = [*processes_in(run_folder / "host"), 0, 0][:2]
-        run_namespaces = namespaces_of(keeper) | namespaces_of(worker)
-        time.sleep(rng.uniform(0, DURATION_S))
-        target_pid = {"command": command.pid, "keeper": keeper, "worker": worker}[victim]
-        if target_pid:
-            with suppress(ProcessLookupError):
-                os.kill(target_pid, signal.SIGKILL)
-        _, stderr = command.communicate(timeout=PATIENCE_S)
-        wait_for_exit(run_folder)
-        assert not (run_namespaces - namespaces_of(os.getpid())) & all_namespaces()
+        with open_namespaces(keeper, worker) as run_namespaces:
+            time.sleep(rng.uniform(0, DURATION_S))
+            target_pid = {"command": command.pid, "keeper": keeper, "worker": worker}[victim]
+            if target_pid:
+                with suppress(ProcessLookupError):
+                    os.kill(target_pid, signal.SIGKILL)
+            _, stderr = command.communicate(timeout=PATIENCE_S)
+            wait_for_exit(run_folder)
+            assert not run_namespaces & all_namespaces()
         if victim == "command":
             assert command.returncode in (-9, 0)
         elif command.returncode:
@@ -125,13 +142,13 @@ def test_ctrl_c_ends_a_run_and_leaves_nothing(signal_number: signal.Signals, tmp
     )  # fmt: skip
     run_folder = results / ".run.running/run"
     wait_until(command, "a worker", partial(has_both, run_folder / "host"))
-    run_namespaces = set().union(*map(namespaces_of, processes_in(run_folder / "host")))
-    command.send_signal(signal_number)
-    output, errors = command.communicate(timeout=PATIENCE_S)
-    assert (command.returncode, output) == (130, "")
-    assert errors == "dumbbell: interrupted; nothing was left behind\n"
-    assert processes_in(run_folder) == []
-    assert not (run_namespaces - namespaces_of(os.getpid())) & all_namespaces()
+    with open_namespaces(*processes_in(run_folder / "host")) as run_namespaces:
+        command.send_signal(signal_number)
+        output, errors = command.communicate(timeout=PATIENCE_S)
+        assert (command.returncode, output) == (130, "")
+        assert errors == "dumbbell: interrupted; nothing was left behind\n"
+        assert processes_in(run_folder) == []
+        assert not run_namespaces & all_namespaces()
     assert list(results.iterdir()) == []
     assert host_state() == before
 

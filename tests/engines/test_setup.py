@@ -28,8 +28,8 @@ CASES = 60
 """Devices of one guest."""
 MOST_REFUSED = 4
 
-ELSEWHERE = {"dualpi2", "ets", "gred", "hhf", "sfb", POLICE}
-"""Kinds that Linux 6.12 lacks, that the agent leaves to the machine's tc, or that tc has as an action only."""
+ELSEWHERE = {"dualpi2", "gred", POLICE}
+"""Kinds that Linux 6.12 lacks, that several commands set up, or that tc has as an action only."""
 NOT_TC = {"netem": {"every", "seed", "packets", "bytes"}, "cake": {"nat", "nonat"}}
 """Options that only the simulator, a later tc or a kernel with connection tracking has, or tc takes behind slot."""
 ALIASES = {"tbf": {"buffer", "maxburst", "minburst"}, "netem": {"latency", "drop"}}
@@ -38,13 +38,17 @@ NEEDED = {
     "tbf": {"rate": "rate 10mbit", "burst": "burst 5kb", "limit": "limit 60kb"},
     "red": {"limit": "limit 400000", "avpkt": "avpkt 1000"},
     "choke": {"limit": "limit 400", "bandwidth": "bandwidth 20mbit"},
+    "ets": {"bands": "bands 16"},
     "htb class": {"rate": "rate 10mbit"},
     POLICE: {"rate": "rate 10mbit", "burst": "burst 20kb"},
 }
-COUNTS = {"mpu": 256, "overhead": 256, "ecn_prob": 99, "alpha": 32, "beta": 32, "bands": 16, "priomap": 1, "burst": 200}
+COUNTS = {
+    "mpu": 256, "overhead": 256, "ecn_prob": 99, "alpha": 32, "beta": 32, "bands": 16, "priomap": 1, "burst": 200,
+    "strict": 4,
+}  # fmt: skip
 """The largest sensible number of an option, where it is not a thousand."""
 
-PLAIN = {"quantum", "mtu", "mpu", "overhead", "maxburst", "memlimit"}
+PLAIN = {"quantum", "initial_quantum", "mtu", "mpu", "overhead", "maxburst", "memlimit"}
 """Sizes that tc reads without a unit, at least in one kind."""
 
 NARROW = {"bandwidth", "maxrate", "low_rate_threshold"}
@@ -152,6 +156,11 @@ def filter_words(draw: st.DrawFn, number: int) -> str:
                 "flower",
                 f"flower ip_proto {transport} {end}_port {port}",
                 f"flower {end}_ip 10.1.2.0/{bits} ip_proto {transport} src_port {port} dst_port {port}",
+                f"route {draw(st.sampled_from(['to', 'from']))} {port % 256}",
+                f"route from {port % 256} to {mark % 256:#x}",
+                f"handle ::{mark % 4095 + 1:x} u32 match ip dport {port} 0xffff",
+                f"handle {mark % 1000 + 1} matchall",
+                f"handle {mark % 1000 + 1:#x} flower",
             ]
         )
     )
@@ -165,10 +174,11 @@ def classes(draw: st.DrawFn) -> list[str]:
     known, owner = CLASS_OPTIONS[kind], f"{kind} class"
     lines = [f"qdisc add dev {{dev}} root handle 1: {kind} {draw(options(kind, GRAMMAR[kind]))}"]
     if not accepted(*lines):
-        lines = [f"qdisc add dev {{dev}} root handle 1: {kind}"]
+        lines = [f"qdisc add dev {{dev}} root handle 1: {kind} {' '.join(NEEDED.get(kind, {}).values())}"]
+    verb = "change" if kind == "ets" else "add"  # The bands of ets are its classes.
     for minor in (1, 2):
-        line = f"class add dev {{dev}} parent 1: classid 1:{minor} {kind} {draw(options(owner, known))}"
-        plain = f"class add dev {{dev}} parent 1: classid 1:{minor} {kind} {NEEDED.get(owner, {}).get('rate', '')}"
+        line = f"class {verb} dev {{dev}} parent 1: classid 1:{minor} {kind} {draw(options(owner, known))}"
+        plain = f"class {verb} dev {{dev}} parent 1: classid 1:{minor} {kind} {NEEDED.get(owner, {}).get('rate', '')}"
         lines.append(line if accepted(*lines, line) else plain)
     change = f"class change dev {{dev}} parent 1: classid 1:1 {kind} {draw(options(owner, known))}"
     lines += [change] if accepted(*lines, change) else []
@@ -176,8 +186,27 @@ def classes(draw: st.DrawFn) -> list[str]:
     return lines + [draw(filter_words(number)) for number in range(1, 1 + draw(st.integers(0, 3)))]
 
 
+@st.composite
+def gred(draw: st.DrawFn) -> list[str]:
+    """A gred with up to three virtual queues."""
+    flags = st.sampled_from(["", " ecn", " ecn harddrop"])
+    count, grio, common = draw(st.integers(1, 16)), draw(st.sampled_from(["", " grio"])), draw(flags)
+    limit = draw(st.sampled_from(["", " limit 60kb", " limit 1000000"]))
+    setup = f"setup DPs {count} default {draw(st.integers(0, count - 1))}{grio}{limit}{common}"
+    numbers = draw(st.lists(st.integers(0, count - 1), min_size=1, max_size=3))
+    lines = [f"qdisc add dev {{dev}} root handle 1: gred {setup}"]
+    for number in numbers:
+        low = draw(st.integers(1_000, 90_000))
+        high, average = draw(st.integers(low + 1, 300_000)), draw(st.integers(300, 1_500))
+        sizes = f"limit {draw(SIZES)} min {low} max {high} avpkt {average}"
+        rest = f"prio {draw(st.integers(1, 15))} probability {draw(word('fraction', 'probability'))}"
+        line = f"qdisc change dev {{dev}} root handle 1: gred DP {number} {sizes} {rest}{common or draw(flags)}"
+        lines += [line] if accepted(*lines, line) else []
+    return lines
+
+
 KINDS = sorted(set(GRAMMAR) - ELSEWHERE)
-CASE = st.one_of(*(qdisc(kind) for kind in KINDS), classes(), classes(), classes())
+CASE = st.one_of(*(qdisc(kind) for kind in KINDS), gred(), classes(), classes(), classes())
 
 
 # Shrinking would boot hundreds of guests; a difference names its case.
@@ -202,7 +231,7 @@ def test_the_agent_sets_up_what_tc_sets_up(tmp_path_factory: pytest.TempPathFact
 
 def test_every_option_is_set(tmp_path: Path) -> None:
     """Each option once, alone if it can be, else with what it needs."""
-    root = "qdisc add dev {dev} root handle 1:"
+    root, change = "qdisc add dev {dev} root handle 1:", "qdisc change dev {dev} root handle 1:"
     cases = [[f"{root} {kind} {' '.join(NEEDED.get(kind, {}).values())}"] for kind in KINDS]
     for kind in KINDS:
         for option in sorted(set(GRAMMAR[kind]) - NOT_TC.get(kind, set())):
@@ -214,11 +243,21 @@ def test_every_option_is_set(tmp_path: Path) -> None:
         words = _alone(POLICE, option, POLICE_OPTIONS) + (" mtu 2000" if option == "peakrate" else "")
         action = f"matchall flowid 1:1 action police {words}"
         cases.append(["qdisc add dev {dev} root handle 1: prio", f"filter add dev {{dev}} parent 1: {action}"])
+    cases += [
+        [f"{root} gred setup DPs 3 default 1{words}{flags}", f"{change} gred DP 1 {GRED_QUEUE}{flags}"]
+        for words, flags in GREDS
+    ]
+    cases += [[f"{root} ets {words}"] for words in ("strict 1 quanta 500 600", "bands 0 strict 3 quanta 193")]
+    ets = f"{root} ets bands 4 strict 1 quanta 3000"
+    cases += [[ets, f"class change dev {{dev}} parent 1: classid 1:2 ets{words}"] for words in ("", " quantum 900")]
     by_tc, by_agent, end = dumps(tmp_path, cases)
     _expect_no_program(end)
     _expect_equal(by_tc, by_agent, cases)
 
 
+GRED_QUEUE = "limit 60000 min 10000 max 30000 avpkt 1000 prio 3 probability 0.03 burst 20 bandwidth 20mbit"
+GREDS = [("", ""), (" grio", ""), (" limit 60kb", ""), ("", " ecn"), (" grio", " ecn harddrop")]
+"""Words of gred's setup, and flags, which a virtual queue must repeat."""
 EXAMPLES = {
     "time": "3ms", "rate": "30mbit", "size": "3000", "packets": "70", "count": "7", "share": "20%",
     "fraction": "0.05", "value/mask": "0x1/0x3",
@@ -239,6 +278,7 @@ SPECIAL = {
         "min": "redflowlimit 100000 min 8000", "max": "redflowlimit 100000 max 60000",
     },
     "prio": {"priomap": "priomap 1 2 2 0"},
+    "ets": {"quanta": "strict 1 quanta 500 600", "priomap": "priomap 1 15"},
 }  # fmt: skip
 SFQ_RED = ("avpkt", "burst", "probability", "ecn", "harddrop")
 

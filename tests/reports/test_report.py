@@ -9,9 +9,11 @@ import pytest
 
 from dumbbell.analysis import findings
 from dumbbell.errors import OutputError
-from dumbbell.reports import page, repeat_command, sentences, write
 from dumbbell.reports.markup import Markup, element, join, table
 from dumbbell.reports.number_format import number, percent
+from dumbbell.reports.page import page, write
+from dumbbell.reports.sections import repeat_command
+from dumbbell.reports.sentences import sentences
 from synthetic import Bench, Flow, alternating
 
 SOURCE = {

@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 
 from dumbbell.analysis import findings
 from dumbbell.analysis.shares import percents
-from dumbbell.reports import sentences
 from dumbbell.reports.number_format import jain_text, number, percent
-from dumbbell.reports.sentences import ORDER
+from dumbbell.reports.sentences import ORDER, sentences
 from synthetic import Bench, Flow, alternating, alternating_rate, sawtooth
 
 NUMBER = re.compile(r"\d+(?:\u202f\d{3})*(?:\.\d+)?(?:e[-+]\d+)?")

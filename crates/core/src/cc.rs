@@ -1,8 +1,8 @@
 //! Congestion control: how large the window is and how fast to send.
 //!
-//! A controller reads and writes the sender's [`SenderState`]. The sender calls the methods of [`CongestionControl`] in
-//! the order in which Linux's `tcp_ack` calls `tcp_congestion_ops`. Loss detection, pacing and retransmission are in
-//! [`crate::transport`]. Each controller has its own file; BBR has one file per phase.
+//! A controller reads the sender's [`SenderState`] and sets the seven values of [`CcState`]. The sender calls the
+//! methods of [`CongestionControl`] in the order in which Linux's `tcp_ack` calls `tcp_congestion_ops`. Loss detection,
+//! pacing and retransmission are in [`crate::transport`]. Each controller has its own file; BBR has one file per phase.
 //!
 //! | type | description |
 //! | --- | --- |
@@ -106,21 +106,52 @@ pub const INITIAL_WINDOW: u32 = 10;
 /// less one and the 192 bytes that the `kernel` engine's Linux keeps free for headers (`MAX_TCP_HEADER`).
 pub const GSO_MAX_BYTES: u32 = 65_536 - 1 - 192;
 
-/// The sender's state that a controller reads, and the window and rate that it sets. Counts are packets.
+/// What a controller sets, as a BPF controller may in Linux (`bpf_tcp_ca_btf_struct_access`), and the clamp that modules
+/// lower. The sender changes it too: the window in recovery, the rate of a controller that sets none.
+#[derive(Clone, Debug)]
+pub struct CcState {
+    /// Congestion window in packets.
+    pub cwnd: u32,
+    /// Fractional growth of the window, in packets acknowledged (`snd_cwnd_cnt`).
+    pub cwnd_count: u32,
+    /// Upper limit of the window (`snd_cwnd_clamp`).
+    pub cwnd_clamp: u32,
+    /// Slow start threshold in packets.
+    pub ssthresh: u32,
+    /// Pacing rate (`sk_pacing_rate`).
+    pub pacing_rate: Rate,
+    /// Is sending paced (`sk_pacing_status`)? A controller that needs it sets it in `init`.
+    pub paced: bool,
+    /// Value of [`SenderState::delivered`] at which the application-limited phase ends; 0 when not limited.
+    pub app_limited: u64,
+}
+
+impl CcState {
+    /// Below the slow start threshold?
+    #[must_use]
+    pub const fn in_slow_start(&self) -> bool {
+        self.cwnd < self.ssthresh
+    }
+
+    /// The threshold after a reduction: at least three quarters of the window (`tcp_current_ssthresh`).
+    #[must_use]
+    pub fn current_ssthresh(&self, state: CaState) -> u32 {
+        let (cwnd, ssthresh) = (self.cwnd, self.ssthresh);
+        if matches!(state, CaState::Cwr | CaState::Recovery) {
+            ssthresh
+        } else {
+            ssthresh.max((cwnd >> 1) + (cwnd >> 2))
+        }
+    }
+}
+
+/// The sender's state that a controller reads. Counts are packets.
 #[derive(Clone, Debug)]
 pub struct SenderState {
     /// The time of the event being handled.
     pub now: Time,
     /// Payload bytes of a full segment.
     pub mss: u32,
-    /// Congestion window.
-    pub cwnd: u32,
-    /// Fractional growth of the window, in packets acknowledged (`snd_cwnd_cnt`).
-    pub cwnd_count: u32,
-    /// Upper limit of the window (`snd_cwnd_clamp`).
-    pub cwnd_clamp: u32,
-    /// Slow start threshold.
-    pub ssthresh: u32,
     /// The window before the last reduction (`prior_cwnd`); a controller with [`CongestionControl::has_cong_control`]
     /// keeps its own.
     pub prior_cwnd: u32,
@@ -152,20 +183,14 @@ pub struct SenderState {
     pub delivered_at: Time,
     /// Packets marked lost so far.
     pub lost: u64,
-    /// Value of `delivered` at which the application-limited phase ends; 0 when not limited.
-    pub app_limited: u64,
     /// When data was last sent (`lsndtime`).
     pub last_sent_at: Time,
     /// Next sequence number, in bytes. Rounds are delimited by it and by `snd_una`.
     pub snd_nxt: u64,
     /// First unacknowledged byte.
     pub snd_una: u64,
-    /// Pacing rate (`sk_pacing_rate`).
-    pub pacing_rate: Rate,
     /// The application's limit (`SO_MAX_PACING_RATE`).
     pub max_pacing_rate: Rate,
-    /// Is sending paced (`sk_pacing_status`)? A controller that needs it sets it in `init`.
-    pub paced: bool,
     /// Payload of the largest super-packet that the device takes (`sk_gso_max_size`): [`GSO_MAX_BYTES`], with offloads
     /// off too.
     pub gso_max_bytes: u32,
@@ -180,28 +205,11 @@ impl SenderState {
         (self.packets_out + self.retrans_out).saturating_sub(self.sacked_out + self.lost_out)
     }
 
-    /// Below the slow start threshold?
-    #[must_use]
-    pub const fn in_slow_start(&self) -> bool {
-        self.cwnd < self.ssthresh
-    }
-
     /// May the window grow? Only if it was the limit; in slow start it is enough that half of it was used
     /// (`tcp_is_cwnd_limited`).
     #[must_use]
-    pub const fn is_cwnd_limited(&self) -> bool {
-        self.cwnd_limited || (self.in_slow_start() && self.cwnd < self.max_packets_out.saturating_mul(2))
-    }
-
-    /// The threshold after a reduction: at least three quarters of the window (`tcp_current_ssthresh`).
-    #[must_use]
-    pub fn current_ssthresh(&self) -> u32 {
-        let (cwnd, ssthresh) = (self.cwnd, self.ssthresh);
-        if matches!(self.state, CaState::Cwr | CaState::Recovery) {
-            ssthresh
-        } else {
-            ssthresh.max((cwnd >> 1) + (cwnd >> 2))
-        }
+    pub const fn is_cwnd_limited(&self, cc: &CcState) -> bool {
+        self.cwnd_limited || (cc.in_slow_start() && cc.cwnd < self.max_packets_out.saturating_mul(2))
     }
 
     /// Smoothed round-trip time; None before the first sample.
@@ -234,13 +242,13 @@ pub trait CongestionControl {
     fn name(&self) -> &'static str;
 
     /// The connection is established (`init`).
-    fn init(&mut self, tp: &mut SenderState);
+    fn init(&mut self, tp: &SenderState, cc: &mut CcState);
 
     /// The threshold for a reduction that begins now (`ssthresh`).
-    fn ssthresh(&mut self, tp: &mut SenderState) -> u32;
+    fn ssthresh(&mut self, tp: &SenderState, cc: &mut CcState) -> u32;
 
     /// The window to restore after a spurious reduction (`undo_cwnd`).
-    fn undo_cwnd(&mut self, tp: &mut SenderState) -> u32;
+    fn undo_cwnd(&mut self, tp: &SenderState, cc: &mut CcState) -> u32;
 
     /// The controller's use of ECN, read before the connection is established.
     fn ecn_use(&self) -> EcnUse {
@@ -252,14 +260,14 @@ pub trait CongestionControl {
 
     /// Packets were acknowledged (`pkts_acked`); called before [`CongestionControl::cong_avoid`] or
     /// [`CongestionControl::cong_control`].
-    fn pkts_acked(&mut self, _tp: &mut SenderState, _sample: &AckSample) {}
+    fn pkts_acked(&mut self, _tp: &SenderState, _cc: &mut CcState, _sample: &AckSample) {}
 
     /// An ACK was processed, losses are not detected yet (`in_ack_event`). A plain ACK only advances: no SACK, no ECN
     /// echo, no window change (Linux's fast path).
-    fn in_ack_event(&mut self, _tp: &mut SenderState, _is_plain: bool) {}
+    fn in_ack_event(&mut self, _tp: &SenderState, _cc: &mut CcState, _is_plain: bool) {}
 
     /// Grow the window for `acked` packets (`cong_avoid`).
-    fn cong_avoid(&mut self, _tp: &mut SenderState, _acked: u32) {}
+    fn cong_avoid(&mut self, _tp: &SenderState, _cc: &mut CcState, _acked: u32) {}
 
     /// Takes the reduction that [`CongestionControl::cong_avoid`] requested (`tcp_enter_cwr`), if any. The sender calls
     /// this after `cong_avoid` and then reduces.
@@ -275,13 +283,13 @@ pub trait CongestionControl {
 
     /// A packet was marked lost (`skb_marked_lost` of BBR's own kernels). Called before the ACK that marked it is
     /// processed.
-    fn skb_marked_lost(&mut self, _tp: &mut SenderState, _packet: &LostPacket) {}
+    fn skb_marked_lost(&mut self, _tp: &SenderState, _cc: &mut CcState, _packet: &LostPacket) {}
 
     /// Set window and pacing rate (`cong_control`).
-    fn cong_control(&mut self, _tp: &mut SenderState, _sample: &RateSample) {}
+    fn cong_control(&mut self, _tp: &SenderState, _cc: &mut CcState, _sample: &RateSample) {}
 
     /// The sender is about to enter `new`; `tp.state` still has the old state (`set_state`).
-    fn set_state(&mut self, _tp: &mut SenderState, _new: CaState) {}
+    fn set_state(&mut self, _tp: &SenderState, _cc: &mut CcState, _new: CaState) {}
 
     /// Does the controller need the links' telemetry? Then [`CongestionControl::on_telemetry`] is called before its ACK
     /// is processed.
@@ -298,10 +306,10 @@ pub trait CongestionControl {
     }
 
     /// Another event occurred (`cwnd_event`).
-    fn cwnd_event(&mut self, _tp: &mut SenderState, _event: Event) {}
+    fn cwnd_event(&mut self, _tp: &SenderState, _cc: &mut CcState, _event: Event) {}
 
     /// Minimum segments in a super-packet (`min_tso_segs`); None: the host's setting.
-    fn min_tso_segments(&self, _tp: &SenderState) -> Option<u32> {
+    fn min_tso_segments(&self, _tp: &SenderState, _cc: &CcState) -> Option<u32> {
         None
     }
 
@@ -316,5 +324,5 @@ pub trait CongestionControl {
     }
 
     /// The controller's state for the sampler.
-    fn cc_info(&self, tp: &SenderState) -> CcInfo;
+    fn cc_info(&self, tp: &SenderState, cc: &CcState) -> CcInfo;
 }

@@ -2,14 +2,16 @@
 
 use crate::expectation;
 
-const TIME_MS: &[&str] = &["ms", "us", "s"];
-const TIME_S: &[&str] = &["s", "ms"];
-const PACKETS: &[&str] = &["packets"];
-const SHARE: &[&str] = &["", "%"];
+/// Units, each with its size in the first, which is the metric's own.
+pub type Units = &'static [(&'static str, f64)];
 
-/// A metric's own unit first.
-const UNITS: &[(&str, &[&str])] = &[
-    ("throughput_mbps", &["Mbit/s", "kbit/s", "Gbit/s", "MB/s"]),
+const TIME_MS: Units = &[("ms", 1.0), ("us", 1e-3), ("s", 1e3)];
+const TIME_S: Units = &[("s", 1.0), ("ms", 1e-3)];
+const PACKETS: Units = &[("packets", 1.0)];
+const SHARE: Units = &[("", 1.0), ("%", 0.01)];
+
+const UNITS: &[(&str, Units)] = &[
+    ("throughput_mbps", &[("Mbit/s", 1.0), ("kbit/s", 1e-3), ("Gbit/s", 1e3), ("MB/s", 8.0)]),
     ("rtt_ms", TIME_MS),
     ("delay_ms", TIME_MS),
     ("ping_ms", TIME_MS),
@@ -17,7 +19,7 @@ const UNITS: &[(&str, &[&str])] = &[
     ("period_s", TIME_S),
     ("half_period_s", TIME_S),
     ("duration_s", TIME_S),
-    ("bytes", &["bytes", "kB", "MB"]),
+    ("bytes", &[("bytes", 1.0), ("kB", 1e3), ("MB", 1e6)]),
     ("cwnd_packets", PACKETS),
     ("packets", PACKETS),
     ("retransmits", PACKETS),
@@ -30,8 +32,8 @@ const UNITS: &[(&str, &[&str])] = &[
 
 /// The units of a metric, its own first; None: no metric.
 #[must_use]
-pub fn units_of(metric: &str) -> Option<&'static [&'static str]> {
+pub fn units_of(metric: &str) -> Option<Units> {
     let name = expectation::metric(metric).ok()?.name;
     let units = |key: &str| UNITS.iter().find(|(name, _)| *name == key).map(|(_, units)| *units);
-    Some(name.rsplit('.').find_map(units).unwrap_or(&[""]))
+    Some(name.rsplit('.').find_map(units).unwrap_or(&[("", 1.0)]))
 }

@@ -3,9 +3,10 @@
 use dumbbell_experiment::declare::Kind;
 use dumbbell_experiment::diagnostic::Diagnostic;
 use dumbbell_experiment::document::{self, Case, Options};
+use dumbbell_experiment::expectation::{self, Condition, Expectation};
 use dumbbell_experiment::limits::Limits;
 use dumbbell_experiment::value::{Key, Node, Table, Value};
-use dumbbell_experiment::{Experiment, random, reference, render, schema, stubs, toml, write};
+use dumbbell_experiment::{Experiment, figures, random, reference, render, schema, stubs, toml, write};
 use pyo3::create_exception;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -17,6 +18,13 @@ create_exception!(
     Mistakes,
     PyValueError,
     "A document is no experiment: a list of mistakes, and a text."
+);
+
+create_exception!(
+    dumbbell._sim,
+    Wrong,
+    PyValueError,
+    "A value is none of its kind. Arguments: the problem, the remedy."
 );
 
 /// Levels of Python's lists and dicts that are converted; a deeper document is refused.
@@ -74,6 +82,40 @@ pub fn parse_toml<'py>(
         mistakes(py, &located, text, file)
     })?;
     to_python(py, &table.into())
+}
+
+/// An expectation: name, start and end of its metric, operator, value, and the upper end of a range. Raises `Wrong`.
+#[pyfunction]
+pub fn parse_expectation<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyTuple>> {
+    let Expectation { metric, condition } = expectation::parse(text).map_err(wrong)?;
+    let (operator, value, high) = match condition {
+        Condition::Below(value) => ("<", value.into(), None),
+        Condition::AtMost(value) => ("<=", value.into(), None),
+        Condition::Above(value) => (">", value.into(), None),
+        Condition::AtLeast(value) => (">=", value.into(), None),
+        Condition::Equal(value) => ("==", value.into(), None),
+        Condition::Is(value) => ("==", value.into(), None),
+        Condition::Unknown => ("==", Value::default(), None),
+        Condition::Within(low, high) => ("in", low.into(), Some(high)),
+    };
+    (metric.name, metric.from, metric.to, operator, to_python(py, &value)?, high).into_pyobject(py)
+}
+
+/// A metric: its name, and start and end of its part of the run in nanoseconds. Raises `Wrong`.
+#[pyfunction]
+pub fn parse_metric(text: &str) -> PyResult<(String, Option<u64>, Option<u64>)> {
+    expectation::metric(text).map(|metric| (metric.name, metric.from, metric.to)).map_err(wrong)
+}
+
+/// The units of a metric, its own first. Raises `Wrong`.
+#[pyfunction]
+pub fn units_of(metric: &str) -> PyResult<Vec<(&'static str, f64)>> {
+    expectation::metric(metric).map_err(wrong)?;
+    Ok(figures::units_of(metric).unwrap_or_default().to_vec())
+}
+
+fn wrong(wrong: dumbbell_core::tc::Wrong) -> PyErr {
+    Wrong::new_err((wrong.problem, wrong.right))
 }
 
 /// A document as a person would write it.

@@ -21,7 +21,8 @@ mod _sim {
     use super::arrow::Arrow;
     #[pymodule_export]
     use super::experiment::{
-        Mistakes, declarations, parse_experiment, parse_toml, random_experiment, read_experiment, write_toml,
+        Mistakes, Wrong, declarations, parse_expectation, parse_experiment, parse_metric, parse_toml,
+        random_experiment, read_experiment, units_of, write_toml,
     };
     #[pymodule_export]
     use super::fault::{Fault, Outgrown, Refused};

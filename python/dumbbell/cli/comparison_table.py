@@ -9,19 +9,8 @@ from dumbbell.analysis import Comparison, Verdict
 from dumbbell.cli.compare import Comparisons
 from dumbbell.cli.console import Console
 from dumbbell.cli.number_text import grid
-from dumbbell.reports import (
-    EXPLAINED,
-    HEAD,
-    absent_metric_cells,
-    cells,
-    condition_cells,
-    described,
-    options,
-    setting_cells,
-    settings_title,
-    verdict,
-    verdict_of_all,
-)
+from dumbbell.reports.log_conditions import EXPLAINED, condition_cells, options, setting_cells, settings_title
+from dumbbell.reports.verdict_text import HEAD, absent_metric_cells, cells, described, verdict, verdict_of_all
 
 __all__ = ["show_compared"]
 

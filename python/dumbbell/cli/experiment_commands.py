@@ -165,7 +165,7 @@ def compare(  # noqa: PLR0913, PLR0917 — a command has many options
     )  # fmt: skip
     done = compare_all(options)
     if output is not None:
-        from dumbbell.reports import write_comparison
+        from dumbbell.reports.comparison_page import write_comparison
 
         write_comparison(done.comparisons, done.series, output, options.window, done.left_out)
         err.print(f"wrote {output}")

@@ -144,7 +144,7 @@ def report(
     from dumbbell.cli.console import err
     from dumbbell.cli.sweep_results import report_swept
     from dumbbell.errors import ExperimentError
-    from dumbbell.reports import write
+    from dumbbell.reports.page import write
     from dumbbell.results.result import load
     from dumbbell.sweeps.folder import is_sweep
 

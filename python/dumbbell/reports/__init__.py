@@ -24,30 +24,3 @@ markup              HTML elements and tables; escapes all text
 
 `dumbbell.analysis` computes the numbers, `dumbbell.plots` draws the figures.
 """
-
-from dumbbell.reports.comparison_page import comparison_page, write_comparison
-from dumbbell.reports.log_conditions import EXPLAINED, condition_cells, options, setting_cells, settings_title
-from dumbbell.reports.page import page, write
-from dumbbell.reports.sections import repeat_command
-from dumbbell.reports.sentences import sentences
-from dumbbell.reports.verdict_text import HEAD, absent_metric_cells, cells, described, verdict, verdict_of_all
-
-__all__ = [
-    "EXPLAINED",
-    "HEAD",
-    "absent_metric_cells",
-    "cells",
-    "comparison_page",
-    "condition_cells",
-    "described",
-    "options",
-    "page",
-    "repeat_command",
-    "sentences",
-    "setting_cells",
-    "settings_title",
-    "verdict",
-    "verdict_of_all",
-    "write",
-    "write_comparison",
-]

@@ -1,51 +1,32 @@
 """What an experiment's source saw: figures with a metric and a unit, so that a run can be compared with each.
 
-The units of a metric are declared here, by the key that a metric's name ends in. How a run compares is
+`crates/experiment/src/figures.rs` has the units of a metric. How a run compares is
 `dumbbell.analysis.source_figures`.
 """
 
 import math
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, model_validator
 
-from dumbbell.spec.expectation import parse_metric
+from dumbbell import _sim
 from dumbbell.spec.fields import Measured
 from dumbbell.spec.strict import Strict
-from dumbbell.spec.units import Wrong
+from dumbbell.spec.units import Wrong, refused
 
 __all__ = ["Seen", "Source", "figure_text", "units_of"]
 
-PACKETS = {"packets": 1.0}
-SHARE = {"": 1.0, "%": 0.01}
-PLAIN = {"": 1.0}
-UNITS: Mapping[str, Mapping[str, float]] = {
-    "throughput_mbps": {"Mbit/s": 1, "kbit/s": 1e-3, "Gbit/s": 1e3, "MB/s": 8},
-    "rtt_ms": {"ms": 1, "us": 1e-3, "s": 1e3},
-    "delay_ms": {"ms": 1, "us": 1e-3, "s": 1e3},
-    "ping_ms": {"ms": 1, "us": 1e-3, "s": 1e3},
-    "fct_s": {"s": 1, "ms": 1e-3},
-    "period_s": {"s": 1, "ms": 1e-3},
-    "half_period_s": {"s": 1, "ms": 1e-3},
-    "duration_s": {"s": 1, "ms": 1e-3},
-    "bytes": {"bytes": 1, "kB": 1e3, "MB": 1e6},
-    "cwnd_packets": PACKETS,
-    "packets": PACKETS,
-    "retransmits": PACKETS,
-    "drops": PACKETS,
-    "marks": PACKETS,
-    "share": SHARE,
-    "retransmit_rate": SHARE,
-    "utilization": SHARE,
-}
-"""By a metric's key: the units in which a source may state it, each in the metric's own, which is the first."""
 
-
+@cache
 def units_of(metric: str) -> Mapping[str, float]:
-    """The units that a metric may be stated in, its own first: `flows.bbr.rtt_ms.p95` has ms, us and s."""
-    keys = parse_metric(metric).name.split(".")
-    return next((UNITS[key] for key in reversed(keys) if key in UNITS), PLAIN)
+    """The units that a metric may be stated in, its own first: `flows.bbr.rtt_ms.p95` has ms, us and s.
+
+    Raises `Wrong`.
+    """
+    with refused():
+        return dict(_sim.units_of(metric))
 
 
 def figure_text(ends: tuple[float | None, float | None], unit: str, show: Callable[[float], str]) -> str:

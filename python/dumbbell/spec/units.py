@@ -6,8 +6,12 @@ be right. Source of the spellings: tc(8), section PARAMETERS; iproute2 `lib/util
 """
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from decimal import Decimal
 from functools import lru_cache
+
+from dumbbell import _sim
 
 __all__ = [
     "Wrong",
@@ -15,6 +19,7 @@ __all__ = [
     "duration_ns",
     "rate_bps",
     "rate_text",
+    "refused",
     "share",
     "size_bytes",
     "size_or_bdp",
@@ -30,6 +35,17 @@ class Wrong(ValueError):
         self.problem = problem
         self.right = right
         super().__init__(f"{problem}; {right}" if right else problem)
+
+
+@contextmanager
+def refused() -> Iterator[None]:
+    """Raises `Wrong` for a value that `crates/experiment` refuses."""
+    try:
+        yield
+    except _sim.Wrong as wrong:
+        raise Wrong(*wrong.args) from None
+    except UnicodeEncodeError:
+        raise Wrong("a character that is half of a pair, which no file can hold", "leave it out") from None
 
 
 _NUMBER = re.compile(r"(?P<number>[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)(?P<unit>[A-Za-z%]*)\Z")

@@ -17,7 +17,7 @@ from dumbbell.engines import KernelEngine, Request, Simulator
 from dumbbell.errors import DumbbellError, ExperimentError
 from dumbbell.kernels import find
 from dumbbell.plots.panel_data import packed
-from dumbbell.reports import HEAD, absent_metric_cells, cells, verdict
+from dumbbell.reports.verdict_text import HEAD, absent_metric_cells, cells, verdict
 from dumbbell.results import result
 from dumbbell.results.result import Run
 from dumbbell.spec import Case

@@ -44,7 +44,7 @@ mod window;
 use super::model::Gains;
 use super::model::max_filter::MaxFilter;
 use super::model::rounds::Rounds;
-use super::{CaState, CcInfo, CongestionControl, Event, INFINITE_SSTHRESH, RateSample, SenderState};
+use super::{CaState, CcInfo, CcState, CongestionControl, Event, INFINITE_SSTHRESH, RateSample, SenderState};
 use crate::rng::Rng;
 use aggregation::{Aggregation, ROUNDS};
 use bandwidth::{Bandwidth, UNIT};
@@ -113,14 +113,14 @@ impl Bbr {
     }
 
     /// Updates the model on an ACK, in Linux's order (`bbr_update_model`).
-    fn update_model(&mut self, tp: &mut SenderState, sample: &RateSample) {
+    fn update_model(&mut self, tp: &SenderState, cc: &mut CcState, sample: &RateSample) {
         self.update_bandwidth(tp, sample);
         let bandwidth = self.bandwidth();
-        self.aggregation.update(tp, sample, bandwidth, self.rounds.started, ROUNDS);
-        self.update_cycle(tp, sample);
+        self.aggregation.update(tp, cc, sample, bandwidth, self.rounds.started, ROUNDS);
+        self.update_cycle(tp, cc, sample);
         self.full_pipe.update(self.max_bandwidth.best(), self.rounds.started, sample.is_app_limited);
-        self.check_drain(tp);
-        self.update_min_rtt(tp, sample);
+        self.check_drain(tp, cc);
+        self.update_min_rtt(tp, cc, sample);
         self.update_gains();
     }
 
@@ -139,41 +139,41 @@ impl CongestionControl for Bbr {
         "bbr"
     }
 
-    fn init(&mut self, tp: &mut SenderState) {
+    fn init(&mut self, tp: &SenderState, cc: &mut CcState) {
         *self = Self::new(self.rng.clone());
-        tp.ssthresh = INFINITE_SSTHRESH;
+        cc.ssthresh = INFINITE_SSTHRESH;
         self.rounds = Rounds::new(tp);
         self.min_rtt = MinRtt::new(tp);
-        self.set_initial_pacing_rate(tp);
+        self.set_initial_pacing_rate(tp, cc);
         self.long_term.reset(tp);
         self.aggregation = Aggregation::new(tp);
-        tp.paced = true;
+        cc.paced = true;
     }
 
     /// Loss sets no threshold; only saves the window for the end of recovery.
-    fn ssthresh(&mut self, tp: &mut SenderState) -> u32 {
-        self.save_cwnd(tp);
-        tp.ssthresh
+    fn ssthresh(&mut self, _tp: &SenderState, cc: &mut CcState) -> u32 {
+        self.save_cwnd(cc);
+        cc.ssthresh
     }
 
-    fn undo_cwnd(&mut self, tp: &mut SenderState) -> u32 {
+    fn undo_cwnd(&mut self, tp: &SenderState, cc: &mut CcState) -> u32 {
         self.full_pipe.restart();
         self.long_term.reset(tp);
-        tp.cwnd
+        cc.cwnd
     }
 
     fn has_cong_control(&self) -> bool {
         true
     }
 
-    fn cong_control(&mut self, tp: &mut SenderState, sample: &RateSample) {
-        self.update_model(tp, sample);
+    fn cong_control(&mut self, tp: &SenderState, cc: &mut CcState, sample: &RateSample) {
+        self.update_model(tp, cc, sample);
         let bandwidth = self.bandwidth();
-        self.set_pacing_rate(tp, bandwidth, self.gains.pacing);
-        self.set_cwnd(tp, sample, bandwidth, self.gains.window);
+        self.set_pacing_rate(tp, cc, bandwidth, self.gains.pacing);
+        self.set_cwnd(tp, cc, sample, bandwidth, self.gains.window);
     }
 
-    fn set_state(&mut self, tp: &mut SenderState, new: CaState) {
+    fn set_state(&mut self, tp: &SenderState, _cc: &mut CcState, new: CaState) {
         if new != CaState::Loss {
             return;
         }
@@ -183,8 +183,8 @@ impl CongestionControl for Bbr {
         self.sample_long_term(tp, &RateSample { losses: 1, ..RateSample::default() });
     }
 
-    fn cwnd_event(&mut self, tp: &mut SenderState, event: Event) {
-        if event != Event::TxStart || tp.app_limited == 0 {
+    fn cwnd_event(&mut self, tp: &SenderState, cc: &mut CcState, event: Event) {
+        if event != Event::TxStart || cc.app_limited == 0 {
             return;
         }
         self.idle_restart = true;
@@ -193,15 +193,15 @@ impl CongestionControl for Bbr {
             // More in flight would only overflow a buffer.
             Mode::ProbeBw => {
                 let bandwidth = self.bandwidth();
-                self.set_pacing_rate(tp, bandwidth, UNIT);
+                self.set_pacing_rate(tp, cc, bandwidth, UNIT);
             }
-            Mode::ProbeRtt => self.check_probe_rtt_done(tp),
+            Mode::ProbeRtt => self.check_probe_rtt_done(tp, cc),
             Mode::Startup | Mode::Drain => {}
         }
     }
 
-    fn min_tso_segments(&self, tp: &SenderState) -> Option<u32> {
-        Some(pacing::min_tso_segments(tp))
+    fn min_tso_segments(&self, _tp: &SenderState, cc: &CcState) -> Option<u32> {
+        Some(pacing::min_tso_segments(cc))
     }
 
     /// BBR may slow-start even during recovery.
@@ -209,7 +209,7 @@ impl CongestionControl for Bbr {
         3
     }
 
-    fn cc_info(&self, tp: &SenderState) -> CcInfo {
+    fn cc_info(&self, tp: &SenderState, _cc: &CcState) -> CcInfo {
         CcInfo {
             phase: match self.mode {
                 Mode::Startup => "startup",

@@ -44,8 +44,8 @@ use super::model::Gains;
 use super::model::bandwidth::{Bandwidth, UNIT, measured};
 use super::model::rounds::Rounds;
 use super::{
-    CaState, CcInfo, CongestionControl, Event, INFINITE_SSTHRESH, INITIAL_WINDOW, LostPacket, Parameters, RateSample,
-    SenderState,
+    CaState, CcInfo, CcState, CongestionControl, Event, INFINITE_SSTHRESH, INITIAL_WINDOW, LostPacket, Parameters,
+    RateSample, SenderState,
 };
 use crate::rng::Rng;
 use aggregation::AggregationFilter;
@@ -131,18 +131,18 @@ impl Bbr3 {
     }
 
     /// Updates the model on an ACK, in the draft's order (`UpdateModelAndState`).
-    fn update_model(&mut self, tp: &mut SenderState, sample: &RateSample) {
+    fn update_model(&mut self, tp: &SenderState, cc: &mut CcState, sample: &RateSample) {
         self.update_round(tp, sample);
-        self.update_ecn_marks(tp, sample);
+        self.update_ecn_marks(tp, cc, sample);
         self.update_latest(tp, sample);
-        self.update_congestion(tp, sample);
-        self.update_aggregation(tp, sample);
-        self.check_startup_loss(tp, sample);
+        self.update_congestion(cc, sample);
+        self.update_aggregation(tp, cc, sample);
+        self.check_startup_loss(tp, cc, sample);
         self.check_full_bw(sample);
-        self.check_startup_done(tp);
-        self.check_drain_done(tp);
-        self.update_cycle(tp, sample);
-        self.update_min_rtt(tp, sample);
+        self.check_startup_done(tp, cc);
+        self.check_drain_done(tp, cc);
+        self.update_cycle(tp, cc, sample);
+        self.update_min_rtt(tp, cc, sample);
         self.update_gains();
     }
 
@@ -179,66 +179,66 @@ impl CongestionControl for Bbr3 {
         self.profile.name
     }
 
-    fn init(&mut self, tp: &mut SenderState) {
+    fn init(&mut self, tp: &SenderState, cc: &mut CcState) {
         *self = Self::unmeasured(self.profile.clone(), self.rng.clone());
-        tp.ssthresh = INFINITE_SSTHRESH;
-        self.initial_cwnd = tp.cwnd;
+        cc.ssthresh = INFINITE_SSTHRESH;
+        self.initial_cwnd = cc.cwnd;
         self.rounds = Rounds::new(tp);
         self.min_rtt = MinRtt::new(tp.min_rtt_us, self.clock_us(tp));
         self.aggregation_filter = AggregationFilter::new(self.profile.rules, tp);
         self.signals.loss_round_delivered = tp.delivered + 1;
-        self.set_initial_pacing_rate(tp);
-        tp.paced = true;
+        self.set_initial_pacing_rate(tp, cc);
+        cc.paced = true;
     }
 
     /// Loss sets no threshold; only saves state for the end of recovery.
-    fn ssthresh(&mut self, tp: &mut SenderState) -> u32 {
-        self.on_recovery(tp);
-        tp.ssthresh
+    fn ssthresh(&mut self, _tp: &SenderState, cc: &mut CcState) -> u32 {
+        self.on_recovery(cc);
+        cc.ssthresh
     }
 
-    fn undo_cwnd(&mut self, tp: &mut SenderState) -> u32 {
-        self.handle_spurious_loss(tp)
+    fn undo_cwnd(&mut self, tp: &SenderState, cc: &mut CcState) -> u32 {
+        self.handle_spurious_loss(tp, cc)
     }
 
     fn has_cong_control(&self) -> bool {
         true
     }
 
-    fn skb_marked_lost(&mut self, tp: &mut SenderState, packet: &LostPacket) {
-        self.handle_lost_packet(tp, packet);
+    fn skb_marked_lost(&mut self, tp: &SenderState, cc: &mut CcState, packet: &LostPacket) {
+        self.handle_lost_packet(tp, cc, packet);
     }
 
-    fn cong_control(&mut self, tp: &mut SenderState, sample: &RateSample) {
-        self.update_model(tp, sample);
-        self.set_pacing_rate(tp, self.gains.pacing);
-        self.set_cwnd(tp, sample);
+    fn cong_control(&mut self, tp: &SenderState, cc: &mut CcState, sample: &RateSample) {
+        self.update_model(tp, cc, sample);
+        self.set_pacing_rate(tp, cc, self.gains.pacing);
+        self.set_cwnd(tp, cc, sample);
         self.advance_latest(sample);
         self.recovery.state = tp.state;
     }
 
-    fn set_state(&mut self, tp: &mut SenderState, new: CaState) {
-        self.follow_state(tp, new);
+    fn set_state(&mut self, tp: &SenderState, cc: &mut CcState, new: CaState) {
+        self.follow_state(tp, cc, new);
     }
 
-    fn cwnd_event(&mut self, tp: &mut SenderState, event: Event) {
+    fn cwnd_event(&mut self, tp: &SenderState, cc: &mut CcState, event: Event) {
         match event {
-            Event::TxStart if tp.app_limited != 0 => {
+            Event::TxStart if cc.app_limited != 0 => {
                 self.idle_restart = true;
                 self.aggregation_filter.restart(tp);
                 if self.phase.is_probe_bw() {
-                    self.set_pacing_rate(tp, UNIT);
+                    self.set_pacing_rate(tp, cc, UNIT);
                 } else if self.phase == Phase::ProbeRtt {
-                    self.check_probe_rtt_done(tp);
+                    self.check_probe_rtt_done(tp, cc);
                 }
             }
-            Event::LossProbeRecovery if self.profile.counts_probed_losses => self.handle_probed_loss(tp),
+            Event::LossProbeRecovery if self.profile.counts_probed_losses => self.handle_probed_loss(tp, cc),
             _ => {}
         }
     }
 
-    fn min_tso_segments(&self, tp: &SenderState) -> Option<u32> {
-        Some(if tp.pacing_rate.as_bytes() < self.profile.slow_bytes { 1 } else { 2 })
+    fn min_tso_segments(&self, _tp: &SenderState, cc: &CcState) -> Option<u32> {
+        Some(if cc.pacing_rate.as_bytes() < self.profile.slow_bytes { 1 } else { 2 })
     }
 
     /// BBR may slow-start even during recovery.
@@ -246,7 +246,7 @@ impl CongestionControl for Bbr3 {
         3
     }
 
-    fn cc_info(&self, tp: &SenderState) -> CcInfo {
+    fn cc_info(&self, tp: &SenderState, _cc: &CcState) -> CcInfo {
         CcInfo {
             phase: self.phase.name(),
             bandwidth: Some(self.bw().rate(tp.mss)),

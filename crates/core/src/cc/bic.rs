@@ -12,7 +12,7 @@
 //! computed when the window has changed or 8 jiffies have passed, and an estimate of packets per ACK compensates for
 //! delayed ACKs.
 
-use super::{AckSample, CaState, CcInfo, CongestionControl, Parameters, SenderState, growth, reno};
+use super::{AckSample, CaState, CcInfo, CcState, CongestionControl, Parameters, SenderState, growth, reno};
 use crate::time::HZ;
 
 /// BIC's state for one flow.
@@ -116,49 +116,49 @@ impl CongestionControl for Bic {
         "bic"
     }
 
-    fn init(&mut self, tp: &mut SenderState) {
+    fn init(&mut self, _tp: &SenderState, cc: &mut CcState) {
         self.forget();
         if self.tuning.initial_ssthresh > 0 {
-            tp.ssthresh = self.tuning.initial_ssthresh;
+            cc.ssthresh = self.tuning.initial_ssthresh;
         }
     }
 
     /// β of the window. A loss below the last maximum lowers the next maximum to make room for other flows (fast
     /// convergence).
-    fn ssthresh(&mut self, tp: &mut SenderState) -> u32 {
-        let (cwnd, beta) = (tp.cwnd, self.tuning.beta);
+    fn ssthresh(&mut self, _tp: &SenderState, cc: &mut CcState) -> u32 {
+        let (cwnd, beta) = (cc.cwnd, self.tuning.beta);
         let lowers_maximum = cwnd < self.last_max && self.tuning.fast_convergence;
         self.last_max = if lowers_maximum { Self::scaled(cwnd, BETA_SCALE + beta, 2 * BETA_SCALE) } else { cwnd };
-        if cwnd <= self.tuning.low_window { reno::ssthresh(tp) } else { Self::scaled(cwnd, beta, BETA_SCALE).max(2) }
+        if cwnd <= self.tuning.low_window { reno::ssthresh(cc) } else { Self::scaled(cwnd, beta, BETA_SCALE).max(2) }
     }
 
-    fn undo_cwnd(&mut self, tp: &mut SenderState) -> u32 {
-        reno::undo_cwnd(tp)
+    fn undo_cwnd(&mut self, tp: &SenderState, cc: &mut CcState) -> u32 {
+        reno::undo_cwnd(tp, cc)
     }
 
-    fn pkts_acked(&mut self, tp: &mut SenderState, sample: &AckSample) {
+    fn pkts_acked(&mut self, tp: &SenderState, _cc: &mut CcState, sample: &AckSample) {
         if tp.state == CaState::Open {
             self.packets_per_ack = self.packets_per_ack - (self.packets_per_ack >> ACK_SHIFT) + sample.acked;
         }
     }
 
-    fn cong_avoid(&mut self, tp: &mut SenderState, acked: u32) {
-        let Some(acked) = growth::beyond_slow_start(tp, acked) else { return };
-        self.update(tp.cwnd, tp.now.jiffies());
-        growth::additive_increase(tp, self.acks_per_packet, acked);
+    fn cong_avoid(&mut self, tp: &SenderState, cc: &mut CcState, acked: u32) {
+        let Some(acked) = growth::beyond_slow_start(tp, cc, acked) else { return };
+        self.update(cc.cwnd, tp.now.jiffies());
+        growth::additive_increase(cc, self.acks_per_packet, acked);
     }
 
-    fn set_state(&mut self, _tp: &mut SenderState, new: CaState) {
+    fn set_state(&mut self, _tp: &SenderState, _cc: &mut CcState, new: CaState) {
         if new == CaState::Loss {
             self.forget();
         }
     }
 
-    fn cc_info(&self, tp: &SenderState) -> CcInfo {
+    fn cc_info(&self, _tp: &SenderState, cc: &CcState) -> CcInfo {
         let phase = match () {
-            () if tp.in_slow_start() => "slow_start",
-            () if tp.cwnd <= self.tuning.low_window => "reno_friendly",
-            () if tp.cwnd < self.last_max => "search",
+            () if cc.in_slow_start() => "slow_start",
+            () if cc.cwnd <= self.tuning.low_window => "reno_friendly",
+            () if cc.cwnd < self.last_max => "search",
             () => "probe",
         };
         CcInfo { phase, ..CcInfo::default() }
@@ -178,7 +178,7 @@ const MAX_WITHOUT_MAXIMUM: u32 = 20;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cc::testing::{ms, tp};
+    use crate::cc::testing::{cc, ms, tp};
 
     /// A flow with one packet per ACK, so that the estimate is 16/16.
     fn bic(last_max: u32) -> Bic {
@@ -211,26 +211,26 @@ mod tests {
 
     #[test]
     fn a_small_window_grows_as_reno() {
-        assert_eq!((acks_per_packet(100, 14), bic(0).ssthresh(&mut SenderState { cwnd: 14, ..tp() })), (14, 7));
+        assert_eq!((acks_per_packet(100, 14), bic(0).ssthresh(&tp(), &mut CcState { cwnd: 14, ..cc() })), (14, 7));
     }
 
     /// 100 · 819/1024 = 79; a second loss at 90 lowers the maximum to 90 · 1843/2048 = 80.
     #[test]
     fn a_second_loss_below_the_maximum_lowers_the_maximum() {
         let mut bic = bic(0);
-        let thresholds = [100, 90].map(|cwnd| bic.ssthresh(&mut SenderState { cwnd, ..tp() }));
+        let thresholds = [100, 90].map(|cwnd| bic.ssthresh(&tp(), &mut CcState { cwnd, ..cc() }));
         assert_eq!((thresholds, bic.last_max), ([79, 71], 80));
         let lone = [("fast_convergence".into(), crate::cc::Setting::Number(0))];
         let mut stubborn = Bic { last_max: 100, ..Bic::new(&mut Parameters::of(lone)) };
-        stubborn.ssthresh(&mut SenderState { cwnd: 90, ..tp() });
+        stubborn.ssthresh(&tp(), &mut CcState { cwnd: 90, ..cc() });
         assert_eq!(stubborn.last_max, 90);
     }
 
     /// Two packets per ACK keep the estimate at 32/16: half as many ACKs add a packet.
     #[test]
     fn delayed_acks_are_compensated() {
-        let (mut bic, mut tp) = (bic(0), SenderState { now: ms(1_000), ..tp() });
-        (0..100).for_each(|_| bic.pkts_acked(&mut tp, &AckSample { acked: 2, rtt: None, in_flight: 2 }));
+        let (mut bic, tp, mut cc) = (bic(0), SenderState { now: ms(1_000), ..tp() }, cc());
+        (0..100).for_each(|_| bic.pkts_acked(&tp, &mut cc, &AckSample { acked: 2, rtt: None, in_flight: 2 }));
         assert!((30..=32).contains(&bic.packets_per_ack), "{}", bic.packets_per_ack);
         bic.update(200, 1);
         assert_eq!(bic.acks_per_packet, (200 / 16) * 16 / bic.packets_per_ack);
@@ -250,8 +250,8 @@ mod tests {
     #[test]
     fn a_timeout_resets_the_maximum() {
         let mut bic = bic(100);
-        bic.set_state(&mut tp(), CaState::Loss);
-        assert_eq!(bic.cc_info(&SenderState { ssthresh: 20, cwnd: 50, ..tp() }).phase, "probe");
+        bic.set_state(&tp(), &mut cc(), CaState::Loss);
+        assert_eq!(bic.cc_info(&tp(), &CcState { ssthresh: 20, cwnd: 50, ..cc() }).phase, "probe");
         assert_eq!((bic.last_max, bic.packets_per_ack), (0, DELAYED));
     }
 }

@@ -16,7 +16,7 @@ mod gradient;
 mod nexp;
 mod slow_start;
 
-use super::{AckSample, CcInfo, CongestionControl, Event, Parameters, SenderState, growth, reno};
+use super::{AckSample, CcInfo, CcState, CongestionControl, Event, Parameters, SenderState, growth, reno};
 use crate::rng::Rng;
 use gradient::{Gradients, Range, Trend};
 use slow_start::SlowStart;
@@ -96,7 +96,7 @@ impl Cdg {
     }
 
     /// Evaluates the gradient at the end of a round; returns whether to reduce the window.
-    fn end_round(&mut self, tp: &SenderState) -> bool {
+    fn end_round(&mut self, tp: &SenderState, cc: &CcState) -> bool {
         let gradient = if self.round.before.is_empty() { 0 } else { self.follow_gradient() };
         self.round = Round {
             ends: tp.snd_nxt,
@@ -105,7 +105,7 @@ impl Cdg {
             delayed: self.round.delayed,
         };
         self.slow_start.begin_round();
-        u32::try_from(gradient).is_ok_and(|gradient| gradient > 0 && self.retreats_for(gradient, tp))
+        u32::try_from(gradient).is_ok_and(|gradient| gradient > 0 && self.retreats_for(gradient, cc))
     }
 
     fn follow_gradient(&mut self) -> i32 {
@@ -123,7 +123,7 @@ impl Cdg {
         gradient
     }
 
-    fn retreats_for(&mut self, gradient_us: u32, tp: &SenderState) -> bool {
+    fn retreats_for(&mut self, gradient_us: u32, cc: &CcState) -> bool {
         if self.rng.next_u32() <= nexp::exponential(gradient_us.wrapping_mul(self.tuning.factor)) {
             return false;
         }
@@ -133,7 +133,7 @@ impl Cdg {
                 return false;
             }
         }
-        self.shadow = self.shadow.max(tp.cwnd);
+        self.shadow = self.shadow.max(cc.cwnd);
         self.state = State::Retreat;
         true
     }
@@ -144,27 +144,27 @@ impl CongestionControl for Cdg {
         "cdg"
     }
 
-    fn init(&mut self, tp: &mut SenderState) {
+    fn init(&mut self, tp: &SenderState, cc: &mut CcState) {
         self.round.ends = tp.snd_nxt;
-        self.shadow = tp.cwnd;
+        self.shadow = cc.cwnd;
     }
 
-    fn ssthresh(&mut self, tp: &mut SenderState) -> u32 {
+    fn ssthresh(&mut self, _tp: &SenderState, cc: &mut CcState) -> u32 {
         match self.state {
-            State::Retreat => return (tp.cwnd.wrapping_mul(self.tuning.beta) >> 10).max(2),
-            State::Filling if self.tuning.tolerance => return tp.cwnd,
+            State::Retreat => return (cc.cwnd.wrapping_mul(self.tuning.beta) >> 10).max(2),
+            State::Filling if self.tuning.tolerance => return cc.cwnd,
             _ => {}
         }
-        self.shadow = (self.shadow / 2).min(tp.cwnd);
-        let half = reno::ssthresh(tp);
+        self.shadow = (self.shadow / 2).min(cc.cwnd);
+        let half = reno::ssthresh(cc);
         if self.tuning.shadow { half.max(self.shadow) } else { half }
     }
 
-    fn undo_cwnd(&mut self, tp: &mut SenderState) -> u32 {
-        reno::undo_cwnd(tp)
+    fn undo_cwnd(&mut self, tp: &SenderState, cc: &mut CcState) -> u32 {
+        reno::undo_cwnd(tp, cc)
     }
 
-    fn pkts_acked(&mut self, tp: &mut SenderState, sample: &AckSample) {
+    fn pkts_acked(&mut self, tp: &SenderState, _cc: &mut CcState, sample: &AckSample) {
         let Some(rtt_us) = sample.rtt_us().and_then(|rtt_us| i32::try_from(rtt_us).ok()).filter(|us| *us > 0) else {
             return;
         };
@@ -183,34 +183,34 @@ impl CongestionControl for Cdg {
         round.delays.take(rtt_us);
     }
 
-    fn cong_avoid(&mut self, tp: &mut SenderState, acked: u32) {
-        if tp.in_slow_start() {
-            self.slow_start.on_ack(tp, self.round.delays.min_us);
+    fn cong_avoid(&mut self, tp: &SenderState, cc: &mut CcState, acked: u32) {
+        if cc.in_slow_start() {
+            self.slow_start.on_ack(tp, cc, self.round.delays.min_us);
         }
-        if tp.snd_una > self.round.ends && !self.round.delays.is_empty() && self.end_round(tp) {
+        if tp.snd_una > self.round.ends && !self.round.delays.is_empty() && self.end_round(tp, cc) {
             self.cwr_requested = true;
             return;
         }
-        if !tp.is_cwnd_limited() {
-            self.shadow = self.shadow.min(tp.cwnd);
+        if !tp.is_cwnd_limited(cc) {
+            self.shadow = self.shadow.min(cc.cwnd);
             return;
         }
-        let before = tp.cwnd;
-        reno::cong_avoid(tp, acked);
-        self.shadow = self.shadow.max(self.shadow.wrapping_add(tp.cwnd.wrapping_sub(before)));
+        let before = cc.cwnd;
+        reno::cong_avoid(tp, cc, acked);
+        self.shadow = self.shadow.max(self.shadow.wrapping_add(cc.cwnd.wrapping_sub(before)));
     }
 
     fn take_cwr_request(&mut self) -> bool {
         core::mem::take(&mut self.cwr_requested)
     }
 
-    fn cwnd_event(&mut self, tp: &mut SenderState, event: Event) {
+    fn cwnd_event(&mut self, tp: &SenderState, cc: &mut CcState, event: Event) {
         match event {
             Event::CwndRestart => {
                 self.round = Round { ends: tp.snd_nxt, ..Round::default() };
                 self.gradients.restart();
                 self.slow_start.restart();
-                (self.state, self.shadow, self.retreats) = (State::Unknown, tp.cwnd, 0);
+                (self.state, self.shadow, self.retreats) = (State::Unknown, cc.cwnd, 0);
             }
             Event::CompleteCwr => {
                 self.state = State::Unknown;
@@ -222,10 +222,10 @@ impl CongestionControl for Cdg {
         }
     }
 
-    fn cc_info(&self, tp: &SenderState) -> CcInfo {
+    fn cc_info(&self, _tp: &SenderState, cc: &CcState) -> CcInfo {
         let phase = match self.state {
             State::Retreat => "retreat",
-            _ => growth::phase(tp),
+            _ => growth::phase(cc),
         };
         CcInfo { phase, ..CcInfo::default() }
     }

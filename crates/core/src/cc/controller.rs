@@ -4,8 +4,8 @@
 //! boxed, so that an idle flow stays small. Controllers that wrap another one and have no name of their own come last.
 
 use super::{
-    AckSample, CaState, CcInfo, CongestionControl, EcnUse, Event, LostPacket, ParameterInfo, Parameters, RateSample,
-    SenderState, Stamps,
+    AckSample, CaState, CcInfo, CcState, CongestionControl, EcnUse, Event, LostPacket, ParameterInfo, Parameters,
+    RateSample, SenderState, Stamps,
 };
 use super::{
     Bbr, Bbr3, Bic, Cdg, Copa, Cubic, Dctcp, Fixed, HighSpeed, Hpcc, Htcp, HyStartPp, Hybla, Illinois, LedbatPp, Lp,
@@ -146,16 +146,16 @@ impl CongestionControl for Controller {
         each!(self, one => one.name())
     }
 
-    fn init(&mut self, tp: &mut SenderState) {
-        each!(self, one => one.init(tp));
+    fn init(&mut self, tp: &SenderState, cc: &mut CcState) {
+        each!(self, one => one.init(tp, cc));
     }
 
-    fn ssthresh(&mut self, tp: &mut SenderState) -> u32 {
-        each!(self, one => one.ssthresh(tp))
+    fn ssthresh(&mut self, tp: &SenderState, cc: &mut CcState) -> u32 {
+        each!(self, one => one.ssthresh(tp, cc))
     }
 
-    fn undo_cwnd(&mut self, tp: &mut SenderState) -> u32 {
-        each!(self, one => one.undo_cwnd(tp))
+    fn undo_cwnd(&mut self, tp: &SenderState, cc: &mut CcState) -> u32 {
+        each!(self, one => one.undo_cwnd(tp, cc))
     }
 
     fn ecn_use(&self) -> EcnUse {
@@ -166,16 +166,16 @@ impl CongestionControl for Controller {
         each!(self, one => one.on_timestamps(stamps));
     }
 
-    fn pkts_acked(&mut self, tp: &mut SenderState, sample: &AckSample) {
-        each!(self, one => one.pkts_acked(tp, sample));
+    fn pkts_acked(&mut self, tp: &SenderState, cc: &mut CcState, sample: &AckSample) {
+        each!(self, one => one.pkts_acked(tp, cc, sample));
     }
 
-    fn in_ack_event(&mut self, tp: &mut SenderState, is_plain: bool) {
-        each!(self, one => one.in_ack_event(tp, is_plain));
+    fn in_ack_event(&mut self, tp: &SenderState, cc: &mut CcState, is_plain: bool) {
+        each!(self, one => one.in_ack_event(tp, cc, is_plain));
     }
 
-    fn cong_avoid(&mut self, tp: &mut SenderState, acked: u32) {
-        each!(self, one => one.cong_avoid(tp, acked));
+    fn cong_avoid(&mut self, tp: &SenderState, cc: &mut CcState, acked: u32) {
+        each!(self, one => one.cong_avoid(tp, cc, acked));
     }
 
     fn take_cwr_request(&mut self) -> bool {
@@ -186,16 +186,16 @@ impl CongestionControl for Controller {
         each!(self, one => one.has_cong_control())
     }
 
-    fn skb_marked_lost(&mut self, tp: &mut SenderState, packet: &LostPacket) {
-        each!(self, one => one.skb_marked_lost(tp, packet));
+    fn skb_marked_lost(&mut self, tp: &SenderState, cc: &mut CcState, packet: &LostPacket) {
+        each!(self, one => one.skb_marked_lost(tp, cc, packet));
     }
 
-    fn cong_control(&mut self, tp: &mut SenderState, sample: &RateSample) {
-        each!(self, one => one.cong_control(tp, sample));
+    fn cong_control(&mut self, tp: &SenderState, cc: &mut CcState, sample: &RateSample) {
+        each!(self, one => one.cong_control(tp, cc, sample));
     }
 
-    fn set_state(&mut self, tp: &mut SenderState, new: CaState) {
-        each!(self, one => one.set_state(tp, new));
+    fn set_state(&mut self, tp: &SenderState, cc: &mut CcState, new: CaState) {
+        each!(self, one => one.set_state(tp, cc, new));
     }
 
     fn uses_telemetry(&self) -> bool {
@@ -210,12 +210,12 @@ impl CongestionControl for Controller {
         each!(self, one => one.max_segments())
     }
 
-    fn cwnd_event(&mut self, tp: &mut SenderState, event: Event) {
-        each!(self, one => one.cwnd_event(tp, event));
+    fn cwnd_event(&mut self, tp: &SenderState, cc: &mut CcState, event: Event) {
+        each!(self, one => one.cwnd_event(tp, cc, event));
     }
 
-    fn min_tso_segments(&self, tp: &SenderState) -> Option<u32> {
-        each!(self, one => one.min_tso_segments(tp))
+    fn min_tso_segments(&self, tp: &SenderState, cc: &CcState) -> Option<u32> {
+        each!(self, one => one.min_tso_segments(tp, cc))
     }
 
     fn tso_segments(&self) -> Option<u32> {
@@ -226,8 +226,8 @@ impl CongestionControl for Controller {
         each!(self, one => one.sndbuf_expand())
     }
 
-    fn cc_info(&self, tp: &SenderState) -> CcInfo {
-        each!(self, one => one.cc_info(tp))
+    fn cc_info(&self, tp: &SenderState, cc: &CcState) -> CcInfo {
+        each!(self, one => one.cc_info(tp, cc))
     }
 }
 

@@ -24,7 +24,7 @@ mod extremes;
 mod mode;
 mod velocity;
 
-use super::{CaState, CcInfo, CongestionControl, INFINITE_SSTHRESH, Parameters, RateSample, SenderState};
+use super::{CaState, CcInfo, CcState, CongestionControl, INFINITE_SSTHRESH, Parameters, RateSample, SenderState};
 use crate::rate::Rate;
 use crate::time::Span;
 use delays::Delays;
@@ -65,13 +65,13 @@ impl Copa {
         have <= needed
     }
 
-    fn steer(&mut self, tp: &SenderState, standing: Span, acked: u32) {
+    fn steer(&mut self, tp: &SenderState, cc: &CcState, standing: Span, acked: u32) {
         let is_below = self.is_below_target(standing);
         if self.slow_start && !is_below {
             self.slow_start = false;
             self.velocity = Velocity::new(self.window);
         }
-        if is_below && !tp.is_cwnd_limited() {
+        if is_below && !tp.is_cwnd_limited(cc) {
             return;
         }
         if !self.slow_start {
@@ -80,7 +80,7 @@ impl Copa {
         let acked = u64::from(acked);
         let step = if self.slow_start { acked * PACKET } else { self.step(acked) };
         let window = if is_below { self.window + step } else { self.window.saturating_sub(step) };
-        self.window = window.clamp(MIN_CWND * PACKET, u64::from(tp.cwnd_clamp.min(MAX_CWND)) * PACKET);
+        self.window = window.clamp(MIN_CWND * PACKET, u64::from(cc.cwnd_clamp.min(MAX_CWND)) * PACKET);
     }
 
     /// v / (δ × cwnd) packets for each acknowledged one.
@@ -100,13 +100,13 @@ impl Copa {
     }
 
     /// Sets the window, and the pacing rate to twice the window per standing round-trip time.
-    fn set(&self, tp: &mut SenderState) {
+    fn set(&self, tp: &SenderState, cc: &mut CcState) {
         let packets = u32::try_from(self.window / PACKET).unwrap_or(u32::MAX);
-        tp.cwnd = packets.max(1).min(tp.cwnd_clamp);
+        cc.cwnd = packets.max(1).min(cc.cwnd_clamp);
         if let Some(standing) = self.delays.standing() {
             let bytes = 2 * u128::from(self.window) * u128::from(tp.mss);
             let rate = Rate::of(bytes, standing.max(Span::from_micros(1)) * PACKET);
-            tp.pacing_rate = rate.min(tp.max_pacing_rate);
+            cc.pacing_rate = rate.min(tp.max_pacing_rate);
         }
     }
 }
@@ -116,26 +116,26 @@ impl CongestionControl for Copa {
         "copa"
     }
 
-    fn init(&mut self, tp: &mut SenderState) {
-        self.window = u64::from(tp.cwnd) * PACKET;
+    fn init(&mut self, tp: &SenderState, cc: &mut CcState) {
+        self.window = u64::from(cc.cwnd) * PACKET;
         self.round_ends = tp.delivered;
-        tp.paced = true;
-        self.set(tp);
+        cc.paced = true;
+        self.set(tp, cc);
     }
 
-    fn ssthresh(&mut self, _tp: &mut SenderState) -> u32 {
+    fn ssthresh(&mut self, _tp: &SenderState, _cc: &mut CcState) -> u32 {
         INFINITE_SSTHRESH
     }
 
-    fn undo_cwnd(&mut self, tp: &mut SenderState) -> u32 {
-        tp.cwnd
+    fn undo_cwnd(&mut self, _tp: &SenderState, cc: &mut CcState) -> u32 {
+        cc.cwnd
     }
 
     fn has_cong_control(&self) -> bool {
         true
     }
 
-    fn cong_control(&mut self, tp: &mut SenderState, sample: &RateSample) {
+    fn cong_control(&mut self, tp: &SenderState, cc: &mut CcState, sample: &RateSample) {
         if let (Some(rtt), Some(smoothed)) = (sample.rtt, tp.srtt()) {
             self.delays.update(tp.now, rtt, smoothed);
         }
@@ -146,19 +146,19 @@ impl CongestionControl for Copa {
             self.end_round(tp);
         }
         if let Some(standing) = self.delays.standing() {
-            self.steer(tp, standing, sample.acked_sacked);
+            self.steer(tp, cc, standing, sample.acked_sacked);
         }
-        self.set(tp);
+        self.set(tp, cc);
     }
 
-    fn set_state(&mut self, _tp: &mut SenderState, new: CaState) {
+    fn set_state(&mut self, _tp: &SenderState, _cc: &mut CcState, new: CaState) {
         if new == CaState::Loss {
             self.window = MIN_CWND * PACKET;
             self.slow_start = true;
         }
     }
 
-    fn cc_info(&self, _tp: &SenderState) -> CcInfo {
+    fn cc_info(&self, _tp: &SenderState, _cc: &CcState) -> CcInfo {
         let phase = match (self.slow_start, self.mode.competes()) {
             (true, _) => "slow_start",
             (false, false) => "default",

@@ -24,7 +24,7 @@ mod curve;
 mod hystart;
 mod tuning;
 
-use super::{AckSample, CaState, CcInfo, CongestionControl, Event, Parameters, SenderState, growth, reno};
+use super::{AckSample, CaState, CcInfo, CcState, CongestionControl, Event, Parameters, SenderState, growth, reno};
 use crate::time::HZ;
 use curve::Curve;
 use hystart::HyStart;
@@ -45,23 +45,23 @@ impl CongestionControl for Cubic {
         "cubic"
     }
 
-    fn init(&mut self, tp: &mut SenderState) {
+    fn init(&mut self, tp: &SenderState, cc: &mut CcState) {
         self.forget(tp);
         if let (Some(ssthresh), false) = (self.tuning.initial_ssthresh, self.tuning.hystart) {
-            tp.ssthresh = ssthresh;
+            cc.ssthresh = ssthresh;
         }
     }
 
-    fn ssthresh(&mut self, tp: &mut SenderState) -> u32 {
-        self.curve.end_epoch(tp.cwnd, &self.tuning);
-        self.tuning.decreased(tp.cwnd).max(2)
+    fn ssthresh(&mut self, _tp: &SenderState, cc: &mut CcState) -> u32 {
+        self.curve.end_epoch(cc.cwnd, &self.tuning);
+        self.tuning.decreased(cc.cwnd).max(2)
     }
 
-    fn undo_cwnd(&mut self, tp: &mut SenderState) -> u32 {
-        reno::undo_cwnd(tp)
+    fn undo_cwnd(&mut self, tp: &SenderState, cc: &mut CcState) -> u32 {
+        reno::undo_cwnd(tp, cc)
     }
 
-    fn pkts_acked(&mut self, tp: &mut SenderState, sample: &AckSample) {
+    fn pkts_acked(&mut self, tp: &SenderState, cc: &mut CcState, sample: &AckSample) {
         let Some(rtt) = sample.rtt else { return };
         // Just after a recovery, the delay is that of the burst that ended it.
         if self.curve.epoch_age(tp.now.jiffies()).is_some_and(|age| age < HZ) {
@@ -71,31 +71,31 @@ impl CongestionControl for Cubic {
         if self.min_rtt_us == 0 || rtt_us < self.min_rtt_us {
             self.min_rtt_us = rtt_us;
         }
-        if self.tuning.hystart && tp.in_slow_start() {
-            self.hystart.on_sample(tp, rtt_us, self.min_rtt_us, &self.tuning);
+        if self.tuning.hystart && cc.in_slow_start() {
+            self.hystart.on_sample(tp, cc, rtt_us, self.min_rtt_us, &self.tuning);
         }
     }
 
-    fn cong_avoid(&mut self, tp: &mut SenderState, acked: u32) {
-        let Some(acked) = growth::beyond_slow_start(tp, acked) else { return };
-        let per = self.curve.acks_per_packet(tp.now.jiffies(), self.min_rtt_us, tp.cwnd, acked, &self.tuning);
-        growth::additive_increase(tp, per, acked);
+    fn cong_avoid(&mut self, tp: &SenderState, cc: &mut CcState, acked: u32) {
+        let Some(acked) = growth::beyond_slow_start(tp, cc, acked) else { return };
+        let per = self.curve.acks_per_packet(tp.now.jiffies(), self.min_rtt_us, cc.cwnd, acked, &self.tuning);
+        growth::additive_increase(cc, per, acked);
     }
 
-    fn set_state(&mut self, tp: &mut SenderState, new: CaState) {
+    fn set_state(&mut self, tp: &SenderState, _cc: &mut CcState, new: CaState) {
         if new == CaState::Loss {
             self.forget(tp);
         }
     }
 
-    fn cwnd_event(&mut self, tp: &mut SenderState, event: Event) {
+    fn cwnd_event(&mut self, tp: &SenderState, _cc: &mut CcState, event: Event) {
         if event == Event::TxStart {
             self.curve.shift_epoch(tp.now.jiffies(), tp.last_sent_at.jiffies());
         }
     }
 
-    fn cc_info(&self, tp: &SenderState) -> CcInfo {
-        let phase = if tp.in_slow_start() {
+    fn cc_info(&self, _tp: &SenderState, cc: &CcState) -> CcInfo {
+        let phase = if cc.in_slow_start() {
             "slow_start"
         } else if self.curve.follows_reno() {
             "reno_friendly"

@@ -15,7 +15,7 @@
 //! Without ECN it is Reno, and its name is `dctcp-reno` as in Linux. The receiver's part is in
 //! `transport::receiver::feedback`.
 
-use super::{CaState, CcInfo, CongestionControl, EcnUse, Event, Parameters, Reno, SenderState, reno};
+use super::{CaState, CcInfo, CcState, CongestionControl, EcnUse, Event, Parameters, Reno, SenderState, reno};
 
 /// DCTCP's state for one flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,10 +60,10 @@ impl Dctcp {
     }
 
     /// A loss halves the window, independent of alpha (section 3.5).
-    fn react_to_loss(&mut self, tp: &mut SenderState) {
+    fn react_to_loss(&mut self, cc: &mut CcState) {
         if !self.is_reno {
-            self.loss_cwnd = tp.cwnd;
-            tp.ssthresh = (tp.cwnd / 2).max(MIN_WINDOW);
+            self.loss_cwnd = cc.cwnd;
+            cc.ssthresh = (cc.cwnd / 2).max(MIN_WINDOW);
         }
     }
 }
@@ -73,7 +73,7 @@ impl CongestionControl for Dctcp {
         if self.is_reno { "dctcp-reno" } else { "dctcp" }
     }
 
-    fn init(&mut self, tp: &mut SenderState) {
+    fn init(&mut self, tp: &SenderState, _cc: &mut CcState) {
         self.is_reno = !tp.ecn;
         self.alpha = self.first_alpha.min(ALPHA_ONE);
         self.loss_cwnd = 0;
@@ -85,7 +85,7 @@ impl CongestionControl for Dctcp {
     }
 
     /// Updates alpha once per round trip (section 3.3).
-    fn in_ack_event(&mut self, tp: &mut SenderState, _is_plain: bool) {
+    fn in_ack_event(&mut self, tp: &SenderState, _cc: &mut CcState, _is_plain: bool) {
         if tp.snd_una < self.round_end || self.is_reno {
             return;
         }
@@ -99,38 +99,38 @@ impl CongestionControl for Dctcp {
     }
 
     /// The window less half of alpha's share (section 3.4).
-    fn ssthresh(&mut self, tp: &mut SenderState) -> u32 {
+    fn ssthresh(&mut self, tp: &SenderState, cc: &mut CcState) -> u32 {
         if self.is_reno {
-            return Reno.ssthresh(tp);
+            return Reno.ssthresh(tp, cc);
         }
-        self.loss_cwnd = tp.cwnd;
-        let cut = (u64::from(tp.cwnd) * u64::from(self.alpha)) >> (ALPHA_BITS + 1);
-        (tp.cwnd - u32::try_from(cut).unwrap_or(tp.cwnd)).max(MIN_WINDOW)
+        self.loss_cwnd = cc.cwnd;
+        let cut = (u64::from(cc.cwnd) * u64::from(self.alpha)) >> (ALPHA_BITS + 1);
+        (cc.cwnd - u32::try_from(cut).unwrap_or(cc.cwnd)).max(MIN_WINDOW)
     }
 
-    fn undo_cwnd(&mut self, tp: &mut SenderState) -> u32 {
-        if self.is_reno { reno::undo_cwnd(tp) } else { tp.cwnd.max(self.loss_cwnd) }
+    fn undo_cwnd(&mut self, tp: &SenderState, cc: &mut CcState) -> u32 {
+        if self.is_reno { reno::undo_cwnd(tp, cc) } else { cc.cwnd.max(self.loss_cwnd) }
     }
 
-    fn cong_avoid(&mut self, tp: &mut SenderState, acked: u32) {
-        Reno.cong_avoid(tp, acked);
+    fn cong_avoid(&mut self, tp: &SenderState, cc: &mut CcState, acked: u32) {
+        Reno.cong_avoid(tp, cc, acked);
     }
 
-    fn set_state(&mut self, tp: &mut SenderState, new: CaState) {
+    fn set_state(&mut self, tp: &SenderState, cc: &mut CcState, new: CaState) {
         if new == CaState::Recovery && tp.state != CaState::Recovery {
-            self.react_to_loss(tp);
+            self.react_to_loss(cc);
         }
     }
 
-    fn cwnd_event(&mut self, tp: &mut SenderState, event: Event) {
+    fn cwnd_event(&mut self, _tp: &SenderState, cc: &mut CcState, event: Event) {
         if event == Event::Loss {
-            self.react_to_loss(tp);
+            self.react_to_loss(cc);
         }
     }
 
-    fn cc_info(&self, tp: &SenderState) -> CcInfo {
+    fn cc_info(&self, tp: &SenderState, cc: &CcState) -> CcInfo {
         let marked_share = (!self.is_reno).then_some(self.alpha << (20 - ALPHA_BITS));
-        CcInfo { marked_share, ..Reno.cc_info(tp) }
+        CcInfo { marked_share, ..Reno.cc_info(tp, cc) }
     }
 }
 

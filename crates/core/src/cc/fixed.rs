@@ -5,7 +5,7 @@
 //! - **Works well**: as a reference, and where the path's rate and delay are known in advance.
 //! - **Works badly**: wherever it exceeds its share: it never yields.
 
-use super::{CcInfo, CongestionControl, INFINITE_SSTHRESH, Parameters, RateSample, SenderState};
+use super::{CcInfo, CcState, CongestionControl, INFINITE_SSTHRESH, Parameters, RateSample, SenderState};
 use crate::rate::Rate;
 
 /// A constant window and rate.
@@ -26,12 +26,12 @@ impl Fixed {
         Self { cwnd: Some(cwnd).filter(|cwnd| *cwnd > 0).or(unlimited), pacing_rate }
     }
 
-    fn set(&self, tp: &mut SenderState) {
+    fn set(&self, tp: &SenderState, cc: &mut CcState) {
         if let Some(cwnd) = self.cwnd {
-            tp.cwnd = cwnd.min(tp.cwnd_clamp);
+            cc.cwnd = cwnd.min(cc.cwnd_clamp);
         }
         if let Some(rate) = self.pacing_rate {
-            tp.pacing_rate = rate.min(tp.max_pacing_rate);
+            cc.pacing_rate = rate.min(tp.max_pacing_rate);
         }
     }
 }
@@ -41,29 +41,29 @@ impl CongestionControl for Fixed {
         "fixed"
     }
 
-    fn init(&mut self, tp: &mut SenderState) {
-        self.cwnd.get_or_insert(tp.cwnd);
-        tp.paced |= self.pacing_rate.is_some();
-        self.set(tp);
+    fn init(&mut self, tp: &SenderState, cc: &mut CcState) {
+        self.cwnd.get_or_insert(cc.cwnd);
+        cc.paced |= self.pacing_rate.is_some();
+        self.set(tp, cc);
     }
 
-    fn ssthresh(&mut self, _tp: &mut SenderState) -> u32 {
+    fn ssthresh(&mut self, _tp: &SenderState, _cc: &mut CcState) -> u32 {
         INFINITE_SSTHRESH
     }
 
-    fn undo_cwnd(&mut self, tp: &mut SenderState) -> u32 {
-        self.cwnd.unwrap_or(tp.cwnd)
+    fn undo_cwnd(&mut self, _tp: &SenderState, cc: &mut CcState) -> u32 {
+        self.cwnd.unwrap_or(cc.cwnd)
     }
 
     fn has_cong_control(&self) -> bool {
         true
     }
 
-    fn cong_control(&mut self, tp: &mut SenderState, _sample: &RateSample) {
-        self.set(tp);
+    fn cong_control(&mut self, tp: &SenderState, cc: &mut CcState, _sample: &RateSample) {
+        self.set(tp, cc);
     }
 
-    fn cc_info(&self, _tp: &SenderState) -> CcInfo {
+    fn cc_info(&self, _tp: &SenderState, _cc: &CcState) -> CcInfo {
         let phase = if self.pacing_rate.is_some() { "fixed_rate" } else { "fixed_window" };
         CcInfo { phase, ..CcInfo::default() }
     }
@@ -79,39 +79,39 @@ const MAX_BPS: u64 = 10_000_000_000_000;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cc::testing::tp;
+    use crate::cc::testing::{cc, tp};
     use crate::cc::{CaState, Setting};
 
-    fn fixed(name: &str, value: u64) -> (Fixed, SenderState) {
+    fn fixed(name: &str, value: u64) -> (Fixed, SenderState, CcState) {
         let mut parameters = Parameters::of([(name.into(), Setting::Number(value))]);
-        let mut tp = tp();
+        let (tp, mut cc) = (tp(), cc());
         let mut fixed = Fixed::new(&mut parameters);
-        fixed.init(&mut tp);
-        (fixed, tp)
+        fixed.init(&tp, &mut cc);
+        (fixed, tp, cc)
     }
 
     #[test]
     fn a_window_survives_loss_and_timeout() {
-        let (mut fixed, mut tp) = fixed("cwnd", 100);
-        assert_eq!((tp.cwnd, tp.paced), (100, false));
-        fixed.ssthresh(&mut tp);
-        fixed.set_state(&mut tp, CaState::Loss);
-        tp.cwnd = 1; // what the transport does on a timeout
-        fixed.cong_control(&mut tp, &RateSample::default());
-        assert_eq!(tp.cwnd, 100);
+        let (mut fixed, tp, mut cc) = fixed("cwnd", 100);
+        assert_eq!((cc.cwnd, cc.paced), (100, false));
+        fixed.ssthresh(&tp, &mut cc);
+        fixed.set_state(&tp, &mut cc, CaState::Loss);
+        cc.cwnd = 1; // what the transport does on a timeout
+        fixed.cong_control(&tp, &mut cc, &RateSample::default());
+        assert_eq!(cc.cwnd, 100);
     }
 
     #[test]
     fn a_rate_is_constant_and_no_window_limits_it() {
-        let (_, tp) = fixed("pacing_rate", 10_000_000);
-        assert_eq!((tp.pacing_rate, tp.paced, tp.cwnd), (Rate::from_bits(10_000_000), true, NO_LIMIT));
+        let (_, _tp, cc) = fixed("pacing_rate", 10_000_000);
+        assert_eq!((cc.pacing_rate, cc.paced, cc.cwnd), (Rate::from_bits(10_000_000), true, NO_LIMIT));
     }
 
     #[test]
     fn without_parameters_the_initial_window_is_constant() {
-        let (mut fixed, mut tp) = fixed("cwnd", 0);
-        tp.cwnd = 1;
-        fixed.cong_control(&mut tp, &RateSample::default());
-        assert_eq!((tp.cwnd, tp.paced), (10, false));
+        let (mut fixed, tp, mut cc) = fixed("cwnd", 0);
+        cc.cwnd = 1;
+        fixed.cong_control(&tp, &mut cc, &RateSample::default());
+        assert_eq!((cc.cwnd, cc.paced), (10, false));
     }
 }

@@ -12,7 +12,7 @@
 
 mod table;
 
-use super::{CcInfo, CongestionControl, SenderState, growth, reno};
+use super::{CcInfo, CcState, CongestionControl, SenderState, growth, reno};
 use table::ROWS;
 
 /// The flow's row in the table.
@@ -26,37 +26,37 @@ impl CongestionControl for HighSpeed {
         "highspeed"
     }
 
-    fn init(&mut self, tp: &mut SenderState) {
+    fn init(&mut self, _tp: &SenderState, cc: &mut CcState) {
         self.row = 0;
-        tp.cwnd_clamp = tp.cwnd_clamp.min(MAX_WINDOW);
+        cc.cwnd_clamp = cc.cwnd_clamp.min(MAX_WINDOW);
     }
 
     /// The window less the row's decrease.
-    fn ssthresh(&mut self, tp: &mut SenderState) -> u32 {
+    fn ssthresh(&mut self, _tp: &SenderState, cc: &mut CcState) -> u32 {
         let (_, decrease) = ROWS[usize::from(self.row)];
-        (tp.cwnd - ((tp.cwnd * u32::from(decrease)) >> 8)).max(2)
+        (cc.cwnd - ((cc.cwnd * u32::from(decrease)) >> 8)).max(2)
     }
 
-    fn undo_cwnd(&mut self, tp: &mut SenderState) -> u32 {
-        reno::undo_cwnd(tp)
+    fn undo_cwnd(&mut self, tp: &SenderState, cc: &mut CcState) -> u32 {
+        reno::undo_cwnd(tp, cc)
     }
 
-    fn cong_avoid(&mut self, tp: &mut SenderState, acked: u32) {
-        if !growth::in_avoidance(tp, acked) {
+    fn cong_avoid(&mut self, tp: &SenderState, cc: &mut CcState, acked: u32) {
+        if !growth::in_avoidance(tp, cc, acked) {
             return;
         }
-        self.find_row(tp.cwnd);
-        if tp.cwnd < tp.cwnd_clamp {
-            tp.cwnd_count += u32::from(self.row) + 1;
-            if tp.cwnd_count >= tp.cwnd {
-                tp.cwnd_count -= tp.cwnd;
-                tp.cwnd += 1;
+        self.find_row(cc.cwnd);
+        if cc.cwnd < cc.cwnd_clamp {
+            cc.cwnd_count += u32::from(self.row) + 1;
+            if cc.cwnd_count >= cc.cwnd {
+                cc.cwnd_count -= cc.cwnd;
+                cc.cwnd += 1;
             }
         }
     }
 
-    fn cc_info(&self, tp: &SenderState) -> CcInfo {
-        CcInfo { phase: growth::phase(tp), ..CcInfo::default() }
+    fn cc_info(&self, _tp: &SenderState, cc: &CcState) -> CcInfo {
+        CcInfo { phase: growth::phase(cc), ..CcInfo::default() }
     }
 }
 
@@ -81,16 +81,16 @@ const MAX_WINDOW: u32 = u32::MAX / 128;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cc::testing::tp;
+    use crate::cc::testing::{cc, tp};
 
     /// Growth of a window of this size over a window of single ACKs, and the threshold after a loss.
     fn round(window: u32) -> (u32, u32) {
         let mut highspeed = HighSpeed::default();
-        let mut tp = SenderState { cwnd: window, ssthresh: window, ..tp() };
+        let (tp, mut cc) = (tp(), CcState { cwnd: window, ssthresh: window, ..cc() });
         for _ in 0..window {
-            highspeed.cong_avoid(&mut tp, 1);
+            highspeed.cong_avoid(&tp, &mut cc, 1);
         }
-        (tp.cwnd - window, highspeed.ssthresh(&mut SenderState { cwnd: window, ..tp }))
+        (cc.cwnd - window, highspeed.ssthresh(&tp, &mut CcState { cwnd: window, ..cc }))
     }
 
     #[test]
@@ -119,8 +119,8 @@ mod tests {
     #[test]
     fn it_counts_acks_not_packets() {
         let mut highspeed = HighSpeed::default();
-        let mut tp = SenderState { cwnd: 30, ssthresh: 30, ..tp() };
-        (0..15).for_each(|_| highspeed.cong_avoid(&mut tp, 2));
-        assert_eq!((tp.cwnd, tp.cwnd_count), (30, 15));
+        let (tp, mut cc) = (tp(), CcState { cwnd: 30, ssthresh: 30, ..cc() });
+        (0..15).for_each(|_| highspeed.cong_avoid(&tp, &mut cc, 2));
+        assert_eq!((cc.cwnd, cc.cwnd_count), (30, 15));
     }
 }

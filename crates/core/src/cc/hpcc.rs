@@ -19,7 +19,7 @@
 
 mod inflight;
 
-use super::{CcInfo, CongestionControl, INFINITE_SSTHRESH, Parameters, RateSample, SenderState};
+use super::{CcInfo, CcState, CongestionControl, INFINITE_SSTHRESH, Parameters, RateSample, SenderState};
 use crate::rate::Rate;
 use crate::telemetry::Stack;
 use crate::time::Span;
@@ -86,11 +86,11 @@ impl Hpcc {
         }
     }
 
-    fn set(&self, tp: &mut SenderState, round_trip: Span) {
+    fn set(&self, tp: &SenderState, cc: &mut CcState, round_trip: Span) {
         let packets = self.window_bytes.div_ceil(u64::from(tp.mss)).max(1);
-        tp.cwnd = u32::try_from(packets).unwrap_or(u32::MAX).min(tp.cwnd_clamp);
+        cc.cwnd = u32::try_from(packets).unwrap_or(u32::MAX).min(cc.cwnd_clamp);
         let rate = Rate::of(u128::from(self.window_bytes), round_trip);
-        tp.pacing_rate = rate.min(tp.max_pacing_rate);
+        cc.pacing_rate = rate.min(tp.max_pacing_rate);
     }
 }
 
@@ -99,22 +99,22 @@ impl CongestionControl for Hpcc {
         "hpcc"
     }
 
-    fn init(&mut self, tp: &mut SenderState) {
-        self.window_bytes = u64::from(tp.cwnd) * u64::from(tp.mss);
+    fn init(&mut self, tp: &SenderState, cc: &mut CcState) {
+        self.window_bytes = u64::from(cc.cwnd) * u64::from(tp.mss);
         self.reference_bytes = self.window_bytes;
-        tp.paced = true;
+        cc.paced = true;
         let round_trip = self.round_trip(tp);
         if round_trip > Span::ZERO {
-            self.set(tp, round_trip);
+            self.set(tp, cc, round_trip);
         }
     }
 
-    fn ssthresh(&mut self, _tp: &mut SenderState) -> u32 {
+    fn ssthresh(&mut self, _tp: &SenderState, _cc: &mut CcState) -> u32 {
         INFINITE_SSTHRESH
     }
 
-    fn undo_cwnd(&mut self, tp: &mut SenderState) -> u32 {
-        tp.cwnd
+    fn undo_cwnd(&mut self, _tp: &SenderState, cc: &mut CcState) -> u32 {
+        cc.cwnd
     }
 
     fn has_cong_control(&self) -> bool {
@@ -129,7 +129,7 @@ impl CongestionControl for Hpcc {
         self.pending = Some(*stack);
     }
 
-    fn cong_control(&mut self, tp: &mut SenderState, _sample: &RateSample) {
+    fn cong_control(&mut self, tp: &SenderState, cc: &mut CcState, _sample: &RateSample) {
         let round_trip = self.round_trip(tp);
         if round_trip == Span::ZERO {
             return;
@@ -144,10 +144,10 @@ impl CongestionControl for Hpcc {
             let maximum = self.inflight.slowest().map_or(u64::MAX, |rate| Rate::from_bytes(rate).bytes_in(round_trip));
             self.react(utilization, is_round_over, maximum);
         }
-        self.set(tp, round_trip);
+        self.set(tp, cc, round_trip);
     }
 
-    fn min_tso_segments(&self, _tp: &SenderState) -> Option<u32> {
+    fn min_tso_segments(&self, _tp: &SenderState, _cc: &CcState) -> Option<u32> {
         Some(1)
     }
 
@@ -155,7 +155,7 @@ impl CongestionControl for Hpcc {
         Some(1) // The NIC paces packet by packet.
     }
 
-    fn cc_info(&self, _tp: &SenderState) -> CcInfo {
+    fn cc_info(&self, _tp: &SenderState, _cc: &CcState) -> CcInfo {
         let phase = if self.stage == 0 { "multiplicative" } else { "additive" };
         CcInfo { phase, ..CcInfo::default() }
     }

@@ -12,7 +12,7 @@
 
 mod throughput;
 
-use super::{AckSample, CaState, CcInfo, CongestionControl, Parameters, SenderState, growth, reno};
+use super::{AckSample, CaState, CcInfo, CcState, CongestionControl, Parameters, SenderState, growth, reno};
 use crate::time::HZ;
 use throughput::Throughput;
 
@@ -116,14 +116,14 @@ impl Htcp {
         }
     }
 
-    fn measure_throughput(&mut self, tp: &SenderState, acked: u32) {
+    fn measure_throughput(&mut self, tp: &SenderState, cc: &CcState, acked: u32) {
         let jiffy = tp.now.jiffies();
         if tp.state > CaState::Disorder {
             self.throughput.begin(jiffy);
             return;
         }
         // A round of packets, less the window's growth in the meantime.
-        let round = tp.cwnd.wrapping_sub((self.alpha >> 7).max(1));
+        let round = cc.cwnd.wrapping_sub((self.alpha >> 7).max(1));
         if self.throughput.is_over(acked, round, jiffy, self.rtt.minimum) {
             let rounds = narrow(jiffy - self.since) / self.rtt.minimum;
             self.throughput.take(jiffy, rounds <= 3);
@@ -136,30 +136,30 @@ impl CongestionControl for Htcp {
         "htcp"
     }
 
-    fn init(&mut self, tp: &mut SenderState) {
+    fn init(&mut self, tp: &SenderState, _cc: &mut CcState) {
         self.since = tp.now.jiffies();
     }
 
-    fn ssthresh(&mut self, tp: &mut SenderState) -> u32 {
+    fn ssthresh(&mut self, tp: &SenderState, cc: &mut CcState) -> u32 {
         let Rtts { minimum, maximum } = self.rtt;
         self.update_beta();
         self.update_alpha(tp.now.jiffies());
         if minimum > 0 && maximum > minimum {
             self.rtt.maximum = minimum + (maximum - minimum) * 95 / 100; // A path may change: the maximum decays.
         }
-        (tp.cwnd.wrapping_mul(self.beta) >> 7).max(2)
+        (cc.cwnd.wrapping_mul(self.beta) >> 7).max(2)
     }
 
-    fn undo_cwnd(&mut self, tp: &mut SenderState) -> u32 {
+    fn undo_cwnd(&mut self, tp: &SenderState, cc: &mut CcState) -> u32 {
         if let Some(before) = self.before.take() {
             self.since = before.since;
             self.rtt.maximum = before.max_rtt;
             self.throughput.old_max = before.old_max_throughput;
         }
-        reno::undo_cwnd(tp)
+        reno::undo_cwnd(tp, cc)
     }
 
-    fn pkts_acked(&mut self, tp: &mut SenderState, sample: &AckSample) {
+    fn pkts_acked(&mut self, tp: &SenderState, cc: &mut CcState, sample: &AckSample) {
         let is_open = tp.state == CaState::Open;
         if is_open {
             self.acked = sample.acked & 0xffff;
@@ -168,27 +168,27 @@ impl CongestionControl for Htcp {
             self.measure_rtt(rtt, is_open);
         }
         if self.watches_throughput {
-            self.measure_throughput(tp, sample.acked);
+            self.measure_throughput(tp, cc, sample.acked);
         }
     }
 
-    fn cong_avoid(&mut self, tp: &mut SenderState, acked: u32) {
-        if !growth::in_avoidance(tp, acked) {
+    fn cong_avoid(&mut self, tp: &SenderState, cc: &mut CcState, acked: u32) {
+        if !growth::in_avoidance(tp, cc, acked) {
             return;
         }
-        if tp.cwnd_count.wrapping_mul(self.alpha) >> 7 >= tp.cwnd {
-            if tp.cwnd < tp.cwnd_clamp {
-                tp.cwnd += 1;
+        if cc.cwnd_count.wrapping_mul(self.alpha) >> 7 >= cc.cwnd {
+            if cc.cwnd < cc.cwnd_clamp {
+                cc.cwnd += 1;
             }
-            tp.cwnd_count = 0;
+            cc.cwnd_count = 0;
             self.update_alpha(tp.now.jiffies());
         } else {
-            tp.cwnd_count = tp.cwnd_count.wrapping_add(self.acked);
+            cc.cwnd_count = cc.cwnd_count.wrapping_add(self.acked);
         }
         self.acked = 1;
     }
 
-    fn set_state(&mut self, tp: &mut SenderState, new: CaState) {
+    fn set_state(&mut self, tp: &SenderState, _cc: &mut CcState, new: CaState) {
         let jiffy = tp.now.jiffies();
         match new {
             CaState::Open => {
@@ -208,9 +208,9 @@ impl CongestionControl for Htcp {
         }
     }
 
-    fn cc_info(&self, tp: &SenderState) -> CcInfo {
+    fn cc_info(&self, tp: &SenderState, cc: &CcState) -> CcInfo {
         let phase = match () {
-            () if tp.in_slow_start() => "slow_start",
+            () if cc.in_slow_start() => "slow_start",
             () if tp.now.jiffies() - self.since > HZ => "fast",
             () => "avoidance",
         };

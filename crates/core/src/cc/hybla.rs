@@ -10,7 +10,7 @@
 //! Where Linux departs from the paper: growth counts ACKs, not packets; a new flow starts with ρ packets instead of
 //! ten.
 
-use super::{CaState, CcInfo, CongestionControl, Parameters, SenderState, growth, reno};
+use super::{CaState, CcInfo, CcState, CongestionControl, Parameters, SenderState, growth, reno};
 
 /// Hybla's state for one flow.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,14 +49,14 @@ impl Hybla {
     }
 
     /// Adds packets in 1/128.
-    const fn add(&mut self, tp: &mut SenderState, step: u32) {
+    const fn add(&mut self, cc: &mut CcState, step: u32) {
         self.fraction += step % ONE;
         let carried = self.fraction / ONE;
         if carried > 0 {
             self.fraction %= ONE;
-            tp.cwnd_count = 0;
+            cc.cwnd_count = 0;
         }
-        tp.cwnd = tp.cwnd.saturating_add(step / ONE).saturating_add(carried);
+        cc.cwnd = cc.cwnd.saturating_add(step / ONE).saturating_add(carried);
     }
 }
 
@@ -65,57 +65,57 @@ impl CongestionControl for Hybla {
         "hybla"
     }
 
-    fn init(&mut self, tp: &mut SenderState) {
-        tp.cwnd_clamp = tp.cwnd_clamp.min(65_535);
+    fn init(&mut self, tp: &SenderState, cc: &mut CcState) {
+        cc.cwnd_clamp = cc.cwnd_clamp.min(65_535);
         self.measure(tp);
         self.min_srtt_us8 = tp.srtt_us8;
-        tp.cwnd = self.rho();
+        cc.cwnd = self.rho();
     }
 
-    fn ssthresh(&mut self, tp: &mut SenderState) -> u32 {
-        reno::ssthresh(tp)
+    fn ssthresh(&mut self, _tp: &SenderState, cc: &mut CcState) -> u32 {
+        reno::ssthresh(cc)
     }
 
-    fn undo_cwnd(&mut self, tp: &mut SenderState) -> u32 {
-        reno::undo_cwnd(tp)
+    fn undo_cwnd(&mut self, tp: &SenderState, cc: &mut CcState) -> u32 {
+        reno::undo_cwnd(tp, cc)
     }
 
-    fn cong_avoid(&mut self, tp: &mut SenderState, acked: u32) {
+    fn cong_avoid(&mut self, tp: &SenderState, cc: &mut CcState, acked: u32) {
         if tp.srtt_us8 < self.min_srtt_us8 {
             self.measure(tp);
             self.min_srtt_us8 = tp.srtt_us8;
         }
-        if !tp.is_cwnd_limited() {
+        if !tp.is_cwnd_limited(cc) {
             return;
         }
         if !self.is_on {
-            reno::cong_avoid(tp, acked);
+            reno::cong_avoid(tp, cc, acked);
             return;
         }
-        if tp.in_slow_start() {
-            self.add(tp, self.slow_start_step());
-            tp.cwnd = tp.cwnd.min(tp.ssthresh);
+        if cc.in_slow_start() {
+            self.add(cc, self.slow_start_step());
+            cc.cwnd = cc.cwnd.min(cc.ssthresh);
         } else {
-            let step = (self.rho8 * self.rho8 * 2) / tp.cwnd;
+            let step = (self.rho8 * self.rho8 * 2) / cc.cwnd;
             if step < ONE {
-                tp.cwnd_count = tp.cwnd_count.saturating_add(1);
+                cc.cwnd_count = cc.cwnd_count.saturating_add(1);
             }
-            self.add(tp, step);
+            self.add(cc, step);
             // At windows so large that the step is zero, grows as Reno.
-            if step == 0 && tp.cwnd_count >= tp.cwnd {
-                tp.cwnd += 1;
-                tp.cwnd_count = 0;
+            if step == 0 && cc.cwnd_count >= cc.cwnd {
+                cc.cwnd += 1;
+                cc.cwnd_count = 0;
             }
         }
-        tp.cwnd = tp.cwnd.min(tp.cwnd_clamp);
+        cc.cwnd = cc.cwnd.min(cc.cwnd_clamp);
     }
 
-    fn set_state(&mut self, _tp: &mut SenderState, new: CaState) {
+    fn set_state(&mut self, _tp: &SenderState, _cc: &mut CcState, new: CaState) {
         self.is_on = new == CaState::Open;
     }
 
-    fn cc_info(&self, tp: &SenderState) -> CcInfo {
-        CcInfo { phase: growth::phase(tp), ..CcInfo::default() }
+    fn cc_info(&self, _tp: &SenderState, cc: &CcState) -> CcInfo {
+        CcInfo { phase: growth::phase(cc), ..CcInfo::default() }
     }
 }
 
@@ -140,7 +140,7 @@ const fn powers() -> [u32; 8] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cc::testing::tp;
+    use crate::cc::testing::{cc, tp};
     use crate::table_checksum::table_checksum;
 
     #[test]
@@ -148,29 +148,29 @@ mod tests {
         assert_eq!(table_checksum(POWERS), 0x0000_0351_b663_a5fb);
     }
 
-    fn flow(rtt_ms: u32) -> (Hybla, SenderState) {
-        let (mut hybla, mut tp) =
-            (Hybla::new(&mut Parameters::default()), SenderState { srtt_us8: rtt_ms * 8_000, ..tp() });
-        hybla.init(&mut tp);
-        (hybla, tp)
+    fn flow(rtt_ms: u32) -> (Hybla, SenderState, CcState) {
+        let mut hybla = Hybla::new(&mut Parameters::default());
+        let (tp, mut cc) = (SenderState { srtt_us8: rtt_ms * 8_000, ..tp() }, cc());
+        hybla.init(&tp, &mut cc);
+        (hybla, tp, cc)
     }
 
     /// 10 ms count as 25; 100 ms are ρ = 4, 550 ms 22.
     #[test]
     fn a_flow_starts_with_rho_packets() {
-        assert_eq!([10, 25, 100, 550].map(|rtt_ms| flow(rtt_ms).1.cwnd), [1, 1, 4, 22]);
+        assert_eq!([10, 25, 100, 550].map(|rtt_ms| flow(rtt_ms).2.cwnd), [1, 1, 4, 22]);
     }
 
     /// ρ = 1: a packet per ACK; 2: three; 2.5: 4 · 181/128 − 1 = 4.66.
     #[test]
     fn slow_start_doubles_as_often_as_the_short_path_would() {
         let grown = [25_000, 50_000, 62_500].map(|rtt_us| {
-            let (mut hybla, mut tp) = flow(0);
+            let (mut hybla, mut tp, mut cc) = flow(0);
             tp.srtt_us8 = rtt_us * 8;
-            hybla.init(&mut tp);
-            tp.cwnd = 10;
-            (0..3).for_each(|_| hybla.cong_avoid(&mut tp, 1));
-            tp.cwnd
+            hybla.init(&tp, &mut cc);
+            cc.cwnd = 10;
+            (0..3).for_each(|_| hybla.cong_avoid(&tp, &mut cc, 1));
+            cc.cwnd
         });
         assert_eq!(grown, [13, 19, 23]);
     }
@@ -179,10 +179,10 @@ mod tests {
     #[test]
     fn avoidance_grows_by_rho_squared_a_round() {
         let grown = [100, 25].map(|rtt_ms| {
-            let (mut hybla, mut tp) = flow(rtt_ms);
-            (tp.cwnd, tp.ssthresh) = (64, 64);
-            (0..64).for_each(|_| hybla.cong_avoid(&mut tp, 1));
-            tp.cwnd
+            let (mut hybla, tp, mut cc) = flow(rtt_ms);
+            (cc.cwnd, cc.ssthresh) = (64, 64);
+            (0..64).for_each(|_| hybla.cong_avoid(&tp, &mut cc, 1));
+            cc.cwnd
         });
         assert_eq!(grown, [64 + 14, 65], "less as the window grows");
     }
@@ -190,30 +190,30 @@ mod tests {
     /// 128/300 of 1/128 rounds to zero.
     #[test]
     fn a_large_window_on_a_short_path_grows_as_reno() {
-        let (mut hybla, mut tp) = flow(25);
-        (tp.cwnd, tp.ssthresh) = (300, 300);
-        (0..299).for_each(|_| hybla.cong_avoid(&mut tp, 1));
-        assert_eq!(tp.cwnd, 300);
-        hybla.cong_avoid(&mut tp, 1);
-        assert_eq!(tp.cwnd, 301);
+        let (mut hybla, tp, mut cc) = flow(25);
+        (cc.cwnd, cc.ssthresh) = (300, 300);
+        (0..299).for_each(|_| hybla.cong_avoid(&tp, &mut cc, 1));
+        assert_eq!(cc.cwnd, 300);
+        hybla.cong_avoid(&tp, &mut cc, 1);
+        assert_eq!(cc.cwnd, 301);
     }
 
     #[test]
     fn a_shorter_round_trip_lowers_rho_a_longer_one_does_not_raise_it() {
-        let (mut hybla, mut tp) = flow(100);
+        let (mut hybla, mut tp, mut cc) = flow(100);
         for (rtt_ms, rho) in [(200, 4), (75, 3), (100, 3)] {
             tp.srtt_us8 = rtt_ms * 8_000;
-            hybla.cong_avoid(&mut tp, 1);
+            hybla.cong_avoid(&tp, &mut cc, 1);
             assert_eq!(hybla.rho(), rho);
         }
     }
 
     #[test]
     fn while_packets_are_missing_it_is_reno() {
-        let (mut hybla, mut tp) = flow(100);
-        (tp.cwnd, tp.ssthresh) = (20, 20);
-        hybla.set_state(&mut tp, CaState::Disorder);
-        (0..20).for_each(|_| hybla.cong_avoid(&mut tp, 1));
-        assert_eq!(tp.cwnd, 21);
+        let (mut hybla, tp, mut cc) = flow(100);
+        (cc.cwnd, cc.ssthresh) = (20, 20);
+        hybla.set_state(&tp, &mut cc, CaState::Disorder);
+        (0..20).for_each(|_| hybla.cong_avoid(&tp, &mut cc, 1));
+        assert_eq!(cc.cwnd, 21);
     }
 }

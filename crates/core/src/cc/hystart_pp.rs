@@ -20,7 +20,8 @@
 //! It applies to the first slow start only (section 4.3); the wrapped controller handles loss and avoidance.
 
 use super::{
-    AckSample, CaState, CcInfo, CongestionControl, EcnUse, Event, INFINITE_SSTHRESH, RateSample, SenderState, Stamps,
+    AckSample, CaState, CcInfo, CcState, CongestionControl, EcnUse, Event, INFINITE_SSTHRESH, RateSample, SenderState,
+    Stamps,
 };
 
 #[cfg(test)]
@@ -74,29 +75,29 @@ impl<C: CongestionControl> HyStartPp<C> {
         }
     }
 
-    fn end_round(&mut self, tp: &mut SenderState) {
+    fn end_round(&mut self, tp: &SenderState, cc: &mut CcState) {
         self.round_end = tp.snd_nxt;
         (self.last_min_us, self.round_min_us, self.samples) = (self.round_min_us.take(), None, 0);
         if let Phase::Conservative { rounds, .. } = &mut self.phase {
             *rounds += 1;
             if *rounds >= MAX_ROUNDS {
                 self.phase = Phase::Over;
-                tp.ssthresh = tp.cwnd;
+                cc.ssthresh = cc.cwnd;
             }
         }
     }
 
     /// One packet per acknowledged one, a quarter in CSS; at most `L` per ACK unless paced.
-    fn grow(&mut self, tp: &mut SenderState, acked: u32) {
-        let acked = if tp.paced { acked } else { acked.min(MAX_AT_ONCE) };
+    fn grow(&mut self, cc: &mut CcState, acked: u32) {
+        let acked = if cc.paced { acked } else { acked.min(MAX_AT_ONCE) };
         self.credit += if self.phase == Phase::Fast { acked * GROWTH_DIVISOR } else { acked };
-        tp.cwnd = tp.cwnd.saturating_add(self.credit / GROWTH_DIVISOR).min(tp.cwnd_clamp);
+        cc.cwnd = cc.cwnd.saturating_add(self.credit / GROWTH_DIVISOR).min(cc.cwnd_clamp);
         self.credit %= GROWTH_DIVISOR;
     }
 
     /// Is a threshold set for any reason? Then the first slow start is over.
-    fn is_over(&mut self, tp: &SenderState) -> bool {
-        if tp.ssthresh < INFINITE_SSTHRESH {
+    fn is_over(&mut self, cc: &CcState) -> bool {
+        if cc.ssthresh < INFINITE_SSTHRESH {
             self.phase = Phase::Over;
         }
         self.phase == Phase::Over
@@ -113,17 +114,17 @@ impl<C: CongestionControl> CongestionControl for HyStartPp<C> {
         self.inner.name()
     }
 
-    fn init(&mut self, tp: &mut SenderState) {
+    fn init(&mut self, tp: &SenderState, cc: &mut CcState) {
         self.round_end = tp.snd_nxt;
-        self.inner.init(tp);
+        self.inner.init(tp, cc);
     }
 
-    fn ssthresh(&mut self, tp: &mut SenderState) -> u32 {
-        self.inner.ssthresh(tp)
+    fn ssthresh(&mut self, tp: &SenderState, cc: &mut CcState) -> u32 {
+        self.inner.ssthresh(tp, cc)
     }
 
-    fn undo_cwnd(&mut self, tp: &mut SenderState) -> u32 {
-        self.inner.undo_cwnd(tp)
+    fn undo_cwnd(&mut self, tp: &SenderState, cc: &mut CcState) -> u32 {
+        self.inner.undo_cwnd(tp, cc)
     }
 
     fn ecn_use(&self) -> EcnUse {
@@ -134,27 +135,27 @@ impl<C: CongestionControl> CongestionControl for HyStartPp<C> {
         self.inner.on_timestamps(stamps);
     }
 
-    fn pkts_acked(&mut self, tp: &mut SenderState, sample: &AckSample) {
-        if !self.is_over(tp) {
+    fn pkts_acked(&mut self, tp: &SenderState, cc: &mut CcState, sample: &AckSample) {
+        if !self.is_over(cc) {
             if let Some(rtt) = sample.rtt {
                 self.sample(u32::try_from(rtt.as_micros()).unwrap_or(u32::MAX));
             }
             if tp.snd_una >= self.round_end {
-                self.end_round(tp);
+                self.end_round(tp, cc);
             }
         }
-        self.inner.pkts_acked(tp, sample);
+        self.inner.pkts_acked(tp, cc, sample);
     }
 
-    fn in_ack_event(&mut self, tp: &mut SenderState, is_plain: bool) {
-        self.inner.in_ack_event(tp, is_plain);
+    fn in_ack_event(&mut self, tp: &SenderState, cc: &mut CcState, is_plain: bool) {
+        self.inner.in_ack_event(tp, cc, is_plain);
     }
 
-    fn cong_avoid(&mut self, tp: &mut SenderState, acked: u32) {
-        if self.is_over(tp) {
-            self.inner.cong_avoid(tp, acked);
-        } else if tp.is_cwnd_limited() {
-            self.grow(tp, acked);
+    fn cong_avoid(&mut self, tp: &SenderState, cc: &mut CcState, acked: u32) {
+        if self.is_over(cc) {
+            self.inner.cong_avoid(tp, cc, acked);
+        } else if tp.is_cwnd_limited(cc) {
+            self.grow(cc, acked);
         }
     }
 
@@ -162,22 +163,22 @@ impl<C: CongestionControl> CongestionControl for HyStartPp<C> {
         self.inner.has_cong_control()
     }
 
-    fn cong_control(&mut self, tp: &mut SenderState, sample: &RateSample) {
-        self.inner.cong_control(tp, sample);
+    fn cong_control(&mut self, tp: &SenderState, cc: &mut CcState, sample: &RateSample) {
+        self.inner.cong_control(tp, cc, sample);
     }
 
-    fn set_state(&mut self, tp: &mut SenderState, new: CaState) {
-        self.inner.set_state(tp, new);
+    fn set_state(&mut self, tp: &SenderState, cc: &mut CcState, new: CaState) {
+        self.inner.set_state(tp, cc, new);
     }
 
-    fn cwnd_event(&mut self, tp: &mut SenderState, event: Event) {
-        self.inner.cwnd_event(tp, event);
+    fn cwnd_event(&mut self, tp: &SenderState, cc: &mut CcState, event: Event) {
+        self.inner.cwnd_event(tp, cc, event);
     }
 
-    fn cc_info(&self, tp: &SenderState) -> CcInfo {
-        let cc_info = self.inner.cc_info(tp);
+    fn cc_info(&self, tp: &SenderState, cc: &CcState) -> CcInfo {
+        let cc_info = self.inner.cc_info(tp, cc);
         match self.phase {
-            Phase::Conservative { .. } if tp.in_slow_start() => CcInfo { phase: "conservative_slow_start", ..cc_info },
+            Phase::Conservative { .. } if cc.in_slow_start() => CcInfo { phase: "conservative_slow_start", ..cc_info },
             _ => cc_info,
         }
     }

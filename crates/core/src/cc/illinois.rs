@@ -12,7 +12,7 @@
 
 mod curves;
 
-use super::{AckSample, CaState, CcInfo, CongestionControl, Parameters, SenderState, growth, reno};
+use super::{AckSample, CaState, CcInfo, CcState, CongestionControl, Parameters, SenderState, growth, reno};
 use curves::Curves;
 
 /// Illinois' state for one flow.
@@ -56,8 +56,8 @@ impl Illinois {
     }
 
     /// Sets increase and decrease at the end of a round.
-    fn end_round(&mut self, tp: &SenderState) {
-        if tp.cwnd < self.window_threshold {
+    fn end_round(&mut self, tp: &SenderState, cc: &CcState) {
+        if cc.cwnd < self.window_threshold {
             self.curves.be_reno();
         } else if self.round.samples > 0 {
             let mean_us = self.round.sum_us / u64::from(self.round.samples);
@@ -73,19 +73,19 @@ impl CongestionControl for Illinois {
         "illinois"
     }
 
-    fn init(&mut self, tp: &mut SenderState) {
+    fn init(&mut self, tp: &SenderState, _cc: &mut CcState) {
         self.begin_round(tp);
     }
 
-    fn ssthresh(&mut self, tp: &mut SenderState) -> u32 {
-        (tp.cwnd - self.curves.decrease(tp.cwnd)).max(2)
+    fn ssthresh(&mut self, _tp: &SenderState, cc: &mut CcState) -> u32 {
+        (cc.cwnd - self.curves.decrease(cc.cwnd)).max(2)
     }
 
-    fn undo_cwnd(&mut self, tp: &mut SenderState) -> u32 {
-        reno::undo_cwnd(tp)
+    fn undo_cwnd(&mut self, tp: &SenderState, cc: &mut CcState) -> u32 {
+        reno::undo_cwnd(tp, cc)
     }
 
-    fn pkts_acked(&mut self, _tp: &mut SenderState, sample: &AckSample) {
+    fn pkts_acked(&mut self, _tp: &SenderState, _cc: &mut CcState, sample: &AckSample) {
         self.acked = sample.acked & 0xffff;
         let Some(rtt_us) = sample.rtt_us() else { return };
         let rtt_us = rtt_us.min(curves::MAX_RTT_US);
@@ -95,86 +95,86 @@ impl CongestionControl for Illinois {
         self.round.sum_us += u64::from(rtt_us);
     }
 
-    fn cong_avoid(&mut self, tp: &mut SenderState, acked: u32) {
+    fn cong_avoid(&mut self, tp: &SenderState, cc: &mut CcState, acked: u32) {
         if tp.snd_una > self.round.ends {
-            self.end_round(tp);
+            self.end_round(tp, cc);
         }
-        if !growth::in_avoidance(tp, acked) {
+        if !growth::in_avoidance(tp, cc, acked) {
             return;
         }
-        tp.cwnd_count = tp.cwnd_count.wrapping_add(self.acked);
+        cc.cwnd_count = cc.cwnd_count.wrapping_add(self.acked);
         self.acked = 1;
-        let grown = self.curves.increase(tp.cwnd_count);
-        if grown >= tp.cwnd {
-            tp.cwnd = (tp.cwnd + grown / tp.cwnd).min(tp.cwnd_clamp);
-            tp.cwnd_count = 0;
+        let grown = self.curves.increase(cc.cwnd_count);
+        if grown >= cc.cwnd {
+            cc.cwnd = (cc.cwnd + grown / cc.cwnd).min(cc.cwnd_clamp);
+            cc.cwnd_count = 0;
         }
     }
 
-    fn set_state(&mut self, tp: &mut SenderState, new: CaState) {
+    fn set_state(&mut self, tp: &SenderState, _cc: &mut CcState, new: CaState) {
         if new == CaState::Loss {
             self.curves.restart();
             self.begin_round(tp);
         }
     }
 
-    fn cc_info(&self, tp: &SenderState) -> CcInfo {
-        CcInfo { phase: growth::phase(tp), ..CcInfo::default() }
+    fn cc_info(&self, _tp: &SenderState, cc: &CcState) -> CcInfo {
+        CcInfo { phase: growth::phase(cc), ..CcInfo::default() }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cc::testing::tp;
+    use crate::cc::testing::{cc, tp};
     use crate::time::Span;
 
-    fn flow(cwnd: u32) -> (Illinois, SenderState) {
+    fn flow(cwnd: u32) -> (Illinois, SenderState, CcState) {
         let mut illinois = Illinois::new(&mut Parameters::default());
-        let mut tp = SenderState { cwnd, ssthresh: 10, ..tp() };
-        illinois.init(&mut tp);
-        (illinois, tp)
+        let (tp, mut cc) = (tp(), CcState { cwnd, ssthresh: 10, ..cc() });
+        illinois.init(&tp, &mut cc);
+        (illinois, tp, cc)
     }
 
-    fn acks(illinois: &mut Illinois, tp: &mut SenderState, rtts_ms: &[u64]) {
+    fn acks(illinois: &mut Illinois, tp: &mut SenderState, cc: &mut CcState, rtts_ms: &[u64]) {
         for rtt_ms in rtts_ms {
             let sample = AckSample { acked: 1, rtt: Some(Span::from_millis(*rtt_ms)), in_flight: 20 };
-            illinois.pkts_acked(tp, &sample);
+            illinois.pkts_acked(tp, cc, &sample);
         }
         (tp.snd_una, tp.snd_nxt) = (tp.snd_nxt + 1, tp.snd_nxt + 100_000);
-        illinois.cong_avoid(tp, 1);
+        illinois.cong_avoid(tp, cc, 1);
     }
 
     /// A round at 100 ms after one at 200 ms: no queue, an eighth. One with a mean of 190 ms: nine tenths of the
     /// maximum, a half.
     #[test]
     fn the_mean_delay_of_a_round_sets_the_decrease() {
-        let (mut illinois, mut tp) = flow(64);
-        acks(&mut illinois, &mut tp, &[100, 200]);
-        acks(&mut illinois, &mut tp, &[100, 100]);
-        assert_eq!(illinois.ssthresh(&mut SenderState { cwnd: 64, ..tp.clone() }), 56);
-        acks(&mut illinois, &mut tp, &[190, 180, 200]);
-        assert_eq!(illinois.ssthresh(&mut SenderState { cwnd: 64, ..tp.clone() }), 32);
+        let (mut illinois, mut tp, mut cc) = flow(64);
+        acks(&mut illinois, &mut tp, &mut cc, &[100, 200]);
+        acks(&mut illinois, &mut tp, &mut cc, &[100, 100]);
+        assert_eq!(illinois.ssthresh(&tp.clone(), &mut CcState { cwnd: 64, ..cc.clone() }), 56);
+        acks(&mut illinois, &mut tp, &mut cc, &[190, 180, 200]);
+        assert_eq!(illinois.ssthresh(&tp.clone(), &mut CcState { cwnd: 64, ..cc.clone() }), 32);
     }
 
     /// Without a queue, ten packets per window: the window of 40 grows by one with every fourth ACK.
     #[test]
     fn without_a_queue_it_grows_by_ten_packets_a_round() {
-        let (mut illinois, mut tp) = flow(40);
-        acks(&mut illinois, &mut tp, &[100]);
+        let (mut illinois, mut tp, mut cc) = flow(40);
+        acks(&mut illinois, &mut tp, &mut cc, &[100]);
         let grown: [u32; 4] = core::array::from_fn(|_| {
-            illinois.cong_avoid(&mut tp, 1);
-            tp.cwnd
+            illinois.cong_avoid(&tp, &mut cc, 1);
+            cc.cwnd
         });
         assert_eq!(grown, [40, 40, 41, 41]);
     }
 
     #[test]
     fn a_small_window_grows_as_reno() {
-        let (mut illinois, mut tp) = flow(14);
-        acks(&mut illinois, &mut tp, &[100]);
-        assert_eq!(illinois.ssthresh(&mut tp), 7);
-        (0..13).for_each(|_| illinois.cong_avoid(&mut tp, 1));
-        assert_eq!(tp.cwnd, 15);
+        let (mut illinois, mut tp, mut cc) = flow(14);
+        acks(&mut illinois, &mut tp, &mut cc, &[100]);
+        assert_eq!(illinois.ssthresh(&tp, &mut cc), 7);
+        (0..13).for_each(|_| illinois.cong_avoid(&tp, &mut cc, 1));
+        assert_eq!(cc.cwnd, 15);
     }
 }

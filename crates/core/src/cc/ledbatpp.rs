@@ -18,7 +18,7 @@
 
 mod delays;
 
-use super::{AckSample, CaState, CcInfo, CongestionControl, Parameters, SenderState, growth, reno};
+use super::{AckSample, CaState, CcInfo, CcState, CongestionControl, Parameters, SenderState, growth, reno};
 use crate::time::{Span, Time};
 use delays::Delays;
 
@@ -70,21 +70,21 @@ impl LedbatPp {
     }
 
     /// Moves between slowdown states; returns whether the window is frozen.
-    fn is_frozen(&mut self, tp: &mut SenderState) -> bool {
+    fn is_frozen(&mut self, tp: &SenderState, cc: &mut CcState) -> bool {
         match self.slowdown {
-            Slowdown::Due(at) if tp.now >= at => self.slow_down(tp),
+            Slowdown::Due(at) if tp.now >= at => self.slow_down(tp, cc),
             Slowdown::Frozen { since, until } if tp.now >= until => self.slowdown = Slowdown::Ramp { since },
             _ => {}
         }
         matches!(self.slowdown, Slowdown::Frozen { .. })
     }
 
-    fn slow_down(&mut self, tp: &mut SenderState) {
+    fn slow_down(&mut self, tp: &SenderState, cc: &mut CcState) {
         let until = tp.now + tp.srtt().unwrap_or_default() * FROZEN_RTTS;
         self.slowdown = Slowdown::Frozen { since: tp.now, until };
-        tp.ssthresh = tp.cwnd.max(MIN_CWND);
-        tp.cwnd = MIN_CWND.min(tp.cwnd_clamp);
-        (tp.cwnd_count, self.decrease) = (0, 0);
+        cc.ssthresh = cc.cwnd.max(MIN_CWND);
+        cc.cwnd = MIN_CWND.min(cc.cwnd_clamp);
+        (cc.cwnd_count, self.decrease) = (0, 0);
     }
 
     /// Schedules the next slowdown at the end of slow start.
@@ -102,23 +102,23 @@ impl LedbatPp {
     }
 
     /// GAIN − cwnd × (delay/target − 1) packets per round trip, at most half the window.
-    fn retreat(&mut self, tp: &mut SenderState, delay: Span, inverse_gain: u32, acked: u32) {
+    fn retreat(&mut self, tp: &SenderState, cc: &mut CcState, delay: Span, inverse_gain: u32, acked: u32) {
         if tp.snd_una >= self.round_ends {
             self.round_ends = tp.snd_nxt;
-            self.floor = (tp.cwnd / 2).max(MIN_CWND);
+            self.floor = (cc.cwnd / 2).max(MIN_CWND);
         }
         let target = u128::from(self.target.as_nanos());
         let excess = u128::from(delay.saturating_sub(self.target).as_nanos()) * PACKET / target;
-        let gain = PACKET / (u128::from(inverse_gain) * u128::from(tp.cwnd.max(1)));
+        let gain = PACKET / (u128::from(inverse_gain) * u128::from(cc.cwnd.max(1)));
         let shares = u128::from(acked) * excess.saturating_sub(gain);
         self.decrease = self.decrease.saturating_add(u64::try_from(shares).unwrap_or(u64::MAX));
         let packets = u128::from(self.decrease) / PACKET;
         self.decrease = u64::try_from(u128::from(self.decrease) % PACKET).unwrap_or(0);
         let packets = u32::try_from(packets).unwrap_or(u32::MAX);
-        tp.cwnd = tp.cwnd.saturating_sub(packets).max(self.floor).min(tp.cwnd);
+        cc.cwnd = cc.cwnd.saturating_sub(packets).max(self.floor).min(cc.cwnd);
         // A window below its threshold would be in slow start.
-        tp.ssthresh = tp.ssthresh.min(tp.cwnd.max(MIN_CWND));
-        tp.cwnd_count = 0;
+        cc.ssthresh = cc.ssthresh.min(cc.cwnd.max(MIN_CWND));
+        cc.cwnd_count = 0;
     }
 }
 
@@ -127,58 +127,58 @@ impl CongestionControl for LedbatPp {
         "ledbat++"
     }
 
-    fn init(&mut self, _tp: &mut SenderState) {}
+    fn init(&mut self, _tp: &SenderState, _cc: &mut CcState) {}
 
-    fn ssthresh(&mut self, tp: &mut SenderState) -> u32 {
-        (tp.cwnd / 2).max(MIN_CWND)
+    fn ssthresh(&mut self, _tp: &SenderState, cc: &mut CcState) -> u32 {
+        (cc.cwnd / 2).max(MIN_CWND)
     }
 
-    fn undo_cwnd(&mut self, tp: &mut SenderState) -> u32 {
-        reno::undo_cwnd(tp)
+    fn undo_cwnd(&mut self, tp: &SenderState, cc: &mut CcState) -> u32 {
+        reno::undo_cwnd(tp, cc)
     }
 
-    fn pkts_acked(&mut self, tp: &mut SenderState, sample: &AckSample) {
+    fn pkts_acked(&mut self, tp: &SenderState, _cc: &mut CcState, sample: &AckSample) {
         if let Some(rtt) = sample.rtt {
             self.delays.update(tp.now, rtt);
         }
     }
 
-    fn cong_avoid(&mut self, tp: &mut SenderState, acked: u32) {
+    fn cong_avoid(&mut self, tp: &SenderState, cc: &mut CcState, acked: u32) {
         let Some((base, delay)) = self.delays.base_and_queueing() else { return };
-        if self.is_frozen(tp) {
+        if self.is_frozen(tp, cc) {
             return;
         }
-        if tp.in_slow_start() && self.leaves_slow_start(delay) {
-            tp.ssthresh = tp.cwnd.max(MIN_CWND);
+        if cc.in_slow_start() && self.leaves_slow_start(delay) {
+            cc.ssthresh = cc.cwnd.max(MIN_CWND);
         }
         let inverse_gain = self.inverse_gain(base);
-        if tp.in_slow_start() {
-            if tp.is_cwnd_limited() {
-                growth::additive_increase(tp, inverse_gain, acked);
-                tp.cwnd = tp.cwnd.min(tp.ssthresh);
+        if cc.in_slow_start() {
+            if tp.is_cwnd_limited(cc) {
+                growth::additive_increase(cc, inverse_gain, acked);
+                cc.cwnd = cc.cwnd.min(cc.ssthresh);
             }
             return;
         }
         self.schedule(tp);
         if delay > self.target {
-            self.retreat(tp, delay, inverse_gain, acked);
-        } else if tp.is_cwnd_limited() {
+            self.retreat(tp, cc, delay, inverse_gain, acked);
+        } else if tp.is_cwnd_limited(cc) {
             self.decrease = 0;
-            growth::additive_increase(tp, tp.cwnd.saturating_mul(inverse_gain), acked);
+            growth::additive_increase(cc, cc.cwnd.saturating_mul(inverse_gain), acked);
         }
     }
 
-    fn set_state(&mut self, _tp: &mut SenderState, new: CaState) {
+    fn set_state(&mut self, _tp: &SenderState, _cc: &mut CcState, new: CaState) {
         if new == CaState::Loss {
             self.decrease = 0;
         }
     }
 
-    fn cc_info(&self, tp: &SenderState) -> CcInfo {
+    fn cc_info(&self, _tp: &SenderState, cc: &CcState) -> CcInfo {
         let phase = match self.slowdown {
             Slowdown::Frozen { .. } => "slowdown",
             Slowdown::Ramp { .. } => "ramp_up",
-            _ if tp.in_slow_start() => "slow_start",
+            _ if cc.in_slow_start() => "slow_start",
             _ => "avoidance",
         };
         CcInfo { phase, ..CcInfo::default() }

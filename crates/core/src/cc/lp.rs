@@ -13,7 +13,7 @@
 
 mod one_way;
 
-use super::{AckSample, CcInfo, CongestionControl, SenderState, Stamps, growth, reno};
+use super::{AckSample, CcInfo, CcState, CongestionControl, SenderState, Stamps, growth, reno};
 use crate::rng::Rng;
 use one_way::OneWay;
 
@@ -50,21 +50,21 @@ impl CongestionControl for Lp {
         "lp"
     }
 
-    fn init(&mut self, _tp: &mut SenderState) {}
+    fn init(&mut self, _tp: &SenderState, _cc: &mut CcState) {}
 
-    fn ssthresh(&mut self, tp: &mut SenderState) -> u32 {
-        reno::ssthresh(tp)
+    fn ssthresh(&mut self, _tp: &SenderState, cc: &mut CcState) -> u32 {
+        reno::ssthresh(cc)
     }
 
-    fn undo_cwnd(&mut self, tp: &mut SenderState) -> u32 {
-        reno::undo_cwnd(tp)
+    fn undo_cwnd(&mut self, tp: &SenderState, cc: &mut CcState) -> u32 {
+        reno::undo_cwnd(tp, cc)
     }
 
     fn on_timestamps(&mut self, stamps: Stamps) {
         self.stamps = stamps;
     }
 
-    fn pkts_acked(&mut self, tp: &mut SenderState, sample: &AckSample) {
+    fn pkts_acked(&mut self, tp: &SenderState, cc: &mut CcState, sample: &AckSample) {
         let now_ms = one_way::low(tp.now.as_micros() / 1_000);
         let echo_ms = one_way::low(self.stamps.echo_ms);
         if sample.rtt.is_some_and(|rtt| rtt.as_micros() > 0) {
@@ -79,18 +79,18 @@ impl CongestionControl for Lp {
             return;
         }
         self.delay.restart();
-        tp.cwnd = if self.waits { 1 } else { (tp.cwnd / 2).max(1) };
+        cc.cwnd = if self.waits { 1 } else { (cc.cwnd / 2).max(1) };
         self.cut_at_ms = Some(now_ms);
     }
 
-    fn cong_avoid(&mut self, tp: &mut SenderState, acked: u32) {
+    fn cong_avoid(&mut self, tp: &SenderState, cc: &mut CcState, acked: u32) {
         if !self.waits {
-            reno::cong_avoid(tp, acked);
+            reno::cong_avoid(tp, cc, acked);
         }
     }
 
-    fn cc_info(&self, tp: &SenderState) -> CcInfo {
-        let phase = if self.waits { "yielding" } else { growth::phase(tp) };
+    fn cc_info(&self, _tp: &SenderState, cc: &CcState) -> CcInfo {
+        let phase = if self.waits { "yielding" } else { growth::phase(cc) };
         CcInfo { phase, ..CcInfo::default() }
     }
 }
@@ -98,7 +98,7 @@ impl CongestionControl for Lp {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cc::testing::{ms, tp};
+    use crate::cc::testing::{cc, ms, tp};
     use crate::time::Span;
 
     /// A flow whose receiver's clock starts at this value; ACKs come 40 ms after their packet was sent, and later with
@@ -106,12 +106,14 @@ mod tests {
     struct Flow {
         lp: Lp,
         tp: SenderState,
+        cc: CcState,
     }
 
     impl Flow {
         fn new(receivers_start: u32) -> Self {
             let lp = Lp { receivers_start, ..Lp::new(Rng::from_name(1, "lp")) };
-            Self { lp, tp: SenderState { cwnd: 64, ssthresh: 64, now: ms(1_000), ..tp() } }
+            let cc = CcState { cwnd: 64, ssthresh: 64, ..cc() };
+            Self { lp, tp: SenderState { now: ms(1_000), ..tp() }, cc }
         }
 
         /// `acks` ACKs, one each 10 ms, with this delay on the forward path.
@@ -122,8 +124,8 @@ mod tests {
                 let stamps = Stamps { sent_ms: now_ms - 20, echo_ms: now_ms - 20 - delay_ms };
                 self.lp.on_timestamps(stamps);
                 let rtt = Some(Span::from_millis(20 + delay_ms));
-                self.lp.pkts_acked(&mut self.tp, &AckSample { acked: 1, rtt, in_flight: 64 });
-                self.lp.cong_avoid(&mut self.tp, 1);
+                self.lp.pkts_acked(&self.tp, &mut self.cc, &AckSample { acked: 1, rtt, in_flight: 64 });
+                self.lp.cong_avoid(&self.tp, &mut self.cc, 1);
             }
         }
     }
@@ -134,19 +136,19 @@ mod tests {
     fn a_longer_delay_halves_the_window_and_stops_growth() {
         let mut flow = Flow::new(0);
         flow.acks(50, 20);
-        let before = flow.tp.cwnd;
+        let before = flow.cc.cwnd;
         flow.acks(1, 60);
         flow.acks(1, 40);
         let mut acks = 0;
-        while flow.tp.cwnd >= before {
+        while flow.cc.cwnd >= before {
             flow.acks(1, 40);
             acks += 1;
             assert!(acks < 20, "no reduction");
         }
-        assert!((before / 2..=before / 2 + 1).contains(&flow.tp.cwnd), "{} of {before}", flow.tp.cwnd);
-        let after = flow.tp.cwnd;
+        assert!((before / 2..=before / 2 + 1).contains(&flow.cc.cwnd), "{} of {before}", flow.cc.cwnd);
+        let after = flow.cc.cwnd;
         flow.acks(10, 40);
-        assert!(flow.tp.cwnd <= after && flow.lp.cc_info(&flow.tp).phase == "yielding");
+        assert!(flow.cc.cwnd <= after && flow.lp.cc_info(&flow.tp, &flow.cc).phase == "yielding");
     }
 
     /// The same delays with a clock that starts in the upper half.
@@ -154,9 +156,9 @@ mod tests {
     fn a_clock_that_starts_high_makes_it_reno() {
         let mut flow = Flow::new(0x9000_0000);
         flow.acks(50, 20);
-        let before = flow.tp.cwnd;
+        let before = flow.cc.cwnd;
         flow.acks(100, 60);
-        assert!(flow.tp.cwnd > before);
-        assert_eq!(flow.lp.cc_info(&flow.tp).phase, "avoidance");
+        assert!(flow.cc.cwnd > before);
+        assert_eq!(flow.lp.cc_info(&flow.tp, &flow.cc).phase, "avoidance");
     }
 }

@@ -10,7 +10,9 @@
 
 mod path;
 
-use super::{AckSample, CaState, CcInfo, CongestionControl, INFINITE_SSTHRESH, Parameters, SenderState, growth, reno};
+use super::{
+    AckSample, CaState, CcInfo, CcState, CongestionControl, INFINITE_SSTHRESH, Parameters, SenderState, growth, reno,
+};
 use crate::rng::Rng;
 use path::Path;
 
@@ -80,21 +82,21 @@ impl Nv {
     }
 
     /// Once per round trip (`tcpnv_acked`, its second half).
-    fn end_round(&mut self, tp: &mut SenderState, acked_bytes: u64) {
+    fn end_round(&mut self, tp: &SenderState, cc: &mut CcState, acked_bytes: u64) {
         self.round.ends = tp.snd_nxt;
         self.round.count = self.round.count.saturating_add(1);
         if self.round.samples == 1 && self.is_one_burst(tp, acked_bytes) {
             return;
         }
         let maximum = self.path.window(tp.mss).wrapping_add(self.pad);
-        match self.judge(tp, maximum) {
+        match self.judge(cc, maximum) {
             Verdict::None => return,
-            Verdict::Shrink(excess) => self.shrink(tp, maximum, excess),
+            Verdict::Shrink(excess) => self.shrink(cc, maximum, excess),
             Verdict::Grow => self.allow_growth(),
         }
         (self.round.samples, self.round.count) = (0, 0);
         self.path.forget_rate();
-        tp.cwnd = tp.cwnd.max(self.min_window);
+        cc.cwnd = cc.cwnd.max(self.min_window);
     }
 
     /// One sample for a full round: packets arrive together, and the window is too small to decide.
@@ -110,21 +112,21 @@ impl Nv {
         true
     }
 
-    fn judge(&mut self, tp: &SenderState, maximum: u32) -> Verdict {
-        if tp.cwnd > maximum {
-            return self.judge_large(tp, tp.cwnd - maximum);
+    fn judge(&mut self, cc: &CcState, maximum: u32) -> Verdict {
+        if cc.cwnd > maximum {
+            return self.judge_large(cc, cc.cwnd - maximum);
         }
-        if tp.cwnd <= maximum.wrapping_sub(PAD_BUFFER) && self.round.samples >= SAMPLES_TO_GROW {
+        if cc.cwnd <= maximum.wrapping_sub(PAD_BUFFER) && self.round.samples >= SAMPLES_TO_GROW {
             return Verdict::Grow;
         }
         Verdict::None
     }
 
-    fn judge_large(&mut self, tp: &SenderState, excess: u32) -> Verdict {
+    fn judge_large(&mut self, cc: &CcState, excess: u32) -> Verdict {
         if self.round.count < ROUNDS_TO_JUDGE {
             return Verdict::None;
         }
-        let in_first_slow_start = tp.ssthresh == INFINITE_SSTHRESH;
+        let in_first_slow_start = cc.ssthresh == INFINITE_SSTHRESH;
         let enough = if in_first_slow_start { SAMPLES_TO_END_SLOW_START } else { SAMPLES_TO_SHRINK };
         if self.round.samples >= enough {
             return Verdict::Shrink(excess);
@@ -135,10 +137,10 @@ impl Nv {
         Verdict::None
     }
 
-    fn shrink(&mut self, tp: &mut SenderState, maximum: u32, excess: u32) {
+    fn shrink(&mut self, cc: &mut CcState, maximum: u32, excess: u32) {
         self.may_grow = false;
-        tp.ssthresh = maximum;
-        tp.cwnd = if excess > 2 { tp.cwnd - (excess.wrapping_mul(DECREASE) >> 7).max(2) } else { maximum };
+        cc.ssthresh = maximum;
+        cc.cwnd = if excess > 2 { cc.cwnd - (excess.wrapping_mul(DECREASE) >> 7).max(2) } else { maximum };
         self.growth = self.growth.min(0);
         self.calm = 0;
     }
@@ -158,21 +160,21 @@ impl CongestionControl for Nv {
         "nv"
     }
 
-    fn init(&mut self, tp: &mut SenderState) {
+    fn init(&mut self, tp: &SenderState, _cc: &mut CcState) {
         self.restart(tp);
         self.path.init(tp.now.jiffies());
     }
 
     /// 0.8 of the window.
-    fn ssthresh(&mut self, tp: &mut SenderState) -> u32 {
-        (tp.cwnd.wrapping_mul(KEPT) >> 10).max(2)
+    fn ssthresh(&mut self, _tp: &SenderState, cc: &mut CcState) -> u32 {
+        (cc.cwnd.wrapping_mul(KEPT) >> 10).max(2)
     }
 
-    fn undo_cwnd(&mut self, tp: &mut SenderState) -> u32 {
-        reno::undo_cwnd(tp)
+    fn undo_cwnd(&mut self, tp: &SenderState, cc: &mut CcState) -> u32 {
+        reno::undo_cwnd(tp, cc)
     }
 
-    fn pkts_acked(&mut self, tp: &mut SenderState, sample: &AckSample) {
+    fn pkts_acked(&mut self, tp: &SenderState, cc: &mut CcState, sample: &AckSample) {
         let Some(rtt_us) = sample.rtt_us() else { return };
         if tp.state > CaState::Disorder {
             return;
@@ -188,21 +190,21 @@ impl CongestionControl for Nv {
             self.window_floor = (self.window_floor / 2).max(path::WINDOW_FLOOR);
         }
         if tp.snd_una > self.round.ends {
-            self.end_round(tp, acked_bytes);
+            self.end_round(tp, cc, acked_bytes);
         }
     }
 
-    fn cong_avoid(&mut self, tp: &mut SenderState, acked: u32) {
+    fn cong_avoid(&mut self, tp: &SenderState, cc: &mut CcState, acked: u32) {
         if !self.may_grow {
             return;
         }
-        let Some(acked) = growth::beyond_slow_start(tp, acked) else { return };
+        let Some(acked) = growth::beyond_slow_start(tp, cc, acked) else { return };
         let halvings = u32::from(self.growth.unsigned_abs());
-        let per = if self.growth < 0 { tp.cwnd << halvings } else { (tp.cwnd >> halvings).max(4) };
-        growth::additive_increase(tp, per, acked);
+        let per = if self.growth < 0 { cc.cwnd << halvings } else { (cc.cwnd >> halvings).max(4) };
+        growth::additive_increase(cc, per, acked);
     }
 
-    fn set_state(&mut self, tp: &mut SenderState, new: CaState) {
+    fn set_state(&mut self, tp: &SenderState, _cc: &mut CcState, new: CaState) {
         match new {
             CaState::Open if self.restarts => self.restart(tp),
             CaState::Open | CaState::Disorder => {}
@@ -216,8 +218,8 @@ impl CongestionControl for Nv {
         }
     }
 
-    fn cc_info(&self, tp: &SenderState) -> CcInfo {
-        let phase = if self.may_grow { growth::phase(tp) } else { "holding" };
+    fn cc_info(&self, _tp: &SenderState, cc: &CcState) -> CcInfo {
+        let phase = if self.may_grow { growth::phase(cc) } else { "holding" };
         CcInfo { phase, ..CcInfo::default() }
     }
 }

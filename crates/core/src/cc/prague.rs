@@ -18,7 +18,7 @@
 //! Without AccECN it is Reno, and its name is `prague-reno`. It does not detect classic ECN queues (Linux's default).
 
 use super::{
-    CaState, CcInfo, CongestionControl, EcnUse, Event, Parameters, RateSample, Reno, SenderState, growth, reno,
+    CaState, CcInfo, CcState, CongestionControl, EcnUse, Event, Parameters, RateSample, Reno, SenderState, growth, reno,
 };
 use crate::rate::Rate;
 use crate::time::{Span, Time};
@@ -75,16 +75,16 @@ impl Prague {
 
     /// Grows by the unmarked packets, and moves the sender's window one step towards the fractional one
     /// (`prague_update_cwnd`).
-    fn update_window(&mut self, tp: &mut SenderState, delivered: u32) {
+    fn update_window(&mut self, tp: &SenderState, cc: &mut CcState, delivered: u32) {
         let marks = tp.delivered_ce - self.marks;
         self.marks = tp.delivered_ce;
         self.alpha.saw_mark |= marks > 0;
         let unmarked = delivered.saturating_sub(u32::try_from(marks).unwrap_or(u32::MAX));
-        if unmarked > 0 && !self.in_loss && tp.is_cwnd_limited() {
+        if unmarked > 0 && !self.in_loss && tp.is_cwnd_limited(cc) {
             let mut left = unmarked;
-            if tp.in_slow_start() {
-                left = growth::slow_start(tp, unmarked);
-                self.window = u64::from(tp.cwnd) << POINT;
+            if cc.in_slow_start() {
+                left = growth::slow_start(cc, unmarked);
+                self.window = u64::from(cc.cwnd) << POINT;
                 if left == 0 {
                     self.scaling.refresh(tp);
                     return;
@@ -94,27 +94,27 @@ impl Prague {
             let each = ((u128::from(increase) << POINT) + u128::from(self.window / 2)) / u128::from(self.window.max(1));
             self.window = self.window.saturating_add(u64::try_from(each).unwrap_or(u64::MAX).max(u64::from(left)));
         }
-        self.step(tp);
+        self.step(tp, cc);
     }
 
     /// The sender's window follows by one packet per ACK.
-    fn step(&mut self, tp: &mut SenderState) {
+    fn step(&mut self, tp: &SenderState, cc: &mut CcState) {
         let target = u32::try_from(self.window.div_ceil(ONE)).unwrap_or(u32::MAX).max(1);
-        if tp.cwnd > target && tp.cwnd > MIN_WINDOW {
-            tp.cwnd -= 1;
-            tp.ssthresh = tp.cwnd;
+        if cc.cwnd > target && cc.cwnd > MIN_WINDOW {
+            cc.cwnd -= 1;
+            cc.ssthresh = cc.cwnd;
             self.scaling.refresh(tp);
-        } else if tp.cwnd < target && tp.cwnd < tp.cwnd_clamp {
-            tp.cwnd += 1;
+        } else if cc.cwnd < target && cc.cwnd < cc.cwnd_clamp {
+            cc.cwnd += 1;
             self.scaling.refresh(tp);
         }
     }
 
     /// The window's rate, twice that early in slow start; headers count (`prague_update_pacing_rate`).
-    fn update_pacing(&mut self, tp: &mut SenderState) {
+    fn update_pacing(&mut self, tp: &SenderState, cc: &mut CcState) {
         let mtu = u64::from(tp.mss + HEADERS_BYTES);
         let mut rate = (1_000_000 << 3) * mtu;
-        if tp.cwnd < tp.ssthresh / 2 {
+        if cc.cwnd < cc.ssthresh / 2 {
             rate <<= 1;
         }
         rate /= u64::from(tp.srtt_us8.max(1));
@@ -123,12 +123,12 @@ impl Prague {
         let rate = Rate::from_bytes(rate).min(tp.max_pacing_rate);
         let packets = (rate.as_bytes() / mtu) >> self.burst_shift;
         self.burst = u32::try_from(packets).unwrap_or(u32::MAX).max(1);
-        tp.pacing_rate = rate;
+        cc.pacing_rate = rate;
     }
 
     /// Reduces by half of alpha's share, once per round trip (`prague_enter_cwr`).
-    fn react_to_mark(&mut self, tp: &SenderState) {
-        if self.scaling.is_independent(tp) && self.scaling.target(tp) > tp.now.since(self.cut_at) {
+    fn react_to_mark(&mut self, tp: &SenderState, cc: &CcState) {
+        if self.scaling.is_independent(cc) && self.scaling.target(tp) > tp.now.since(self.cut_at) {
             return;
         }
         self.cut_at = tp.now;
@@ -136,8 +136,8 @@ impl Prague {
         self.window -= u64::try_from(cut).unwrap_or(0).min(self.window);
     }
 
-    fn react_to_loss(&mut self, tp: &SenderState) {
-        self.loss_cwnd = tp.cwnd;
+    fn react_to_loss(&mut self, tp: &SenderState, cc: &CcState) {
+        self.loss_cwnd = cc.cwnd;
         self.loss_window = self.window;
         self.window -= self.window >> 1;
         self.in_loss = true;
@@ -150,18 +150,18 @@ impl CongestionControl for Prague {
         if self.is_reno { "prague-reno" } else { "prague" }
     }
 
-    fn init(&mut self, tp: &mut SenderState) {
+    fn init(&mut self, tp: &SenderState, cc: &mut CcState) {
         self.is_reno = !tp.ecn;
         if self.is_reno {
             return;
         }
-        tp.paced = true;
-        self.window = u64::from(tp.cwnd) << POINT;
+        cc.paced = true;
+        self.window = u64::from(cc.cwnd) << POINT;
         self.marks = tp.delivered_ce;
         self.alpha.init(tp);
         self.scaling.refresh(tp);
         if tp.srtt_us8 > 0 {
-            self.update_pacing(tp);
+            self.update_pacing(tp, cc);
         }
     }
 
@@ -170,52 +170,52 @@ impl CongestionControl for Prague {
     }
 
     /// Keeps the threshold: marks and losses move the fractional window.
-    fn ssthresh(&mut self, tp: &mut SenderState) -> u32 {
-        if self.is_reno { Reno.ssthresh(tp) } else { tp.ssthresh }
+    fn ssthresh(&mut self, tp: &SenderState, cc: &mut CcState) -> u32 {
+        if self.is_reno { Reno.ssthresh(tp, cc) } else { cc.ssthresh }
     }
 
-    fn undo_cwnd(&mut self, tp: &mut SenderState) -> u32 {
+    fn undo_cwnd(&mut self, tp: &SenderState, cc: &mut CcState) -> u32 {
         if self.is_reno {
-            return reno::undo_cwnd(tp);
+            return reno::undo_cwnd(tp, cc);
         }
         self.in_loss = false;
         self.window = self.window.max(self.loss_window);
-        tp.cwnd.max(self.loss_cwnd)
+        cc.cwnd.max(self.loss_cwnd)
     }
 
-    fn cong_avoid(&mut self, tp: &mut SenderState, acked: u32) {
-        Reno.cong_avoid(tp, acked);
+    fn cong_avoid(&mut self, tp: &SenderState, cc: &mut CcState, acked: u32) {
+        Reno.cong_avoid(tp, cc, acked);
     }
 
     fn has_cong_control(&self) -> bool {
         !self.is_reno
     }
 
-    fn cong_control(&mut self, tp: &mut SenderState, sample: &RateSample) {
-        self.update_window(tp, sample.acked_sacked);
-        if self.alpha.is_round_over(tp) && self.scaling.may_update(tp, self.alpha.updated_at) {
+    fn cong_control(&mut self, tp: &SenderState, cc: &mut CcState, sample: &RateSample) {
+        self.update_window(tp, cc, sample.acked_sacked);
+        if self.alpha.is_round_over(tp) && self.scaling.may_update(tp, cc, self.alpha.updated_at) {
             self.alpha.update(tp);
-            self.scaling.count_round(tp);
+            self.scaling.count_round(cc);
             self.scaling.refresh(tp);
         }
-        self.update_pacing(tp);
+        self.update_pacing(tp, cc);
     }
 
-    fn set_state(&mut self, tp: &mut SenderState, new: CaState) {
+    fn set_state(&mut self, tp: &SenderState, cc: &mut CcState, new: CaState) {
         if self.is_reno || new == tp.state {
             return;
         }
         match new {
-            CaState::Recovery => self.react_to_loss(tp),
-            CaState::Cwr => self.react_to_mark(tp),
+            CaState::Recovery => self.react_to_loss(tp, cc),
+            CaState::Cwr => self.react_to_mark(tp, cc),
             CaState::Open => self.in_loss = false,
             CaState::Disorder | CaState::Loss => {}
         }
     }
 
-    fn cwnd_event(&mut self, tp: &mut SenderState, event: Event) {
+    fn cwnd_event(&mut self, tp: &SenderState, cc: &mut CcState, event: Event) {
         if event == Event::Loss && !self.is_reno {
-            self.react_to_loss(tp);
+            self.react_to_loss(tp, cc);
         }
     }
 
@@ -224,9 +224,9 @@ impl CongestionControl for Prague {
         (!self.is_reno).then_some(self.burst)
     }
 
-    fn cc_info(&self, tp: &SenderState) -> CcInfo {
+    fn cc_info(&self, tp: &SenderState, cc: &CcState) -> CcInfo {
         let marked_share = (!self.is_reno).then(|| self.alpha.share());
-        CcInfo { marked_share, ..Reno.cc_info(tp) }
+        CcInfo { marked_share, ..Reno.cc_info(tp, cc) }
     }
 }
 

@@ -10,7 +10,7 @@
 //!
 //! Recovery (what to retransmit, how the window shrinks to the threshold) is in [`crate::transport`].
 
-use super::{CcInfo, CongestionControl, SenderState, growth};
+use super::{CcInfo, CcState, CongestionControl, SenderState, growth};
 
 /// Reno has no state of its own; everything is in [`SenderState`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -21,108 +21,108 @@ impl CongestionControl for Reno {
         "reno"
     }
 
-    fn init(&mut self, _tp: &mut SenderState) {}
+    fn init(&mut self, _tp: &SenderState, _cc: &mut CcState) {}
 
     /// Half the window (RFC 5681 equation 4, of the window rather than the flight size, as Linux does).
-    fn ssthresh(&mut self, tp: &mut SenderState) -> u32 {
-        ssthresh(tp)
+    fn ssthresh(&mut self, _tp: &SenderState, cc: &mut CcState) -> u32 {
+        ssthresh(cc)
     }
 
-    fn undo_cwnd(&mut self, tp: &mut SenderState) -> u32 {
-        undo_cwnd(tp)
+    fn undo_cwnd(&mut self, tp: &SenderState, cc: &mut CcState) -> u32 {
+        undo_cwnd(tp, cc)
     }
 
-    fn cong_avoid(&mut self, tp: &mut SenderState, acked: u32) {
-        cong_avoid(tp, acked);
+    fn cong_avoid(&mut self, tp: &SenderState, cc: &mut CcState, acked: u32) {
+        cong_avoid(tp, cc, acked);
     }
 
-    fn cc_info(&self, tp: &SenderState) -> CcInfo {
-        CcInfo { phase: growth::phase(tp), ..CcInfo::default() }
+    fn cc_info(&self, _tp: &SenderState, cc: &CcState) -> CcInfo {
+        CcInfo { phase: growth::phase(cc), ..CcInfo::default() }
     }
 }
 
 /// Half the window, at least two packets (`tcp_reno_ssthresh`).
-pub(super) fn ssthresh(tp: &SenderState) -> u32 {
-    (tp.cwnd / 2).max(2)
+pub(super) fn ssthresh(cc: &CcState) -> u32 {
+    (cc.cwnd / 2).max(2)
 }
 
 /// Slow start, then one packet per window (`tcp_reno_cong_avoid`). Other controllers fall back to it.
-pub(super) fn cong_avoid(tp: &mut SenderState, acked: u32) {
-    let Some(acked) = growth::beyond_slow_start(tp, acked) else { return };
-    growth::additive_increase(tp, tp.cwnd, acked);
+pub(super) fn cong_avoid(tp: &SenderState, cc: &mut CcState, acked: u32) {
+    let Some(acked) = growth::beyond_slow_start(tp, cc, acked) else { return };
+    growth::additive_increase(cc, cc.cwnd, acked);
 }
 
 /// The window before the reduction, or the current one if larger (`tcp_reno_undo_cwnd`).
-pub(super) fn undo_cwnd(tp: &SenderState) -> u32 {
-    tp.cwnd.max(tp.prior_cwnd)
+pub(super) fn undo_cwnd(tp: &SenderState, cc: &CcState) -> u32 {
+    cc.cwnd.max(tp.prior_cwnd)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cc::testing::tp;
+    use crate::cc::testing::{cc, tp};
 
     /// Acknowledges `packets` packets one by one.
-    fn acknowledge(tp: &mut SenderState, packets: u32) {
+    fn acknowledge(tp: &SenderState, cc: &mut CcState, packets: u32) {
         for _ in 0..packets {
-            Reno.cong_avoid(tp, 1);
+            Reno.cong_avoid(tp, cc, 1);
         }
     }
 
     /// Slow start, halving, avoidance, timeout.
     #[test]
     fn a_window_grows_halves_and_restarts() {
-        let mut tp = tp();
-        acknowledge(&mut tp, 10);
-        assert_eq!((tp.cwnd, Reno.cc_info(&tp).phase), (20, "slow_start"));
+        let (mut tp, mut cc) = (tp(), cc());
+        acknowledge(&tp, &mut cc, 10);
+        assert_eq!((cc.cwnd, Reno.cc_info(&tp, &cc).phase), (20, "slow_start"));
 
-        tp.prior_cwnd = tp.cwnd;
-        tp.ssthresh = Reno.ssthresh(&mut tp);
-        tp.cwnd = tp.ssthresh; // the window after PRR
-        assert_eq!((tp.cwnd, Reno.cc_info(&tp).phase), (10, "avoidance"));
-        assert_eq!(Reno.undo_cwnd(&mut tp), 20);
+        tp.prior_cwnd = cc.cwnd;
+        cc.ssthresh = Reno.ssthresh(&tp, &mut cc);
+        cc.cwnd = cc.ssthresh; // the window after PRR
+        assert_eq!((cc.cwnd, Reno.cc_info(&tp, &cc).phase), (10, "avoidance"));
+        assert_eq!(Reno.undo_cwnd(&tp, &mut cc), 20);
 
         let windows: [u32; 4] = core::array::from_fn(|_| {
-            let window = tp.cwnd;
-            acknowledge(&mut tp, window);
-            tp.cwnd
+            let window = cc.cwnd;
+            acknowledge(&tp, &mut cc, window);
+            cc.cwnd
         });
         assert_eq!(windows, [11, 12, 13, 14], "one packet per window");
 
-        tp.ssthresh = Reno.ssthresh(&mut tp);
-        tp.cwnd = 1;
-        acknowledge(&mut tp, 8);
-        assert_eq!((tp.cwnd, tp.cwnd_count), (7, 2), "six packets to the threshold of 7, two count towards the next");
+        cc.ssthresh = Reno.ssthresh(&tp, &mut cc);
+        cc.cwnd = 1;
+        acknowledge(&tp, &mut cc, 8);
+        assert_eq!((cc.cwnd, cc.cwnd_count), (7, 2), "six packets to the threshold of 7, two count towards the next");
     }
 
     #[test]
     fn the_threshold_is_never_below_two() {
-        let mut tp = tp();
-        tp.cwnd = 3;
-        assert_eq!(Reno.ssthresh(&mut tp), 2);
+        let (tp, mut cc) = (tp(), cc());
+        cc.cwnd = 3;
+        assert_eq!(Reno.ssthresh(&tp, &mut cc), 2);
     }
 
     #[test]
     fn a_window_that_is_not_the_limit_does_not_grow() {
-        let mut tp = tp();
+        let (mut tp, mut cc) = (tp(), cc());
         tp.cwnd_limited = false;
         tp.max_packets_out = 5;
-        acknowledge(&mut tp, 5);
-        assert_eq!(tp.cwnd, 10);
+        acknowledge(&tp, &mut cc, 5);
+        assert_eq!(cc.cwnd, 10);
 
         tp.max_packets_out = 6; // more than half of the window was in use, which is enough in slow start
-        acknowledge(&mut tp, 5);
-        assert_eq!(tp.cwnd, 12);
+        acknowledge(&tp, &mut cc, 5);
+        assert_eq!(cc.cwnd, 12);
     }
 
     #[test]
     fn delayed_acks_do_not_slow_it_down() {
-        let (mut each, mut every_other) = (tp(), tp());
+        let (tp, mut each, mut every_other) = (tp(), cc(), cc());
         (each.ssthresh, every_other.ssthresh) = (10, 10);
         for _ in 0..300 {
-            Reno.cong_avoid(&mut each, 1);
-            Reno.cong_avoid(&mut each, 1);
-            Reno.cong_avoid(&mut every_other, 2);
+            Reno.cong_avoid(&tp, &mut each, 1);
+            Reno.cong_avoid(&tp, &mut each, 1);
+            Reno.cong_avoid(&tp, &mut every_other, 2);
         }
         assert!(each.cwnd.abs_diff(every_other.cwnd) <= 1, "{} and {}", each.cwnd, every_other.cwnd);
     }

@@ -8,7 +8,7 @@
 //! - **Works badly**: with other flows: two Scalable flows never converge to equal shares.
 //! - **Reference**: T. Kelly, "Scalable TCP: Improving Performance in Highspeed Wide Area Networks", 2003.
 
-use super::{CcInfo, CongestionControl, SenderState, growth, reno};
+use super::{CcInfo, CcState, CongestionControl, SenderState, growth, reno};
 
 /// Scalable TCP has no state of its own.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -19,30 +19,30 @@ impl CongestionControl for Scalable {
         "scalable"
     }
 
-    fn init(&mut self, _tp: &mut SenderState) {}
+    fn init(&mut self, _tp: &SenderState, _cc: &mut CcState) {}
 
     /// Seven eighths of the window.
-    fn ssthresh(&mut self, tp: &mut SenderState) -> u32 {
-        (tp.cwnd - (tp.cwnd >> 3)).max(2)
+    fn ssthresh(&mut self, _tp: &SenderState, cc: &mut CcState) -> u32 {
+        (cc.cwnd - (cc.cwnd >> 3)).max(2)
     }
 
-    fn undo_cwnd(&mut self, tp: &mut SenderState) -> u32 {
-        reno::undo_cwnd(tp)
+    fn undo_cwnd(&mut self, tp: &SenderState, cc: &mut CcState) -> u32 {
+        reno::undo_cwnd(tp, cc)
     }
 
-    fn cong_avoid(&mut self, tp: &mut SenderState, acked: u32) {
-        let Some(acked) = growth::beyond_slow_start(tp, acked) else { return };
-        increase(tp, acked);
+    fn cong_avoid(&mut self, tp: &SenderState, cc: &mut CcState, acked: u32) {
+        let Some(acked) = growth::beyond_slow_start(tp, cc, acked) else { return };
+        increase(cc, acked);
     }
 
-    fn cc_info(&self, tp: &SenderState) -> CcInfo {
-        CcInfo { phase: growth::phase(tp), ..CcInfo::default() }
+    fn cc_info(&self, _tp: &SenderState, cc: &CcState) -> CcInfo {
+        CcInfo { phase: growth::phase(cc), ..CcInfo::default() }
     }
 }
 
 /// One packet for every 100 acknowledged, or every window if that is smaller.
-pub(super) fn increase(tp: &mut SenderState, acked: u32) {
-    growth::additive_increase(tp, tp.cwnd.min(ACKS_PER_PACKET), acked);
+pub(super) fn increase(cc: &mut CcState, acked: u32) {
+    growth::additive_increase(cc, cc.cwnd.min(ACKS_PER_PACKET), acked);
 }
 
 /// `TCP_SCALABLE_AI_CNT`: the paper's 0.01.
@@ -51,15 +51,15 @@ const ACKS_PER_PACKET: u32 = 100;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cc::testing::tp;
+    use crate::cc::testing::{cc, tp};
 
     /// Growth by 1000 acknowledged packets in avoidance.
     fn growth(window: u32) -> u32 {
-        let mut tp = SenderState { cwnd: window, ssthresh: window, ..tp() };
+        let (tp, mut cc) = (tp(), CcState { cwnd: window, ssthresh: window, ..cc() });
         for _ in 0..1_000 {
-            Scalable.cong_avoid(&mut tp, 1);
+            Scalable.cong_avoid(&tp, &mut cc, 1);
         }
-        tp.cwnd - window
+        cc.cwnd - window
     }
 
     #[test]
@@ -75,7 +75,7 @@ mod tests {
 
     #[test]
     fn a_loss_removes_an_eighth() {
-        let windows = [800, 15, 3, 1].map(|cwnd| Scalable.ssthresh(&mut SenderState { cwnd, ..tp() }));
+        let windows = [800, 15, 3, 1].map(|cwnd| Scalable.ssthresh(&tp(), &mut CcState { cwnd, ..cc() }));
         assert_eq!(windows, [700, 14, 3, 2]);
     }
 }

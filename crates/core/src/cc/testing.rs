@@ -1,6 +1,6 @@
 //! Shared by the tests of all controllers: an established connection and short constructors of times.
 
-use super::{CaState, GSO_MAX_BYTES, INFINITE_SSTHRESH, INITIAL_WINDOW, SenderState};
+use super::{CaState, CcState, GSO_MAX_BYTES, INFINITE_SSTHRESH, INITIAL_WINDOW, SenderState};
 use crate::rate::Rate;
 use crate::time::{Span, Time};
 
@@ -16,10 +16,6 @@ pub(super) fn tp() -> SenderState {
     SenderState {
         now: Time::ZERO + Span::from_secs(1),
         mss: 1_448,
-        cwnd: INITIAL_WINDOW,
-        cwnd_count: 0,
-        cwnd_clamp: u32::MAX,
-        ssthresh: INFINITE_SSTHRESH,
         prior_cwnd: 0,
         cwnd_limited: true,
         max_packets_out: 0,
@@ -35,14 +31,24 @@ pub(super) fn tp() -> SenderState {
         delivered_ce: 0,
         delivered_at: Time::ZERO,
         lost: 0,
-        app_limited: 0,
         last_sent_at: Time::ZERO,
         snd_nxt: 1,
         snd_una: 1,
-        pacing_rate: Rate::UNLIMITED,
         max_pacing_rate: Rate::UNLIMITED,
-        paced: false,
         gso_max_bytes: GSO_MAX_BYTES,
         next_send_at: Time::ZERO,
+    }
+}
+
+/// Its window and pacing.
+pub(super) fn cc() -> CcState {
+    CcState {
+        cwnd: INITIAL_WINDOW,
+        cwnd_count: 0,
+        cwnd_clamp: u32::MAX,
+        ssthresh: INFINITE_SSTHRESH,
+        pacing_rate: Rate::UNLIMITED,
+        paced: false,
+        app_limited: 0,
     }
 }

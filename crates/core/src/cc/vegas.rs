@@ -16,7 +16,7 @@ mod round;
 pub(super) use round::Round;
 
 use super::delay::FEW_SAMPLES;
-use super::{AckSample, CaState, CcInfo, CongestionControl, Event, Parameters, SenderState, growth, reno};
+use super::{AckSample, CaState, CcInfo, CcState, CongestionControl, Event, Parameters, SenderState, growth, reno};
 
 /// Vegas' state for one flow.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,27 +48,27 @@ impl Vegas {
     }
 
     /// Moves the window at the end of a round by the estimated queue.
-    fn adjust(&self, tp: &mut SenderState, acked: u32) {
+    fn adjust(&self, tp: &SenderState, cc: &mut CcState, acked: u32) {
         let (base_us, recent_us) = (self.round.delay.base_us, self.round.delay.recent_us);
-        let queued = tp.cwnd.wrapping_mul(recent_us - base_us) / base_us;
+        let queued = cc.cwnd.wrapping_mul(recent_us - base_us) / base_us;
         let Tuning { alpha, beta, gamma } = self.tuning;
-        if tp.in_slow_start() {
+        if cc.in_slow_start() {
             if queued > gamma {
                 // Down to the path's capacity, plus one for rounding.
-                let carried = u64::from(tp.cwnd) * u64::from(base_us) / u64::from(recent_us);
-                tp.cwnd = tp.cwnd.min(u32::try_from(carried + 1).unwrap_or(u32::MAX));
-                tp.ssthresh = tp.ssthresh.min(tp.cwnd);
+                let carried = u64::from(cc.cwnd) * u64::from(base_us) / u64::from(recent_us);
+                cc.cwnd = cc.cwnd.min(u32::try_from(carried + 1).unwrap_or(u32::MAX));
+                cc.ssthresh = cc.ssthresh.min(cc.cwnd);
             } else {
-                growth::slow_start(tp, acked);
+                growth::slow_start(cc, acked);
             }
         } else if queued > beta {
-            tp.cwnd -= 1;
-            tp.ssthresh = tp.ssthresh.min(tp.cwnd);
+            cc.cwnd -= 1;
+            cc.ssthresh = cc.ssthresh.min(cc.cwnd);
         } else if queued < alpha {
-            tp.cwnd = tp.cwnd.saturating_add(1);
+            cc.cwnd = cc.cwnd.saturating_add(1);
         }
-        tp.cwnd = tp.cwnd.max(2).min(tp.cwnd_clamp);
-        tp.ssthresh = tp.current_ssthresh();
+        cc.cwnd = cc.cwnd.max(2).min(cc.cwnd_clamp);
+        cc.ssthresh = cc.current_ssthresh(tp.state);
     }
 }
 
@@ -77,48 +77,48 @@ impl CongestionControl for Vegas {
         "vegas"
     }
 
-    fn init(&mut self, tp: &mut SenderState) {
+    fn init(&mut self, tp: &SenderState, _cc: &mut CcState) {
         self.round.restart(tp);
     }
 
-    fn ssthresh(&mut self, tp: &mut SenderState) -> u32 {
-        reno::ssthresh(tp)
+    fn ssthresh(&mut self, _tp: &SenderState, cc: &mut CcState) -> u32 {
+        reno::ssthresh(cc)
     }
 
-    fn undo_cwnd(&mut self, tp: &mut SenderState) -> u32 {
-        reno::undo_cwnd(tp)
+    fn undo_cwnd(&mut self, tp: &SenderState, cc: &mut CcState) -> u32 {
+        reno::undo_cwnd(tp, cc)
     }
 
-    fn pkts_acked(&mut self, _tp: &mut SenderState, sample: &AckSample) {
+    fn pkts_acked(&mut self, _tp: &SenderState, _cc: &mut CcState, sample: &AckSample) {
         self.round.delay.take(sample);
     }
 
-    fn cong_avoid(&mut self, tp: &mut SenderState, acked: u32) {
+    fn cong_avoid(&mut self, tp: &SenderState, cc: &mut CcState, acked: u32) {
         if !self.round.is_watched {
-            reno::cong_avoid(tp, acked);
+            reno::cong_avoid(tp, cc, acked);
         } else if self.round.is_over(tp) {
             if self.round.delay.samples <= FEW_SAMPLES {
                 self.round.begin(tp);
-                reno::cong_avoid(tp, acked);
+                reno::cong_avoid(tp, cc, acked);
             } else {
-                self.adjust(tp, acked);
+                self.adjust(tp, cc, acked);
                 self.round.begin(tp);
             }
-        } else if tp.in_slow_start() {
-            growth::slow_start(tp, acked);
+        } else if cc.in_slow_start() {
+            growth::slow_start(cc, acked);
         }
     }
 
-    fn set_state(&mut self, tp: &mut SenderState, new: CaState) {
+    fn set_state(&mut self, tp: &SenderState, _cc: &mut CcState, new: CaState) {
         self.round.set_state(tp, new);
     }
 
-    fn cwnd_event(&mut self, tp: &mut SenderState, event: Event) {
+    fn cwnd_event(&mut self, tp: &SenderState, _cc: &mut CcState, event: Event) {
         self.round.cwnd_event(tp, event);
     }
 
-    fn cc_info(&self, tp: &SenderState) -> CcInfo {
-        CcInfo { phase: growth::phase(tp), ..CcInfo::default() }
+    fn cc_info(&self, _tp: &SenderState, cc: &CcState) -> CcInfo {
+        CcInfo { phase: growth::phase(cc), ..CcInfo::default() }
     }
 }
 

@@ -11,7 +11,7 @@
 //! Where Linux departs from the paper: the delay is that of the last ACK, not the minimum of the last round trip.
 
 use super::delay::{Delay, FEW_SAMPLES};
-use super::{AckSample, CaState, CcInfo, CongestionControl, Event, SenderState, growth, reno};
+use super::{AckSample, CaState, CcInfo, CcState, CongestionControl, Event, SenderState, growth, reno};
 
 /// Veno's state for one flow.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,26 +51,26 @@ impl Veno {
         self.queued = (cwnd * 2).wrapping_sub(u32::try_from(carried).unwrap_or(u32::MAX));
     }
 
-    fn grow(&mut self, tp: &mut SenderState, acked: u32) {
-        let acked = if tp.in_slow_start() { growth::slow_start(tp, acked) } else { acked };
+    fn grow(&mut self, cc: &mut CcState, acked: u32) {
+        let acked = if cc.in_slow_start() { growth::slow_start(cc, acked) } else { acked };
         if acked == 0 {
             return;
         }
         if self.is_congested() {
-            self.grow_every_other_window(tp, acked);
+            self.grow_every_other_window(cc, acked);
         } else {
-            growth::additive_increase(tp, tp.cwnd, acked);
+            growth::additive_increase(cc, cc.cwnd, acked);
         }
     }
 
-    fn grow_every_other_window(&mut self, tp: &mut SenderState, acked: u32) {
-        if tp.cwnd_count < tp.cwnd {
-            tp.cwnd_count += acked;
+    fn grow_every_other_window(&mut self, cc: &mut CcState, acked: u32) {
+        if cc.cwnd_count < cc.cwnd {
+            cc.cwnd_count += acked;
             return;
         }
-        tp.cwnd_count = 0;
-        self.grows = if self.grows && tp.cwnd < tp.cwnd_clamp {
-            tp.cwnd += 1;
+        cc.cwnd_count = 0;
+        self.grows = if self.grows && cc.cwnd < cc.cwnd_clamp {
+            cc.cwnd += 1;
             false
         } else {
             true
@@ -83,41 +83,41 @@ impl CongestionControl for Veno {
         "veno"
     }
 
-    fn init(&mut self, _tp: &mut SenderState) {
+    fn init(&mut self, _tp: &SenderState, _cc: &mut CcState) {
         self.restart();
     }
 
-    fn ssthresh(&mut self, tp: &mut SenderState) -> u32 {
-        if self.is_congested() { reno::ssthresh(tp) } else { (tp.cwnd.wrapping_mul(4) / 5).max(2) }
+    fn ssthresh(&mut self, _tp: &SenderState, cc: &mut CcState) -> u32 {
+        if self.is_congested() { reno::ssthresh(cc) } else { (cc.cwnd.wrapping_mul(4) / 5).max(2) }
     }
 
-    fn undo_cwnd(&mut self, tp: &mut SenderState) -> u32 {
-        reno::undo_cwnd(tp)
+    fn undo_cwnd(&mut self, tp: &SenderState, cc: &mut CcState) -> u32 {
+        reno::undo_cwnd(tp, cc)
     }
 
-    fn pkts_acked(&mut self, _tp: &mut SenderState, sample: &AckSample) {
+    fn pkts_acked(&mut self, _tp: &SenderState, _cc: &mut CcState, sample: &AckSample) {
         self.delay.take(sample);
     }
 
-    fn cong_avoid(&mut self, tp: &mut SenderState, acked: u32) {
+    fn cong_avoid(&mut self, tp: &SenderState, cc: &mut CcState, acked: u32) {
         if !self.is_watching {
-            reno::cong_avoid(tp, acked);
+            reno::cong_avoid(tp, cc, acked);
             return;
         }
-        if !tp.is_cwnd_limited() {
+        if !tp.is_cwnd_limited(cc) {
             return;
         }
         if self.delay.samples <= FEW_SAMPLES {
-            reno::cong_avoid(tp, acked);
+            reno::cong_avoid(tp, cc, acked);
         } else {
-            self.estimate_queue(tp.cwnd);
-            self.grow(tp, acked);
-            tp.cwnd = tp.cwnd.max(2).min(tp.cwnd_clamp);
+            self.estimate_queue(cc.cwnd);
+            self.grow(cc, acked);
+            cc.cwnd = cc.cwnd.max(2).min(cc.cwnd_clamp);
         }
         self.delay.forget_recent();
     }
 
-    fn set_state(&mut self, _tp: &mut SenderState, new: CaState) {
+    fn set_state(&mut self, _tp: &SenderState, _cc: &mut CcState, new: CaState) {
         if new == CaState::Open {
             self.watch();
         } else {
@@ -125,15 +125,15 @@ impl CongestionControl for Veno {
         }
     }
 
-    fn cwnd_event(&mut self, _tp: &mut SenderState, event: Event) {
+    fn cwnd_event(&mut self, _tp: &SenderState, _cc: &mut CcState, event: Event) {
         if matches!(event, Event::CwndRestart | Event::TxStart) {
             self.restart();
         }
     }
 
-    fn cc_info(&self, tp: &SenderState) -> CcInfo {
+    fn cc_info(&self, _tp: &SenderState, cc: &CcState) -> CcInfo {
         let phase = match () {
-            () if tp.in_slow_start() => "slow_start",
+            () if cc.in_slow_start() => "slow_start",
             () if self.is_congested() => "congested",
             () => "avoidance",
         };
@@ -147,20 +147,20 @@ const CONGESTED: u32 = 3 * 2;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cc::testing::tp;
+    use crate::cc::testing::{cc, tp};
     use crate::time::Span;
 
     /// A flow of 40 packets in avoidance with a minimum round-trip time of 100 ms, after an ACK with this one.
-    fn flow(rtt_us: u64) -> (Veno, SenderState) {
+    fn flow(rtt_us: u64) -> (Veno, SenderState, CcState) {
         let mut veno = Veno::new();
-        let mut tp = SenderState { cwnd: 40, ssthresh: 20, ..tp() };
-        veno.init(&mut tp);
+        let (tp, mut cc) = (tp(), CcState { cwnd: 40, ssthresh: 20, ..cc() });
+        veno.init(&tp, &mut cc);
         for rtt_us in [100_000, 100_000, rtt_us] {
             veno.delay.forget_recent();
-            veno.pkts_acked(&mut tp, &sample(rtt_us));
+            veno.pkts_acked(&tp, &mut cc, &sample(rtt_us));
         }
-        veno.cong_avoid(&mut tp, 0);
-        (veno, tp)
+        veno.cong_avoid(&tp, &mut cc, 0);
+        (veno, tp, cc)
     }
 
     fn sample(rtt_us: u64) -> AckSample {
@@ -171,8 +171,8 @@ mod tests {
     #[test]
     fn a_loss_costs_a_fifth_below_three_queued_packets_and_half_above() {
         let thresholds = [106_000, 107_000].map(|rtt_us| {
-            let (mut veno, mut tp) = flow(rtt_us);
-            (veno.cc_info(&tp).phase, veno.ssthresh(&mut tp))
+            let (mut veno, tp, mut cc) = flow(rtt_us);
+            (veno.cc_info(&tp, &cc).phase, veno.ssthresh(&tp, &mut cc))
         });
         assert_eq!(thresholds, [("avoidance", 32), ("congested", 20)]);
     }
@@ -181,13 +181,13 @@ mod tests {
     #[test]
     fn a_congested_flow_grows_every_other_window() {
         for (rtt_us, windows) in [(100_000, [41, 42, 43, 44]), (150_000, [41, 41, 42, 42])] {
-            let (mut veno, mut tp) = flow(rtt_us);
+            let (mut veno, tp, mut cc) = flow(rtt_us);
             let grown: [u32; 4] = core::array::from_fn(|_| {
-                for _ in 0..=tp.cwnd {
-                    veno.pkts_acked(&mut tp, &sample(rtt_us));
-                    veno.cong_avoid(&mut tp, 1);
+                for _ in 0..=cc.cwnd {
+                    veno.pkts_acked(&tp, &mut cc, &sample(rtt_us));
+                    veno.cong_avoid(&tp, &mut cc, 1);
                 }
-                tp.cwnd
+                cc.cwnd
             });
             assert_eq!(grown, windows, "{rtt_us} us");
         }
@@ -196,18 +196,18 @@ mod tests {
     /// An ACK of retransmitted data has no delay sample; it counts as a very long delay.
     #[test]
     fn an_ack_without_a_sample_counts_as_congestion() {
-        let (mut veno, mut tp) = flow(100_000);
-        veno.cong_avoid(&mut tp, 1);
+        let (mut veno, tp, mut cc) = flow(100_000);
+        veno.cong_avoid(&tp, &mut cc, 1);
         assert!(veno.is_congested());
     }
 
     #[test]
     fn while_packets_are_missing_it_is_reno() {
-        let (mut veno, mut tp) = flow(150_000);
-        veno.set_state(&mut tp, CaState::Disorder);
+        let (mut veno, tp, mut cc) = flow(150_000);
+        veno.set_state(&tp, &mut cc, CaState::Disorder);
         for _ in 0..41 + 42 {
-            veno.cong_avoid(&mut tp, 1);
+            veno.cong_avoid(&tp, &mut cc, 1);
         }
-        assert_eq!(tp.cwnd, 42);
+        assert_eq!(cc.cwnd, 42);
     }
 }

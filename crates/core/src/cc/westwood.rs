@@ -12,7 +12,7 @@
 
 mod bandwidth;
 
-use super::{AckSample, CcInfo, CongestionControl, Event, SenderState, growth, reno};
+use super::{AckSample, CcInfo, CcState, CongestionControl, Event, SenderState, growth, reno};
 use crate::time::HZ;
 use bandwidth::Bandwidth;
 
@@ -40,51 +40,51 @@ impl CongestionControl for Westwood {
         "westwood"
     }
 
-    fn init(&mut self, tp: &mut SenderState) {
+    fn init(&mut self, tp: &SenderState, _cc: &mut CcState) {
         *self = Self { bandwidth: Bandwidth::new(tp), rtt: UNKNOWN_RTT, min_rtt: UNKNOWN_RTT, renews_min: true };
     }
 
     /// Half, during the reduction; at its end the window becomes the path's capacity.
-    fn ssthresh(&mut self, tp: &mut SenderState) -> u32 {
-        reno::ssthresh(tp)
+    fn ssthresh(&mut self, _tp: &SenderState, cc: &mut CcState) -> u32 {
+        reno::ssthresh(cc)
     }
 
-    fn undo_cwnd(&mut self, tp: &mut SenderState) -> u32 {
-        reno::undo_cwnd(tp)
+    fn undo_cwnd(&mut self, tp: &SenderState, cc: &mut CcState) -> u32 {
+        reno::undo_cwnd(tp, cc)
     }
 
-    fn pkts_acked(&mut self, _tp: &mut SenderState, sample: &AckSample) {
+    fn pkts_acked(&mut self, _tp: &SenderState, _cc: &mut CcState, sample: &AckSample) {
         if let Some(rtt) = sample.rtt_jiffies().filter(|rtt| *rtt > 0) {
             self.rtt = rtt;
         }
     }
 
-    fn in_ack_event(&mut self, tp: &mut SenderState, is_plain: bool) {
+    fn in_ack_event(&mut self, tp: &SenderState, _cc: &mut CcState, is_plain: bool) {
         self.bandwidth.on_ack(tp, self.rtt, is_plain);
         self.min_rtt = if self.renews_min { self.rtt } else { self.min_rtt.min(self.rtt) };
         self.renews_min = false;
     }
 
-    fn cong_avoid(&mut self, tp: &mut SenderState, acked: u32) {
-        reno::cong_avoid(tp, acked);
+    fn cong_avoid(&mut self, tp: &SenderState, cc: &mut CcState, acked: u32) {
+        reno::cong_avoid(tp, cc, acked);
     }
 
-    fn cwnd_event(&mut self, tp: &mut SenderState, event: Event) {
+    fn cwnd_event(&mut self, tp: &SenderState, cc: &mut CcState, event: Event) {
         match event {
             Event::CompleteCwr => {
-                tp.ssthresh = self.fits(tp);
-                tp.cwnd = tp.ssthresh;
+                cc.ssthresh = self.fits(tp);
+                cc.cwnd = cc.ssthresh;
             }
             Event::Loss => {
-                tp.ssthresh = self.fits(tp);
+                cc.ssthresh = self.fits(tp);
                 self.renews_min = true;
             }
             _ => {}
         }
     }
 
-    fn cc_info(&self, tp: &SenderState) -> CcInfo {
-        CcInfo { phase: growth::phase(tp), ..CcInfo::default() }
+    fn cc_info(&self, _tp: &SenderState, cc: &CcState) -> CcInfo {
+        CcInfo { phase: growth::phase(cc), ..CcInfo::default() }
     }
 }
 

@@ -9,7 +9,7 @@
 
 use super::delay::FEW_SAMPLES;
 use super::vegas::Round;
-use super::{AckSample, CaState, CcInfo, CongestionControl, Event, SenderState, growth, reno, scalable};
+use super::{AckSample, CaState, CcInfo, CcState, CongestionControl, Event, SenderState, growth, reno, scalable};
 
 /// `YeAH`'s state for one flow.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,22 +30,22 @@ impl Yeah {
         Self { round: Round::new(), queued: 0, slow_rounds: 0, reno_window: 2, fast_rounds: 0 }
     }
 
-    fn grow(&self, tp: &mut SenderState, acked: u32) {
+    fn grow(&self, cc: &mut CcState, acked: u32) {
         if self.slow_rounds > 0 {
-            growth::additive_increase(tp, tp.cwnd, acked);
+            growth::additive_increase(cc, cc.cwnd, acked);
         } else {
-            scalable::increase(tp, acked);
+            scalable::increase(cc, acked);
         }
     }
 
     /// Chooses fast or slow growth at the end of a round.
-    fn evaluate(&mut self, tp: &mut SenderState) {
+    fn evaluate(&mut self, cc: &mut CcState) {
         let (base_us, recent_us) = (self.round.delay.base_us, self.round.delay.recent_us);
         let queueing_us = recent_us - base_us;
-        let queued = u64::from(tp.cwnd) * u64::from(queueing_us) / u64::from(recent_us);
+        let queued = u64::from(cc.cwnd) * u64::from(queueing_us) / u64::from(recent_us);
         self.queued = u32::try_from(queued).unwrap_or(u32::MAX);
         if self.queued > MAX_QUEUED || queueing_us > base_us / MAX_DELAY {
-            self.slow_down(tp);
+            self.slow_down(cc);
         } else {
             self.fast_rounds += 1;
             if self.fast_rounds > ROUNDS_ALONE {
@@ -55,13 +55,13 @@ impl Yeah {
         }
     }
 
-    fn slow_down(&mut self, tp: &mut SenderState) {
-        if self.queued > MAX_QUEUED && tp.cwnd > self.reno_window {
-            let excess = self.queued.min(tp.cwnd / 2);
-            tp.cwnd = (tp.cwnd - excess).max(self.reno_window);
-            tp.ssthresh = tp.cwnd;
+    fn slow_down(&mut self, cc: &mut CcState) {
+        if self.queued > MAX_QUEUED && cc.cwnd > self.reno_window {
+            let excess = self.queued.min(cc.cwnd / 2);
+            cc.cwnd = (cc.cwnd - excess).max(self.reno_window);
+            cc.ssthresh = cc.cwnd;
         }
-        self.reno_window = if self.reno_window <= 2 { (tp.cwnd / 2).max(2) } else { self.reno_window + 1 };
+        self.reno_window = if self.reno_window <= 2 { (cc.cwnd / 2).max(2) } else { self.reno_window + 1 };
         self.slow_rounds = (self.slow_rounds + 1).min(0xff_ffff);
     }
 }
@@ -71,57 +71,57 @@ impl CongestionControl for Yeah {
         "yeah"
     }
 
-    fn init(&mut self, tp: &mut SenderState) {
+    fn init(&mut self, tp: &SenderState, cc: &mut CcState) {
         self.round.restart(tp);
-        tp.cwnd_clamp = tp.cwnd_clamp.min(u32::MAX / 128);
+        cc.cwnd_clamp = cc.cwnd_clamp.min(u32::MAX / 128);
     }
 
     /// Reduces by the packets in the queue, between an eighth and a half; by a half if the queue was long for 16
     /// rounds, because then other flows fill it.
-    fn ssthresh(&mut self, tp: &mut SenderState) -> u32 {
-        let half = (tp.cwnd / 2).max(2);
+    fn ssthresh(&mut self, _tp: &SenderState, cc: &mut CcState) -> u32 {
+        let half = (cc.cwnd / 2).max(2);
         let reduction =
-            if self.slow_rounds < ROUNDS_CONTENDED { self.queued.min(half).max(tp.cwnd >> 3) } else { half };
+            if self.slow_rounds < ROUNDS_CONTENDED { self.queued.min(half).max(cc.cwnd >> 3) } else { half };
         self.fast_rounds = 0;
         self.reno_window = (self.reno_window / 2).max(2);
-        tp.cwnd.saturating_sub(reduction).max(2)
+        cc.cwnd.saturating_sub(reduction).max(2)
     }
 
-    fn undo_cwnd(&mut self, tp: &mut SenderState) -> u32 {
-        reno::undo_cwnd(tp)
+    fn undo_cwnd(&mut self, tp: &SenderState, cc: &mut CcState) -> u32 {
+        reno::undo_cwnd(tp, cc)
     }
 
-    fn pkts_acked(&mut self, _tp: &mut SenderState, sample: &AckSample) {
+    fn pkts_acked(&mut self, _tp: &SenderState, _cc: &mut CcState, sample: &AckSample) {
         self.round.delay.take(sample);
     }
 
-    fn cong_avoid(&mut self, tp: &mut SenderState, acked: u32) {
-        if !tp.is_cwnd_limited() {
+    fn cong_avoid(&mut self, tp: &SenderState, cc: &mut CcState, acked: u32) {
+        if !tp.is_cwnd_limited(cc) {
             return;
         }
-        let acked = if tp.in_slow_start() { growth::slow_start(tp, acked) } else { acked };
+        let acked = if cc.in_slow_start() { growth::slow_start(cc, acked) } else { acked };
         if acked > 0 {
-            self.grow(tp, acked);
+            self.grow(cc, acked);
         }
         if self.round.is_over(tp) {
             if self.round.delay.samples > FEW_SAMPLES {
-                self.evaluate(tp);
+                self.evaluate(cc);
             }
             self.round.begin(tp);
         }
     }
 
-    fn set_state(&mut self, tp: &mut SenderState, new: CaState) {
+    fn set_state(&mut self, tp: &SenderState, _cc: &mut CcState, new: CaState) {
         self.round.set_state(tp, new);
     }
 
-    fn cwnd_event(&mut self, tp: &mut SenderState, event: Event) {
+    fn cwnd_event(&mut self, tp: &SenderState, _cc: &mut CcState, event: Event) {
         self.round.cwnd_event(tp, event);
     }
 
-    fn cc_info(&self, tp: &SenderState) -> CcInfo {
+    fn cc_info(&self, _tp: &SenderState, cc: &CcState) -> CcInfo {
         let phase = match () {
-            () if tp.in_slow_start() => "slow_start",
+            () if cc.in_slow_start() => "slow_start",
             () if self.slow_rounds > 0 => "slow",
             () => "fast",
         };
@@ -141,24 +141,24 @@ const ROUNDS_ALONE: u32 = 50;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cc::testing::tp;
+    use crate::cc::testing::{cc, tp};
     use crate::time::Span;
 
     /// A flow in avoidance with a minimum round-trip time of 100 ms.
-    fn flow(cwnd: u32) -> (Yeah, SenderState) {
+    fn flow(cwnd: u32) -> (Yeah, SenderState, CcState) {
         let mut yeah = Yeah::new();
-        let mut tp = SenderState { cwnd, ssthresh: 10, ..tp() };
-        yeah.init(&mut tp);
-        round(&mut yeah, &mut tp, 100_000);
-        (yeah, tp)
+        let (mut tp, mut cc) = (tp(), CcState { cwnd, ssthresh: 10, ..cc() });
+        yeah.init(&tp, &mut cc);
+        round(&mut yeah, &mut tp, &mut cc, 100_000);
+        (yeah, tp, cc)
     }
 
     /// A round of three samples, and an empty ACK that ends it.
-    fn round(yeah: &mut Yeah, tp: &mut SenderState, rtt_us: u64) {
+    fn round(yeah: &mut Yeah, tp: &mut SenderState, cc: &mut CcState, rtt_us: u64) {
         let sample = AckSample { acked: 1, rtt: Some(Span::from_micros(rtt_us - 1)), in_flight: 20 };
-        (0..3).for_each(|_| yeah.pkts_acked(tp, &sample));
+        (0..3).for_each(|_| yeah.pkts_acked(tp, cc, &sample));
         (tp.snd_una, tp.snd_nxt) = (tp.snd_nxt + 1, tp.snd_nxt + 100_000);
-        yeah.cong_avoid(tp, 0);
+        yeah.cong_avoid(tp, cc, 0);
     }
 
     /// 400 packets at 112 ms: 42 queued, and less than an eighth of 100 ms; at 113 ms more than that; at 126 ms 82
@@ -166,41 +166,41 @@ mod tests {
     #[test]
     fn a_long_queue_slows_growth_and_is_reduced() {
         for (rtt_us, phase, window) in [(112_000, "fast", 400), (113_000, "slow", 400), (126_000, "slow", 318)] {
-            let (mut yeah, mut tp) = flow(400);
-            round(&mut yeah, &mut tp, rtt_us);
-            assert_eq!((yeah.cc_info(&tp).phase, tp.cwnd), (phase, window), "{rtt_us} us");
+            let (mut yeah, mut tp, mut cc) = flow(400);
+            round(&mut yeah, &mut tp, &mut cc, rtt_us);
+            assert_eq!((yeah.cc_info(&tp, &cc).phase, cc.cwnd), (phase, window), "{rtt_us} us");
         }
     }
 
     #[test]
     fn it_grows_fast_or_slowly() {
         for (rtt_us, window) in [(100_000, 404), (120_000, 401)] {
-            let (mut yeah, mut tp) = flow(400);
-            round(&mut yeah, &mut tp, rtt_us);
-            (0..400).for_each(|_| yeah.cong_avoid(&mut tp, 1));
-            assert_eq!(tp.cwnd, window, "{rtt_us} us");
+            let (mut yeah, mut tp, mut cc) = flow(400);
+            round(&mut yeah, &mut tp, &mut cc, rtt_us);
+            (0..400).for_each(|_| yeah.cong_avoid(&tp, &mut cc, 1));
+            assert_eq!(cc.cwnd, window, "{rtt_us} us");
         }
     }
 
     /// 400 packets: an eighth when nothing was queued, the 57 queued at 117 ms or so, a half after 16 slow rounds.
     #[test]
     fn a_loss_removes_the_queued_packets() {
-        let (mut yeah, mut tp) = flow(400);
-        assert_eq!(yeah.ssthresh(&mut tp), 350);
-        round(&mut yeah, &mut tp, 117_000);
-        assert_eq!((yeah.queued, yeah.ssthresh(&mut tp)), (58, 342));
-        (0..15).for_each(|_| round(&mut yeah, &mut tp, 117_000));
-        assert_eq!(yeah.ssthresh(&mut tp), 200);
+        let (mut yeah, mut tp, mut cc) = flow(400);
+        assert_eq!(yeah.ssthresh(&tp, &mut cc), 350);
+        round(&mut yeah, &mut tp, &mut cc, 117_000);
+        assert_eq!((yeah.queued, yeah.ssthresh(&tp, &mut cc)), (58, 342));
+        (0..15).for_each(|_| round(&mut yeah, &mut tp, &mut cc, 117_000));
+        assert_eq!(yeah.ssthresh(&tp, &mut cc), 200);
     }
 
     /// A competing Reno gets half of its window, and a packet per round.
     #[test]
     fn it_never_reduces_below_a_competing_renos_window() {
-        let (mut yeah, mut tp) = flow(400);
-        round(&mut yeah, &mut tp, 120_000);
-        round(&mut yeah, &mut tp, 120_000);
-        assert_eq!((tp.cwnd, yeah.reno_window), (400, 201));
-        round(&mut yeah, &mut tp, 900_000);
-        assert_eq!(tp.cwnd, 201);
+        let (mut yeah, mut tp, mut cc) = flow(400);
+        round(&mut yeah, &mut tp, &mut cc, 120_000);
+        round(&mut yeah, &mut tp, &mut cc, 120_000);
+        assert_eq!((cc.cwnd, yeah.reno_window), (400, 201));
+        round(&mut yeah, &mut tp, &mut cc, 900_000);
+        assert_eq!(cc.cwnd, 201);
     }
 }

@@ -15,6 +15,7 @@ pub(crate) fn send(kind: &str, words: &[&str], to: &mut AttributeBytes) -> Resul
     match kind {
         "htb" => htb::tc::Class::parse(&Options::read(kind, words, &[htb::tc::CLASS])?)?.send(to),
         "drr" => drr::tc::send_class(&Options::read(kind, words, &[drr::tc::CLASS])?, to),
+        "ets" => ets::tc::send_class(&Options::read(kind, words, &[ets::tc::CLASS])?, to),
         _ => Err(unsent(kind)),
     }
 }

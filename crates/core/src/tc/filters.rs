@@ -2,6 +2,7 @@
 //! `tc/m_police.c`; `net/sched/cls_*.c`, `act_police.c`).
 
 pub(crate) mod message;
+mod route;
 
 use super::Wrong;
 use super::disciplines::{POLICE, POLICE_ACTION};
@@ -15,7 +16,7 @@ use alloc::string::ToString;
 use alloc::vec::Vec;
 
 const FIRST_AUTO_PRIORITY: u32 = 0xC000;
-const KINDS: [&str; 4] = ["fw", "u32", "flower", "matchall"];
+const KINDS: [&str; 5] = ["fw", "u32", "flower", "matchall", "route"];
 /// Largest packet that a policer passes without `mtu`: 255 cells of 8 bytes.
 const POLICE_MTU: u32 = 2_040;
 const WANTED: &str = "fw by mark, u32 or flower by port, matchall";
@@ -45,7 +46,7 @@ impl<'a> FilterWords<'a> {
             if KINDS.contains(name) {
                 return Ok(Self { kind: name, rest, ..read });
             }
-            let lacking = || Wrong::lacking(format!("the simulator has no filter with '{name}'"), WANTED);
+            let lacking = || no_filter(name);
             let (value, rest) = rest.split_first().ok_or_else(lacking)?;
             match *name {
                 "dev" => read.device = Some(value),
@@ -64,6 +65,10 @@ impl<'a> FilterWords<'a> {
     }
 }
 
+fn no_filter(word: &str) -> Wrong {
+    Wrong::lacking(format!("the simulator has no filter with '{word}'"), WANTED)
+}
+
 /// The filters of one qdisc.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Filters(Vec<(u32, Rule)>);
@@ -71,6 +76,9 @@ pub(crate) struct Filters(Vec<(u32, Rule)>);
 impl Filters {
     /// Adds a filter behind those of its priority.
     pub fn add(&mut self, words: &FilterWords<'_>) -> Result<(), Wrong> {
+        if words.kind == "route" {
+            return Err(no_filter(words.kind));
+        }
         let (rest, police) = action(words.rest)?;
         let priority = match words.priority {
             Some(word) => priority(word)?,

@@ -193,6 +193,9 @@ impl Message {
             ("replace", _) => CREATE,
             _ => return Err(unsent(verb)),
         };
+        if *verb != "add" && rest.contains(&"netem") && rest.contains(&"uniform") {
+            return Err(unsent("a change to a uniform distribution: the kernel keeps the table that it has"));
+        }
         Ok(Self { flags, ..message })
     }
 

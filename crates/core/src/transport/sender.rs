@@ -55,14 +55,14 @@ mod window;
 mod writing;
 
 use super::Settings;
-use crate::cc::{CaState, CongestionControl, Controller, EcnUse, INITIAL_WINDOW, SenderState};
+use crate::cc::{CcState, CongestionControl, Controller, EcnUse, INITIAL_WINDOW, SenderState};
 use crate::packet::Layout;
 use crate::telemetry::Stack;
 use crate::time::{Span, Time};
 use app_source::AppSource;
 use host::HostQueue;
 use info::{Chrono, Counters};
-use initial_state::{FIRST_BYTE, initial_state};
+use initial_state::{FIRST_BYTE, initial_cc, initial_state};
 use rack::Rack;
 use rate::RateTracker;
 use recovery::Recovery;
@@ -105,6 +105,7 @@ pub(crate) struct Transmission {
 #[expect(clippy::struct_excessive_bools, reason = "independent flags")]
 pub(crate) struct Sender<C = Controller> {
     tp: SenderState,
+    cc: CcState,
     controller: C,
     /// [`CongestionControl::has_cong_control`], read before and when the connection is established.
     has_cong_control: bool,
@@ -160,6 +161,7 @@ impl<C: CongestionControl> Sender<C> {
         let tso = Tso::new(settings, controller.max_segments());
         Self {
             tp: initial_state(settings, &tso),
+            cc: initial_cc(settings),
             has_cong_control: controller.has_cong_control(),
             controller,
             board: Scoreboard::new(settings.mss),
@@ -215,15 +217,15 @@ impl<C: CongestionControl> Sender<C> {
             self.show_rtt();
         }
         // The SYN-ACK sets the pacing rate (tcp_ack) before the route sets the window (tcp_init_transfer).
-        self.tp.cwnd = INITIAL_WINDOW;
+        self.cc.cwnd = INITIAL_WINDOW;
         if !self.has_cong_control {
-            pacing::update_rate(&mut self.tp);
+            pacing::update_rate(&self.tp, &mut self.cc);
         }
         // One retransmission may be the network's first-packet delay, two are congestion.
-        self.tp.cwnd = if self.syn_retransmissions > 1 { 1 } else { self.initial_window };
+        self.cc.cwnd = if self.syn_retransmissions > 1 { 1 } else { self.initial_window };
         self.tp.last_sent_at = now;
         self.usage.stamp = self.jiffy;
-        self.controller.init(&mut self.tp);
+        self.controller.init(&self.tp, &mut self.cc);
         self.has_cong_control = self.controller.has_cong_control();
         self.grow_sndbuf();
         self.is_established = true;
@@ -390,10 +392,5 @@ impl<C: CongestionControl> Sender<C> {
     fn show_rtt(&mut self) {
         self.tp.srtt_us8 = self.rtt.srtt_us8;
         self.tp.min_rtt_us = self.rtt.min_us();
-    }
-
-    fn set_state(&mut self, state: CaState) {
-        self.controller.set_state(&mut self.tp, state);
-        self.tp.state = state;
     }
 }

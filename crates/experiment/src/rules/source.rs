@@ -8,7 +8,7 @@ use crate::value::{Table, Value};
 /// The metric's own unit where a file gives none.
 pub fn with_unit(table: &Table) -> Option<Table> {
     let metric = table.get("metric").and_then(Value::text).filter(|_| !table.has("unit"))?;
-    let unit = units_of(metric)?.first()?;
+    let (unit, _) = units_of(metric)?.first()?;
     Some(table.clone().or("unit", || (*unit).into()))
 }
 
@@ -27,8 +27,8 @@ pub fn seen(made: &Seen, report: &mut Report<'_>) {
         report.fault("low", format!("the range {low} to {high} is empty"), "write the smaller number as low");
     }
     let units = units_of(&made.metric).unwrap_or_default();
-    if !units.contains(&&made.unit[..]) {
-        let listed: Vec<_> = units.iter().map(|unit| format!("'{unit}'")).collect();
+    if !units.iter().any(|(unit, _)| *unit == made.unit) {
+        let listed: Vec<_> = units.iter().map(|(unit, _)| format!("'{unit}'")).collect();
         let problem = format!("'{}' is not a unit of {}", made.unit, made.metric);
         report.fault("unit", problem, format!("one of {}", listed.join(", ")));
     }

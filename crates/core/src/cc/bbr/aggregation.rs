@@ -21,13 +21,13 @@ mod tests {
     use super::*;
     use crate::cc::RateSample;
     use crate::cc::model::bandwidth::Bandwidth;
-    use crate::cc::testing::tp;
+    use crate::cc::testing::{cc, tp};
     use crate::time::Span;
 
     /// ACKs of `packets` packets beyond the estimate on a path with zero bandwidth.
     fn excess_of(packets: u32) -> Aggregation {
-        let mut tp = tp();
-        tp.cwnd = packets;
+        let (tp, mut cc) = (tp(), cc());
+        cc.cwnd = packets;
         let mut aggregation = Aggregation::new(&tp);
         let sample = RateSample {
             acked_sacked: packets,
@@ -35,13 +35,13 @@ mod tests {
             interval: Span::from_millis(40),
             ..RateSample::default()
         };
-        aggregation.update(&tp, &sample, Bandwidth::ZERO, false, ROUNDS);
+        aggregation.update(&tp, &cc, &sample, Bandwidth::ZERO, false, ROUNDS);
         aggregation
     }
 
     #[test]
     fn the_bonus_waits_for_a_full_pipe_and_is_limited_to_100_ms() {
-        let (mut bbr, _) = bbr_with(Mode::ProbeBw);
+        let (mut bbr, ..) = bbr_with(Mode::ProbeBw);
         bbr.aggregation = excess_of(1_000);
         assert_eq!(bbr.aggregation_bonus(), 82, "of 826 packets per second");
         bbr.aggregation = excess_of(20);

@@ -33,7 +33,7 @@ mod tests {
 
     #[test]
     fn an_app_limited_sample_can_raise_the_estimate_but_not_expire_it() {
-        let (mut bbr, mut tp) = bbr_with(Mode::ProbeBw);
+        let (mut bbr, mut tp, _cc) = bbr_with(Mode::ProbeBw);
         let mut round = |delivered| {
             tp.delivered += 1;
             let sample = RateSample {

@@ -159,7 +159,7 @@ mod tests {
 
     #[test]
     fn two_lossy_intervals_of_the_same_rate_detect_a_policer() {
-        let (mut bbr, mut tp) = bbr_with(Mode::ProbeBw);
+        let (mut bbr, mut tp, _cc) = bbr_with(Mode::ProbeBw);
         bbr.gains.pacing = 320;
         let mut rounds = 0;
         while bbr.long_term.policed_to().is_none() {
@@ -173,7 +173,7 @@ mod tests {
 
     #[test]
     fn the_estimate_is_used_for_48_rounds() {
-        let (mut bbr, mut tp) = bbr_with(Mode::ProbeBw);
+        let (mut bbr, mut tp, _cc) = bbr_with(Mode::ProbeBw);
         bbr.long_term = LongTerm { bandwidth: Bandwidth(5), controllers_in_use: true, ..LongTerm::default() };
         for _ in 0..47 {
             round(&mut bbr, &mut tp, 8, 0);
@@ -188,7 +188,7 @@ mod tests {
 
     #[test]
     fn less_loss_than_a_fifth_detects_no_policer() {
-        let (mut bbr, mut tp) = bbr_with(Mode::ProbeBw);
+        let (mut bbr, mut tp, _cc) = bbr_with(Mode::ProbeBw);
         for _ in 0..100 {
             round(&mut bbr, &mut tp, 100, 19);
         }
@@ -207,7 +207,7 @@ mod tests {
 
     #[test]
     fn an_app_limited_sample_restarts_the_detection() {
-        let (mut bbr, mut tp) = bbr_with(Mode::ProbeBw);
+        let (mut bbr, mut tp, _cc) = bbr_with(Mode::ProbeBw);
         round(&mut bbr, &mut tp, 8, 2);
         assert!(bbr.long_term.is_sampling);
         bbr.sample_long_term(&tp, &RateSample { is_app_limited: true, ..RateSample::default() });
@@ -216,7 +216,7 @@ mod tests {
 
     #[test]
     fn an_interval_without_a_closing_loss_is_discarded_after_16_rounds() {
-        let (mut bbr, mut tp) = bbr_with(Mode::ProbeBw);
+        let (mut bbr, mut tp, _cc) = bbr_with(Mode::ProbeBw);
         round(&mut bbr, &mut tp, 8, 2);
         for _ in 0..15 {
             round(&mut bbr, &mut tp, 8, 0);

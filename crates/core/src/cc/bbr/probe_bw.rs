@@ -11,7 +11,7 @@
 
 use super::bandwidth::UNIT;
 use super::{Bbr, Gains, Mode};
-use crate::cc::{RateSample, SenderState};
+use crate::cc::{CcState, RateSample, SenderState};
 
 /// The current phase and its start.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -48,25 +48,25 @@ impl Bbr {
     }
 
     /// Moves to the next phase when this one is complete.
-    pub(super) fn update_cycle(&mut self, tp: &SenderState, sample: &RateSample) {
-        if self.mode == Mode::ProbeBw && self.is_phase_over(tp, sample) {
+    pub(super) fn update_cycle(&mut self, tp: &SenderState, cc: &CcState, sample: &RateSample) {
+        if self.mode == Mode::ProbeBw && self.is_phase_over(tp, cc, sample) {
             self.cycle.advance(tp);
         }
     }
 
-    fn is_phase_over(&self, tp: &SenderState, sample: &RateSample) -> bool {
+    fn is_phase_over(&self, tp: &SenderState, cc: &CcState, sample: &RateSample) -> bool {
         let age_us = tp.delivered_at.as_micros().saturating_sub(self.cycle.since_us);
         let is_full_length = age_us > u64::from(self.min_rtt.raw());
         let gain = self.gains.pacing;
         if gain == UNIT {
             return is_full_length;
         }
-        let in_network = self.in_network_at_departure(tp, sample.prior_in_flight);
+        let in_network = self.in_network_at_departure(tp, cc, sample.prior_in_flight);
         if gain > UNIT {
             // Where `min_rtt` is small, filling the path takes longer; loss shows that the buffer is small too.
-            return is_full_length && (sample.losses > 0 || in_network >= self.target_in_flight(tp, gain));
+            return is_full_length && (sample.losses > 0 || in_network >= self.target_in_flight(tp, cc, gain));
         }
-        is_full_length || in_network <= self.target_in_flight(tp, UNIT)
+        is_full_length || in_network <= self.target_in_flight(tp, cc, UNIT)
     }
 }
 
@@ -88,12 +88,12 @@ mod tests {
 
     /// Runs a phase for `millis`; returns whether it is over then.
     fn is_over(pacing: u32, millis: u64, sample: &RateSample) -> bool {
-        let (mut bbr, mut tp) = bbr_with(Mode::ProbeBw);
+        let (mut bbr, mut tp, cc) = bbr_with(Mode::ProbeBw);
         bbr.cycle.since_us = tp.delivered_at.as_micros();
         bbr.gains.pacing = pacing;
         tp.delivered_at += Span::from_millis(millis);
         tp.now = tp.delivered_at;
-        bbr.is_phase_over(&tp, sample)
+        bbr.is_phase_over(&tp, &cc, sample)
     }
 
     #[test]
@@ -121,7 +121,7 @@ mod tests {
 
     #[test]
     fn the_phases_follow_in_order() {
-        let (mut bbr, tp) = bbr_with(Mode::ProbeBw);
+        let (mut bbr, tp, _cc) = bbr_with(Mode::ProbeBw);
         let gains: [u32; 9] = core::array::from_fn(|_| {
             let gain = bbr.cycle.gains(false).pacing;
             bbr.cycle.advance(&tp);
@@ -133,7 +133,7 @@ mod tests {
 
     #[test]
     fn a_cycle_starts_in_any_phase_but_the_draining_one() {
-        let (mut bbr, tp) = bbr_with(Mode::Drain);
+        let (mut bbr, tp, _cc) = bbr_with(Mode::Drain);
         let mut seen = [0; 8];
         for _ in 0..7_000 {
             bbr.enter_probe_bw(&tp);

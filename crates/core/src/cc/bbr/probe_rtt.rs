@@ -5,7 +5,7 @@
 
 use super::bandwidth::UNIT;
 use super::{Bbr, Gains, Mode};
-use crate::cc::{RateSample, SenderState};
+use crate::cc::{CcState, RateSample, SenderState};
 use crate::time::HZ;
 
 /// No gain: the window is four packets in any case.
@@ -72,28 +72,28 @@ pub(super) struct ProbeRtt {
 
 impl Bbr {
     /// Updates the estimate; enters, tracks and leaves `ProbeRtt`.
-    pub(super) fn update_min_rtt(&mut self, tp: &mut SenderState, sample: &RateSample) {
+    pub(super) fn update_min_rtt(&mut self, tp: &SenderState, cc: &mut CcState, sample: &RateSample) {
         let expired = self.min_rtt.update(tp.now.jiffies(), sample);
         if expired && !self.idle_restart && self.mode != Mode::ProbeRtt {
             self.mode = Mode::ProbeRtt;
-            self.save_cwnd(tp);
+            self.save_cwnd(cc);
             self.probe_rtt.done_at = None;
         }
         if self.mode == Mode::ProbeRtt {
-            self.watch_probe_rtt(tp);
+            self.watch_probe_rtt(tp, cc);
         }
         if sample.delivered.is_some_and(|delivered| delivered > 0) {
             self.idle_restart = false;
         }
     }
 
-    fn watch_probe_rtt(&mut self, tp: &mut SenderState) {
+    fn watch_probe_rtt(&mut self, tp: &SenderState, cc: &mut CcState) {
         // Mark samples as application-limited: the low rate does not measure the path.
-        tp.app_limited = (tp.delivered + u64::from(tp.in_flight())).max(1);
+        cc.app_limited = (tp.delivered + u64::from(tp.in_flight())).max(1);
         if self.probe_rtt.done_at.is_some() {
             self.probe_rtt.round_done |= self.rounds.started;
             if self.probe_rtt.round_done {
-                self.check_probe_rtt_done(tp);
+                self.check_probe_rtt_done(tp, cc);
             }
         } else if tp.in_flight() <= MIN_PACKETS {
             self.probe_rtt = ProbeRtt { done_at: Some(tp.now.jiffies() + LENGTH), round_done: false };
@@ -102,13 +102,13 @@ impl Bbr {
     }
 
     /// Leaves `ProbeRtt` at the end of its duration.
-    pub(super) fn check_probe_rtt_done(&mut self, tp: &mut SenderState) {
+    pub(super) fn check_probe_rtt_done(&mut self, tp: &SenderState, cc: &mut CcState) {
         let now = tp.now.jiffies();
         if self.probe_rtt.done_at.is_none_or(|done_at| now <= done_at) {
             return;
         }
         self.min_rtt.at = now;
-        tp.cwnd = tp.cwnd.max(self.recovery.saved_cwnd());
+        cc.cwnd = cc.cwnd.max(self.recovery.saved_cwnd());
         if self.full_pipe.is_reached() {
             self.enter_probe_bw(tp);
         } else {
@@ -147,47 +147,47 @@ mod tests {
 
     #[test]
     fn it_lasts_200_ms_and_a_round_from_when_in_flight_has_shrunk() {
-        let (mut bbr, mut tp) = bbr_with(Mode::ProbeBw);
-        (tp.cwnd, tp.packets_out) = (80, 60);
+        let (mut bbr, mut tp, mut cc) = bbr_with(Mode::ProbeBw);
+        (cc.cwnd, tp.packets_out) = (80, 60);
         tp.now += Span::from_secs(10) + Span::from_jiffies(1);
-        bbr.update_min_rtt(&mut tp, &sample(40));
+        bbr.update_min_rtt(&tp, &mut cc, &sample(40));
         assert_eq!((bbr.mode, bbr.probe_rtt.done_at, bbr.recovery.saved_cwnd()), (Mode::ProbeRtt, None, 80));
-        assert_eq!(tp.app_limited, tp.delivered + 60);
+        assert_eq!(cc.app_limited, tp.delivered + 60);
 
-        (tp.cwnd, tp.packets_out, tp.delivered) = (4, 4, 700);
-        bbr.update_min_rtt(&mut tp, &sample(40));
+        (cc.cwnd, tp.packets_out, tp.delivered) = (4, 4, 700);
+        bbr.update_min_rtt(&tp, &mut cc, &sample(40));
         let done_at = tp.now.jiffies() + 50;
         assert_eq!((bbr.probe_rtt.done_at, bbr.rounds.end), (Some(done_at), 700));
 
         tp.now += Span::from_jiffies(51);
-        bbr.update_min_rtt(&mut tp, &sample(40));
+        bbr.update_min_rtt(&tp, &mut cc, &sample(40));
         assert_eq!(bbr.mode, Mode::ProbeRtt, "the round is not over");
         tp.now = tp.now - Span::from_jiffies(1);
         bbr.rounds.started = true;
-        bbr.update_min_rtt(&mut tp, &sample(40));
+        bbr.update_min_rtt(&tp, &mut cc, &sample(40));
         assert_eq!(bbr.mode, Mode::ProbeRtt, "200 ms are not over");
         tp.now += Span::from_jiffies(1);
         bbr.rounds.started = false;
-        bbr.update_min_rtt(&mut tp, &sample(40));
-        assert_eq!((bbr.mode, tp.cwnd), (Mode::ProbeBw, 80));
+        bbr.update_min_rtt(&tp, &mut cc, &sample(40));
+        assert_eq!((bbr.mode, cc.cwnd), (Mode::ProbeBw, 80));
         assert_eq!(bbr.min_rtt, MinRtt::of(40_000, tp.now.jiffies()), "the ten seconds start again");
     }
 
     #[test]
     fn if_the_pipe_was_never_full_it_returns_to_startup() {
-        let (mut bbr, mut tp) = bbr_with(Mode::ProbeRtt);
+        let (mut bbr, tp, mut cc) = bbr_with(Mode::ProbeRtt);
         bbr.full_pipe = super::super::FullPipe::default();
         bbr.probe_rtt.done_at = Some(tp.now.jiffies() - 1);
-        bbr.check_probe_rtt_done(&mut tp);
+        bbr.check_probe_rtt_done(&tp, &mut cc);
         assert_eq!(bbr.mode, Mode::Startup);
     }
 
     #[test]
     fn a_flow_that_restarts_from_idle_skips_probe_rtt() {
-        let (mut bbr, mut tp) = bbr_with(Mode::ProbeBw);
+        let (mut bbr, mut tp, mut cc) = bbr_with(Mode::ProbeBw);
         bbr.idle_restart = true;
         tp.now += Span::from_secs(11);
-        bbr.update_min_rtt(&mut tp, &RateSample { delivered: Some(1), ..sample(42) });
+        bbr.update_min_rtt(&tp, &mut cc, &RateSample { delivered: Some(1), ..sample(42) });
         assert_eq!((bbr.mode, bbr.min_rtt.micros(), bbr.idle_restart), (Mode::ProbeBw, Some(42_000), false));
     }
 }

@@ -1,7 +1,7 @@
 //! The window in loss recovery: packet conservation for one round; the saved window returns at the end.
 
 use super::{Bbr, Mode};
-use crate::cc::{CaState, RateSample, SenderState};
+use crate::cc::{CaState, CcState, RateSample, SenderState};
 
 /// State kept for recovery.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -30,17 +30,17 @@ impl Recovery {
 
 impl Bbr {
     /// Saves the window, or the largest one since recovery or `ProbeRtt` began.
-    pub(super) fn save_cwnd(&mut self, tp: &SenderState) {
+    pub(super) fn save_cwnd(&mut self, cc: &CcState) {
         let is_whole = self.recovery.state < CaState::Recovery && self.mode != Mode::ProbeRtt;
         let saved = if is_whole { 0 } else { self.recovery.saved_cwnd };
-        self.recovery.saved_cwnd = saved.max(tp.cwnd);
+        self.recovery.saved_cwnd = saved.max(cc.cwnd);
     }
 
     /// The window to start from on this ACK, and whether it is final because packets are conserved.
-    pub(super) fn recover_or_restore(&mut self, tp: &SenderState, sample: &RateSample) -> (u32, bool) {
+    pub(super) fn recover_or_restore(&mut self, tp: &SenderState, cc: &CcState, sample: &RateSample) -> (u32, bool) {
         let before = core::mem::replace(&mut self.recovery.state, tp.state);
         let delivered = tp.in_flight().saturating_add(sample.acked_sacked);
-        let mut cwnd = tp.cwnd;
+        let mut cwnd = cc.cwnd;
         if sample.losses > 0 {
             cwnd = cwnd.saturating_sub(sample.losses).max(1);
         }
@@ -69,28 +69,28 @@ mod tests {
     /// 60 of 80 packets are in flight; then an ACK for two reports three losses.
     #[test]
     fn recovery_conserves_packets_for_a_round_then_grows_and_restores() {
-        let (mut bbr, mut tp) = bbr_with(Mode::ProbeBw);
-        (tp.cwnd, tp.packets_out, tp.lost_out) = (80, 63, 3);
+        let (mut bbr, mut tp, mut cc) = bbr_with(Mode::ProbeBw);
+        (cc.cwnd, tp.packets_out, tp.lost_out) = (80, 63, 3);
         tp.delivered = 500;
-        bbr.ssthresh(&mut tp);
+        bbr.ssthresh(&tp, &mut cc);
         tp.state = CaState::Recovery;
         let loss = RateSample { losses: 3, acked_sacked: 2, ..RateSample::default() };
-        assert_eq!(bbr.recover_or_restore(&tp, &loss), (62, true));
+        assert_eq!(bbr.recover_or_restore(&tp, &cc, &loss), (62, true));
         assert_eq!(bbr.rounds.end, 500, "the round begins now");
 
-        tp.cwnd = 50;
+        cc.cwnd = 50;
         let more = RateSample { acked_sacked: 2, ..RateSample::default() };
-        assert_eq!(bbr.recover_or_restore(&tp, &more), (62, true));
-        tp.cwnd = 62;
+        assert_eq!(bbr.recover_or_restore(&tp, &cc, &more), (62, true));
+        cc.cwnd = 62;
         bbr.recovery.end_conservation();
-        assert_eq!(bbr.recover_or_restore(&tp, &more), (62, false));
+        assert_eq!(bbr.recover_or_restore(&tp, &cc, &more), (62, false));
         tp.state = CaState::Open;
-        assert_eq!(bbr.recover_or_restore(&tp, &more), (80, false));
+        assert_eq!(bbr.recover_or_restore(&tp, &cc, &more), (80, false));
     }
 
     #[test]
     fn the_next_round_ends_conservation() {
-        let (mut bbr, mut tp) = bbr_with(Mode::ProbeBw);
+        let (mut bbr, mut tp, cc) = bbr_with(Mode::ProbeBw);
         tp.delivered = 500;
         tp.state = CaState::Recovery;
         let ack = |prior_delivered| RateSample {
@@ -100,40 +100,40 @@ mod tests {
             interval: Span::from_millis(40),
             ..RateSample::default()
         };
-        bbr.recover_or_restore(&tp, &ack(490));
+        bbr.recover_or_restore(&tp, &cc, &ack(490));
         bbr.update_bandwidth(&tp, &ack(499));
-        assert!(bbr.recover_or_restore(&tp, &ack(499)).1);
+        assert!(bbr.recover_or_restore(&tp, &cc, &ack(499)).1);
         bbr.update_bandwidth(&tp, &ack(500));
-        assert!(!bbr.recover_or_restore(&tp, &ack(500)).1);
+        assert!(!bbr.recover_or_restore(&tp, &cc, &ack(500)).1);
     }
 
     #[test]
     fn a_timeout_restores_the_window_too() {
-        let (mut bbr, mut tp) = bbr_with(Mode::ProbeBw);
-        tp.cwnd = 80;
-        bbr.ssthresh(&mut tp);
-        bbr.set_state(&mut tp, CaState::Loss);
+        let (mut bbr, mut tp, mut cc) = bbr_with(Mode::ProbeBw);
+        cc.cwnd = 80;
+        bbr.ssthresh(&tp, &mut cc);
+        bbr.set_state(&tp, &mut cc, CaState::Loss);
         tp.state = CaState::Loss;
-        tp.cwnd = 1;
-        bbr.ssthresh(&mut tp);
+        cc.cwnd = 1;
+        bbr.ssthresh(&tp, &mut cc);
         assert_eq!(bbr.recovery.saved_cwnd(), 80, "a second timeout keeps the saved window");
         let sample = RateSample { acked_sacked: 1, losses: 5, ..RateSample::default() };
-        assert_eq!(bbr.recover_or_restore(&tp, &sample), (1, false));
+        assert_eq!(bbr.recover_or_restore(&tp, &cc, &sample), (1, false));
         tp.state = CaState::Open;
-        assert_eq!(bbr.recover_or_restore(&tp, &sample), (80, false));
+        assert_eq!(bbr.recover_or_restore(&tp, &cc, &sample), (80, false));
     }
 
     #[test]
     fn a_window_reduced_by_probe_rtt_is_not_saved() {
-        let (mut bbr, mut tp) = bbr_with(Mode::ProbeBw);
-        tp.cwnd = 80;
-        bbr.save_cwnd(&tp);
+        let (mut bbr, _tp, mut cc) = bbr_with(Mode::ProbeBw);
+        cc.cwnd = 80;
+        bbr.save_cwnd(&cc);
         bbr.mode = Mode::ProbeRtt;
-        tp.cwnd = 4;
-        bbr.save_cwnd(&tp);
+        cc.cwnd = 4;
+        bbr.save_cwnd(&cc);
         assert_eq!(bbr.recovery.saved_cwnd(), 80);
         bbr.mode = Mode::ProbeBw;
-        bbr.save_cwnd(&tp);
+        bbr.save_cwnd(&cc);
         assert_eq!(bbr.recovery.saved_cwnd(), 4);
     }
 }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::cc::testing::path::Path;
-use crate::cc::testing::{ms, tp};
+use crate::cc::testing::{cc, ms, tp};
 use crate::cc::{Controller, Parameters};
 use crate::time::Span;
 use alloc::string::String;
@@ -14,18 +14,18 @@ pub(super) const TEN_MBIT: Bandwidth = Bandwidth(13_851);
 pub(super) const FOUR_PACKETS: Span = Span::from_micros(5_000);
 
 /// A flow in this mode with estimates of 10 Mbit/s and 40 ms and a full pipe.
-pub(super) fn bbr_with(mode: Mode) -> (Bbr, SenderState) {
-    let mut tp = SenderState { min_rtt_us: 40_000, srtt_us8: 320_000, ..tp() };
+pub(super) fn bbr_with(mode: Mode) -> (Bbr, SenderState, CcState) {
+    let (mut tp, mut cc) = (SenderState { min_rtt_us: 40_000, srtt_us8: 320_000, ..tp() }, cc());
     tp.delivered_at = tp.now;
     let mut bbr = Bbr::new(Rng::from_name(1, "bbr"));
-    bbr.init(&mut tp);
+    bbr.init(&tp, &mut cc);
     bbr.mode = mode;
     bbr.max_bandwidth.update(0, TEN_MBIT, bandwidth::WINDOW);
     for _ in 0..4 {
         bbr.full_pipe.update(TEN_MBIT, true, false);
     }
     bbr.update_gains();
-    (bbr, tp)
+    (bbr, tp, cc)
 }
 
 fn path() -> Path {
@@ -48,7 +48,7 @@ fn phase_log(path: &mut Path, until_ms: u64) -> String {
         if now != last {
             last = now;
             let millis = path.tp.now.since(ms(1_000)).as_micros() / 1_000;
-            let (round, cwnd, in_flight) = (bbr(path).rounds.count, path.tp.cwnd, path.tp.in_flight());
+            let (round, cwnd, in_flight) = (bbr(path).rounds.count, path.cc.cwnd, path.tp.in_flight());
             writeln!(text, "{millis:>6} {round:>4} {:<9} {:>3} {cwnd:>3} {in_flight:>3}", now.0, now.1).unwrap();
         }
         path.step();
@@ -106,7 +106,7 @@ fn the_bandwidth_doubles_each_round_up_to_the_paths() {
         if bbr(&path).rounds.count != round {
             round = bbr(&path).rounds.count;
             let kbit = path.cc_info().bandwidth.unwrap().as_bits() / 1_000;
-            writeln!(table, "{round} {kbit:>5} {:>3} {}", path.tp.cwnd, bbr(&path).full_pipe.is_reached()).unwrap();
+            writeln!(table, "{round} {kbit:>5} {:>3} {}", path.cc.cwnd, bbr(&path).full_pipe.is_reached()).unwrap();
         }
     }
     let expected = "
@@ -126,7 +126,7 @@ fn the_steady_window_is_twice_the_bdp_and_a_budget() {
     let mut path = path();
     path.run_until(ms(3_000));
     let (bdp, budget) = (34, 6);
-    assert!((2 * bdp + budget..=2 * bdp + budget + 4).contains(&path.tp.cwnd), "{}", path.tp.cwnd);
+    assert!((2 * bdp + budget..=2 * bdp + budget + 4).contains(&path.cc.cwnd), "{}", path.cc.cwnd);
     assert_eq!(path.cc_info().cwnd_gain, Some(512));
     assert_eq!(path.cc_info().bandwidth, Some(TEN_MBIT.rate(1_448)), "equal to Linux 6.12, to the byte");
 }
@@ -149,25 +149,25 @@ fn a_policer_is_detected_and_its_rate_used() {
 
 #[test]
 fn sending_after_idle_time_starts_at_the_bandwidth() {
-    let (mut bbr, mut tp) = bbr_with(Mode::ProbeBw);
-    tp.pacing_rate = TEN_MBIT.paced(1_448, 320);
-    bbr.cwnd_event(&mut tp, Event::TxStart);
+    let (mut bbr, mut tp, mut cc) = bbr_with(Mode::ProbeBw);
+    cc.pacing_rate = TEN_MBIT.paced(1_448, 320);
+    bbr.cwnd_event(&tp, &mut cc, Event::TxStart);
     assert!(!bbr.idle_restart, "the application was not the limit");
-    tp.app_limited = 1;
+    cc.app_limited = 1;
     tp.now += Span::from_secs(2);
-    bbr.cwnd_event(&mut tp, Event::TxStart);
+    bbr.cwnd_event(&tp, &mut cc, Event::TxStart);
     assert!(bbr.idle_restart);
     assert_eq!(bbr.aggregation, Aggregation::new(&tp), "idle time does not count as time without ACKs");
-    assert_eq!(tp.pacing_rate, TEN_MBIT.paced(1_448, UNIT));
+    assert_eq!(cc.pacing_rate, TEN_MBIT.paced(1_448, UNIT));
 }
 
 #[test]
 fn a_timeout_ends_a_round_and_starts_policer_detection() {
-    let (mut bbr, mut tp) = bbr_with(Mode::ProbeBw);
-    bbr.set_state(&mut tp, CaState::Recovery);
+    let (mut bbr, tp, mut cc) = bbr_with(Mode::ProbeBw);
+    bbr.set_state(&tp, &mut cc, CaState::Recovery);
     assert!(!bbr.rounds.started);
     let (estimate, pipe) = (bbr.long_term.clone(), bbr.full_pipe.clone());
-    bbr.set_state(&mut tp, CaState::Loss);
+    bbr.set_state(&tp, &mut cc, CaState::Loss);
     assert!(bbr.rounds.started);
     assert_ne!(bbr.long_term, estimate);
     assert_ne!(bbr.full_pipe, pipe, "the reference for a full pipe is reset");
@@ -175,9 +175,9 @@ fn a_timeout_ends_a_round_and_starts_policer_detection() {
 
 #[test]
 fn an_undo_keeps_the_window() {
-    let (mut bbr, mut tp) = bbr_with(Mode::ProbeBw);
-    (tp.cwnd, tp.prior_cwnd) = (40, 80);
-    assert_eq!(bbr.undo_cwnd(&mut tp), 40);
+    let (mut bbr, mut tp, mut cc) = bbr_with(Mode::ProbeBw);
+    (cc.cwnd, tp.prior_cwnd) = (40, 80);
+    assert_eq!(bbr.undo_cwnd(&tp, &mut cc), 40);
     assert!(bbr.has_cong_control());
     assert_eq!((bbr.sndbuf_expand(), bbr.name()), (3, "bbr"));
 }

@@ -4,7 +4,7 @@ use super::Bbr3;
 use super::profile::Rules;
 use crate::cc::model::aggregation::{Aggregation, Epoch, MAX_US, ROUNDS};
 use crate::cc::model::max_filter::MaxFilter;
-use crate::cc::{RateSample, SenderState};
+use crate::cc::{CcState, RateSample, SenderState};
 
 /// The recent maximum excess, as each version keeps it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,16 +35,16 @@ impl AggregationFilter {
 
 impl Bbr3 {
     /// `UpdateACKAggregation`.
-    pub(super) fn update_aggregation(&mut self, tp: &SenderState, sample: &RateSample) {
+    pub(super) fn update_aggregation(&mut self, tp: &SenderState, cc: &CcState, sample: &RateSample) {
         let (bw, is_full) = (self.bw(), self.full_bw.full_bw_reached);
         match &mut self.aggregation_filter {
             AggregationFilter::Draft { epoch, filter } => {
-                let Some(excess) = epoch.excess(tp, sample, bw) else { return };
+                let Some(excess) = epoch.excess(tp, cc, sample, bw) else { return };
                 filter.update(self.rounds.count, excess, if is_full { FILTER_ROUNDS } else { 1 });
             }
             AggregationFilter::Linux(aggregation) => {
                 let rounds = if is_full { ROUNDS } else { 1 };
-                aggregation.update(tp, sample, bw, self.rounds.started, rounds);
+                aggregation.update(tp, cc, sample, bw, self.rounds.started, rounds);
             }
         }
     }

@@ -5,7 +5,7 @@
 use super::Bbr3;
 use super::profile::{Marks, Share};
 use crate::cc::model::bandwidth::UNIT;
-use crate::cc::{RateSample, SenderState};
+use crate::cc::{CcState, RateSample, SenderState};
 
 /// The share of marked packets.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,7 +55,7 @@ impl Ecn {
 
 impl Bbr3 {
     /// Processes this ACK's marks, before the rest of the ACK.
-    pub(super) fn update_ecn_marks(&mut self, tp: &SenderState, sample: &RateSample) {
+    pub(super) fn update_ecn_marks(&mut self, tp: &SenderState, cc: &CcState, sample: &RateSample) {
         match self.profile.marks {
             Marks::Ignored => {}
             Marks::AsLoss => {
@@ -66,7 +66,7 @@ impl Bbr3 {
             Marks::Low => {
                 self.ecn.is_eligible |= self.min_rtt.raw() <= MAX_RTT_US;
                 if self.rounds.started && self.ecn.is_eligible {
-                    self.end_round_of_marks(tp);
+                    self.end_round_of_marks(tp, cc);
                 }
                 self.signals.is_mark_in_round |= self.ecn.is_eligible && sample.is_ece;
                 self.signals.is_mark_in_cycle |= sample.delivered_ce > 0;
@@ -75,14 +75,14 @@ impl Bbr3 {
     }
 
     /// Two rounds with half of their packets marked end Startup.
-    fn end_round_of_marks(&mut self, tp: &SenderState) {
+    fn end_round_of_marks(&mut self, tp: &SenderState, cc: &CcState) {
         let Some(ratio) = self.ecn.update(tp) else { return };
         if self.full_bw.full_bw_reached {
             return;
         }
         self.ecn.startup_rounds = if ratio >= UNIT / 2 { self.ecn.startup_rounds + 1 } else { 0 };
         if self.ecn.startup_rounds >= FULL_ROUNDS {
-            self.end_startup_by_loss(tp);
+            self.end_startup_by_loss(tp, cc);
         }
     }
 }

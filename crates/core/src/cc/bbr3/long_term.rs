@@ -6,7 +6,7 @@
 use super::Bbr3;
 use super::phase::{AckPhase, Phase};
 use super::profile::{Marks, Rules, narrow};
-use crate::cc::{LostPacket, RateSample, SenderState};
+use crate::cc::{CcState, LostPacket, RateSample, SenderState};
 
 /// The bound and the state of its growth.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,7 +65,7 @@ impl LongTerm {
 
 impl Bbr3 {
     /// Tracks the result of the last probe; returns whether that decided the next phase (`AdaptLongTermModel`).
-    pub(super) fn adapt_long_term(&mut self, tp: &SenderState, sample: &RateSample) -> bool {
+    pub(super) fn adapt_long_term(&mut self, tp: &SenderState, cc: &CcState, sample: &RateSample) -> bool {
         if self.rounds.started && self.follow_probe(tp, sample) {
             return true;
         }
@@ -73,7 +73,7 @@ impl Bbr3 {
             // The draft reacts to each lost packet; only marks come with the ACK.
             let by_ack = self.profile.rules == Rules::Linux || sample.delivered_ce > 0;
             if by_ack && self.long_term.is_bw_probe_sample {
-                self.handle_inflight_too_high(tp, sample.tx_in_flight, sample.is_app_limited);
+                self.handle_inflight_too_high(tp, cc, sample.tx_in_flight, sample.is_app_limited);
             }
             return false;
         }
@@ -82,31 +82,31 @@ impl Bbr3 {
         }
         self.long_term.inflight_longterm = self.long_term.inflight_longterm.max(sample.tx_in_flight);
         if self.phase == Phase::ProbeBwUp {
-            self.probe_upward(tp, sample);
+            self.probe_upward(tp, cc, sample);
         }
         false
     }
 
     /// A packet was lost (`HandleLostPacket`).
-    pub(super) fn handle_lost_packet(&mut self, tp: &SenderState, packet: &LostPacket) {
-        self.save_before_loss(tp);
+    pub(super) fn handle_lost_packet(&mut self, tp: &SenderState, cc: &CcState, packet: &LostPacket) {
+        self.save_before_loss(cc);
         self.record_loss(tp);
         if self.profile.rules == Rules::Draft {
             self.signals.loss_events += u32::from(packet.begins_range);
         }
         if self.long_term.is_bw_probe_sample && self.exceeds_loss(packet.lost, packet.tx_in_flight) {
             let inflight = self.inflight_at_loss(packet.lost, packet.tx_in_flight);
-            self.handle_inflight_too_high(tp, inflight, packet.is_app_limited);
+            self.handle_inflight_too_high(tp, cc, inflight, packet.is_app_limited);
         }
     }
 
     /// Processes a loss that only a loss probe showed: one packet of the flight that was delivered last
     /// (`bbr_run_loss_probe_recovery`).
-    pub(super) fn handle_probed_loss(&mut self, tp: &SenderState) {
+    pub(super) fn handle_probed_loss(&mut self, tp: &SenderState, cc: &CcState) {
         self.record_loss(tp);
         let inflight = self.signals.inflight_latest.saturating_add(1);
         if self.long_term.is_bw_probe_sample && self.exceeds_loss(1, inflight) {
-            self.handle_inflight_too_high(tp, inflight, tp.app_limited != 0);
+            self.handle_inflight_too_high(tp, cc, inflight, cc.app_limited != 0);
         }
     }
 
@@ -159,8 +159,8 @@ impl Bbr3 {
     }
 
     /// `ProbeInflightLongtermUpward`.
-    fn probe_upward(&mut self, tp: &SenderState, sample: &RateSample) {
-        if !tp.cwnd_limited || tp.cwnd < self.long_term.inflight_longterm {
+    fn probe_upward(&mut self, tp: &SenderState, cc: &CcState, sample: &RateSample) {
+        if !tp.cwnd_limited || cc.cwnd < self.long_term.inflight_longterm {
             if self.profile.drops_credit {
                 self.long_term.bw_probe_up_acked = 0;
             }
@@ -168,16 +168,16 @@ impl Bbr3 {
         }
         self.long_term.grow(sample.acked_sacked);
         if self.rounds.started {
-            self.long_term.raise_slope(tp.cwnd);
+            self.long_term.raise_slope(cc.cwnd);
         }
     }
 
     /// `HandleInflightTooHigh`: once per probe, and not if the application was the limit.
-    fn handle_inflight_too_high(&mut self, tp: &SenderState, inflight: u32, is_app_limited: bool) {
+    fn handle_inflight_too_high(&mut self, tp: &SenderState, cc: &CcState, inflight: u32, is_app_limited: bool) {
         self.long_term.prev_probe_too_high = true;
         self.long_term.is_bw_probe_sample = false;
         if !is_app_limited {
-            self.long_term.inflight_longterm = inflight.max(self.profile.beta.of(self.target_inflight(tp)));
+            self.long_term.inflight_longterm = inflight.max(self.profile.beta.of(self.target_inflight(tp, cc)));
         }
         if self.phase == Phase::ProbeBwUp {
             self.undo.note(Phase::ProbeBwUp);

@@ -12,7 +12,7 @@
 use super::phase::{AckPhase, Phase};
 use super::profile::{Marks, Rules, UpEnd};
 use super::{Bbr3, UNIT};
-use crate::cc::{CaState, RateSample, SenderState};
+use crate::cc::{CaState, CcState, RateSample, SenderState};
 
 /// State of the probing cycle.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -68,61 +68,61 @@ impl Bbr3 {
     }
 
     /// `StartProbeBW_UP`.
-    fn start_up(&mut self, tp: &SenderState) {
+    fn start_up(&mut self, tp: &SenderState, cc: &CcState) {
         self.long_term.is_bw_probe_sample = true;
         self.cycle.ack_phase = AckPhase::ProbeStarting;
         self.cycle.since_us = tp.now.as_micros();
         self.rounds.restart(tp);
         self.full_bw.reset(self.delivery_rate);
         self.phase = Phase::ProbeBwUp;
-        self.long_term.raise_slope(tp.cwnd);
+        self.long_term.raise_slope(cc.cwnd);
     }
 
     /// `UpdateProbeBWCyclePhase`.
-    pub(super) fn update_cycle(&mut self, tp: &SenderState, sample: &RateSample) {
-        if !self.full_bw.full_bw_reached || self.adapt_long_term(tp, sample) {
+    pub(super) fn update_cycle(&mut self, tp: &SenderState, cc: &CcState, sample: &RateSample) {
+        if !self.full_bw.full_bw_reached || self.adapt_long_term(tp, cc, sample) {
             return;
         }
         let in_flight = match self.profile.rules {
             Rules::Draft => tp.in_flight(),
-            Rules::Linux => self.at_departure(tp, sample.prior_in_flight),
+            Rules::Linux => self.at_departure(tp, cc, sample.prior_in_flight),
         };
         match self.phase {
-            Phase::ProbeBwDown => self.slow_down(tp, in_flight),
+            Phase::ProbeBwDown => self.slow_down(tp, cc, in_flight),
             Phase::ProbeBwCruise => {
-                self.try_to_probe(tp);
+                self.try_to_probe(tp, cc);
             }
-            Phase::ProbeBwRefill if self.rounds.started => self.start_up(tp),
-            Phase::ProbeBwUp => self.speed_up(tp, in_flight),
+            Phase::ProbeBwRefill if self.rounds.started => self.start_up(tp, cc),
+            Phase::ProbeBwUp => self.speed_up(tp, cc, in_flight),
             _ => {}
         }
     }
 
-    fn slow_down(&mut self, tp: &SenderState, in_flight: u32) {
-        if !self.try_to_probe(tp) && self.is_time_to_cruise(tp, in_flight) {
+    fn slow_down(&mut self, tp: &SenderState, cc: &CcState, in_flight: u32) {
+        if !self.try_to_probe(tp, cc) && self.is_time_to_cruise(tp, cc, in_flight) {
             self.start_cruise();
         }
     }
 
-    fn speed_up(&mut self, tp: &SenderState, in_flight: u32) {
-        if self.is_time_to_go_down(tp, in_flight) {
+    fn speed_up(&mut self, tp: &SenderState, cc: &CcState, in_flight: u32) {
+        if self.is_time_to_go_down(tp, cc, in_flight) {
             self.long_term.prev_probe_too_high = false;
             self.start_down(tp);
         }
     }
 
     /// The bandwidth-delay product, or the window if congestion reduced it further (`TargetInflight`).
-    pub(super) fn target_inflight(&self, tp: &SenderState) -> u32 {
+    pub(super) fn target_inflight(&self, tp: &SenderState, cc: &CcState) -> u32 {
         let product = match self.profile.rules {
             Rules::Draft => self.bdp_multiple(self.bw(), UNIT),
-            Rules::Linux => self.inflight(tp, self.bw(), UNIT),
+            Rules::Linux => self.inflight(tp, cc, self.bw(), UNIT),
         };
-        product.min(tp.cwnd)
+        product.min(cc.cwnd)
     }
 
     /// After the wait, or after as many rounds as Reno with this window would need between losses (`IsTimeToProbeBW`).
-    fn try_to_probe(&mut self, tp: &SenderState) -> bool {
-        let rounds = self.profile.probe_max_rounds.min(self.target_inflight(tp));
+    fn try_to_probe(&mut self, tp: &SenderState, cc: &CcState) -> bool {
+        let rounds = self.profile.probe_max_rounds.min(self.target_inflight(tp, cc));
         if let Some(doublings) = self.doublings_after_marks(tp) {
             self.start_refill(tp, doublings);
             return true;
@@ -147,12 +147,12 @@ impl Bbr3 {
     }
 
     /// `IsTimeToCruise`.
-    fn is_time_to_cruise(&self, tp: &SenderState, in_flight: u32) -> bool {
-        in_flight <= self.inflight_with_headroom() && in_flight <= self.inflight(tp, self.max_bw.best(), UNIT)
+    fn is_time_to_cruise(&self, tp: &SenderState, cc: &CcState, in_flight: u32) -> bool {
+        in_flight <= self.inflight_with_headroom() && in_flight <= self.inflight(tp, cc, self.max_bw.best(), UNIT)
     }
 
     /// `IsTimeToGoDown`.
-    fn is_time_to_go_down(&mut self, tp: &SenderState, in_flight: u32) -> bool {
+    fn is_time_to_go_down(&mut self, tp: &SenderState, cc: &CcState, in_flight: u32) -> bool {
         let bound = self.long_term.inflight_longterm;
         if self.long_term.prev_probe_too_high && in_flight >= bound {
             self.long_term.prev_probe_precautionary = true;
@@ -161,9 +161,9 @@ impl Bbr3 {
         match self.profile.up_end {
             UpEnd::Queue(gain) => {
                 self.cycle.has_elapsed(tp, self.min_rtt.raw())
-                    && in_flight >= self.inflight(tp, self.max_bw.best(), gain)
+                    && in_flight >= self.inflight(tp, cc, self.max_bw.best(), gain)
             }
-            UpEnd::Plateau if tp.cwnd_limited && tp.cwnd >= bound => {
+            UpEnd::Plateau if tp.cwnd_limited && cc.cwnd >= bound => {
                 self.full_bw.reset(self.delivery_rate); // The bound limits the bandwidth.
                 false
             }

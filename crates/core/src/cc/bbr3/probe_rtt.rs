@@ -7,7 +7,7 @@ use super::phase::{AckPhase, Phase};
 use super::profile::Rules;
 use super::window::MIN_PIPE_CWND;
 use super::{Bbr3, ShortTerm};
-use crate::cc::{RateSample, SenderState};
+use crate::cc::{CcState, RateSample, SenderState};
 use crate::time::HZ;
 
 /// Estimates and their timestamps in microseconds; Linux's clock for them counts in jiffies.
@@ -60,17 +60,17 @@ impl Bbr3 {
     }
 
     /// Updates the estimates; enters, tracks and leaves `ProbeRTT` (`UpdateMinRTT`, `CheckProbeRTT`).
-    pub(super) fn update_min_rtt(&mut self, tp: &mut SenderState, sample: &RateSample) {
+    pub(super) fn update_min_rtt(&mut self, tp: &SenderState, cc: &mut CcState, sample: &RateSample) {
         let is_expired = self.take_rtt(self.clock_us(tp), sample);
         if is_expired && !self.idle_restart && self.phase != Phase::ProbeRtt {
             self.phase = Phase::ProbeRtt;
-            self.save_cwnd_of(Phase::ProbeRtt, tp);
+            self.save_cwnd_of(Phase::ProbeRtt, cc);
             self.probe_rtt.done_at = None;
             self.cycle.ack_phase = AckPhase::ProbeStopping;
             self.rounds.restart(tp);
         }
         if self.phase == Phase::ProbeRtt {
-            self.watch_probe_rtt(tp);
+            self.watch_probe_rtt(tp, cc);
         }
         if sample.delivered.is_some_and(|delivered| delivered > 0) {
             self.idle_restart = false;
@@ -78,13 +78,13 @@ impl Bbr3 {
     }
 
     /// Leaves `ProbeRTT` at the end of its duration (`CheckProbeRTTDone`).
-    pub(super) fn check_probe_rtt_done(&mut self, tp: &mut SenderState) {
+    pub(super) fn check_probe_rtt_done(&mut self, tp: &SenderState, cc: &mut CcState) {
         let now_us = self.clock_us(tp);
         if self.probe_rtt.done_at.is_none_or(|done_at| now_us <= done_at) {
             return;
         }
         self.min_rtt.probe_rtt_min_at = now_us;
-        tp.cwnd = tp.cwnd.max(self.recovery.prior_cwnd);
+        cc.cwnd = cc.cwnd.max(self.recovery.prior_cwnd);
         self.short_term = ShortTerm::default();
         if self.full_bw.full_bw_reached {
             // In-flight data has already shrunk.
@@ -121,13 +121,13 @@ impl Bbr3 {
         is_expired
     }
 
-    fn watch_probe_rtt(&mut self, tp: &mut SenderState) {
+    fn watch_probe_rtt(&mut self, tp: &SenderState, cc: &mut CcState) {
         // Mark samples as application-limited: the low rate does not measure the path.
-        tp.app_limited = (tp.delivered + u64::from(tp.in_flight())).max(1);
+        cc.app_limited = (tp.delivered + u64::from(tp.in_flight())).max(1);
         if self.probe_rtt.done_at.is_some() {
             self.probe_rtt.round_done |= self.rounds.started;
             if self.probe_rtt.round_done {
-                self.check_probe_rtt_done(tp);
+                self.check_probe_rtt_done(tp, cc);
             }
         } else if tp.in_flight() <= self.probe_rtt_cwnd() {
             let done_at = self.clock_us(tp) + self.profile.probe_rtt_us;

@@ -6,7 +6,7 @@
 use super::Bbr3;
 use super::profile::Marks;
 use crate::cc::model::bandwidth::{Bandwidth, measured};
-use crate::cc::{RateSample, SenderState};
+use crate::cc::{CcState, RateSample, SenderState};
 
 /// The bounds; unlimited at first.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,7 +56,7 @@ impl Bbr3 {
     }
 
     /// Updates the maximum rate, and adapts the bounds once per round (`UpdateCongestionSignals`).
-    pub(super) fn update_congestion(&mut self, tp: &SenderState, sample: &RateSample) {
+    pub(super) fn update_congestion(&mut self, cc: &CcState, sample: &RateSample) {
         if self.delivery_rate == Bandwidth::ZERO {
             return;
         }
@@ -66,7 +66,7 @@ impl Bbr3 {
             return;
         }
         if !self.phase.is_probing() {
-            self.adapt_lower_bounds(tp);
+            self.adapt_lower_bounds(cc);
         }
         self.signals.is_loss_in_round = false;
         self.signals.is_mark_in_round = false;
@@ -100,14 +100,14 @@ impl Bbr3 {
     }
 
     /// `AdaptLowerBoundsFromCongestion`.
-    fn adapt_lower_bounds(&mut self, tp: &SenderState) {
+    fn adapt_lower_bounds(&mut self, cc: &CcState) {
         let mut by_marks = u32::MAX;
         if self.signals.is_mark_in_round && self.profile.marks == Marks::Low {
-            let inflight = self.begun_inflight(tp);
+            let inflight = self.begun_inflight(cc);
             by_marks = self.ecn.cut(inflight);
         }
         if self.signals.is_loss_in_round {
-            let inflight = self.begun_inflight(tp);
+            let inflight = self.begun_inflight(cc);
             let beta = self.profile.beta;
             let bounds = &mut self.short_term;
             if bounds.bw_shortterm == UNLIMITED {
@@ -121,9 +121,9 @@ impl Bbr3 {
     }
 
     /// The bound on in-flight data; the window if not set yet.
-    fn begun_inflight(&mut self, tp: &SenderState) -> u32 {
+    fn begun_inflight(&mut self, cc: &CcState) -> u32 {
         if self.short_term.inflight_shortterm == u32::MAX {
-            self.short_term.inflight_shortterm = tp.cwnd;
+            self.short_term.inflight_shortterm = cc.cwnd;
         }
         self.short_term.inflight_shortterm
     }

@@ -3,12 +3,12 @@
 use super::Bbr3;
 use super::phase::Phase;
 use super::profile::{Marks, Rules};
-use crate::cc::{CaState, RateSample, SenderState};
+use crate::cc::{CaState, CcState, RateSample, SenderState};
 
 impl Bbr3 {
     /// Ends Startup after a round of recovery with many losses and a loss rate above the threshold
     /// (`CheckStartupHighLoss`). Linux counts ACKs that report losses, the draft counts gaps.
-    pub(super) fn check_startup_loss(&mut self, tp: &SenderState, sample: &RateSample) {
+    pub(super) fn check_startup_loss(&mut self, tp: &SenderState, cc: &CcState, sample: &RateSample) {
         if self.full_bw.full_bw_reached {
             return;
         }
@@ -23,17 +23,17 @@ impl Bbr3 {
         let are_many = fewest > 0 && self.signals.loss_events >= fewest;
         if is_reported && are_many && self.is_inflight_too_high(sample) {
             self.undo.note(Phase::Startup);
-            self.end_startup_by_loss(tp);
+            self.end_startup_by_loss(tp, cc);
             return;
         }
         self.signals.loss_events = 0;
     }
 
     /// Loss ended Startup: marks the pipe as full and sets the long-term bound.
-    pub(super) fn end_startup_by_loss(&mut self, tp: &SenderState) {
+    pub(super) fn end_startup_by_loss(&mut self, tp: &SenderState, cc: &CcState) {
         let mut inflight = match self.profile.rules {
             Rules::Draft => self.bdp_multiple(self.bw(), super::UNIT),
-            Rules::Linux => self.inflight(tp, self.max_bw.best(), super::UNIT),
+            Rules::Linux => self.inflight(tp, cc, self.max_bw.best(), super::UNIT),
         };
         if self.profile.latest_is_safe {
             inflight = inflight.max(self.signals.inflight_latest);
@@ -43,9 +43,9 @@ impl Bbr3 {
     }
 
     /// `CheckStartupDone`.
-    pub(super) fn check_startup_done(&mut self, tp: &mut SenderState) {
+    pub(super) fn check_startup_done(&mut self, tp: &SenderState, cc: &mut CcState) {
         if self.phase == Phase::Startup && self.full_bw.full_bw_reached {
-            self.enter_drain(tp);
+            self.enter_drain(tp, cc);
         }
     }
 }

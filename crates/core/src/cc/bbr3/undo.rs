@@ -4,7 +4,7 @@ use super::Bbr3;
 use super::phase::Phase;
 use super::profile::Rules;
 use crate::cc::model::bandwidth::Bandwidth;
-use crate::cc::{CaState, SenderState};
+use crate::cc::{CaState, CcState, SenderState};
 
 /// State before the losses (`undo_…`).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -37,34 +37,34 @@ pub(super) struct Recovery {
 impl Bbr3 {
     /// Saves state before the first loss of an episode is processed, because processing may change it. (In the draft's
     /// order of steps, entering recovery would discard the phase that the losses ended.)
-    pub(super) fn save_before_loss(&mut self, tp: &SenderState) {
+    pub(super) fn save_before_loss(&mut self, cc: &CcState) {
         if self.profile.resumes && !self.undo.is_saved {
-            self.save(tp);
+            self.save(cc);
         }
     }
 
     /// Recovery begins (`OnEnterFastRecovery`, `OnEnterRTO`).
-    pub(super) fn on_recovery(&mut self, tp: &SenderState) {
-        self.save_cwnd_of(self.phase, tp);
+    pub(super) fn on_recovery(&mut self, cc: &CcState) {
+        self.save_cwnd_of(self.phase, cc);
         if !(self.profile.resumes && self.undo.is_saved) {
-            self.save(tp);
+            self.save(cc);
         }
     }
 
     /// Follows the sender's change of state.
-    pub(super) fn follow_state(&mut self, tp: &mut SenderState, new: CaState) {
+    pub(super) fn follow_state(&mut self, tp: &SenderState, cc: &mut CcState, new: CaState) {
         if new == CaState::Loss {
             self.recovery.state = CaState::Loss;
             self.full_bw.reset(Bandwidth::ZERO);
             // The bound on in-flight data starts from the window before the timeout, not from the one after.
             if !self.phase.is_probing() && self.short_term.inflight_shortterm == u32::MAX {
-                self.short_term.inflight_shortterm = tp.cwnd.max(self.recovery.prior_cwnd);
+                self.short_term.inflight_shortterm = cc.cwnd.max(self.recovery.prior_cwnd);
             }
             return;
         }
         let from = if self.profile.rules == Rules::Draft { CaState::Recovery } else { CaState::Loss };
         if tp.state >= from && new < CaState::Recovery {
-            tp.cwnd = tp.cwnd.max(self.recovery.prior_cwnd);
+            cc.cwnd = cc.cwnd.max(self.recovery.prior_cwnd);
         }
         if new <= CaState::Disorder {
             self.undo.is_saved = false;
@@ -72,7 +72,7 @@ impl Bbr3 {
     }
 
     /// The loss was spurious (`HandleSpuriousLossDetection`); returns the window to restore.
-    pub(super) fn handle_spurious_loss(&mut self, tp: &SenderState) -> u32 {
+    pub(super) fn handle_spurious_loss(&mut self, tp: &SenderState, cc: &CcState) -> u32 {
         self.signals.is_loss_in_round = false;
         self.full_bw.reset(Bandwidth::ZERO);
         let undo = &self.undo;
@@ -83,18 +83,18 @@ impl Bbr3 {
             self.resume(tp);
         }
         self.undo.state = None;
-        tp.cwnd.max(self.recovery.prior_cwnd)
+        cc.cwnd.max(self.recovery.prior_cwnd)
     }
 
     /// Saves the window, or the largest one since recovery or `ProbeRTT` began (`SaveCwnd`).
-    pub(super) fn save_cwnd_of(&mut self, phase: Phase, tp: &SenderState) {
+    pub(super) fn save_cwnd_of(&mut self, phase: Phase, cc: &CcState) {
         let is_complete = self.recovery.state < CaState::Recovery && phase != Phase::ProbeRtt;
         let before = if is_complete { 0 } else { self.recovery.prior_cwnd };
-        self.recovery.prior_cwnd = before.max(tp.cwnd);
+        self.recovery.prior_cwnd = before.max(cc.cwnd);
     }
 
-    fn save(&mut self, tp: &SenderState) {
-        self.save_cwnd_of(self.phase, tp);
+    fn save(&mut self, cc: &CcState) {
+        self.save_cwnd_of(self.phase, cc);
         self.undo = Undo {
             is_saved: true,
             state: None,

@@ -1,6 +1,6 @@
 //! CDG's own `HyStart`: at any window, with filtered delays, and restarted when the window is not the limit.
 
-use crate::cc::SenderState;
+use crate::cc::{CcState, SenderState};
 
 /// Both detectors; CUBIC's `HyStart` explains them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -32,7 +32,7 @@ impl SlowStart {
     }
 
     /// Processes an ACK in slow start; `round_min_us` is the minimum delay of its round.
-    pub(super) fn on_ack(&mut self, tp: &mut SenderState, round_min_us: i32) {
+    pub(super) fn on_ack(&mut self, tp: &SenderState, cc: &mut CcState, round_min_us: i32) {
         if self.detects == 0 {
             return;
         }
@@ -44,17 +44,17 @@ impl SlowStart {
         if self.min_us == 0 {
             return;
         }
-        let is_over = (self.detects & TRAINS != 0 && self.is_train_long(tp))
+        let is_over = (self.detects & TRAINS != 0 && self.is_train_long(tp, cc))
             || (self.detects & DELAY != 0 && self.is_delayed(round_min_us));
         if is_over {
-            tp.ssthresh = tp.cwnd;
+            cc.ssthresh = cc.cwnd;
         }
     }
 
     /// ACKs within 3 ms of each other, for half of the minimum delay.
-    fn is_train_long(&mut self, tp: &SenderState) -> bool {
+    fn is_train_long(&mut self, tp: &SenderState, cc: &CcState) -> bool {
         let now_us = tp.now.as_micros();
-        let Some((began_us, last_us)) = self.train.filter(|_| tp.is_cwnd_limited()) else {
+        let Some((began_us, last_us)) = self.train.filter(|_| tp.is_cwnd_limited(cc)) else {
             self.train = Some((now_us, now_us));
             return false;
         };
@@ -85,18 +85,18 @@ const SAMPLES: u8 = 8;
 mod tests {
     use super::*;
     use crate::cc::INFINITE_SSTHRESH;
-    use crate::cc::testing::tp;
+    use crate::cc::testing::{cc, tp};
     use crate::time::Span;
 
     /// Sends `acks` ACKs spaced by `spacing_us`; returns the one at which slow start ended.
     fn ended_at(detects: u8, acks: u32, spacing_us: u64, delay_us: i32) -> Option<u32> {
-        let (mut slow_start, mut tp) = (SlowStart::new(detects), tp());
-        slow_start.on_ack(&mut tp, 40_000);
+        let (mut slow_start, mut tp, mut cc) = (SlowStart::new(detects), tp(), cc());
+        slow_start.on_ack(&tp, &mut cc, 40_000);
         slow_start.begin_round();
         (1..=acks).find(|_| {
             tp.now += Span::from_micros(spacing_us);
-            slow_start.on_ack(&mut tp, delay_us);
-            tp.ssthresh < INFINITE_SSTHRESH
+            slow_start.on_ack(&tp, &mut cc, delay_us);
+            cc.ssthresh < INFINITE_SSTHRESH
         })
     }
 

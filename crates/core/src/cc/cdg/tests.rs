@@ -1,29 +1,30 @@
 //! CDG's rounds.
 
 use super::*;
-use crate::cc::testing::tp;
+use crate::cc::testing::{cc, tp};
 use crate::time::Span;
 
 struct Flow {
     cdg: Cdg,
     tp: SenderState,
+    cc: CcState,
 }
 
 impl Flow {
     fn new(parameters: &[(&str, u64)]) -> Self {
         let set = parameters.iter().map(|(name, number)| ((*name).into(), crate::cc::Setting::Number(*number)));
         let mut cdg = Cdg::new(&mut Parameters::of(set), Rng::from_name(1, "cdg"));
-        let mut tp = SenderState { cwnd: 100, ssthresh: 50, ..tp() };
-        cdg.init(&mut tp);
-        Self { cdg, tp }
+        let (tp, mut cc) = (tp(), CcState { cwnd: 100, ssthresh: 50, ..cc() });
+        cdg.init(&tp, &mut cc);
+        Self { cdg, tp, cc }
     }
 
     /// A round with one delay; returns whether it backs off.
     fn round(&mut self, rtt_us: u64) -> bool {
         let sample = AckSample { acked: 2, rtt: Some(Span::from_micros(rtt_us)), in_flight: 100 };
-        self.cdg.pkts_acked(&mut self.tp, &sample);
+        self.cdg.pkts_acked(&self.tp, &mut self.cc, &sample);
         (self.tp.snd_una, self.tp.snd_nxt) = (self.tp.snd_nxt + 1, self.tp.snd_nxt + 100_000);
-        self.cdg.cong_avoid(&mut self.tp, 2);
+        self.cdg.cong_avoid(&self.tp, &mut self.cc, 2);
         self.cdg.take_cwr_request()
     }
 }
@@ -36,8 +37,8 @@ fn a_rising_delay_causes_backoffs_until_they_prove_ineffective() {
     flow.round(100_000);
     let retreats: [bool; 7] = core::array::from_fn(|round| flow.round(200_000 + 100_000 * round as u64));
     assert_eq!(retreats, [true, true, true, true, true, false, false]);
-    assert_eq!(flow.cdg.cc_info(&flow.tp).phase, "retreat");
-    assert_eq!(flow.cdg.ssthresh(&mut flow.tp), 70, "724/1024");
+    assert_eq!(flow.cdg.cc_info(&flow.tp, &flow.cc).phase, "retreat");
+    assert_eq!(flow.cdg.ssthresh(&flow.tp, &mut flow.cc), 70, "724/1024");
     (0..9).for_each(|_| assert!(!flow.round(50_000)));
     assert_eq!(flow.cdg.retreats, 0, "a falling delay shows an effect");
 }
@@ -46,7 +47,7 @@ fn a_rising_delay_causes_backoffs_until_they_prove_ineffective() {
 fn a_constant_delay_causes_no_backoff() {
     let mut flow = Flow::new(&[]);
     assert!((0..50).all(|_| !flow.round(100_000)));
-    assert!(flow.tp.cwnd > 100 || flow.tp.cwnd_count > 0);
+    assert!(flow.cc.cwnd > 100 || flow.cc.cwnd_count > 0);
 }
 
 /// 0.8 ms over eight rounds: 1 − exp(−42 · 0.0008) = 3.3 % of the rounds.
@@ -64,9 +65,9 @@ fn the_shadow_window_softens_a_loss_after_a_backoff() {
         let mut flow = Flow::new(&[("use_shadow", shadow)]);
         flow.round(100_000);
         assert!(flow.round(500_000));
-        flow.tp.cwnd = 70;
-        flow.cdg.cwnd_event(&mut flow.tp, Event::CompleteCwr);
-        assert_eq!(flow.cdg.ssthresh(&mut flow.tp), threshold);
+        flow.cc.cwnd = 70;
+        flow.cdg.cwnd_event(&flow.tp, &mut flow.cc, Event::CompleteCwr);
+        assert_eq!(flow.cdg.ssthresh(&flow.tp, &mut flow.cc), threshold);
     }
 }
 
@@ -76,7 +77,7 @@ fn a_tolerant_flow_keeps_its_window_while_the_queue_fills() {
     let mut flow = Flow::new(&[("use_tolerance", 1), ("backoff_factor", 0)]);
     flow.round(100_000);
     flow.round(110_000);
-    assert_eq!(flow.cdg.ssthresh(&mut flow.tp), 100);
+    assert_eq!(flow.cdg.ssthresh(&flow.tp, &mut flow.cc), 100);
 }
 
 #[test]
@@ -84,7 +85,7 @@ fn an_expected_delayed_ack_does_not_raise_the_maximum_delay() {
     let mut flow = Flow::new(&[]);
     let acknowledge = |flow: &mut Flow, acked, rtt_ms| {
         let sample = AckSample { acked, rtt: Some(Span::from_millis(rtt_ms)), in_flight: 10 };
-        flow.cdg.pkts_acked(&mut flow.tp, &sample);
+        flow.cdg.pkts_acked(&flow.tp, &mut flow.cc, &sample);
         flow.cdg.round.delays
     };
     acknowledge(&mut flow, 2, 40);

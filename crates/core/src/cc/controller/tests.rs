@@ -1,7 +1,7 @@
 //! Invariants of all controllers under random histories.
 
 use super::*;
-use crate::cc::testing::tp;
+use crate::cc::testing::{cc, tp};
 use crate::rate::Rate;
 use crate::rng::Rng;
 use crate::time::Span;
@@ -65,19 +65,21 @@ fn any_step() -> impl Strategy<Value = Step> {
 struct Sender {
     controller: Controller,
     tp: SenderState,
+    cc: CcState,
 }
 
 impl Sender {
     fn new(name: &str, clamp: u32, mss: u32) -> Self {
-        let mut tp = SenderState { cwnd_clamp: clamp, mss, ecn: mss.is_multiple_of(2), ..tp() };
-        tp.cwnd = tp.cwnd.min(clamp);
+        let (tp, mut cc) =
+            (SenderState { mss, ecn: mss.is_multiple_of(2), ..tp() }, CcState { cwnd_clamp: clamp, ..cc() });
+        cc.cwnd = cc.cwnd.min(clamp);
         let mut controller = Controller::from_name(name, &mut Parameters::default(), Rng::from_name(3, name)).unwrap();
-        controller.init(&mut tp);
-        Self { controller, tp }
+        controller.init(&tp, &mut cc);
+        Self { controller, tp, cc }
     }
 
     fn apply(&mut self, step: &Step) {
-        let tp = &mut self.tp;
+        let (tp, cc) = (&mut self.tp, &mut self.cc);
         match *step {
             Step::Send { after_us, packets, idle } => self.send(after_us, packets, idle),
             Step::Ack(ref ack) => {
@@ -87,28 +89,28 @@ impl Sender {
             Step::Reduce(state) => self.reduce(state),
             Step::Open { undo } => {
                 if undo {
-                    tp.cwnd = self.controller.undo_cwnd(tp).min(tp.cwnd_clamp);
+                    cc.cwnd = self.controller.undo_cwnd(tp, cc).min(cc.cwnd_clamp);
                 }
-                self.controller.set_state(tp, CaState::Open);
+                self.controller.set_state(tp, cc, CaState::Open);
                 tp.state = CaState::Open;
             }
-            Step::Event(event) => self.controller.cwnd_event(tp, event),
+            Step::Event(event) => self.controller.cwnd_event(tp, cc, event),
         }
     }
 
     fn send(&mut self, after_us: u64, packets: u32, idle: bool) {
-        let tp = &mut self.tp;
+        let (tp, cc) = (&mut self.tp, &mut self.cc);
         tp.now += Span::from_micros(after_us);
         if tp.in_flight() == 0 {
-            self.controller.cwnd_event(tp, Event::TxStart);
+            self.controller.cwnd_event(tp, cc, Event::TxStart);
         }
         tp.packets_out += packets;
         tp.snd_nxt += u64::from(packets * tp.mss);
         tp.last_sent_at = tp.now;
         tp.next_send_at = tp.now + Span::from_micros(after_us / 7);
-        tp.cwnd_limited = tp.in_flight() >= tp.cwnd;
+        tp.cwnd_limited = tp.in_flight() >= cc.cwnd;
         tp.max_packets_out = tp.packets_out;
-        tp.app_limited = if idle { tp.delivered + 1 } else { 0 };
+        cc.app_limited = if idle { tp.delivered + 1 } else { 0 };
     }
 
     fn ack(&mut self, acked: u32, ack: &Ack) {
@@ -116,7 +118,7 @@ impl Sender {
         let prior_delivered = self.tp.delivered.saturating_sub(u64::from(ack.flags));
         self.lose(ack);
         self.count(acked, ack);
-        let tp = &mut self.tp;
+        let (tp, cc) = (&mut self.tp, &mut self.cc);
         let rtt = ack.rtt_us.map(Span::from_micros);
         let sample = RateSample {
             prior_delivered,
@@ -135,12 +137,12 @@ impl Sender {
             is_ece: ack.flags & 128 == 128,
             ..RateSample::default()
         };
-        self.controller.pkts_acked(tp, &AckSample { acked, rtt, in_flight: prior_in_flight });
-        self.controller.in_ack_event(tp, ack.flags & 4 > 0);
+        self.controller.pkts_acked(tp, cc, &AckSample { acked, rtt, in_flight: prior_in_flight });
+        self.controller.in_ack_event(tp, cc, ack.flags & 4 > 0);
         if self.controller.has_cong_control() {
-            self.controller.cong_control(tp, &sample);
+            self.controller.cong_control(tp, cc, &sample);
         } else if tp.state < CaState::Cwr {
-            self.controller.cong_avoid(tp, acked);
+            self.controller.cong_avoid(tp, cc, acked);
         }
     }
 
@@ -150,12 +152,12 @@ impl Sender {
         for lost in 1..=ack.losses {
             let begins_range = lost % 3 == 1;
             let packet = LostPacket { tx_in_flight, lost, is_app_limited: ack.app_limited, begins_range };
-            self.controller.skb_marked_lost(&mut self.tp, &packet);
+            self.controller.skb_marked_lost(&self.tp, &mut self.cc, &packet);
         }
     }
 
     fn count(&mut self, acked: u32, ack: &Ack) {
-        let tp = &mut self.tp;
+        let (tp, _cc) = (&mut self.tp, &mut self.cc);
         tp.packets_out -= acked;
         tp.snd_una += u64::from(acked * tp.mss);
         tp.lost_out = (tp.lost_out + ack.losses).min(tp.packets_out);
@@ -172,35 +174,35 @@ impl Sender {
     }
 
     fn reduce(&mut self, state: CaState) {
-        let tp = &mut self.tp;
+        let (tp, cc) = (&mut self.tp, &mut self.cc);
         if state != CaState::Disorder {
-            tp.prior_cwnd = tp.cwnd;
-            tp.ssthresh = self.controller.ssthresh(tp);
+            tp.prior_cwnd = cc.cwnd;
+            cc.ssthresh = self.controller.ssthresh(tp, cc);
         }
-        self.controller.set_state(tp, state);
+        self.controller.set_state(tp, cc, state);
         tp.state = state;
         match state {
-            CaState::Loss => tp.cwnd = (tp.in_flight() + 1).min(tp.cwnd_clamp),
+            CaState::Loss => cc.cwnd = (tp.in_flight() + 1).min(cc.cwnd_clamp),
             CaState::Cwr | CaState::Recovery if !self.controller.has_cong_control() => {
-                tp.cwnd = tp.ssthresh.min(tp.cwnd); // the window after PRR
+                cc.cwnd = cc.ssthresh.min(cc.cwnd); // the window after PRR
             }
             _ => {}
         }
     }
 
     fn check(&self) {
-        let tp = &self.tp;
-        assert!(tp.cwnd >= 1, "cwnd is never 0");
+        let (tp, cc) = (&self.tp, &self.cc);
+        assert!(cc.cwnd >= 1, "cwnd is never 0");
         // Westwood sets its estimate of the BDP as the window, which Linux doesn't clamp (`tcp_westwood_event`).
         let is_clamped = self.controller.name() != "westwood";
-        assert!(!is_clamped || tp.cwnd <= tp.cwnd_clamp, "cwnd {} exceeds its clamp {}", tp.cwnd, tp.cwnd_clamp);
+        assert!(!is_clamped || cc.cwnd <= cc.cwnd_clamp, "cwnd {} exceeds its clamp {}", cc.cwnd, cc.cwnd_clamp);
         // A reduction leaves two packets; CDG's `HyStart` takes the window as it is.
-        assert!(tp.ssthresh >= 1, "ssthresh {}", tp.ssthresh);
-        assert!(self.controller.min_tso_segments(tp).is_none_or(|fewest| (1..=2).contains(&fewest)));
-        let cc_info = self.controller.cc_info(tp);
+        assert!(cc.ssthresh >= 1, "ssthresh {}", cc.ssthresh);
+        assert!(self.controller.min_tso_segments(tp, cc).is_none_or(|fewest| (1..=2).contains(&fewest)));
+        let cc_info = self.controller.cc_info(tp, cc);
         assert!(!cc_info.phase.is_empty());
         if self.controller.has_cong_control() {
-            assert!(tp.pacing_rate > Rate::ZERO, "the pacing rate is zero");
+            assert!(cc.pacing_rate > Rate::ZERO, "the pacing rate is zero");
         }
     }
 }
@@ -259,7 +261,10 @@ fn an_idle_flow_stays_small() {
 #[test]
 fn a_flow_begins_in_slow_start_or_startup() {
     let phases = Controller::NAMES.iter().map(|name| {
-        Controller::from_name(name, &mut Parameters::default(), Rng::from_name(1, name)).unwrap().cc_info(&tp()).phase
+        Controller::from_name(name, &mut Parameters::default(), Rng::from_name(1, name))
+            .unwrap()
+            .cc_info(&tp(), &cc())
+            .phase
     });
     let own = |name: &str| match name {
         "bbr" | "bbr2" | "bbr3" => "startup",

@@ -53,7 +53,7 @@ fn slow_start_ends_with_the_first_queue() {
     let mut path = path(100_000_000, 40);
     let mut window = 0;
     while path.cc_info().phase == "slow_start" {
-        window = path.tp.cwnd;
+        window = path.cc.cwnd;
         path.step();
     }
     assert!((330..=670).contains(&window), "the path holds 330 packets; slow start ended at {window}");

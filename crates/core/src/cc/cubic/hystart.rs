@@ -5,7 +5,7 @@
 //! by an eighth (a queue is building).
 
 use super::tuning::Tuning;
-use crate::cc::SenderState;
+use crate::cc::{CcState, SenderState};
 
 /// State of both detectors.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -33,21 +33,28 @@ impl HyStart {
     }
 
     /// A round-trip time was measured in slow start.
-    pub(super) fn on_sample(&mut self, tp: &mut SenderState, rtt_us: u32, min_rtt_us: u32, tuning: &Tuning) {
+    pub(super) fn on_sample(
+        &mut self,
+        tp: &SenderState,
+        cc: &mut CcState,
+        rtt_us: u32,
+        min_rtt_us: u32,
+        tuning: &Tuning,
+    ) {
         if self.found {
             return;
         }
         if tp.snd_una > self.round_end {
             self.begin_round(tp);
         }
-        if tp.cwnd < tuning.hystart_low_window {
+        if cc.cwnd < tuning.hystart_low_window {
             return;
         }
-        let long_train = tuning.detects_trains() && self.is_train_long(tp, min_rtt_us, tuning);
+        let long_train = tuning.detects_trains() && self.is_train_long(tp, cc, min_rtt_us, tuning);
         let delayed = tuning.detects_delay() && self.is_delayed(rtt_us, min_rtt_us);
         if long_train || delayed {
             self.found = true;
-            tp.ssthresh = tp.cwnd;
+            cc.ssthresh = cc.cwnd;
         }
     }
 
@@ -60,14 +67,14 @@ impl HyStart {
     }
 
     /// Has the ACK train lasted half a round trip, or a full one if pacing stretches it?
-    fn is_train_long(&mut self, tp: &SenderState, min_rtt_us: u32, tuning: &Tuning) -> bool {
+    fn is_train_long(&mut self, tp: &SenderState, cc: &CcState, min_rtt_us: u32, tuning: &Tuning) -> bool {
         let now_us = tp.now.as_micros();
         if now_us.saturating_sub(self.last_ack_us) > u64::from(tuning.hystart_ack_delta_us) {
             return false;
         }
         self.last_ack_us = now_us;
-        let full_length = u64::from(min_rtt_us) + aggregation_delay_us(tp);
-        let longest = if tp.paced { full_length } else { full_length / 2 };
+        let full_length = u64::from(min_rtt_us) + aggregation_delay_us(tp, cc);
+        let longest = if cc.paced { full_length } else { full_length / 2 };
         now_us.saturating_sub(self.round_start_us) > longest
     }
 
@@ -84,8 +91,8 @@ impl HyStart {
 }
 
 /// Delay added by super-packets (`hystart_ack_delay`): four of the largest at the pacing rate, at most 1 ms.
-fn aggregation_delay_us(tp: &SenderState) -> u64 {
-    let bytes_per_second = tp.pacing_rate.as_bytes();
+fn aggregation_delay_us(tp: &SenderState, cc: &CcState) -> u64 {
+    let bytes_per_second = cc.pacing_rate.as_bytes();
     if bytes_per_second == 0 {
         return 0;
     }

@@ -80,7 +80,7 @@ impl Script {
         let ack = Segment { seq: 1, ack: byte, window: WINDOW, flags, ..Segment::default() };
         self.sender.on_ack(self.now, &ack, false);
         self.send();
-        self.sender.tp().cwnd
+        self.sender.cc().cwnd
     }
 
     /// Acknowledges two segments at a time up to `kilobytes`; returns the window.
@@ -88,10 +88,10 @@ impl Script {
         while self.acked < kilobytes * 1_000 {
             self.wait(100);
             self.acked += 2_000;
-            self.sender.controller_mut().tuning.hystart = self.sender.tp().cwnd >= 16;
+            self.sender.controller_mut().tuning.hystart = self.sender.cc().cwnd >= 16;
             self.ack(1 + self.acked);
         }
-        self.sender.tp().cwnd
+        self.sender.cc().cwnd
     }
 }
 
@@ -101,7 +101,7 @@ fn a_bulk_flow_leaves_slow_start_at_48_and_grows_by_the_curve() {
     let mut bulk = Script::bulk(400_000);
     assert_eq!([10, 20, 30, 38].map(|kilobytes| bulk.ack_to(kilobytes)), [20, 30, 40, 48]);
     assert_eq!([60, 80, 100, 120].map(|kilobytes| bulk.ack_to(kilobytes)), [49, 50, 52, 58]);
-    assert_eq!(bulk.sender.tp().ssthresh, 48);
+    assert_eq!(bulk.sender.cc().ssthresh, 48);
     for kilobytes in (122..=400).step_by(2) {
         let window = u32::try_from(kilobytes).unwrap() / 2 - 2;
         assert_eq!(bulk.ack_to(kilobytes), window, "a packet for two acknowledged, {kilobytes} kB");

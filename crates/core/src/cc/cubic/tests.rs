@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::cc::testing::path::Path;
-use crate::cc::testing::{ms, tp};
+use crate::cc::testing::{cc, ms, tp};
 use crate::cc::{Controller, INFINITE_SSTHRESH};
 use crate::rng::Rng;
 use crate::time::{Span, Time};
@@ -13,22 +13,23 @@ use alloc::vec::Vec;
 struct Script {
     cubic: Cubic,
     tp: SenderState,
+    cc: CcState,
     sent: VecDeque<Time>,
 }
 
 impl Script {
     fn new() -> Self {
-        let mut tp = SenderState { mss: 1_000, ..tp() };
+        let (tp, mut cc) = (SenderState { mss: 1_000, ..tp() }, cc());
         let mut cubic = Cubic::default();
-        cubic.init(&mut tp);
-        let mut script = Self { cubic, tp, sent: VecDeque::new() };
+        cubic.init(&tp, &mut cc);
+        let mut script = Self { cubic, tp, cc, sent: VecDeque::new() };
         script.send(0);
         script
     }
 
     /// Fills the window.
     fn send(&mut self, at: u64) {
-        while self.tp.packets_out < self.tp.cwnd {
+        while self.tp.packets_out < self.cc.cwnd {
             self.sent.push_back(ms(1_000 + at));
             self.tp.packets_out += 1;
             self.tp.snd_nxt += 1_000;
@@ -39,7 +40,7 @@ impl Script {
     fn ack(&mut self, at: u64, packets: u32) -> u32 {
         self.ack_only(at, packets);
         self.send(at);
-        self.tp.cwnd
+        self.cc.cwnd
     }
 
     fn ack_only(&mut self, at: u64, packets: u32) {
@@ -51,12 +52,12 @@ impl Script {
             self.tp.snd_una += 1_000;
         }
         let sample = AckSample { acked: packets, rtt, in_flight: self.tp.packets_out };
-        self.cubic.pkts_acked(&mut self.tp, &sample);
-        self.cubic.cong_avoid(&mut self.tp, packets);
+        self.cubic.pkts_acked(&self.tp, &mut self.cc, &sample);
+        self.cubic.cong_avoid(&self.tp, &mut self.cc, packets);
     }
 
     fn phase(&self) -> &'static str {
-        self.cubic.cc_info(&self.tp).phase
+        self.cubic.cc_info(&self.tp, &self.cc).phase
     }
 }
 
@@ -65,7 +66,7 @@ impl Script {
 fn slow_start_ends_at_the_ninth_sample_of_a_higher_delay() {
     let mut script = Script::new();
     assert_eq!(script.ack(200, 10), 20);
-    let windows: Vec<(u32, u32)> = (0..9).map(|number| (script.ack(440 + number, 2), script.tp.ssthresh)).collect();
+    let windows: Vec<(u32, u32)> = (0..9).map(|number| (script.ack(440 + number, 2), script.cc.ssthresh)).collect();
     let slow = |cwnd| (cwnd, INFINITE_SSTHRESH);
     assert_eq!(
         windows,
@@ -86,22 +87,22 @@ fn a_new_minimum_does_not_end_slow_start() {
     let windows: Vec<u32> = (0..10)
         .map(|number| {
             script.ack_only(400 + number, 2);
-            script.tp.cwnd
+            script.cc.cwnd
         })
         .collect();
     assert_eq!(windows, [22, 24, 26, 28, 30, 32, 34, 36, 38, 40]);
-    assert_eq!(script.tp.ssthresh, INFINITE_SSTHRESH);
+    assert_eq!(script.cc.ssthresh, INFINITE_SSTHRESH);
 }
 
 /// cubic-rto-ss-ca-cwnd-bump: after a timeout at 10 the threshold is 7, then one packet more for 20 acknowledged.
 #[test]
 fn a_timeout_resets_everything_but_the_threshold() {
     let mut script = Script::new();
-    script.tp.ssthresh = script.cubic.ssthresh(&mut script.tp);
-    assert_eq!(script.tp.ssthresh, 7);
-    script.cubic.set_state(&mut script.tp, CaState::Loss);
+    script.cc.ssthresh = script.cubic.ssthresh(&script.tp, &mut script.cc);
+    assert_eq!(script.cc.ssthresh, 7);
+    script.cubic.set_state(&script.tp, &mut script.cc, CaState::Loss);
     assert_eq!(script.cubic.min_rtt_us, 0);
-    (script.tp.cwnd, script.tp.packets_out) = (2, 0);
+    (script.cc.cwnd, script.tp.packets_out) = (2, 0);
     script.sent.clear();
     script.send(1_000);
     let slow: Vec<u32> = [1_100, 1_102, 1_200, 1_202, 1_204].map(|at| script.ack(at, 1)).to_vec();
@@ -120,28 +121,28 @@ fn a_timeout_resets_everything_but_the_threshold() {
 fn a_round_that_began_below_16_packets_ends_slow_start() {
     let mut script = Script::new();
     let windows: Vec<u32> = (1..=14).map(|number| script.ack(number * 100, 2)).collect();
-    assert_eq!((windows[12], windows[13], script.tp.ssthresh), (36, 36, 36));
+    assert_eq!((windows[12], windows[13], script.cc.ssthresh), (36, 36, 36));
 }
 
 /// Slow start, loss, recovery, and the curve back to the maximum.
 #[test]
 fn a_window_returns_to_its_maximum_in_k() {
     let mut script = Script::new();
-    script.tp.cwnd = 1_000;
+    script.cc.cwnd = 1_000;
     script.tp.prior_cwnd = 1_000;
-    script.tp.ssthresh = script.cubic.ssthresh(&mut script.tp);
-    script.tp.cwnd = script.tp.ssthresh; // the window after PRR
-    assert_eq!((script.tp.ssthresh, script.cubic.undo_cwnd(&mut script.tp)), (700, 1_000));
+    script.cc.ssthresh = script.cubic.ssthresh(&script.tp, &mut script.cc);
+    script.cc.cwnd = script.cc.ssthresh; // the window after PRR
+    assert_eq!((script.cc.ssthresh, script.cubic.undo_cwnd(&script.tp, &mut script.cc)), (700, 1_000));
 
     let mut seen = Vec::new();
     for round in 0..130_u64 {
         script.tp.now = ms(2_000 + round * 100);
         script.cubic.min_rtt_us = 100_000;
-        for _ in 0..script.tp.cwnd / 2 {
-            script.cubic.cong_avoid(&mut script.tp, 2);
+        for _ in 0..script.cc.cwnd / 2 {
+            script.cubic.cong_avoid(&script.tp, &mut script.cc, 2);
         }
         if round % 20 == 19 {
-            seen.push(script.tp.cwnd);
+            seen.push(script.cc.cwnd);
         }
     }
     // K = cbrt(300 / 0.4) = 9.09 s, so RFC 9438 has 857, 947, 988, 999, 1000, 1010; Linux's K is 9.06 s.
@@ -152,26 +153,26 @@ fn a_window_returns_to_its_maximum_in_k() {
 #[test]
 fn idle_time_shifts_the_epoch() {
     let mut script = Script::new();
-    script.tp.ssthresh = 7;
-    script.cubic.cong_avoid(&mut script.tp, 1); // an epoch begins
+    script.cc.ssthresh = 7;
+    script.cubic.cong_avoid(&script.tp, &mut script.cc, 1); // an epoch begins
     script.tp.last_sent_at = script.tp.now;
     script.tp.now += Span::from_secs(10);
-    script.cubic.cwnd_event(&mut script.tp, Event::TxStart);
+    script.cubic.cwnd_event(&script.tp, &mut script.cc, Event::TxStart);
     assert_eq!(script.cubic.curve.epoch_age(script.tp.now.jiffies()), Some(0));
 }
 
 #[test]
 fn samples_in_the_second_after_a_recovery_are_ignored() {
     let mut script = Script::new();
-    script.tp.ssthresh = 7;
-    script.tp.cwnd = 7;
-    script.cubic.cong_avoid(&mut script.tp, 1); // an epoch begins
+    script.cc.ssthresh = 7;
+    script.cc.cwnd = 7;
+    script.cubic.cong_avoid(&script.tp, &mut script.cc, 1); // an epoch begins
     let sample = AckSample { acked: 1, rtt: Some(Span::from_millis(5)), in_flight: 0 };
     script.tp.now = ms(1_999);
-    script.cubic.pkts_acked(&mut script.tp, &sample);
+    script.cubic.pkts_acked(&script.tp, &mut script.cc, &sample);
     assert_eq!(script.cubic.min_rtt_us, 0);
     script.tp.now = ms(2_000);
-    script.cubic.pkts_acked(&mut script.tp, &sample);
+    script.cubic.pkts_acked(&script.tp, &mut script.cc, &sample);
     assert_eq!(script.cubic.min_rtt_us, 5_000);
 }
 
@@ -186,7 +187,7 @@ fn an_ideal_path_ends_slow_start_where_linux_does() {
             rtt_ms,
         );
         path.run_until(ms(3_000));
-        assert_eq!(path.tp.ssthresh, threshold, "{bits_per_second} bit/s");
+        assert_eq!(path.cc.ssthresh, threshold, "{bits_per_second} bit/s");
     }
 }
 
@@ -198,20 +199,20 @@ fn an_epoch_follows_linux() {
         569, 592, 613, 632, 647, 660, 670, 677, 683, 687, 690, 691, 691, 691, 691, 691, 691, 693, 696, 699, 704, 711,
         721, 733, 747, 764, 785, 810,
     ];
-    let mut tp = tp();
+    let (mut tp, mut cc) = (tp(), cc());
     let mut cubic = Cubic { min_rtt_us: 100_000, ..Cubic::default() };
     for window in [822, 814] {
-        tp.cwnd = window;
-        tp.ssthresh = cubic.ssthresh(&mut tp);
+        cc.cwnd = window;
+        cc.ssthresh = cubic.ssthresh(&tp, &mut cc);
     }
-    tp.cwnd = tp.ssthresh;
+    cc.cwnd = cc.ssthresh;
     let spacing = Span::from_nanos(242_240); // of ACKs: 1514 bytes at 50 Mbit/s
     for (number, window) in linux.into_iter().enumerate() {
-        assert!(tp.cwnd.abs_diff(window) <= 1, "{}, expected {window}, after {number} half seconds", tp.cwnd);
+        assert!(cc.cwnd.abs_diff(window) <= 1, "{}, expected {window}, after {number} half seconds", cc.cwnd);
         let end = tp.now + Span::from_millis(500);
         while tp.now < end {
             tp.now += spacing;
-            cubic.cong_avoid(&mut tp, 1);
+            cubic.cong_avoid(&tp, &mut cc, 1);
         }
     }
 }

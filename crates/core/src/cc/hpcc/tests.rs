@@ -1,7 +1,7 @@
 //! HPCC's reaction: divisions, additive steps, and the reference window, which changes once per round trip.
 
 use super::*;
-use crate::cc::testing::tp;
+use crate::cc::testing::{cc, tp};
 use crate::cc::{ParameterInfo, Setting};
 use crate::telemetry::Hop;
 use crate::time::Time;
@@ -11,6 +11,7 @@ use alloc::vec::Vec;
 struct Link {
     hpcc: Hpcc,
     tp: SenderState,
+    cc: CcState,
     at_ns: u64,
     sent_bytes: u64,
 }
@@ -19,9 +20,9 @@ impl Link {
     fn new() -> Self {
         let set = [("base_rtt".into(), Setting::Number(10_000))];
         let mut hpcc = Hpcc::new(&mut Parameters::of(set));
-        let mut tp = SenderState { mss: 1_000, cwnd: 125, ..tp() };
-        hpcc.init(&mut tp);
-        let mut link = Self { hpcc, tp, at_ns: 0, sent_bytes: 0 };
+        let (tp, mut cc) = (SenderState { mss: 1_000, ..tp() }, CcState { cwnd: 125, ..cc() });
+        hpcc.init(&tp, &mut cc);
+        let mut link = Self { hpcc, tp, cc, at_ns: 0, sent_bytes: 0 };
         link.ack(0, 0, 0);
         link
     }
@@ -35,7 +36,7 @@ impl Link {
         stack.push(Hop { at: Time::from_nanos(self.at_ns), queue_bytes, sent_bytes: self.sent_bytes, rate });
         self.hpcc.on_telemetry(&stack);
         self.tp.snd_una += 1_000;
-        self.hpcc.cong_control(&mut self.tp, &RateSample::default());
+        self.hpcc.cong_control(&self.tp, &mut self.cc, &RateSample::default());
         self.hpcc.window_bytes
     }
 }
@@ -43,8 +44,8 @@ impl Link {
 #[test]
 fn it_starts_with_the_initial_window_at_its_rate() {
     let link = Link::new();
-    assert_eq!((link.tp.cwnd, link.tp.pacing_rate.as_bits()), (125, 100_000_000_000));
-    assert!(link.tp.paced);
+    assert_eq!((link.cc.cwnd, link.cc.pacing_rate.as_bits()), (125, 100_000_000_000));
+    assert!(link.cc.paced);
 }
 
 #[test]
@@ -83,11 +84,11 @@ fn below_eta_it_adds_five_times_and_then_divides() {
 
 #[test]
 fn without_telemetry_the_window_is_constant() {
-    let mut tp = tp();
+    let (tp, mut cc) = (tp(), cc());
     let mut hpcc = Hpcc::new(&mut Parameters::default());
-    hpcc.init(&mut tp);
-    hpcc.cong_control(&mut tp, &RateSample::default());
-    assert_eq!(tp.cwnd, 10);
+    hpcc.init(&tp, &mut cc);
+    hpcc.cong_control(&tp, &mut cc, &RateSample::default());
+    assert_eq!(cc.cwnd, 10);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! H-TCP's numbers, computed by hand.
 
 use super::*;
-use crate::cc::testing::{ms, tp};
+use crate::cc::testing::{cc, ms, tp};
 use crate::time::Span;
 
 fn htcp() -> Htcp {
@@ -42,10 +42,10 @@ fn growth_is_proportional_to_the_round_trip_time() {
 fn the_second_loss_empties_the_queue() {
     let mut htcp = htcp();
     htcp.rtt = Rtts { minimum: 20, maximum: 30 };
-    let mut tp = SenderState { cwnd: 128, ..tp() };
+    let (tp, mut cc) = (tp(), CcState { cwnd: 128, ..cc() });
     let thresholds: [u32; 3] = core::array::from_fn(|_| {
         htcp.rtt.maximum = 30;
-        htcp.ssthresh(&mut tp)
+        htcp.ssthresh(&tp, &mut cc)
     });
     assert_eq!(thresholds, [64, 85, 85]);
 }
@@ -54,38 +54,38 @@ fn the_second_loss_empties_the_queue() {
 fn a_loss_at_different_throughput_halves() {
     let mut htcp = htcp();
     htcp.rtt = Rtts { minimum: 20, maximum: 22 };
-    let mut tp = SenderState { cwnd: 128, ..tp() };
-    htcp.ssthresh(&mut tp);
-    assert_eq!(htcp.ssthresh(&mut tp), 102, "at most 0.8");
+    let (tp, mut cc) = (tp(), CcState { cwnd: 128, ..cc() });
+    htcp.ssthresh(&tp, &mut cc);
+    assert_eq!(htcp.ssthresh(&tp, &mut cc), 102, "at most 0.8");
     htcp.throughput.old_max = 1_000;
-    assert_eq!((htcp.ssthresh(&mut tp), htcp.by_delay), (64, false));
+    assert_eq!((htcp.ssthresh(&tp, &mut cc), htcp.by_delay), (64, false));
 }
 
 /// 80 ms, then 90 ms (23 jiffies): within 5 of 20. 200 ms is too large a step.
 #[test]
 fn the_maximum_round_trip_time_rises_by_small_steps_and_decays() {
-    let (mut htcp, mut tp) = (htcp(), tp());
+    let (mut htcp, tp, mut cc) = (htcp(), tp(), cc());
     for rtt_ms in [80, 90, 200] {
-        htcp.pkts_acked(&mut tp, &sample(1, rtt_ms));
+        htcp.pkts_acked(&tp, &mut cc, &sample(1, rtt_ms));
     }
     assert_eq!(htcp.rtt, Rtts { minimum: 20, maximum: 23 });
-    htcp.ssthresh(&mut tp);
+    htcp.ssthresh(&tp, &mut cc);
     assert_eq!(htcp.rtt.maximum, 22);
 }
 
 #[test]
 fn an_undo_restores_the_time() {
-    let (mut htcp, mut tp) = (htcp(), tp());
-    htcp.init(&mut tp);
+    let (mut htcp, mut tp, mut cc) = (htcp(), tp(), cc());
+    htcp.init(&tp, &mut cc);
     tp.now = ms(3_000);
-    assert_eq!(htcp.cc_info(&SenderState { ssthresh: 5, ..tp.clone() }).phase, "fast");
-    htcp.set_state(&mut tp, CaState::Recovery);
+    assert_eq!(htcp.cc_info(&tp.clone(), &CcState { ssthresh: 5, ..cc.clone() }).phase, "fast");
+    htcp.set_state(&tp, &mut cc, CaState::Recovery);
     assert_eq!(htcp.since, 750);
-    htcp.undo_cwnd(&mut tp);
-    htcp.set_state(&mut tp, CaState::Open);
+    htcp.undo_cwnd(&tp, &mut cc);
+    htcp.set_state(&tp, &mut cc, CaState::Open);
     assert_eq!(htcp.since, 250);
-    htcp.set_state(&mut tp, CaState::Recovery);
+    htcp.set_state(&tp, &mut cc, CaState::Recovery);
     tp.now = ms(3_100);
-    htcp.set_state(&mut tp, CaState::Open);
+    htcp.set_state(&tp, &mut cc, CaState::Open);
     assert_eq!(htcp.since, 775, "the second begins when recovery ends");
 }

@@ -3,7 +3,7 @@
 use super::*;
 use crate::cc::Controller;
 use crate::cc::testing::path::Path;
-use crate::cc::testing::{ms, tp};
+use crate::cc::testing::{cc, ms, tp};
 use crate::rng::Rng;
 use alloc::vec::Vec;
 
@@ -18,10 +18,10 @@ fn alone() -> LedbatPp {
 }
 
 /// Takes a sample of each round-trip time.
-fn measure(ledbat: &mut LedbatPp, tp: &mut SenderState, rtts_ms: impl IntoIterator<Item = u64>) {
+fn measure(ledbat: &mut LedbatPp, tp: &SenderState, cc: &mut CcState, rtts_ms: impl IntoIterator<Item = u64>) {
     for rtt in rtts_ms {
         let sample = AckSample { acked: 1, rtt: Some(Span::from_millis(rtt)), in_flight: 10 };
-        ledbat.pkts_acked(tp, &sample);
+        ledbat.pkts_acked(tp, cc, &sample);
     }
 }
 
@@ -34,15 +34,15 @@ fn gain_is_a_sixteenth_on_short_paths_and_one_on_long_ones() {
 #[test]
 fn above_the_target_the_window_falls_in_proportion_and_at_most_by_half() {
     for (rtt_ms, expected) in [(20 + 66, 91..=91), (20 + 90, 50..=52), (20 + 600, 50..=50)] {
-        let (mut ledbat, mut tp) = (alone(), tp());
-        (tp.cwnd, tp.ssthresh, tp.srtt_us8) = (100, 50, 160_000);
+        let (mut ledbat, mut tp, mut cc) = (alone(), tp(), cc());
+        (cc.cwnd, cc.ssthresh, tp.srtt_us8) = (100, 50, 160_000);
         tp.snd_nxt = 144_801;
         ledbat.slowdown = Slowdown::Due(Time::NEVER);
-        measure(&mut ledbat, &mut tp, [20, rtt_ms, rtt_ms, rtt_ms, rtt_ms]);
+        measure(&mut ledbat, &tp, &mut cc, [20, rtt_ms, rtt_ms, rtt_ms, rtt_ms]);
         for _ in 0..100 {
-            ledbat.cong_avoid(&mut tp, 1);
+            ledbat.cong_avoid(&tp, &mut cc, 1);
         }
-        assert!(expected.contains(&tp.cwnd), "{rtt_ms} ms: {} packets after a round trip", tp.cwnd);
+        assert!(expected.contains(&cc.cwnd), "{rtt_ms} ms: {} packets after a round trip", cc.cwnd);
     }
 }
 

@@ -2,7 +2,7 @@
 //! while no ACK arrives.
 
 use super::bandwidth::{Bandwidth, measured};
-use crate::cc::{RateSample, SenderState};
+use crate::cc::{CcState, RateSample, SenderState};
 
 /// A period in which ACKs arrive at least as fast as the bandwidth.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -20,7 +20,13 @@ impl Epoch {
 
     /// Packets acknowledged in this ACK's epoch beyond the expected number, at most the window; None if the ACK
     /// measures nothing.
-    pub(in crate::cc) fn excess(&mut self, tp: &SenderState, sample: &RateSample, bandwidth: Bandwidth) -> Option<u32> {
+    pub(in crate::cc) fn excess(
+        &mut self,
+        tp: &SenderState,
+        cc: &CcState,
+        sample: &RateSample,
+        bandwidth: Bandwidth,
+    ) -> Option<u32> {
         if sample.acked_sacked == 0 || measured(sample).is_none() {
             return None;
         }
@@ -33,7 +39,7 @@ impl Epoch {
             expected = 0;
         }
         self.acked = self.acked.saturating_add(sample.acked_sacked).min(MAX_ACKED - 1);
-        Some(self.acked.saturating_sub(expected).min(tp.cwnd))
+        Some(self.acked.saturating_sub(expected).min(cc.cwnd))
     }
 }
 
@@ -61,12 +67,13 @@ impl Aggregation {
     pub(in crate::cc) fn update(
         &mut self,
         tp: &SenderState,
+        cc: &CcState,
         sample: &RateSample,
         bandwidth: Bandwidth,
         round_started: bool,
         rounds: u8,
     ) {
-        let Some(excess) = self.epoch.excess(tp, sample, bandwidth) else { return };
+        let Some(excess) = self.epoch.excess(tp, cc, sample, bandwidth) else { return };
         if round_started {
             self.age(rounds);
         }
@@ -107,7 +114,7 @@ const MAX_ROUNDS: u8 = 31;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cc::testing::tp;
+    use crate::cc::testing::{cc, tp};
     use crate::time::Span;
 
     /// A packet per millisecond.
@@ -124,38 +131,38 @@ mod tests {
 
     #[test]
     fn acks_at_the_bandwidth_have_one_packet_of_excess() {
-        let mut tp = tp();
+        let (mut tp, cc) = (tp(), cc());
         tp.delivered_at = tp.now;
         let mut aggregation = Aggregation::new(&tp);
         for _ in 0..100 {
             tp.delivered_at += Span::from_millis(1);
-            aggregation.update(&tp, &acked(1), BANDWIDTH, false, ROUNDS);
+            aggregation.update(&tp, &cc, &acked(1), BANDWIDTH, false, ROUNDS);
         }
         assert_eq!(aggregation.max_excess(), 1);
     }
 
     #[test]
     fn bursts_of_eight_acks_have_an_excess_of_eight() {
-        let mut tp = tp();
+        let (mut tp, cc) = (tp(), cc());
         tp.delivered_at = tp.now;
         let mut aggregation = Aggregation::new(&tp);
         for _ in 0..10 {
             tp.delivered_at += Span::from_millis(8);
-            aggregation.update(&tp, &acked(8), BANDWIDTH, false, ROUNDS);
+            aggregation.update(&tp, &cc, &acked(8), BANDWIDTH, false, ROUNDS);
         }
         assert_eq!(aggregation.max_excess(), 8);
     }
 
     #[test]
     fn an_excess_expires_after_five_to_ten_rounds_and_never_exceeds_the_window() {
-        let mut tp = tp();
+        let (mut tp, cc) = (tp(), cc());
         tp.delivered_at = tp.now;
         let mut aggregation = Aggregation::new(&tp);
-        aggregation.update(&tp, &acked(30), BANDWIDTH, true, ROUNDS);
+        aggregation.update(&tp, &cc, &acked(30), BANDWIDTH, true, ROUNDS);
         assert_eq!(aggregation.max_excess(), 10, "the window");
         let excess: [u32; 10] = core::array::from_fn(|_| {
             tp.delivered_at += Span::from_millis(40);
-            aggregation.update(&tp, &acked(1), BANDWIDTH, true, ROUNDS);
+            aggregation.update(&tp, &cc, &acked(1), BANDWIDTH, true, ROUNDS);
             aggregation.max_excess()
         });
         assert_eq!(excess, [10, 10, 10, 10, 10, 10, 10, 10, 1, 1]);

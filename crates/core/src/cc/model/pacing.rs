@@ -1,13 +1,13 @@
 //! The pacing rate before the path's bandwidth is known.
 
 use super::bandwidth::Bandwidth;
-use crate::cc::SenderState;
+use crate::cc::{CcState, SenderState};
 use crate::rate::Rate;
 
 /// The window per round trip at Startup's gain; per millisecond before the first round-trip time sample.
-pub(in crate::cc) fn initial_rate(tp: &SenderState, gain: u32) -> Rate {
+pub(in crate::cc) fn initial_rate(tp: &SenderState, cc: &CcState, gain: u32) -> Rate {
     let micros = if tp.srtt_us8 > 0 { (tp.srtt_us8 >> 3).max(1) } else { NOMINAL_RTT_US };
-    let bandwidth = Bandwidth::of(u64::from(tp.cwnd), u64::from(micros));
+    let bandwidth = Bandwidth::of(u64::from(cc.cwnd), u64::from(micros));
     bandwidth.paced(tp.mss, gain).min(tp.max_pacing_rate)
 }
 

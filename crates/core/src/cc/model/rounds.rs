@@ -37,11 +37,11 @@ impl Rounds {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cc::testing::tp;
+    use crate::cc::testing::{cc, tp};
 
     #[test]
     fn a_round_ends_with_a_packet_sent_in_it() {
-        let mut tp = tp();
+        let (mut tp, _cc) = (tp(), cc());
         let mut rounds = Rounds::new(&tp);
         // Ten packets sent when 1 was delivered, then one for each ACK.
         tp.delivered = 2;

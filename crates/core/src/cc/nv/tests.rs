@@ -1,21 +1,22 @@
 //! NV's decisions, computed by hand. Packets of 1448 bytes; the minimum round-trip time is 1 ms.
 
 use super::*;
-use crate::cc::testing::tp;
+use crate::cc::testing::{cc, tp};
 use crate::time::Span;
 
 struct Flow {
     nv: Nv,
     tp: SenderState,
+    cc: CcState,
 }
 
 impl Flow {
     fn new(cwnd: u32, ssthresh: u32) -> Self {
         let mut nv = Nv::new(&mut Parameters::default(), Rng::from_name(1, "nv"));
-        let mut tp = SenderState { cwnd, ssthresh, ..tp() };
-        nv.init(&mut tp);
+        let (mut tp, mut cc) = (tp(), CcState { cwnd, ssthresh, ..cc() });
+        nv.init(&tp, &mut cc);
         tp.snd_nxt += 1_448 * 1_000;
-        Self { nv, tp }
+        Self { nv, tp, cc }
     }
 
     /// `acks` ACKs of a packet, the first of which ends a round trip.
@@ -25,7 +26,7 @@ impl Flow {
             self.tp.snd_una += 1_448;
             self.tp.snd_nxt = self.tp.snd_una + 1_448 * 1_000;
             let sample = AckSample { acked: 1, rtt: Some(Span::from_micros(rtt_us)), in_flight };
-            self.nv.pkts_acked(&mut self.tp, &sample);
+            self.nv.pkts_acked(&self.tp, &mut self.cc, &sample);
         }
     }
 }
@@ -39,11 +40,11 @@ fn a_queue_removes_a_third_of_the_excess() {
     for _ in 0..3 {
         flow.round(40, 2_000, 100);
     }
-    assert_eq!((flow.tp.cwnd, flow.tp.ssthresh), (93, 76));
-    assert_eq!(flow.nv.cc_info(&flow.tp).phase, "holding");
-    let count = flow.tp.cwnd_count;
-    flow.nv.cong_avoid(&mut flow.tp, 5);
-    assert_eq!((flow.tp.cwnd, flow.tp.cwnd_count), (93, count));
+    assert_eq!((flow.cc.cwnd, flow.cc.ssthresh), (93, 76));
+    assert_eq!(flow.nv.cc_info(&flow.tp, &flow.cc).phase, "holding");
+    let count = flow.cc.cwnd_count;
+    flow.nv.cong_avoid(&flow.tp, &mut flow.cc, 5);
+    assert_eq!((flow.cc.cwnd, flow.cc.cwnd_count), (93, count));
 }
 
 /// 57 of 60 are allowed: growth; 59 are neither too many nor few enough.
@@ -66,12 +67,12 @@ fn a_decision_needs_samples_and_two_round_trips() {
     flow.round(1, 1_000, 2);
     flow.round(50, 2_000, 100);
     flow.round(1, 2_000, 100);
-    assert_eq!(flow.tp.cwnd, 100, "52 samples");
+    assert_eq!(flow.cc.cwnd, 100, "52 samples");
     let mut flow = Flow::new(100, INFINITE_SSTHRESH);
     flow.round(1, 1_000, 2);
     flow.round(50, 2_000, 100);
     flow.round(1, 2_000, 100);
-    assert_eq!(flow.tp.cwnd, 93, "the first slow start ends with 30");
+    assert_eq!(flow.cc.cwnd, 93, "the first slow start ends with 30");
 }
 
 /// One sample per round, for four packets: they arrive as one. The floor rises, and growth is allowed.
@@ -88,14 +89,14 @@ fn packets_that_arrive_together_raise_the_floor() {
 #[test]
 fn a_timeout_slows_growth_for_a_while() {
     let mut flow = Flow::new(20, 10);
-    flow.nv.set_state(&mut flow.tp, CaState::Loss);
-    assert_eq!((flow.nv.growth, flow.nv.may_grow, flow.nv.ssthresh(&mut flow.tp)), (-1, false, 15));
-    flow.nv.set_state(&mut flow.tp, CaState::Open);
+    flow.nv.set_state(&flow.tp, &mut flow.cc, CaState::Loss);
+    assert_eq!((flow.nv.growth, flow.nv.may_grow, flow.nv.ssthresh(&flow.tp, &mut flow.cc)), (-1, false, 15));
+    flow.nv.set_state(&flow.tp, &mut flow.cc, CaState::Open);
     flow.nv.may_grow = true;
-    (0..39).for_each(|_| flow.nv.cong_avoid(&mut flow.tp, 1));
-    assert_eq!(flow.tp.cwnd, 20);
-    flow.nv.cong_avoid(&mut flow.tp, 1);
-    assert_eq!(flow.tp.cwnd, 21);
+    (0..39).for_each(|_| flow.nv.cong_avoid(&flow.tp, &mut flow.cc, 1));
+    assert_eq!(flow.cc.cwnd, 20);
+    flow.nv.cong_avoid(&flow.tp, &mut flow.cc, 1);
+    assert_eq!(flow.cc.cwnd, 21);
     (0..9).for_each(|_| flow.nv.allow_growth());
     assert_eq!(flow.nv.growth, 0);
 }

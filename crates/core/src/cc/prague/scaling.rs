@@ -3,7 +3,7 @@
 //! It starts after some hundred round trips; a short flow never reaches it.
 
 use super::{ONE, micros};
-use crate::cc::{Parameters, SenderState};
+use crate::cc::{CcState, Parameters, SenderState};
 use crate::time::{Span, Time};
 
 /// How growth depends on the round-trip time.
@@ -49,8 +49,8 @@ impl Scaling {
     }
 
     /// Does scaling apply now (`prague_is_rtt_indep`)?
-    pub fn is_independent(&self, tp: &SenderState) -> bool {
-        self.rule != Rule::None && !tp.in_slow_start() && self.rounds >= self.transition
+    pub fn is_independent(&self, cc: &CcState) -> bool {
+        self.rule != Rule::None && !cc.in_slow_start() && self.rounds >= self.transition
     }
 
     /// The effective round-trip time.
@@ -60,13 +60,13 @@ impl Scaling {
     }
 
     /// May alpha be updated, after an update at `before`?
-    pub fn may_update(&self, tp: &SenderState, before: Time) -> bool {
-        !self.is_independent(tp) || self.target(tp) <= tp.now.since(before)
+    pub fn may_update(&self, tp: &SenderState, cc: &CcState, before: Time) -> bool {
+        !self.is_independent(cc) || self.target(tp) <= tp.now.since(before)
     }
 
     /// Counts a round.
-    pub fn count_round(&mut self, tp: &SenderState) {
-        if !tp.in_slow_start() {
+    pub fn count_round(&mut self, cc: &CcState) {
+        if !cc.in_slow_start() {
             self.rounds = self.rounds.saturating_add(1);
         }
     }

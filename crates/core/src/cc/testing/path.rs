@@ -4,7 +4,7 @@
 //! Includes a minimal sender: window, pacing, delivery rate samples. An optional token bucket in front of the
 //! bottleneck drops excess packets; a drop is detected as soon as a later packet is acknowledged.
 
-use crate::cc::{AckSample, CaState, CcInfo, CongestionControl, Controller, RateSample, SenderState};
+use crate::cc::{AckSample, CaState, CcInfo, CcState, CongestionControl, Controller, RateSample, SenderState};
 use crate::rate::Rate;
 use crate::time::{Span, Time};
 use alloc::collections::VecDeque;
@@ -30,6 +30,7 @@ struct Policer {
 pub(in crate::cc) struct Path {
     pub(in crate::cc) controller: Controller,
     pub(in crate::cc) tp: SenderState,
+    pub(in crate::cc) cc: CcState,
     rate: Rate,
     delay: Span,
     policer: Option<Policer>,
@@ -45,7 +46,7 @@ pub(in crate::cc) struct Path {
 impl Path {
     /// A flow established at 1 s with one round-trip time sample.
     pub(in crate::cc) fn new(controller: Controller, bits_per_second: u64, rtt_ms: u64) -> Self {
-        let mut tp = super::tp();
+        let (mut tp, cc) = (super::tp(), super::cc());
         let delay = Span::from_millis(rtt_ms);
         tp.srtt_us8 = u32::try_from(delay.as_micros() * 8).unwrap();
         tp.min_rtt_us = u32::try_from(delay.as_micros()).unwrap();
@@ -61,8 +62,9 @@ impl Path {
             recovery_end: 0,
             min_rtt: delay,
             tp,
+            cc,
         };
-        path.controller.init(&mut path.tp);
+        path.controller.init(&path.tp, &mut path.cc);
         path
     }
 
@@ -72,7 +74,7 @@ impl Path {
     }
 
     pub(in crate::cc) fn cc_info(&self) -> CcInfo {
-        self.controller.cc_info(&self.tp)
+        self.controller.cc_info(&self.tp, &self.cc)
     }
 
     pub(in crate::cc) fn run_until(&mut self, end: Time) {
@@ -84,8 +86,8 @@ impl Path {
     /// Sends a packet or processes an ACK, whichever comes first.
     pub(in crate::cc) fn step(&mut self) {
         let ack_at = self.sent.iter().find_map(|sent| sent.ack_at);
-        let send_at = if self.tp.paced { self.tp.next_send_at.max(self.tp.now) } else { self.tp.now };
-        let may_send = self.tp.in_flight() < self.tp.cwnd;
+        let send_at = if self.cc.paced { self.tp.next_send_at.max(self.tp.now) } else { self.tp.now };
+        let may_send = self.tp.in_flight() < self.cc.cwnd;
         match ack_at {
             Some(at) if !may_send || at <= send_at => self.take_ack(at),
             _ => {
@@ -96,7 +98,7 @@ impl Path {
     }
 
     fn send(&mut self, at: Time) {
-        let tp = &mut self.tp;
+        let (tp, cc) = (&mut self.tp, &mut self.cc);
         tp.now = at;
         if self.sent.is_empty() {
             self.first_sent_at = at;
@@ -118,11 +120,11 @@ impl Path {
         tp.packets_out += 1;
         tp.snd_nxt += u64::from(tp.mss);
         tp.next_send_at = at;
-        if tp.paced && self.packets_sent >= 10 {
-            tp.next_send_at += tp.pacing_rate.time_for(u64::from(tp.mss));
+        if cc.paced && self.packets_sent >= 10 {
+            tp.next_send_at += cc.pacing_rate.time_for(u64::from(tp.mss));
         }
         self.packets_sent += 1;
-        tp.cwnd_limited = tp.in_flight() >= tp.cwnd;
+        tp.cwnd_limited = tp.in_flight() >= cc.cwnd;
         tp.max_packets_out = tp.max_packets_out.max(tp.packets_out);
     }
 
@@ -147,7 +149,7 @@ impl Path {
 
     /// Updates the sender's own state from the ACK.
     fn note(&mut self, at: Time, rtt: Span, losses: u32) {
-        let tp = &mut self.tp;
+        let (tp, cc) = (&mut self.tp, &mut self.cc);
         tp.now = at;
         tp.delivered += 1;
         tp.delivered_at = at;
@@ -157,8 +159,8 @@ impl Path {
         let sample = i64::try_from(rtt.as_micros()).unwrap();
         let smoothed = i64::from(tp.srtt_us8);
         tp.srtt_us8 = u32::try_from(smoothed + sample - smoothed / 8).unwrap();
-        if tp.app_limited != 0 && tp.delivered > tp.app_limited {
-            tp.app_limited = 0;
+        if cc.app_limited != 0 && tp.delivered > cc.app_limited {
+            cc.app_limited = 0;
         }
     }
 
@@ -180,24 +182,24 @@ impl Path {
 
     fn report(&mut self, sample: &RateSample, losses: u32) {
         let acked = AckSample { acked: 1, rtt: sample.rtt, in_flight: self.tp.packets_out };
-        self.controller.pkts_acked(&mut self.tp, &acked);
+        self.controller.pkts_acked(&self.tp, &mut self.cc, &acked);
         if losses > 0 && self.tp.state == CaState::Open {
-            self.tp.prior_cwnd = self.tp.cwnd;
-            self.tp.ssthresh = self.controller.ssthresh(&mut self.tp);
+            self.tp.prior_cwnd = self.cc.cwnd;
+            self.cc.ssthresh = self.controller.ssthresh(&self.tp, &mut self.cc);
             self.recovery_end = self.tp.snd_nxt;
             self.enter(CaState::Recovery);
         } else if self.tp.state == CaState::Recovery && self.tp.snd_una >= self.recovery_end {
             self.enter(CaState::Open);
         }
         if self.controller.has_cong_control() {
-            self.controller.cong_control(&mut self.tp, sample);
+            self.controller.cong_control(&self.tp, &mut self.cc, sample);
         } else {
-            self.controller.cong_avoid(&mut self.tp, 1);
+            self.controller.cong_avoid(&self.tp, &mut self.cc, 1);
         }
     }
 
     fn enter(&mut self, state: CaState) {
-        self.controller.set_state(&mut self.tp, state);
+        self.controller.set_state(&self.tp, &mut self.cc, state);
         self.tp.state = state;
     }
 }

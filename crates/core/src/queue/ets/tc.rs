@@ -5,6 +5,7 @@ use crate::queue::drr::quantum as bounded;
 use crate::queue::ets::EtsConfig;
 use crate::tc::disciplines::Attributes;
 use crate::tc::grammar::{Argument, Grammar, Keyword, Options, option};
+use crate::tc::message::{AttributeBytes, NESTED, OPTIONS};
 use crate::tc::quantity::{count, fit};
 use crate::tc::{Device, Wrong};
 use alloc::boxed::Box;
@@ -13,6 +14,16 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 const MAX_BANDS: usize = 16;
+
+/// `TCA_ETS_*`.
+mod sent {
+    pub const BANDS: u16 = 1;
+    pub const STRICT: u16 = 2;
+    pub const QUANTA: u16 = 3;
+    pub const QUANTUM: u16 = 4;
+    pub const PRIORITY_MAP: u16 = 5;
+    pub const BAND: u16 = 6;
+}
 
 /// What tc sends; the kernel sets what is missing to its default, also in a change.
 #[derive(Clone, Debug)]
@@ -85,10 +96,39 @@ impl Attributes for Ets {
             band_limit: device.queue_length,
         })))
     }
+
+    fn send(&self, to: &mut AttributeBytes) -> Result<(), Wrong> {
+        let count = |bands: usize| u8::try_from(bands).expect("at most 16 bands");
+        to.nested(OPTIONS | NESTED, |to| {
+            to.u8(sent::BANDS, count(self.bands));
+            if self.strict > 0 {
+                to.u8(sent::STRICT, count(self.strict));
+            }
+            if !self.quanta.is_empty() {
+                to.nested(sent::QUANTA | NESTED, |to| {
+                    self.quanta.iter().for_each(|quantum| to.u32(sent::QUANTUM, *quantum));
+                });
+            }
+            if !self.priority_map.is_empty() {
+                to.nested(sent::PRIORITY_MAP | NESTED, |to| {
+                    let bands = self.priority_map.iter().map(|band| u8::try_from(*band).expect("below 16"));
+                    bands.for_each(|band| to.u8(sent::BAND, band));
+                });
+            }
+        });
+        Ok(())
+    }
 }
 
 /// The keywords of a class.
 pub(crate) const CLASS: &[Keyword] = &[option("quantum", &[Argument::Count])];
+
+/// Appends the options of a class as tc sends them.
+pub(crate) fn send_class(options: &Options<'_>, to: &mut AttributeBytes) -> Result<(), Wrong> {
+    let quantum = options.count("quantum")?;
+    to.nested(OPTIONS | NESTED, |to| to.above_zero(sent::QUANTUM, quantum));
+    Ok(())
+}
 
 impl Ets {
     /// Changes a class, which is a band; the only change is that of its quantum.

@@ -3,9 +3,11 @@
 use crate::queue::Config;
 use crate::queue::config::RedConfig;
 use crate::queue::gred::{GredConfig, GredQueue};
-use crate::queue::red::tc::{SHARED, estimated};
+use crate::queue::red::tc::{SHARED, estimated, flag_bits};
 use crate::tc::disciplines::Attributes;
 use crate::tc::grammar::{Argument, Grammar, Options, flag, option};
+use crate::tc::message::{AttributeBytes, OPTIONS, Structure};
+use crate::tc::quantity::fit;
 use crate::tc::{Device, Wrong};
 use alloc::boxed::Box;
 use alloc::format;
@@ -21,6 +23,23 @@ const OF_QUEUE: &[&str] =
     &["DP", "vq", "prio", "limit", "min", "max", "bandwidth", "avpkt", "burst", "probability", "ecn", "harddrop"];
 const EXAMPLE: &str =
     "such as gred setup DPs 1 default 0, then qdisc change … gred DP 0 limit 400000 min … max … avpkt …";
+
+/// `TCA_GRED_*`.
+mod sent {
+    pub const PARAMETERS: u16 = 1;
+    pub const IDLE_DAMPING: u16 = 2;
+    pub const SETUP: u16 = 3;
+    pub const MAX_P: u16 = 4;
+    pub const LIMIT: u16 = 5;
+    /// Virtual queues with settings of their own, an entry each.
+    pub const QUEUES: u16 = 6;
+    pub const ENTRY: u16 = 1;
+    pub const NUMBER: u16 = 2;
+    pub const FLAGS: u16 = 12;
+}
+/// Counters within `struct tc_gred_qopt` and at its end, which only the kernel sets.
+const COUNTERS: [u8; 24] = [0; 24];
+const LAST_COUNTERS: [u8; 8] = [0; 8];
 
 /// What `setup` sends, and the virtual queues that later commands sent; a command has one of them.
 #[derive(Clone, Debug)]
@@ -115,6 +134,46 @@ impl Attributes for Gred {
         let (limit, queues) = (or_default(limit), queues.collect());
         Ok(Config::Gred(Box::new(GredConfig { limit, default, queues })))
     }
+
+    fn send(&self, to: &mut AttributeBytes) -> Result<(), Wrong> {
+        if let Some(setup) = &self.setup {
+            to.nested(OPTIONS, |to| setup.send(to));
+        }
+        self.queues.iter().try_for_each(|given| send_queue(&given.queue, to))
+    }
+}
+
+impl Setup {
+    /// `struct tc_gred_sopt` and the limit.
+    fn send(&self, to: &mut AttributeBytes) {
+        let queues = Structure::default().u32(self.count).u32(self.default);
+        let Flags { ecn, harddrop } = self.flags;
+        let flags = flag_bits([ecn, harddrop, false, false]);
+        to.bytes(sent::SETUP, &queues.u8(u8::from(self.grio)).u8(flags).u16(0).finish());
+        to.some_u32(sent::LIMIT, self.limit);
+    }
+}
+
+fn send_queue(queue: &GredQueue, to: &mut AttributeBytes) -> Result<(), Wrong> {
+    let GredQueue { number, prio, red } = queue;
+    let sizes = Structure::default().u32(fit(red.limit, "limit")?).u32(red.min).u32(red.max);
+    let shifts = [red.wlog, red.plog, red.scell_log, *prio];
+    let parameters = sizes.u32(*number).bytes(&COUNTERS).bytes(&shifts).bytes(&LAST_COUNTERS).finish();
+    let flags = flag_bits([red.ecn, red.harddrop, false, false]);
+    to.nested(OPTIONS, |to| {
+        to.bytes(sent::PARAMETERS, &parameters);
+        to.bytes(sent::IDLE_DAMPING, &red.idle_damping);
+        to.u32(sent::MAX_P, red.max_p.0);
+        if flags > 0 {
+            to.nested(sent::QUEUES, |to| {
+                to.nested(sent::ENTRY, |to| {
+                    to.u32(sent::NUMBER, *number);
+                    to.u32(sent::FLAGS, flags.into());
+                });
+            });
+        }
+    });
+    Ok(())
 }
 
 impl Gred {

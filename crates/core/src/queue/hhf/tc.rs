@@ -5,6 +5,7 @@ use crate::queue::drr::quantum as bounded;
 use crate::queue::hhf::HhfConfig;
 use crate::tc::disciplines::{Attributes, take_over};
 use crate::tc::grammar::{Argument, Grammar, Options, option, span_us};
+use crate::tc::message::{AttributeBytes, OPTIONS};
 use crate::tc::{Device, Wrong};
 use alloc::format;
 
@@ -75,5 +76,20 @@ impl Attributes for Hhf {
             evict_timeout: span_us(self.evict_us.unwrap_or(EVICT_US)).jiffies_up(),
             non_hh_weight,
         }))
+    }
+
+    fn send(&self, to: &mut AttributeBytes) -> Result<(), Wrong> {
+        // `TCA_HHF_*`, from 1.
+        let attributes = [
+            self.limit,
+            self.quantum,
+            self.hh_limit,
+            self.reset_us,
+            self.admit_bytes,
+            self.evict_us,
+            self.non_hh_weight,
+        ];
+        to.nested(OPTIONS, |to| (1..).zip(attributes).for_each(|(kind, value)| to.some_u32(kind, value)));
+        Ok(())
     }
 }

@@ -164,11 +164,11 @@ impl Attributes for Netem {
 
     fn send(&self, to: &mut AttributeBytes) -> Result<(), Wrong> {
         let settings = self.settings()?;
-        let distribution = self.distribution.map(|shape| {
-            let table = table(shape).ok_or_else(|| unsent("a uniform distribution"))?;
-            Ok(table.iter().flat_map(|deviation| deviation.to_ne_bytes()).collect::<Vec<_>>())
+        // The uniform one is that of a netem without a table; tc has no file for it.
+        let distribution = self.distribution.and_then(table).map(|table| {
+            let numbers = table.iter().flat_map(|deviation| deviation.to_ne_bytes());
+            numbers.collect::<Vec<_>>()
         });
-        let distribution = distribution.transpose()?;
         to.structure(OPTIONS, &settings, |to| {
             if let Some(Correlations { delay, loss, duplicate }) = self.correlations {
                 to.bytes(sent::CORRELATIONS, &shares(&[delay, loss, duplicate]));

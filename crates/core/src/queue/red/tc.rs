@@ -101,13 +101,13 @@ pub(crate) fn parameters(red: &RedConfig, limit: u32, flags: u8) -> Vec<u8> {
 
 /// The flags of `struct tc_red_qopt`.
 pub(crate) fn written_flags(red: &RedConfig) -> u8 {
-    let set = [
-        (red.ecn, flags::ECN),
-        (red.harddrop, flags::HARDDROP),
-        (red.adaptive, flags::ADAPTIVE),
-        (red.nodrop, flags::NODROP),
-    ];
-    set.iter().filter(|(is_set, _)| *is_set).map(|(_, flag)| flag).sum()
+    flag_bits([red.ecn, red.harddrop, red.adaptive, red.nodrop])
+}
+
+/// `TC_RED_*` of `ecn`, `harddrop`, `adaptive` and `nodrop`.
+pub(crate) fn flag_bits(set: [bool; 4]) -> u8 {
+    let all = [flags::ECN, flags::HARDDROP, flags::ADAPTIVE, flags::NODROP];
+    all.into_iter().zip(set).filter(|(_, is_set)| *is_set).map(|(flag, _)| flag).sum()
 }
 
 /// Appends what choke has, too.

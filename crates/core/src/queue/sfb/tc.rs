@@ -5,6 +5,7 @@ use crate::queue::Config;
 use crate::queue::sfb::SfbConfig;
 use crate::tc::disciplines::Attributes;
 use crate::tc::grammar::{Argument, Grammar, Options, option};
+use crate::tc::message::{AttributeBytes, OPTIONS, Structure};
 use crate::tc::quantity::truncated;
 use crate::tc::{Device, Wrong};
 use crate::time::Span;
@@ -26,7 +27,14 @@ const NEVER_JIFFIES: u64 = (i64::MAX as u64 >> 1) - 1;
 
 /// tc always sends all of them; of the limit 0 is the device's queue length.
 #[derive(Clone, Debug)]
-pub struct Sfb(SfbConfig);
+pub struct Sfb {
+    settings: SfbConfig,
+    /// `rehash` and `db`, in milliseconds.
+    times: [u32; 2],
+}
+
+/// `TCA_SFB_PARMS`.
+const PARAMETERS: u16 = 1;
 
 impl Attributes for Sfb {
     const GRAMMAR: Grammar = &[&[
@@ -54,23 +62,34 @@ impl Attributes for Sfb {
             0 => max.checked_mul(4).and_then(|fours| fours.checked_add(3)).ok_or_else(fits)? / 5,
             _ => target,
         };
-        Ok(Self(SfbConfig {
+        let times = [number("rehash", REHASH_MS)?, number("db", WARMUP_MS)?];
+        let settings = SfbConfig {
             limit: number("limit", 0)?,
             max,
             target,
             increment: probability(options, "increment")?.unwrap_or(INCREMENT),
             decrement: probability(options, "decrement")?.unwrap_or(DECREMENT),
-            rehash: jiffies(number("rehash", REHASH_MS)?),
-            warmup: jiffies(number("db", WARMUP_MS)?),
+            rehash: jiffies(times[0]),
+            warmup: jiffies(times[1]),
             penalty_rate: number("penalty_rate", PENALTY_RATE)?,
             penalty_burst: number("penalty_burst", PENALTY_BURST)?,
             rules: Vec::new(),
-        }))
+        };
+        Ok(Self { settings, times })
     }
 
     fn config(&self, device: &Device) -> Result<Config, Wrong> {
-        let limit = if self.0.limit > 0 { self.0.limit } else { device.queue_length };
-        Ok(Config::Sfb(Box::new(SfbConfig { limit, ..self.0.clone() })))
+        let limit = if self.settings.limit > 0 { self.settings.limit } else { device.queue_length };
+        Ok(Config::Sfb(Box::new(SfbConfig { limit, ..self.settings.clone() })))
+    }
+
+    fn send(&self, to: &mut AttributeBytes) -> Result<(), Wrong> {
+        let (sfb, [rehash, warmup]) = (&self.settings, self.times);
+        let parameters = Structure::default().u32(rehash).u32(warmup).u32(sfb.max).u32(sfb.target);
+        let parameters = parameters.u32(sfb.increment).u32(sfb.decrement).u32(sfb.limit);
+        let parameters = parameters.u32(sfb.penalty_rate).u32(sfb.penalty_burst).finish();
+        to.nested(OPTIONS, |to| to.bytes(PARAMETERS, &parameters));
+        Ok(())
     }
 }
 

@@ -1,5 +1,6 @@
 //! Filters as tc sends them (iproute2 `tc/f_*.c`, `tc/m_police.c`): more matches than the simulator has.
 
+use super::route::{self, send_realms};
 use super::{FilterWords, Police, number, priority, split_action};
 use crate::tc::Wrong;
 use crate::tc::message::{AttributeBytes, NESTED, OPTIONS, Structure, class_id, unsent};
@@ -89,6 +90,7 @@ pub(crate) fn send(words: &FilterWords<'_>, to: &mut AttributeBytes) -> Result<u
         "fw" => (fw::CLASS, fw::ACTION),
         "matchall" => (matchall::CLASS, matchall::ACTION),
         "u32" => (u32_match::CLASS, u32_match::ACTION),
+        "route" => (route::CLASS, route::ACTION),
         _ => (flower::CLASS, flower::ACTION),
     };
     options.some_u32(class_kind, class);
@@ -97,14 +99,18 @@ pub(crate) fn send(words: &FilterWords<'_>, to: &mut AttributeBytes) -> Result<u
     }
     let handle = match words.kind {
         "fw" => send_mark(words.handle, &matches, &mut options)?,
-        "matchall" if matches.is_empty() => no_handle(words)?,
+        "matchall" if matches.is_empty() => plain_handle(words)?,
         "u32" => {
             options.bytes(u32_match::SELECTOR, &selector(&matches, class.is_some() || police.is_some())?);
-            no_handle(words)?
+            words.handle.map_or(Ok(0), key_handle)?
         }
         "flower" => {
             send_flower(words, &matches, &mut options)?;
-            no_handle(words)?
+            plain_handle(words)?
+        }
+        "route" => {
+            let handle = send_realms(&matches, &mut options)?;
+            words.handle.map_or(Ok(handle), thirty_two_bits)?
         }
         _ => return Err(unsent("these words of a filter")),
     };
@@ -121,8 +127,21 @@ fn split_class<'a>(words: &[&'a str]) -> Result<(Option<u32>, Vec<&'a str>), Wro
     Ok((Some(class_id(class)?), [&words[..index], &words[index + 2..]].concat()))
 }
 
-fn no_handle(words: &FilterWords<'_>) -> Result<u32, Wrong> {
-    if words.handle.is_some() { Err(unsent("the handle of this filter")) } else { Ok(0) }
+fn plain_handle(words: &FilterWords<'_>) -> Result<u32, Wrong> {
+    words.handle.map_or(Ok(0), thirty_two_bits)
+}
+
+/// u32's handle: hash table, bucket and number in hexadecimal, `800:0:5`; each may be empty.
+fn key_handle(word: &str) -> Result<u32, Wrong> {
+    let wrong = || Wrong::new(format!("'{word}' is not a handle of u32"), "such as 800::5");
+    let (table, rest) = word.split_once(':').ok_or_else(wrong)?;
+    let (bucket, node) = rest.split_once(':').unwrap_or((rest, ""));
+    let number = |digits: &str, bits: u32| match digits.strip_prefix("0x").unwrap_or(digits) {
+        "" => Some(0),
+        digits => u32::from_str_radix(digits, 16).ok().filter(|number| number >> bits == 0),
+    };
+    let parts = number(table, 12).zip(number(bucket, 8)).zip(number(node, 12));
+    parts.map(|((table, bucket), node)| table << 20 | bucket << 12 | node).ok_or_else(wrong)
 }
 
 fn send_mark(handle: Option<&str>, matches: &[&str], options: &mut AttributeBytes) -> Result<u32, Wrong> {
@@ -135,7 +154,7 @@ fn send_mark(handle: Option<&str>, matches: &[&str], options: &mut AttributeByte
     thirty_two_bits(value)
 }
 
-fn thirty_two_bits(word: &str) -> Result<u32, Wrong> {
+pub(super) fn thirty_two_bits(word: &str) -> Result<u32, Wrong> {
     number(word)
         .and_then(|number| u32::try_from(number).ok())
         .ok_or_else(|| Wrong::new(format!("'{word}' is not a number of 32 bits"), "such as 10 or 0x10"))

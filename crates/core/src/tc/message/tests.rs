@@ -61,18 +61,39 @@ fn a_port_is_matched_in_network_byte_order() {
 }
 
 #[test]
+fn handles_are_those_that_tc_sends() {
+    for (words, handle) in [
+        ("route to 5", 0xFFFF_0005_u32),
+        ("route from 5", 0x0005_8000),
+        ("route to 0x10 from 010", 0x0008_0010),
+        ("handle 5 route to 5", 5),
+        ("handle 0x5 flower", 5),
+        ("handle 5 matchall", 5),
+        ("handle 800: u32 match ip dport 1 0xffff", 0x8000_0000),
+        ("handle 0x800::7 u32 match ip dport 1 0xffff", 0x8000_0007),
+        ("handle 1:2:3 u32 match ip dport 1 0xffff", 0x0010_2003),
+        ("handle ::5 u32 match ip dport 1 0xffff", 5),
+    ] {
+        let message = read(&format!("filter add dev v0 parent 1: protocol ip prio 1 {words} flowid 1:1"));
+        assert_eq!(message.body(1)[8..12], handle.to_ne_bytes(), "{words}");
+    }
+}
+
+#[test]
 fn what_only_tc_can_send_is_left_to_it() {
     for line in [
         "qdisc add dev v0 root handle 1: hfsc default 1",
-        "qdisc add dev v0 root handle 1: netem delay 1ms 1ms distribution uniform",
+        "qdisc change dev v0 root handle 1: netem delay 1ms 1ms distribution uniform",
         "qdisc add dev v0 root handle 1: netem loss 1% every 5",
         "qdisc add dev v0 handle 1: pfifo",
         "qdisc add root handle 1: pfifo",
         "qdisc add dev v0 root handle 10000: pfifo",
         "qdisc del dev v0 root",
-        "filter add dev v0 parent 1: protocol ip prio 1 route to 5 flowid 1:1",
+        "filter add dev v0 parent 1: protocol ip prio 1 route to cosmos flowid 1:1",
+        "filter add dev v0 parent 1: protocol ip prio 1 route to 5 order 3 flowid 1:1",
         "filter add dev v0 parent 1: protocol ip prio 1 u32 match u32 5 0xff at 8 flowid 1:1",
         "filter add dev v0 parent 1: protocol ip prio 1 handle 1 u32 match ip dport 1 0xffff flowid 1:1",
+        "filter add dev v0 parent 1: protocol ip prio 1 handle 1000::1 u32 match ip dport 1 0xffff flowid 1:1",
     ] {
         let words: Vec<&str> = line.split_whitespace().collect();
         assert!(Message::read(&words).is_err(), "{line}");
@@ -118,6 +139,9 @@ const WORDS: &[&str] = &[
     "udp",
     "src_ip",
     "dst_port",
+    "route",
+    "from",
+    "800::5",
     "drop",
     "10.0.0.0/0",
     "10.0.0.1/32",
@@ -172,7 +196,7 @@ proptest! {
     #[test]
     fn any_filter_is_read_or_refused(words in prop::collection::vec(word(), 0..16)) {
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
-        for kind in ["fw", "u32", "flower", "matchall"] {
+        for kind in ["fw", "u32", "flower", "matchall", "route"] {
             let line = [&["dev", "v0", "parent", "1:", "protocol", "ip", kind][..], &words].concat();
             if let Ok(words) = FilterWords::read(&line) {
                 let _ = filters::send(&words, &mut AttributeBytes::default());

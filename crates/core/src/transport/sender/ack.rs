@@ -142,7 +142,7 @@ impl<C: CongestionControl> Sender<C> {
         ack.ece = segment.flags.ece && self.ecn.negotiated;
         self.count_delivered(ack.sack_delivered, ack.ece);
         if prior_packets == 0 {
-            self.controller.in_ack_event(&mut self.tp, is_plain);
+            self.controller.in_ack_event(&self.tp, &mut self.cc, is_plain);
             self.on_ack_of_nothing(ack);
             return;
         }
@@ -151,7 +151,7 @@ impl<C: CongestionControl> Sender<C> {
         if let Some(ace) = segment.flags.ace {
             self.count_marks(ace, ack);
         }
-        self.controller.in_ack_event(&mut self.tp, is_plain);
+        self.controller.in_ack_event(&self.tp, &mut self.cc, is_plain);
         if self.recovery.probe_end.is_some() {
             self.on_probe_acked(segment.ack, ack);
         }
@@ -259,7 +259,7 @@ impl<C: CongestionControl> Sender<C> {
             rtt: ack.rtt_us.map(Span::from_micros),
             in_flight: narrow(self.tp.delivered - ack.draft.prior_delivered),
         };
-        self.controller.pkts_acked(&mut self.tp, &sample);
+        self.controller.pkts_acked(&self.tp, &mut self.cc, &sample);
     }
 
     fn pop_acked(&mut self, ack: &mut Ack) -> Removed {
@@ -353,7 +353,13 @@ impl<C: CongestionControl> Sender<C> {
     fn cong_control(&mut self, ack: &Ack, before: (u64, u64), prior_in_flight: u32, reneged: bool) {
         let delivered = narrow(self.tp.delivered - before.0);
         let losses = narrow(self.tp.lost - before.1);
-        let mut sample = self.rate.sample(&ack.draft, &mut self.tp, self.now_us, delivered, reneged);
+        if self.cc.app_limited != 0 && self.tp.delivered > self.cc.app_limited {
+            self.cc.app_limited = 0;
+        }
+        if delivered > 0 {
+            self.tp.delivered_at = self.tp.now;
+        }
+        let mut sample = self.rate.sample(&ack.draft, &self.tp, self.now_us, delivered, reneged);
         sample.rtt = ack.rtt_us.map(Span::from_micros);
         sample.losses = losses;
         sample.prior_in_flight = prior_in_flight;
@@ -361,19 +367,19 @@ impl<C: CongestionControl> Sender<C> {
         sample.answers_probe = ack.answers_probe;
         sample.is_ece = ack.ece;
         if self.has_cong_control {
-            self.controller.cong_control(&mut self.tp, &sample);
+            self.controller.cong_control(&self.tp, &mut self.cc, &sample);
             return;
         }
         if self.is_reducing() {
             self.reduce_window(delivered, losses, ack.advances);
         } else if self.may_grow(ack) {
-            self.controller.cong_avoid(&mut self.tp, delivered);
+            self.controller.cong_avoid(&self.tp, &mut self.cc, delivered);
             if self.controller.take_cwr_request() {
                 self.enter_cwr();
             }
             self.usage.stamp = self.jiffy;
         }
-        pacing::update_rate(&mut self.tp);
+        pacing::update_rate(&self.tp, &mut self.cc);
     }
 
     /// With much reordering any delivery may grow the window, otherwise only one in order (`tcp_may_raise_cwnd`).

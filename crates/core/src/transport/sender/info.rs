@@ -74,8 +74,8 @@ impl<C: CongestionControl> Sender<C> {
     pub(crate) fn fill(&self, now: Time, info: &mut Info) {
         let tp = &self.tp;
         info.ca_state = tp.state;
-        info.cwnd = tp.cwnd;
-        info.ssthresh = tp.ssthresh;
+        info.cwnd = self.cc.cwnd;
+        info.ssthresh = self.cc.ssthresh;
         (info.rtt, info.rto) = self.round_trip();
         info.rttvar = Span::from_micros(self.rtt.deviation_us());
         info.min_rtt = (tp.min_rtt_us != u32::MAX).then(|| Span::from_micros(u64::from(tp.min_rtt_us)));
@@ -84,7 +84,7 @@ impl<C: CongestionControl> Sender<C> {
         info.lost = tp.lost_out;
         info.retrans_out = tp.retrans_out;
         info.mss = tp.mss;
-        info.pacing_rate = tp.pacing_rate.is_limited().then_some(tp.pacing_rate);
+        info.pacing_rate = self.cc.pacing_rate.is_limited().then_some(self.cc.pacing_rate);
         info.delivery_rate = self.delivery_rate();
         info.app_limited = self.rate.shown_app_limited;
         info.delivered = narrow(tp.delivered);
@@ -95,7 +95,7 @@ impl<C: CongestionControl> Sender<C> {
         info.notsent_bytes = narrow(self.app_source.end() - tp.snd_nxt);
         info.backoff = self.rtt.backoff;
         info.ecn = self.ecn.negotiated;
-        info.cc_info = self.controller.cc_info(tp);
+        info.cc_info = self.controller.cc_info(tp, &self.cc);
         self.fill_totals(now, info);
     }
 

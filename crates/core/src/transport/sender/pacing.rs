@@ -6,7 +6,7 @@
 
 use super::Sender;
 use super::tso::PACING_SHIFT;
-use crate::cc::{CongestionControl, SenderState};
+use crate::cc::{CcState, CongestionControl, SenderState};
 use crate::rate::Rate;
 use crate::time::{Span, Time};
 
@@ -14,7 +14,7 @@ impl<C: CongestionControl> Sender<C> {
     /// Must the next packet wait? Then sets the pacing timer.
     #[inline]
     pub(super) fn must_wait(&mut self) -> bool {
-        if self.tp.next_send_at <= self.tp.now || !self.tp.paced || self.host.paces {
+        if self.tp.next_send_at <= self.tp.now || !self.cc.paced || self.host.paces {
             return false;
         }
         if !self.paced_until.is_set() {
@@ -26,7 +26,7 @@ impl<C: CongestionControl> Sender<C> {
     /// The pacing timer fired: does the work of TSQ's tasklet (`tcp_tsq_write`).
     pub(super) fn resume(&mut self) {
         self.in_process = false;
-        if self.tp.lost_out > self.tp.retrans_out && self.tp.cwnd > self.tp.in_flight() {
+        if self.tp.lost_out > self.tp.retrans_out && self.cc.cwnd > self.tp.in_flight() {
             self.tasks.schedule(super::tasks::Task::Retransmit);
         }
         self.tasks.schedule(super::tasks::Task::Push);
@@ -53,8 +53,8 @@ impl<C: CongestionControl> Sender<C> {
 
     /// A packet with `payload` bytes has left: spaces the next one.
     pub(super) fn space_next(&mut self, payload: u32, before: Time) {
-        let rate = self.tp.pacing_rate;
-        if !self.tp.paced || !rate.is_limited() || rate == Rate::ZERO || self.counters.data_segs_out < UNPACED_SEGMENTS
+        let rate = self.cc.pacing_rate;
+        if !self.cc.paced || !rate.is_limited() || rate == Rate::ZERO || self.counters.data_segs_out < UNPACED_SEGMENTS
         {
             return;
         }
@@ -71,18 +71,18 @@ impl<C: CongestionControl> Sender<C> {
 
     /// Bytes of about a millisecond at the pacing rate.
     pub(super) const fn paced_burst(&self) -> u64 {
-        self.tp.pacing_rate.as_bytes() >> PACING_SHIFT
+        self.cc.pacing_rate.as_bytes() >> PACING_SHIFT
     }
 }
 
 /// The rate of a controller that sets none: twice the window per round trip early in slow start, 1.2 times later
 /// (`tcp_update_pacing_rate`).
-pub(super) fn update_rate(tp: &mut SenderState) {
-    let percent = if tp.cwnd < tp.ssthresh / 2 { SLOW_START_PERCENT } else { AVOIDANCE_PERCENT };
-    let window = u64::from(tp.cwnd.max(tp.packets_out));
+pub(super) fn update_rate(tp: &SenderState, cc: &mut CcState) {
+    let percent = if cc.cwnd < cc.ssthresh / 2 { SLOW_START_PERCENT } else { AVOIDANCE_PERCENT };
+    let window = u64::from(cc.cwnd.max(tp.packets_out));
     let scaled = u64::from(tp.mss) * (1_000_000 / 100 * 8) * percent * window;
     let rate = if tp.srtt_us8 > 0 { scaled / u64::from(tp.srtt_us8) } else { scaled };
-    tp.pacing_rate = Rate::from_bytes(rate).min(tp.max_pacing_rate);
+    cc.pacing_rate = Rate::from_bytes(rate).min(tp.max_pacing_rate);
 }
 
 /// `tcp_pacing_ss_ratio`.

@@ -61,7 +61,7 @@ impl<C: CongestionControl> Sender<C> {
             self.set_state(CaState::Cwr);
             self.end_reduction();
             self.keep_open();
-            self.controller.cwnd_event(&mut self.tp, Event::LossProbeRecovery);
+            self.controller.cwnd_event(&self.tp, &mut self.cc, Event::LossProbeRecovery);
         } else if is_pure_duplicate {
             self.recovery.probe_end = None;
         } else {

@@ -156,7 +156,7 @@ impl<C: CongestionControl> Sender<C> {
             is_app_limited: record.marks.has(Marks::APP_LIMITED),
             begins_range: !follows,
         };
-        self.controller.skb_marked_lost(&mut self.tp, &packet);
+        self.controller.skb_marked_lost(&self.tp, &mut self.cc, &packet);
     }
 
     /// Marks overdue records, oldest transmission first; returns the longest remaining time of the others.

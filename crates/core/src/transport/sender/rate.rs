@@ -46,7 +46,7 @@ impl RateTracker {
     /// Stamps a segment that is sent now with `in_flight` packets in flight; with nothing outstanding a new flight
     /// starts (`tcp_rate_skb_sent`).
     #[inline]
-    pub fn stamp(&mut self, record: &mut Record, tp: &SenderState, in_flight: u32) {
+    pub fn stamp(&mut self, record: &mut Record, tp: &SenderState, app_limited: bool, in_flight: u32) {
         if tp.packets_out == 0 {
             self.first_tx_us = record.sent_us;
             self.delivered_us = record.sent_us;
@@ -58,7 +58,7 @@ impl RateTracker {
         record.lost = super::number::low(tp.lost);
         record.in_flight = in_flight;
         record.marks.clear(Marks::APP_LIMITED);
-        record.marks.set(Marks::APP_LIMITED.when(tp.app_limited != 0));
+        record.marks.set(Marks::APP_LIMITED.when(app_limited));
     }
 
     /// A segment was delivered: the most recently sent one determines the ACK's sample (`tcp_rate_skb_delivered`).
@@ -92,17 +92,13 @@ impl RateTracker {
     pub fn sample(
         &mut self,
         draft: &Draft,
-        tp: &mut SenderState,
+        tp: &SenderState,
         now_us: u64,
         delivered: u32,
         reneged: bool,
     ) -> RateSample {
-        if tp.app_limited != 0 && tp.delivered > tp.app_limited {
-            tp.app_limited = 0;
-        }
         if delivered > 0 {
             self.delivered_us = now_us;
-            tp.delivered_at = tp.now;
         }
         let mut sample = RateSample { acked_sacked: delivered, ..RateSample::default() };
         sample.prior_delivered = draft.prior_delivered;

@@ -136,7 +136,7 @@ impl<C: CongestionControl> Sender<C> {
         self.allow_undo();
         if !self.is_reducing() {
             if !ece {
-                self.recovery.prior_ssthresh = self.tp.current_ssthresh();
+                self.recovery.prior_ssthresh = self.cc.current_ssthresh(self.tp.state);
             }
             self.begin_reduction();
         }
@@ -155,7 +155,7 @@ impl<C: CongestionControl> Sender<C> {
         if delivered == 0 || prior_cwnd == 0 {
             return;
         }
-        let (ssthresh, in_flight) = (u64::from(self.tp.ssthresh), u64::from(self.tp.in_flight()));
+        let (ssthresh, in_flight) = (u64::from(self.cc.ssthresh), u64::from(self.tp.in_flight()));
         let recovery = &mut self.recovery;
         recovery.prr_delivered += delivered;
         let (prr_delivered, prr_out) = (i64::from(recovery.prr_delivered), i64::from(recovery.prr_out));
@@ -168,18 +168,18 @@ impl<C: CongestionControl> Sender<C> {
         };
         // The first retransmission of a recovery is sent at once.
         let send = send.max(i64::from(prr_out == 0));
-        self.tp.cwnd = narrow(unsigned(signed(in_flight) + send));
+        self.cc.cwnd = narrow(unsigned(signed(in_flight) + send));
     }
 
     /// Sets threshold and counters for a reduction that starts now (`tcp_init_cwnd_reduction`).
     pub(super) fn begin_reduction(&mut self) {
         self.recovery.high_seq = self.tp.snd_nxt;
         self.recovery.probe_end = None;
-        self.tp.cwnd_count = 0;
-        self.tp.prior_cwnd = self.tp.cwnd;
+        self.cc.cwnd_count = 0;
+        self.tp.prior_cwnd = self.cc.cwnd;
         self.recovery.prr_delivered = 0;
         self.recovery.prr_out = 0;
-        self.tp.ssthresh = self.controller.ssthresh(&mut self.tp);
+        self.cc.ssthresh = self.controller.ssthresh(&self.tp, &mut self.cc);
         self.queue_cwr();
     }
 
@@ -189,11 +189,11 @@ impl<C: CongestionControl> Sender<C> {
             return;
         }
         let counts = self.tp.state == CaState::Cwr || self.recovery.undo_marker.is_some();
-        if self.tp.ssthresh < INFINITE_SSTHRESH && counts {
-            self.tp.cwnd = self.tp.ssthresh;
+        if self.cc.ssthresh < INFINITE_SSTHRESH && counts {
+            self.cc.cwnd = self.cc.ssthresh;
             self.usage.stamp = self.jiffy;
         }
-        self.controller.cwnd_event(&mut self.tp, Event::CompleteCwr);
+        self.controller.cwnd_event(&self.tp, &mut self.cc, Event::CompleteCwr);
     }
 
     /// Allows an undo of the reduction from here on (`tcp_init_undo`).
@@ -310,6 +310,11 @@ impl<C: CongestionControl> Sender<C> {
         let half_rtt = super::number::jiffies_from_us(u64::from(self.tp.srtt_us8 >> 4));
         let patience = half_rtt.max(super::number::jiffies_from_us(RENEGING_US));
         self.timer.set(Pending::Retransmit, self.jiffy, patience);
+    }
+
+    pub(super) fn set_state(&mut self, state: CaState) {
+        self.controller.set_state(&self.tp, &mut self.cc, state);
+        self.tp.state = state;
     }
 }
 

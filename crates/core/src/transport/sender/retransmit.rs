@@ -85,8 +85,8 @@ impl<C: CongestionControl> Sender<C> {
             return None;
         }
         let first = self.board.next_pending()?;
-        let room = self.tp.cwnd.saturating_sub(self.tp.in_flight());
-        if room == 0 || self.tp.retrans_out >= self.tp.lost_out {
+        let unused_window = self.cc.cwnd.saturating_sub(self.tp.in_flight());
+        if unused_window == 0 || self.tp.retrans_out >= self.tp.lost_out {
             return None;
         }
         if self.retransmit_cursor.max_segments == 0 {
@@ -97,7 +97,7 @@ impl<C: CongestionControl> Sender<C> {
         if self.is_host_full(self.run_bytes(Run { first, segments: lost }), 1) {
             return None;
         }
-        let segments = lost.min(room).min(self.retransmit_cursor.max_segments);
+        let segments = lost.min(unused_window).min(self.retransmit_cursor.max_segments);
         if segments < lost {
             self.board.split_packet(first + u64::from(segments));
         }
@@ -165,7 +165,7 @@ impl<C: CongestionControl> Sender<C> {
             record.marks.set(marks);
             record.marks.clear(Marks::OVERDUE);
             in_flight += 1;
-            self.rate.stamp(record, &self.tp, in_flight);
+            self.rate.stamp(record, &self.tp, self.cc.app_limited != 0, in_flight);
         }
     }
 

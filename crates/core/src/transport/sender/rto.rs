@@ -67,14 +67,14 @@ impl<C: CongestionControl> Sender<C> {
             || self.recovery.high_seq <= self.tp.snd_una
             || (state == CaState::Loss && self.recovery.timeouts == 0);
         if first_in_window {
-            self.recovery.prior_ssthresh = self.tp.current_ssthresh();
-            self.tp.prior_cwnd = self.tp.cwnd;
-            self.tp.ssthresh = self.controller.ssthresh(&mut self.tp);
-            self.controller.cwnd_event(&mut self.tp, Event::Loss);
+            self.recovery.prior_ssthresh = self.cc.current_ssthresh(self.tp.state);
+            self.tp.prior_cwnd = self.cc.cwnd;
+            self.cc.ssthresh = self.controller.ssthresh(&self.tp, &mut self.cc);
+            self.controller.cwnd_event(&self.tp, &mut self.cc, Event::Loss);
             self.allow_undo();
         }
-        self.tp.cwnd = self.tp.in_flight() + 1;
-        self.tp.cwnd_count = 0;
+        self.cc.cwnd = self.tp.in_flight() + 1;
+        self.cc.cwnd_count = 0;
         self.usage.stamp = self.jiffy;
         if state <= CaState::Disorder && self.tp.sacked_out >= REORDERING {
             // So much was SACKed that reordering was overestimated.

@@ -1,12 +1,17 @@
 //! Access to a sender's internals for tests.
 
 use super::Sender;
-use crate::cc::{CongestionControl, SenderState};
+use crate::cc::{CcState, CongestionControl, SenderState};
 
 impl<C: CongestionControl> Sender<C> {
     /// The sender's state.
     pub(crate) const fn tp(&self) -> &SenderState {
         &self.tp
+    }
+
+    /// What the controller sets.
+    pub(crate) const fn cc(&self) -> &CcState {
+        &self.cc
     }
 
     /// The controller.

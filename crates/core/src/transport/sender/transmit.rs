@@ -83,7 +83,7 @@ impl<C: CongestionControl> Sender<C> {
     pub(super) fn is_host_full(&mut self, payload: u32, factor: u32) -> bool {
         let bytes = self.host.bytes();
         let mut limit = self.paced_burst().max(2 * true_size(u64::from(payload)));
-        if !self.tp.paced {
+        if !self.cc.paced {
             limit = limit.min(LIMIT_OUTPUT_BYTES);
         }
         if bytes < limit.saturating_mul(1 << factor) || self.is_single_packet_out() {
@@ -137,7 +137,7 @@ impl<C: CongestionControl> Sender<C> {
 
     #[inline]
     fn judge_window(&mut self) {
-        let is_limited = self.burst.is_cwnd_limited || self.tp.in_flight() >= self.tp.cwnd;
+        let is_limited = self.burst.is_cwnd_limited || self.tp.in_flight() >= self.cc.cwnd;
         if self.burst.sent > 0 || is_limited {
             self.validate_window(is_limited);
         }
@@ -267,7 +267,7 @@ impl<C: CongestionControl> Sender<C> {
     pub(super) fn note_sent(&mut self, len: u32, segments: u32) {
         if len > 0 {
             if self.tp.in_flight() == 0 {
-                self.controller.cwnd_event(&mut self.tp, Event::TxStart);
+                self.controller.cwnd_event(&self.tp, &mut self.cc, Event::TxStart);
             }
             self.tp.last_sent_at = self.tp.now;
             self.counters.data_segs_out = self.counters.data_segs_out.wrapping_add(segments);
@@ -278,7 +278,7 @@ impl<C: CongestionControl> Sender<C> {
 
     fn record(&mut self, packet: &Transmission) {
         let mut record = Record { sent_us: self.departure_us(), serial: self.host.serial(), ..Record::default() };
-        self.rate.stamp(&mut record, &self.tp, self.tp.in_flight());
+        self.rate.stamp(&mut record, &self.tp, self.cc.app_limited != 0, self.tp.in_flight());
         record.marks.set(Marks::FIRST);
         let mss = self.tp.mss;
         let mut left = packet.len;

@@ -71,7 +71,7 @@ impl<C: CongestionControl> Sender<C> {
         let mut bytes = narrow(self.paced_burst());
         let halvings = self.tp.min_rtt_us >> TSO_RTT_LOG;
         bytes = bytes.saturating_add(largest.checked_shr(halvings).unwrap_or(0)).min(largest);
-        (bytes / self.tp.mss).max(self.controller.min_tso_segments(&self.tp).unwrap_or(self.tso.fewest))
+        (bytes / self.tp.mss).max(self.controller.min_tso_segments(&self.tp, &self.cc).unwrap_or(self.tso.fewest))
     }
 
     /// Should it wait for a fuller packet instead of sending the part of `len` bytes that the windows allow now?
@@ -83,10 +83,10 @@ impl<C: CongestionControl> Sender<C> {
         }
         let mss = u64::from(tp.mss);
         let peer_window_left = self.window_end() - tp.snd_nxt;
-        let cwnd_left = u64::from(tp.cwnd - tp.in_flight()) * mss;
+        let cwnd_left = u64::from(self.cc.cwnd - tp.in_flight()) * mss;
         let limit = peer_window_left.min(cwnd_left);
         let full = limit >= u64::from(self.burst.max_segments) * mss || (!is_tail && limit >= len);
-        let window = u64::from(self.peer.window).min(u64::from(tp.cwnd) * mss);
+        let window = u64::from(self.peer.window).min(u64::from(self.cc.cwnd) * mss);
         if full || limit >= window / TSO_WIN_DIVISOR || !self.ack_is_near() {
             return Defer::No;
         }

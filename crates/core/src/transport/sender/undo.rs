@@ -113,9 +113,9 @@ impl<C: CongestionControl> Sender<C> {
             self.unmark_lost();
         }
         if self.recovery.prior_ssthresh > 0 {
-            self.tp.cwnd = self.controller.undo_cwnd(&mut self.tp);
-            if self.recovery.prior_ssthresh > self.tp.ssthresh {
-                self.tp.ssthresh = self.recovery.prior_ssthresh;
+            self.cc.cwnd = self.controller.undo_cwnd(&self.tp, &mut self.cc);
+            if self.recovery.prior_ssthresh > self.cc.ssthresh {
+                self.cc.ssthresh = self.recovery.prior_ssthresh;
                 self.ecn.cwr_queued = false;
             }
         }

@@ -69,7 +69,7 @@ impl<C: CongestionControl> Sender<C> {
             tp.max_packets_out = out;
             self.usage.round_ends = tp.snd_nxt;
         }
-        if self.tp.is_cwnd_limited() {
+        if self.tp.is_cwnd_limited(&self.cc) {
             (self.usage.used, self.usage.stamp) = (0, now);
             return;
         }
@@ -95,7 +95,7 @@ impl<C: CongestionControl> Sender<C> {
 
     /// Segments that may be sent now: at most half a window, so that two packets are in flight (`tcp_cwnd_test`).
     pub(super) fn cwnd_quota(&self) -> u32 {
-        let (cwnd, in_flight) = (self.tp.cwnd, self.tp.in_flight());
+        let (cwnd, in_flight) = (self.cc.cwnd, self.tp.in_flight());
         cwnd.saturating_sub(in_flight).min((cwnd >> 1).max(1))
     }
 
@@ -106,10 +106,10 @@ impl<C: CongestionControl> Sender<C> {
         let in_flight = tp.in_flight();
         if self.app_source.end() - tp.snd_nxt < u64::from(tp.mss)
             && self.host.is_empty()
-            && in_flight < tp.cwnd
+            && in_flight < self.cc.cwnd
             && tp.lost_out <= tp.retrans_out
         {
-            tp.app_limited = (tp.delivered + u64::from(in_flight)).max(1);
+            self.cc.app_limited = (tp.delivered + u64::from(in_flight)).max(1);
         }
     }
 
@@ -127,11 +127,11 @@ impl<C: CongestionControl> Sender<C> {
 
     /// Halves the window for every RTO of idle time, down to the initial one (`tcp_cwnd_restart`).
     fn restart_window(&mut self, idle: u64) {
-        self.controller.cwnd_event(&mut self.tp, Event::CwndRestart);
-        self.tp.ssthresh = self.tp.current_ssthresh();
-        let floor = self.initial_window.min(self.tp.cwnd);
+        self.controller.cwnd_event(&self.tp, &mut self.cc, Event::CwndRestart);
+        self.cc.ssthresh = self.cc.current_ssthresh(self.tp.state);
+        let floor = self.initial_window.min(self.cc.cwnd);
         let halvings = low((idle - 1) / self.rtt.rto);
-        self.tp.cwnd = self.tp.cwnd.checked_shr(halvings).unwrap_or(0).max(floor);
+        self.cc.cwnd = self.cc.cwnd.checked_shr(halvings).unwrap_or(0).max(floor);
         self.usage.stamp = self.jiffy;
         self.usage.used = 0;
     }
@@ -141,9 +141,9 @@ impl<C: CongestionControl> Sender<C> {
     fn shrink_unused(&mut self) {
         if self.tp.state == CaState::Open && !self.app_source.nospace {
             let used = self.usage.used.max(self.initial_window);
-            if used < self.tp.cwnd {
-                self.tp.ssthresh = self.tp.current_ssthresh();
-                self.tp.cwnd = used.midpoint(self.tp.cwnd);
+            if used < self.cc.cwnd {
+                self.cc.ssthresh = self.cc.current_ssthresh(self.tp.state);
+                self.cc.cwnd = used.midpoint(self.cc.cwnd);
             }
             self.usage.used = 0;
         }

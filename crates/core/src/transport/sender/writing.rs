@@ -47,7 +47,7 @@ impl<C: CongestionControl> Sender<C> {
         if !self.app_source.nospace {
             return;
         }
-        if self.tp.in_flight() < self.tp.cwnd {
+        if self.tp.in_flight() < self.cc.cwnd {
             self.grow_sndbuf();
             self.usage.stamp = self.jiffy;
         }
@@ -59,7 +59,7 @@ impl<C: CongestionControl> Sender<C> {
 
     /// Grows the send buffer for the window (`tcp_sndbuf_expand`).
     pub(super) fn grow_sndbuf(&mut self) {
-        let segments = self.tp.cwnd.max(INITIAL_WINDOW).max(self.recovery.reordering + 1);
+        let segments = self.cc.cwnd.max(INITIAL_WINDOW).max(self.recovery.reordering + 1);
         self.app_source.grow(u64::from(segments), u64::from(self.controller.sndbuf_expand()));
     }
 

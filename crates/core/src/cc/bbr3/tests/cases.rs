@@ -33,7 +33,7 @@ pub(super) fn is_close(value: u64, expected: u64, percent: u64) -> bool {
 }
 
 fn target(test_path: &TestPath) -> u32 {
-    test_path.bbr().inflight(test_path.tp(), test_path.bbr().max_bw.best(), UNIT)
+    test_path.bbr().inflight(test_path.tp(), test_path.cc(), test_path.bbr().max_bw.best(), UNIT)
 }
 
 #[test]

@@ -24,7 +24,7 @@ fn case_12_startup_finds_the_bandwidth_with_aggregated_acks() {
     test_path.batch_acks(20);
     test_path.run_to(Phase::Drain);
     assert!(test_path.bbr().extra_acked() >= 20, "{} of 33 packets per batch", test_path.bbr().extra_acked());
-    assert!(test_path.tp().cwnd > 2 * bdp(&test_path), "{} and {}", test_path.tp().cwnd, bdp(&test_path));
+    assert!(test_path.cc().cwnd > 2 * bdp(&test_path), "{} and {}", test_path.cc().cwnd, bdp(&test_path));
     assert!(max_bw_kbit(&test_path) >= payload_kbit(20_000) * 98 / 100, "{}", max_bw_kbit(&test_path));
 }
 
@@ -38,7 +38,7 @@ fn case_13_cruising_continues_between_batches_of_acks() {
     assert_eq!(test_path.phase(), Phase::ProbeBwCruise);
     let extra = test_path.bbr().extra_acked();
     assert!(extra > before + 20, "{before} -> {extra}");
-    assert!(test_path.tp().cwnd >= 2 * bdp(&test_path) + 20, "{} and {}", test_path.tp().cwnd, bdp(&test_path));
+    assert!(test_path.cc().cwnd >= 2 * bdp(&test_path) + 20, "{} and {}", test_path.cc().cwnd, bdp(&test_path));
     assert!(use_percent(&mut test_path, 20_000, 1_000) >= 95);
 }
 
@@ -49,10 +49,10 @@ fn case_14_four_packets_stay_in_flight_on_a_tiny_path() {
     test_path.run_until(|test_path| test_path.phase().is_probe_bw());
     for _ in 0..200 {
         test_path.run_for(100);
-        assert!(test_path.tp().cwnd >= MIN_PIPE_CWND);
+        assert!(test_path.cc().cwnd >= MIN_PIPE_CWND);
     }
     test_path.run_to(Phase::ProbeBwCruise);
-    let pacing_kbit = test_path.tp().pacing_rate.as_bits() / 1_000;
+    let pacing_kbit = test_path.cc().pacing_rate.as_bits() / 1_000;
     assert!(is_close(pacing_kbit, payload_kbit(200), 4), "{pacing_kbit}");
     assert!(use_percent(&mut test_path, 200, 5_000) >= 95);
 }

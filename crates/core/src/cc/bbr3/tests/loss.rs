@@ -22,11 +22,11 @@ fn case_2_loss_ends_startup_of_an_app_limited_flow() {
     let mut test_path = TestPath::idle(bbr3("draft"), 50_000, 40, 100);
     test_path.trickle(20_000, 10);
     test_path.run_for(400);
-    assert_ne!(test_path.tp().app_limited, 0);
+    assert_ne!(test_path.cc().app_limited, 0);
     lose_every(&mut test_path, 5);
     test_path.run_until(|test_path| test_path.phase() != Phase::Startup);
     // So little is in flight that Drain ends with the ACK that started it; the threshold shows that it ran.
-    assert!(test_path.phase().is_probe_bw() && test_path.tp().ssthresh < INFINITE_SSTHRESH);
+    assert!(test_path.phase().is_probe_bw() && test_path.cc().ssthresh < INFINITE_SSTHRESH);
     assert!(test_path.bbr().full_bw.full_bw_now && test_path.bbr().full_bw.full_bw_reached);
     assert!(test_path.ms() < 800, "{} ms", test_path.ms());
     assert!(test_path.bbr().long_term.inflight_longterm < 200);
@@ -47,7 +47,7 @@ fn case_6_loss_ends_a_probe_of_an_app_limited_flow() {
     test_path.trickle(8_000, 10);
     test_path.run_for(80);
     assert_eq!(test_path.phase(), Phase::ProbeBwUp);
-    assert_ne!(test_path.tp().app_limited, 0);
+    assert_ne!(test_path.cc().app_limited, 0);
     lose_every(&mut test_path, 4);
     test_path.run_until(|test_path| test_path.phase() != Phase::ProbeBwUp);
     // So little is in flight that DOWN ends with the ACK that ended the probe.
@@ -87,7 +87,7 @@ fn case_18_a_spurious_recovery_is_undone() {
     test_path.run_until(|test_path| test_path.tp().state < CaState::Recovery);
     let after = (test_path.bbr().short_term.clone(), test_path.bbr().long_term.inflight_longterm);
     assert_eq!((&after.0, after.1), (&before.0, before.1), "the bounds are restored");
-    assert!(test_path.tp().cwnd >= before.2, "the window is not restored: {} of {}", test_path.tp().cwnd, before.2);
+    assert!(test_path.cc().cwnd >= before.2, "the window is not restored: {} of {}", test_path.cc().cwnd, before.2);
     assert_eq!(test_path.phase(), Phase::ProbeBwRefill);
     test_path.run_for(100);
     assert_eq!(test_path.phase(), Phase::ProbeBwUp, "the probe continues");
@@ -109,7 +109,7 @@ fn case_19_a_spurious_timeout_is_undone() {
     assert_eq!(test_path.phase(), Phase::ProbeBwDown);
     test_path.run_until(|test_path| test_path.tp().state == CaState::Open);
     assert_eq!((&test_path.bbr().short_term, test_path.bbr().long_term.inflight_longterm), (&bounds, longterm));
-    assert!(test_path.tp().cwnd >= cwnd);
+    assert!(test_path.cc().cwnd >= cwnd);
     assert_eq!(test_path.phase(), Phase::ProbeBwRefill);
 }
 
@@ -121,7 +121,7 @@ fn case_21_loss_in_a_probe_lowers_the_bound() {
     test_path
         .run_until(|test_path| test_path.phase() == Phase::ProbeBwUp && !test_path.bbr().long_term.prev_probe_too_high);
     let (before, target) =
-        (test_path.bbr().long_term.inflight_longterm, test_path.bbr().target_inflight(test_path.tp()));
+        (test_path.bbr().long_term.inflight_longterm, test_path.bbr().target_inflight(test_path.tp(), test_path.cc()));
     lose_every(&mut test_path, 10);
     test_path.run_until(|test_path| test_path.phase() != Phase::ProbeBwUp);
     assert_eq!(test_path.phase(), Phase::ProbeBwDown);

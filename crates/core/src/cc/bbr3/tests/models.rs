@@ -3,7 +3,7 @@
 use super::super::Bbr3;
 use super::super::profile::{Marks, Profile};
 use super::test_path::bbr3;
-use crate::cc::testing::tp;
+use crate::cc::testing::{cc, tp};
 use crate::cc::{CaState, CongestionControl, Event, LostPacket, Parameters, RateSample, Setting};
 use crate::rng::Rng;
 use proptest::prelude::*;
@@ -43,27 +43,27 @@ fn more_than_two_percent_of_a_flight_is_too_much() {
 /// The flight at which losses reach 2 %: 3 of 100 packets lost, 97 were in flight before the first, and so on.
 #[test]
 fn inflight_at_loss_is_where_losses_crossed_the_threshold() {
-    let mut tp = tp();
+    let (tp, mut cc) = (tp(), cc());
     let mut bbr = bbr3("draft");
-    bbr.init(&mut tp);
+    bbr.init(&tp, &mut cc);
     bbr.long_term.is_bw_probe_sample = true;
     let packet = |lost, is_app_limited| LostPacket { tx_in_flight: 100, lost, is_app_limited, begins_range: true };
-    bbr.skb_marked_lost(&mut tp, &packet(2, false));
+    bbr.skb_marked_lost(&tp, &mut cc, &packet(2, false));
     assert_eq!(bbr.long_term.inflight_longterm, u32::MAX, "not yet");
-    bbr.skb_marked_lost(&mut tp, &packet(3, false));
+    bbr.skb_marked_lost(&tp, &mut cc, &packet(3, false));
     assert_eq!(bbr.long_term.inflight_longterm, 99);
-    bbr.skb_marked_lost(&mut tp, &packet(40, false));
+    bbr.skb_marked_lost(&tp, &mut cc, &packet(40, false));
     assert_eq!(bbr.long_term.inflight_longterm, 99, "once per probe");
 }
 
 #[test]
 fn an_app_limited_sample_sets_no_bound() {
-    let mut tp = tp();
+    let (tp, mut cc) = (tp(), cc());
     let mut bbr = bbr3("draft");
-    bbr.init(&mut tp);
+    bbr.init(&tp, &mut cc);
     bbr.long_term.is_bw_probe_sample = true;
     let packet = LostPacket { tx_in_flight: 10, lost: 5, is_app_limited: true, begins_range: true };
-    bbr.skb_marked_lost(&mut tp, &packet);
+    bbr.skb_marked_lost(&tp, &mut cc, &packet);
     assert_eq!(bbr.long_term.inflight_longterm, u32::MAX);
     assert!(bbr.long_term.prev_probe_too_high);
 }
@@ -79,17 +79,17 @@ fn marks_count_as_losses_in_the_draft_only() {
 /// DCTCP's share: 1 at first, then a sixteenth of the way to each round's share.
 #[test]
 fn google_cuts_by_the_share_of_marks_on_paths_with_early_marking() {
-    let mut tp = tp();
+    let (mut tp, mut cc) = (tp(), cc());
     tp.min_rtt_us = 1_000;
     let set = [("variant".into(), Setting::Word("google".into())), ("ecn_low".into(), Setting::Number(1))];
     let mut bbr = Bbr3::version_3(&mut Parameters::of(set), Rng::from_name(1, "bbr3"));
     assert_eq!(bbr.profile.marks, Marks::Low);
-    bbr.init(&mut tp);
+    bbr.init(&tp, &mut cc);
     assert_eq!(bbr.ecn.cut(256), 256 - 85, "a third");
     for _ in 0..200 {
         tp.delivered += 100;
         bbr.rounds.started = true;
-        bbr.update_ecn_marks(&tp, &RateSample::default());
+        bbr.update_ecn_marks(&tp, &cc, &RateSample::default());
     }
     assert_eq!(bbr.ecn.cut(256), 256, "nothing was marked for a long time");
     assert!(bbr.ecn.exceeds(51, 100) && !bbr.ecn.exceeds(50, 100));
@@ -114,45 +114,45 @@ fn parameters_change_their_field() {
 
 #[test]
 fn sending_after_idle_time_starts_at_the_bandwidth() {
-    let mut tp = tp();
+    let (tp, mut cc) = (tp(), cc());
     let mut bbr = bbr3("draft");
-    bbr.init(&mut tp);
-    bbr.cwnd_event(&mut tp, Event::TxStart);
+    bbr.init(&tp, &mut cc);
+    bbr.cwnd_event(&tp, &mut cc, Event::TxStart);
     assert!(!bbr.idle_restart, "the application was not the limit");
-    tp.app_limited = 1;
-    bbr.cwnd_event(&mut tp, Event::TxStart);
+    cc.app_limited = 1;
+    bbr.cwnd_event(&tp, &mut cc, Event::TxStart);
     assert!(bbr.idle_restart);
 }
 
 #[test]
 fn a_timeout_keeps_the_bound_from_the_window() {
-    let mut tp = tp();
+    let (mut tp, mut cc) = (tp(), cc());
     let mut bbr = bbr3("draft");
-    bbr.init(&mut tp);
+    bbr.init(&tp, &mut cc);
     bbr.phase = super::super::phase::Phase::ProbeBwCruise;
-    tp.cwnd = 80;
-    bbr.ssthresh(&mut tp);
-    tp.cwnd = 1;
-    bbr.set_state(&mut tp, CaState::Loss);
+    cc.cwnd = 80;
+    bbr.ssthresh(&tp, &mut cc);
+    cc.cwnd = 1;
+    bbr.set_state(&tp, &mut cc, CaState::Loss);
     assert_eq!(bbr.short_term.inflight_shortterm, 80);
     tp.state = CaState::Loss;
-    bbr.set_state(&mut tp, CaState::Open);
-    assert_eq!(tp.cwnd, 80, "the window returns");
+    bbr.set_state(&tp, &mut cc, CaState::Open);
+    assert_eq!(cc.cwnd, 80, "the window returns");
 }
 
 proptest! {
     /// For any losses of a probe, the bound is at most what was in flight.
     #[test]
     fn the_bound_never_exceeds_the_flight_that_lost(tx_in_flight in 1_u32..10_000, lost in 1_u32..10_000) {
-        let mut tp = tp();
+        let (tp, mut cc) = (tp(), cc());
         for variant in ["draft", "google"] {
             let mut bbr = bbr3(variant);
-            bbr.init(&mut tp);
+            bbr.init(&tp, &mut cc);
             bbr.long_term.is_bw_probe_sample = true;
             let lost = lost.min(tx_in_flight);
-            bbr.skb_marked_lost(&mut tp, &LostPacket { tx_in_flight, lost, is_app_limited: false, begins_range: true });
+            bbr.skb_marked_lost(&tp, &mut cc, &LostPacket { tx_in_flight, lost, is_app_limited: false, begins_range: true });
             let bound = bbr.long_term.inflight_longterm;
-            let minimum = bbr.target_inflight(&tp) * 7 / 10;
+            let minimum = bbr.target_inflight(&tp, &cc) * 7 / 10;
             prop_assert!(bound == u32::MAX || bound <= tx_in_flight.max(minimum + 1), "{bound} of {tx_in_flight}");
         }
     }

@@ -5,7 +5,7 @@
 
 use super::super::Bbr3;
 use super::super::phase::Phase;
-use crate::cc::{Parameters, SenderState, Setting};
+use crate::cc::{CcState, Parameters, SenderState, Setting};
 use crate::packet::{Segment, TCP_HEADERS_BYTES};
 use crate::rate::Rate;
 use crate::rng::Rng;
@@ -115,6 +115,10 @@ impl TestPath {
 
     pub(super) fn tp(&self) -> &SenderState {
         self.sender.tp()
+    }
+
+    pub(super) fn cc(&self) -> &CcState {
+        self.sender.cc()
     }
 
     pub(super) fn phase(&self) -> Phase {

@@ -106,8 +106,8 @@ impl<C: CongestionControl> Dialogue<C> {
 
     /// State, window, threshold.
     pub fn state(&self) -> (CaState, u32, u32) {
-        let tp = self.sender.tp();
-        (tp.state, tp.cwnd, tp.ssthresh)
+        let (tp, cc) = (self.sender.tp(), self.sender.cc());
+        (tp.state, cc.cwnd, cc.ssthresh)
     }
 
     /// Packets out, SACKed, lost, retransmitted.
@@ -143,7 +143,7 @@ pub(super) fn check<C>(sender: &Sender<C>) {
     assert_eq!(tp.retrans_out, count(Marks::RETRANS), "retransmitted");
     let is_cut = board.front().is_some_and(|front| !front.marks.has(Marks::FIRST));
     assert_eq!(board.packets(), u64::from(count(Marks::FIRST)) + u64::from(is_cut), "packets");
-    assert!(tp.cwnd >= 1, "the window is zero");
+    assert!(sender.cc.cwnd >= 1, "the window is zero");
     check_order(sender);
 }
 

@@ -1,7 +1,7 @@
 //! The sender's calls of its controller besides growth and loss, and reductions that a controller requests.
 
 use super::dialogue::{Dialogue, settings};
-use crate::cc::{CaState, CcInfo, CongestionControl, SenderState, Stamps};
+use crate::cc::{CaState, CcInfo, CcState, CongestionControl, SenderState, Stamps};
 use crate::packet::Flags;
 use crate::time::Span;
 use alloc::vec::Vec;
@@ -20,34 +20,34 @@ impl CongestionControl for RecordingController {
         "listener"
     }
 
-    fn init(&mut self, _tp: &mut SenderState) {}
+    fn init(&mut self, _tp: &SenderState, _cc: &mut CcState) {}
 
-    fn ssthresh(&mut self, tp: &mut SenderState) -> u32 {
-        tp.cwnd / 2
+    fn ssthresh(&mut self, _tp: &SenderState, cc: &mut CcState) -> u32 {
+        cc.cwnd / 2
     }
 
-    fn undo_cwnd(&mut self, tp: &mut SenderState) -> u32 {
-        tp.cwnd
+    fn undo_cwnd(&mut self, _tp: &SenderState, cc: &mut CcState) -> u32 {
+        cc.cwnd
     }
 
     fn on_timestamps(&mut self, stamps: Stamps) {
         self.stamps = stamps;
     }
 
-    fn in_ack_event(&mut self, _tp: &mut SenderState, is_plain: bool) {
+    fn in_ack_event(&mut self, _tp: &SenderState, _cc: &mut CcState, is_plain: bool) {
         self.calls.push((self.stamps, is_plain));
     }
 
-    fn cong_avoid(&mut self, tp: &mut SenderState, acked: u32) {
-        tp.cwnd += acked;
-        self.cwr_requested = tp.cwnd == self.reduces_at;
+    fn cong_avoid(&mut self, _tp: &SenderState, cc: &mut CcState, acked: u32) {
+        cc.cwnd += acked;
+        self.cwr_requested = cc.cwnd == self.reduces_at;
     }
 
     fn take_cwr_request(&mut self) -> bool {
         core::mem::take(&mut self.cwr_requested)
     }
 
-    fn cc_info(&self, _tp: &SenderState) -> CcInfo {
+    fn cc_info(&self, _tp: &SenderState, _cc: &CcState) -> CcInfo {
         CcInfo::default()
     }
 }

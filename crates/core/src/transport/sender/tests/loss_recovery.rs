@@ -324,6 +324,6 @@ fn lost_syns_shrink_the_initial_window() {
         let mut sender = crate::transport::sender::Sender::new(&settings(), Reno);
         sender.handshake_retransmissions(times);
         sender.established(crate::time::Time::ZERO, None, 1 << 16);
-        assert_eq!(sender.tp().cwnd, cwnd);
+        assert_eq!(sender.cc().cwnd, cwnd);
     }
 }

@@ -65,7 +65,7 @@ fn packet_size_follows_rate_and_path() {
 fn small_queues_limit_what_is_in_the_hosts_queue() {
     let settings = Settings { gso_max_bytes: Some(65_536), initial_window: 200, ..settings() };
     let mut d = Dialogue::of(&settings, steady(Rate::from_bytes(8_192_000)), 40, u64::MAX);
-    d.sender.tp.paced = false;
+    d.sender.cc.paced = false;
     let mut queued = Vec::new();
     while let Some(packet) = d.sender.poll(d.now) {
         queued.push(packet);
@@ -107,7 +107,7 @@ fn a_pacing_queue_gets_departure_times_instead_of_a_timer() {
 fn a_pacing_queue_paces_reno_too() {
     let settings = Settings { queue_paces: true, ..settings() };
     let mut d = Dialogue::of(&settings, Reno, 40, u64::MAX);
-    assert!(d.sender.tp().paced);
+    assert!(d.sender.cc().paced);
     d.sends();
     assert_eq!(d.info().pacing_rate, Some(Rate::from_bytes(500_000)), "2 * 10 * 1000 B / 40 ms");
 }

@@ -31,7 +31,7 @@ fn a_partial_segment_waits_for_the_outstanding_one() {
 fn an_skb_is_split_before_the_hosts_queue_is_checked() {
     let settings = Settings { gso_max_bytes: Some(65_536), initial_window: 200, ..settings() };
     let mut d = Dialogue::of(&settings, steady(Rate::from_bytes(8_192_000)), 40, u64::MAX);
-    d.sender.tp.paced = false;
+    d.sender.cc.paced = false;
     while d.sender.poll(d.now).is_some() {}
     let next = d.sender.next_seq();
     assert_eq!(d.sender.app_source.head(next), 8_000);

@@ -1,6 +1,6 @@
 //! Controllers for tests: Reno as in `tcp_cong.c`, and one with a constant pacing rate.
 
-use crate::cc::{CcInfo, CongestionControl, RateSample, SenderState};
+use crate::cc::{CcInfo, CcState, CongestionControl, RateSample, SenderState};
 use crate::rate::Rate;
 
 /// Halves on loss, grows by the acknowledged packets in slow start, then by one per window.
@@ -12,34 +12,34 @@ impl CongestionControl for Reno {
         "reno"
     }
 
-    fn init(&mut self, _tp: &mut SenderState) {}
+    fn init(&mut self, _tp: &SenderState, _cc: &mut CcState) {}
 
-    fn ssthresh(&mut self, tp: &mut SenderState) -> u32 {
-        (tp.cwnd / 2).max(2)
+    fn ssthresh(&mut self, _tp: &SenderState, cc: &mut CcState) -> u32 {
+        (cc.cwnd / 2).max(2)
     }
 
-    fn undo_cwnd(&mut self, tp: &mut SenderState) -> u32 {
-        tp.cwnd.max(tp.prior_cwnd)
+    fn undo_cwnd(&mut self, tp: &SenderState, cc: &mut CcState) -> u32 {
+        cc.cwnd.max(tp.prior_cwnd)
     }
 
-    fn cong_avoid(&mut self, tp: &mut SenderState, acked: u32) {
-        if !tp.is_cwnd_limited() {
+    fn cong_avoid(&mut self, tp: &SenderState, cc: &mut CcState, acked: u32) {
+        if !tp.is_cwnd_limited(cc) {
             return;
         }
         let mut left = acked;
-        if tp.in_slow_start() {
-            let cwnd = (tp.cwnd + acked).min(tp.ssthresh);
-            left -= cwnd - tp.cwnd;
-            tp.cwnd = cwnd;
+        if cc.in_slow_start() {
+            let cwnd = (cc.cwnd + acked).min(cc.ssthresh);
+            left -= cwnd - cc.cwnd;
+            cc.cwnd = cwnd;
         }
-        tp.cwnd_count += left;
-        if tp.cwnd_count >= tp.cwnd {
-            tp.cwnd_count -= tp.cwnd;
-            tp.cwnd += 1;
+        cc.cwnd_count += left;
+        if cc.cwnd_count >= cc.cwnd {
+            cc.cwnd_count -= cc.cwnd;
+            cc.cwnd += 1;
         }
     }
 
-    fn cc_info(&self, _tp: &SenderState) -> CcInfo {
+    fn cc_info(&self, _tp: &SenderState, _cc: &CcState) -> CcInfo {
         CcInfo::default()
     }
 }
@@ -57,30 +57,30 @@ impl CongestionControl for Steady {
         "steady"
     }
 
-    fn init(&mut self, tp: &mut SenderState) {
-        tp.paced = true;
-        tp.cwnd = self.cwnd;
-        tp.pacing_rate = self.rate;
+    fn init(&mut self, _tp: &SenderState, cc: &mut CcState) {
+        cc.paced = true;
+        cc.cwnd = self.cwnd;
+        cc.pacing_rate = self.rate;
     }
 
-    fn ssthresh(&mut self, tp: &mut SenderState) -> u32 {
-        tp.ssthresh
+    fn ssthresh(&mut self, _tp: &SenderState, cc: &mut CcState) -> u32 {
+        cc.ssthresh
     }
 
-    fn undo_cwnd(&mut self, tp: &mut SenderState) -> u32 {
-        tp.cwnd
+    fn undo_cwnd(&mut self, _tp: &SenderState, cc: &mut CcState) -> u32 {
+        cc.cwnd
     }
 
     fn has_cong_control(&self) -> bool {
         true
     }
 
-    fn cong_control(&mut self, tp: &mut SenderState, sample: &RateSample) {
-        tp.cwnd = self.cwnd;
+    fn cong_control(&mut self, _tp: &SenderState, cc: &mut CcState, sample: &RateSample) {
+        cc.cwnd = self.cwnd;
         self.samples.push(*sample);
     }
 
-    fn cc_info(&self, _tp: &SenderState) -> CcInfo {
+    fn cc_info(&self, _tp: &SenderState, _cc: &CcState) -> CcInfo {
         CcInfo::default()
     }
 }
