@@ -10,6 +10,7 @@ use dumbbell_experiment::plan::draws::Streams;
 use dumbbell_experiment::plan::limits::Limits;
 use dumbbell_experiment::plan::{Plan, make};
 use dumbbell_sim::World;
+use dumbbell_sim::packet_trace::Window;
 use dumbbell_sim::plan::from_experiment;
 
 /// One experiment: a file without cases, or one case of a file.
@@ -110,6 +111,20 @@ impl Experiment {
         let plan = self.plan(seed, files)?;
         let world = World::new(&from_experiment::plan(&plan, seed, None)?)?;
         Ok(Simulation::new(plan, world))
+    }
+
+    /// As [`Experiment::start`]; the run also records the path of every packet that is in flight within a window, and
+    /// is over when all of these packets have arrived or were dropped. [`Run::packets`] has them.
+    ///
+    /// # Errors
+    ///
+    /// As [`Experiment::run`].
+    pub fn start_recording(&self, seed: u64, files: &dyn Files, window: Window) -> Result<Simulation, Error> {
+        let plan = self.plan(seed, files)?;
+        let simulated = from_experiment::plan(&plan, seed, None)?;
+        let mut world = World::new(&simulated)?;
+        world.record(&simulated, window);
+        Ok(Simulation::recording(plan, world))
     }
 
     /// Checks that it can be run, and runs nothing.

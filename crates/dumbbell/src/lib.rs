@@ -45,7 +45,9 @@ mod metrics;
 mod run;
 mod simulation;
 
+pub use dumbbell_core::time::Time;
 pub use dumbbell_experiment::{Diagnostic, model};
+pub use dumbbell_sim::packet_trace::{TraceResult, Window};
 pub use dumbbell_sim::table::{Cells, Column, Table};
 pub use error::Error;
 pub use experiment::Experiment;

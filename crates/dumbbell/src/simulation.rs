@@ -12,11 +12,16 @@ pub struct Simulation {
     plan: Plan,
     world: World,
     now: Time,
+    is_recording: bool,
 }
 
 impl Simulation {
     pub(crate) fn new(plan: Plan, world: World) -> Self {
-        Self { plan, world, now: Time::ZERO }
+        Self { plan, world, now: Time::ZERO, is_recording: false }
+    }
+
+    pub(crate) fn recording(plan: Plan, world: World) -> Self {
+        Self { is_recording: true, ..Self::new(plan, world) }
     }
 
     /// Processes at most 100,000 events: some hundredths of a second. Returns whether the run is over.
@@ -25,7 +30,8 @@ impl Simulation {
     ///
     /// [`Error::Simulator`].
     pub fn advance(&mut self) -> Result<bool, Error> {
-        let progress = self.world.run_on(Time::NEVER)?;
+        let run = if self.is_recording { World::run_recorded } else { World::run_on };
+        let progress = run(&mut self.world, Time::NEVER)?;
         self.now = progress.now;
         Ok(progress.is_over)
     }

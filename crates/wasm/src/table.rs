@@ -16,6 +16,13 @@ impl Table {
         self.0.columns.iter().map(|(name, _)| (*name).to_owned()).collect()
     }
 
+    /// Number of rows.
+    #[wasm_bindgen(getter)]
+    #[must_use]
+    pub fn rows(&self) -> usize {
+        self.0.rows()
+    }
+
     /// The type of a column: `i64`, `u32`, `u8`, `bool`, `f64`, `name`; empty: there is none.
     #[must_use]
     pub fn kind(&self, column: &str) -> String {
