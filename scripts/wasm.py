@@ -70,14 +70,14 @@ def what_is_missing() -> str:
 def module() -> None:
     """Compile the module."""
     step("compiling the simulator for WebAssembly (some minutes at first)")
-    flags = f"-C link-arg=--max-memory={MOST_MEMORY}"
-    cargo("--profile", "web", "--package", "dumbbell-wasm", "--target", TRIPLE, RUSTFLAGS=flags)
+    linked = ["-C", f"link-arg=--max-memory={MOST_MEMORY}"]
+    cargo("rustc", "--profile", "web", "--package", "dumbbell-wasm", "--target", TRIPLE, "--", *linked)
 
 
 def package() -> None:
     """Make the package of the module and of the TypeScript sources."""
     step("compiling the tool that writes the JavaScript around it")
-    cargo("--release", "--manifest-path", str(GLUE))
+    cargo("build", "--release", "--manifest-path", str(GLUE))
     shutil.rmtree(STAGED, ignore_errors=True)
     shutil.copytree(SOURCE / "src", STAGED)
     metrics = ROOT / "crates" / "dumbbell" / "src" / "metrics.rs"
@@ -121,16 +121,16 @@ def inputs() -> str:
     return digest.hexdigest()
 
 
-def cargo(*arguments: str, **environment: str) -> None:
+def cargo(command: str, *arguments: str) -> None:
     """Build with Rust's own progress, on a terminal."""
     quiet = [] if sys.stderr.isatty() else ["--quiet"]
-    run("cargo", "build", "--locked", "--target-dir", ROOT / "target", *quiet, *arguments, **environment)
+    run("cargo", command, "--locked", "--target-dir", ROOT / "target", *quiet, *arguments)
 
 
-def run(*command: str | Path, **environment: str) -> None:
+def run(*command: str | Path) -> None:
     """Run a program that must succeed. npm's tools find Node.js in the virtual environment."""
     path = f"{ROOT / '.venv' / 'bin'}:{os.environ.get('PATH', '')}"
-    subprocess.run(command, cwd=ROOT, env=os.environ | {"PATH": path} | environment, check=True)
+    subprocess.run(command, cwd=ROOT, env=os.environ | {"PATH": path}, check=True)
 
 
 def output(*command: str) -> str:
