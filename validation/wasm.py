@@ -91,6 +91,7 @@ def measured(speed: Path) -> list[str]:
     module = PACKAGE / "dumbbell_wasm_bg.wasm"
     content = module.read_bytes()
     brotli = int(text_of([NODE, "-p", BROTLI, module]))
+    cancelled = text_of([NODE, TESTS / "cancel.mjs", PACKAGE, "20"]).strip()
     arguments = [SPEED_OF, "1", RUNS]
     seconds = [
         (
@@ -106,6 +107,7 @@ def measured(speed: Path) -> list[str]:
         f"| module, bytes with gzip | {len(gzip.compress(content, 9, mtime=0)):,} |",
         f"| `{SPEED_OF.stem}`, native, s of processor time | {ours:.3f} |",
         f"| `{SPEED_OF.stem}`, module, s of processor time | {theirs:.3f} |",
+        f"| longest of 20 cancelled runs until its thread has ended, ms | {cancelled} |",
         f"| speed of the module ÷ native speed | {ours / theirs:.2f} |",
     ]
 

@@ -1,7 +1,7 @@
 // Experiments of TCP congestion control from JavaScript: `parse`, `run`, `packets`. The work is done in a worker.
 
-import type { Metrics } from "./metrics.js";
 import type { Case, Mistake, Progress, Recorded, RunResult, Start } from "./messages.js";
+import type { Metrics } from "./metrics.js";
 import { ask } from "./workers.js";
 
 export type { Case, Mistake, Progress } from "./messages.js";

@@ -31,14 +31,14 @@ interface NodeWorker {
   unref(): void;
 }
 
-const node = (name: string): Promise<unknown> => import(/* @vite-ignore */ /* webpackIgnore: true */ `node:${name}`);
+declare const process: { getBuiltinModule(name: string): unknown };
 
 /** Starts a worker. */
-export async function open(): Promise<Thread> {
+export function open(): Thread {
   if (typeof Worker !== "undefined") {
     return inBrowser(new Worker(new URL("./worker.js", import.meta.url), { type: "module" }));
   }
-  const { Worker: NodeWorker } = (await node("worker_threads")) as NodeThreads;
+  const { Worker: NodeWorker } = process.getBuiltinModule("node:worker_threads") as NodeThreads;
   return inNode(new NodeWorker(new URL("./worker.js", import.meta.url)));
 }
 
@@ -68,12 +68,12 @@ function inNode(worker: NodeWorker): Thread {
 }
 
 /** Within a worker: the way to its owner. */
-export async function ownPort(): Promise<Port> {
+export function ownPort(): Port {
   if (typeof self !== "undefined" && typeof self.postMessage === "function") {
     const post = self.postMessage.bind(self) as (message: unknown, moved: Transferable[]) => void;
     return { post, listen: (message) => self.addEventListener("message", (event) => message(event.data)) };
   }
-  const { parentPort } = (await node("worker_threads")) as NodeThreads;
+  const { parentPort } = process.getBuiltinModule("node:worker_threads") as NodeThreads;
   return {
     post: (message, moved) => parentPort.postMessage(message, moved),
     listen: (message) => parentPort.on("message", message as (value: never) => void),
@@ -81,7 +81,7 @@ export async function ownPort(): Promise<Port> {
 }
 
 /** The content of a file, in Node. */
-export async function readFile(url: URL): Promise<Uint8Array> {
-  const files = (await node("fs/promises")) as { readFile(url: URL): Promise<Uint8Array> };
-  return files.readFile(url);
+export function readFile(url: URL): BufferSource {
+  const files = process.getBuiltinModule("node:fs") as { readFileSync(url: URL): Uint8Array<ArrayBuffer> };
+  return files.readFileSync(url);
 }

@@ -3,27 +3,31 @@
 import init, { initSync, parse, type Run, Simulation } from "./dumbbell_wasm.js";
 import type { Answer, Mistake, Request } from "./messages.js";
 import { buffers, copied } from "./tables.js";
-import type { Port } from "./threads.js";
+import { ownPort, readFile } from "./threads.js";
 
-const { ownPort, readFile } = await import("./threads.js");
-const port: Port = await ownPort();
-const url = new URL("dumbbell_wasm_bg.wasm", import.meta.url);
-// Node's fetch reads no files.
-if (url.protocol === "file:") initSync({ module: (await readFile(url)) as BufferSource });
-else await init({ module_or_path: url });
+const port = ownPort();
+// Browsers deliver messages as soon as this script has run, so it listens before the module is there.
+const ready = load();
+port.listen((message) => void ready.then(() => done(message as Request)).catch(failed));
 
-port.listen((message) => {
-  try {
-    done(message as Request);
-  } catch (error) {
-    // The module throws texts: mistakes in JSON. Anything else is its end: it has no memory left, or has a fault.
-    if (typeof error === "string") answer({ is: "refused", mistakes: JSON.parse(error) as Mistake[] });
-    else answer({ is: "failed", problem: `${error}` });
-  }
-});
+async function load(): Promise<void> {
+  const url = new URL("dumbbell_wasm_bg.wasm", import.meta.url);
+  // Node's fetch reads no files.
+  if (url.protocol === "file:") initSync({ module: readFile(url) });
+  else await init({ module_or_path: url });
+}
+
+function failed(error: unknown): void {
+  // The module throws texts: mistakes in JSON. Anything else is its end: it has no memory left, or has a fault.
+  if (typeof error === "string") answer({ is: "refused", mistakes: JSON.parse(error) as Mistake[] });
+  else answer({ is: "failed", problem: `${error}` });
+}
 
 function done(request: Request): void {
-  if (request.do === "parse") return answer({ is: "done", result: parse(request.toml) });
+  if (request.do === "parse") {
+    answer({ is: "done", result: parse(request.toml) });
+    return;
+  }
   const { toml, seed, files, mostBytes } = request;
   const simulation =
     request.do === "run"

@@ -15,7 +15,7 @@ export async function ask(
   signal?: AbortSignal,
 ): Promise<unknown> {
   signal?.throwIfAborted();
-  const thread = idle.pop() ?? (await open());
+  const thread = idle.pop() ?? open();
   return new Promise((resolve, reject) => {
     const over = (canServeOn: boolean) => {
       signal?.removeEventListener("abort", cancel);

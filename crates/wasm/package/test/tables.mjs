@@ -12,14 +12,17 @@ initSync({ module: readFileSync(join(built, "dumbbell_wasm_bg.wasm")) });
 for (const file of files) {
   const text = readFileSync(file, "utf8");
   const lines = [];
-  for (const { name, experiment } of JSON.parse(parse(text)).cases) lines.push(...tables(text, name, near(file, experiment)));
+  for (const { name, experiment } of JSON.parse(parse(text)).cases)
+    lines.push(...tables(text, name, near(file, experiment)));
   writeFileSync(join(folder, `${basename(file, ".toml")}.txt`), `${lines.join("\n")}\n`);
 }
 
 /** The files that an experiment names, as JSON. */
 function near(file, { path }) {
   const names = [path?.bottleneck?.trace, path?.tc?.script].filter(Boolean);
-  return JSON.stringify(Object.fromEntries(names.map((name) => [name, readFileSync(join(dirname(file), name), "utf8")])));
+  return JSON.stringify(
+    Object.fromEntries(names.map((name) => [name, readFileSync(join(dirname(file), name), "utf8")])),
+  );
 }
 
 function tables(text, name, files) {
