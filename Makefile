@@ -52,7 +52,7 @@ wasm: setup ## Build the npm package with the simulator as WebAssembly, in targe
 
 wasm-test: wasm ## Test the npm package, and compare its tables with the native simulator's
 	$(BIN)/node --test crates/wasm/package/test/*.test.mjs
-	$(PY) validation/wasm.py
+	$(PY) validation/webassembly.py
 
 licences: setup ## List the licences of linked and bundled packages in THIRD-PARTY-LICENSES.md
 	@$(PY) scripts/licences.py

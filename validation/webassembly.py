@@ -1,6 +1,6 @@
 """Compares the simulator in WebAssembly with the native one, byte for byte, and measures size and speed.
 
-    python validation/wasm.py [-o FILE]
+    python validation/webassembly.py [-o FILE]
 
 Runs every built-in scenario and 200 random experiments on both (the native one as `cargo` builds it, the module in
 Node.js) and compares the text of all tables. A run ends after 20 slices of 100,000 events, a random one after 2, since
@@ -41,7 +41,7 @@ def main() -> int:
     lines = [
         "# The simulator in WebAssembly",
         "",
-        "Made by `make wasm && python validation/wasm.py -o validation/wasm.md`; the module runs in Node.js.",
+        "Made by `make wasm && python validation/webassembly.py -o validation/webassembly.md`; the module runs in Node.js.",
         "",
         "| what | figure |",
         "| --- | --- |",
@@ -92,7 +92,7 @@ def measured(speed: Path) -> list[str]:
     content = module.read_bytes()
     brotli = int(text_of([NODE, "-p", BROTLI, module]))
     cancelled = text_of([NODE, TESTS / "cancel.mjs", PACKAGE, "20"]).strip()
-    arguments = [SPEED_OF, "1", RUNS]
+    arguments: list[str | Path] = [SPEED_OF, "1", RUNS]
     seconds = [
         (
             float(text_of([speed, *arguments])),
