@@ -41,7 +41,7 @@ def main() -> int:
     lines = [
         "# The simulator in WebAssembly",
         "",
-        "Made by `make wasm && python validation/webassembly.py -o validation/webassembly.md`; the module runs in Node.js.",
+        "Made by `make wasm` and `python validation/webassembly.py -o validation/webassembly.md`, in Node.js.",
         "",
         "| what | figure |",
         "| --- | --- |",
