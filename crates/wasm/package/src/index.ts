@@ -2,7 +2,7 @@
 
 import type { Case, Mistake, Progress, Recorded, RunResult, Start } from "./messages.js";
 import type { Metrics } from "./metrics.js";
-import { ask } from "./workers.js";
+import { submit } from "./workers.js";
 
 export type { Case, Mistake, Progress } from "./messages.js";
 export type * from "./metrics.js";
@@ -53,7 +53,7 @@ export class DumbbellError extends Error {
 
 /** Reads a text: its cases (one, with an empty name, if it has none), or every mistake with its place. */
 export async function parse(toml: string): Promise<{ cases: Case[] } | { errors: Mistake[] }> {
-  const answer = JSON.parse((await ask({ do: "parse", toml })) as string);
+  const answer = JSON.parse((await submit({ do: "parse", toml })) as string);
   return answer.errors ? { errors: answer.errors.map((mistake: Mistake) => placed(mistake, toml)) } : answer;
 }
 
@@ -77,9 +77,9 @@ function start(toml: string, options: Options): Start {
   return { toml, seed, case: options.case ?? "", files: JSON.stringify(files), mostBytes };
 }
 
-async function started(request: Parameters<typeof ask>[0], options: Options): Promise<unknown> {
+async function started(request: Parameters<typeof submit>[0], options: Options): Promise<unknown> {
   try {
-    return await ask(request, options.onProgress, options.signal);
+    return await submit(request, options.onProgress, options.signal);
   } catch (error) {
     if (!Array.isArray(error)) throw error;
     throw new DumbbellError(error.map((mistake) => placed(mistake, request.toml)));

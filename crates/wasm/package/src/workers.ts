@@ -9,7 +9,7 @@ const idle: Thread[] = [];
 const MOST_IDLE = 4;
 
 /** Has a request done by a worker. Is rejected with mistakes, with a signal's reason, or with a failure. */
-export async function ask(
+export async function submit(
   request: Request,
   onProgress?: (progress: Progress) => void,
   signal?: AbortSignal,
