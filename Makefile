@@ -6,7 +6,7 @@ PY := $(BIN)/python
 .DEFAULT_GOAL := help
 # Tests start Python a hundred times: without its bytecode each of them compiles all libraries again.
 unexport PYTHONDONTWRITEBYTECODE
-.PHONY: licences help setup wheels clean-roots release-check kernel demo docs test lint unit lock audit test-lowest fmt validation bench gallery reports pages hpcc versions kernels notebook programs sweeps fuzz nightly test-all clean
+.PHONY: licences help setup wheels clean-roots release-check kernel demo docs test lint unit lock audit wasm wasm-test test-lowest fmt validation bench gallery reports pages hpcc versions kernels notebook programs sweeps fuzz nightly test-all clean
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -59,6 +59,13 @@ lock: setup ## Update requirements.lock to the newest versions that pyproject.to
 
 audit: setup ## Check licences, sources and known vulnerabilities of all packages
 	@$(PY) scripts/audit.py
+
+wasm: setup ## Build the npm package with the simulator as WebAssembly, in target/npm
+	@$(PY) scripts/wasm.py
+
+wasm-test: wasm ## Test the npm package, and compare its tables with the native simulator's
+	$(BIN)/node --test crates/wasm/package/test/*.test.mjs
+	$(PY) validation/webassembly.py
 
 licences: setup ## List the licences of linked and bundled packages in THIRD-PARTY-LICENSES.md
 	@$(PY) scripts/licences.py
@@ -129,7 +136,7 @@ fuzz: setup ## Fuzz every parser and state machine for longer than the tests do
 nightly: kernel ## Search for inputs that break something, ten minutes per target
 	DUMBBELL_FUZZ_SECONDS=600 $(BIN)/pytest tests/hostile -k test_fuzz -p no:cacheprovider
 
-test-all: test audit test-lowest fuzz nightly validation clean-roots ## Run everything, with audits, oldest packages, long searches, the whole matrix and clean roots
+test-all: test audit wasm-test test-lowest fuzz nightly validation clean-roots ## Run everything, with audits, oldest packages, long searches, the whole matrix and clean roots
 
 clean: ## Remove build products (kernels stay in the user's cache)
 	rm -rf .venv target runs dist python/dumbbell/bin python/dumbbell/_sim.abi3.so python/dumbbell/web/page ui/node_modules

@@ -19,7 +19,11 @@ from generated import ROOT, write_or_check
 PAGE = ROOT / "THIRD-PARTY-LICENSES.md"
 TOOLS = ROOT / "target" / "tools"
 CARGO_DENY = "cargo-deny@0.20.2"
-BINARIES = {"dumbbell-python": "the simulator (`_sim`)", "dumbbell-agent": "the agent"}
+BINARIES = {
+    "dumbbell-python": "the simulator (`_sim`)",
+    "dumbbell-agent": "the agent",
+    "dumbbell-wasm": "the npm package",
+}
 
 
 @dataclass

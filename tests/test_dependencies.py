@@ -110,3 +110,15 @@ def test_rust_packages_come_from_the_registry() -> None:
     sources = [package.get("source") for package in tomllib.loads((ROOT / "Cargo.lock").read_text())["package"]]
     assert sources.count(None) == len(list((ROOT / "crates").glob("*/Cargo.toml")))
     assert all(source.startswith("registry+") for source in sources if source)
+
+
+def test_the_tool_around_the_module_has_the_version_of_its_library() -> None:
+    packages = tomllib.loads((ROOT / "Cargo.lock").read_text())["package"]
+    (library,) = (package["version"] for package in packages if package["name"] == "wasm-bindgen")
+    tool = tomllib.loads((ROOT / "crates" / "wasm" / "glue" / "Cargo.toml").read_text())
+    assert tool["dependencies"]["wasm-bindgen-cli-support"] == f"={library}"
+
+
+def test_npm_locks_name_no_registry() -> None:
+    for folder in ("ui", "crates/wasm/package"):
+        assert '"resolved"' not in (ROOT / folder / "package-lock.json").read_text(), folder

@@ -1,13 +1,13 @@
 //! Why there is no run.
 
-use dumbbell_experiment::{Diagnostic, plan, render};
+use dumbbell_experiment::{Diagnostic, plan};
 use thiserror::Error as ThisError;
 
 /// Why there is no run. The text says what is wrong, where, and what would be right.
 #[derive(Debug, ThisError)]
 pub enum Error {
     /// The text is not an experiment; every mistake that was found.
-    #[error("{}", render::render(.mistakes, .text, "experiment", false))]
+    #[error("{}", shown(.mistakes, .text))]
     Invalid {
         /// The text, for excerpts.
         text: String,
@@ -43,4 +43,14 @@ impl From<plan::error::Error> for Error {
     fn from(error: plan::error::Error) -> Self {
         Self::Plan(error)
     }
+}
+
+#[cfg(feature = "excerpts")]
+fn shown(mistakes: &[Diagnostic], text: &str) -> String {
+    dumbbell_experiment::render::render(mistakes, text, "experiment", false)
+}
+
+#[cfg(not(feature = "excerpts"))]
+fn shown(mistakes: &[Diagnostic], _text: &str) -> String {
+    mistakes.iter().map(Diagnostic::to_string).collect::<Vec<_>>().join("\n")
 }

@@ -3,12 +3,13 @@
 use crate::error::Error;
 use crate::files::{Files, NoFiles, attachments};
 use crate::run::Run;
-use dumbbell_core::time::Time;
+use crate::simulation::Simulation;
 use dumbbell_experiment::document::{Case, Options, parse, setting};
 use dumbbell_experiment::model;
 use dumbbell_experiment::plan::limits::Limits;
 use dumbbell_experiment::plan::{Plan, make};
 use dumbbell_sim::World;
+use dumbbell_sim::packet_trace::Window;
 use dumbbell_sim::plan::from_experiment;
 
 /// One experiment: a file without cases, or one case of a file.
@@ -95,10 +96,34 @@ impl Experiment {
     ///
     /// As [`Experiment::run`].
     pub fn run_with(&self, seed: u64, files: &dyn Files) -> Result<Run, Error> {
+        let mut simulation = self.start(seed, files)?;
+        while !simulation.advance()? {}
+        Ok(simulation.finish())
+    }
+
+    /// A run that the caller advances in slices, so that it can report progress, cancel, or bound memory.
+    ///
+    /// # Errors
+    ///
+    /// As [`Experiment::run`].
+    pub fn start(&self, seed: u64, files: &dyn Files) -> Result<Simulation, Error> {
         let plan = self.plan(seed, files)?;
-        let mut world = World::new(&from_experiment::plan(&plan, seed, None)?)?;
-        while !world.run(Time::NEVER)?.is_over {}
-        Ok(Run::new(&plan, world.finish()))
+        let world = World::new(&from_experiment::plan(&plan, seed, None)?)?;
+        Ok(Simulation::new(plan, world))
+    }
+
+    /// As [`Experiment::start`]; the run also records the path of every packet that is in flight within a window, and
+    /// is over when all of these packets have arrived or were dropped. [`Run::packets`] has them.
+    ///
+    /// # Errors
+    ///
+    /// As [`Experiment::run`].
+    pub fn start_recording(&self, seed: u64, files: &dyn Files, window: Window) -> Result<Simulation, Error> {
+        let plan = self.plan(seed, files)?;
+        let simulated = from_experiment::plan(&plan, seed, None)?;
+        let mut world = World::new(&simulated)?;
+        world.record(&simulated, window);
+        Ok(Simulation::recording(plan, world))
     }
 
     /// Checks that it can be run, and runs nothing.

@@ -42,11 +42,15 @@ mod experiment;
 mod files;
 mod metrics;
 mod run;
+mod simulation;
 
+pub use dumbbell_core::time::Time;
 pub use dumbbell_experiment::{Diagnostic, model};
+pub use dumbbell_sim::packet_trace::{TraceResult, Window};
 pub use dumbbell_sim::table::{Cells, Column, Table};
 pub use error::Error;
 pub use experiment::Experiment;
 pub use files::{Files, NoFiles};
 pub use metrics::{FlowMetrics, GroupMetrics, Metrics, QueueMetrics, Spread};
 pub use run::Run;
+pub use simulation::Simulation;

@@ -7,12 +7,13 @@ use dumbbell_experiment::plan::Plan;
 use dumbbell_experiment::plan::types::{Flow, Queue};
 use dumbbell_sim::report::{FlowReport, QueueReport};
 use dumbbell_sim::{Column, RunResult, Table};
+use serde::Serialize;
 use std::collections::BTreeMap;
 
 const NS: f64 = 1e9;
 
 /// Single numbers of a run.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Metrics {
     /// Length of the run in seconds.
     pub duration_s: f64,
@@ -30,7 +31,7 @@ pub struct Metrics {
 }
 
 /// Numbers of one flow.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FlowMetrics {
     /// Name.
     pub name: String,
@@ -55,7 +56,7 @@ pub struct FlowMetrics {
 }
 
 /// Numbers of one group.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct GroupMetrics {
     /// 8 × bytes received by its flows ÷ length of the run, in Mbit/s.
     pub throughput_mbps: Option<f64>,
@@ -64,7 +65,7 @@ pub struct GroupMetrics {
 }
 
 /// Numbers of the queue under test.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct QueueMetrics {
     /// Backlog over all samples, in packets.
     pub packets: Option<Spread>,
@@ -77,7 +78,7 @@ pub struct QueueMetrics {
 /// Mean, median, 95th percentile and maximum of samples.
 ///
 /// Percentiles interpolate linearly between the two nearest samples (type 7 of Hyndman & Fan 1996).
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Spread {
     /// Mean.
     pub mean: f64,

@@ -2,6 +2,7 @@
 
 use crate::metrics::Metrics;
 use dumbbell_experiment::plan::Plan;
+use dumbbell_sim::packet_trace::TraceResult;
 use dumbbell_sim::report::Report;
 use dumbbell_sim::{RunResult, Table};
 
@@ -39,6 +40,13 @@ impl Run {
     #[must_use]
     pub fn probes(&self) -> &Table {
         &self.result.probes
+    }
+
+    /// The path of every packet of a window, one row per packet, and how many did not fit; None without
+    /// [`crate::Experiment::start_recording`].
+    #[must_use]
+    pub fn packets(&self) -> Option<&TraceResult> {
+        self.result.packet_trace.as_ref()
     }
 
     /// Totals: bytes, retransmissions and times of flows, counters of queues, drops of devices.

@@ -4,6 +4,9 @@ use crate::value::{Span, Value};
 use core::fmt;
 use dumbbell_core::tc::Wrong;
 
+/// Characters of a value in a message.
+const MAX_VALUE: usize = 80;
+
 /// One mistake in a document.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Diagnostic {
@@ -86,10 +89,18 @@ impl fmt::Display for Diagnostic {
         }
         f.write_str(&self.problem)?;
         if let Some(value) = &self.value {
-            write!(f, ", got {}", crate::render::shortened(&value.to_string()))?;
+            write!(f, ", got {}", shortened(&value.to_string()))?;
         }
         if self.right.is_empty() { Ok(()) } else { write!(f, "; {}", self.right) }
     }
 }
 
 impl core::error::Error for Diagnostic {}
+
+/// A value's text, cut.
+fn shortened(text: &str) -> String {
+    match text.char_indices().nth(MAX_VALUE) {
+        None => text.to_owned(),
+        Some(_) => text.chars().take(MAX_VALUE - 3).chain(['…']).collect(),
+    }
+}

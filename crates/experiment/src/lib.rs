@@ -10,7 +10,7 @@
 //! | [`declare`] | the macro of the declarations, and what a key may hold |
 //! | [`model`] | the values of an experiment |
 //! | [`units`], [`qdisc`], [`netem`], [`expectation`], [`script`], [`trace`] | the languages of single values |
-//! | [`diagnostic`], [`render`] | mistakes as values; as text with an excerpt |
+//! | [`diagnostic`], `render` | mistakes as values; as text with an excerpt |
 //! | [`schema`], [`reference`](mod@reference), [`stubs`] | what else is made of the declarations |
 //! | [`sweep`] | sweep files: axes, placeholders, rules between their keys |
 //! | [`random`] | random valid experiments |
@@ -33,6 +33,7 @@ pub mod plan;
 pub mod qdisc;
 pub mod random;
 pub mod reference;
+#[cfg(feature = "excerpts")]
 pub mod render;
 pub mod rules;
 pub mod schema;

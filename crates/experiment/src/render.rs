@@ -5,9 +5,6 @@ use crate::hidden::visible_line;
 use annotate_snippets::renderer::DecorStyle;
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 
-/// Characters of a value in a message.
-const MAX_VALUE: usize = 80;
-
 /// Every mistake with an excerpt of `text`, which was read from `file`; plain ASCII, or with colours.
 #[must_use]
 pub fn render(faults: &[Diagnostic], text: &str, file: &str, is_coloured: bool) -> String {
@@ -50,13 +47,4 @@ fn visible(text: &str) -> String {
     text.chars()
         .map(|character| if is_shown(character) { character.to_string() } else { "?".repeat(character.len_utf8()) })
         .collect()
-}
-
-/// A value's text, cut.
-#[must_use]
-pub fn shortened(text: &str) -> String {
-    match text.char_indices().nth(MAX_VALUE) {
-        None => text.to_owned(),
-        Some(_) => text.chars().take(MAX_VALUE - 3).chain(['…']).collect(),
-    }
 }

@@ -1,0 +1,62 @@
+//! Structs of a Rust source as TypeScript interfaces, with their comments.
+
+use std::fmt::Write as _;
+use syn::{Attribute, Expr, Fields, GenericArgument, Item, Lit, Meta, PathArguments, Type, Visibility};
+
+/// The public structs of a source whose fields are public.
+///
+/// # Errors
+///
+/// The source is not Rust, or a field has a type that has no counterpart here.
+pub fn of(source: &str) -> Result<String, String> {
+    let file = syn::parse_file(source).map_err(|error| error.to_string())?;
+    let mut out = String::from("// Numbers of a run, made from the comments and fields in Rust.\n");
+    for item in &file.items {
+        let Item::Struct(each) = item else { continue };
+        let (Fields::Named(fields), Visibility::Public(_)) = (&each.fields, &each.vis) else { continue };
+        _ = write!(out, "\n{}export interface {} {{\n", comment(&each.attrs, ""), each.ident);
+        for field in &fields.named {
+            let name = field.ident.as_ref().ok_or("a field without a name")?;
+            _ = writeln!(out, "{}  {name}: {};", comment(&field.attrs, "  "), script_type(&field.ty)?);
+        }
+        out.push_str("}\n");
+    }
+    Ok(out)
+}
+
+fn comment(attributes: &[Attribute], indent: &str) -> String {
+    let lines: Vec<_> = attributes.iter().filter_map(line).collect();
+    if lines.is_empty() { String::new() } else { format!("{indent}/**{} */\n", lines.join(&format!("\n{indent} *"))) }
+}
+
+/// A line of a doc comment, which is an attribute with a text.
+fn line(attribute: &Attribute) -> Option<String> {
+    let Meta::NameValue(pair) = &attribute.meta else { return None };
+    let Expr::Lit(value) = &pair.value else { return None };
+    let Lit::Str(text) = &value.lit else { return None };
+    // As serde writes it: what is not known is null.
+    pair.path.is_ident("doc").then(|| text.value().replace("None", "null"))
+}
+
+fn script_type(of: &Type) -> Result<String, String> {
+    let Type::Path(path) = of else { return Err("a type that is no path".into()) };
+    let last = path.path.segments.last().ok_or("a type without a name")?;
+    let inner = match &last.arguments {
+        PathArguments::AngleBracketed(between) => between.args.last(),
+        _ => None,
+    };
+    let inner = match inner {
+        Some(GenericArgument::Type(inner)) => Some(script_type(inner)?),
+        _ => None,
+    };
+    Ok(match (&last.ident.to_string()[..], inner) {
+        ("f64" | "u64" | "u32", None) => "number".into(),
+        ("String", None) => "string".into(),
+        ("bool", None) => "boolean".into(),
+        ("Option", Some(inner)) => format!("{inner} | null"),
+        ("Vec", Some(inner)) => format!("{inner}[]"),
+        ("BTreeMap", Some(inner)) => format!("Record<string, {inner}>"),
+        (name, None) => name.into(),
+        (name, Some(_)) => return Err(format!("{name} has no counterpart in TypeScript here")),
+    })
+}

@@ -1,0 +1,207 @@
+//! The experiment language and the simulator for JavaScript. `package/` has the TypeScript around it.
+//!
+//! Structured values cross the border as JSON, columns as typed arrays.
+
+mod table;
+
+use dumbbell::{Diagnostic, Error, Experiment, Files, Simulation as Inner, Time, Window, model};
+use dumbbell_experiment::declare::Kind as _;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+pub use table::Table;
+use wasm_bindgen::prelude::*;
+
+/// Reads a text. JSON: `{"cases": [{name, experiment}]}`, or
+/// `{"errors": [{message, problem, key, right, case, line, column, from, to}]}` with `from` and `to` in bytes of the text.
+#[wasm_bindgen]
+#[must_use]
+pub fn parse(text: &str) -> String {
+    use model::Experiment as Model;
+    match Experiment::cases(text) {
+        Ok(cases) => {
+            let of = |case: &Experiment| json!({"name": case.name(), "experiment": Model::data(case.model())});
+            json!({"cases": cases.iter().map(of).collect::<Vec<_>>()})
+        }
+        Err(error) => json!({"errors": errors(&error)}),
+    }
+    .to_string()
+}
+
+/// A run in progress.
+#[wasm_bindgen]
+#[derive(Debug)]
+pub struct Simulation {
+    inner: Inner,
+    most_bytes: u64,
+}
+
+#[wasm_bindgen]
+impl Simulation {
+    /// Prepares a run. `case` is empty for a text without cases; `files` is a JSON object of the texts of files that the
+    /// experiment names. An error is a text in JSON: a list as in [`parse`].
+    ///
+    /// # Errors
+    ///
+    /// The text is no experiment, there is no such case, or it can't be run.
+    #[wasm_bindgen(constructor)]
+    pub fn new(text: &str, case: &str, seed: u64, files: &str, most_bytes: f64) -> Result<Simulation, String> {
+        Self::prepared(text, case, files, most_bytes, |experiment, files| experiment.start(seed, files))
+    }
+
+    /// As [`Simulation::new`], but records the path of every packet in flight between two times in nanoseconds, the
+    /// first `most_rows` of them, and ends when all of these have arrived or were dropped.
+    ///
+    /// # Errors
+    ///
+    /// As [`Simulation::new`].
+    #[expect(clippy::too_many_arguments, reason = "JavaScript hands over plain values")]
+    pub fn recording(
+        text: &str,
+        case: &str,
+        seed: u64,
+        files: &str,
+        most_bytes: f64,
+        from_ns: u64,
+        to_ns: u64,
+        most_rows: usize,
+    ) -> Result<Simulation, String> {
+        let window = Window { from: Time::from_nanos(from_ns), to: Time::from_nanos(to_ns), most_rows };
+        Self::prepared(text, case, files, most_bytes, |experiment, files| {
+            experiment.start_recording(seed, files, window)
+        })
+    }
+
+    fn prepared(
+        text: &str,
+        case: &str,
+        files: &str,
+        most_bytes: f64,
+        start: impl FnOnce(&Experiment, &dyn Files) -> Result<Inner, Error>,
+    ) -> Result<Self, String> {
+        let files: BTreeMap<String, String> =
+            serde_json::from_str(files).map_err(|error| thrown_at(&format!("files: {error}"), "texts by name"))?;
+        let read = |name: &str| {
+            let content = files.get(name).map(|text| text.clone().into_bytes());
+            content.ok_or_else(|| format!("the file '{name}' was not handed in; give its text in files"))
+        };
+        let experiment = one(text, case).map_err(|error| thrown(&error))?;
+        let inner = start(&experiment, &read).map_err(|error| thrown(&error))?;
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a number of bytes")]
+        let most_bytes = most_bytes as u64;
+        Ok(Self { inner, most_bytes })
+    }
+
+    /// Runs for some hundredths of a second. Returns whether the run is over.
+    ///
+    /// # Errors
+    ///
+    /// The simulator fails, or packets and tables need more memory than allowed.
+    pub fn advance(&mut self) -> Result<bool, String> {
+        let is_over = self.inner.advance().map_err(|error| thrown(&error))?;
+        let held = self.inner.held_bytes();
+        if held > self.most_bytes {
+            let problem = format!("the run needs more memory than allowed: {held} bytes exceed {}", self.most_bytes);
+            let right = "a longer sample, a shorter duration, or a larger mostBytes";
+            return Err(thrown_at(&problem, right));
+        }
+        Ok(is_over)
+    }
+
+    /// Simulated seconds so far.
+    #[wasm_bindgen(getter)]
+    #[must_use]
+    pub fn seconds(&self) -> f64 {
+        #[expect(clippy::cast_precision_loss, reason = "for display only")]
+        let ns = self.inner.now_ns() as f64;
+        ns / 1e9
+    }
+
+    /// The result.
+    #[must_use]
+    pub fn finish(self) -> Run {
+        Run(self.inner.finish())
+    }
+}
+
+/// The result of a run.
+#[wasm_bindgen]
+#[derive(Debug)]
+pub struct Run(dumbbell::Run);
+
+#[wasm_bindgen]
+impl Run {
+    /// The metrics in JSON.
+    ///
+    /// # Panics
+    ///
+    /// Never: metrics are numbers and names.
+    #[must_use]
+    pub fn metrics(&self) -> String {
+        serde_json::to_string(self.0.metrics()).expect("numbers and names")
+    }
+
+    /// One row per sample and flow.
+    #[must_use]
+    pub fn flows(&self) -> Table {
+        Table(self.0.flows().clone())
+    }
+
+    /// One row per sample and queue.
+    #[must_use]
+    pub fn queues(&self) -> Table {
+        Table(self.0.queues().clone())
+    }
+
+    /// One row per probe.
+    #[must_use]
+    pub fn probes(&self) -> Table {
+        Table(self.0.probes().clone())
+    }
+
+    /// One row per recorded packet; None without a recording.
+    #[must_use]
+    pub fn packets(&self) -> Option<Table> {
+        self.0.packets().map(|traced| Table(traced.packets.clone()))
+    }
+
+    /// Packets of the recording that did not fit.
+    #[wasm_bindgen(getter)]
+    #[must_use]
+    pub fn left_out(&self) -> f64 {
+        #[expect(clippy::cast_precision_loss, reason = "packets of one run")]
+        self.0.packets().map_or(0.0, |traced| traced.left_out as f64)
+    }
+}
+
+fn one(text: &str, case: &str) -> Result<Experiment, Error> {
+    if case.is_empty() {
+        return Experiment::from_toml(text);
+    }
+    let cases = Experiment::cases(text)?;
+    let names = cases.iter().map(|each| each.name().to_owned()).collect();
+    let found = cases.into_iter().find(|each| each.name() == case);
+    found.ok_or_else(|| Error::Case { problem: format!("no case '{case}'"), cases: names })
+}
+
+fn thrown(error: &Error) -> String {
+    Value::from(errors(error)).to_string()
+}
+
+fn thrown_at(problem: &str, right: &str) -> String {
+    json!([{"message": format!("{problem}; {right}"), "problem": problem, "right": right}]).to_string()
+}
+
+fn errors(error: &Error) -> Vec<Value> {
+    let Error::Invalid { mistakes, .. } = error else {
+        return vec![json!({"message": error.to_string(), "problem": error.to_string()})];
+    };
+    let of = |mistake: &Diagnostic| {
+        json!({
+            "message": mistake.to_string(),
+            "problem": mistake.problem, "key": mistake.key, "right": mistake.right, "case": mistake.case,
+            "line": mistake.line, "column": mistake.column,
+            "from": mistake.span.as_ref().map(|span| span.start), "to": mistake.span.as_ref().map(|span| span.end),
+        })
+    };
+    mistakes.iter().map(of).collect()
+}
