@@ -49,7 +49,7 @@ def test_an_invalid_map_is_an_error_with_the_valid_names(folder: Path, options: 
     with pytest.raises(ResultError) as error:
         db.load_sweep(folder).map("utilization", x="path.rtt", y="buffer", **options)
     assert problem in str(error.value)
-    assert any(hint in str(error.value) for hint in ("options: ", "there is: ", "choose from: "))
+    assert any(hint in str(error.value) for hint in ("a number above 0", "there is: ", "choose from: "))
 
 
 def test_a_sweep_without_its_file_has_no_commands(folder: Path, tmp_path: Path) -> None:

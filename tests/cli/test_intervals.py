@@ -71,7 +71,7 @@ def test_flows_and_groups_are_chosen_by_name(dumbbell_with_run: Dumbbell) -> Non
         (("run", "--every", "1"), "--every: a time without a unit, got '1'"),
         (("run", "--every", "0s"), "--every: the interval is zero"),
         (("run", "--every", "1us"), "30,000,006 intervals exceed the limit of 20,000"),
-        (("run", "--every", "1s", "--flow", "bbr-3"), "did you mean 'bbr-2'?"),
+        (("run", "--every", "1s", "--flow", "bbr-3"), "did you mean 'bbr-1'?"),
         (("run", "run", "--every", "1s"), "--every needs one result, not 2"),
         (("run", "--flow", "bbr"), "add --every TIME"),
         (("run", "--every", "1s", "--sockets"), "give one of them"),

@@ -7,6 +7,7 @@ from pydantic_core import from_json
 
 from dumbbell import _sim
 from dumbbell.errors import ExperimentError, PlanError
+from dumbbell.spec.document import mistakes_in
 
 __all__ = ["refusals"]
 
@@ -15,7 +16,8 @@ __all__ = ["refusals"]
 def refusals() -> Iterator[None]:
     """Raises `PlanError` or `ExperimentError` for what the plan refuses."""
     try:
-        yield
+        with mistakes_in():
+            yield
     except _sim.PlanRefused as refused:
         fault = from_json(refused.args[0])
         if "plan" in fault:

@@ -96,8 +96,12 @@ def toml(text: str, file: Path | str = "") -> dict[str, Any]:
 
 
 def as_toml(document: Mapping[str, Any]) -> str:
-    """A document as a person would write it: its values, then its tables, then lists of tables."""
-    return _sim.write_toml(dict(document))
+    """A document as a person would write it: its values, then its tables, then lists of tables.
+
+    Raises `ExperimentError`.
+    """
+    with mistakes_in():
+        return _sim.write_toml(dict(document))
 
 
 def with_settings(document: Mapping[str, Any], settings: Mapping[str, Any], file: Path) -> dict[str, Any]:
