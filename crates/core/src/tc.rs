@@ -13,7 +13,8 @@
 //!
 //! The grammar of a qdisc is next to its algorithm, in `queue/KIND/tc.rs`. Attributes have the units of the kernel's
 //! netlink attributes; an attribute that tc does not send is None, and the kernel keeps its value or takes its default.
-//! Defaults and rounding are those of iproute2 6.1 and Linux 6.12.
+//! Defaults and rounding are those of iproute2 6.1 and Linux 6.12. What they refuse is refused here. So are numbers of
+//! which tc would keep the low 32 or 16 bits without a word (`does not fit`), and a queue of no packets.
 //!
 //! These modules compute with floats where tc does, so that results are equal; the packet path has none.
 
@@ -77,3 +78,6 @@ impl fmt::Display for Wrong {
 }
 
 impl core::error::Error for Wrong {}
+
+#[cfg(test)]
+mod tests;

@@ -160,7 +160,7 @@ class Path(Impairment):
     def _whole(self) -> "Path":
         if self.telemetry and self.tc is not None:
             raise Wrong(
-                "'telemetry' beside tc commands", "links with a rate stamp packets: [path.bottleneck], links, access"
+                "'telemetry' with tc commands", "links with a rate stamp packets: [path.bottleneck], links, access"
             )
         if self.delay > self.rtt:
             raise Wrong(f"path.delay ({_ms(self.delay)}) exceeds path.rtt ({_ms(self.rtt)})", "delay at most rtt")

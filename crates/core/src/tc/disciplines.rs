@@ -49,6 +49,15 @@ pub trait Attributes: Clone + Sized {
     fn send(&self, _to: &mut AttributeBytes) -> Result<(), Wrong> {
         Err(unsent("this kind of qdisc"))
     }
+
+    /// The same for a qdisc that may exist: of what is not sent the kernel keeps what it has.
+    ///
+    /// # Errors
+    ///
+    /// As [`Attributes::send`].
+    fn send_change(&self, to: &mut AttributeBytes) -> Result<(), Wrong> {
+        self.send(to)
+    }
 }
 
 /// Takes over every attribute that is Some.
@@ -122,6 +131,15 @@ macro_rules! disciplines {
             /// As there.
             pub fn send(&self, to: &mut AttributeBytes) -> Result<(), Wrong> {
                 match self { $(Self::$variant(attributes) => attributes.send(to),)+ }
+            }
+
+            /// As [`Attributes::send_change`].
+            ///
+            /// # Errors
+            ///
+            /// As there.
+            pub fn send_change(&self, to: &mut AttributeBytes) -> Result<(), Wrong> {
+                match self { $(Self::$variant(attributes) => attributes.send_change(to),)+ }
             }
         }
     };

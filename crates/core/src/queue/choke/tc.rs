@@ -3,7 +3,7 @@
 use crate::queue::Config;
 use crate::queue::config::{ChokeConfig, RedConfig};
 use crate::queue::red::tc::{
-    Estimator, SHARED, basic, default_burst, parameters, probability, send_shared, written_flags,
+    Estimator, SHARED, bandwidth, basic, default_burst, parameters, probability, send_shared, written_flags,
 };
 use crate::tc::disciplines::Attributes;
 use crate::tc::grammar::{Argument, Grammar, Options, option};
@@ -31,7 +31,7 @@ impl Attributes for Choke {
     ];
 
     fn parse(options: &Options<'_>) -> Result<Self, Wrong> {
-        let (Some(limit), Some(bandwidth)) = (options.count_above_zero("limit")?, options.rate("bandwidth")?) else {
+        let (Some(limit), Some(bandwidth)) = (options.count_above_zero("limit")?, bandwidth("choke", options)?) else {
             return Err(Wrong::new("choke needs 'limit' and 'bandwidth'", "such as choke limit 200 bandwidth 20mbit"));
         };
         if limit > MAX_LIMIT {

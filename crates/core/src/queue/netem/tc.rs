@@ -100,14 +100,13 @@ impl Attributes for Netem {
     ]];
 
     fn parse(options: &Options<'_>) -> Result<Self, Wrong> {
-        let delay = either(options, "delay", "latency");
-        let time = |index: usize| delay.get(index).map_or(Ok(Span::ZERO), |word| micros(word).map(tick_span));
+        let time = |index: usize| delay_word(options, index).map_or(Ok(Span::ZERO), clock_time);
         let duplicate = options.arguments("duplicate").unwrap_or_default();
         let netem = Self {
             limit: options.count("limit")?.unwrap_or(LIMIT),
             delay: time(0)?,
             jitter: time(1)?,
-            gap: gap(options, !delay.is_empty())?,
+            gap: gap(options, delay_word(options, 0).is_some())?,
             loss: loss(options)?,
             duplicate: duplicate.first().map_or(Ok(NEVER), |share| probability(share))?,
             correlations: correlations(options)?,
@@ -119,6 +118,9 @@ impl Attributes for Netem {
             seed: options.first("seed").map(count).transpose()?,
             ecn: options.has("ecn"),
         };
+        if netem.ecn && matches!(netem.loss, Loss::None | Loss::Random(Correlated { chance: NEVER, .. })) {
+            return Err(Wrong::new("netem's ecn needs a loss above 0%", "such as loss 1% ecn"));
+        }
         if netem.distribution.is_some() && (netem.delay == Span::ZERO || netem.jitter == Span::ZERO) {
             let right = "such as delay 10ms 2ms distribution normal";
             return Err(Wrong::new("netem's distribution needs a delay and a jitter", right));
@@ -162,6 +164,13 @@ impl Attributes for Netem {
         })))
     }
 
+    fn send_change(&self, to: &mut AttributeBytes) -> Result<(), Wrong> {
+        if self.distribution == Some(Distribution::Uniform) {
+            return Err(unsent("a change to a uniform distribution: the kernel keeps the table that it has"));
+        }
+        self.send(to)
+    }
+
     fn send(&self, to: &mut AttributeBytes) -> Result<(), Wrong> {
         let settings = self.settings()?;
         // The uniform one is that of a netem without a table; tc has no file for it.
@@ -200,12 +209,18 @@ impl Netem {
             Loss::Random(Correlated { chance, .. }) => chance,
             _ => NEVER,
         };
-        if self.ecn && matches!(self.loss, Loss::None) {
-            return Err(Wrong::new("netem's ecn needs a loss", "such as loss 1% ecn"));
-        }
         let queue = Structure::default().u32(ticks(self.delay)?).u32(self.limit).u32(loss.0);
         Ok(queue.u32(self.gap).u32(self.duplicate.0).u32(ticks(self.jitter)?).finish())
     }
+}
+
+/// A time in the 32 bits of tc's clock (`get_ticks`).
+fn clock_time(word: &str) -> Result<Span, Wrong> {
+    let time = tick_span(micros(word)?);
+    if u32::try_from(time.as_nanos() / PSCHED_TICK_NS).is_err() {
+        return Err(Wrong::new(format!("netem's delay of {word} does not fit tc's clock"), "at most 274877906us"));
+    }
+    Ok(time)
 }
 
 fn shares(all: &[Probability]) -> Vec<u8> {
@@ -237,6 +252,12 @@ fn send_rate(link: NetemRate, to: &mut AttributeBytes) {
     to.bytes(sent::RATE, &numbers.u32(link.cell_size).i32(link.cell_overhead).finish());
 }
 
+/// An argument of the last `delay` or `latency` that has so many: of an earlier one tc keeps the rest.
+fn delay_word<'a>(options: &Options<'a>, index: usize) -> Option<&'a str> {
+    let mut delays = options.iter().rev().filter(|(name, _)| ["delay", "latency"].contains(name));
+    delays.find_map(|(_, arguments)| arguments.get(index).copied())
+}
+
 /// Arguments of two synonyms.
 fn either<'a, 'b>(options: &'b Options<'a>, one: &str, other: &str) -> &'b [&'a str] {
     options.last_of(&[one, other]).and_then(|name| options.arguments(name)).unwrap_or_default()
@@ -265,14 +286,14 @@ fn loss_words<'a, 'b>(options: &'b Options<'a>) -> (&'a str, &'b [&'a str]) {
 fn correlations(options: &Options<'_>) -> Result<Option<Correlations>, Wrong> {
     let (model, losses) = loss_words(options);
     let loss = if model == "random" { losses.get(1) } else { None };
-    let delay = either(options, "delay", "latency").get(2);
+    let delay = delay_word(options, 2);
     let duplicate = options.arguments("duplicate").unwrap_or_default().get(1);
     let has_second = |name| options.arguments(name).is_some_and(|words| words.len() > 1);
     if loss.is_none() && delay.is_none() && !has_second("reorder") && !has_second("corrupt") {
         return Ok(None);
     }
-    let share = |word: Option<&&str>| word.map_or(Ok(NEVER), |word| probability(word));
-    Ok(Some(Correlations { delay: share(delay)?, loss: share(loss)?, duplicate: share(duplicate)? }))
+    let share = |word: Option<&str>| word.map_or(Ok(NEVER), probability);
+    Ok(Some(Correlations { delay: share(delay)?, loss: share(loss.copied())?, duplicate: share(duplicate.copied())? }))
 }
 
 fn loss(options: &Options<'_>) -> Result<Loss, Wrong> {
@@ -281,6 +302,9 @@ fn loss(options: &Options<'_>) -> Result<Loss, Wrong> {
     }
     if options.last_of(&["loss", "drop"]).is_none() {
         return Ok(Loss::None);
+    }
+    if options.iter().filter(|(name, _)| ["loss", "drop"].contains(name)).count() > 1 {
+        return Err(Wrong::new("netem has two losses", "give one 'loss'"));
     }
     let (model, words) = loss_words(options);
     let Some(first) = words.first() else {
@@ -337,18 +361,20 @@ fn gap(options: &Options<'_>, has_delay: bool) -> Result<u32, Wrong> {
 
 /// Slots (`get_slot`).
 fn slot(options: &Options<'_>) -> Result<Option<SlotConfig>, Wrong> {
-    let Some(words) = options.arguments("slot") else {
-        if options.has("packets") || options.has("bytes") {
-            return Err(Wrong::new("netem's packets and bytes are those of a slot", "such as slot 5ms packets 16"));
-        }
-        return Ok(None);
-    };
+    refuse_loose_limits(options)?;
+    let Some(words) = options.arguments("slot") else { return Ok(None) };
     let least = time_ns(words[0])?;
     let most = words.get(1).map_or(Ok(least), |word| time_ns(word))?;
     if most < least {
         return Err(Wrong::new("netem's slots whose most is below their least", "such as slot 2ms 6ms"));
     }
-    let limit = |name| Ok(options.count_above_zero(name)?.unwrap_or(MAX_IN_SLOT).min(MAX_IN_SLOT));
+    let limit = |name: &str| match options.count_above_zero(name)?.unwrap_or(MAX_IN_SLOT) {
+        number @ ..=MAX_IN_SLOT => Ok(number),
+        number => {
+            let right = format!("at most {MAX_IN_SLOT}, or 0 for no limit");
+            Err(Wrong::new(format!("netem's slot takes at most {MAX_IN_SLOT} {name}, got {number}"), right))
+        }
+    };
     let slot = SlotConfig {
         least: Span::from_nanos(least),
         most: Span::from_nanos(most),
@@ -358,13 +384,30 @@ fn slot(options: &Options<'_>) -> Result<Option<SlotConfig>, Wrong> {
     Ok(Some(slot))
 }
 
+/// `packets` and `bytes` belong to a slot, in this order and right behind it.
+fn refuse_loose_limits(options: &Options<'_>) -> Result<(), Wrong> {
+    let mut before = "";
+    for (name, _) in options.iter() {
+        if (name == "packets" && before != "slot") || (name == "bytes" && !matches!(before, "slot" | "packets")) {
+            let problem = format!("netem's {name} must be right behind a slot's times, packets before bytes");
+            return Err(Wrong::new(problem, "such as slot 5ms packets 16 bytes 20000"));
+        }
+        before = name;
+    }
+    Ok(())
+}
+
 fn link_rate(words: &[&str]) -> Result<NetemRate, Wrong> {
-    let bytes =
-        |index: usize| words.get(index).map_or(Ok(0), |word| Ok(i32::try_from(count(word)?).unwrap_or(i32::MAX)));
+    let number = |index: usize| words.get(index).map_or(Ok(0), |word| fit(count(word)?, word));
+    let overhead = |index: usize| {
+        let number = number(index)?;
+        let problem = || Wrong::new(format!("netem's overhead of {number} does not fit 31 bits"), "at most 2147483647");
+        i32::try_from(number).map_err(|_| problem())
+    };
     Ok(NetemRate {
         rate: rate(words[0])?,
-        packet_overhead: bytes(1)?,
-        cell_size: bytes(2)?.unsigned_abs(),
-        cell_overhead: bytes(3)?,
+        packet_overhead: overhead(1)?,
+        cell_size: number(2)?,
+        cell_overhead: overhead(3)?,
     })
 }

@@ -140,9 +140,14 @@ pub(crate) fn estimated(
     if bits + u32::from(wlog) >= u32::from(BITS) {
         return Err(Wrong::new(format!("{kind}'s thresholds are too large for its weight"), "a smaller burst"));
     }
-    let (scell_log, idle_damping) = estimator.damping(wlog, options.rate("bandwidth")?.unwrap_or(BANDWIDTH))?;
+    let (scell_log, idle_damping) = estimator.damping(wlog, bandwidth(kind, options)?.unwrap_or(BANDWIDTH))?;
     let plog = estimator.slope(min, max, probability(options)?)?;
     Ok(RedConfig { plog, scell_log, idle_damping, ..basic(options, u64::from(limit), min, max, wlog)? })
+}
+
+/// The bandwidth by which an idle time counts as packets; one below a byte per second counts as not written.
+pub(crate) fn bandwidth(kind: &str, options: &Options<'_>) -> Result<Option<Rate>, Wrong> {
+    Ok(options.narrow_rate(kind, "bandwidth")?.filter(|rate| *rate != Rate::ZERO))
 }
 
 fn size(options: &Options<'_>, name: &str) -> Result<u32, Wrong> {

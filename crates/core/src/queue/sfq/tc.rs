@@ -80,7 +80,11 @@ impl Attributes for Sfq {
         })
     }
 
-    fn change(&mut self, _: Self) -> Result<(), Wrong> {
+    /// Without an option tc sends nothing that the kernel would refuse.
+    fn change(&mut self, new: Self) -> Result<(), Wrong> {
+        if new.is_default {
+            return Ok(());
+        }
         Err(Wrong::new("a sfq can't be changed", ""))
     }
 
