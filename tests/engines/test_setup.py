@@ -133,7 +133,9 @@ def police(draw: st.DrawFn) -> str:
     if draw(st.booleans()):
         return ""
     text = draw(options(POLICE, {name: words for name, words in POLICE_OPTIONS.items() if name != "drop"}))
-    return f" action police {text}{draw(st.sampled_from([' drop', '']))}"
+    action = f" action police {text}{draw(st.sampled_from([' drop', '']))}"
+    line = "filter add dev {dev} parent 1: protocol ip prio 1 matchall flowid 1:1"
+    return "" if refused("qdisc add dev {dev} root handle 1: prio", line + action) else action
 
 
 @st.composite
@@ -162,9 +164,7 @@ def filter_words(draw: st.DrawFn, number: int) -> str:
             ]
         )
     )
-    line = f"filter add dev {{dev}} parent 1: protocol ip prio {number} {matches} {target}"
-    policed = f"{line}{draw(police())}"
-    return line if refused("qdisc add dev {dev} root handle 1: prio", policed) else policed
+    return f"filter add dev {{dev}} parent 1: protocol ip prio {number} {matches} {target}{draw(police())}"
 
 
 @st.composite

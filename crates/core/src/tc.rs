@@ -26,6 +26,7 @@ mod location;
 pub mod message;
 pub mod quantity;
 pub(crate) mod rate_table;
+pub(crate) mod repeated;
 pub mod ticks;
 pub mod tree;
 

@@ -10,6 +10,7 @@ use super::grammar::Options;
 use super::location::minor;
 use super::quantity::{tick_span, transmit_micros};
 use super::rate_table::bucket_ticks;
+use super::repeated::refuse_repeated;
 use crate::queue::config::{Filter, PoliceConfig, Rule};
 use crate::rate::Rate;
 use alloc::format;
@@ -143,6 +144,7 @@ struct Police {
 
 impl Police {
     fn parse(options: &Options<'_>) -> Result<Self, Wrong> {
+        refuse_repeated("police", options, &[&["rate"], &["burst"], &["mtu"], &["peakrate"]])?;
         let rate = options.rate("rate")?.filter(|rate| *rate != Rate::ZERO);
         let size = |name| Ok(options.size(&[name])?.filter(|bytes| *bytes > 0));
         let (burst, mtu) = (size("burst")?, size("mtu")?);

@@ -104,6 +104,7 @@ fn netem_refuses_what_its_clock_or_its_numbers_do_not_hold() {
         ("netem rate 1mbit 2147483648", overhead),
         ("netem rate 1mbit 1 4294967295", ""),
         ("netem rate 1mbit 1 1 2147483648", overhead),
+        ("netem delay 0s reorder 5%", "netem's reorder needs a delay; such as delay 5ms reorder 25%"),
         ("netem loss 1% drop 2%", "netem has two losses; give one 'loss'"),
         ("netem loss 0% ecn", "netem's ecn needs a loss above 0%; such as loss 1% ecn"),
     ]);
@@ -136,6 +137,10 @@ fn numbers_without_units_and_rates_of_32_bits() {
         ("fq timer_slack 4294967295ns", ""),
         ("fq timer_slack 4295ms", "fq's timer_slack of 4295ms does not fit 32 bits; at most 4294967295ns"),
         ("fq_codel flows 0", ""),
+        (
+            "choke burst 131071 limit 256 bandwidth 1mbit",
+            "choke's thresholds are too large for its weight; a smaller burst",
+        ),
         ("sfb max 4294967295", ""),
     ]);
 }
@@ -176,6 +181,7 @@ fn a_class_of_htb_takes_plain_numbers_and_buckets_that_fit_the_clock() {
         refused("burst 40mb"),
         "htb's burst of 41943040 bytes at 125000 bytes per second does not fit tc's clock; at most 34359738 bytes, which last 274 s"
     );
+    assert_eq!(refused("ceil 1mbit ceil 2mbit"), "htb has 'ceil' twice; give one of them");
     let mut tree = tree(&before);
     let refused = execute(&mut tree, &[HTB_CLASS, "mpu 65536"].concat()).unwrap_err();
     assert_eq!(refused.to_string(), "htb's mpu of 65536 does not fit 16 bits; at most 65535");
@@ -190,6 +196,7 @@ fn a_policer_needs_a_table_of_cells_of_two_bytes() {
         "police's mtu of 255 is too small for the kernel; at least 256"
     );
     assert_eq!(refused("rate 1mbit burst 5kb mtu 256 drop"), "");
+    assert_eq!(refused("rate 1mbit burst 5kb burst 6kb"), "police has 'burst' twice; give one of them");
     assert_eq!(refused("rate 1mbit burst 5kb peakrate 2mbit"), "police's 'peakrate' needs 'mtu'; such as mtu 1514");
     assert_eq!(
         refused("rate 1kbit burst 3mb drop"),

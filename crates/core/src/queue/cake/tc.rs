@@ -267,7 +267,9 @@ fn times(options: &Options<'_>) -> Result<Option<Times>, Wrong> {
 }
 
 fn bounded(word: &str, name: &str, min: i64) -> Result<i32, Wrong> {
-    let number = i64::try_from(count(word)?).unwrap_or(i64::MAX);
+    let problem =
+        |_| Wrong::new(format!("cake's {name} of {word} does not fit 31 bits"), format!("at most {MAX_OVERHEAD}"));
+    let number = i64::from(i32::try_from(count(word)?).map_err(problem)?);
     i32::try_from(number).ok().filter(|_| (min..=MAX_OVERHEAD).contains(&number)).ok_or_else(|| {
         Wrong::new(format!("cake's {name} of {number} is out of range"), format!("{min} to {MAX_OVERHEAD}"))
     })

@@ -3,7 +3,8 @@
 use crate::queue::Config;
 use crate::queue::config::{ChokeConfig, RedConfig};
 use crate::queue::red::tc::{
-    Estimator, SHARED, bandwidth, basic, default_burst, parameters, probability, send_shared, written_flags,
+    Estimator, SHARED, bandwidth, basic, check_weight, default_burst, parameters, probability, send_shared,
+    written_flags,
 };
 use crate::tc::disciplines::Attributes;
 use crate::tc::grammar::{Argument, Grammar, Options, option};
@@ -46,6 +47,7 @@ impl Attributes for Choke {
         let burst = options.count_above_zero("burst")?.map_or_else(|| default_burst(min, max, 1), u64::from);
         let estimator = Estimator { kind: "choke", average };
         let wlog = estimator.weight(in_bytes(min)?, burst)?;
+        check_weight("choke", max, wlog)?;
         let (scell_log, idle_damping) = estimator.damping(wlog, bandwidth)?;
         let plog = estimator.slope(in_bytes(min)?, in_bytes(max)?, probability(options)?)?;
         let red = RedConfig { plog, scell_log, idle_damping, ..basic(options, 0, min, max, wlog)? };

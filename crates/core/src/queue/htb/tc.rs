@@ -7,6 +7,7 @@ use crate::tc::disciplines::Attributes;
 use crate::tc::grammar::{Argument, Grammar, Keyword, Options, option};
 use crate::tc::message::{AttributeBytes, OPTIONS, Structure};
 use crate::tc::rate_table::{LinkRate, bucket_ticks};
+use crate::tc::repeated::refuse_repeated;
 use crate::tc::{Device, Wrong};
 use alloc::boxed::Box;
 use alloc::format;
@@ -120,6 +121,7 @@ pub(crate) struct Class {
 
 impl Class {
     pub fn parse(options: &Options<'_>) -> Result<Self, Wrong> {
+        refuse_repeated("htb", options, &[&["rate"], &["ceil"]])?;
         let rate = options.rate("rate")?;
         let rate = rate.ok_or_else(|| Wrong::new("an htb class needs a rate", "such as htb rate 80mbit"))?;
         let ceil = options.rate("ceil")?.unwrap_or(rate);

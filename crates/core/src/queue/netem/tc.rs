@@ -106,7 +106,7 @@ impl Attributes for Netem {
             limit: options.count("limit")?.unwrap_or(LIMIT),
             delay: time(0)?,
             jitter: time(1)?,
-            gap: gap(options, delay_word(options, 0).is_some())?,
+            gap: gap(options, time(0)? > Span::ZERO)?,
             loss: loss(options)?,
             duplicate: duplicate.first().map_or(Ok(NEVER), |share| probability(share))?,
             correlations: correlations(options)?,

@@ -3,7 +3,9 @@
 use crate::queue::Config;
 use crate::queue::choke::tc::thresholds;
 use crate::queue::config::{RedConfig, SfqConfig};
-use crate::queue::red::tc::{Estimator, SHARED, basic, default_burst, parameters, probability, written_flags};
+use crate::queue::red::tc::{
+    Estimator, SHARED, basic, check_weight, default_burst, parameters, probability, written_flags,
+};
 use crate::queue::sfq::{MAX_DEPTH, MAX_DIVISOR, MAX_FLOWS, MIN_QUANTUM};
 use crate::tc::disciplines::Attributes;
 use crate::tc::grammar::{Argument, Grammar, Options, flag, keywords, option};
@@ -139,6 +141,7 @@ fn red(options: &Options<'_>) -> Result<(u32, RedConfig), Wrong> {
     let burst = options.count_above_zero("burst")?.map_or_else(|| default_burst(min, max, average), u64::from);
     let estimator = Estimator { kind: "sfq", average };
     let wlog = estimator.weight(min, burst)?;
+    check_weight("sfq", max, wlog)?;
     let plog = estimator.slope(min, max, probability(options)?)?;
     Ok((limit, RedConfig { plog, ..basic(options, 0, min, max, wlog)? }))
 }

@@ -6,8 +6,9 @@ use crate::rate::Rate;
 use crate::tc::disciplines::Attributes;
 use crate::tc::grammar::{Argument, Grammar, Options, option};
 use crate::tc::message::{AttributeBytes, OPTIONS, Structure};
-use crate::tc::quantity::{bytes, float, rate, time_ns, truncated};
+use crate::tc::quantity::{float, truncated};
 use crate::tc::rate_table::{LinkRate, wrapped_ticks};
+use crate::tc::repeated::refuse_repeated;
 use crate::tc::{Device, Wrong};
 use alloc::boxed::Box;
 use alloc::format;
@@ -54,7 +55,7 @@ impl Attributes for Tbf {
     ]];
 
     fn parse(options: &Options<'_>) -> Result<Self, Wrong> {
-        refuse_repeated(options)?;
+        refuse_repeated("tbf", options, ONCE)?;
         let rate = options.rate("rate")?.unwrap_or(Rate::ZERO);
         let burst = options.size(&["burst", "buffer", "maxburst"])?.unwrap_or(0);
         let (mpu, overhead) = (sixteen_bits(options, "mpu")?, sixteen_bits(options, "overhead")?);
@@ -121,8 +122,8 @@ fn peak(options: &Options<'_>, rate: Rate) -> Result<Option<(Rate, u32)>, Wrong>
     Ok(Some((peak, bucket)))
 }
 
-/// Options that may be written once; of those in a row one. A zero counts as not written.
-const ONCE: [&[&str]; 8] = [
+/// Options that may be written once; of those in a row one.
+const ONCE: &[&[&str]] = &[
     &["burst", "buffer", "maxburst"],
     &["mtu", "minburst"],
     &["rate"],
@@ -132,28 +133,6 @@ const ONCE: [&[&str]; 8] = [
     &["mpu"],
     &["overhead"],
 ];
-
-fn refuse_repeated(options: &Options<'_>) -> Result<(), Wrong> {
-    for names in ONCE {
-        let mut written = options.iter().filter(|(name, _)| names.contains(name));
-        let first = written.find(|(_, arguments)| !is_zero(arguments));
-        if let (Some((first, _)), Some((again, _))) = (first, written.next()) {
-            let problem = if first == again {
-                format!("tbf has '{first}' twice")
-            } else {
-                format!("tbf has '{first}' and '{again}'")
-            };
-            return Err(Wrong::new(problem, "give one of them"));
-        }
-    }
-    Ok(())
-}
-
-fn is_zero(arguments: &[&str]) -> bool {
-    let word = arguments.first().copied().unwrap_or_default();
-    rate(word)
-        .map_or_else(|_| time_ns(word).is_ok_and(|time| time == 0) || bytes(word) == Ok(0), |rate| rate == Rate::ZERO)
-}
 
 /// `latency` becomes a limit as tc computes it; of both zeros count as not written.
 #[expect(clippy::float_arithmetic, reason = "tc computes with doubles")]
