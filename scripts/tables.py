@@ -1,6 +1,6 @@
 """Hashes the tables of all built-in scenarios, so that a refactoring can be checked to change no result.
 
-    python scripts/tables.py [--engine sim|kernel] [--duration 20s] [-o FILE] [--against FILE]
+    python scripts/tables.py [--engine sim|kernel] [--duration 20s] [--scenarios NAME …] [-o FILE] [--against FILE]
 
 Runs every case of every built-in scenario with seed 1, at most for the given time, and writes one JSON object: the
 SHA-256 of each table's values by `SCENARIO/CASE`. With `--against` it compares with such a file, written before the
@@ -26,11 +26,12 @@ def main() -> int:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--engine", default="sim", choices=("sim", "kernel"))
     options.add_argument("--duration", default="20s")
+    options.add_argument("--scenarios", nargs="+", default=list(scenarios()))
     options.add_argument("-o", "--output", type=Path)
     options.add_argument("--against", type=Path)
     given = options.parse_args()
     hashes = {}
-    for name in scenarios():
+    for name in given.scenarios:
         for case in db.scenario(name):
             key = f"{name}/{case.only}" if case.only else name
             if sys.stderr.isatty():

@@ -3,13 +3,15 @@
 //! tc always sends delay, jitter, limit, gap, loss and duplication; the three correlations together, if one of them
 //! was written; the rest if it was written.
 
+mod slot;
+
 use super::distribution::table;
 use crate::queue::config::{Correlated, Distribution, Loss, NetemConfig, NetemRate, SlotConfig};
 use crate::queue::{Config, Probability};
 use crate::tc::disciplines::{Attributes, take_over};
 use crate::tc::grammar::{ALWAYS, Argument, Grammar, Options, flag, names, option};
 use crate::tc::message::{AttributeBytes, NESTED, OPTIONS, Structure, unsent};
-use crate::tc::quantity::{count, fit, micros, per_cent, probability, probability_of, rate, tick_span, time_ns};
+use crate::tc::quantity::{count, fit, micros, per_cent, probability, probability_of, rate, tick_span};
 use crate::tc::{Device, Wrong};
 use crate::time::{PSCHED_TICK_NS, Span};
 use alloc::boxed::Box;
@@ -18,7 +20,6 @@ use alloc::vec::Vec;
 
 const LIMIT: u32 = 1_000;
 const NEVER: Probability = Probability(0);
-const MAX_IN_SLOT: u32 = i32::MAX as u32;
 const MODELS: Argument = Argument::OneOf(&["random", "state", "gemodel"]);
 const SHARES: [Argument; 6] =
     [MODELS, Argument::Share, Argument::Share, Argument::Share, Argument::Share, Argument::Share];
@@ -114,7 +115,7 @@ impl Attributes for Netem {
             reorder: correlated(options, "reorder")?,
             corrupt: correlated(options, "corrupt")?,
             rate: options.arguments("rate").map(link_rate).transpose()?,
-            slot: slot(options)?,
+            slot: slot::read(options)?,
             seed: options.first("seed").map(count).transpose()?,
             ecn: options.has("ecn"),
         };
@@ -188,7 +189,7 @@ impl Attributes for Netem {
                 to.u32(sent::ECN, 1);
             }
             self.corrupt.into_iter().for_each(|corrupt| to.bytes(sent::CORRUPT, &pair(corrupt)));
-            self.slot.into_iter().for_each(|slot| to.bytes(sent::SLOT, &slot_bytes(slot)));
+            self.slot.into_iter().for_each(|slot| to.bytes(sent::SLOT, &slot::bytes(slot)));
             send_loss_model(self.loss, to);
             self.rate.into_iter().for_each(|rate| send_rate(rate, to));
             self.seed.into_iter().for_each(|seed| to.u64(sent::SEED, seed));
@@ -225,13 +226,6 @@ fn clock_time(word: &str) -> Result<Span, Wrong> {
 
 fn shares(all: &[Probability]) -> Vec<u8> {
     all.iter().flat_map(|share| share.0.to_ne_bytes()).collect()
-}
-
-/// `struct tc_netem_slot`; a limit of 0 is none.
-fn slot_bytes(slot: SlotConfig) -> Vec<u8> {
-    let limit = |number: u32| if number == MAX_IN_SLOT { 0 } else { number };
-    let times = Structure::default().u64(slot.least.as_nanos()).u64(slot.most.as_nanos());
-    times.u32(limit(slot.packets)).u32(limit(slot.bytes)).u64(0).u64(0).finish()
 }
 
 fn send_loss_model(loss: Loss, to: &mut AttributeBytes) {
@@ -357,44 +351,6 @@ fn gap(options: &Options<'_>, has_delay: bool) -> Result<u32, Wrong> {
         return Err(Wrong::new("netem's reorder needs a delay", "such as delay 5ms reorder 25%"));
     }
     Ok(if gap > 0 { gap } else { u32::from(reorders) })
-}
-
-/// Slots (`get_slot`).
-fn slot(options: &Options<'_>) -> Result<Option<SlotConfig>, Wrong> {
-    refuse_loose_limits(options)?;
-    let Some(words) = options.arguments("slot") else { return Ok(None) };
-    let least = time_ns(words[0])?;
-    let most = words.get(1).map_or(Ok(least), |word| time_ns(word))?;
-    if most < least {
-        return Err(Wrong::new("netem's slots whose most is below their least", "such as slot 2ms 6ms"));
-    }
-    let limit = |name: &str| match options.count_above_zero(name)?.unwrap_or(MAX_IN_SLOT) {
-        number @ ..=MAX_IN_SLOT => Ok(number),
-        number => {
-            let right = format!("at most {MAX_IN_SLOT}, or 0 for no limit");
-            Err(Wrong::new(format!("netem's slot takes at most {MAX_IN_SLOT} {name}, got {number}"), right))
-        }
-    };
-    let slot = SlotConfig {
-        least: Span::from_nanos(least),
-        most: Span::from_nanos(most),
-        packets: limit("packets")?,
-        bytes: limit("bytes")?,
-    };
-    Ok(Some(slot))
-}
-
-/// `packets` and `bytes` belong to a slot, in this order and right behind it.
-fn refuse_loose_limits(options: &Options<'_>) -> Result<(), Wrong> {
-    let mut before = "";
-    for (name, _) in options.iter() {
-        if (name == "packets" && before != "slot") || (name == "bytes" && !matches!(before, "slot" | "packets")) {
-            let problem = format!("netem's {name} must be right behind a slot's times, packets before bytes");
-            return Err(Wrong::new(problem, "such as slot 5ms packets 16 bytes 20000"));
-        }
-        before = name;
-    }
-    Ok(())
 }
 
 fn link_rate(words: &[&str]) -> Result<NetemRate, Wrong> {
