@@ -2,6 +2,7 @@
 
 import random
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -61,7 +62,7 @@ class Drawer:
         return self.random.choice([self.number(), f"{self.random.randrange(3_000)}kb", "4gb", "1kbit"])
 
     def argument(self, kind: str) -> str:
-        plain = {
+        plain: dict[str, Callable[[], str]] = {
             "time": self.time, "rate": self.rate, "size": self.size, "packets": self.number, "count": self.number,
             "share": lambda: self.random.choice(["0%", "0.01%", "40%", "100%"]),
             "fraction": lambda: self.random.choice(["0", "1e-9", "0.02", "1", "1.5"]),
