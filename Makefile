@@ -6,7 +6,7 @@ PY := $(BIN)/python
 .DEFAULT_GOAL := help
 # Tests start Python a hundred times: without its bytecode each of them compiles all libraries again.
 unexport PYTHONDONTWRITEBYTECODE
-.PHONY: licences help setup wheels clean-roots release-check kernel demo docs test lint unit lock audit wasm wasm-test test-lowest fmt validation bench gallery reports pages hpcc versions kernels notebook programs sweeps fuzz nightly test-all clean
+.PHONY: licences help setup wheels clean-roots release-check kernel demo docs test lint unit lock audit wasm wasm-test test-lowest fmt validation bench gallery reports pages hpcc versions kernels notebook programs sweeps fuzz nightly same-bytes test-all clean
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -136,7 +136,10 @@ fuzz: setup ## Fuzz every parser and state machine for longer than the tests do
 nightly: kernel ## Search for inputs that break something, ten minutes per target
 	DUMBBELL_FUZZ_SECONDS=600 $(BIN)/pytest tests/hostile -k test_fuzz -p no:cacheprovider
 
-test-all: test audit wasm-test test-lowest fuzz nightly validation clean-roots ## Run everything, with audits, oldest packages, long searches, the whole matrix and clean roots
+same-bytes: kernel ## Run all scenarios in clean roots of Debian 12 and 13, by two users and agents: the tables must be the same
+	$(PY) validation/same_bytes.py -o validation/same-bytes.md
+
+test-all: test audit wasm-test test-lowest fuzz nightly same-bytes validation clean-roots ## Run everything, with audits, oldest packages, long searches, the whole matrix and clean roots
 
 clean: ## Remove build products (kernels stay in the user's cache)
 	rm -rf .venv target runs dist python/dumbbell/bin python/dumbbell/_sim.abi3.so python/dumbbell/web/page ui/node_modules

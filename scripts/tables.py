@@ -1,6 +1,6 @@
 """Hashes the tables of all built-in scenarios, so that a refactoring can be checked to change no result.
 
-    python scripts/tables.py [--engine sim|kernel] [--duration 20s] [-o FILE] [--against FILE]
+    python scripts/tables.py [--engine sim|kernel] [--duration 20s] [--scenarios NAME …] [-o FILE] [--against FILE]
 
 Runs every case of every built-in scenario with seed 1, at most for the given time, and writes one JSON object: the
 SHA-256 of each table's values by `SCENARIO/CASE`. With `--against` it compares with such a file, written before the
@@ -12,7 +12,7 @@ import hashlib
 import io
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import dumbbell as db
@@ -29,11 +29,12 @@ def main() -> int:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--engine", default="sim", choices=("sim", "kernel"))
     options.add_argument("--duration", default="20s")
+    options.add_argument("--scenarios", nargs="+", default=list(scenarios()))
     options.add_argument("-o", "--output", type=Path)
     options.add_argument("--against", type=Path)
     given = options.parse_args()
     hashes = {}
-    for key, case in cases():
+    for key, case in cases(given.scenarios):
         if sys.stderr.isatty():
             sys.stderr.write(f"\r\x1b[K{key}")
         hashes[key] = table_hashes(case, given.engine, given.duration)
@@ -42,9 +43,9 @@ def main() -> int:
     return compare(json.loads(given.against.read_text(encoding="utf-8")), hashes) if given.against else 0
 
 
-def cases() -> Iterator[tuple[str, db.Experiment]]:
-    """Every case of every built-in scenario, with its name."""
-    for name in scenarios():
+def cases(names: Iterable[str] = ()) -> Iterator[tuple[str, db.Experiment]]:
+    """Every case of these built-in scenarios, or of all, with its name."""
+    for name in names or scenarios():
         for case in db.scenario(name):
             yield f"{name}/{case.only}" if case.only else name, case
 

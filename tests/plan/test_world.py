@@ -283,7 +283,7 @@ QDISCS = st.one_of(
     st.sampled_from(
         [
             "pfifo", "bfifo", "bfifo limit 1.5bdp", "pfifo limit 0.1bdp", "codel", "codel ecn target 1us interval 1us",
-            "codel ce_threshold 1ms", "fq_codel", "fq_codel flows 1 quantum 1mb memory_limit 4gb", "fq_codel noecn",
+            "codel ce_threshold 1ms", "fq_codel", "fq_codel flows 1 quantum 1048576 memory_limit 4gb", "fq_codel noecn",
             "red limit 400000 avpkt 1000", "red limit 400000 avpkt 1514 adaptive ecn harddrop", "netem delay 5ms",
             "red limit 4000000000 avpkt 1514 min 30000 max 90000 bandwidth 1tbit", "netem rate 1mbit 20 100 5",
             "tbf rate 1mbit burst 1514 latency 50ms", "tbf rate 1mbit burst 3kb limit 1bdp peakrate 2mbit mtu 1540",

@@ -118,7 +118,7 @@ BAD = {
     "samples without end": ('sample = "999ns"\n' + GOOD, "sample", None, "sample is below 1us", "10ms"),
     "telemetry of tc commands": (
         HEAD + '[path]\nrtt = "1ms"\ntelemetry = true\n[path.tc]\ninterface = "eth0"\ncommands = "tc qdisc add dev eth0 root pfifo"\n'
-        + '[[flows]]\ncc = "bbr"\n', "path.telemetry", None, "'telemetry' beside tc commands", "[path.bottleneck]",
+        + '[[flows]]\ncc = "bbr"\n', "path.telemetry", None, "'telemetry' with tc commands", "[path.bottleneck]",
     ),
     "seed and seeds": ("seed = 1\nseeds = [2]\n" + GOOD, "seed", None, "both 'seed' and 'seeds'", "give one"),
     "seed below zero": ("seed = -1\n" + GOOD, "seed", (-1,), "not a seed", "a whole number"),

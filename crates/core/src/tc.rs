@@ -9,7 +9,8 @@
 //!
 //! The grammar of a qdisc is next to its algorithm, in `queue/KIND/tc.rs`. Attributes have the units of the kernel's
 //! netlink attributes; an attribute that tc does not send is None, and the kernel keeps its value or takes its default.
-//! Defaults and rounding are those of iproute2 6.1 and Linux 6.12.
+//! Defaults and rounding are those of iproute2 6.1 and Linux 6.12. What they refuse is refused here. So are numbers of
+//! which tc would keep the low 32 or 16 bits without a word (`does not fit`), and a queue of no packets.
 //!
 //! [`crate::tc_syntax`] has the words of the language.
 
@@ -20,3 +21,6 @@ pub mod message;
 pub mod tree;
 
 pub use crate::tc_syntax::{Device, Wrong, grammar, quantity, ticks};
+
+#[cfg(test)]
+mod tests;

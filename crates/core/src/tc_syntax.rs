@@ -15,6 +15,7 @@ pub mod grammar;
 pub(crate) mod location;
 pub mod quantity;
 pub(crate) mod rate_table;
+pub(crate) mod repeated;
 pub mod ticks;
 
 use alloc::collections::BTreeMap;

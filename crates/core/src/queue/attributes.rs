@@ -42,6 +42,15 @@ pub trait Attributes: Clone + Sized {
     fn send(&self, _to: &mut AttributeBytes) -> Result<(), Wrong> {
         Err(unsent("this kind of qdisc"))
     }
+
+    /// The same for a qdisc that may exist: of what is not sent the kernel keeps what it has.
+    ///
+    /// # Errors
+    ///
+    /// As [`Attributes::send`].
+    fn send_change(&self, to: &mut AttributeBytes) -> Result<(), Wrong> {
+        self.send(to)
+    }
 }
 
 /// Takes over every attribute that is Some.

@@ -13,7 +13,10 @@ pub const KINDS: &[(&str, Grammar)] =
 /// Appends the options of a class as tc sends them.
 pub(crate) fn send(kind: &str, words: &[&str], to: &mut AttributeBytes) -> Result<(), Wrong> {
     match kind {
-        "htb" => htb::tc::Class::parse(&Options::read(kind, words, &[htb::tc::CLASS])?)?.send(to),
+        "htb" => {
+            htb::tc::Class::parse(&Options::read(kind, words, &[htb::tc::CLASS])?)?.send(to);
+            Ok(())
+        }
         "drr" => drr::tc::send_class(&Options::read(kind, words, &[drr::tc::CLASS])?, to),
         "ets" => ets::tc::send_class(&Options::read(kind, words, &[ets::tc::CLASS])?, to),
         _ => Err(unsent(kind)),

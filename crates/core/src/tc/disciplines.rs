@@ -77,6 +77,15 @@ macro_rules! disciplines {
             pub fn send(&self, to: &mut AttributeBytes) -> Result<(), Wrong> {
                 match self { $(Self::$variant(attributes) => attributes.send(to),)+ }
             }
+
+            /// As [`Attributes::send_change`].
+            ///
+            /// # Errors
+            ///
+            /// As there.
+            pub fn send_change(&self, to: &mut AttributeBytes) -> Result<(), Wrong> {
+                match self { $(Self::$variant(attributes) => attributes.send_change(to),)+ }
+            }
         }
     };
 }

@@ -11,6 +11,8 @@ use crate::tc_syntax::Wrong;
 use crate::tc_syntax::grammar::Options;
 use crate::tc_syntax::location::minor;
 use crate::tc_syntax::quantity::{tick_span, transmit_micros};
+use crate::tc_syntax::rate_table::bucket_ticks;
+use crate::tc_syntax::repeated::refuse_repeated;
 use alloc::format;
 use alloc::string::ToString;
 use alloc::vec::Vec;
@@ -19,6 +21,8 @@ const FIRST_AUTO_PRIORITY: u32 = 0xC000;
 const KINDS: [&str; 5] = ["fw", "u32", "flower", "matchall", "route"];
 /// Largest packet that a policer passes without `mtu`: 255 cells of 8 bytes.
 const POLICE_MTU: u32 = 2_040;
+/// A rate's table for smaller packets has cells of one byte, which Linux refuses (`qdisc_get_rtab`).
+const LEAST_POLICE_MTU: u32 = 256;
 const WANTED: &str = "fw by mark, u32 or flower by port, matchall";
 const PORT_EXAMPLE: &str = "u32 match ip dport 5201 0xffff flowid 1:10";
 
@@ -130,6 +134,8 @@ fn split_action<'a>(words: &'a [&'a str]) -> Result<(&'a [&'a str], Option<Polic
 struct Police {
     rate: Rate,
     burst: u32,
+    /// The burst in ticks.
+    bucket: u32,
     mtu: Option<u32>,
     peak: Option<Rate>,
     /// Drops what exceeds the rate; without the word Linux classifies such packets again.
@@ -138,31 +144,35 @@ struct Police {
 
 impl Police {
     fn parse(options: &Options<'_>) -> Result<Self, Wrong> {
+        refuse_repeated("police", options, &[&["rate"], &["burst"], &["mtu"], &["peakrate"]])?;
         let rate = options.rate("rate")?.filter(|rate| *rate != Rate::ZERO);
         let size = |name| Ok(options.size(&[name])?.filter(|bytes| *bytes > 0));
         let (burst, mtu) = (size("burst")?, size("mtu")?);
+        let peak = options.rate("peakrate")?.filter(|rate| *rate != Rate::ZERO);
+        if rate.is_none() && mtu.is_some() && peak.is_none() {
+            return Err(Wrong::lacking("a policer by packet size alone", "such as police rate 10mbit burst 20kb"));
+        }
         let (Some(rate), Some(burst)) = (rate, burst) else {
             return Err(Wrong::new("police needs 'rate' and 'burst'", "such as police rate 10mbit burst 20kb"));
         };
         let drops = options.has("drop") || options.has("conform-exceed");
-        Ok(Self { rate, burst, mtu, peak: options.rate("peakrate")?, drops })
+        if peak.is_some() && mtu.is_none() {
+            return Err(Wrong::new("police's 'peakrate' needs 'mtu'", "such as mtu 1514"));
+        }
+        if let Some(mtu) = mtu.filter(|mtu| *mtu < LEAST_POLICE_MTU) {
+            return Err(Wrong::new(format!("police's mtu of {mtu} is too small for the kernel"), "at least 256"));
+        }
+        let bucket = bucket_ticks("police", "burst", u64::from(burst), rate)?;
+        Ok(Self { rate, burst, bucket, mtu, peak, drops })
     }
 
     fn config(self) -> Result<PoliceConfig, Wrong> {
-        let Self { rate, burst, mtu, peak, drops } = self;
+        let Self { rate, burst, mtu, peak, drops, .. } = self;
         if !drops {
             return Err(Wrong::lacking("a policer without 'drop': Linux classifies such packets again", "add drop"));
         }
-        self.check_peak()?;
         let burst = tick_span(transmit_micros(u64::from(burst), rate));
         Ok(PoliceConfig { rate, burst, mtu: mtu.unwrap_or(POLICE_MTU), peak })
-    }
-
-    fn check_peak(self) -> Result<(), Wrong> {
-        if self.peak.is_some_and(|peak| peak == Rate::ZERO || self.mtu.is_none()) {
-            return Err(Wrong::new("police's 'peakrate' needs 'mtu'", "such as mtu 1514"));
-        }
-        Ok(())
     }
 }
 

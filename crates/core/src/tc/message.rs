@@ -45,7 +45,7 @@ impl Message {
     pub fn read(words: &[&str]) -> Result<Self, Wrong> {
         let [subject, verb, rest @ ..] = words else { return Err(unsent("a command of fewer than two words")) };
         let message = match *subject {
-            "qdisc" => Self::qdisc(rest)?,
+            "qdisc" => Self::qdisc(*verb == "add", rest)?,
             "class" => Self::class(rest)?,
             "filter" => Self::filter(rest)?,
             _ => return Err(unsent(subject)),
@@ -57,9 +57,6 @@ impl Message {
             ("replace", _) => CREATE,
             _ => return Err(unsent(verb)),
         };
-        if *verb != "add" && rest.contains(&"netem") && rest.contains(&"uniform") {
-            return Err(unsent("a change to a uniform distribution: the kernel keeps the table that it has"));
-        }
         Ok(Self { flags, ..message })
     }
 
@@ -70,12 +67,13 @@ impl Message {
         header.bytes(self.attributes.as_bytes()).finish()
     }
 
-    fn qdisc(words: &[&str]) -> Result<Self, Wrong> {
+    fn qdisc(is_new: bool, words: &[&str]) -> Result<Self, Wrong> {
         let target = Target::read(words);
         let handle = target.handle.map_or(Ok(0), |word| Location::read(word)?.handle())?;
         Self::new(NEW_QDISC, &target, handle, |attributes| match target.kind {
             "skbprio" => disciplines::skbprio(target.options, attributes),
-            kind => AnyAttributes::parse(kind, target.options)?.send(attributes),
+            kind if is_new => AnyAttributes::parse(kind, target.options)?.send(attributes),
+            kind => AnyAttributes::parse(kind, target.options)?.send_change(attributes),
         })
     }
 

@@ -336,6 +336,21 @@ impl<'a> Options<'a> {
         self.first(name).map(quantity::rate).transpose()
     }
 
+    /// A rate of 32 bits, where tc has no wider attribute.
+    ///
+    /// # Errors
+    ///
+    /// No rate, or one of 2³² bytes per second or more.
+    pub fn narrow_rate(&self, kind: &str, name: &str) -> Result<Option<Rate>, Wrong> {
+        let rate = self.rate(name)?;
+        if rate.is_some_and(|rate| rate.as_bytes() > u64::from(u32::MAX)) {
+            let word = self.first(name).unwrap_or_default();
+            let problem = format!("{kind}'s {name} of {word} does not fit 32 bits");
+            return Err(Wrong::new(problem, "at most 34.359738360gbit"));
+        }
+        Ok(rate)
+    }
+
     /// A number from 0.
     ///
     /// # Errors

@@ -4,13 +4,16 @@
 
 use super::Wrong;
 use super::attributes::Structure;
-use super::quantity::{fit, ticks, transmit_micros};
+use super::quantity::{ticks, transmit_micros};
 use crate::rate::Rate;
+use alloc::format;
 use alloc::vec::Vec;
 
 const ENTRIES: u32 = 256;
 const DEFAULT_MTU: u32 = 2_047;
 const ETHERNET: u8 = 1;
+/// 2³² ticks of 64 ns.
+const LONGEST_BUCKET_US: u128 = 274_877_906;
 /// Rates from here on have an attribute of 64 bits.
 const WIDE: u64 = 1 << 32;
 
@@ -59,7 +62,23 @@ impl LinkRate {
     }
 }
 
-/// A bucket of bytes as time in ticks.
-pub(crate) fn bucket_ticks(bytes: u64, rate: Rate) -> Result<u32, Wrong> {
-    fit(ticks(transmit_micros(bytes, rate)), "burst")
+/// A bucket of bytes as time in ticks; `kind` and `name` are its command and option.
+///
+/// # Errors
+///
+/// The bucket holds more than 2³² ticks, of which tc would keep the low 32 bits.
+pub(crate) fn bucket_ticks(kind: &str, name: &str, bytes: u64, rate: Rate) -> Result<u32, Wrong> {
+    u32::try_from(ticks(transmit_micros(bytes, rate))).map_err(|_| {
+        let rate = rate.as_bytes();
+        let problem = format!("{kind}'s {name} of {bytes} bytes at {rate} bytes per second does not fit tc's clock");
+        Wrong::new(
+            problem,
+            format!("at most {} bytes, which last 274 s", u128::from(rate) * LONGEST_BUCKET_US / 1_000_000),
+        )
+    })
+}
+
+/// The same where the kernel does not use the time: as tc, the low 32 bits.
+pub(crate) fn wrapped_ticks(bytes: u64, rate: Rate) -> u32 {
+    u32::try_from(ticks(transmit_micros(bytes, rate)) & u64::from(u32::MAX)).expect("32 bits")
 }

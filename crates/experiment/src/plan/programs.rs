@@ -113,7 +113,7 @@ fn host(building: &Building<'_>, number: usize, program: &model::Program) -> Res
         return Err(error.with(program.on.as_str()));
     }
     if let Some(group) = program.group.as_ref().filter(|_| !ENDS.contains(&&program.on[..])) {
-        let right = format!("leave it out beside on = '{}'", program.on);
+        let right = format!("leave it out with on = '{}'", program.on);
         let problem = "'group' chooses whose sender or receiver is meant";
         return Err(Error::at(format!("programs.{number}.group"), problem, right).with(group.as_str()));
     }

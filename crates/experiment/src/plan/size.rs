@@ -143,7 +143,7 @@ fn too_much(plan: &Plan, size: &Size, allowed: u128, is_own: bool) -> String {
     let packets = grouped(size.udp_packets + size.probe_packets);
     let text = format!(
         "this run needs about {} GB of memory, more than {} GB: {flows} flows and {queues} queues sampled every {} ms \
-         would give {rows} samples, beside {packets} UDP packets and probes",
+         would give {rows} samples, plus {packets} UDP packets and probes",
         gigabytes(memory),
         gigabytes(allowed),
         millis(plan.sample_ns)

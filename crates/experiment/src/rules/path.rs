@@ -48,7 +48,7 @@ pub fn verbatim(made: &Verbatim, report: &mut Report<'_>) {
 pub fn path(made: &Path, report: &mut Report<'_>) {
     if made.telemetry && made.tc.is_some() {
         let right = "links with a rate stamp packets: [path.bottleneck], links, access";
-        report.fault("telemetry", "'telemetry' beside tc commands", right);
+        report.fault("telemetry", "'telemetry' with tc commands", right);
     }
     let (delay, rtt) = (made.impairment.delay, made.rtt);
     let shown = milliseconds(rtt);

@@ -192,16 +192,17 @@ impl Attributes for Cake {
 impl Cake {
     /// Refuses what the simulator or a guest's kernel does not have.
     fn refuse_lacking(&self) -> Result<(), Wrong> {
+        if let Some(is_on) = self.nat {
+            let word = if is_on { "nat" } else { "nonat" };
+            let right = "leave it out: there is no NAT here";
+            return Err(Wrong::new(format!("cake's '{word}' needs a kernel that tracks connections"), right));
+        }
         let lacking = [
             (self.autorate == Some(true), AUTORATE, "its shaper would follow an estimate"),
             (self.fwmark.is_some(), "fwmark", "its tins would follow marks"),
         ];
         if let Some((_, option, why)) = lacking.into_iter().find(|(is_set, ..)| *is_set) {
             return Err(Wrong::lacking(format!("the simulator's cake has no '{option}': {why}"), "leave it out"));
-        }
-        if self.nat == Some(true) {
-            let right = "leave it out: there is no NAT here";
-            return Err(Wrong::new("cake's 'nat' needs a kernel that tracks connections", right));
         }
         Ok(())
     }
@@ -266,7 +267,9 @@ fn times(options: &Options<'_>) -> Result<Option<Times>, Wrong> {
 }
 
 fn bounded(word: &str, name: &str, min: i64) -> Result<i32, Wrong> {
-    let number = i64::try_from(count(word)?).unwrap_or(i64::MAX);
+    let problem =
+        |_| Wrong::new(format!("cake's {name} of {word} does not fit 31 bits"), format!("at most {MAX_OVERHEAD}"));
+    let number = i64::from(i32::try_from(count(word)?).map_err(problem)?);
     i32::try_from(number).ok().filter(|_| (min..=MAX_OVERHEAD).contains(&number)).ok_or_else(|| {
         Wrong::new(format!("cake's {name} of {number} is out of range"), format!("{min} to {MAX_OVERHEAD}"))
     })

@@ -4,7 +4,8 @@ use crate::queue::Config;
 use crate::queue::attributes::Attributes;
 use crate::queue::config::{ChokeConfig, RedConfig};
 use crate::queue::red::tc::{
-    Estimator, SHARED, basic, default_burst, parameters, probability, send_shared, written_flags,
+    Estimator, SHARED, bandwidth, basic, check_weight, default_burst, parameters, probability, send_shared,
+    written_flags,
 };
 use crate::tc_syntax::attributes::{AttributeBytes, OPTIONS};
 use crate::tc_syntax::grammar::{Argument, Grammar, Options, option};
@@ -31,7 +32,7 @@ impl Attributes for Choke {
     ];
 
     fn parse(options: &Options<'_>) -> Result<Self, Wrong> {
-        let (Some(limit), Some(bandwidth)) = (options.count_above_zero("limit")?, options.rate("bandwidth")?) else {
+        let (Some(limit), Some(bandwidth)) = (options.count_above_zero("limit")?, bandwidth("choke", options)?) else {
             return Err(Wrong::new("choke needs 'limit' and 'bandwidth'", "such as choke limit 200 bandwidth 20mbit"));
         };
         if limit > MAX_LIMIT {
@@ -46,6 +47,7 @@ impl Attributes for Choke {
         let burst = options.count_above_zero("burst")?.map_or_else(|| default_burst(min, max, 1), u64::from);
         let estimator = Estimator { kind: "choke", average };
         let wlog = estimator.weight(in_bytes(min)?, burst)?;
+        check_weight("choke", max, wlog)?;
         let (scell_log, idle_damping) = estimator.damping(wlog, bandwidth)?;
         let plog = estimator.slope(in_bytes(min)?, in_bytes(max)?, probability(options)?)?;
         let red = RedConfig { plog, scell_log, idle_damping, ..basic(options, 0, min, max, wlog)? };

@@ -21,10 +21,6 @@ impl Attributes for Drr {
         Ok(Self)
     }
 
-    fn change(&mut self, _: Self) -> Result<(), Wrong> {
-        Err(Wrong::new("a drr can't be changed, at most its classes", ""))
-    }
-
     fn config(&self, device: &Device) -> Result<Config, Wrong> {
         Ok(Config::Drr(Box::new(DrrConfig {
             classes: Vec::new(),

@@ -99,10 +99,6 @@ impl Attributes for Fast {
         Ok(Self)
     }
 
-    fn change(&mut self, _: Self) -> Result<(), Wrong> {
-        Err(Wrong::new("a pfifo_fast can't be changed", ""))
-    }
-
     fn config(&self, device: &Device) -> Result<Config, Wrong> {
         Ok(Config::PfifoFast { limit: device.queue_length })
     }

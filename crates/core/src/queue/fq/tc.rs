@@ -6,7 +6,7 @@ use crate::queue::config::FqConfig;
 use crate::rate::Rate;
 use crate::tc_syntax::attributes::{AttributeBytes, OPTIONS};
 use crate::tc_syntax::grammar::{Argument, Grammar, Options, flag, option, span_us};
-use crate::tc_syntax::quantity::fit;
+use crate::tc_syntax::quantity::{fit, time_ns};
 use crate::tc_syntax::{Device, Wrong};
 use crate::time::Span;
 use alloc::boxed::Box;
@@ -42,9 +42,7 @@ mod sent {
     pub const HORIZON_DROP: u16 = 15;
 }
 
-const NANOS_PER_MICRO: u64 = 1_000;
-
-/// Times in microseconds. `buckets` has no effect that an experiment can measure.
+/// Times in microseconds, but the slack in nanoseconds. `buckets` has no effect that an experiment can measure.
 #[derive(Clone, Debug)]
 pub struct Fq {
     limit: Option<u32>,
@@ -67,8 +65,8 @@ impl Attributes for Fq {
     const GRAMMAR: Grammar = &[&[
         option("limit", &[Argument::Packets]),
         option("flow_limit", &[Argument::Packets]),
-        option("quantum", &[Argument::Size]),
-        option("initial_quantum", &[Argument::Size]),
+        option("quantum", &[Argument::Count]),
+        option("initial_quantum", &[Argument::Count]),
         option("maxrate", &[Argument::Rate]),
         option("buckets", &[Argument::Count]),
         option("orphan_mask", &[Argument::Count]),
@@ -92,15 +90,15 @@ impl Attributes for Fq {
             limit: options.count("limit")?,
             buckets,
             flow_limit: options.count("flow_limit")?,
-            quantum: options.size(&["quantum"])?,
-            initial_quantum: options.size(&["initial_quantum"])?,
-            max_rate: options.rate("maxrate")?,
+            quantum: options.count("quantum")?,
+            initial_quantum: options.count("initial_quantum")?,
+            max_rate: options.narrow_rate("fq", "maxrate")?,
             orphan_mask: options.count("orphan_mask")?,
             pacing: options.switch("pacing", "nopacing"),
             refill_delay: options.micros("refill_delay")?,
-            low_rate_threshold: options.rate("low_rate_threshold")?,
+            low_rate_threshold: options.narrow_rate("fq", "low_rate_threshold")?,
             ce_threshold: options.micros("ce_threshold")?,
-            timer_slack: options.micros("timer_slack")?,
+            timer_slack: options.first("timer_slack").map(nanos).transpose()?,
             horizon: options.micros("horizon")?,
             horizon_drop: options.switch("horizon_drop", "horizon_cap"),
         })
@@ -124,12 +122,12 @@ impl Attributes for Fq {
             quantum: self.quantum.unwrap_or(device.mtu.saturating_mul(2)).clamp(MIN_QUANTUM, MAX_QUANTUM),
             initial_quantum,
             pacing: self.pacing.unwrap_or(true),
-            max_rate: limited(self.max_rate)?,
+            max_rate: limited(self.max_rate),
             refill_delay: span_us(self.refill_delay.unwrap_or(REFILL_DELAY_US)),
             low_rate_threshold: self.low_rate_threshold.unwrap_or(LOW_RATE_THRESHOLD),
             orphan_mask: self.orphan_mask.unwrap_or(ORPHAN_MASK),
             ce_threshold: self.ce_threshold.map(span_us),
-            timer_slack: self.timer_slack.map_or(TIMER_SLACK, span_us),
+            timer_slack: self.timer_slack.map_or(TIMER_SLACK, |nanos| Span::from_nanos(u64::from(nanos))),
             horizon: span_us(self.horizon.unwrap_or(HORIZON_US)),
             horizon_drop: self.horizon_drop.unwrap_or(true),
         })))
@@ -138,8 +136,6 @@ impl Attributes for Fq {
     fn send(&self, to: &mut AttributeBytes) -> Result<(), Wrong> {
         let narrow = |rate: Option<Rate>| rate.map(|rate| fit(rate.as_bytes(), "rate")).transpose();
         let (max_rate, low_rate) = (narrow(self.max_rate)?, narrow(self.low_rate_threshold)?);
-        let slack = |micros: u32| fit(u64::from(micros) * NANOS_PER_MICRO, "timer_slack");
-        let timer_slack = self.timer_slack.map(slack).transpose()?;
         to.nested(OPTIONS, |to| {
             to.some_u32(sent::BUCKETS_LOG, self.buckets.map(u32::ilog2));
             to.some_u32(sent::LIMIT, self.limit);
@@ -152,7 +148,7 @@ impl Attributes for Fq {
             to.some_u32(sent::REFILL_DELAY, self.refill_delay);
             to.some_u32(sent::ORPHAN_MASK, self.orphan_mask);
             to.some_u32(sent::CE_THRESHOLD, self.ce_threshold);
-            to.some_u32(sent::TIMER_SLACK, timer_slack);
+            to.some_u32(sent::TIMER_SLACK, self.timer_slack);
             to.some_u32(sent::HORIZON, self.horizon);
             if let Some(drop) = self.horizon_drop {
                 to.u8(sent::HORIZON_DROP, drop.into());
@@ -163,10 +159,12 @@ impl Attributes for Fq {
 }
 
 /// The attribute has 32 bits; all of them set are no limit.
-fn limited(rate: Option<Rate>) -> Result<Option<Rate>, Wrong> {
-    let max = u64::from(u32::MAX);
-    match rate {
-        Some(rate) if rate.as_bytes() > max => Err(Wrong::new("fq's maxrate does not fit 32 bits", "at most 34.3gbit")),
-        _ => Ok(rate.filter(|rate| rate.as_bytes() < max)),
-    }
+fn limited(rate: Option<Rate>) -> Option<Rate> {
+    rate.filter(|rate| rate.as_bytes() < u64::from(u32::MAX))
+}
+
+/// Nanoseconds in 32 bits.
+fn nanos(word: &str) -> Result<u32, Wrong> {
+    let problem = |_| Wrong::new(format!("fq's timer_slack of {word} does not fit 32 bits"), "at most 4294967295ns");
+    u32::try_from(time_ns(word)?).map_err(problem)
 }

@@ -44,7 +44,7 @@ impl Attributes for FqCodel {
         KEYWORDS,
         &[
             option("flows", &[Argument::Count]),
-            option("quantum", &[Argument::Size]),
+            option("quantum", &[Argument::Count]),
             option("memory_limit", &[Argument::Size]),
             option("drop_batch", &[Argument::Count]),
             option("ce_threshold_selector", &[Argument::ValueAndMask]),
@@ -54,8 +54,8 @@ impl Attributes for FqCodel {
     fn parse(options: &Options<'_>) -> Result<Self, Wrong> {
         Ok(Self {
             codel: Codel::parse(options)?,
-            flows: options.count("flows")?,
-            quantum: options.size(&["quantum"])?.filter(|quantum| *quantum > 0),
+            flows: options.count_above_zero("flows")?,
+            quantum: options.count_above_zero("quantum")?,
             memory_limit: options.size(&["memory_limit"])?,
             drop_batch: options.count("drop_batch")?,
             ce_selector: options.first("ce_threshold_selector").map(value_and_mask).transpose()?,

@@ -7,6 +7,7 @@ use crate::rate::Rate;
 use crate::tc_syntax::attributes::{AttributeBytes, OPTIONS, Structure};
 use crate::tc_syntax::grammar::{Argument, Grammar, Keyword, Options, option};
 use crate::tc_syntax::rate_table::{LinkRate, bucket_ticks};
+use crate::tc_syntax::repeated::refuse_repeated;
 use crate::tc_syntax::{Device, Wrong};
 use alloc::boxed::Box;
 use alloc::format;
@@ -97,9 +98,9 @@ pub(crate) const CLASS: &[Keyword] = &[
     option("ceil", &[Argument::Rate]),
     option("burst", &[Argument::Size]),
     option("cburst", &[Argument::Size]),
-    option("quantum", &[Argument::Size]),
-    option("mtu", &[Argument::Size]),
-    option("mpu", &[Argument::Size]),
+    option("quantum", &[Argument::Count]),
+    option("mtu", &[Argument::Count]),
+    option("mpu", &[Argument::Count]),
     option("prio", &[Argument::Count]),
     option("overhead", &[Argument::Count]),
 ];
@@ -112,12 +113,15 @@ pub(crate) struct Class {
     /// Buckets in bytes.
     burst: u64,
     cburst: u64,
+    /// The same in ticks.
+    buckets: [u32; 2],
     quantum: Option<u32>,
     prio: u32,
 }
 
 impl Class {
     pub fn parse(options: &Options<'_>) -> Result<Self, Wrong> {
+        refuse_repeated("htb", options, &[&["rate"], &["ceil"]])?;
         let rate = options.rate("rate")?;
         let rate = rate.ok_or_else(|| Wrong::new("an htb class needs a rate", "such as htb rate 80mbit"))?;
         let ceil = options.rate("ceil")?.unwrap_or(rate);
@@ -126,29 +130,33 @@ impl Class {
         }
         let size = |name| Ok(options.size(&[name])?.filter(|size| *size > 0));
         let small = |name| {
-            let bytes = options.size(&[name])?.unwrap_or(0);
-            u16::try_from(bytes).map_err(|_| Wrong::new(format!("htb's {name} does not fit 16 bits"), "at most 65535"))
+            let bytes = options.count(name)?.unwrap_or(0);
+            let problem = |_| Wrong::new(format!("htb's {name} of {bytes} does not fit 16 bits"), "at most 65535");
+            u16::try_from(bytes).map_err(problem)
         };
-        let mtu = options.size(&["mtu"])?.unwrap_or(CLASS_MTU);
+        let mtu = options.count("mtu")?.unwrap_or(CLASS_MTU);
         let bucket =
             |size: Option<u32>, rate: Rate| size.map_or(rate.as_bytes() / PSCHED_HZ + u64::from(mtu), u64::from);
         let (mpu, overhead) = (small("mpu")?, small("overhead")?);
         let link = |rate| LinkRate { rate, mtu, mpu, overhead };
+        let (burst, cburst) = (bucket(size("burst")?, rate), bucket(size("cburst")?, ceil));
+        let buckets = [bucket_ticks("htb", "burst", burst, rate)?, bucket_ticks("htb", "cburst", cburst, ceil)?];
         Ok(Self {
             rate: link(rate),
             ceil: link(ceil),
-            burst: bucket(size("burst")?, rate),
-            cburst: bucket(size("cburst")?, ceil),
-            quantum: size("quantum")?,
+            burst,
+            cburst,
+            buckets,
+            quantum: options.count_above_zero("quantum")?,
             prio: options.count("prio")?.unwrap_or(0),
         })
     }
 
     /// Appends the options.
-    pub fn send(&self, to: &mut AttributeBytes) -> Result<(), Wrong> {
+    pub fn send(&self, to: &mut AttributeBytes) {
         let specifications = [self.rate, self.ceil].map(LinkRate::specification).concat();
-        let buckets = [bucket_ticks(self.burst, self.rate.rate)?, bucket_ticks(self.cburst, self.ceil.rate)?];
-        let parameters = Structure::default().bytes(&specifications).u32(buckets[0]).u32(buckets[1]);
+        let [burst, cburst] = self.buckets;
+        let parameters = Structure::default().bytes(&specifications).u32(burst).u32(cburst);
         // The level is the kernel's.
         let parameters = parameters.u32(self.quantum.unwrap_or(0)).u32(0).u32(self.prio).finish();
         to.nested(OPTIONS, |to| {
@@ -158,7 +166,6 @@ impl Class {
             to.bytes(sent::RATE_TABLE, &self.rate.table());
             to.bytes(sent::CEIL_TABLE, &self.ceil.table());
         });
-        Ok(())
     }
 }
 

@@ -3,13 +3,15 @@
 //! tc always sends delay, jitter, limit, gap, loss and duplication; the three correlations together, if one of them
 //! was written; the rest if it was written.
 
+mod slot;
+
 use super::distribution::table;
 use crate::queue::attributes::{Attributes, take_over};
 use crate::queue::config::{Correlated, Distribution, Loss, NetemConfig, NetemRate, SlotConfig};
 use crate::queue::{Config, Probability};
 use crate::tc_syntax::attributes::{AttributeBytes, NESTED, OPTIONS, Structure, unsent};
 use crate::tc_syntax::grammar::{ALWAYS, Argument, Grammar, Options, flag, names, option};
-use crate::tc_syntax::quantity::{count, fit, micros, per_cent, probability, probability_of, rate, tick_span, time_ns};
+use crate::tc_syntax::quantity::{count, fit, micros, per_cent, probability, probability_of, rate, tick_span};
 use crate::tc_syntax::{Device, Wrong};
 use crate::time::{PSCHED_TICK_NS, Span};
 use alloc::boxed::Box;
@@ -18,7 +20,6 @@ use alloc::vec::Vec;
 
 const LIMIT: u32 = 1_000;
 const NEVER: Probability = Probability(0);
-const MAX_IN_SLOT: u32 = i32::MAX as u32;
 const MODELS: Argument = Argument::OneOf(&["random", "state", "gemodel"]);
 const SHARES: [Argument; 6] =
     [MODELS, Argument::Share, Argument::Share, Argument::Share, Argument::Share, Argument::Share];
@@ -100,14 +101,13 @@ impl Attributes for Netem {
     ]];
 
     fn parse(options: &Options<'_>) -> Result<Self, Wrong> {
-        let delay = either(options, "delay", "latency");
-        let time = |index: usize| delay.get(index).map_or(Ok(Span::ZERO), |word| micros(word).map(tick_span));
+        let time = |index: usize| delay_word(options, index).map_or(Ok(Span::ZERO), clock_time);
         let duplicate = options.arguments("duplicate").unwrap_or_default();
         let netem = Self {
             limit: options.count("limit")?.unwrap_or(LIMIT),
             delay: time(0)?,
             jitter: time(1)?,
-            gap: gap(options, !delay.is_empty())?,
+            gap: gap(options, time(0)? > Span::ZERO)?,
             loss: loss(options)?,
             duplicate: duplicate.first().map_or(Ok(NEVER), |share| probability(share))?,
             correlations: correlations(options)?,
@@ -115,10 +115,13 @@ impl Attributes for Netem {
             reorder: correlated(options, "reorder")?,
             corrupt: correlated(options, "corrupt")?,
             rate: options.arguments("rate").map(link_rate).transpose()?,
-            slot: slot(options)?,
+            slot: slot::read(options)?,
             seed: options.first("seed").map(count).transpose()?,
             ecn: options.has("ecn"),
         };
+        if netem.ecn && matches!(netem.loss, Loss::None | Loss::Random(Correlated { chance: NEVER, .. })) {
+            return Err(Wrong::new("netem's ecn needs a loss above 0%", "such as loss 1% ecn"));
+        }
         if netem.distribution.is_some() && (netem.delay == Span::ZERO || netem.jitter == Span::ZERO) {
             let right = "such as delay 10ms 2ms distribution normal";
             return Err(Wrong::new("netem's distribution needs a delay and a jitter", right));
@@ -162,6 +165,13 @@ impl Attributes for Netem {
         })))
     }
 
+    fn send_change(&self, to: &mut AttributeBytes) -> Result<(), Wrong> {
+        if self.distribution == Some(Distribution::Uniform) {
+            return Err(unsent("a change to a uniform distribution: the kernel keeps the table that it has"));
+        }
+        self.send(to)
+    }
+
     fn send(&self, to: &mut AttributeBytes) -> Result<(), Wrong> {
         let settings = self.settings()?;
         // The uniform one is that of a netem without a table; tc has no file for it.
@@ -179,7 +189,7 @@ impl Attributes for Netem {
                 to.u32(sent::ECN, 1);
             }
             self.corrupt.into_iter().for_each(|corrupt| to.bytes(sent::CORRUPT, &pair(corrupt)));
-            self.slot.into_iter().for_each(|slot| to.bytes(sent::SLOT, &slot_bytes(slot)));
+            self.slot.into_iter().for_each(|slot| to.bytes(sent::SLOT, &slot::bytes(slot)));
             send_loss_model(self.loss, to);
             self.rate.into_iter().for_each(|rate| send_rate(rate, to));
             self.seed.into_iter().for_each(|seed| to.u64(sent::SEED, seed));
@@ -200,23 +210,22 @@ impl Netem {
             Loss::Random(Correlated { chance, .. }) => chance,
             _ => NEVER,
         };
-        if self.ecn && matches!(self.loss, Loss::None) {
-            return Err(Wrong::new("netem's ecn needs a loss", "such as loss 1% ecn"));
-        }
         let queue = Structure::default().u32(ticks(self.delay)?).u32(self.limit).u32(loss.0);
         Ok(queue.u32(self.gap).u32(self.duplicate.0).u32(ticks(self.jitter)?).finish())
     }
 }
 
-fn shares(all: &[Probability]) -> Vec<u8> {
-    all.iter().flat_map(|share| share.0.to_ne_bytes()).collect()
+/// A time in the 32 bits of tc's clock (`get_ticks`).
+fn clock_time(word: &str) -> Result<Span, Wrong> {
+    let time = tick_span(micros(word)?);
+    if u32::try_from(time.as_nanos() / PSCHED_TICK_NS).is_err() {
+        return Err(Wrong::new(format!("netem's delay of {word} does not fit tc's clock"), "at most 274877906us"));
+    }
+    Ok(time)
 }
 
-/// `struct tc_netem_slot`; a limit of 0 is none.
-fn slot_bytes(slot: SlotConfig) -> Vec<u8> {
-    let limit = |number: u32| if number == MAX_IN_SLOT { 0 } else { number };
-    let times = Structure::default().u64(slot.least.as_nanos()).u64(slot.most.as_nanos());
-    times.u32(limit(slot.packets)).u32(limit(slot.bytes)).u64(0).u64(0).finish()
+fn shares(all: &[Probability]) -> Vec<u8> {
+    all.iter().flat_map(|share| share.0.to_ne_bytes()).collect()
 }
 
 fn send_loss_model(loss: Loss, to: &mut AttributeBytes) {
@@ -235,6 +244,12 @@ fn send_rate(link: NetemRate, to: &mut AttributeBytes) {
     }
     let numbers = Structure::default().u32(u32::try_from(rate).unwrap_or(u32::MAX)).i32(link.packet_overhead);
     to.bytes(sent::RATE, &numbers.u32(link.cell_size).i32(link.cell_overhead).finish());
+}
+
+/// An argument of the last `delay` or `latency` that has so many: of an earlier one tc keeps the rest.
+fn delay_word<'a>(options: &Options<'a>, index: usize) -> Option<&'a str> {
+    let mut delays = options.iter().rev().filter(|(name, _)| ["delay", "latency"].contains(name));
+    delays.find_map(|(_, arguments)| arguments.get(index).copied())
 }
 
 /// Arguments of two synonyms.
@@ -265,14 +280,14 @@ fn loss_words<'a, 'b>(options: &'b Options<'a>) -> (&'a str, &'b [&'a str]) {
 fn correlations(options: &Options<'_>) -> Result<Option<Correlations>, Wrong> {
     let (model, losses) = loss_words(options);
     let loss = if model == "random" { losses.get(1) } else { None };
-    let delay = either(options, "delay", "latency").get(2);
+    let delay = delay_word(options, 2);
     let duplicate = options.arguments("duplicate").unwrap_or_default().get(1);
     let has_second = |name| options.arguments(name).is_some_and(|words| words.len() > 1);
     if loss.is_none() && delay.is_none() && !has_second("reorder") && !has_second("corrupt") {
         return Ok(None);
     }
-    let share = |word: Option<&&str>| word.map_or(Ok(NEVER), |word| probability(word));
-    Ok(Some(Correlations { delay: share(delay)?, loss: share(loss)?, duplicate: share(duplicate)? }))
+    let share = |word: Option<&str>| word.map_or(Ok(NEVER), probability);
+    Ok(Some(Correlations { delay: share(delay)?, loss: share(loss.copied())?, duplicate: share(duplicate.copied())? }))
 }
 
 fn loss(options: &Options<'_>) -> Result<Loss, Wrong> {
@@ -281,6 +296,9 @@ fn loss(options: &Options<'_>) -> Result<Loss, Wrong> {
     }
     if options.last_of(&["loss", "drop"]).is_none() {
         return Ok(Loss::None);
+    }
+    if options.iter().filter(|(name, _)| ["loss", "drop"].contains(name)).count() > 1 {
+        return Err(Wrong::new("netem has two losses", "give one 'loss'"));
     }
     let (model, words) = loss_words(options);
     let Some(first) = words.first() else {
@@ -335,36 +353,17 @@ fn gap(options: &Options<'_>, has_delay: bool) -> Result<u32, Wrong> {
     Ok(if gap > 0 { gap } else { u32::from(reorders) })
 }
 
-/// Slots (`get_slot`).
-fn slot(options: &Options<'_>) -> Result<Option<SlotConfig>, Wrong> {
-    let Some(words) = options.arguments("slot") else {
-        if options.has("packets") || options.has("bytes") {
-            return Err(Wrong::new("netem's packets and bytes are those of a slot", "such as slot 5ms packets 16"));
-        }
-        return Ok(None);
-    };
-    let least = time_ns(words[0])?;
-    let most = words.get(1).map_or(Ok(least), |word| time_ns(word))?;
-    if most < least {
-        return Err(Wrong::new("netem's slots whose most is below their least", "such as slot 2ms 6ms"));
-    }
-    let limit = |name| Ok(options.count_above_zero(name)?.unwrap_or(MAX_IN_SLOT).min(MAX_IN_SLOT));
-    let slot = SlotConfig {
-        least: Span::from_nanos(least),
-        most: Span::from_nanos(most),
-        packets: limit("packets")?,
-        bytes: limit("bytes")?,
-    };
-    Ok(Some(slot))
-}
-
 fn link_rate(words: &[&str]) -> Result<NetemRate, Wrong> {
-    let bytes =
-        |index: usize| words.get(index).map_or(Ok(0), |word| Ok(i32::try_from(count(word)?).unwrap_or(i32::MAX)));
+    let number = |index: usize| words.get(index).map_or(Ok(0), |word| fit(count(word)?, word));
+    let overhead = |index: usize| {
+        let number = number(index)?;
+        let problem = || Wrong::new(format!("netem's overhead of {number} does not fit 31 bits"), "at most 2147483647");
+        i32::try_from(number).map_err(|_| problem())
+    };
     Ok(NetemRate {
         rate: rate(words[0])?,
-        packet_overhead: bytes(1)?,
-        cell_size: bytes(2)?.unsigned_abs(),
-        cell_overhead: bytes(3)?,
+        packet_overhead: overhead(1)?,
+        cell_size: number(2)?,
+        cell_overhead: overhead(3)?,
     })
 }

@@ -30,6 +30,7 @@ impl Attributes for Prio {
         &[&[option("bands", &[Argument::Count]), option("priomap", &[Argument::Count]).and(&[Argument::Count; 15])]];
 
     fn parse(options: &Options<'_>) -> Result<Self, Wrong> {
+        refuse_bands_too_late(options)?;
         let bands = options.count("bands")?.unwrap_or(BANDS);
         if !(MIN_BANDS..=MAX_BANDS).contains(&bands) {
             return Err(Wrong::new(format!("prio has {MIN_BANDS} to {MAX_BANDS} bands"), ""));
@@ -70,4 +71,21 @@ impl Attributes for Prio {
         to.structure(OPTIONS, &bands.bytes(&map).finish(), |to| to.nested(OPTIONS, |_| {}));
         Ok(())
     }
+}
+
+/// tc compares a priomap with the number of bands before it, or with its default.
+fn refuse_bands_too_late(options: &Options<'_>) -> Result<(), Wrong> {
+    let mut bands = u64::from(BANDS);
+    for (name, arguments) in options.iter() {
+        let numbers: Vec<_> = arguments.iter().map(|word| count(word)).collect::<Result<_, Wrong>>()?;
+        match (name, numbers.iter().find(|band| **band >= bands)) {
+            ("bands", _) => bands = numbers[0],
+            (_, Some(band)) => {
+                let right = "bands are numbered from 0: write 'bands' before 'priomap'";
+                return Err(Wrong::new(format!("prio's priomap names band {band} of {bands}"), right));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
 }

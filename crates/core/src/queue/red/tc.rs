@@ -136,13 +136,24 @@ pub(crate) fn estimated(
     let burst = options.count_above_zero("burst")?.map_or_else(|| default_burst(min, max, average), u64::from);
     let estimator = Estimator { kind, average };
     let wlog = estimator.weight(min, burst)?;
-    let bits = u32::BITS - min.max(max).leading_zeros();
-    if bits + u32::from(wlog) >= u32::from(BITS) {
-        return Err(Wrong::new(format!("{kind}'s thresholds are too large for its weight"), "a smaller burst"));
-    }
-    let (scell_log, idle_damping) = estimator.damping(wlog, options.rate("bandwidth")?.unwrap_or(BANDWIDTH))?;
+    check_weight(kind, max.max(min), wlog)?;
+    let (scell_log, idle_damping) = estimator.damping(wlog, bandwidth(kind, options)?.unwrap_or(BANDWIDTH))?;
     let plog = estimator.slope(min, max, probability(options)?)?;
     Ok(RedConfig { plog, scell_log, idle_damping, ..basic(options, u64::from(limit), min, max, wlog)? })
+}
+
+/// The kernel keeps an average of the threshold times 2^`wlog` in 32 bits (`red_check_params`).
+pub(crate) fn check_weight(kind: &str, threshold: u32, wlog: u8) -> Result<(), Wrong> {
+    let bits = u32::BITS - threshold.leading_zeros();
+    if bits + u32::from(wlog) >= u32::BITS {
+        return Err(Wrong::new(format!("{kind}'s thresholds are too large for its weight"), "a smaller burst"));
+    }
+    Ok(())
+}
+
+/// The bandwidth by which an idle time counts as packets; one below a byte per second counts as not written.
+pub(crate) fn bandwidth(kind: &str, options: &Options<'_>) -> Result<Option<Rate>, Wrong> {
+    Ok(options.narrow_rate(kind, "bandwidth")?.filter(|rate| *rate != Rate::ZERO))
 }
 
 fn size(options: &Options<'_>, name: &str) -> Result<u32, Wrong> {

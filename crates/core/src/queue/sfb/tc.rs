@@ -52,16 +52,13 @@ impl Attributes for Sfb {
     fn parse(options: &Options<'_>) -> Result<Self, Wrong> {
         let number = |name, default| Ok(options.count(name)?.unwrap_or(default));
         let (max, target) = (number("max", 0)?, number("target", 0)?);
-        let fits = || Wrong::new("sfb's max or target is too large", "some packets");
+        // tc computes in 32 bits.
         let max = match (max, target) {
             (0, 0) => MAX,
-            (0, _) => target.checked_mul(5).and_then(|fives| fives.checked_add(1)).ok_or_else(fits)? / 4,
+            (0, _) => target.wrapping_mul(5).wrapping_add(1) / 4,
             _ => max,
         };
-        let target = match target {
-            0 => max.checked_mul(4).and_then(|fours| fours.checked_add(3)).ok_or_else(fits)? / 5,
-            _ => target,
-        };
+        let target = if target == 0 { max.wrapping_mul(4).wrapping_add(3) / 5 } else { target };
         let times = [number("rehash", REHASH_MS)?, number("db", WARMUP_MS)?];
         let settings = SfbConfig {
             limit: number("limit", 0)?,

@@ -4,7 +4,9 @@ use crate::queue::Config;
 use crate::queue::attributes::Attributes;
 use crate::queue::choke::tc::thresholds;
 use crate::queue::config::{RedConfig, SfqConfig};
-use crate::queue::red::tc::{Estimator, SHARED, basic, default_burst, parameters, probability, written_flags};
+use crate::queue::red::tc::{
+    Estimator, SHARED, basic, check_weight, default_burst, parameters, probability, written_flags,
+};
 use crate::queue::sfq::{MAX_DEPTH, MAX_DIVISOR, MAX_FLOWS, MIN_QUANTUM};
 use crate::tc_syntax::attributes::{AttributeBytes, OPTIONS, Structure};
 use crate::tc_syntax::grammar::{Argument, Grammar, Options, flag, keywords, option};
@@ -80,7 +82,11 @@ impl Attributes for Sfq {
         })
     }
 
-    fn change(&mut self, _: Self) -> Result<(), Wrong> {
+    /// Without an option tc sends nothing that the kernel would refuse.
+    fn change(&mut self, new: Self) -> Result<(), Wrong> {
+        if new.is_default {
+            return Ok(());
+        }
         Err(Wrong::new("a sfq can't be changed", ""))
     }
 
@@ -135,6 +141,7 @@ fn red(options: &Options<'_>) -> Result<(u32, RedConfig), Wrong> {
     let burst = options.count_above_zero("burst")?.map_or_else(|| default_burst(min, max, average), u64::from);
     let estimator = Estimator { kind: "sfq", average };
     let wlog = estimator.weight(min, burst)?;
+    check_weight("sfq", max, wlog)?;
     let plog = estimator.slope(min, max, probability(options)?)?;
     Ok((limit, RedConfig { plog, ..basic(options, 0, min, max, wlog)? }))
 }

@@ -6,8 +6,9 @@ use crate::queue::config::TbfConfig;
 use crate::rate::Rate;
 use crate::tc_syntax::attributes::{AttributeBytes, OPTIONS, Structure};
 use crate::tc_syntax::grammar::{Argument, Grammar, Options, option};
-use crate::tc_syntax::quantity::{fit, float, truncated};
-use crate::tc_syntax::rate_table::{LinkRate, bucket_ticks};
+use crate::tc_syntax::quantity::{float, truncated};
+use crate::tc_syntax::rate_table::{LinkRate, wrapped_ticks};
+use crate::tc_syntax::repeated::refuse_repeated;
 use crate::tc_syntax::{Device, Wrong};
 use alloc::boxed::Box;
 use alloc::format;
@@ -18,7 +19,7 @@ pub struct Tbf {
     rate: Rate,
     /// Bucket in bytes; tc sends it as time, too.
     burst: u32,
-    limit: u64,
+    limit: u32,
     /// Peak rate and its bucket.
     peak: Option<(Rate, u32)>,
     /// 0: not written.
@@ -54,6 +55,7 @@ impl Attributes for Tbf {
     ]];
 
     fn parse(options: &Options<'_>) -> Result<Self, Wrong> {
+        refuse_repeated("tbf", options, ONCE)?;
         let rate = options.rate("rate")?.unwrap_or(Rate::ZERO);
         let burst = options.size(&["burst", "buffer", "maxburst"])?.unwrap_or(0);
         let (mpu, overhead) = (sixteen_bits(options, "mpu")?, sixteen_bits(options, "overhead")?);
@@ -73,7 +75,7 @@ impl Attributes for Tbf {
         Ok(Config::Tbf(Box::new(TbfConfig {
             rate: self.rate,
             burst: u64::from(self.burst),
-            limit: self.limit,
+            limit: u64::from(self.limit),
             peak: self.peak.map(|(rate, bucket)| (rate, u64::from(bucket))),
             inner: None,
         })))
@@ -82,11 +84,12 @@ impl Attributes for Tbf {
     fn send(&self, to: &mut AttributeBytes) -> Result<(), Wrong> {
         let link = |rate| LinkRate { rate, mtu: self.mtu, mpu: self.mpu, overhead: self.overhead };
         let (rate, peak) = (link(self.rate), self.peak.map(|(rate, bucket)| (link(rate), bucket)));
-        let ticks = |link: LinkRate, bytes| bucket_ticks(u64::from(bytes), Rate::from_bytes(link.narrow().into()));
+        // The kernel takes the buckets in bytes, which are sent, too; of these times tc keeps the low 32 bits.
+        let ticks = |link: LinkRate, bytes| wrapped_ticks(u64::from(bytes), Rate::from_bytes(link.narrow().into()));
         let peak_bytes = peak.map_or_else(|| [0; 12].to_vec(), |(peak, _)| peak.specification());
         let parameters = Structure::default().bytes(&rate.specification()).bytes(&peak_bytes);
-        let parameters = parameters.u32(fit(self.limit, "limit")?).u32(ticks(rate, self.burst)?);
-        let parameters = parameters.u32(peak.map_or(Ok(0), |(peak, bucket)| ticks(peak, bucket))?);
+        let parameters = parameters.u32(self.limit).u32(ticks(rate, self.burst));
+        let parameters = parameters.u32(peak.map_or(0, |(peak, bucket)| ticks(peak, bucket)));
         to.nested(OPTIONS, |to| {
             to.bytes(sent::PARAMETERS, &parameters.finish());
             to.u32(sent::BURST, self.burst);
@@ -109,7 +112,7 @@ fn sixteen_bits(options: &Options<'_>, name: &str) -> Result<u16, Wrong> {
 
 fn peak(options: &Options<'_>, rate: Rate) -> Result<Option<(Rate, u32)>, Wrong> {
     let bucket = options.size(&["mtu", "minburst"])?.unwrap_or(0);
-    let Some(peak) = options.rate("peakrate")? else { return Ok(None) };
+    let Some(peak) = options.rate("peakrate")?.filter(|peak| *peak != Rate::ZERO) else { return Ok(None) };
     if bucket == 0 {
         return Err(Wrong::new("tbf's 'peakrate' needs 'mtu'", "such as mtu 1540"));
     }
@@ -119,17 +122,40 @@ fn peak(options: &Options<'_>, rate: Rate) -> Result<Option<(Rate, u32)>, Wrong>
     Ok(Some((peak, bucket)))
 }
 
-/// `latency` becomes a limit as tc computes it.
+/// Options that may be written once; of those in a row one.
+const ONCE: &[&[&str]] = &[
+    &["burst", "buffer", "maxburst"],
+    &["mtu", "minburst"],
+    &["rate"],
+    &["peakrate"],
+    &["limit"],
+    &["latency"],
+    &["mpu"],
+    &["overhead"],
+];
+
+/// `latency` becomes a limit as tc computes it; of both zeros count as not written.
 #[expect(clippy::float_arithmetic, reason = "tc computes with doubles")]
-fn limit(options: &Options<'_>, rate: Rate, burst: u32, peak: Option<(Rate, u32)>) -> Result<u64, Wrong> {
-    let latency = options.micros("latency")?;
-    match (options.size(&["limit"])?, latency) {
-        (Some(limit), None) => Ok(u64::from(limit)),
+fn limit(options: &Options<'_>, rate: Rate, burst: u32, peak: Option<(Rate, u32)>) -> Result<u32, Wrong> {
+    let limit = options.size(&["limit"])?.filter(|limit| *limit > 0);
+    let latency = options.micros_above_zero("latency")?;
+    match (limit, latency) {
+        (Some(limit), None) if options.last_of(&["limit", "latency"]) == Some("limit") => Ok(limit),
         (None, Some(latency)) => {
             let seconds = f64::from(latency) / 1e6;
             let held = |(rate, bucket): (Rate, u32)| float(rate.as_bytes()) * seconds + f64::from(bucket);
             let sustained = held((rate, burst));
-            Ok(truncated(peak.map_or(sustained, |peak| held(peak).min(sustained))))
+            let limit = truncated(peak.map_or(sustained, |peak| held(peak).min(sustained)));
+            let problem = |_| {
+                Wrong::new(
+                    format!("tbf's limit of {limit} bytes by its latency does not fit 32 bits"),
+                    "a shorter latency",
+                )
+            };
+            u32::try_from(limit).map_err(problem)
+        }
+        (None, None) => {
+            Err(Wrong::new("tbf needs a 'limit' or a 'latency' above 0", "such as limit 225000 or latency 50ms"))
         }
         _ => Err(Wrong::new("tbf takes either 'limit' or 'latency'", "give one of them")),
     }

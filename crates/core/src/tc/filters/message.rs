@@ -5,7 +5,7 @@ use super::{FilterWords, Police, priority, split_action, thirty_two_bits};
 use crate::tc_syntax::Wrong;
 use crate::tc_syntax::attributes::{AttributeBytes, NESTED, OPTIONS, Structure, unsent};
 use crate::tc_syntax::location::class_id;
-use crate::tc_syntax::rate_table::{LinkRate, bucket_ticks};
+use crate::tc_syntax::rate_table::LinkRate;
 use alloc::format;
 use alloc::vec::Vec;
 use core::net::Ipv4Addr;
@@ -96,7 +96,7 @@ pub(crate) fn send(words: &FilterWords<'_>, to: &mut AttributeBytes) -> Result<u
     };
     options.some_u32(class_kind, class);
     if let Some(police) = police {
-        send_police(police, action_kind, &mut options)?;
+        send_police(police, action_kind, &mut options);
     }
     let handle = match words.kind {
         "fw" => send_mark(words.handle, &matches, &mut options)?,
@@ -284,14 +284,12 @@ fn send_network(kind: u16, word: &str, to: &mut AttributeBytes) -> Result<(), Wr
 }
 
 /// The action of a filter: one policer (`struct tc_police`).
-fn send_police(words: Police, kind: u16, to: &mut AttributeBytes) -> Result<(), Wrong> {
-    words.check_peak()?;
+fn send_police(words: Police, kind: u16, to: &mut AttributeBytes) {
     let mtu = words.mtu.unwrap_or(0);
     let link = |rate| LinkRate { rate, mtu, mpu: 0, overhead: 0 };
     let (rate, peak) = (link(words.rate), words.peak.map(link));
     let verdict = if words.drops { police::DROP } else { police::RECLASSIFY };
-    let burst = bucket_ticks(u64::from(words.burst), words.rate)?;
-    let parameters = Structure::default().u32(0).u32(verdict).u32(0).u32(burst).u32(mtu);
+    let parameters = Structure::default().u32(0).u32(verdict).u32(0).u32(words.bucket).u32(mtu);
     let peak_bytes = peak.map_or_else(|| [0; 12].to_vec(), LinkRate::specification);
     let parameters = parameters.bytes(&rate.specification()).bytes(&peak_bytes).u32(0).u32(0).u32(0).finish();
     let send = |to: &mut AttributeBytes| {
@@ -309,5 +307,4 @@ fn send_police(words: Police, kind: u16, to: &mut AttributeBytes) -> Result<(), 
             to.nested(police::OPTIONS | NESTED, send);
         });
     });
-    Ok(())
 }

@@ -3,7 +3,9 @@
 //!     cargo run --release -p dumbbell-experiment --example fuzz -- [INPUTS] [SEED]
 //!
 //! Structure-aware and on stable Rust: an input is a random valid experiment whose values, keys or characters are then
-//! damaged, or a tc script of known words. The first failure ends the search with the input; the same seed finds it again.
+//! damaged, a tc script of known words, or one of known commands with their options. The first failure ends the search with the input; the same seed finds it again.
+
+mod tc;
 
 use dumbbell_experiment::declare::Kind;
 use dumbbell_experiment::declare::draw::{Draw, bytes_of_seed};
@@ -116,10 +118,10 @@ fn main() -> ExitCode {
     let (mut valid, mut most, mut longest) = (0_u64, 0_usize, Duration::ZERO);
     for seed in first..first + inputs {
         let bytes = bytes_of_seed(seed, 600);
-        let (text, is_script) = input(&bytes);
+        let (text, read) = input(&bytes);
         let (started, before) = (Instant::now(), MEMORY.current_usage());
         MEMORY.reset_peak_usage();
-        let outcome = catch_unwind(|| if is_script { check_script(&text) } else { check(&text) });
+        let outcome = catch_unwind(|| read(&text));
         let used = MEMORY.peak_usage().saturating_sub(before);
         (most, longest) = (most.max(used), longest.max(started.elapsed()));
         let problem = match outcome {
@@ -146,13 +148,20 @@ fn report(text: &str) {
     _ = writeln!(std::io::stdout(), "{text}");
 }
 
-/// A text, and whether it is a tc script.
-fn input(bytes: &[u8]) -> (String, bool) {
+/// Whether a text is valid; an error if it is read wrongly.
+type Check = fn(&str) -> Result<bool, String>;
+
+/// A text, and what reads it.
+fn input(bytes: &[u8]) -> (String, Check) {
     let (for_document, for_damage) = bytes.split_at(bytes.len() / 2);
     let mut draw = Draw::new(for_damage);
-    if draw.below(4) == 3 {
-        let words: Vec<_> = (0..draw.below(40)).map(|_| draw.pick(TC_WORDS)).collect();
-        return (words.join(" "), true);
+    match draw.below(8) {
+        4 | 5 => {
+            let words: Vec<_> = (0..draw.below(40)).map(|_| draw.pick(TC_WORDS)).collect();
+            return (words.join(" "), check_script);
+        }
+        6 | 7 => return (tc::script(&mut draw), tc::check),
+        _ => {}
     }
     let (document, _) = random::document(for_document, &[]);
     let mut tree = Value::from(if draw.below(3) == 2 { with_cases(document, &mut draw) } else { document });
@@ -163,7 +172,7 @@ fn input(bytes: &[u8]) -> (String, bool) {
     for _ in 0..draw.below(3) {
         replace(&mut text, &mut draw);
     }
-    (text, false)
+    (text, check)
 }
 
 /// The document with crossed cases.

@@ -1,0 +1,205 @@
+//! What tc or Linux refuses: `tests/engines/test_tc_refuses.py` compares drawn commands in a guest.
+
+use super::tree::Tree;
+use super::{Device, Wrong};
+use alloc::collections::BTreeMap;
+use alloc::string::ToString;
+
+const QDISC: &str = "qdisc add dev v0 root handle 1: ";
+const CHANGE: &str = "qdisc change dev v0 root handle 1: ";
+const HTB_CLASS: &str = "class add dev v0 parent 1: classid 1:1 htb rate 1mbit ";
+const POLICE: &str = "filter add dev v0 parent 1: matchall flowid 1:1 action police ";
+
+fn tree(lines: &[&str]) -> Tree {
+    let mut tree = Tree::new(Device { mtu: 1514, queue_length: 1000, seeds: BTreeMap::new() });
+    for line in lines {
+        execute(&mut tree, line).unwrap();
+    }
+    tree
+}
+
+fn execute(tree: &mut Tree, line: &str) -> Result<(), Wrong> {
+    tree.execute(&line.split(' ').collect::<alloc::vec::Vec<_>>()).map(|_| ())
+}
+
+/// The refusal of a root qdisc; empty if it is accepted.
+fn refusal(qdisc: &str) -> alloc::string::String {
+    refusal_after(&[], &[QDISC, qdisc].concat())
+}
+
+fn refusal_after(before: &[&str], line: &str) -> alloc::string::String {
+    let wrong = execute(&mut tree(before), line).err();
+    assert!(wrong.as_ref().is_none_or(|wrong| !wrong.is_lacking), "{line}: {wrong:?}");
+    wrong.map(|wrong| wrong.to_string()).unwrap_or_default()
+}
+
+fn expect(cases: &[(&str, &str)]) {
+    for (qdisc, wanted) in cases {
+        assert_eq!(refusal(qdisc), *wanted, "{qdisc}");
+    }
+}
+
+#[test]
+fn tbf_needs_one_limit_above_zero() {
+    let none = "tbf needs a 'limit' or a 'latency' above 0; such as limit 225000 or latency 50ms";
+    let both = "tbf takes either 'limit' or 'latency'; give one of them";
+    expect(&[
+        ("tbf rate 1mbit burst 5kb latency 0s", none),
+        ("tbf rate 1mbit burst 5kb limit 0", none),
+        ("tbf rate 1mbit burst 5kb limit 5kb latency 0s", both),
+        ("tbf rate 1mbit burst 5kb limit 5kb latency 3ms", both),
+        ("tbf rate 1mbit burst 5kb latency 0s limit 5kb", ""),
+        ("tbf rate 1mbit burst 5kb limit 0 latency 3ms", ""),
+        (
+            "tbf rate 100gbit burst 5kb latency 4s",
+            "tbf's limit of 50000005120 bytes by its latency does not fit 32 bits; a shorter latency",
+        ),
+    ]);
+}
+
+#[test]
+fn tbf_has_no_option_twice_unless_the_first_is_zero() {
+    expect(&[
+        ("tbf rate 1mbit rate 2mbit burst 5kb limit 9kb", "tbf has 'rate' twice; give one of them"),
+        ("tbf rate 1mbit burst 5kb buffer 6kb limit 9kb", "tbf has 'burst' and 'buffer'; give one of them"),
+        ("tbf rate 1mbit burst 5kb limit 9kb latency 3ms latency 3ms", "tbf has 'latency' twice; give one of them"),
+        ("tbf rate 1mbit burst 5kb limit 9kb mtu 5 minburst 0", "tbf has 'mtu' and 'minburst'; give one of them"),
+        ("tbf rate 1mbit burst 0 burst 5kb limit 9kb mtu 0 mtu 5", ""),
+        ("tbf rate 7bit burst 5kb limit 9kb rate 1mbit", ""),
+        // Less than a byte per second is no peak rate.
+        ("tbf rate 1mbit burst 5kb limit 9kb peakrate 7bit", ""),
+    ]);
+    let before = [&[QDISC, "tbf rate 1mbit burst 5kb limit 9kb"].concat()[..]];
+    let change = [CHANGE, "tbf rate 1mbit burst 5kb limit 9kb peakrate 2mbit"].concat();
+    assert_eq!(refusal_after(&before, &change), "tbf's 'peakrate' needs 'mtu'; such as mtu 1540");
+}
+
+#[test]
+fn netem_takes_the_limits_of_a_slot_right_behind_its_times() {
+    let misplaced = |name: &str| {
+        let problem = "must be right behind a slot's times, packets before bytes";
+        alloc::format!("netem's {name} {problem}; such as slot 5ms packets 16 bytes 20000")
+    };
+    expect(&[
+        ("netem slot 5ms packets 5 bytes 5", ""),
+        ("netem slot 5ms 7ms bytes 5", ""),
+        ("netem slot 5ms bytes 5 packets 5", &misplaced("packets")),
+        ("netem packets 5 slot 5ms", &misplaced("packets")),
+        ("netem slot 5ms limit 5 bytes 5", &misplaced("bytes")),
+        (
+            "netem slot 5ms packets 2147483648",
+            "netem's slot takes at most 2147483647 packets, got 2147483648; at most 2147483647, or 0 for no limit",
+        ),
+    ]);
+}
+
+#[test]
+fn netem_refuses_what_its_clock_or_its_numbers_do_not_hold() {
+    let clock = |word: &str| alloc::format!("netem's delay of {word} does not fit tc's clock; at most 274877906us");
+    let overhead = "netem's overhead of 2147483648 does not fit 31 bits; at most 2147483647";
+    expect(&[
+        ("netem delay 274877906us", ""),
+        ("netem delay 274877907us", &clock("274877907us")),
+        ("netem delay 1ms 275s", &clock("275s")),
+        ("netem rate 1mbit 2147483648", overhead),
+        ("netem rate 1mbit 1 4294967295", ""),
+        ("netem rate 1mbit 1 1 2147483648", overhead),
+        ("netem delay 0s reorder 5%", "netem's reorder needs a delay; such as delay 5ms reorder 25%"),
+        ("netem loss 1% drop 2%", "netem has two losses; give one 'loss'"),
+        ("netem loss 0% ecn", "netem's ecn needs a loss above 0%; such as loss 1% ecn"),
+    ]);
+}
+
+#[test]
+fn a_later_delay_keeps_the_jitter_of_an_earlier_one() {
+    let root = |qdisc: &str| alloc::format!("{:?}", tree(&[&[QDISC, qdisc].concat()]).root());
+    assert_eq!(root("netem delay 1ms 2ms latency 3ms"), root("netem delay 3ms 2ms"));
+    assert_ne!(root("netem delay 1ms 2ms latency 3ms"), root("netem delay 3ms"));
+}
+
+#[test]
+fn numbers_without_units_and_rates_of_32_bits() {
+    let rate = |kind: &str, name: &str| {
+        alloc::format!("{kind}'s {name} of 40gbit does not fit 32 bits; at most 34.359738360gbit")
+    };
+    expect(&[
+        ("fq quantum 2kb", "fq: 'quantum' takes a count, got '2kb'; such as 10"),
+        ("fq_codel quantum 2kb", "fq_codel: 'quantum' takes a count, got '2kb'; such as 10"),
+        ("fq maxrate 40gbit", &rate("fq", "maxrate")),
+        ("fq low_rate_threshold 40gbit", &rate("fq", "low_rate_threshold")),
+        ("choke limit 400 bandwidth 40gbit", &rate("choke", "bandwidth")),
+        ("red limit 400000 avpkt 1000 bandwidth 40gbit", &rate("red", "bandwidth")),
+        ("red limit 400000 avpkt 1000 bandwidth 7bit", ""),
+        (
+            "choke limit 400 bandwidth 7bit",
+            "choke needs 'limit' and 'bandwidth'; such as choke limit 200 bandwidth 20mbit",
+        ),
+        ("fq timer_slack 4294967295ns", ""),
+        ("fq timer_slack 4295ms", "fq's timer_slack of 4295ms does not fit 32 bits; at most 4294967295ns"),
+        ("fq_codel flows 0", ""),
+        (
+            "choke burst 131071 limit 256 bandwidth 1mbit",
+            "choke's thresholds are too large for its weight; a smaller burst",
+        ),
+        ("sfb max 4294967295", ""),
+    ]);
+}
+
+#[test]
+fn a_priomap_names_bands_that_are_known_before_it() {
+    let late = "prio's priomap names band 3 of 3; bands are numbered from 0: write 'bands' before 'priomap'";
+    expect(&[("prio priomap 1 3 bands 15", late), ("prio bands 15 priomap 1 3", "")]);
+}
+
+#[test]
+fn a_guests_kernel_has_no_connection_tracking() {
+    let right = "needs a kernel that tracks connections; leave it out: there is no NAT here";
+    expect(&[
+        ("cake nat", &alloc::format!("cake's 'nat' {right}")),
+        ("cake nonat", &alloc::format!("cake's 'nonat' {right}")),
+    ]);
+}
+
+#[test]
+fn a_change_that_sends_nothing_is_accepted() {
+    for (kind, option) in [("drr", ""), ("pfifo_fast", ""), ("sfq", " limit 100")] {
+        let before = [&[QDISC, kind].concat()[..]];
+        assert_eq!(refusal_after(&before, &[CHANGE, kind].concat()), "", "{kind}");
+        if !option.is_empty() {
+            assert_ne!(refusal_after(&before, &[CHANGE, kind, option].concat()), "", "{kind}");
+        }
+    }
+}
+
+#[test]
+fn a_class_of_htb_takes_plain_numbers_and_buckets_that_fit_the_clock() {
+    let before = [&[QDISC, "htb"].concat()[..]];
+    let refused = |words: &str| refusal_after(&before, &[HTB_CLASS, words].concat());
+    assert_eq!(refused("quantum 2kb"), "htb: 'quantum' takes a count, got '2kb'; such as 10");
+    assert_eq!(refused("mtu 2kb"), "htb: 'mtu' takes a count, got '2kb'; such as 10");
+    assert_eq!(
+        refused("burst 40mb"),
+        "htb's burst of 41943040 bytes at 125000 bytes per second does not fit tc's clock; at most 34359738 bytes, which last 274 s"
+    );
+    assert_eq!(refused("ceil 1mbit ceil 2mbit"), "htb has 'ceil' twice; give one of them");
+    let mut tree = tree(&before);
+    let refused = execute(&mut tree, &[HTB_CLASS, "mpu 65536"].concat()).unwrap_err();
+    assert_eq!(refused.to_string(), "htb's mpu of 65536 does not fit 16 bits; at most 65535");
+}
+
+#[test]
+fn a_policer_needs_a_table_of_cells_of_two_bytes() {
+    let before = [&[QDISC, "prio"].concat()[..]];
+    let refused = |words: &str| refusal_after(&before, &[POLICE, words].concat());
+    assert_eq!(
+        refused("rate 1mbit burst 5kb mtu 255"),
+        "police's mtu of 255 is too small for the kernel; at least 256"
+    );
+    assert_eq!(refused("rate 1mbit burst 5kb mtu 256 drop"), "");
+    assert_eq!(refused("rate 1mbit burst 5kb burst 6kb"), "police has 'burst' twice; give one of them");
+    assert_eq!(refused("rate 1mbit burst 5kb peakrate 2mbit"), "police's 'peakrate' needs 'mtu'; such as mtu 1514");
+    assert_eq!(
+        refused("rate 1kbit burst 3mb drop"),
+        "police's burst of 3145728 bytes at 125 bytes per second does not fit tc's clock; at most 34359 bytes, which last 274 s"
+    );
+}
