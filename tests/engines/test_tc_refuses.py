@@ -10,7 +10,6 @@ import pytest
 from conftest import COMMAND
 from dumbbell import _sim
 from dumbbell.spec.qdisc import GRAMMAR, POLICE
-from dumbbell.spec.script import CLASS_OPTIONS, POLICE_OPTIONS
 from engines.measured import CUBIC, experiment
 
 pytestmark = pytest.mark.kernel
@@ -93,17 +92,17 @@ class Drawer:
         """Commands of one device: a qdisc and its change, a class and its change, or a filter."""
         root = "qdisc add dev v0 root handle 1:"
         kind = self.random.choice(
-            [*sorted(set(GRAMMAR) - NOT_IN_THE_KERNEL), *(f"{kind} class" for kind in CLASS_OPTIONS)]
+            [*sorted(set(GRAMMAR) - NOT_IN_THE_KERNEL), *(f"{kind} class" for kind in _sim.CLASSES)]
         )
         if kind == POLICE:
-            action = f"action police {self.options(POLICE, POLICE_OPTIONS)}"
+            action = f"action police {self.options(POLICE, _sim.POLICE_ACTION)}"
             return [f"{root} prio", f"filter add dev v0 parent 1: protocol ip prio 1 matchall flowid 1:1 {action}"]
         if kind.endswith("class"):
             owner = kind.removesuffix(" class")
             lines = [f"{root} {owner}{' bands 4 strict 1' if owner == 'ets' else ''}"]
             for verb in ("change", "change") if owner == "ets" else ("add", "change"):
                 place = f"class {verb} dev v0 parent 1: classid 1:{self.random.choice([1, 1, 2])}"
-                lines.append(f"{place} {owner} {self.options(kind, CLASS_OPTIONS[owner])}")
+                lines.append(f"{place} {owner} {self.options(kind, _sim.CLASSES[owner])}")
             return lines
         return [f"{line} {kind} {self.options(kind, GRAMMAR[kind])}" for line in (root, root.replace("add", "change"))]
 
