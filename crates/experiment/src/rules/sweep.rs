@@ -159,11 +159,11 @@ fn check_validation(sweep: &Sweep, all: &[&Axis], report: &mut Report<'_>) {
     if sweep.refine.is_some() {
         report.fault("validate", "can't be combined with refine", "either refine or validate");
     }
-    let axes: Vec<_> = all.iter().filter(|axis| axis.key != "engine").collect();
-    let keys: Vec<_> = axes.iter().map(|axis| &axis.key[..]).collect();
+    let varied: Vec<_> = all.iter().filter(|axis| axis.key != "engine").collect();
+    let keys: Vec<_> = varied.iter().map(|axis| &axis.key[..]).collect();
     for (key, listed) in &validate.at.0 {
         let place = format!("validate.at.{}", key.text);
-        let Some(axis) = axes.iter().find(|axis| axis.key == key.text) else {
+        let Some(axis) = varied.iter().find(|axis| axis.key == key.text) else {
             report.fault(&place, "no axis of this key", suggested(&key.text, &keys));
             continue;
         };
