@@ -34,8 +34,19 @@ start_jitter = "100ms"
 def test_both_draw_the_same_starts_losses_and_marks(seed: int, tmp_path: Path) -> None:
     file = tmp_path / "drawn.toml"
     file.write_text(DRAWN, encoding="utf-8")
-    example = ["cargo", "run", "--quiet", "--locked", "-p", "dumbbell", "--example", "tables"]
-    command = [*example, "--", str(file), str(seed)]
+    command = [
+        "cargo",
+        "run",
+        "--quiet",
+        "--locked",
+        "-p",
+        "dumbbell",
+        "--example",
+        "tables",
+        "--",
+        str(file),
+        str(seed),
+    ]
     printed = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
     run = db.run(db.experiment(file), seed=seed)
     for name, text in zip(("flows", "queues", "probes"), printed.strip().split("\n\n"), strict=True):
