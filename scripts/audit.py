@@ -34,8 +34,8 @@ def rust() -> bool:
         checks.append("advisories")
     else:
         unreachable("Rust")
-    # A tool of the build has packages in several versions; none is in our programs.
-    tool = [*deny, "--manifest-path", "crates/wasm/glue/Cargo.toml", "check", "--config", "deny.toml", *checks[1:]]
+    # A tool of the build is in none of our programs, so only its sources and advisories matter.
+    tool = [*deny, "--manifest-path", "crates/wasm/glue/Cargo.toml", "check", "--config", "deny.toml", *checks[2:]]
     results = [subprocess.run(each, cwd=ROOT, check=False).returncode for each in ([*deny, "check", *checks], tool)]
     return results == [0, 0]
 
