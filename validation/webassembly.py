@@ -20,7 +20,7 @@ PACKAGE = ROOT / "target" / "npm" / "dumbbell"
 TESTS = ROOT / "crates" / "wasm" / "package" / "test"
 NODE = ROOT / ".venv" / "bin" / "node"
 RANDOM = 200
-OMITTED = ("programs", "hosts", "tc", "trace", "sample")
+OMITTED = ("programs", "hosts", "tc", "trace", "sample", "count")
 """Keys that the simulator can't run, that name files, or that fill tables with millions of rows."""
 SLICES, RANDOM_SLICES = "100000", "2"
 """Scenarios run to their end."""
