@@ -322,7 +322,10 @@ def test_gred_s_limit_bounds_those_of_its_virtual_queues() -> None:
         ((PRIO, "qdisc add dev v0 parent 1:4 handle 2: pie"), "no band 1:4"),
         ((PRIO, "class add dev v0 parent 1: classid 1:1 htb rate 1mbit"), "no htb at '1:1'"),
         ((*DRR, "class add dev v0 parent 1: classid 1:2 drr quantum 0"), "a quantum of 0"),
-        (("qdisc add dev v0 root handle 1: sfq", "qdisc change dev v0 root handle 1: sfq limit 10"), "a sfq can't be changed"),
+        (
+            ("qdisc add dev v0 root handle 1: sfq", "qdisc change dev v0 root handle 1: sfq limit 10"),
+            "a sfq can't be changed",
+        ),
         (
             ("qdisc add dev v0 root handle 1: pie", "filter add dev v0 parent 1: matchall flowid 1:1"),
             "no discipline that can have filters at '1:'",

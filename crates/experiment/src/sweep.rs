@@ -3,7 +3,7 @@
 //! The keys are declared in `keys::sweep`; `rules::sweep` has the rules between them.
 
 pub mod axes;
-pub mod holes;
+pub mod placeholders;
 
 use crate::declare::location::{Faults, Location, Report};
 use crate::declare::sweeps::{Settings, flat};

@@ -6,7 +6,7 @@ use dumbbell_experiment::declare::Kind;
 use dumbbell_experiment::declare::location::{Faults, Location};
 use dumbbell_experiment::keys::sweep::{Map, Sweep};
 use dumbbell_experiment::sweep::axes::{self, Scale, Unit};
-use dumbbell_experiment::sweep::{self, holes};
+use dumbbell_experiment::sweep::{self, placeholders as names_in_braces};
 use dumbbell_experiment::toml;
 use dumbbell_experiment::value::Table;
 use pyo3::exceptions::PyValueError;
@@ -110,7 +110,7 @@ fn unit_of(suffix: &str) -> PyResult<Unit> {
 #[pyfunction]
 pub fn placeholders(value: &Bound<'_, PyAny>) -> PyResult<BTreeSet<String>> {
     let mut names = BTreeSet::new();
-    holes::add_names(&from_python(value, "", MAX_LEVELS)?, &mut names);
+    names_in_braces::add_names(&from_python(value, "", MAX_LEVELS)?, &mut names);
     Ok(names)
 }
 
@@ -118,7 +118,7 @@ pub fn placeholders(value: &Bound<'_, PyAny>) -> PyResult<BTreeSet<String>> {
 #[pyfunction]
 pub fn fill<'py>(value: &Bound<'py, PyAny>, values: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyAny>> {
     let values = table_from_python(values, "", MAX_LEVELS)?;
-    let filled = holes::fill(&from_python(value, "", MAX_LEVELS)?, &values).map_err(wrong)?;
+    let filled = names_in_braces::fill(&from_python(value, "", MAX_LEVELS)?, &values).map_err(wrong)?;
     to_python(value.py(), &filled)
 }
 

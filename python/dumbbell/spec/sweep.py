@@ -83,7 +83,7 @@ class Sweep:
         return tuple(each for table in self.axes for each in table)
 
     @cached_property
-    def holes(self) -> frozenset[str]:
+    def placeholders(self) -> frozenset[str]:
         """Names in braces, in a setting or in a value of an axis."""
         values = [*self.set.values(), *(value for each in self.every_axis for value in each.values)]
         return frozenset(_sim.placeholders(values))
@@ -244,15 +244,15 @@ def case_at(sweep: Sweep, values: Mapping[str, Any]) -> documents.Case:
 def settings_at(sweep: Sweep, values: Mapping[str, Any]) -> dict[str, Any]:
     """What an experiment sets at a point with these values, by dotted key, and its engine and kernel.
 
-    `{name}` in a text stands for the value of the axis `name`; an axis that fills a hole is no key itself.
-    Raises `ExperimentError` where holes never end.
+    `{name}` in a text stands for the value of the axis `name`; an axis that fills a placeholder is no key itself.
+    Raises `ExperimentError` where placeholders never end.
     """
     everything = {"engine": sweep.engine, "kernel": sweep.kernel} | dict(sweep.set) | dict(values)
-    if not sweep.holes:
+    if not sweep.placeholders:
         return everything
     made = {}
     for key, value in everything.items():
-        if key not in sweep.holes:
+        if key not in sweep.placeholders:
             try:
                 with refused():
                     made[key] = _sim.fill(value, dict(values))

@@ -13,11 +13,13 @@ from pathlib import Path
 import dumbbell
 from dumbbell import _sim
 
-__all__ = ["BUILD", "Build", "difference", "remarks"]
+__all__ = ["BUILD", "LIBRARIES", "Build", "difference", "remarks"]
 
 PACKAGES = ("errors", "spec", "plan", "results", "kernels", "host", "linux", "engines", "analysis", "sweeps")
 """The packages that turn a sweep file into a row."""
-LIBRARIES = ("polars", "numpy", "scipy", "pydantic", "dask", "distributed")
+LIBRARIES = ("numpy", "polars", "pydantic", "scipy")
+"""Libraries whose version may change a row."""
+CLUSTER_LIBRARIES = ("dask", "distributed")
 
 
 @dataclass(frozen=True)
@@ -84,7 +86,7 @@ def _own_build() -> Build:
         simulator=_hash([Path(_sim.__file__)]),
         agent=_hash([package / "bin" / "dumbbell-agent"]),
         sources=tuple((name, _hash(_sources(package, name))) for name in PACKAGES),
-        libraries=tuple((name, _version(name)) for name in LIBRARIES),
+        libraries=tuple((name, _version(name)) for name in (*LIBRARIES, *CLUSTER_LIBRARIES)),
     )
 
 

@@ -19,13 +19,12 @@ from dumbbell.kernels.store import hash_of
 from dumbbell.spec import Case
 from dumbbell.spec.attachments import named_in, read_named
 from dumbbell.spec.experiment import document_of
-from dumbbell.sweeps.build_info import BUILD, Build
+from dumbbell.sweeps.build_info import BUILD, LIBRARIES, Build
 from dumbbell.sweeps.iproute2 import tools
 from dumbbell.sweeps.task import Base, Task
 
 __all__ = ["build", "computes_identically", "engine", "key_of"]
 
-LIBRARIES = ("numpy", "polars", "pydantic", "scipy")
 NOT_THE_RUN = {"title", "source", "expect", "seeds"}
 """Keys of an experiment that don't affect the measurement."""
 

@@ -4,7 +4,7 @@ use crate::declare::location::Report;
 use crate::keys::sweep::{Sweep, Until};
 use crate::suggest::suggest;
 use crate::sweep::axes::{self, Axis};
-use crate::sweep::holes;
+use crate::sweep::placeholders;
 use crate::value::Value;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -94,7 +94,9 @@ fn check_axes(sweep: &Sweep, all: &[&Axis], report: &mut Report<'_>) {
 fn check_placeholders(sweep: &Sweep, all: &[&Axis], report: &mut Report<'_>) {
     let mut names = BTreeSet::new();
     let settings = sweep.set.0.iter().map(|(_, value)| value);
-    settings.chain(all.iter().flat_map(|axis| &axis.values)).for_each(|value| holes::add_names(value, &mut names));
+    settings
+        .chain(all.iter().flat_map(|axis| &axis.values))
+        .for_each(|value| placeholders::add_names(value, &mut names));
     let keys: Vec<_> = all.iter().map(|axis| &axis.key[..]).collect();
     for name in names.iter().filter(|name| !keys.contains(&&name[..])) {
         let right = format!("add {name} to an [[axes]]; {}", there(&keys));
@@ -103,16 +105,16 @@ fn check_placeholders(sweep: &Sweep, all: &[&Axis], report: &mut Report<'_>) {
     let mut fills: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
     for axis in all.iter().filter(|axis| names.contains(&axis.key)) {
         let inner = fills.entry(&axis.key).or_default();
-        axis.values.iter().for_each(|value| holes::add_names(value, inner));
+        axis.values.iter().for_each(|value| placeholders::add_names(value, inner));
     }
-    if let Some(name) = holes::circle(&fills) {
+    if let Some(name) = placeholders::circle(&fills) {
         let problem = format!("{{{name}}} fills itself through other placeholders");
         report.fault(&format!("axes.{name}"), problem, "placeholders without a circle");
     }
     let texts = sweep.set.0.iter().map(|(key, value)| (format!("set.{}", key.text), value));
     let levels = all.iter().flat_map(|axis| axis.values.iter().map(|value| (format!("axes.{}", axis.key), value)));
     for (place, text) in texts.chain(levels).filter_map(|(place, value)| Some((place, value.text()?))) {
-        let dotted = keys.iter().filter(|key| !holes::is_name(key));
+        let dotted = keys.iter().filter(|key| !placeholders::is_name(key));
         if let Some(key) = dotted.into_iter().find(|key| text.contains(&format!("{{{key}}}"))) {
             let right = "name an axis without dots for it, and use that one for the key too";
             report.fault(&place, format!("'{key}' is a key of the experiment, and fills no placeholder"), right);
