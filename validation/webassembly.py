@@ -47,7 +47,7 @@ def main() -> int:
         "| what | figure |",
         "| --- | --- |",
         f"| built-in scenarios | {len(scenarios)} |",
-        f"| random experiments | {len(drawn)} |",
+        f"| random experiments: one flow in each group, {RANDOM_SLICES}00,000 events at most | {len(drawn)} |",
         f"| with tables that differ from the native simulator's | {len(found)} |",
         *measured(speed),
     ]
