@@ -38,6 +38,12 @@ def test_without_a_selection_every_point_is_validated() -> None:
     assert sweep.counted.least == len(sweep.points()) == 12
 
 
+def test_equal_numbers_select_a_point() -> None:
+    validate = {"engine": "kernel", "at": {"flows.flow.count": [2.0]}}
+    sweep = read_sweep(document(axes=[{"flows.flow.count": [1, 2]}], validate=validate), FILE)
+    assert [each.values["flows.flow.count"] for each in sweep.points() if each.values["engine"] == "kernel"] == [2]
+
+
 def test_axes_that_vary_together_are_selected_by_one_of_them() -> None:
     together = {"path.bottleneck.rate": ["10mbit", "20mbit"], "duration": ["2s", "1s"]}
     validate = {"engine": "kernel", "at": {"duration": ["1s"]}}

@@ -6,7 +6,7 @@ use crate::declare::location::{Faults, Location};
 use crate::diagnostic::{Diagnostic, fail};
 use crate::hidden::{find, visible_line};
 use crate::keypath::apply;
-use crate::limits::{Limits, MAX_DEPTH, grouped};
+use crate::limits::{Limits, MAX_DEPTH};
 use crate::model::Experiment;
 use crate::toml;
 use crate::value::{Key, Node, Table, Value};
@@ -131,12 +131,7 @@ pub fn experiment(mut document: Table, limits: &Limits) -> Result<Experiment, Ve
     }
     let made = Experiment::read(&Value::from(document), &Location::ROOT, &mut faults);
     if let Some(made) = made.filter(|_| faults.is_empty()) {
-        let count = made.seeds.len();
-        if count <= limits.cases {
-            return Ok(made);
-        }
-        let problem = format!("{} seeds, more than {}", grouped(count), grouped(limits.cases));
-        return Err(vec![Diagnostic::new(problem, format!("fewer, {}", limits.raised("cases", count))).key("seeds")]);
+        return limits.check_seeds(&made.seeds).map(|()| made).map_err(|fault| vec![*fault]);
     }
     let mut faults = faults.into_list();
     if let Some(seed) = seed {

@@ -1,5 +1,7 @@
 //! Limits on what a text may use. `DUMBBELL_LIMITS` changes them; who reads the environment hands them in.
 
+use crate::diagnostic::{Diagnostic, fail};
+
 /// Tables in each other: more than any key needs, few enough for recursive code.
 pub const MAX_DEPTH: usize = 24;
 /// Characters of a case's name, which values are put into.
@@ -53,6 +55,20 @@ impl Limits {
     pub fn raised(&self, name: &str, needed: usize) -> String {
         let needed = if IN_BYTES.contains(&name) { rounded_up(needed) } else { needed.to_string() };
         format!("or allow it: DUMBBELL_LIMITS={name}={needed}")
+    }
+
+    /// Refuses more seeds than cases are allowed.
+    ///
+    /// # Errors
+    ///
+    /// There are more.
+    pub fn check_seeds(&self, seeds: &[u64]) -> Result<(), Box<Diagnostic>> {
+        let count = seeds.len();
+        if count <= self.cases {
+            return Ok(());
+        }
+        let problem = format!("{} seeds, more than {}", grouped(count), grouped(self.cases));
+        fail(Diagnostic::new(problem, format!("fewer, {}", self.raised("cases", count))).key("seeds"))
     }
 
     /// The limit of a size with its unit.

@@ -25,7 +25,7 @@ const NOT_SET: [&str; 4] = ["set", "axes", "maps", "source"];
 /// # Errors
 ///
 /// Every mistake that was found, with its place where the document has one.
-pub fn read(document: &Table) -> Result<Sweep, Vec<Diagnostic>> {
+pub fn read(document: &Table, limits: &Limits) -> Result<Sweep, Vec<Diagnostic>> {
     let root = Value::from(document.clone());
     if !root.is_within(MAX_DEPTH + 1) {
         return Err(vec![toml::too_deep()]);
@@ -38,6 +38,9 @@ pub fn read(document: &Table) -> Result<Sweep, Vec<Diagnostic>> {
     let mut faults = Faults::default();
     let mut made = Sweep::read(&root, &Location::ROOT, &mut faults);
     if let Some(sweep) = &mut made {
+        if let Err(fault) = limits.check_seeds(sweep.seeds.as_deref().unwrap_or_default()) {
+            faults.push(*fault);
+        }
         let mut report = Report { value: &root, place: &Location::ROOT, faults: &mut faults };
         rules::sweep::add_second_engine(sweep, &mut report);
         rules::sweep::check(sweep, &mut report);
@@ -108,7 +111,7 @@ fn restrict_validation(document: &mut Table, key: &str, values: &Value) {
     let Some(validate) = document.get("validate").and_then(Value::table) else { return };
     let Some(mut at) = validate.get("at").and_then(|at| Settings::parse(at).ok()) else { return };
     let (Some(values), Some(listed)) = (values.list(), at.get(key).and_then(Value::list)) else { return };
-    let left: Vec<_> = listed.iter().filter(|value| values.contains(value)).cloned().collect();
+    let left: Vec<_> = listed.iter().filter(|value| axes::has(values, value)).cloned().collect();
     if left.is_empty() {
         return remove_validation(document);
     }

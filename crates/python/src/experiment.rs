@@ -71,10 +71,7 @@ pub fn parse_toml<'py>(
     file: &str,
 ) -> PyResult<Bound<'py, PyAny>> {
     let parsed = toml::parse(text, &limits_of(&limits)?);
-    let table = parsed.map_err(|faults| {
-        let located: Vec<_> = faults.into_iter().map(|fault| fault.located(text)).collect();
-        mistakes(py, &located, text, file)
-    })?;
+    let table = parsed.map_err(|faults| mistakes(py, &faults, text, file))?;
     to_python(py, &table.into())
 }
 
@@ -205,9 +202,10 @@ fn cases_in_python<'py>(py: Python<'py>, cases: &[Case]) -> PyResult<Bound<'py, 
 
 /// Each mistake as a dict, and all of them as one text with excerpts.
 pub(crate) fn mistakes(py: Python<'_>, faults: &[Diagnostic], text: &str, file: &str) -> PyErr {
+    let faults: Vec<_> = faults.iter().map(|fault| fault.clone().located(text)).collect();
     let build = || -> PyResult<PyErr> {
         let list = PyList::empty(py);
-        for fault in faults {
+        for fault in &faults {
             let each = PyDict::new(py);
             each.set_item("problem", &fault.problem)?;
             each.set_item("key", &fault.key)?;
@@ -220,7 +218,7 @@ pub(crate) fn mistakes(py: Python<'_>, faults: &[Diagnostic], text: &str, file: 
             each.set_item("column", fault.column)?;
             list.append(each)?;
         }
-        let shown = render::render(faults, text, file, false);
+        let shown = render::render(&faults, text, file, false);
         Ok(Mistakes::new_err((list.unbind(), shown)))
     };
     build().unwrap_or_else(|error| error)

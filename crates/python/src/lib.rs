@@ -50,7 +50,7 @@ mod _sim {
         super::fault::catch_panics();
         module.add("VERSION", env!("CARGO_PKG_VERSION"))?;
         module.add("CONTROLLERS", dumbbell_core::cc::Controller::NAMES)?;
-        super::sweep::add_units(module)?;
+        super::sweep::add_names(module)?;
         super::tc::add_grammar(module)
     }
 }

@@ -5,6 +5,7 @@ use crate::values::wrong;
 use dumbbell_experiment::declare::Kind;
 use dumbbell_experiment::declare::location::{Faults, Location};
 use dumbbell_experiment::keys::sweep::{Map, Sweep};
+use dumbbell_experiment::limits::Limits;
 use dumbbell_experiment::sweep::axes::{self, Scale, Unit};
 use dumbbell_experiment::sweep::{self, placeholders as names_in_braces};
 use dumbbell_experiment::toml;
@@ -26,10 +27,8 @@ pub fn parse_sweep<'py>(
     limits: BTreeMap<String, usize>,
     file: &str,
 ) -> PyResult<DocumentAndValues<'py>> {
-    let document = toml::parse(text, &limits_of(&limits)?).map_err(|faults| {
-        let located: Vec<_> = faults.into_iter().map(|fault| fault.located(text)).collect();
-        mistakes(py, &located, text, file)
-    })?;
+    let limits = limits_of(&limits)?;
+    let document = toml::parse(text, &limits).map_err(|faults| mistakes(py, &faults, text, file))?;
     values(py, document, &settings, &limits, text, file)
 }
 
@@ -42,23 +41,20 @@ pub fn read_sweep<'py>(
     limits: BTreeMap<String, usize>,
 ) -> PyResult<DocumentAndValues<'py>> {
     let table = table_from_python(document, "", MAX_LEVELS)?;
-    values(document.py(), table, &settings, &limits, "", "")
+    values(document.py(), table, &settings, &limits_of(&limits)?, "", "")
 }
 
 fn values<'py>(
     py: Python<'py>,
     document: Table,
     settings: &[String],
-    limits: &BTreeMap<String, usize>,
+    limits: &Limits,
     text: &str,
     file: &str,
 ) -> PyResult<DocumentAndValues<'py>> {
-    let changed = sweep::with_settings(document, settings, &limits_of(limits)?);
+    let changed = sweep::with_settings(document, settings, limits);
     let document = changed.map_err(|fault| mistakes(py, &[*fault], "", ""))?;
-    let read = sweep::read(&document).map_err(|faults| {
-        let located: Vec<_> = faults.into_iter().map(|fault| fault.located(text)).collect();
-        mistakes(py, &located, text, file)
-    })?;
+    let read = sweep::read(&document, limits).map_err(|faults| mistakes(py, &faults, text, file))?;
     Ok((to_python(py, &document.into())?, to_python(py, &Sweep::data(&read))?))
 }
 
@@ -122,7 +118,8 @@ pub fn fill<'py>(value: &Bound<'py, PyAny>, values: &Bound<'py, PyDict>) -> PyRe
     to_python(value.py(), &filled)
 }
 
-/// Adds what an axis's numbers may be in.
-pub fn add_units(module: &Bound<'_, PyModule>) -> PyResult<()> {
+/// Adds the names of limits, and what an axis's numbers may be in.
+pub fn add_names(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("LIMITS", Limits::NAMES.to_vec())?;
     module.add("AXIS_UNITS", Unit::ALL.map(Unit::suffix).to_vec())
 }

@@ -13,7 +13,7 @@ pub enum Verdict {
     Queued,
     /// The packet was dropped.
     Dropped,
-    /// The packet is queued, but another packet was dropped to make room.
+    /// The packet is queued, but another packet was dropped for it.
     Congested,
 }
 

@@ -106,8 +106,12 @@ impl Simple for HalfWidth {
 
     fn parse(value: &Value) -> Result<Value, Wrong> {
         let right = "above 0, in the metric's unit, such as 0.05, or of the mean, such as \"5%\"";
-        let per_cent = value.text().and_then(|text| text.trim().strip_suffix('%')).map(str::trim_end);
-        let is_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+        let per_cent = value.text().and_then(|text| text.trim().strip_suffix('%'));
+        let per_cent = per_cent.map(|text| text.strip_suffix(' ').unwrap_or(text));
+        let is_digits = |text: &str| {
+            let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
+            [whole, fraction].iter().all(|part| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit()))
+        };
         let made = match (&value.node, per_cent) {
             (Node::Text(_), Some(digits))
                 if is_digits(digits) && digits.parse().is_ok_and(|share: f64| share > 0.0) =>

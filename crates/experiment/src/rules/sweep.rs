@@ -169,7 +169,7 @@ fn check_validation(sweep: &Sweep, all: &[&Axis], report: &mut Report<'_>) {
             report.fault(&place, "no axis of this key", suggested(&key.text, &keys));
             continue;
         };
-        for value in listed.list().unwrap_or_default().iter().filter(|value| !axis.values.contains(value)) {
+        for value in listed.list().unwrap_or_default().iter().filter(|value| !axes::has(&axis.values, value)) {
             let known: Vec<_> = axis.values.iter().map(Value::to_string).collect();
             report.fault(&place, format!("no value of this axis: {value}"), format!("there is: {}", known.join(", ")));
         }

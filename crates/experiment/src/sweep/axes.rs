@@ -7,7 +7,7 @@ use crate::units;
 use crate::value::{Node, Table, Value};
 use dumbbell_core::tc::Wrong;
 use serde::{Deserialize, Serialize};
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
 const MAX_VALUES: usize = 10_000;
 const MAX_LISTED: usize = 20;
@@ -208,14 +208,25 @@ pub fn check_steps(axes: &[Axis]) -> Result<(), Wrong> {
     Ok(())
 }
 
-/// A text that is the same for values that a table can't distinguish: 1 and 1.0.
+/// Whether a list has a value that a table can't distinguish from this one.
+#[must_use]
+pub fn has(values: &[Value], value: &Value) -> bool {
+    values.iter().any(|each| identity(each) == identity(value))
+}
+
+/// A text that is the same for values that a table can't distinguish: 1 and 1.0, or tables in another order.
 fn identity(value: &Value) -> String {
     match &value.node {
         #[expect(clippy::cast_precision_loss, reason = "integers that have one float are one number in a table")]
         Node::Integer(number) => format!("number {:?}", *number as f64),
         Node::Float(number) => format!("number {number:?}"),
         Node::Text(text) => format!("text {text}"),
-        _ => format!("value {value}"),
+        Node::List(items) => format!("list {:?}", items.iter().map(identity).collect::<Vec<_>>()),
+        Node::Table(table) => {
+            let pairs: BTreeMap<_, _> = table.0.iter().map(|(key, item)| (&key.text, identity(item))).collect();
+            format!("table {pairs:?}")
+        }
+        Node::Null | Node::Boolean(_) => format!("value {value}"),
     }
 }
 

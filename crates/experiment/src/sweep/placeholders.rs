@@ -76,16 +76,21 @@ fn fill_text(text: &str, values: &Table, depth: usize) -> Result<Value, Wrong> {
             None => made.push_str(&value.to_string()),
         }
         end = next;
-        if made.chars().count() > MAX_CHARACTERS {
-            let right = format!("at most {MAX_CHARACTERS} characters");
-            return Err(Wrong::new("the filled text is too long", right));
-        }
+        check_length(&made)?;
     }
     if end == 0 {
         return Ok(text.into());
     }
     made.push_str(&text[end..]);
+    check_length(&made)?;
     fill_text(&made, values, depth + 1)
+}
+
+fn check_length(text: &str) -> Result<(), Wrong> {
+    if text.chars().count() <= MAX_CHARACTERS {
+        return Ok(());
+    }
+    Err(Wrong::new("the filled text is too long", format!("at most {MAX_CHARACTERS} characters")))
 }
 
 /// A placeholder that, after some steps, is filled by itself; `fills` has the placeholders in what fills each.
@@ -121,6 +126,7 @@ mod tests {
     fn text_that_grows_without_end_is_refused() {
         let values = Table::from_iter([("a", Value::from("{a}{a}")), ("b", Value::from("{b}"))]);
         assert!(fill(&"{a}".into(), &values).is_err());
+        assert!(fill(&format!("{{c}}{}", "x".repeat(MAX_CHARACTERS)).into(), &Table::from_iter([("c", "y")])).is_err());
         assert_eq!(fill(&"{b}".into(), &values).unwrap_err().problem, "placeholders are nested too deeply");
     }
 }
