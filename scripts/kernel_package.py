@@ -1,4 +1,4 @@
-"""Builds the wheel of `dumbbell-kernel` and the source package that GPL-2.0 asks for beside it.
+"""Builds the wheel of `dumbbell-kernel` and the source package that GPL-2.0 requires with it.
 
 The kernel is the one that `dumbbell kernel build` stored. `scripts/wheels.py` calls this.
 """

@@ -35,6 +35,8 @@ def suggest(word: str, known: list[str]) -> str:
 def inline_toml(value: object) -> str:
     """A value of TOML on one line; a table between braces."""
 
+LIMITS: list[str]
+"""Names of the limits on what a text may use."""
 AXIS_UNITS: list[str]
 """What the numbers of an axis may be in."""
 

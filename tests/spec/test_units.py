@@ -2,6 +2,7 @@
 
 from contextlib import suppress
 from decimal import Decimal
+from functools import partial
 
 import pytest
 from hypothesis import given
@@ -19,14 +20,16 @@ ANYTHING = st.one_of(
     st.none(),
     st.lists(st.integers()),
 )
+queue_size = partial(units.value_of, "queue size")
+count = partial(units.value_of, "count")
 PARSERS = [
     units.rate_bps,
     units.duration_ns,
     units.share,
     units.size_bytes,
     units.tc_size_bytes,
-    units.size_or_bdp,
-    units.count,
+    queue_size,
+    count,
 ]
 
 
@@ -150,11 +153,11 @@ def test_an_invalid_size_is_an_error(value: str) -> None:
 
 
 def test_a_queue_size_is_in_bytes_or_bdp() -> None:
-    assert units.size_or_bdp("1.5bdp") == 1.5
-    assert isinstance(units.size_or_bdp("225000"), int)
+    assert queue_size("1.5bdp") == 1.5
+    assert isinstance(queue_size("225000"), int)
     for text in ("0bdp", "-1bdp"):
         with pytest.raises(Wrong, match="no bandwidth-delay product"):
-            units.size_or_bdp(text)
+            queue_size(text)
 
 
 def test_a_share_is_in_per_cent_with_or_without_the_sign() -> None:
@@ -166,10 +169,10 @@ def test_a_share_is_in_per_cent_with_or_without_the_sign() -> None:
 
 
 def test_a_count_is_an_integer() -> None:
-    assert units.count("1000") == 1000
+    assert count("1000") == 1000
     for text in ("1.5", "-1", "10packets"):
         with pytest.raises(Wrong):
-            units.count(text)
+            count(text)
 
 
 @pytest.mark.parametrize(

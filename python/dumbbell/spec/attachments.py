@@ -15,7 +15,7 @@ from dumbbell.spec.document import Case, mistakes_in, process_limits
 from dumbbell.spec.units import Wrong, refused, time_text
 
 __all__ = [
-    "DEVICE", "PLACES", "Attachments", "Script", "named_in", "read_attachments", "read_named", "read_script",
+    "PLACES", "Attachments", "Script", "named_in", "read_attachments", "read_named", "read_script",
     "text_named", "trace_rates",
 ]  # fmt: skip
 
@@ -24,16 +24,13 @@ PLACES = (("path", "bottleneck", "trace"), ("path", "tc", "script"))
 TRACE = "path.bottleneck.trace"
 """The only one of them whose file may be larger than an experiment's."""
 
-DEVICE = "{device}"
-"""Stands for the device in the lines of a `Script`."""
-
 
 @dataclass(frozen=True)
 class Script:
     """What is left of a tc script after checking."""
 
     lines: tuple[tuple[str, ...], ...]
-    """`tc` commands, words apart, with `DEVICE` for the interface."""
+    """`tc` commands, words apart, with `{device}` for the interface."""
     marks: tuple[tuple[int, int], ...]
     """Destination port and mark."""
     left_out: tuple[str, ...]

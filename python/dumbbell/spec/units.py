@@ -13,14 +13,12 @@ from dumbbell._sim import rate_text, time_text
 
 __all__ = [
     "Wrong",
-    "count",
     "duration_ns",
     "rate_bps",
     "rate_text",
     "refused",
     "share",
     "size_bytes",
-    "size_or_bdp",
     "tc_size_bytes",
     "time_text",
     "value_of",
@@ -92,14 +90,3 @@ def size_bytes(value: object) -> int:
     (61000000, 65536)
     """
     return int(value_of("size", value))
-
-
-def size_or_bdp(value: object) -> int | float:
-    """Bytes as an integer, or bandwidth-delay products as a float (`1.5bdp`)."""
-    size: int | float = value_of("queue size", value)
-    return size
-
-
-def count(value: object) -> int:
-    """A whole number that is not negative."""
-    return int(value_of("count", value))
