@@ -10,6 +10,8 @@ import pytest
 import dumbbell as db
 
 ROOT = Path(__file__).parents[1]
+SLICES = "1000"
+"""More than the run has."""
 DRAWN = """
 duration = "2s"
 [path]
@@ -34,22 +36,13 @@ start_jitter = "100ms"
 def test_both_draw_the_same_starts_losses_and_marks(seed: int, tmp_path: Path) -> None:
     file = tmp_path / "drawn.toml"
     file.write_text(DRAWN, encoding="utf-8")
-    command = [
-        "cargo",
-        "run",
-        "--quiet",
-        "--locked",
-        "-p",
-        "dumbbell",
-        "--example",
-        "tables",
-        "--",
-        str(file),
-        str(seed),
-    ]
-    printed = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    out = tmp_path / "out"
+    out.mkdir()
+    example = ["cargo", "run", "--quiet", "--locked", "-p", "dumbbell", "--example", "tables", "--"]
+    subprocess.run([*example, str(out), str(seed), SLICES, str(file)], cwd=ROOT, check=True)
+    written = (out / "drawn.txt").read_text(encoding="utf-8")
     run = db.run(db.experiment(file), seed=seed)
-    for name, text in zip(("flows", "queues", "probes"), printed.strip().split("\n\n"), strict=True):
+    for name, text in zip(("flows", "queues", "probes"), written.strip().split("\n\n"), strict=True):
         expected: pl.DataFrame = getattr(run, name)
         columns = text.partition("\n")[0].split("\t")
         both = expected.select(columns)

@@ -34,7 +34,7 @@ def main() -> int:
     options = argparse.ArgumentParser(description="Compare the module with the native simulator.")
     options.add_argument("-o", "--output", type=Path, help="write the figures as Markdown")
     output = options.parse_args().output
-    tables, speed = native("case_tables"), native("speed")
+    tables, speed = native("tables"), native("speed")
     with tempfile.TemporaryDirectory(prefix="dumbbell-wasm-") as folder:
         scenarios = sorted((ROOT / "scenarios").glob("*.toml"))
         drawn = random_experiments(Path(folder))

@@ -1,5 +1,5 @@
 // Writes the tables of experiments as text: tables.mjs PACKAGE FOLDER SEED SLICES FILE...
-// The counterpart of crates/dumbbell/examples/case_tables.rs, line by line.
+// The counterpart of crates/dumbbell/examples/tables.rs, line by line.
 
 import { readFileSync, writeFileSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
@@ -14,7 +14,7 @@ for (const file of files) {
   const lines = [];
   for (const { name, experiment } of JSON.parse(parse(text)).cases)
     lines.push(...tables(text, name, near(file, experiment)));
-  writeFileSync(join(folder, `${basename(file, ".toml")}.txt`), `${lines.join("\n")}\n`);
+  writeFileSync(join(folder, `${basename(file, ".toml")}.txt`), `${lines.join("\n\n")}\n`);
 }
 
 /** The files that an experiment names, as JSON. */
