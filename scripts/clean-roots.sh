@@ -1,10 +1,9 @@
 #!/bin/sh
 # Installs the wheels of dist/ in clean roots of Debian 12 and 13 as an ordinary user, and runs both engines there.
-# target/roots/SUITE.txt is the transcript. It needs root, for mmdebstrap and chroot; `make clean-roots` calls it.
+# target/roots/SUITE.txt is the transcript. It needs root, for chroot; `make clean-roots` calls it.
 set -eu
 cd "$(dirname "$0")/.."
 [ "$(id -u)" = 0 ] || { echo "clean-roots: only root can make and enter a root" >&2; exit 1; }
-command -v mmdebstrap >/dev/null || DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends mmdebstrap >/dev/null
 ls dist/dumbbell-*_x86_64.whl dist/dumbbell_kernel-*.whl >/dev/null # make wheels
 
 # What a new user types. Each command is shown, and its time after it.
@@ -32,14 +31,7 @@ grep -q "\"valid\": true" kernel/run.json
 
 for suite in ${*:-bookworm trixie}; do
     root="target/roots/$suite"
-    if [ ! -d "$root" ]; then
-        echo "clean-roots: making $root"
-        mkdir -p target/roots
-        rm -rf "$root.new"
-        mmdebstrap --quiet --variant=minbase --include=python3,python3-venv,iproute2,ca-certificates "$suite" "$root.new"
-        touch "$root.new/etc/resolv.conf"
-        mv "$root.new" "$root"
-    fi
+    scripts/clean-root.sh "$suite" "$root"
     echo "clean-roots: $suite"
     # Registries may be set by PIP_* and may have certificates that this host knows.
     pip=$(env | grep '^PIP_' | grep -v '^PIP_FIND_LINKS' || true)

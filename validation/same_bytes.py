@@ -2,7 +2,7 @@
 
     python validation/same_bytes.py [--duration 2s] [--scenarios NAME …] [--roots DIR] [-o FILE]
 
-Needs root, mmdebstrap and rustup. A root has Debian's Python and iproute2 and nothing else of this host; the packages
+Needs root and rustup. A root has Debian's Python and iproute2 and nothing else of this host; the packages
 for its Python are those of requirements.lock. The agent is built with the oldest supported Rust and with the newest.
 Of the eight combinations of root, user and agent four run, so that each pair of values occurs once. The first run is
 what the others are compared with; the exit status is 1 if a table differs.
@@ -80,16 +80,12 @@ def main() -> int:
 def clean_root(roots: Path, suite: str) -> Path:
     """A root with Debian's Python and iproute2, and the packages of `requirements.lock` for that Python."""
     root = roots / suite
-    if not root.exists():
-        roots.mkdir(parents=True, exist_ok=True)
-        call("mmdebstrap", "--variant=minbase", "--include=python3,iproute2", suite, str(root))
+    call("scripts/clean-root.sh", suite, str(root))
     packages = root / "opt" / "packages"
     if not packages.exists():
-        locked = (REPOSITORY / "requirements.lock").read_text(encoding="utf-8").splitlines()
-        (WORK / "constraints.txt").write_text("".join(f"{line.split(' --hash')[0]}\n" for line in locked))
         version = output("chroot", str(root), "python3", "-c", "import sys; print('%d.%d' % sys.version_info[:2])")
         where = ("--target", str(packages), "--python-version", version, "--only-binary", ":all:")
-        what = ("-r", "pyproject.toml", "--constraint", str(WORK / "constraints.txt"))
+        what = ("-r", "pyproject.toml", "--constraint", "requirements.lock")
         call(str(Path(sys.executable).with_name("uv")), "pip", "install", "--quiet", *where, *what)
     return root
 
