@@ -142,11 +142,21 @@ impl Endpoint {
     }
 
     /// A packet of this end left its host (or was dropped there silently): TSQ no longer counts it. One that was
-    /// segmented leaves with the last of its `pieces`. Returns whether there may be something to poll now.
+    /// segmented leaves with the last of its `pieces`. Returns whether the sender was waiting for that: then call
+    /// [`Endpoint::on_resumed`] when all packets of this time are processed, as TSQ's tasklet runs.
     #[inline]
-    pub fn on_departed(&mut self, now: Time, packet: &Packet, pieces: u16) -> bool {
+    #[must_use]
+    pub fn on_departed(&mut self, packet: &Packet, pieces: u16) -> bool {
         let sender = self.sender.as_mut().filter(|_| is_data(packet));
-        sender.is_some_and(|sender| sender.on_departed(now, packet.bytes, pieces))
+        sender.is_some_and(|sender| sender.on_departed(packet.bytes, pieces))
+    }
+
+    /// The sender continues after a departure. Poll it then.
+    #[inline]
+    pub fn on_resumed(&mut self, now: Time) {
+        if let Some(sender) = &mut self.sender {
+            sender.on_resumed(now);
+        }
     }
 
     /// Does the packet that was just polled leave its host before the next one is polled? True for a program's packets
@@ -166,12 +176,14 @@ impl Endpoint {
     /// This host's own queue refused the packet that was just polled (`NET_XMIT_DROP`).
     ///
     /// Data are retransmitted later, and the sender slows down. It slows down for an ACK too, but the ACK is lost.
-    pub fn on_refused(&mut self, now: Time, packet: &Packet) {
+    /// Returns whether the sender was waiting for a departure, as [`Endpoint::on_departed`] does.
+    #[must_use]
+    pub fn on_refused(&mut self, now: Time, packet: &Packet) -> bool {
         if !is_data(packet) {
             self.on_congested(now);
-        } else if let Some(sender) = &mut self.sender {
-            sender.on_refused(now, packet.bytes);
+            return false;
         }
+        self.sender.as_mut().is_some_and(|sender| sender.on_refused(now))
     }
 
     /// This host's own queue accepted the packet that was just polled, but dropped another for it (`NET_XMIT_CN`).

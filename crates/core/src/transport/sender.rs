@@ -274,15 +274,16 @@ impl<C: CongestionControl> Sender<C> {
     }
 
     /// A data packet of this size (as a queue counts it) left the host, or was dropped there silently; it was the last
-    /// of `pieces`. Returns whether the sender continues because of it.
+    /// of `pieces`. Returns whether the sender was waiting for that: then [`Sender::on_resumed`] follows.
     #[inline]
-    pub(crate) fn on_departed(&mut self, now: Time, packet_bytes: u32, pieces: u16) -> bool {
-        let goes_on = self.host.depart(packet_bytes, pieces);
-        if goes_on {
-            self.enter(now);
-            self.resume();
-        }
-        goes_on
+    pub(crate) fn on_departed(&mut self, packet_bytes: u32, pieces: u16) -> bool {
+        self.host.depart(packet_bytes, pieces)
+    }
+
+    /// Continues after a departure: the work of TSQ's tasklet.
+    pub(crate) fn on_resumed(&mut self, now: Time) {
+        self.enter(now);
+        self.resume();
     }
 
     /// The device segments the packet that was just polled into `segments` pieces.
@@ -293,15 +294,19 @@ impl<C: CongestionControl> Sender<C> {
     /// The host's queue accepted the packet that was just polled, but dropped another for it (`NET_XMIT_CN`).
     pub(crate) fn on_congested(&mut self, now: Time) {
         self.enter(now);
-        self.enter_cwr();
+        // Linux counts the packet as outstanding afterwards.
+        let is_new = self.polled.len > 0 && !self.polled.retransmission;
+        self.enter_cwr(if is_new { self.polled.seq } else { self.tp.snd_nxt });
     }
 
     /// The host's queue refused the packet that was just polled (`NET_XMIT_DROP`): it counts as never sent, and the
-    /// window is reduced.
-    pub(crate) fn on_refused(&mut self, now: Time, _packet_bytes: u32) {
+    /// window is reduced. Returns whether the sender was waiting for a departure: then [`Sender::on_resumed`] follows,
+    /// since Linux frees a refused packet as one that departs (`tcp_wfree`).
+    pub(crate) fn on_refused(&mut self, now: Time) -> bool {
         self.enter(now);
-        self.enter_cwr();
         self.take_back();
+        self.enter_cwr(self.tp.snd_nxt);
+        self.host.take_throttled()
     }
 
     /// Handles the timer of [`Sender::next_timer`]. Does nothing if called early.

@@ -86,8 +86,8 @@ impl World {
             if target.queue.is_none() {
                 self.packet_accounting.add_sent(packet);
                 let at_once = endpoint.departs_at_once(packet);
-                if at_once {
-                    endpoint.on_departed(self.now, packet, 1);
+                if at_once && endpoint.on_departed(packet, 1) {
+                    self.instant.released.push_back(end_id(flow, side));
                 }
                 self.start_transmission(device, packet, at_once);
             } else {
@@ -102,16 +102,30 @@ impl World {
         }
     }
 
+    /// A sender continues that waited for a departure from its host.
+    pub(super) fn resume(&mut self, flow: usize, side: usize) {
+        if let Some(endpoint) = &mut self.ends[flow][side].endpoint {
+            endpoint.on_resumed(self.now);
+            self.flush(flow, side);
+        }
+    }
+
     /// Reports the verdict of the host's own queue to the sender.
     fn notify_sender(&mut self, flow: usize, side: usize, packet: &Packet, verdict: Verdict, departs_early: bool) {
         let Some(endpoint) = &mut self.ends[flow][side].endpoint else { return };
-        match verdict {
-            Verdict::Queued => {}
+        let mut resumes = match verdict {
+            Verdict::Queued => false,
             Verdict::Dropped => endpoint.on_refused(self.now, packet),
-            Verdict::Congested => endpoint.on_congested(self.now),
-        }
+            Verdict::Congested => {
+                endpoint.on_congested(self.now);
+                false
+            }
+        };
         if departs_early && verdict != Verdict::Dropped {
-            endpoint.on_departed(self.now, packet, 1);
+            resumes |= endpoint.on_departed(packet, 1);
+        }
+        if resumes {
+            self.instant.released.push_back(end_id(flow, side));
         }
     }
 

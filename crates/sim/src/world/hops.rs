@@ -24,7 +24,7 @@ impl World {
                 }
             } else if let Some(id) = self.instant.released.pop_front() {
                 let [flow, side] = super::parts(id);
-                self.flush(flow, side);
+                self.resume(flow, side);
             } else if let Some(id) = self.instant.reading.take().or_else(|| self.instant.readers.pop_front()) {
                 self.read(id);
             } else if let Some(id) = self.instant.writers.pop_front() {
@@ -301,7 +301,7 @@ impl World {
         let (flow, side) = (packet.flow.0 as usize, sending_side(packet));
         let Some(ends) = self.ends.get_mut(flow) else { return };
         let Some(endpoint) = &mut ends[side].endpoint else { return };
-        if endpoint.on_departed(self.now, packet, pieces) {
+        if endpoint.on_departed(packet, pieces) {
             self.instant.released.push_back(end_id(flow, side));
         }
     }

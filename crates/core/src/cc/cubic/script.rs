@@ -63,7 +63,9 @@ impl Script {
             if departure <= self.now {
                 let packet = self.queued.pop_front().expect("a packet departs");
                 let headers = u32::from(packet.segments) * TCP_HEADERS_BYTES;
-                self.sender.on_departed(self.now, packet.len + headers, 1);
+                if self.sender.on_departed(packet.len + headers, 1) {
+                    self.sender.on_resumed(self.now);
+                }
                 let end = packet.seq + u64::from(packet.len);
                 self.departed.push((packet.seq, end, self.now.since(START).as_micros() / 1_000));
             } else {

@@ -63,7 +63,9 @@ impl Pair {
         for end in [&mut self.client, &mut self.server] {
             while let Some(packet) = poll(end, self.now) {
                 self.log.push((self.now, packet));
-                end.on_departed(self.now, &packet, 1);
+                if end.on_departed(&packet, 1) {
+                    end.on_resumed(self.now);
+                }
                 if !self.lost.contains(&self.sent) {
                     self.link.push_back((self.now + ONE_WAY, packet));
                 }
@@ -235,12 +237,12 @@ fn a_refused_packet_is_reported_to_its_sender() {
     let mut pair = Pair::connected();
     pair.client.write(pair.now, 1_000);
     let packet = pair.client.poll(pair.now).expect("data");
-    pair.client.on_refused(pair.now, &packet);
+    assert!(!pair.client.on_refused(pair.now, &packet), "nothing waits for a departure");
     pair.run_for(Span::from_secs(2));
     assert_eq!(pair.server.bytes_read(), 1_000);
     pair.client.receiver.request_ack_now();
     let ack = pair.client.poll(pair.now).expect("an ACK");
-    pair.client.on_refused(pair.now, &ack);
+    assert!(!pair.client.on_refused(pair.now, &ack), "an ACK holds nothing back");
     assert!(pair.client.poll(pair.now).is_none());
 }
 

@@ -375,7 +375,7 @@ impl<C: CongestionControl> Sender<C> {
         } else if self.may_grow(ack) {
             self.controller.cong_avoid(&self.tp, &mut self.cc, delivered);
             if self.controller.take_cwr_request() {
-                self.enter_cwr();
+                self.enter_cwr(self.tp.snd_nxt);
             }
             self.usage.stamp = self.jiffy;
         }

@@ -69,7 +69,12 @@ impl HostQueue {
         if self.departed == self.sent {
             self.bytes = 0;
         }
-        core::mem::take(&mut self.throttled)
+        self.take_throttled()
+    }
+
+    /// Was the sender waiting for a departure? From now on it is not.
+    pub const fn take_throttled(&mut self) -> bool {
+        core::mem::replace(&mut self.throttled, false)
     }
 
     /// Is the transmission with this number still queued?

@@ -88,7 +88,7 @@ impl<C: CongestionControl> Sender<C> {
             self.loss_probe.end();
         } else if acked > end {
             // The probe repaired a loss: reduce the window as for a detected loss.
-            self.begin_reduction();
+            self.begin_reduction(self.tp.snd_nxt);
             self.set_state(CaState::Cwr);
             self.end_reduction();
             self.keep_open();

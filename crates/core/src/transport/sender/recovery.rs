@@ -73,12 +73,13 @@ impl<C: CongestionControl> Sender<C> {
         }
     }
 
-    /// Starts a reduction without loss: ECN, or a drop in the host's queue. It cannot be undone.
-    pub(super) fn enter_cwr(&mut self) {
+    /// Starts a reduction without loss: ECN, or a drop in the host's queue. It cannot be undone. It lasts until
+    /// something from `high_seq` on is acknowledged.
+    pub(super) fn enter_cwr(&mut self, high_seq: u64) {
         self.undo.keep_reduction();
         if self.tp.state < CaState::Cwr {
             self.undo.end();
-            self.begin_reduction();
+            self.begin_reduction(high_seq);
             self.set_state(CaState::Cwr);
         }
     }
@@ -92,7 +93,7 @@ impl<C: CongestionControl> Sender<C> {
             if !ece {
                 self.undo.save_ssthresh(self.cc.current_ssthresh(self.tp.state));
             }
-            self.begin_reduction();
+            self.begin_reduction(self.tp.snd_nxt);
         }
         self.set_state(CaState::Recovery);
     }
@@ -126,8 +127,8 @@ impl<C: CongestionControl> Sender<C> {
     }
 
     /// Sets threshold and counters for a reduction that starts now (`tcp_init_cwnd_reduction`).
-    pub(super) fn begin_reduction(&mut self) {
-        self.recovery.enter(self.tp.snd_nxt);
+    pub(super) fn begin_reduction(&mut self, high_seq: u64) {
+        self.recovery.enter(high_seq);
         self.loss_probe.end();
         self.cc.cwnd_count = 0;
         self.tp.prior_cwnd = self.cc.cwnd;
@@ -248,7 +249,7 @@ impl<C: CongestionControl> Sender<C> {
     fn try_to_open(&mut self, ack: &Ack) {
         self.forget_old_stamp();
         if ack.ece {
-            self.enter_cwr();
+            self.enter_cwr(self.tp.snd_nxt);
         }
         if self.tp.state != CaState::Cwr {
             self.keep_open();

@@ -97,6 +97,7 @@ impl<C: CongestionControl> Sender<C> {
     pub(super) fn take_back(&mut self) {
         let refused = core::mem::take(&mut self.polled);
         self.host.take_back(refused.len);
+        self.tp.next_send_at = refused.departs_at; // It spaces nothing.
         if refused.retransmission {
             self.take_back_retransmission(refused.seq);
             return;

@@ -227,7 +227,9 @@ impl TestPath {
                 self.sender.write(self.now, MIN_UNSENT);
             }
             let Some(packet) = testing::poll(&mut self.sender, self.now) else { break };
-            self.sender.on_departed(self.now, packet.len + u32::from(packet.segments) * TCP_HEADERS_BYTES, 1);
+            if self.sender.on_departed(packet.len + u32::from(packet.segments) * TCP_HEADERS_BYTES, 1) {
+                self.sender.on_resumed(self.now);
+            }
             let mut piece = Transmission { segments: 1, ..packet };
             let end = packet.seq + u64::from(packet.len);
             while piece.seq < end {

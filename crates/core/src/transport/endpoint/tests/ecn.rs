@@ -16,7 +16,9 @@ fn transfer(cc: &str, bytes: u64, lost: &[usize], marked: impl Fn(usize) -> bool
     for _ in 0..20_000 {
         for index in [0, 1] {
             while let Some(mut packet) = poll(&mut ends[index], now) {
-                ends[index].on_departed(now, &packet, 1);
+                if ends[index].on_departed(&packet, 1) {
+                    ends[index].on_resumed(now);
+                }
                 let Body::Tcp(segment) = packet.body else { unreachable!() };
                 if segment.len > 0 {
                     packet.ecn = if marked(data) { Ecn::Ce } else { packet.ecn };

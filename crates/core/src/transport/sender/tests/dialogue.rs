@@ -64,7 +64,9 @@ impl<C: CongestionControl> Dialogue<C> {
             self.check();
         }
         for packet in &sent {
-            self.sender.on_departed(self.now, packet.len + u32::from(packet.segments) * TCP_HEADERS_BYTES, 1);
+            if self.sender.on_departed(packet.len + u32::from(packet.segments) * TCP_HEADERS_BYTES, 1) {
+                self.sender.on_resumed(self.now);
+            }
         }
         if sent.is_empty() { sent } else { [sent, self.transmissions()].concat() }
     }

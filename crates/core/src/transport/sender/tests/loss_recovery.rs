@@ -267,9 +267,9 @@ fn a_refused_packet_is_sent_later_and_reduces_the_window() {
     for number in 0..2 {
         assert_eq!(d.sender.poll(d.now).unwrap().seq, 1 + number * 2_000);
     }
-    d.sender.on_refused(d.now, 2_132);
+    d.sender.on_refused(d.now);
     assert_eq!(d.sender.poll(d.now).unwrap().seq, 2_001);
-    d.sender.on_refused(d.now, 2_132);
+    d.sender.on_refused(d.now);
     assert_eq!(d.sender.poll(d.now), None);
     d.check();
     assert_eq!((d.state().0, d.state().2, d.counts()[0]), (CaState::Cwr, 5, 2));

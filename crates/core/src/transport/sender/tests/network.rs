@@ -80,7 +80,9 @@ impl<C: CongestionControl> Network<C> {
     fn send(&mut self) {
         while let Some(packet) = testing::poll(&mut self.sender, self.now) {
             check(&self.sender);
-            self.sender.on_departed(self.now, packet.len + u32::from(packet.segments) * TCP_HEADERS_BYTES, 1);
+            if self.sender.on_departed(packet.len + u32::from(packet.segments) * TCP_HEADERS_BYTES, 1) {
+                self.sender.on_resumed(self.now);
+            }
             self.link_free_at = self.link_free_at.max(self.now) + Span::from_micros(self.impairments.gap_us);
             for _ in 0..self.copies(self.impairments.loss) {
                 let mut at = self.link_free_at + Span::from_micros(self.impairments.rtt_us / 2);

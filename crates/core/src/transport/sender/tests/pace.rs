@@ -72,7 +72,9 @@ fn small_queues_limit_what_is_in_the_hosts_queue() {
     }
     // 8 segments per packet: the third exceeds 2 * (832 + 8000) bytes.
     assert_eq!(queued.iter().map(|packet| packet.segments).collect::<Vec<_>>(), [8, 8]);
-    d.sender.on_departed(d.now, 8 * 1_066, 1);
+    if d.sender.on_departed(8 * 1_066, 1) {
+        d.sender.on_resumed(d.now);
+    }
     assert_eq!(d.sender.poll(d.now).map(|packet| packet.segments), Some(8));
     assert_eq!(d.sender.poll(d.now), None);
 }
@@ -96,7 +98,9 @@ fn a_pacing_queue_gets_departure_times_instead_of_a_timer() {
     while handed.len() < 12 {
         let packet = d.sender.poll(d.now).expect("no timer is set");
         handed.push(packet.departs_at.since(d.now).as_micros());
-        d.sender.on_departed(d.now, 2 * 1_066, 1);
+        if d.sender.on_departed(2 * 1_066, 1) {
+            d.sender.on_resumed(d.now);
+        }
     }
     assert_eq!(handed, [0, 0, 0, 0, 0, 1_000, 2_000, 3_000, 4_000, 5_000, 6_000, 7_000]);
     assert!(d.sender.next_timer() > d.now + Span::from_millis(40), "{:?}", d.sender.next_timer());
