@@ -1,8 +1,7 @@
 //! Token buckets in nanoseconds: a packet costs its transmission time at the bucket's rate.
 //!
-//! tbf and htb both compute this way (Linux `psched_l2t_ns`). The kernel multiplies by a reciprocal, which may be a
-//! nanosecond short; here the division is exact. The owner decides when the bucket is filled and whether it may go
-//! negative.
+//! tbf, htb and police compute this way (Linux `psched_l2t_ns`). The owner decides when the bucket is filled and
+//! whether it may go negative.
 
 use crate::rate::Rate;
 use crate::time::{Span, Time};
@@ -22,14 +21,21 @@ impl Bucket {
         Self { price: Price::at(rate), depth_ns, tokens_ns: depth_ns }
     }
 
+    /// A full bucket for this many bytes.
+    pub fn for_bytes(rate: Rate, bytes: u64) -> Self {
+        let price = Price::at(rate);
+        let depth_ns = price.of(bytes);
+        Self { price, depth_ns, tokens_ns: depth_ns }
+    }
+
     /// Current tokens.
     pub const fn tokens_ns(&self) -> i64 {
         self.tokens_ns
     }
 
     /// Tokens after this much time and a packet of this size; below zero the tokens do not suffice.
-    pub fn after(&mut self, elapsed_ns: i64, bytes: u32) -> i64 {
-        (self.tokens_ns.saturating_add(elapsed_ns)).min(self.depth_ns) - self.price.of(bytes)
+    pub fn after(&self, elapsed_ns: i64, bytes: u32) -> i64 {
+        (self.tokens_ns.saturating_add(elapsed_ns)).min(self.depth_ns) - self.price.of(bytes.into())
     }
 
     /// Sets the tokens.
@@ -49,26 +55,27 @@ impl Bucket {
     }
 }
 
-/// Packet cost at a rate. The last result is cached because most packets have one size.
+/// Packet cost at a rate: its reciprocal as the kernel keeps it, `mult / 2^shift` nanoseconds a byte, which may be a
+/// nanosecond short (`psched_ratecfg_precompute`).
 #[derive(Clone, Copy, Debug)]
 struct Price {
-    rate: Rate,
-    bytes: u32,
-    nanos: i64,
+    mult: u64,
+    shift: u32,
 }
 
 impl Price {
     fn at(rate: Rate) -> Self {
         assert!(rate > Rate::ZERO, "a bucket's rate must be above zero");
-        Self { rate, bytes: 0, nanos: 0 }
+        let factor = 1_000_000_000_u64;
+        let mult = |shift: u32| (factor << shift) / rate.as_bytes();
+        // The multiplier has 32 bits, and the dividend 64.
+        let shift = (0..factor.leading_zeros()).find(|&shift| mult(shift) >> 31 != 0);
+        let shift = shift.unwrap_or(factor.leading_zeros());
+        Self { mult: mult(shift), shift }
     }
 
-    fn of(&mut self, bytes: u32) -> i64 {
-        if bytes != self.bytes {
-            self.bytes = bytes;
-            self.nanos = span_nanos(self.rate.time_for(u64::from(bytes)));
-        }
-        self.nanos
+    const fn of(self, bytes: u64) -> i64 {
+        (bytes.wrapping_mul(self.mult) >> self.shift).cast_signed()
     }
 }
 
@@ -85,4 +92,25 @@ pub(super) const fn instant(nanos: i64) -> Time {
 /// A duration as a signed number; durations of 290 years and more saturate.
 pub(super) fn span_nanos(span: Span) -> i64 {
     i64::try_from(span.as_nanos()).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Measured on Linux 6.12: departures of three packets of 1,514 bytes from an htb at 30 Mbit/s.
+    #[test]
+    fn a_price_is_rounded_down_like_the_kernels() {
+        assert_eq!(Price::at(Rate::from_bits(30_000_000)).of(3 * 1_514), 1_211_199);
+        assert_eq!(Price::at(Rate::from_bits(80_000_000)).of(1_514), 151_400);
+    }
+
+    #[test]
+    fn a_price_is_at_most_a_nanosecond_short() {
+        for bits in [8, 1_000, 12_345_678, 30_000_000, 1_000_000_000, 400_000_000_000] {
+            let rate = Rate::from_bits(bits);
+            let exact = span_nanos(rate.time_for(64_000));
+            assert!((exact - 1..=exact).contains(&Price::at(rate).of(64_000)), "at {bits} bit/s");
+        }
+    }
 }

@@ -20,7 +20,7 @@ pub(super) struct Policer {
 impl Policer {
     /// A policer with full buckets.
     pub fn new(config: &PoliceConfig) -> Self {
-        let peak = config.peak.map(|rate| Bucket::full(rate, rate.time_for(config.mtu.into())));
+        let peak = config.peak.map(|rate| Bucket::for_bytes(rate, config.mtu.into()));
         Self {
             bucket: Bucket::full(config.rate, config.burst),
             peak,
@@ -38,7 +38,7 @@ impl Policer {
         let now_ns = nanos(now);
         let elapsed_ns = (now_ns - self.paid_ns).min(self.most_ns);
         let tokens_ns = self.bucket.after(elapsed_ns, packet.bytes);
-        let peak_ns = self.peak.as_mut().map_or(0, |peak| peak.after(elapsed_ns, packet.bytes));
+        let peak_ns = self.peak.as_ref().map_or(0, |peak| peak.after(elapsed_ns, packet.bytes));
         if tokens_ns < 0 || peak_ns < 0 {
             return false;
         }

@@ -108,8 +108,7 @@ impl<Q: Child> Tbf<Q> {
 }
 
 fn buckets(config: &TbfConfig) -> (Bucket, Option<Bucket>) {
-    let full = |rate, bytes| Bucket::full(rate, crate::rate::Rate::time_for(rate, bytes));
-    (full(config.rate, config.burst), config.peak.map(|(rate, bytes)| full(rate, bytes)))
+    (Bucket::for_bytes(config.rate, config.burst), config.peak.map(|(rate, bytes)| Bucket::for_bytes(rate, bytes)))
 }
 
 fn largest(config: &TbfConfig) -> u64 {

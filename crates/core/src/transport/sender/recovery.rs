@@ -33,8 +33,8 @@ pub(super) struct Recovery {
 
 impl Recovery {
     /// The state ends when what was sent so far is acknowledged.
-    pub const fn enter(&mut self, snd_nxt: u64) {
-        self.high_seq = snd_nxt;
+    pub const fn enter(&mut self, high_seq: u64) {
+        self.high_seq = high_seq;
     }
 
     /// The state ends when this is acknowledged.

@@ -267,7 +267,7 @@ fn a_refused_packet_is_sent_later_and_reduces_the_window() {
     for number in 0..2 {
         assert_eq!(d.sender.poll(d.now).unwrap().seq, 1 + number * 2_000);
     }
-    d.sender.on_refused(d.now);
+    assert!(!d.sender.on_refused(d.now), "nothing waited for a departure");
     assert_eq!(d.sender.poll(d.now).unwrap().seq, 2_001);
     d.sender.on_refused(d.now);
     assert_eq!(d.sender.poll(d.now), None);
@@ -276,6 +276,20 @@ fn a_refused_packet_is_sent_later_and_reduces_the_window() {
     d.wait_ms(100);
     let sent = d.acks(2, &[]);
     assert_eq!(sent.first(), Some(&2));
+}
+
+/// Linux frees a refused packet like one that departs, so a sender that waits for a departure tries again.
+#[test]
+fn a_refused_packet_ends_the_wait_for_a_departure() {
+    let mut d = Dialogue::with(100, ENDLESS);
+    let seq = d.sender.poll(d.now).unwrap().seq;
+    d.sender.host.throttled = true;
+    assert!(d.sender.on_refused(d.now) && !d.sender.host.throttled);
+    while d.sender.poll(d.now).is_some() {
+        assert!(!d.sender.on_refused(d.now), "it no longer waits");
+    }
+    d.sender.on_resumed(d.now);
+    assert_eq!(d.sender.poll(d.now).unwrap().seq, seq);
 }
 
 /// The last segment carries the FIN if it is queued in time, and the FIN is acknowledged like a byte. The first two
