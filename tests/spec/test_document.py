@@ -34,6 +34,8 @@ def error_of(text: str, *settings: str) -> ExperimentError:
 BAD = {
     "unknown key": (GOOD + "colour = 1\n", "flows.0.colour", None, "unknown key 'colour'", "there is: access, arrivals"),
     "a misspelt key": (GOOD + "cuont = 2\n", "flows.0.cuont", None, "unknown key 'cuont'", "did you mean 'count'?"),
+    "key of another table": ("start_jitter = '1s'\n" + GOOD, "start_jitter", None, "unknown key 'start_jitter'", "did you mean 'flows.start_jitter'?"),
+    "key of several other tables": (GOOD + "qdisc = 'red'\n", "flows.0.qdisc", None, "unknown key 'qdisc'", "did you mean 'path.bottleneck.qdisc' or"),
     "unknown key at the top": ("durtion = 1\n" + GOOD, "durtion", None, "unknown key 'durtion'", "did you mean 'duration'?"),
     "unknown discipline": (
         HEAD + PATH + BOTTLENECK + 'qdisc = "codle"\n' + FLOW,

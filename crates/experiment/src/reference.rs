@@ -47,6 +47,25 @@ pub fn tables_of(root: &'static TableSpec) -> Vec<&'static TableSpec> {
     found
 }
 
+/// The keys of an experiment that have this name, as a person would write them in any table.
+#[must_use]
+pub fn keys_named(name: &str) -> Vec<String> {
+    fn add(spec: &'static TableSpec, above: &str, name: &str, found: &mut Vec<String>) {
+        for key in spec.all() {
+            let dotted = if above.is_empty() { key.name.to_owned() } else { format!("{above}.{}", key.name) };
+            if let Some(table) = (key.shape)().table {
+                add(table, &dotted, name, found);
+            }
+            if key.name == name {
+                found.push(format!("'{dotted}'"));
+            }
+        }
+    }
+    let mut found = Vec::new();
+    add(Experiment::SPEC, "", name, &mut found);
+    found
+}
+
 fn row(key: &KeySpec) -> String {
     let shape = (key.shape)();
     let name = match (shape.table.is_some(), shape.schema.has("items")) {

@@ -11,6 +11,12 @@ const CUTOFF: f64 = 0.6;
 #[must_use]
 pub fn suggest(word: &str, known: &[&str]) -> String {
     let meant = meant(word, known, if known.len() <= MAX_LISTED { 1 } else { 6 });
+    format!("{meant}{}", there_is(word, known))
+}
+
+/// What there is.
+#[must_use]
+pub fn there_is(word: &str, known: &[&str]) -> String {
     if known.is_empty() {
         return "it takes no options".into();
     }
@@ -24,7 +30,7 @@ pub fn suggest(word: &str, known: &[&str]) -> String {
     }
     let more = known.len().saturating_sub(listed.len());
     let more = if more > 0 { format!(", and {} more", crate::limits::grouped(more)) } else { String::new() };
-    format!("{meant}there is: {}{more}", listed.join(", "))
+    format!("there is: {}{more}", listed.join(", "))
 }
 
 /// The question whether one of the nearest names is meant; empty if none is near.

@@ -1,7 +1,7 @@
 //! Where a value is in its document, and the mistakes that were found.
 
 use crate::diagnostic::Diagnostic;
-use crate::suggest::suggest;
+use crate::suggest::{suggest, there_is};
 use crate::value::{Key, Node, Value};
 use dumbbell_core::tc::Wrong;
 
@@ -91,10 +91,16 @@ impl Faults {
         self.push(Diagnostic::new("this key is missing", right).key(place.dotted()).at(table.span.clone()));
     }
 
-    /// A table has a key that nothing reads.
+    /// A table has a key that nothing reads. If other tables have one of that name, the message says which.
     pub fn unknown(&mut self, place: &Location<'_>, key: &Key, known: &[&str]) {
         let problem = format!("unknown key '{}'", key.text);
-        let fault = Diagnostic::new(problem, suggest(&key.text, known));
+        let elsewhere = crate::reference::keys_named(&key.text);
+        let right = if (1..=6).contains(&elsewhere.len()) {
+            format!("did you mean {}? {}", elsewhere.join(" or "), there_is(&key.text, known))
+        } else {
+            suggest(&key.text, known)
+        };
+        let fault = Diagnostic::new(problem, right);
         self.push(fault.key(place.key(&key.text).dotted()).at(key.span.clone()));
     }
 }
