@@ -59,6 +59,7 @@ PANELS: dict[str, dict[str, tuple[str, str]]] = {
         "watch": ("watch:watch", "Show this host's TCP connections live."),
         "serve": ("serve:serve", "Serve test downloads over HTTP with a chosen congestion control."),
         "fetch": ("fetch:fetch", "Compare congestion controls by repeated downloads."),
+        "cache": ("cache:cache", "Show what Dumbbell keeps in the cache, or prune it."),
     },
     "Workbench": {
         "ui": ("ui:ui", "Open the workbench in a browser."),

@@ -32,7 +32,8 @@ from dumbbell.kernels.checkout import Checkout
 from dumbbell.kernels.lock import locked
 from dumbbell.kernels.source import Source
 from dumbbell.plan import plan_case
-from dumbbell.publish import cache_dir, write
+from dumbbell.publish import write
+from dumbbell.publish.cache import cache_folder
 from dumbbell.results import result
 from dumbbell.spec import Case, find, load
 from dumbbell.spec.qdisc import suggest
@@ -92,7 +93,7 @@ def bisect_all(options: BisectOptions, err: Console) -> Bisection:
     case, seeds = _case(options), seeds_of(options.seeds, "--seed")
     source = options.source.expanduser().resolve()
     kernel_spec = fragment.read(options.config)
-    home = cache_dir() / "bisect" / _key(source, kernel_spec.identity if kernel_spec else "")
+    home = cache_folder("bisect") / _key(source, kernel_spec.identity if kernel_spec else "")
     with locked(home, "searched"), tempfile.TemporaryDirectory(prefix="dumbbell-bisect-") as workdir:
         checkout = Checkout(source, home / "tree")
         runner = _CommitRunner(

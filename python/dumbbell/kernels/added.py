@@ -28,7 +28,7 @@ from dumbbell.kernels.lock import locked
 from dumbbell.kernels.process import Progress
 from dumbbell.kernels.store import Added, Kernel
 from dumbbell.kernels.tree_copy import FOLDER, tree_copy, work_of, write_sources
-from dumbbell.publish import cache_dir
+from dumbbell.publish.cache import cache_folder
 
 __all__ = ["Addition", "add"]
 
@@ -94,7 +94,7 @@ def _files_to_add(base: Kernel, root: Kernel, added: Added, file: str) -> tuple[
             f"{file}: kernel '{base.name}' already has a congestion control '{clash[0]}'; "
             f'choose another name, such as .name = "{clash[0][:10]}_mine"'
         )
-    if (cache_dir() / "build" / root.name / "tree" / FOLDER / added.module_file).exists():
+    if (cache_folder("build") / root.name / "tree" / FOLDER / added.module_file).exists():
         raise KernelError(
             f"{file}: '{added.name}' would overwrite Linux's {FOLDER / added.module_file}; choose another name"
         )

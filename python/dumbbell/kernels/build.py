@@ -31,7 +31,7 @@ from dumbbell.kernels.lock import locked
 from dumbbell.kernels.process import Progress
 from dumbbell.kernels.source import Source, fetch, identify
 from dumbbell.kernels.store import Kernel
-from dumbbell.publish import cache_dir
+from dumbbell.publish.cache import cache_folder
 
 __all__ = ["KernelSpec", "build", "build_at", "collect", "cpus", "environment", "install", "kernel_spec"]
 
@@ -64,7 +64,7 @@ def build(
         if not plain:
             store.keep_default()
 
-    work = cache_dir() / "build" / called
+    work = cache_folder("build") / called
     kernel, built = build_at(home, spec, work, jobs=jobs, progress=progress, ready=keep_default)
     if plain and built:
         store.mark_default(called)

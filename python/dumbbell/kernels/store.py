@@ -24,7 +24,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from dumbbell.errors import KernelError
-from dumbbell.publish import cache_dir, write
+from dumbbell.publish import write
+from dumbbell.publish.cache import cache_folder
 
 __all__ = [
     "Added",
@@ -117,7 +118,7 @@ class Kernel:
 
 def kernels_dir() -> Path:
     """The folder of stored kernels, which may not exist."""
-    return cache_dir() / "kernels"
+    return cache_folder("kernels")
 
 
 def kernels() -> list[Kernel]:

@@ -21,7 +21,7 @@ from dumbbell.kernels import store
 from dumbbell.kernels.process import Progress
 from dumbbell.kernels.source import identify
 from dumbbell.kernels.store import Kernel
-from dumbbell.publish import cache_dir
+from dumbbell.publish.cache import cache_folder
 
 __all__ = ["FOLDER", "tree_copy", "work_of", "write_sources"]
 
@@ -33,7 +33,7 @@ ARCHIVE = "built-in.a"
 
 def work_of(root: Kernel) -> Path:
     """The folder of a kernel's copied tree, which may not exist."""
-    return cache_dir() / "build" / root.name / f"{root.name}+"
+    return cache_folder("build") / root.name / f"{root.name}+"
 
 
 def tree_copy(root: Kernel, *, progress: Progress) -> Path:

@@ -10,7 +10,8 @@ from pathlib import Path
 import altair as alt
 
 from dumbbell.errors import OutputError
-from dumbbell.publish import cache_dir, write
+from dumbbell.publish import write
+from dumbbell.publish.cache import cache_folder
 
 __all__ = ["library", "version"]
 
@@ -22,7 +23,7 @@ def version() -> str:
 
 def library() -> str:
     """The script, which defines `vegaEmbed`. Bundling takes seconds and is deterministic."""
-    return _kept(cache_dir() / "pages" / f"vega-{version()}-{metadata.version('vl-convert-python')}.js")
+    return _kept(cache_folder("pages") / f"vega-{version()}-{metadata.version('vl-convert-python')}.js")
 
 
 @lru_cache(maxsize=1)

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
-from dumbbell.publish import cache_dir
+from dumbbell.publish.cache import cache_folder
 from dumbbell.sweeps.task import Status
 
 __all__ = ["MOST_BYTES", "Cache", "Known", "cache_file", "clear"]
@@ -41,7 +41,7 @@ class Known(NamedTuple):
 
 def cache_file() -> Path:
     """The cache file, shared by all sweeps of a user."""
-    return cache_dir() / "sweeps" / "rows.sqlite"
+    return cache_folder("sweeps") / "rows.sqlite"
 
 
 def clear() -> int:

@@ -16,7 +16,7 @@ from pathlib import Path
 from dumbbell.engines.permissions import permitted
 from dumbbell.errors import KernelError, OutputError
 from dumbbell.kernels.store import BINARY, hash_of, kernels_dir, sha256
-from dumbbell.publish import cache_dir
+from dumbbell.publish.cache import cache_folder
 from dumbbell.sweeps.build_info import BUILD, Build
 from dumbbell.sweeps.iproute2 import Tool, tools
 from dumbbell.sweeps.task import Base, Row, Task
@@ -203,7 +203,7 @@ def _find_kernel(key: str, name: str, hashes: Mapping[str, str]) -> Path | None:
 
 
 def _sent(key: str, name: str) -> Path:
-    return cache_dir() / "sent" / key / name
+    return cache_folder("sent") / key / name
 
 
 def _same(folder: Path, hashes: Mapping[str, str]) -> bool:
