@@ -115,6 +115,18 @@ def test_drops_of_a_device_make_the_run_invalid(
     assert sample_run.judge().invalid == [reason]
 
 
+def test_a_full_input_backlog_is_named_as_the_cause(sample_run: SampleRun) -> None:
+    """On a real kernel, which may be too slow; a guest's virtual time waits for it."""
+    sample_run.end["counters"] = {host: counters(softnet=6) for host in sample_run.plan.hosts}
+    sample_run.end["counters"]["router"] = counters(received=6, softnet=6)
+    verdict = judge(sample_run.plan, sample_run.end, sample_run.plan.queues, sample_run.drops, remedy="try this")
+    assert verdict.invalid[0] == (
+        "device 'left' of 'router' dropped 6 packets that it received, "
+        "because the input backlog was full (net.core.netdev_max_backlog); try this"
+    )
+    assert "because" not in sample_run.judge().invalid[0]
+
+
 def test_drops_before_the_start_do_not_count(sample_run: SampleRun) -> None:
     old = counters(received=4, softnet=2, ListenDrops=3)
     for when in ("counters_before", "counters"):

@@ -69,12 +69,16 @@ def judge(
     named: Sequence[QueuePlan],
     drops: Mapping[str, int],
     queues: Table | None = None,
+    remedy: str = "",
 ) -> Verdict:
-    """Check everything that can invalidate a run on a kernel. `drops`: by queue name, at the end."""
+    """Check everything that can invalidate a run on a kernel.
+
+    `drops`: by queue name, at the end. `remedy`: what helps if the kernel was too slow for its packets.
+    """
     shared = judge_flows(plan, end["flows"], named, drops, queues)
     invalid = list(shared.invalid)
     for host in end["counters"]:
-        invalid += device_drops(end, host, named)
+        invalid += device_drops(end, host, named, remedy=remedy)
         invalid += _socket_drops(end, host)
     invalid += [*_softnet_drops(end), *_path_changes(end)]
     warnings = list(shared.warnings)
@@ -130,13 +134,15 @@ def judge_flows(
 
 
 def device_drops(
-    end: Mapping[str, Any], host: str, named: Sequence[QueuePlan], devices: Sequence[str] | None = None
-) -> list[str]:
+    end: Mapping[str, Any], host: str, named: Sequence[QueuePlan], devices: Sequence[str] | None = None,
+    *, remedy: str = "",
+) -> list[str]:  # fmt: skip
     """Drops counted by a device but not by a qdisc: a receiver's backlog, a veth without a peer.
 
-    `devices`: check only these; by default all of the host.
+    `devices`: check only these; by default all of the host. `remedy` ends the reason if the input backlog was full.
     """
     problems = []
+    full = f", because the input backlog was full (net.core.netdev_max_backlog); {remedy}" if remedy else ""
     old = _devices(end["counters_before"][host]["dev"])
     for device, counts in _devices(end["counters"][host]["dev"]).items():
         if devices is not None and device not in devices:
@@ -148,7 +154,8 @@ def device_drops(
                 (queue.host, queue.device) == (host, device) and queue.may_drop for queue in named
             )
             if lost > 0 and not excused:
-                problems.append(f"device '{device}' of '{host}' dropped {lost} packets that it {name}")
+                why = full if name == "received" and softnet(end, 1) > 0 else ""
+                problems.append(f"device '{device}' of '{host}' dropped {lost} packets that it {name}{why}")
     return problems
 
 

@@ -29,6 +29,7 @@ from dumbbell.engines.host.agent_worker import Worker, start_worker
 from dumbbell.engines.host.capability_probe import ProbeResult, missing, probe_capabilities
 from dumbbell.engines.host.host_facts import available_bytes, facts
 from dumbbell.engines.host.host_load import (
+    HELP,
     LOAD_SAMPLE_NS,
     judge_host,
     load_statistics,
@@ -109,7 +110,7 @@ class HostEngine:
             measured = load_statistics(
                 read_load_samples(run_folder / "machine.jsonl"), end, shaper_shares(named, tables["queues"])
             )
-            verdict = judge(plan, end, named, drops, Framed(tables["queues"]))
+            verdict = judge(plan, end, named, drops, Framed(tables["queues"]), remedy=HELP)
             verdict = verdict.combined(judge_host(plan, measured, tables["flows"], end["duration_ns"]))
             verdict.warnings.extend([*closed_windows(tables["flows"]), *depends_on_programs(end)])
             verdict.warnings.extend([*recordings.unexpected_settings(plan, end)])

@@ -12,7 +12,7 @@ from typing import Any
 import polars as pl
 
 from dumbbell.engines import recordings
-from dumbbell.engines.host.host_load import judge_host, load_statistics, read_load_samples, shaper_shares
+from dumbbell.engines.host.host_load import HELP, judge_host, load_statistics, read_load_samples, shaper_shares
 from dumbbell.engines.remote.join import Joined
 from dumbbell.engines.run_manifest import totals
 from dumbbell.engines.validity import Verdict, closed_windows, device_drops, judge_flows, machine_drops
@@ -46,7 +46,7 @@ def judge_remote_run(
     drops = totals(tables["queues"], "drops_packets")
     verdict = judge_flows(plan.plan, end["flows"], named, drops, Framed(tables["queues"]))
     for machine in plan.hosts:
-        verdict.invalid.extend(device_drops(end, machine.role, named, machine.devices))
+        verdict.invalid.extend(device_drops(end, machine.role, named, machine.devices, remedy=HELP))
     for machine in plan.hosts:
         own = judge_host(plan.plan, measured[machine.role], tables["flows"], end["duration_ns"])
         invalid, warnings = ([f"{machine.role}: {text}" for text in texts] for texts in (own.invalid, own.warnings))
