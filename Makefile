@@ -6,7 +6,7 @@ PY := $(BIN)/python
 .DEFAULT_GOAL := help
 # Tests start Python a hundred times: without its bytecode each of them compiles all libraries again.
 unexport PYTHONDONTWRITEBYTECODE
-.PHONY: licences help setup wheels clean-roots release-check kernel demo docs test lint unit lock audit wasm wasm-test test-lowest fmt validation bench gallery reports pages hpcc versions kernels notebook programs sweeps fuzz nightly same-bytes test-all clean
+.PHONY: licences help setup wheels clean-roots release-check kernel demo docs test lint unit lock audit wasm wasm-test test-lowest fmt validation conformance bench gallery reports pages hpcc versions kernels notebook programs sweeps fuzz nightly same-bytes test-all clean
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -86,6 +86,9 @@ validation: kernel ## Run the matrix on both engines, the independent harness, p
 	-$(PY) validation/against_reference.py --engine sim -o validation/reference-sim.md >/dev/null
 	-$(PY) validation/against_reference.py -o validation/reference.md >/dev/null
 	$(PY) validation/published.py -o validation/published.md >/dev/null
+
+conformance: kernel ## Compare both engines in 200 random experiments, each day others, in target/random.md
+	$(PY) validation/random_comparison.py --most-pairs 40 -o target/random.md
 
 bench: kernel ## Measure speed and memory of the simulator, the kernel engine and ns-3
 	@scripts/setup.sh bench

@@ -35,22 +35,32 @@ class Outcome:
 
 
 def run_all(
-    jobs: Sequence[Job], cores: int | None, cache_file: Path | None, progress: Callable[[int, int], None]
+    jobs: Sequence[Job],
+    cores: int | None,
+    cache_file: Path | None,
+    progress: Callable[[int, int], None],
+    errors: dict[str, str] | None = None,
 ) -> dict[tuple[str, str, int], Outcome]:
-    """Every job's outcome, by title, engine and seed; calls `progress(done, total)`."""
+    """Every job's outcome, by title, engine and seed; calls `progress(done, total)`.
+
+    An error is raised, or collected by title in `errors`; then the job has no outcome.
+    """
     keys = {job.which: _key(job) for job in jobs}
     known = _read(cache_file)
     missing = [job for job in jobs if keys[job.which] not in known]
     progress(len(jobs) - len(missing), len(jobs))
     runs = in_parallel(missing, cores, lambda _, run: (measures(run), list(run.manifest["invalid"])))
     for number, (job, made, wall_s) in enumerate(runs, start=len(jobs) - len(missing) + 1):
-        if isinstance(made, DumbbellError):
+        if not isinstance(made, DumbbellError):
+            key = keys[job.which]
+            known[key] = Outcome(*made, wall_s)
+            _append(cache_file, key, known[key])
+        elif errors is None:
             raise made
-        key = keys[job.which]
-        known[key] = Outcome(*made, wall_s)
-        _append(cache_file, key, known[key])
+        else:
+            errors.setdefault(job.title, f"{job.engine}: {made}")
         progress(number, len(jobs))
-    return {which: known[key] for which, key in keys.items()}
+    return {which: known[key] for which, key in keys.items() if key in known}
 
 
 def _key(job: Job) -> str:

@@ -1,0 +1,218 @@
+"""Compare the simulator with the kernel on random experiments, and write how many are equivalent.
+
+    python validation/random_comparison.py [--seed N] [--experiments 200] [--most-pairs 80] [--minutes M]
+        [--only NUMBER]... [-o validation/random.md]
+
+`random_experiments` draws them, `equivalence` judges. An experiment gets pairs of runs (the same seed on both engines)
+until its answer is known, the limit of pairs is reached or the time is over. `--seed` defaults to today's date, so that
+every day has other experiments. Runs are cached. `random-reasons.toml` says why experiments differ. Exit status: 1 if
+one differs without a reason.
+"""
+
+import argparse
+import datetime
+import json
+import sys
+import time
+import tomllib
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import figures
+from equivalence import LOOKS, Answer, Judged, answer_of, judge
+from random_experiments import drawn, text_of
+from run_cache import CACHE_FILE, Outcome, run_all
+from runs import Job
+
+from dumbbell.spec import Case
+
+ENGINES = ("kernel", "sim")
+REASONS = Path(__file__).with_name("random-reasons.toml")
+GOOD_SHARE = 0.97
+
+
+@dataclass
+class Compared:
+    """One experiment and what is known about it."""
+
+    number: int
+    case: Case
+    pairs: int = 0
+    found: list[Judged] = field(default_factory=list)
+    refused: str = ""
+    """Why an engine can't run it."""
+    invalid: dict[str, list[str]] = field(default_factory=dict)
+    """Why runs are invalid, by engine."""
+
+    @property
+    def title(self) -> str:
+        """Unique in a seed."""
+        return str(self.case.experiment.title)
+
+    @property
+    def answer(self) -> str:
+        """The answer, or why there is none."""
+        if self.refused:
+            return "refused"
+        if self.invalid:
+            return "invalid" if len(self.invalid) == len(ENGINES) else "valid on one engine only"
+        return str(answer_of(self.found)) if self.found else str(Answer.NOT_KNOWN)
+
+    @property
+    def is_open(self) -> bool:
+        """Do more pairs help?"""
+        return self.answer == Answer.NOT_KNOWN
+
+
+def main() -> int:
+    """Draw, run, judge, write the page."""
+    options = _options()
+    numbers = options.only or range(options.experiments)
+    compared = [Compared(number, drawn(options.seed, number)) for number in numbers]
+    began = time.monotonic()
+    until = began + 60 * options.minutes if options.minutes else None
+    run_until_known(compared, options.most_pairs, options.jobs, until)
+    reasons = _reasons(options.seed)
+    text = page(options.seed, compared, reasons, time.monotonic() - began)
+    if options.output:
+        options.output.write_text(text, encoding="utf-8")
+        figures.write("random", {"seed": options.seed, "experiments": len(compared), "answers": counts(compared)})
+    else:
+        sys.stdout.write(text)
+    return 1 if any(each.answer not in _FINE and each.number not in reasons for each in compared) else 0
+
+
+_FINE = (Answer.EQUIVALENT, Answer.NOT_KNOWN, "refused", "invalid")
+
+
+def _options() -> argparse.Namespace:
+    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments.add_argument("--seed", type=int, default=int(f"{datetime.datetime.now(tz=datetime.UTC):%Y%m%d}"))
+    arguments.add_argument("--experiments", type=int, default=200)
+    arguments.add_argument("--most-pairs", type=int, default=LOOKS[-1])
+    arguments.add_argument("--minutes", type=float)
+    arguments.add_argument("--only", type=int, action="append", metavar="NUMBER")
+    arguments.add_argument("--jobs", type=int)
+    arguments.add_argument("-o", "--output", type=Path)
+    return arguments.parse_args()
+
+
+def run_until_known(
+    compared: Sequence[Compared], most_pairs: int, cores: int | None, until: float | None = None
+) -> None:
+    """Add pairs to every experiment whose answer is not known; at the end of the time no further look begins."""
+    for pairs in (look for look in LOOKS if look <= most_pairs):
+        todo = [each for each in compared if each.is_open]
+        if not todo or (until is not None and time.monotonic() > until):
+            return
+        print(f"{pairs} pairs, {len(todo)} experiments", file=sys.stderr)
+        jobs = [
+            Job(each.title, each.case, engine, seed)
+            for each in todo
+            for seed in range(1, pairs + 1)
+            for engine in ENGINES
+        ]
+        errors: dict[str, str] = {}
+        outcomes = run_all(jobs, cores, CACHE_FILE, _progress, errors)
+        for each in todo:
+            if each.title in errors:
+                each.refused = errors[each.title]
+            else:
+                _judge(
+                    each,
+                    {
+                        engine: [outcomes[each.title, engine, seed] for seed in range(1, pairs + 1)]
+                        for engine in ENGINES
+                    },
+                )
+
+
+def _judge(each: Compared, runs: dict[str, list[Outcome]]) -> None:
+    each.pairs = len(runs["sim"])
+    reasons = {engine: [why for run in of for why in run.invalid] for engine, of in runs.items()}
+    each.invalid = {engine: list(dict.fromkeys(why)) for engine, why in reasons.items() if why}
+    each.found = judge([run.measures for run in runs["kernel"]], [run.measures for run in runs["sim"]])
+
+
+def counts(compared: Iterable[Compared]) -> dict[str, int]:
+    """Experiments by answer, the most frequent first."""
+    return dict(Counter(each.answer for each in compared).most_common())
+
+
+def page(seed: int, compared: Sequence[Compared], reasons: dict[int, str], wall_s: float) -> str:
+    """The page as Markdown."""
+    found = counts(compared)
+    total = len(compared)
+    lines = [
+        "# Random experiments on both engines",
+        "",
+        f"{total} experiments of seed {seed}, drawn over the whole grammar ([how](random_experiments.py)), on the"
+        " kernel and on the simulator. An experiment gets pairs of runs until its answer is known, at most"
+        f" {max((each.pairs for each in compared), default=0)}; [the test](equivalence.py) and"
+        " [how often it is wrong](equivalence.md). Made by"
+        f" `python validation/random_comparison.py --seed {seed} --experiments {total} -o validation/random.md`.",
+        "",
+        "| answer | experiments | share |",
+        "| --- | ---: | ---: |",
+        *(f"| {answer} | {count} | {count / total:.1%} |" for answer, count in found.items()),
+        "",
+        f"The aim: at least {GOOD_SHARE:.0%} equivalent, at most 1 % different."
+        f" {sum(each.pairs for each in compared):,} pairs; this page took {wall_s / 60:.1f} min, without runs from the"
+        " cache.",
+        "",
+    ]
+    for answer in (Answer.DIFFERENT, "valid on one engine only", Answer.NOT_KNOWN, "invalid", "refused"):
+        of_it = [each for each in compared if each.answer == answer]
+        if of_it:
+            lines += [f"## {str(answer).capitalize()}", "", *_section(of_it, reasons)]
+    return "\n".join(lines)
+
+
+def _section(compared: Sequence[Compared], reasons: dict[int, str]) -> list[str]:
+    lines: list[str] = []
+    for each in sorted(compared, key=lambda one: -one.found[0].excess if one.found else 0.0):
+        lines += [f"### {each.number}", "", f"`{_in_a_line(each.case)}`", ""]
+        if each.number in reasons:
+            lines += [reasons[each.number].strip(), ""]
+        problems = [each.refused] if each.refused else [f"{engine}: {why[0]}" for engine, why in each.invalid.items()]
+        lines += [*(f"{problem}" for problem in problems), ""] if problems else []
+        if each.found and not problems:
+            lines += [
+                f"| metric, {each.pairs} pairs | kernel | sim | median difference | interval | allowed |",
+                "| --- | ---: | ---: | ---: | --- | ---: |",
+                *(_row(one) for one in each.found if one.answer is not Answer.EQUIVALENT),
+                "",
+            ]
+    return lines
+
+
+def _row(one: Judged) -> str:
+    interval = "none" if one.within is None else f"{one.within[0]:+.3g} … {one.within[1]:+.3g}"
+    mark = " **different**" if one.answer is Answer.DIFFERENT else ""
+    numbers = f"{one.kernel:.4g} | {one.sim:.4g} | {one.median:+.3g} | {interval} | {one.allowed:.3g}"
+    return f"| {one.metric}{mark} | {numbers} |"
+
+
+def _in_a_line(case: Case) -> str:
+    document = tomllib.loads(text_of(case))
+    document.pop("title")
+    return json.dumps(document).replace('"', "").replace("`", "'")
+
+
+def _reasons(seed: int) -> dict[int, str]:
+    """Why experiments of this seed differ, by number."""
+    if not REASONS.exists():
+        return {}
+    listed = tomllib.loads(REASONS.read_text(encoding="utf-8")).get("reasons", [])
+    return {number: each["why"] for each in listed if each["seed"] == seed for number in each["numbers"]}
+
+
+def _progress(done: int, of: int) -> None:
+    if done % 20 == 0 or done == of:
+        print(f"\r{done}/{of} runs", end="" if done < of else "\n", file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
