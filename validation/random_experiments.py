@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from dumbbell import _sim
-from dumbbell.errors import ExperimentError
+from dumbbell.errors import DumbbellError
 from dumbbell.plan import plan_case
 from dumbbell.spec import Case, parse
 
@@ -152,7 +152,7 @@ def drawn(seed: int, number: int) -> Case:
         try:
             case = parse(_sim.write_toml(document), Path(f"random-{seed}-{number}.toml"))[0]
             plan_case(case, 1)
-        except ExperimentError:
+        except DumbbellError:
             continue
         return case
 

@@ -63,4 +63,4 @@ def test_some_random_experiments_do_not_differ() -> None:
     run_until_known(compared, LOOKS[0], None)
     found = counts(compared)
     assert not found.keys() - {Answer.EQUIVALENT, Answer.NOT_KNOWN}, page(1, compared, {}, 0)
-    assert found[Answer.EQUIVALENT] >= 2
+    assert found[Answer.EQUIVALENT] >= 1
