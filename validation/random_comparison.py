@@ -180,7 +180,7 @@ def _section(compared: Sequence[Compared], reasons: dict[int, str]) -> list[str]
         lines += [*(f"{problem}" for problem in problems), ""] if problems else []
         if each.found and not problems:
             lines += [
-                f"| metric, {each.pairs} pairs | kernel | sim | median difference | interval | allowed |",
+                f"| metric, {each.pairs} pairs | kernel | sim | difference | interval | allowed |",
                 "| --- | ---: | ---: | ---: | --- | ---: |",
                 *(_row(one) for one in each.found if one.answer is not Answer.EQUIVALENT),
                 "",
@@ -191,7 +191,7 @@ def _section(compared: Sequence[Compared], reasons: dict[int, str]) -> list[str]
 def _row(one: Judged) -> str:
     interval = "none" if one.within is None else f"{one.within[0]:+.3g} … {one.within[1]:+.3g}"
     mark = " **different**" if one.answer is Answer.DIFFERENT else ""
-    numbers = f"{one.kernel:.4g} | {one.sim:.4g} | {one.median:+.3g} | {interval} | {one.allowed:.3g}"
+    numbers = f"{one.kernel:.4g} | {one.sim:.4g} | {one.centre:+.3g} | {interval} | {one.allowed:.3g}"
     return f"| {one.metric}{mark} | {numbers} |"
 
 

@@ -26,8 +26,8 @@ def answer(shift: float, pairs: int, noise: float = 0.1) -> Answer:
         (0.5, LOOKS[0], Answer.EQUIVALENT),
         (0, LOOKS[0] - 1, Answer.NOT_KNOWN),
         (1, LOOKS[-1], Answer.NOT_KNOWN),
-        (2, 14, Answer.DIFFERENT),
-        (-2, 14, Answer.DIFFERENT),
+        (2, 18, Answer.DIFFERENT),
+        (-2, 18, Answer.DIFFERENT),
     ],
 )
 def test_an_answer_needs_enough_pairs_and_a_clear_difference(shift: float, pairs: int, expected: Answer) -> None:
