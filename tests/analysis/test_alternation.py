@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from dumbbell.analysis import cycle
 from dumbbell.analysis.alternation import movement
-from dumbbell.analysis.cycles import Cycle
+from dumbbell.analysis.cycles import Cycle, cycle
 from synthetic import Bench, Flow, alternating_rate
 
 TIME = np.arange(240) * 0.5

@@ -9,8 +9,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from dumbbell.analysis import cycle
-from dumbbell.analysis.cycles import follows, period
+from dumbbell.analysis.cycles import cycle, follows, period
 from synthetic import Bench, Flow, alternating, alternating_rate
 
 STEP_S = 0.5

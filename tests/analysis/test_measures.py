@@ -4,7 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from dumbbell.analysis import measure_names, measures, metric, summary
+from dumbbell.analysis.expect import metric
+from dumbbell.analysis.measures import measure_names, measures
+from dumbbell.analysis.summary import summary
 from dumbbell.analysis.window import NS, Window
 from synthetic import Bench, Flow, alternating
 

@@ -8,7 +8,7 @@ from types import FrameType
 
 import pytest
 
-from dumbbell.analysis import summary
+from dumbbell.analysis.summary import summary
 from dumbbell.results import result
 from synthetic import NS, Bench, Flow, alternating
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from dumbbell.analysis import summary
+from dumbbell.analysis.summary import summary
 from dumbbell.engines import Engine, KernelEngine, Request, Simulator
 from dumbbell.results import result
 from dumbbell.results.result import TABLES, Run

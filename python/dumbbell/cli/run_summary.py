@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 from rich.table import Table
 from rich.text import Text
 
-from dumbbell.analysis import FigureComparison, Outcome, Reader, compare_source_figures
 from dumbbell.analysis.aggregate import EXTENT
+from dumbbell.analysis.expect import Outcome, Reader
 from dumbbell.analysis.known import mean_of_known
 from dumbbell.analysis.parameter import by_parameter, parameter_of, wide
 from dumbbell.analysis.shares import percents
+from dumbbell.analysis.source_figures import FigureComparison, compare_source_figures
 from dumbbell.cli.console import Console
 from dumbbell.cli.number_text import digits, grid, percent
 from dumbbell.reports.sharing_sentences import repeats

@@ -11,7 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from dumbbell import limits
-from dumbbell.analysis import Outcome, Reader, measures, over_runs, summary
+from dumbbell.analysis.aggregate import over_runs
+from dumbbell.analysis.expect import Outcome, Reader
+from dumbbell.analysis.measures import measures
+from dumbbell.analysis.summary import summary
 from dumbbell.cli.run_executor import execute_runs
 from dumbbell.cli.run_summary import case_name
 from dumbbell.engines import Engine, Request

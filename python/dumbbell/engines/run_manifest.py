@@ -3,6 +3,7 @@
 Engines add their own entries (kernel, version, counters).
 """
 
+import hashlib
 import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,15 +15,13 @@ import polars as pl
 
 from dumbbell import __version__
 from dumbbell.engines.base import Request
-from dumbbell.engines.program_results import seconds
 from dumbbell.engines.validity import Verdict
-from dumbbell.kernels import store
 from dumbbell.plan import FlowPlan, Plan, QueuePlan
 from dumbbell.results import result
 from dumbbell.results.columns import Framed, Table
 from dumbbell.spec.experiment import document_of
 
-__all__ = ["RunOutcome", "base_manifest", "queue_entries", "sha256", "totals"]
+__all__ = ["RunOutcome", "base_manifest", "queue_entries", "seconds", "sha256", "totals"]
 
 
 @dataclass(frozen=True)
@@ -128,7 +127,13 @@ def _flow_entry(flow: FlowPlan, report: Mapping[str, Any]) -> dict[str, Any]:
     } | ({"exchanges_s": [time_ns / 1e9 for time_ns in exchanges]} if flow.exchange else {})
 
 
+def seconds(report: Mapping[str, Any], key: str) -> float | None:
+    """A time of a report in seconds; None if unknown."""
+    return None if report[key] is None else report[key] / 1e9
+
+
 @cache
 def sha256(path: Path) -> str:
     """A file's hash, cached: the file is a program of Dumbbell."""
-    return store.sha256(path)
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
