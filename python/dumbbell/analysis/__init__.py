@@ -3,7 +3,8 @@
 Each number has one definition, in the module named after it:
 
 ```text
-window           time windows, flow lifetimes, long-lived flows
+native           the metrics of `crates/metrics`, computed once per run
+window           time windows, flow lifetimes
 sample_arrays    columns by flow and by queue, as arrays; cached answers per run
 spread           mean, p50, p95, max of samples
 known            sums and means that skip unknown values
@@ -22,9 +23,7 @@ fairness         Jain's index, convergence
 states           controller states over time
 dips             cost of PROBE_RTT
 sawtooth         period and depth of a sawtooth window
-lags             autocorrelation and cross-correlation
-cycles           the period of two groups' rates
-alternation      whether they alternate, or what else repeats
+cycles           the period of two groups' rates, and whether they alternate
 shares           shares as percentages that add up
 summary          the run as JSON (the contract)
 findings         the summary plus the other numbers of a report

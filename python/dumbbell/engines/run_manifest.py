@@ -9,17 +9,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
-
-import polars as pl
+from typing import TYPE_CHECKING, Any
 
 from dumbbell import __version__
 from dumbbell.engines.base import Request
 from dumbbell.engines.validity import Verdict
 from dumbbell.plan import FlowPlan, Plan, QueuePlan
 from dumbbell.results import result
-from dumbbell.results.columns import Framed, Table
 from dumbbell.spec.experiment import document_of
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from dumbbell.results.columns import Table
 
 __all__ = ["RunOutcome", "base_manifest", "queue_entries", "seconds", "sha256", "totals"]
 
@@ -69,13 +71,15 @@ def base_manifest(engine: str, request: Request, plan: Plan, outcome: RunOutcome
     }
 
 
-def totals(queues: pl.DataFrame, column: str) -> dict[str, int]:
+def totals(queues: "pl.DataFrame", column: str) -> dict[str, int]:
     """The last value of a counter, by queue."""
+    from dumbbell.results.columns import Framed  # noqa: PLC0415 — needs polars
+
     table = Framed(queues)
     return {name: table.cell(column, row) for name, row in table.last("queue").items()}
 
 
-def queue_entries(named: Sequence[QueuePlan], queues: Table) -> list[dict[str, Any]]:
+def queue_entries(named: Sequence[QueuePlan], queues: "Table") -> list[dict[str, Any]]:
     """The manifest entry of each queue: description and final counters."""
     columns = {
         "drops": "drops_packets",

@@ -20,7 +20,8 @@ from dumbbell.analysis.queueing import of_bottleneck
 from dumbbell.analysis.time_series import throughput
 from dumbbell.analysis.window import bounds_ns
 from dumbbell.importers.dumbbell_export import CARRIER
-from dumbbell.results.result import TABLES, Run
+from dumbbell.results.result import Run
+from dumbbell.results.table_schema import TABLES
 
 __all__ = ["write_flent"]
 
