@@ -102,6 +102,7 @@ bench: kernel ## Measure speed and memory of the simulator, the kernel engine an
 	$(PY) bench/serve.py -o bench/serve.md
 	$(PY) bench/control_to_figure.py -o bench/control-to-figure.md
 	$(PY) bench/figure.py -o bench/figure.md
+	$(PY) bench/startup.py -o bench/startup.md
 
 gallery: kernel ## Run the six scenarios and draw docs/gallery
 	$(PY) scripts/gallery.py

@@ -108,7 +108,7 @@ def measure(name: str, *settings: str, at_once: int = 1) -> list[Measured]:
 
 
 def one(name: str, *settings: str) -> dict[str, float | int | bool]:
-    from dumbbell.analysis import summary
+    from dumbbell.analysis.summary import summary
     from dumbbell.engines import KernelEngine, Request
     from dumbbell.results import result
 

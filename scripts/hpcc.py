@@ -14,7 +14,7 @@ import polars as pl
 import vl_convert
 
 import dumbbell as db
-from dumbbell.analysis import Reader
+from dumbbell.analysis.expect import Reader
 from dumbbell.cli.list_commands import entries
 from dumbbell.results import result
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import dumbbell as db
-from dumbbell.analysis import summary
+from dumbbell.analysis.summary import summary
 from dumbbell.cli.list_commands import entries
 from dumbbell.results import result
 from dumbbell.spec.pages import KINDS, pages

@@ -1,9 +1,10 @@
-"""Writes the tables of keys in docs/experiment.md and docs/sweeps.md, made of `crates/experiment/src/keys`.
+"""Writes the tables of keys in docs/experiment.md and docs/sweeps.md, and of columns in docs/result.md.
 
     python scripts/reference.py [--check]
 
-A table stands between `<!-- keys of NAME -->` and `<!-- end -->`. `--check` writes nothing and fails if one is out of
-date.
+They are made of `crates/experiment/src/keys` and `crates/metrics/src/columns.rs`. A table stands between
+`<!-- keys of NAME -->` or `<!-- columns of NAME -->`, and `<!-- end -->`. `--check` writes nothing and fails if one is
+out of date.
 """
 
 import re
@@ -13,9 +14,10 @@ from pathlib import Path
 from generated import ROOT, write_or_check
 
 from dumbbell import _sim
+from dumbbell.results.declared import COLUMNS
 
-PAGES = (ROOT / "docs" / "experiment.md", ROOT / "docs" / "sweeps.md")
-BLOCK = re.compile(r"<!-- keys of (\w+) -->\n.*?<!-- end -->", re.DOTALL)
+PAGES = tuple(ROOT / "docs" / name for name in ("experiment.md", "sweeps.md", "result.md"))
+BLOCK = re.compile(r"<!-- (keys|columns) of (\w+) -->\n.*?<!-- end -->", re.DOTALL)
 
 
 def updated(page: Path) -> str:
@@ -23,9 +25,17 @@ def updated(page: Path) -> str:
     tables = _sim.declarations()["reference"]
 
     def block(found: re.Match[str]) -> str:
-        return f"<!-- keys of {found[1]} -->\n{tables[found[1]]}<!-- end -->"
+        table = tables[found[2]] if found[1] == "keys" else columns(found[2])
+        return f"<!-- {found[1]} of {found[2]} -->\n{table}<!-- end -->"
 
     return BLOCK.sub(block, page.read_text(encoding="utf-8"))
+
+
+def columns(table: str) -> str:
+    """The columns of a result's table."""
+    head = "| column | type | unit | source and meaning |\n| --- | --- | --- | --- |\n"
+    rows = (f"| `{each.name}` | {each.kind} | {each.unit} | {each.about} |\n" for each in COLUMNS[table])
+    return head + "".join(rows)
 
 
 if __name__ == "__main__":

@@ -30,6 +30,8 @@ MOST_MEMORY = 2**31
 """Bytes that a module may grow to: more than that, and the browser ends the tab instead of the run."""
 FEATURES = "bulk-memory mutable-globals nontrapping-float-to-int multivalue reference-types sign-ext".split()
 """What Rust's target uses; every browser since 2022 has it."""
+METRICS = ("summary", "queue", "spread", "cycle", "cycle/movement")
+"""Sources in `crates/metrics` whose types a run's metrics in JSON have."""
 BEGAN = time.monotonic()
 
 
@@ -80,8 +82,8 @@ def package() -> None:
     cargo("build", "--release", "--manifest-path", str(GLUE))
     shutil.rmtree(STAGED, ignore_errors=True)
     shutil.copytree(SOURCE / "src", STAGED)
-    metrics = ROOT / "crates" / "dumbbell" / "src" / "metrics.rs"
-    run(ROOT / "target" / "release" / "dumbbell-wasm-glue", MODULE, metrics, STAGED)
+    metrics = [ROOT / "crates" / "metrics" / "src" / f"{name}.rs" for name in METRICS]
+    run(ROOT / "target" / "release" / "dumbbell-wasm-glue", MODULE, STAGED, *metrics)
     if not (SOURCE / "node_modules" / ".package-lock.json").exists():
         step("installing npm packages")
         run(NPM, "--prefix", SOURCE, "--silent", "ci", "--ignore-scripts")

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dumbbell.engines import Request, Simulator
-from dumbbell.results import result
 from dumbbell.results.columns import Column, Framed, Names, Table
 from dumbbell.results.result import Run
+from dumbbell.results.table_schema import TABLES
 from dumbbell.spec.document import parse
 
 EXPERIMENT = """
@@ -35,11 +35,11 @@ def run() -> Run:
     return Simulator().simulate(Request("mixed", case, 1, Path("/")))
 
 
-@pytest.mark.parametrize("name", result.TABLES)
+@pytest.mark.parametrize("name", TABLES)
 def test_a_column_is_the_same_with_and_without_a_frame(run: Run, name: str) -> None:
     table, framed = run.table(name), Framed(getattr(run, name))
-    assert framed.frame().schema == result.TABLES[name]
-    for column, kind in result.TABLES[name].items():
+    assert framed.frame().schema == TABLES[name]
+    for column, kind in TABLES[name].items():
         if kind is pl.String:
             _same_texts(table, framed, column)
         else:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from dumbbell.analysis import Reader
+from dumbbell.analysis.expect import Reader
 from dumbbell.engines import Request, Simulator
 from dumbbell.plan import as_world, plan_case
 from dumbbell.results import result

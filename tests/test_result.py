@@ -9,7 +9,8 @@ import pytest
 import synthetic
 from dumbbell.errors import ResultError
 from dumbbell.results import result
-from dumbbell.results.result import FORMAT, TABLES
+from dumbbell.results.result import FORMAT
+from dumbbell.results.table_schema import TABLES
 
 
 @pytest.fixture

@@ -8,7 +8,6 @@ import re
 from pathlib import Path
 
 from dumbbell import errors
-from dumbbell.results.result import TABLES
 from dumbbell.spec import model
 
 ROOT = Path(__file__).parents[1]
@@ -175,14 +174,6 @@ def test_the_documentation_names_every_experiment_key() -> None:
     manual = (ROOT / "docs" / "experiment.md").read_text()
     documented = set(re.findall(r"\w+", " ".join(re.findall(r"`+([^`]+)`+", manual))))
     assert [f"{cls}.{key}" for cls, key in MODEL_KEYS if key not in documented] == []
-
-
-def test_the_documented_columns_are_the_columns_with_their_types() -> None:
-    manual = (ROOT / "docs" / "result.md").read_text()
-    for table, columns in TABLES.items():
-        section = manual.split(f"## `{table}.parquet`")[1].split("\n## ")[0]
-        rows = re.findall(r"^\| `([a-z_]+)` \| (\w+) \|", section, re.MULTILINE)
-        assert rows == [(column, str(kind)) for column, kind in columns.items()]
 
 
 def test_the_lock_of_the_page_s_packages_names_no_registry() -> None:

@@ -21,8 +21,8 @@ import figures
 import polars as pl
 from runs import Job, in_parallel
 
-from dumbbell.analysis import summary
 from dumbbell.analysis.difference import tolerance_of
+from dumbbell.analysis.summary import summary
 from dumbbell.errors import DumbbellError
 from dumbbell.results import result
 from dumbbell.spec import load

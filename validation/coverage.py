@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from verdicts import Compared, Expected
 
-from dumbbell.analysis import Verdict
+from dumbbell.analysis.difference import Verdict
 from dumbbell.cli.list_commands import entries
 from dumbbell.plan import plan_case
 from dumbbell.spec import Case

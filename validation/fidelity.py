@@ -11,7 +11,7 @@ from typing import Any
 from coverage import agreement
 from verdicts import Compared
 
-from dumbbell.analysis import TOLERANCES, Row, Tolerance, Verdict
+from dumbbell.analysis.difference import TOLERANCES, Row, Tolerance, Verdict
 
 __all__ = ["figures", "page"]
 

@@ -22,8 +22,7 @@ from run_cache import CACHE_FILE, Outcome, run_all
 from runs import Job
 from verdicts import Compared
 
-from dumbbell.analysis import Row, Verdict, compare, one_sided
-from dumbbell.analysis.difference import standard_error, tolerance_of
+from dumbbell.analysis.difference import Row, Verdict, compare, one_sided, standard_error, tolerance_of
 from dumbbell.spec import Case, find, load
 
 MATRIX = Path(__file__).parent / "matrix"

@@ -20,7 +20,7 @@ from published_page import counts, page
 from runs import Job, in_parallel
 from verdicts import Expected
 
-from dumbbell.analysis import Outcome, Reader
+from dumbbell.analysis.expect import Outcome, Reader
 from dumbbell.errors import DumbbellError, EngineError, ExperimentError
 from dumbbell.results.result import Run
 from dumbbell.spec import find, load, published

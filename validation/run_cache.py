@@ -15,7 +15,7 @@ from pathlib import Path
 from runs import Job, in_parallel
 
 from dumbbell import _sim
-from dumbbell.analysis import measures
+from dumbbell.analysis.measures import measures
 from dumbbell.engines import KernelEngine
 from dumbbell.errors import DumbbellError
 from dumbbell.plan import plan_case

@@ -3,7 +3,7 @@
 import pytest
 from matrix import compared, experiments, title_of
 
-from dumbbell.analysis import Verdict
+from dumbbell.analysis.difference import Verdict
 
 pytestmark = pytest.mark.kernel
 

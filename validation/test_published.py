@@ -7,7 +7,7 @@ from published import ENGINES, REASONS, RUNS, Answer, judged, mistakes, read_rea
 from published_page import page
 from verdicts import Expected
 
-from dumbbell.analysis import Outcome
+from dumbbell.analysis.expect import Outcome
 from dumbbell.spec import find, load, published
 
 MET = Outcome("jain > 0.5", 0.9, passed=True)

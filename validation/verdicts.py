@@ -6,7 +6,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from dumbbell.analysis import Row, Verdict
+from dumbbell.analysis.difference import Row, Verdict
 
 __all__ = ["Compared", "Expected"]
 

@@ -88,11 +88,85 @@ class Arrow:
     def cell(self, name: str, row: int) -> Any:
         """One value; None if null."""
 
+    def write_parquet(self, columns: list[tuple[str, str]], path: Path) -> None:
+        """Write these columns, by name and type, as Parquet; one that the table lacks is null. Raises `OSError`."""
+
     def last(self, name: str) -> dict[str, int]:
         """The last row of each name in a column of names."""
 
     def names(self, name: str) -> tuple[Numbers, Numbers | None, list[str]]:
         """A column of names: codes, validity, and the list of names. Raises `KeyError`."""
+
+TABLES: list[tuple[str, list[tuple[str, str, str, str]], list[str], bool]]
+"""Every table of a result: name, columns (name, type, unit, meaning), those that are never null, and whether every
+result has it."""
+METRIC_COLUMNS: list[tuple[str, list[str], list[str]]]
+"""The columns of numbers and of names from which metrics are computed, by table."""
+
+_Given = Arrow | tuple[dict[str, Any], dict[str, Any]]
+"""A table: the simulator's, or arrays: of float64 (null: NaN) by column, and by column of texts uint32 indices into a
+list (null: its length)."""
+_Window = tuple[int, int] | None
+
+class Metrics:
+    """A run's metrics, which `crates/metrics` defines; numbers that are no arrays are JSON.
+
+    A window outside the run is a `ValueError`.
+    """
+
+    def __init__(self, facts: str, flows: _Given, queues: _Given, probes: _Given) -> None: ...
+    def summary(self, window: _Window = None) -> str:
+        """All single numbers but the cycle."""
+
+    def cycle(self, window: _Window = None) -> str:
+        """The period of the two largest groups' rates."""
+
+    def convergence_s(self, step_ns: int, epsilon: float) -> float | None:
+        """The time until the last long-lived flow converges."""
+
+    def long_lived(self, window: _Window = None) -> list[bool]:
+        """Whether each flow is long-lived."""
+
+    def completion(self) -> str:
+        """Completion times and response times by group."""
+
+    def goodput_bps(self, edges_ns: Any) -> list[Numbers]:
+        """Every flow's goodput in every bin."""
+
+    def bytes_counters(self) -> list[tuple[Numbers, Numbers]]:
+        """Every flow's goodput counter: times and bytes."""
+
+    def intervals(self, step_ns: int, window: _Window = None) -> list[tuple[Numbers, Numbers, Numbers]]:
+        """Every flow's intervals: edges, bytes, retransmissions."""
+
+    def no_data_shares(self, step_ns: int, window: _Window = None) -> list[float | None]:
+        """The share of each flow's intervals in which its receiver got no byte."""
+
+    def phases(self) -> list[tuple[list[str], Numbers, Numbers, list[bool]]]:
+        """Every flow's states: names, starts, stops, and which are inferred."""
+
+    def probe_rtt_intervals_s(self) -> list[float | None]:
+        """The median time between each flow's PROBE_RTTs."""
+
+def spread(samples: list[float]) -> tuple[float, float, float, float] | None:
+    """Mean, median, 95th percentile and maximum of samples."""
+
+def jain_index(rates: list[float]) -> float | None:
+    """Jain's index of some rates."""
+
+def period(signal: Any, step_s: float) -> str:
+    """The period of an evenly sampled signal in JSON, or null."""
+
+def follows(first: Any, second: Any, period_steps: float) -> float:
+    """The phase of a second signal behind the first, 0 to 1."""
+
+def movement(first: Any, second: Any, half_periods: float) -> tuple[str, float, float]:
+    """How two rates move, Pearson's r, and the share of the bins in which the second one leads."""
+
+def infer_phase(
+    cc: str | None, pacing_gain: float | None, cwnd_gain: float | None, cwnd: float | None, ssthresh: float | None
+) -> str | None:
+    """The state of a live socket's controller; None if unknown."""
 
 class Numbers:
     """Numbers or booleans of one type; `numpy.asarray(numbers)` shares their memory."""

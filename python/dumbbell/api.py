@@ -23,7 +23,9 @@ from typing import Any
 import polars as pl
 
 from dumbbell import extras, spec
-from dumbbell.analysis import Arm, Measured, compare_runs, measures, summary
+from dumbbell.analysis.comparison import Arm, Measured, compare_runs
+from dumbbell.analysis.measures import measures
+from dumbbell.analysis.summary import summary
 from dumbbell.engines import Request
 from dumbbell.engines.permissions import Permissions, kernels_set, permitted
 from dumbbell.engines.requests import engine_called, plain, repeat_command

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from dumbbell import extras
-from dumbbell.analysis import Comparison, findings
+from dumbbell.analysis.comparison import Comparison
+from dumbbell.analysis.findings import findings
 from dumbbell.errors import ExperimentError, ResultError
 from dumbbell.exporters.sweep_table import export_sweep
 from dumbbell.reports.markup import Markup, element, join, table

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from dumbbell.analysis import Arm, Comparison, Measured, compare_runs, unlike
+from dumbbell.analysis.comparison import Arm, Comparison, Measured, compare_runs, unlike
 
 MANIFEST = {"engine": "sim", "seed": 1, "valid": True, "invalid": [], "warnings": [], "experiment": {"duration": "9s"}}
 

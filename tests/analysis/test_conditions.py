@@ -8,8 +8,8 @@ import polars as pl
 import pytest
 
 from analysis.iperf3_log import iperf3_text
-from dumbbell.analysis import Condition, measures
-from dumbbell.analysis.conditions import conditions
+from dumbbell.analysis.conditions import Condition, conditions
+from dumbbell.analysis.measures import measures
 from dumbbell.analysis.proposed_settings import facts, settings
 from dumbbell.engines import Request, Simulator
 from dumbbell.importers import Options, import_files

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dumbbell.analysis import Expectation, Metric, Outcome, Reader, check, metric, parse_expectation, summary
+from dumbbell.analysis.expect import Expectation, Metric, Outcome, Reader, check, metric, parse_expectation
+from dumbbell.analysis.summary import summary
 from dumbbell.errors import ResultError
 from synthetic import Bench, Flow
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from dumbbell.analysis import findings
+from dumbbell.analysis.findings import findings
 from synthetic import Bench, Flow, alternating
 
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from dumbbell.analysis import Window, one_way_delay_p95_ms, utilization
-from dumbbell.analysis.queueing import ping_ms, queue
+from dumbbell.analysis.queueing import one_way_delay_p95_ms, ping_ms, queue, utilization
+from dumbbell.analysis.window import Window
 from dumbbell.results.result import Run
 from synthetic import NS, Bench, Flow, sawtooth
 

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dumbbell.analysis.sample_arrays import by_flow, during, known, remembered, where
+from dumbbell.analysis.native import remembered
+from dumbbell.analysis.sample_arrays import by_flow, during, known, where
 from dumbbell.results.columns import Column, Framed, positions
 from dumbbell.results.result import Run
 from synthetic import Bench, Flow

@@ -1,14 +1,13 @@
 """The summary that `stats --json` prints: its keys, and its nulls."""
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 from types import FrameType
 
 import pytest
 
-from dumbbell.analysis import summary
+from dumbbell.analysis.summary import summary
 from dumbbell.results import result
 from synthetic import NS, Bench, Flow, alternating
 
@@ -101,15 +100,6 @@ def test_no_python_runs_for_each_sample() -> None:
     run = alternating(120, 10, 0.01).make()
     assert run.flows.height == 4 * 12_001
     assert _calls(run) < run.flows.height / 10
-
-
-def test_importing_it_imports_no_slow_module() -> None:
-    code = "import dumbbell.analysis, sys; print([m for m in ('altair', 'scipy', 'pandas') if m in sys.modules])"
-    path = str(Path(result.__file__).parents[1])
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env={"PYTHONPATH": path}
-    )
-    assert done.stdout.strip() == "[]"
 
 
 def _calls(run: result.Run) -> int:

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dumbbell.analysis import TOLERANCES, Tolerance, check_patterns, parse_tolerance, stated
-from dumbbell.analysis.difference import tolerance_of
+from dumbbell.analysis.difference import TOLERANCES, Tolerance, tolerance_of
+from dumbbell.analysis.tolerance import check_patterns, parse_tolerance, stated
 from dumbbell.errors import ExperimentError
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from conftest import COMMAND, Dumbbell
-from dumbbell.results.result import TABLES
+from dumbbell.results.table_schema import TABLES
 from engines.measured import CUBIC, PYTHON, experiment
 
 

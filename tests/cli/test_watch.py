@@ -19,7 +19,7 @@ from click.testing import CliRunner
 from textual.pilot import Pilot
 from textual.widgets import Input, Static
 
-from dumbbell.analysis import summary
+from dumbbell.analysis.summary import summary
 from dumbbell.cli.app import app
 from dumbbell.cli.watching.detail import Detail
 from dumbbell.cli.watching.screen import Help, Watch

@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
-from dumbbell.analysis import summary
+from dumbbell.analysis.summary import summary
 from dumbbell.engines import Engine, KernelEngine, Request, Simulator
 from dumbbell.results import result
-from dumbbell.results.result import TABLES, Run
+from dumbbell.results.result import Run
+from dumbbell.results.table_schema import TABLES
 from dumbbell.spec import parse
 
 PYTHON = shutil.which("python3", path="/usr/bin:/bin:/usr/local/bin") or "python3"

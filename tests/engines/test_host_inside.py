@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from conftest import Dumbbell
-from dumbbell.analysis import summary
+from dumbbell.analysis.summary import summary
 from dumbbell.engines import KernelEngine, Request
 from dumbbell.results import result
 from dumbbell.spec import parse

@@ -13,13 +13,14 @@ import polars as pl
 import pytest
 
 from dumbbell import _sim
-from dumbbell.analysis import measures
+from dumbbell.analysis.measures import measures
 from dumbbell.engines import KernelEngine, Request, Simulator
 from dumbbell.engines.sim import sim_engine
 from dumbbell.errors import EngineError, ExperimentError, OutputError, PlanError
 from dumbbell.plan import as_world, plan_case, simulator_plan
 from dumbbell.results import result
-from dumbbell.results.result import TABLES, Run
+from dumbbell.results.result import Run
+from dumbbell.results.table_schema import TABLES
 from dumbbell.spec import Case, load, parse, published, scenarios
 from engines.measured import CUBIC, experiment, table_hashes
 

@@ -21,7 +21,7 @@ from dumbbell.cli.app import app
 from dumbbell.engines import Request
 from dumbbell.engines.requests import engine_called
 from dumbbell.errors import DumbbellError
-from dumbbell.results.result import TABLES
+from dumbbell.results.table_schema import TABLES
 from dumbbell.spec import read
 from dumbbell.web.opened import Opened
 from sweep_fixtures import ran

@@ -13,7 +13,8 @@ from dumbbell.exporters import export_run
 from dumbbell.exporters.sweep_table import write_table
 from dumbbell.importers import Options, import_files
 from dumbbell.importers.tables import rows
-from dumbbell.results.result import TABLES, load
+from dumbbell.results.result import load
+from dumbbell.results.table_schema import TABLES
 from dumbbell.spec.axes import axis
 from hostile.fuzzing import search
 from hostile.planted import run_command

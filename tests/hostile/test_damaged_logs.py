@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import dumbbell
-from dumbbell.analysis import summary
+from dumbbell.analysis.summary import summary
 from dumbbell.errors import ImportProblem
 from dumbbell.exporters import export_run
 from dumbbell.importers import Options, import_files, read_run

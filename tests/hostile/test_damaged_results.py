@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 import synthetic
-from dumbbell.analysis import summary
+from dumbbell.analysis.summary import summary
 from dumbbell.errors import ResultError
 from dumbbell.exporters import export_run
 from dumbbell.results.result import load

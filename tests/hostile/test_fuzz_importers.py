@@ -7,7 +7,7 @@ from tempfile import TemporaryDirectory
 import pytest
 from hypothesis import strategies as st
 
-from dumbbell.analysis import summary
+from dumbbell.analysis.summary import summary
 from dumbbell.errors import ImportProblem
 from dumbbell.importers import Options, import_files
 from dumbbell.results.result import load

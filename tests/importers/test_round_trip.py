@@ -14,7 +14,9 @@ from dumbbell.errors import ImportProblem, OutputError
 from dumbbell.exporters import export_run
 from dumbbell.importers import Options, import_files, read_run
 from dumbbell.importers.tables import rows
-from dumbbell.results.result import KNOWN, TABLES, Run, load
+from dumbbell.results.declared import KNOWN
+from dumbbell.results.result import Run, load
+from dumbbell.results.table_schema import TABLES
 from importers.samples import SAMPLES
 
 SAME_FOLDER = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=25)

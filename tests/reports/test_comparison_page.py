@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from dumbbell.analysis import Arm, Comparison, Measured, compare_runs, measures
+from dumbbell.analysis.comparison import Arm, Comparison, Measured, compare_runs
+from dumbbell.analysis.measures import measures
 from dumbbell.plots import grid_step_ns, series
 from dumbbell.reports.comparison_page import comparison_page
 from dumbbell.reports.verdict_text import verdict, verdict_of_all

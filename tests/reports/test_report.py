@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dumbbell.analysis import findings
+from dumbbell.analysis.findings import findings
 from dumbbell.errors import OutputError
 from dumbbell.reports.markup import Markup, element, join, table
 from dumbbell.reports.number_format import number, percent

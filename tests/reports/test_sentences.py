@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dumbbell.analysis import findings
+from dumbbell.analysis.findings import findings
 from dumbbell.analysis.shares import percents
 from dumbbell.reports.number_format import jain_text, number, percent
 from dumbbell.reports.sentences import ORDER, sentences

@@ -17,8 +17,8 @@ import pytest
 import trustme
 
 from conftest import COMMAND, Dumbbell
-from dumbbell.analysis import summary
 from dumbbell.analysis.sequential import Answer
+from dumbbell.analysis.summary import summary
 from dumbbell.errors import TransferError
 from dumbbell.plots import draw, save
 from dumbbell.results import result

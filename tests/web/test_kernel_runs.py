@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from starlette.testclient import TestClient
 
-from dumbbell.analysis import measures
+from dumbbell.analysis.measures import measures
 from dumbbell.engines import Request, Simulator
 from dumbbell.web.asgi import make_app
 from dumbbell.web.live_figures import case_of

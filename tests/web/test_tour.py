@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from dumbbell.analysis import measures
 from dumbbell.analysis.expect import Reader
+from dumbbell.analysis.measures import measures
 from dumbbell.engines.sim.sim_engine import Simulator
 from dumbbell.plots import available
 from dumbbell.results.result import Run

@@ -22,7 +22,7 @@
 //! let run = experiment.run(1)?;
 //! let metrics = run.metrics();
 //! assert!(metrics.utilization.unwrap() > 0.9);
-//! assert!(metrics.groups["bbr"].share.unwrap() > 0.3);
+//! assert!(metrics.group("bbr").unwrap().share.unwrap() > 0.3);
 //! # Ok::<(), dumbbell::Error>(())
 //! ```
 //!
@@ -46,11 +46,11 @@ mod simulation;
 
 pub use dumbbell_core::time::Time;
 pub use dumbbell_experiment::{Diagnostic, model};
+pub use dumbbell_metrics::{FlowMetrics, GroupMetrics, Metrics, QueueMetrics, Spread, cycle};
 pub use dumbbell_sim::packet_trace::{TraceResult, Window};
 pub use dumbbell_sim::table::{Cells, Column, Table};
 pub use error::Error;
 pub use experiment::Experiment;
 pub use files::{Files, NoFiles};
-pub use metrics::{FlowMetrics, GroupMetrics, Metrics, QueueMetrics, Spread};
 pub use run::Run;
 pub use simulation::Simulation;

@@ -1,7 +1,8 @@
 //! The result of a run: columns of samples, totals, metrics.
 
-use crate::metrics::Metrics;
+use crate::metrics;
 use dumbbell_experiment::plan::Plan;
+use dumbbell_metrics::Metrics;
 use dumbbell_sim::packet_trace::TraceResult;
 use dumbbell_sim::report::Report;
 use dumbbell_sim::{RunResult, Table};
@@ -15,7 +16,7 @@ pub struct Run {
 
 impl Run {
     pub(crate) fn new(plan: &Plan, result: RunResult) -> Self {
-        Self { metrics: Metrics::of(plan, &result), result }
+        Self { metrics: metrics::of(plan, &result), result }
     }
 
     /// Single numbers of flows, groups and the queue under test.

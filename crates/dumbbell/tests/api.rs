@@ -30,17 +30,17 @@ fn metrics_agree_with_the_columns() {
     let run = Experiment::from_toml(TEXT).unwrap().run(1).unwrap();
     let metrics = run.metrics();
     assert_eq!(metrics.flows.iter().map(|flow| &flow.name[..]).collect::<Vec<_>>(), ["bbr-1", "bbr-2", "cubic"]);
-    let shares: f64 = metrics.groups.values().filter_map(|group| group.share).sum();
+    let shares: f64 = metrics.groups.iter().filter_map(|group| group.share).sum();
     assert!((shares - 1.0).abs() < 1e-12);
     let Some(Column::I64(received)) = run.flows().column("bytes_received") else { panic!("no bytes_received") };
     let most = received.values().iter().max().unwrap().cast_unsigned();
-    assert_eq!(metrics.flows.iter().map(|flow| flow.bytes).max(), Some(most));
+    assert_eq!(metrics.flows.iter().filter_map(|flow| flow.bytes).max(), Some(most));
     assert!((0.9..=1.0).contains(&metrics.utilization.unwrap()));
     assert!(metrics.flow("cubic").unwrap().rtt_ms.unwrap().p50 >= 20.0);
     // A queue of two bandwidth-delay products adds twice the path's round trip, a packet in transmission 1.2 ms.
     let Some(Column::I64(rtts)) = run.probes().column("rtt_ns") else { panic!("no rtt_ns") };
     assert!((20_000_000..=63_000_000).contains(rtts.values().iter().max().unwrap()));
-    assert!(metrics.queue.unwrap().drops > 0);
+    assert!(metrics.queue.unwrap().drops.unwrap() > 0);
 }
 
 #[test]
@@ -75,7 +75,7 @@ fn files_come_from_the_caller() {
     let lines: Vec<_> = (1..=500).map(|number| (2 * number).to_string()).collect();
     let trace = |_: &str| Ok((lines.join("\n") + "\n").into_bytes());
     let run = experiment.run_with(1, &trace).unwrap();
-    let total: f64 = run.metrics().groups.values().filter_map(|group| group.throughput_mbps).sum();
+    let total: f64 = run.metrics().groups.iter().filter_map(|group| group.throughput_mbps).sum();
     assert!((5.0..6.0).contains(&total), "{total}");
 }
 

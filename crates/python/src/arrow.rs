@@ -2,6 +2,8 @@
 //! packed for Arrow and unpacked for numpy; name codes become string views on demand).
 
 use crate::numbers::Numbers;
+use crate::parquet::Declared;
+use arrow_array::cast::AsArray;
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::types::{ArrowPrimitiveType, Float64Type, Int64Type, UInt8Type, UInt32Type};
 use arrow_array::{
@@ -9,13 +11,15 @@ use arrow_array::{
     StringViewArray,
 };
 use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, ScalarBuffer};
-use arrow_schema::{ArrowError, Field, Schema};
+use arrow_schema::{ArrowError, DataType, Field, Schema};
+use dumbbell_metrics::{Known, Values};
 use dumbbell_sim::table::{Bits, Cells};
 use dumbbell_sim::{Column, Table};
 use pyo3::exceptions::{PyIndexError, PyKeyError};
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// A result table. It supports Arrow's `PyCapsule` protocol, such as `polars.DataFrame(table)`, and returns single
@@ -27,8 +31,10 @@ pub struct Arrow {
 }
 
 /// Memory of a column.
-enum Held {
+pub enum Held {
+    /// Numbers or booleans.
     Cells(ArrayRef),
+    /// Names: indices into a list.
     Names { codes: PrimitiveArray<UInt32Type>, list: Arc<[String]> },
 }
 
@@ -55,6 +61,12 @@ impl Arrow {
         let stream =
             FFI_ArrowArrayStream::new(Box::new(RecordBatchIterator::new([Ok::<_, ArrowError>(batch)], schema)));
         PyCapsule::new_with_value(py, stream, c"arrow_array_stream")
+    }
+
+    /// Writes these columns, by name and type, as Parquet; a column that the table lacks is null. Raises `OSError`.
+    #[expect(clippy::needless_pass_by_value, reason = "arguments from Python are owned")]
+    fn write_parquet(&self, py: Python<'_>, columns: Vec<Declared>, path: PathBuf) -> PyResult<()> {
+        Ok(py.detach(|| crate::parquet::write(self, &columns, &path))?)
     }
 
     /// Column names in order.
@@ -106,9 +118,18 @@ impl Arrow {
 }
 
 impl Arrow {
+    /// Number of rows.
+    pub fn length(&self) -> usize {
+        self.rows
+    }
+
+    /// A column by name.
+    pub fn of_name(&self, name: &str) -> Option<&Held> {
+        self.columns.iter().find(|(own, _)| *own == name).map(|(_, held)| held)
+    }
+
     fn held(&self, name: &str) -> PyResult<&Held> {
-        let found = self.columns.iter().find(|(own, _)| *own == name).map(|(_, held)| held);
-        found.ok_or_else(|| PyKeyError::new_err(name.to_owned()))
+        self.of_name(name).ok_or_else(|| PyKeyError::new_err(name.to_owned()))
     }
 
     fn batch(&self) -> RecordBatch {
@@ -124,6 +145,33 @@ impl Arrow {
         let batch = RecordBatch::try_new_with_options(Arc::new(Schema::new(fields)), arrays, &rows);
         batch.expect("a table's columns are of one length")
     }
+}
+
+impl dumbbell_metrics::Table for Arrow {
+    fn rows(&self) -> usize {
+        self.rows
+    }
+
+    fn numbers(&self, column: &str) -> Option<dumbbell_metrics::Numbers<'_>> {
+        let Held::Cells(array) = self.held(column).ok()? else { return None };
+        let values = match array.data_type() {
+            DataType::Int64 => Values::I64(array.as_primitive::<Int64Type>().values()),
+            DataType::UInt32 => Values::U32(array.as_primitive::<UInt32Type>().values()),
+            DataType::UInt8 => Values::U8(array.as_primitive::<UInt8Type>().values()),
+            DataType::Float64 => Values::F64(array.as_primitive::<Float64Type>().values()),
+            _ => return None,
+        };
+        Some(dumbbell_metrics::Numbers { values, known: array.nulls().map(bits_of) })
+    }
+
+    fn names(&self, column: &str) -> Option<dumbbell_metrics::Names<'_>> {
+        let Held::Names { codes, list } = self.held(column).ok()? else { return None };
+        Some(dumbbell_metrics::Names { codes: codes.values(), known: codes.nulls().map(bits_of), list })
+    }
+}
+
+fn bits_of(nulls: &NullBuffer) -> Known<'_> {
+    Known { bytes: nulls.validity(), offset: nulls.offset() }
 }
 
 impl From<Table> for Arrow {

@@ -7,7 +7,9 @@
 mod arrow;
 mod experiment;
 mod fault;
+mod metrics;
 mod numbers;
+mod parquet;
 mod plan;
 mod run;
 mod sweep;
@@ -28,6 +30,8 @@ mod _sim {
     };
     #[pymodule_export]
     use super::fault::{Fault, Outgrown, Refused};
+    #[pymodule_export]
+    use super::metrics::{Metrics, follows, infer_phase, jain_index, movement, period, spread};
     #[pymodule_export]
     use super::numbers::Numbers;
     #[pymodule_export]
@@ -50,6 +54,10 @@ mod _sim {
         super::fault::catch_panics();
         module.add("VERSION", env!("CARGO_PKG_VERSION"))?;
         module.add("CONTROLLERS", dumbbell_core::cc::Controller::NAMES)?;
+        module.add("TABLES", super::metrics::declared())?;
+        let columns =
+            dumbbell_metrics::COLUMNS.map(|(table, numbers, names)| (table, numbers.to_vec(), names.to_vec()));
+        module.add("METRIC_COLUMNS", columns.to_vec())?;
         super::sweep::add_names(module)?;
         super::tc::add_grammar(module)
     }

@@ -56,6 +56,18 @@ impl Numbers {
     }
 }
 
+macro_rules! of_vec {
+    ($($number:ty => $kind:literal),*) => {$(
+        impl From<Vec<$number>> for Numbers {
+            fn from(values: Vec<$number>) -> Self {
+                Self { kind: $kind, count: values.len(), memory: Buffer::from_vec(values) }
+            }
+        }
+    )*};
+}
+
+of_vec!(f64 => "=f8", i64 => "=i8");
+
 /// One value of a column as a Python object.
 pub fn cell<'py>(py: Python<'py>, array: &dyn Array, row: usize) -> PyResult<Bound<'py, PyAny>> {
     Ok(match array.data_type() {

@@ -202,6 +202,12 @@ pub struct Watched {
     /// Whether it is the queue under test.
     #[serde(default)]
     pub under_test: bool,
+    /// What limits it, over time: (nanoseconds, bits per second); empty without a limit.
+    #[serde(default)]
+    pub limits: Vec<(u64, u64)>,
+    /// Whether it is or contains a script's netem, so that its backlog waits for no rate.
+    #[serde(default)]
+    pub holds_netem: bool,
 }
 
 /// One flow, from its sender to a receiver at the right end of the path.
@@ -210,6 +216,9 @@ pub struct Watched {
 pub struct Flow {
     /// Name. Random streams and ties depend on it, so the order of flows in a file does not matter.
     pub name: String,
+    /// Name of its group.
+    #[serde(default)]
+    pub group: String,
     /// Sending host.
     pub sender: String,
     /// Receiving host.
@@ -298,6 +307,9 @@ pub enum Work {
 pub struct Probe {
     /// Name in the result.
     pub name: String,
+    /// `ping` or `udp`.
+    #[serde(default)]
+    pub kind: String,
     /// Host that sends the probes.
     pub sender: String,
     /// Host that replies.

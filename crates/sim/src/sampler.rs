@@ -1,11 +1,12 @@
 //! Samples flows and queues and appends the samples to the tables.
 //!
-//! `docs/result.md` defines units and nulls. Python adds what a plan does not contain: a flow's `group`, a queue's
-//! `under_test`, `rate_bps` and `delay_ns`, a probe's `kind`, and columns of controllers that the simulator lacks
-//! (`vegas_*`, `dctcp_*`).
+//! `docs/result.md` defines units and nulls. Columns of controllers that the simulator lacks (`vegas_*`, `dctcp_*`) are
+//! left out.
 
+mod derived;
 mod rows;
 
+pub use derived::Facts;
 pub use rows::{FlowRows, QueueRows};
 
 use crate::ends::End;
@@ -25,6 +26,7 @@ pub struct Sampler {
     queues: QueueRows,
     watched: Vec<Watched>,
     queue_names: Vec<String>,
+    facts: Facts,
     /// Flow id of each flow in the order of the plan.
     numbers: Vec<u32>,
     /// Plan indices of flows that are connected and not over.
@@ -56,6 +58,7 @@ impl Sampler {
             queues: QueueRows::of(queue_names.iter().cloned()),
             watched,
             queue_names,
+            facts: Facts::of(plan),
             last: if plan.every_change { vec![None; numbers.len()] } else { Vec::new() },
             numbers,
             flowing: BTreeSet::new(),
@@ -135,9 +138,10 @@ impl Sampler {
         self.watched.iter().map(|watched| snapshot_of(watched, net))
     }
 
-    /// Both tables.
-    pub fn into_tables(self) -> (Table, Table) {
-        (self.flows.into(), self.queues.into())
+    /// Both tables and the given probes, with derived columns.
+    pub fn into_tables(self, probes: Table) -> [Table; 3] {
+        let Self { facts, flows, queues, .. } = self;
+        [facts.complete_flows(flows.into()), facts.complete_queues(queues.into()), facts.complete_probes(probes)]
     }
 
     /// Allocated bytes.

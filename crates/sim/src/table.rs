@@ -24,6 +24,12 @@ impl<T> Default for Cells<T> {
 }
 
 impl<T: Copy + Default> Cells<T> {
+    /// No values yet, and memory for this many.
+    #[must_use]
+    pub fn with_capacity(rows: usize) -> Self {
+        Self { values: Vec::with_capacity(rows), known: None }
+    }
+
     /// Appends a value or null.
     #[inline]
     pub fn push(&mut self, value: impl Into<Option<T>>) {
@@ -171,6 +177,17 @@ impl Table {
     #[must_use]
     pub fn column(&self, name: &str) -> Option<&Column> {
         self.columns.iter().find(|(own, _)| *own == name).map(|(_, column)| column)
+    }
+
+    /// Inserts a column after another one.
+    ///
+    /// # Panics
+    ///
+    /// If that one is missing, or the lengths differ.
+    pub fn insert_after(&mut self, before: &str, name: &'static str, column: Column) {
+        assert_eq!(column.len(), self.rows(), "column '{name}' and the table differ in length");
+        let at = self.columns.iter().position(|(own, _)| *own == before).expect("the column before it");
+        self.columns.insert(at + 1, (name, column));
     }
 
     /// The table as tab-separated text, for display and tests.

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from dumbbell.analysis.native import by_flow_name, native
 from dumbbell.analysis.sample_arrays import Floats, by_flow
 from dumbbell.analysis.window import life_ns
 from dumbbell.results.result import Run
@@ -58,15 +59,10 @@ def counters(run: Run, column: str, total: str | None = None) -> dict[str, Count
 def bytes_counters(run: Run) -> dict[str, Counter]:
     """The goodput counter of every flow: bytes that the receiver's socket got in order.
 
-    Without samples of the receiver (an imported `ss` log), bytes acknowledged at the sender replace it: the same bytes,
-    half a round trip later. Without samples of the sender's socket (an iperf client's log), bytes that the program
-    sent.
+    `Run::bytes_counters` of `crates/metrics` defines it, and what replaces it in a log.
     """
-    received = counters(run, "bytes_received", "bytes_received")
-    if all(received.values()):
-        return received
-    acked, sent = counters(run, "bytes_acked"), counters(run, "bytes_sent")
-    return {name: counter or acked[name] or sent[name] for name, counter in received.items()}
+    found = by_flow_name(run, native(run).bytes_counters())
+    return {name: Counter(*map(np.asarray, readings)) for name, readings in found.items()}
 
 
 def _anchored(run: Run, flow: Mapping[str, Any], counter: Counter, total: str | None) -> Counter:

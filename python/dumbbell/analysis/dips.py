@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 
 from dumbbell.analysis.counters import Counter, Floats
+from dumbbell.analysis.native import by_flow_name, native
 from dumbbell.analysis.states import phases
 from dumbbell.analysis.window import NS
 from dumbbell.results.result import Run
@@ -59,9 +60,8 @@ def probe_rtt_dips(run: Run) -> pl.DataFrame:
 
 def probe_rtt_interval_s(run: Run) -> dict[str, float]:
     """The median time in seconds between PROBE_RTTs, for flows with at least two."""
-    probes = phases(run).filter(pl.col("phase") == "probe_rtt")
-    medians = probes.group_by("flow", maintain_order=True).agg(pl.col("start_ns").diff().median() / NS).drop_nulls()
-    return dict(medians.iter_rows())
+    found = by_flow_name(run, native(run).probe_rtt_intervals_s())
+    return {name: interval for name, interval in found.items() if interval is not None}
 
 
 def _samples(run: Run, flow: str) -> pl.DataFrame:

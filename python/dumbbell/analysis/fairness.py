@@ -1,48 +1,37 @@
-"""Fairness between flows, and the time to convergence.
+"""Fairness between flows, and the time to convergence; `crates/metrics/src/fairness.rs` defines them."""
 
-Based on the rates from `flows` and `time_series`.
-"""
-
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import polars as pl
 
-from dumbbell.analysis.flows import flow_throughput_bps
+from dumbbell import _sim
+from dumbbell.analysis.native import metrics, native
 from dumbbell.analysis.time_series import throughput
-from dumbbell.analysis.window import NS, Window, is_bulk, life_ns, long_lived
+from dumbbell.analysis.window import NS, Window, is_bulk, life_ns
 from dumbbell.results.result import Run
 
-__all__ = ["convergence_s", "jain", "jain_index", "jain_over_time"]
+__all__ = ["convergence_s", "jain", "jain_index", "jain_over_time", "long_lived"]
 
 
 def jain_index(rates: Sequence[float]) -> float:
     """Jain's index (Σx)² ÷ (n Σx²): 1 if all rates are equal, 1/n if one flow has everything.
-
-    Jain, Chiu & Hawe 1984, "A quantitative measure of fairness and discrimination", DEC-TR-301.
 
     >>> jain_index([10.0, 10.0])
     1.0
     >>> jain_index([10.0, 0.0])
     0.5
     """
-    if not rates:
+    index = _sim.jain_index(list(rates))
+    if index is None:
         raise ValueError("jain_index needs at least one rate")
-    largest = max(rates)
-    if largest == 0:
-        return 1.0  # All rates are 0: equal.
-    shares = [rate / largest for rate in rates]  # Squares of very small rates would underflow.
-    return sum(shares) ** 2 / (len(shares) * sum(share * share for share in shares))
+    return index
 
 
 def jain(run: Run, window: Window | None = None) -> float | None:
-    """Jain's index over the throughput of the long-lived flows, each over its own lifetime.
-
-    Long-lived flows as in `window.long_lived`: TCP without a size limit, active for at least half of the window. None
-    without such flows.
-    """
-    rates = flow_throughput_bps(run, window)
-    known = [rate for flow in long_lived(run, window) if (rate := rates[flow["name"]]) is not None]
-    return jain_index(known) if known else None
+    """Jain's index over the throughput of the long-lived flows, each over its own lifetime; None without such flows."""
+    found: float | None = metrics(run, window)["jain"]
+    return found
 
 
 def jain_over_time(run: Run, step_ns: int, window: Window | None = None) -> pl.DataFrame:
@@ -72,20 +61,12 @@ def jain_over_time(run: Run, step_ns: int, window: Window | None = None) -> pl.D
 def convergence_s(run: Run, step_ns: int = NS, epsilon: float = 0.8) -> float | None:
     """Time until the last long-lived flow gets `epsilon` of its long-term throughput.
 
-    The ε-convergence time of Li, Leith & Shorten 2007, "Experimental evaluation of TCP protocols for high-speed
-    networks": from the start of the flow to the end of the first bin whose throughput is at least ε × its mean over the
-    second half of its lifetime. None with fewer than two long-lived flows, or without throughput.
+    None with fewer than two long-lived flows, or without throughput.
     """
-    flows = long_lived(run)
-    if len(flows) < 2:
-        return None
-    last = max(flows, key=lambda flow: life_ns(run, flow)[0])
-    start_ns, stop_ns = life_ns(run, last)
-    late = flow_throughput_bps(run, ((start_ns + stop_ns) // 2, stop_ns))[last["name"]]
-    if not late:
-        return None
-    rates = throughput(run, step_ns, (start_ns, stop_ns))
-    for time_ns, name, rate in rates.select("time_ns", "flow", "throughput_bps").iter_rows():
-        if name == last["name"] and rate >= epsilon * late:
-            return float(time_ns + step_ns // 2 - start_ns) / NS
-    return None
+    return native(run).convergence_s(step_ns, epsilon)
+
+
+def long_lived(run: Run, window: Window | None = None) -> list[Mapping[str, Any]]:
+    """The flows with comparable rates: TCP without a size limit, active for at least half of the window."""
+    is_long = native(run).long_lived(window)
+    return [flow for flow, long in zip(run.manifest["flows"], is_long, strict=True) if long]

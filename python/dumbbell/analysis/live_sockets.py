@@ -19,9 +19,9 @@ from threading import Lock
 import numpy as np
 import polars as pl
 
+from dumbbell import _sim
 from dumbbell.analysis.history import HISTORY, History
 from dumbbell.analysis.sender_limits import limited_by, shares
-from dumbbell.analysis.states import SLOW_STARTERS, inferred
 from dumbbell.host.stream import Frame
 from dumbbell.host.tcp_connections import table
 
@@ -39,6 +39,9 @@ COUNTERS = (
     "sndbuf_limited_ns",
 )
 
+SIGNS = ("cc", "bbr_pacing_gain", "bbr_cwnd_gain", "cwnd_packets", "ssthresh_packets")
+"""What a controller's state is inferred from."""
+
 
 def with_rates(before: pl.DataFrame | None, now: pl.DataFrame, passed_ns: int) -> pl.DataFrame:
     """A sample compared with the previous one, taken `passed_ns` before. Cookies identify sockets."""
@@ -48,13 +51,14 @@ def with_rates(before: pl.DataFrame | None, now: pl.DataFrame, passed_ns: int) -
         kept = before.select("cookie", *(pl.col(name).alias(f"old_{name}") for name in COUNTERS))
         olds = now.select("cookie").join(kept, on="cookie", how="left", maintain_order="left").drop("cookie")
         both = now.hstack(olds)
+    inferred = pl.Series([_sim.infer_phase(*signs) for signs in now.select(SIGNS).iter_rows()], dtype=pl.String)
     grown = {name: pl.col(name) - pl.col(f"old_{name}") for name in COUNTERS}
     passed = pl.lit(passed_ns, pl.Int64)
     with_rates = both.with_columns(
         (8 * NS * grown["bytes_acked"].cast(pl.Float64) / passed).alias("send_bps"),
         (8 * NS * grown["socket_bytes_received"].cast(pl.Float64) / passed).alias("recv_bps"),
         grown["retrans_packets"].alias("retrans_delta"),
-        pl.coalesce("cc_phase", inferred(pl.col("cc").is_in(SLOW_STARTERS), infinite=True)).alias("phase"),
+        pl.coalesce("cc_phase", inferred).alias("phase"),
         *shares(grown["busy_ns"], grown["rwnd_limited_ns"], grown["sndbuf_limited_ns"], passed),
     )
     return with_rates.with_columns(limited_by().alias("limited_by"), pl.lit(value=False).alias("closed")).drop(

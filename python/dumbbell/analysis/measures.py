@@ -5,17 +5,13 @@ by flow are here by group too. Only requested metrics are computed. `difference`
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import Any, cast
 
-from dumbbell.analysis import flows as of_flows
-from dumbbell.analysis import queueing
 from dumbbell.analysis.cycles import cycle
-from dumbbell.analysis.fairness import jain
-from dumbbell.analysis.known import mean_of_known, sum_of_known
-from dumbbell.analysis.sample_arrays import remembered
+from dumbbell.analysis.native import metrics
 from dumbbell.analysis.window import Window
 from dumbbell.results.result import Run
 
@@ -24,8 +20,23 @@ __all__ = ["measure_names", "measures"]
 _Flows = Sequence[Mapping[str, Any]]
 _Members = tuple[tuple[str, str], ...]
 """Flows and their groups, by name."""
-_Find = Callable[[Run, Window | None], float | None]
-"""Computes a metric."""
+_Path = tuple[str | int, ...]
+"""Keys of a number in `native.metrics`; empty: unknown."""
+_Named = tuple[str, _Path]
+
+_MEANS = ("mean", "p95")
+_GROUP: tuple[tuple[str, ...], ...] = (
+    ("throughput_mbps",), ("share",), ("fct_s",),
+    *((name, part) for name in ("rtt_ms", "cwnd_packets") for part in _MEANS),
+    ("retransmit_rate",), ("retransmits",),
+)  # fmt: skip
+_PATH: tuple[tuple[str, ...], ...] = (
+    *(("ping_ms", part) for part in _MEANS),
+    *(("queue", name, part) for name in ("packets", "delay_ms") for part in _MEANS),
+    *(("queue", name) for name in ("drops", "marks", "loss_rate")),
+    ("utilization",), ("jain",),
+    *(("cycle", name) for name in ("period_s", "strength")),
+)  # fmt: skip
 
 
 def measures(run: Run, window: Window | None = None, patterns: Sequence[str] = ("*",)) -> dict[str, float]:
@@ -36,13 +47,14 @@ def measures(run: Run, window: Window | None = None, patterns: Sequence[str] = (
     omitted unless all of them completed. `patterns`: only names that match one of them (`*` matches anything,
     as in a tolerance).
     """
-    found = ((name, find(run, window)) for name, find in _selected(_members(run.manifest["flows"]), tuple(patterns)))
+    selected = _selected(_members(run.manifest["flows"]), tuple(patterns))
+    found = ((name, _value(run, window, path)) for name, path in selected)
     return {name: float(number) for name, number in found if number is not None and math.isfinite(number)}
 
 
 def measure_names(flows: _Flows) -> list[str]:
     """All names that `measures` may return for flows with these names and groups."""
-    return [name for name, _ in _group_and_flow_metrics(_members(flows))]
+    return [name for name, _ in _all(_members(flows))]
 
 
 def _members(flows: _Flows) -> _Members:
@@ -50,117 +62,41 @@ def _members(flows: _Flows) -> _Members:
 
 
 @lru_cache(maxsize=4)
-def _selected(members: _Members, patterns: tuple[str, ...]) -> tuple[tuple[str, _Find], ...]:
+def _selected(members: _Members, patterns: tuple[str, ...]) -> tuple[_Named, ...]:
     """The requested metrics for runs with these flows; cached, because most runs of a sweep have the same flows."""
-    return tuple(
-        (name, find)
-        for name, find in _group_and_flow_metrics(members)
-        if any(fnmatchcase(name, pattern) for pattern in patterns)
-    )
+    return tuple(each for each in _all(members) if any(fnmatchcase(each[0], pattern) for pattern in patterns))
 
 
-def _group_and_flow_metrics(members: _Members) -> Iterator[tuple[str, _Find]]:
-    groups: dict[str, list[str]] = {}
-    for name, group in members:
-        groups.setdefault(group, []).append(name)
-    for group, names in groups.items():
-        yield from _group(group, names, alone=len(groups) == 1)
-    yield from _path()
+def _all(members: _Members) -> Iterator[_Named]:
+    """Every name, and where `native.metrics` has its value."""
+    groups: dict[str, int] = {}
+    for _, group in members:
+        groups[group] = groups.get(group, 0) + 1
+    for group in groups:
+        for path in _GROUP:
+            # A single group has everything.
+            if path != ("share",) or len(groups) > 1:
+                yield f"groups.{group}.{'.'.join(path)}", ("groups", group, *path)
+            else:
+                yield f"groups.{group}.share", ()
+    for path in _PATH:
+        yield ".".join(path), path
     # For flows that are not their whole group.
-    yield from _flows(name for name, group in members if len(groups[group]) > 1)
+    for position, (name, group) in enumerate(members):
+        if groups[group] > 1:
+            for key in ("throughput_mbps", "fct_s"):
+                yield f"flows.{name}.{key}", ("flows", position, key)
 
 
-def _group(group: str, names: Sequence[str], *, alone: bool) -> Iterator[tuple[str, _Find]]:
-    at = f"groups.{group}"
-    yield f"{at}.throughput_mbps", _mega(_metric(of_flows.group_throughput_bps, group))
-    yield f"{at}.share", _nothing if alone else _metric(of_flows.group_shares, group)
-    yield f"{at}.fct_s", _completion(group)
-    for metric, spreads in (("rtt_ms", of_flows.rtt_ms), ("cwnd_packets", of_flows.cwnd_packets)):
-        for part in ("mean", "p95"):
-            yield f"{at}.{metric}.{part}", _over_flows(mean_of_known, spreads, names, part)
-    yield f"{at}.retransmit_rate", _metric(of_flows.group_retransmit_rates, group)
-    yield f"{at}.retransmits", _over_flows(sum_of_known, of_flows.retransmits, names, 0)
-
-
-def _path() -> Iterator[tuple[str, _Find]]:
-    for part in ("mean", "p95"):
-        yield f"ping_ms.{part}", _metric(queueing.ping_ms, part)
-    for name in ("packets", "delay_ms"):
-        for part in ("mean", "p95"):
-            yield f"queue.{name}.{part}", _metric(queueing.queue, name, part)
-    for name in ("drops", "marks", "loss_rate"):
-        yield f"queue.{name}", _metric(queueing.queue, name)
-    yield "utilization", queueing.utilization
-    yield "jain", jain
-    for name in ("period_s", "strength"):
-        yield f"cycle.{name}", _of_cycle(name)
-
-
-def _flows(names: Iterable[str]) -> Iterator[tuple[str, _Find]]:
-    """Metrics of single flows."""
-    for name in names:
-        yield f"flows.{name}.throughput_mbps", _mega(_metric(of_flows.flow_throughput_bps, name))
-        yield f"flows.{name}.fct_s", _metric(_fct_s, name)
-
-
-def _metric(find: Callable[[Run, Window | None], Any], *keys: str) -> _Find:
-    """The value under these keys of the result of `find`."""
-
-    def number(run: Run, window: Window | None) -> float | None:
-        found: Any = find(run, window)
-        for key in keys:
-            found = found[key]
-        return cast("float | None", found)
-
-    return number
-
-
-def _over_flows(
-    together: Callable[[Iterable[float | None]], float | None],
-    find: Callable[[Run, Window | None], Mapping[str, Any]],
-    names: Sequence[str],
-    key: str | int,
-) -> _Find:
-    """The mean or the sum over these flows of the value under a key of their results."""
-
-    def number(run: Run, window: Window | None) -> float | None:
-        found = find(run, window)
-        return together([found[name][key] for name in names])
-
-    return number
-
-
-def _mega(find: _Find) -> _Find:
-    def number(run: Run, window: Window | None) -> float | None:
-        return None if (found := find(run, window)) is None else found / 1e6
-
-    return number
-
-
-def _nothing(_run: Run, _window: Window | None) -> None:
-    return None
-
-
-def _of_cycle(name: str) -> _Find:
-    def number(run: Run, window: Window | None) -> float | None:
+def _value(run: Run, window: Window | None, path: _Path) -> float | None:
+    if not path:
+        return None
+    if path[0] == "cycle":
         found = cycle(run, window)
-        return None if found is None else float(getattr(found, name))
-
-    return number
-
-
-@remembered
-def _fct_s(run: Run, _window: Window | None) -> dict[str, float | None]:
-    return {flow["name"]: flow.get("fct_s") for flow in run.manifest["flows"]}
-
-
-def _completion(group: str) -> _Find:
-    """Mean completion time of a group's sized flows; None unless all of them completed."""
-
-    def number(run: Run, _window: Window | None) -> float | None:
-        mine = (flow for flow in run.manifest["flows"] if flow["group"] == group)
-        sized = [flow for flow in mine if flow.get("bytes_asked") is not None or flow.get("fct_s") is not None]
-        times = [flow.get("fct_s") for flow in sized]
-        return mean_of_known(times) if None not in times else None
-
-    return number
+        return None if found is None else float(getattr(found, str(path[1])))
+    value: Any = metrics(run, window)
+    for key in path:
+        if value is None:
+            return None
+        value = value[key]
+    return cast("float | None", value)

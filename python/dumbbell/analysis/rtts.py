@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from dumbbell.analysis.sample_arrays import by_flow, remembered
+from dumbbell.analysis.native import remembered
+from dumbbell.analysis.sample_arrays import by_flow
 from dumbbell.results.result import Run
 
 __all__ = ["base_rtts_ns", "smallest_ns"]

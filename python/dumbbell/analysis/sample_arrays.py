@@ -4,38 +4,21 @@ For small tables this takes microseconds, where a query takes most of a millisec
 once. The other modules of this package interpret the samples.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import wraps
 from itertools import pairwise
-from typing import Any, Concatenate, ParamSpec, TypeVar, cast
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
+from dumbbell.analysis.native import remembered
 from dumbbell.analysis.window import Window
 from dumbbell.results.columns import Bools, Column, Floats, Places, Table
 from dumbbell.results.result import Run
 
-__all__ = ["Bools", "Floats", "Rows", "by_flow", "during", "known", "remembered", "rows_by_flow", "where"]
+__all__ = ["Bools", "Floats", "Rows", "by_flow", "during", "known", "rows_by_flow", "where"]
 
-Params = ParamSpec("Params")
-Found = TypeVar("Found")
 Rows = slice | npt.NDArray[np.intp]
-
-
-def remembered(find: Callable[Concatenate[Run, Params], Found]) -> Callable[Concatenate[Run, Params], Found]:
-    """Cache a pure function of a run, per run and arguments; callers must not modify the results."""
-
-    @wraps(find)
-    def answer(run: Run, *args: Params.args, **more: Params.kwargs) -> Found:
-        question = (find, args, *more.items())
-        found = run.remembered.get(question, _UNKNOWN)
-        if found is _UNKNOWN:
-            found = run.remembered[question] = find(run, *args, **more)
-        return cast("Found", found)
-
-    return cast("Callable[Concatenate[Run, Params], Found]", answer)
 
 
 def by_flow(run: Run, column: str) -> dict[str, tuple[Floats, Floats]]:
@@ -78,10 +61,6 @@ def during(times: Column, bounds: Window) -> Bools:
 def known(column: Column, rows: Bools) -> Floats:
     """The known values of a column in these rows."""
     return column.floats()[rows if column.known is None else rows & column.known]
-
-
-_UNKNOWN = object()
-"""A sentinel, because None is a valid result."""
 
 
 @dataclass(frozen=True)

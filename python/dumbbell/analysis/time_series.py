@@ -10,9 +10,10 @@ import numpy as np
 import polars as pl
 
 from dumbbell.analysis.bins import NAMELESS, NOTHING, Ints, alive, differences, edges_ns, frame, names, ratio
-from dumbbell.analysis.counters import Counter, Floats, bytes_counters, counters
-from dumbbell.analysis.window import NS, Window
-from dumbbell.results.result import Run, is_import
+from dumbbell.analysis.counters import Counter, Floats, counters
+from dumbbell.analysis.native import by_flow_name, native
+from dumbbell.analysis.window import Window
+from dumbbell.results.result import Run
 
 __all__ = ["goodput", "group_goodput", "group_throughput", "loss", "retransmit_rate", "throughput"]
 
@@ -112,14 +113,5 @@ def _sum(rates: Sequence[Floats]) -> Floats:
 
 
 def _goodput_bps(run: Run, edges: Ints) -> dict[str, Floats]:
-    """Every flow's goodput in every bin.
-
-    Without any byte counts it is zero on an engine, which samples every receiver, and NaN in an import, which may have
-    no such samples.
-    """
-    bits_per_ns = 8.0 / np.diff(edges)
-    nothing = np.full(bits_per_ns.size, np.nan if is_import(run.manifest) else 0.0)
-    return {
-        name: differences(counter, edges) * bits_per_ns * NS if counter else nothing
-        for name, counter in bytes_counters(run).items()
-    }
+    """Every flow's goodput in every bin; `crates/metrics/src/rates.rs` defines it."""
+    return {name: np.asarray(rates) for name, rates in by_flow_name(run, native(run).goodput_bps(edges)).items()}

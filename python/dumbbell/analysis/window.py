@@ -8,7 +8,7 @@ from typing import Any
 
 from dumbbell.results.result import Run
 
-__all__ = ["NS", "Window", "bounds_ns", "clip_ns", "is_bulk", "life_ns", "long_lived", "seen_ns"]
+__all__ = ["NS", "Window", "bounds_ns", "clip_ns", "is_bulk", "life_ns"]
 
 NS = 1_000_000_000
 """Nanoseconds in a second."""
@@ -46,29 +46,6 @@ def clip_ns(run: Run, flow: Mapping[str, Any], window: Window | None = None) -> 
     return (start_ns, stop_ns) if start_ns < stop_ns else None
 
 
-def seen_ns(run: Run, flow: Mapping[str, Any], window: Window | None = None) -> Window | None:
-    """The same, but for a flow with a single sample in a log also that sample's time."""
-    from_ns, to_ns = bounds_ns(run, window)
-    start_ns, stop_ns = life_ns(run, flow)
-    if start_ns == stop_ns and from_ns <= start_ns <= to_ns:
-        return start_ns, stop_ns
-    return clip_ns(run, flow, window)
-
-
 def is_bulk(flow: Mapping[str, Any]) -> bool:
     """Whether a flow sends as much as it can during its lifetime: TCP without a size limit."""
     return flow.get("kind") != "udp" and flow.get("bytes_asked") is None
-
-
-def long_lived(run: Run, window: Window | None = None) -> list[Mapping[str, Any]]:
-    """The flows with comparable rates: TCP without a size limit, active for at least half of the window.
-
-    Sized flows end early and UDP flows have a configured rate, so neither reflects sharing.
-    """
-    from_ns, to_ns = bounds_ns(run, window)
-    flows = []
-    for flow in run.manifest["flows"]:
-        part = clip_ns(run, flow, window)
-        if is_bulk(flow) and part is not None and 2 * (part[1] - part[0]) >= to_ns - from_ns:
-            flows.append(flow)
-    return flows

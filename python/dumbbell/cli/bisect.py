@@ -15,7 +15,7 @@ from typing import Any
 
 from rich.text import Text
 
-from dumbbell.analysis import measure_names, measures
+from dumbbell.analysis.measures import measure_names, measures
 from dumbbell.cli.console import Console
 from dumbbell.cli.interrupt import Interrupted
 from dumbbell.cli.kernels import bars_on

@@ -12,18 +12,11 @@ from typing import Any, cast, get_args
 
 import polars as pl
 
-from dumbbell.analysis import (
-    Arm,
-    Comparison,
-    Measured,
-    Method,
-    check_patterns,
-    compare_runs,
-    facts,
-    measure_names,
-    measures,
-    stated,
-)
+from dumbbell.analysis.comparison import Arm, Comparison, Measured, compare_runs
+from dumbbell.analysis.difference import Method
+from dumbbell.analysis.measures import measure_names, measures
+from dumbbell.analysis.proposed_settings import facts
+from dumbbell.analysis.tolerance import check_patterns, stated
 from dumbbell.cli.comparison_arms import Folders, paired, two_arms
 from dumbbell.cli.number_text import distinct_names
 from dumbbell.cli.options import comma_separated

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from dumbbell.analysis import unlike
+from dumbbell.analysis.comparison import unlike
 from dumbbell.errors import ResultError
 from dumbbell.results.result import is_import, load_manifest
 

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from rich.table import Table
 from rich.text import Text
 
-from dumbbell.analysis import Comparison, Verdict
+from dumbbell.analysis.comparison import Comparison
+from dumbbell.analysis.difference import Verdict
 from dumbbell.cli.compare import Comparisons
 from dumbbell.cli.console import Console
 from dumbbell.cli.number_text import grid

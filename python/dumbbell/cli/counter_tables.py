@@ -7,8 +7,8 @@ from typing import Any
 import polars as pl
 from rich.table import Table
 
-from dumbbell.analysis import Window
 from dumbbell.analysis.kernel_stats import counted, sockets_at
+from dumbbell.analysis.window import Window
 from dumbbell.cli.console import Console
 from dumbbell.cli.number_text import grid
 from dumbbell.errors import ExperimentError

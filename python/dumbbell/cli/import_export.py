@@ -66,7 +66,7 @@ def import_(  # noqa: PLR0913, PLR0917 — a command has many options
     as_json: bool = False,
 ) -> None:
     """Import logs of other programs as a result."""
-    from dumbbell.analysis import summary
+    from dumbbell.analysis.summary import summary
     from dumbbell.cli.console import out, print_json
     from dumbbell.cli.run_summary import show_run
     from dumbbell.importers import Options, import_files

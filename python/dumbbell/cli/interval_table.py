@@ -8,8 +8,9 @@ import polars as pl
 from rich.table import Table
 
 from dumbbell import limits
-from dumbbell.analysis import Window, intervals, summary
-from dumbbell.analysis.flow_intervals import interval_count, no_data_shares
+from dumbbell.analysis.flow_intervals import interval_count, intervals, no_data_shares
+from dumbbell.analysis.summary import summary
+from dumbbell.analysis.window import Window
 from dumbbell.cli.console import Console
 from dumbbell.cli.number_text import digits, grid, percent
 from dumbbell.errors import ExperimentError

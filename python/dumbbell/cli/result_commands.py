@@ -45,7 +45,8 @@ def stats(
 
     Several results are printed side by side.
     """
-    from dumbbell.analysis import measures, summary
+    from dumbbell.analysis.measures import measures
+    from dumbbell.analysis.summary import summary
     from dumbbell.cli.console import out, print_json
     from dumbbell.cli.run_summary import show_run
     from dumbbell.cli.side_by_side import show_side_by_side

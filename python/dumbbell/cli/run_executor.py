@@ -13,7 +13,8 @@ from rich.text import Text
 
 from dumbbell.cli.console import err
 from dumbbell.cli.interrupt import Interrupted
-from dumbbell.engines import Engine, Request
+from dumbbell.engines import Engine, Request, Simulator
+from dumbbell.results.result import Run
 
 __all__ = ["execute_runs"]
 
@@ -21,16 +22,17 @@ GRACE_S = 0.3
 """A simulation checks for cancellation every 50 ms."""
 
 
-def execute_runs(work: Sequence[tuple[Engine, Request]], jobs: int | None, *, bar: bool = True) -> None:
+def execute_runs(work: Sequence[tuple[Engine, Request]], jobs: int | None, *, bar: bool = True) -> Run | None:
     """Execute all runs, `jobs` at a time; the first error or Ctrl-C stops the rest.
 
-    Default for `jobs`: the number of CPUs, or 1 if any run is in real time. `bar` is false if the terminal belongs to
-    a program of the run.
+    Returns the run if it is the only one and still in memory. Default for `jobs`: the number of CPUs, or 1 if any run
+    is in real time. `bar` is false if the terminal belongs to a program of the run.
 
     Raises the engine's error; `Interrupted` once all runs have ended.
     """
     cancel, submitted = threading.Event(), threading.Event()
     futures: list[Future[None]] = []
+    kept: list[Run] = []
     running: dict[int, int] = {}
     """The run of each thread, until the thread knows that it is cancelled."""
     try:
@@ -52,7 +54,11 @@ def execute_runs(work: Sequence[tuple[Engine, Request]], jobs: int | None, *, ba
                 if not cancel.is_set():
                     running[threading.get_ident()] = number
                     try:
-                        engine.run(replace(request, notice=notice), progress)
+                        noticing = replace(request, notice=notice)
+                        if len(work) == 1 and isinstance(engine, Simulator):
+                            kept.append(engine.run_and_keep(noticing, progress))
+                        else:
+                            engine.run(noticing, progress)
                     finally:
                         running.pop(threading.get_ident(), None)
 
@@ -69,6 +75,7 @@ def execute_runs(work: Sequence[tuple[Engine, Request]], jobs: int | None, *, ba
                 raise
     except KeyboardInterrupt:
         raise Interrupted from None
+    return kept[0] if kept else None
 
 
 def _parallel_runs(work: Sequence[tuple[Engine, Request]]) -> int:

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 from rich.table import Table
 from rich.text import Text
 
-from dumbbell.analysis import FigureComparison, Outcome, Reader, compare_source_figures
 from dumbbell.analysis.aggregate import EXTENT
+from dumbbell.analysis.expect import Outcome, Reader
 from dumbbell.analysis.known import mean_of_known
-from dumbbell.analysis.parameter import by_parameter, parameter_of, wide
 from dumbbell.analysis.shares import percents
+from dumbbell.analysis.source_figures import FigureComparison, compare_source_figures
 from dumbbell.cli.console import Console
 from dumbbell.cli.number_text import digits, grid, percent
 from dumbbell.reports.sharing_sentences import repeats
@@ -122,6 +122,8 @@ def case_name(run: Run) -> str:
 
 def _show_by_parameter(out: Console, runs: Sequence[Run]) -> None:
     """Means by the parameter in which the cases differ, if there is exactly one: one row per value."""
+    from dumbbell.analysis.parameter import by_parameter, parameter_of, wide  # noqa: PLC0415 — needs polars
+
     if (found := parameter_of(runs)) is None:
         return
     heads, rows = wide(by_parameter(runs, found))

@@ -11,7 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from dumbbell import limits
-from dumbbell.analysis import Outcome, Reader, measures, over_runs, summary
+from dumbbell.analysis.aggregate import over_runs
+from dumbbell.analysis.expect import Outcome, Reader
+from dumbbell.analysis.measures import measures
+from dumbbell.analysis.summary import summary
 from dumbbell.cli.run_executor import execute_runs
 from dumbbell.cli.run_summary import case_name
 from dumbbell.engines import Engine, Request
@@ -147,8 +150,8 @@ def run_all(  # noqa: PLR0913 — a command has many options
         return chosen, Request(file.stem, case, number, out_folder, command, capture, inside or Inside())
 
     if not several:
-        execute_runs([request(*planned[0], folder)], 1)
-        return RunResults(folder, [result.load(folder)], several, engine, time.perf_counter() - began)
+        run = execute_runs([request(*planned[0], folder)], 1) or result.load(folder)
+        return RunResults(folder, [run], several, engine, time.perf_counter() - began)
     if capture is not None:
         raise ExperimentError(
             f"a capture needs one run, not {len(planned)}", key="--pcap", right="choose one case and one seed"

@@ -1,6 +1,6 @@
 """The time window of `--from` and `--to`."""
 
-from dumbbell.analysis import Window
+from dumbbell.analysis.window import Window
 from dumbbell.errors import ExperimentError
 from dumbbell.spec.units import Wrong, duration_ns
 

@@ -3,15 +3,16 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from dumbbell.engines.program_results import Typed
-from dumbbell.engines.shell_session import Session
 from dumbbell.errors import ExperimentError, KernelError
-from dumbbell.kernels import kernels
 from dumbbell.plan.inside import Inside
 from dumbbell.spec.document import Case
 from dumbbell.spec.qdisc import suggest
+
+if TYPE_CHECKING:  # Of the engines that run programs; the simulator must not wait for them.
+    from dumbbell.engines.program_results import Typed
+    from dumbbell.engines.shell_session import Session
 
 __all__ = ["Engine", "Progress", "Request", "check_controllers"]
 
@@ -35,9 +36,9 @@ class Request:
     """A file for the run's packets; it must not exist."""
     inside: Inside = field(default_factory=Inside)
     """Optional recordings, if the engine supports them."""
-    typed: Typed | None = None
+    typed: "Typed | None" = None
     """Programs whose commands the user typed."""
-    session: Session | None = None
+    session: "Session | None" = None
     """One of the typed programs is an interactive shell."""
     notice: Callable[[str], None] = lambda _: None
     """Called, from any thread, with a message for the user while the experiment runs."""
@@ -78,6 +79,8 @@ def check_controllers(request: Request, known: Sequence[str], owner: str, elsewh
 
 def _kernels_with(name: str) -> str:
     """Advice: stored kernels to which the user added a congestion control with this name; empty if there are none."""
+    from dumbbell.kernels import kernels  # noqa: PLC0415 — only for an error
+
     try:
         holders = [kernel.name for kernel in kernels() if any(name in added.names for added in kernel.added)]
     except KernelError:

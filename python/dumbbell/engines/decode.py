@@ -30,7 +30,7 @@ from dumbbell.linux.agent_records import (
     XSTATS_BYTES,
 )
 from dumbbell.plan.model import Plan, QueuePlan
-from dumbbell.results.result import FLOWS, PROBES, QUEUES
+from dumbbell.results.table_schema import FLOWS, PROBES, QUEUES
 
 __all__ = [
     "FLOW_RECORD",

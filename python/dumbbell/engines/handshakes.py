@@ -6,10 +6,12 @@ it also had time for retransmissions; `validity` reports the faults.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dumbbell.plan.model import FlowPlan, Plan
-from dumbbell.results.columns import Table
+
+if TYPE_CHECKING:
+    from dumbbell.results.columns import Table
 
 __all__ = ["Unconnected", "unconnected"]
 
@@ -29,7 +31,7 @@ class Unconnected:
     """Names of the others, in the plan's order."""
 
 
-def unconnected(plan: Plan, reports: Sequence[Mapping[str, Any]], queues: Table | None) -> Unconnected:
+def unconnected(plan: Plan, reports: Sequence[Mapping[str, Any]], queues: "Table | None") -> Unconnected:
     """Which flows have no connection. If no flow of a run has one, a single retransmission is enough for a fault."""
     started = [
         (flow, report)
@@ -54,7 +56,7 @@ def _time_ns(plan: Plan, flow: FlowPlan, report: Mapping[str, Any]) -> int:
     return int(end_ns - report["started_ns"])
 
 
-def _longest_queueing_ns(queues: Table) -> int:
+def _longest_queueing_ns(queues: "Table") -> int:
     """The longest queueing delay in any sample, added over the path's queues."""
     delays, names = queues.column("delay_ns"), queues.names("queue")
     longest: dict[int, int] = {}

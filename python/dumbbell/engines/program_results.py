@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from dumbbell.engines.output_tail import OutputListener, OutputTail
+from dumbbell.engines.run_manifest import seconds
 from dumbbell.engines.validity import Verdict
 from dumbbell.plan.model import Plan, ProgramPlan
 
-__all__ = ["Typed", "output_tails", "program_entries", "program_problems", "seconds", "unlinked", "write_program_setup"]
+__all__ = ["Typed", "output_tails", "program_entries", "program_problems", "unlinked", "write_program_setup"]
 
 STREAMS = ("out", "err")
 MOST_LINKS = 1000
@@ -119,11 +120,6 @@ def program_problems(plan: Plan, entries: Sequence[Mapping[str, Any]], folder: P
         if any(entry["dropped_bytes"]):
             warnings.append(f"{who} wrote more output than is stored: {sum(entry['dropped_bytes']):,} bytes are lost")
     return Verdict(invalid, warnings)
-
-
-def seconds(report: Mapping[str, Any], key: str) -> float | None:
-    """A time of the agent's report in seconds; None if unknown."""
-    return None if report[key] is None else report[key] / 1e9
 
 
 def _entry(program: ProgramPlan, report: Mapping[str, Any]) -> dict[str, Any]:

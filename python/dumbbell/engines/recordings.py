@@ -16,7 +16,7 @@ from dumbbell.kernels import Kernel
 from dumbbell.linux.socket_tables import sockets
 from dumbbell.plan import Plan
 from dumbbell.plan.inside import ALL, Inside, for_agent, link_devices, tap
-from dumbbell.results.result import INSIDE
+from dumbbell.results.table_schema import INSIDE
 
 __all__ = ["check", "counters", "missed_warnings", "move_capture", "tables", "trace", "unexpected_settings"]
 

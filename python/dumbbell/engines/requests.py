@@ -10,11 +10,9 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from dumbbell import engines
 from dumbbell.engines.base import Engine
-from dumbbell.engines.host.host_engine import HostEngine
-from dumbbell.engines.kernel.kernel_engine import KernelEngine
 from dumbbell.engines.permissions import NOTHING, Permissions
-from dumbbell.engines.sim.sim_engine import Simulator
 from dumbbell.errors import ExperimentError, OutputError
 from dumbbell.spec import Case
 from dumbbell.spec.document import seeds as parse_seeds
@@ -78,17 +76,17 @@ def engine_called(
     """
     if name == "kernel":
         allowed.check_kernel(kernel, "kernel")
-        return KernelEngine(kernel, wall_limit_s=wall_limit_s)
+        return engines.KernelEngine(kernel, wall_limit_s=wall_limit_s)
     if name not in ENGINES:
         raise ExperimentError("unknown engine", key=key, value=name, right=f"available: {', '.join(ENGINES)}")
     if kernel is not None:
         runs = "the simulator runs no kernel" if name == "sim" else "the engine 'host' uses the running kernel"
         raise ExperimentError(runs, key="--kernel", value=kernel, right="use --engine kernel")
     if name == "host":
-        return HostEngine(allowed, wall_limit_s=wall_limit_s, key=key)
+        return engines.HostEngine(allowed, wall_limit_s=wall_limit_s, key=key)
     if wall_limit_s is not None:
         raise ExperimentError("the simulator has no wall time limit", key="--wall-limit", right="use --engine kernel")
-    return Simulator()
+    return engines.Simulator()
 
 
 def seeds_of(text: str | None, key: str) -> tuple[int, ...] | None:

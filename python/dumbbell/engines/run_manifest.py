@@ -3,26 +3,27 @@
 Engines add their own entries (kernel, version, counters).
 """
 
+import hashlib
 import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
-
-import polars as pl
+from typing import TYPE_CHECKING, Any
 
 from dumbbell import __version__
 from dumbbell.engines.base import Request
-from dumbbell.engines.program_results import seconds
 from dumbbell.engines.validity import Verdict
-from dumbbell.kernels import store
 from dumbbell.plan import FlowPlan, Plan, QueuePlan
 from dumbbell.results import result
-from dumbbell.results.columns import Framed, Table
 from dumbbell.spec.experiment import document_of
 
-__all__ = ["RunOutcome", "base_manifest", "queue_entries", "sha256", "totals"]
+if TYPE_CHECKING:
+    import polars as pl
+
+    from dumbbell.results.columns import Table
+
+__all__ = ["RunOutcome", "base_manifest", "queue_entries", "seconds", "sha256", "totals"]
 
 
 @dataclass(frozen=True)
@@ -70,13 +71,15 @@ def base_manifest(engine: str, request: Request, plan: Plan, outcome: RunOutcome
     }
 
 
-def totals(queues: pl.DataFrame, column: str) -> dict[str, int]:
+def totals(queues: "pl.DataFrame", column: str) -> dict[str, int]:
     """The last value of a counter, by queue."""
+    from dumbbell.results.columns import Framed  # noqa: PLC0415 — needs polars
+
     table = Framed(queues)
     return {name: table.cell(column, row) for name, row in table.last("queue").items()}
 
 
-def queue_entries(named: Sequence[QueuePlan], queues: Table) -> list[dict[str, Any]]:
+def queue_entries(named: Sequence[QueuePlan], queues: "Table") -> list[dict[str, Any]]:
     """The manifest entry of each queue: description and final counters."""
     columns = {
         "drops": "drops_packets",
@@ -128,7 +131,13 @@ def _flow_entry(flow: FlowPlan, report: Mapping[str, Any]) -> dict[str, Any]:
     } | ({"exchanges_s": [time_ns / 1e9 for time_ns in exchanges]} if flow.exchange else {})
 
 
+def seconds(report: Mapping[str, Any], key: str) -> float | None:
+    """A time of a report in seconds; None if unknown."""
+    return None if report[key] is None else report[key] / 1e9
+
+
 @cache
 def sha256(path: Path) -> str:
     """A file's hash, cached: the file is a program of Dumbbell."""
-    return store.sha256(path)
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -8,13 +8,15 @@ reads a kernel's counters (proc_net_dev, softnet_stat, snmp and netstat).
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
-
-import polars as pl
+from typing import TYPE_CHECKING, Any
 
 from dumbbell.engines.handshakes import Unconnected, unconnected
 from dumbbell.plan.model import FlowPlan, Plan, QueuePlan
-from dumbbell.results.columns import Table
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from dumbbell.results.columns import Table
 
 __all__ = [
     "ESTABLISHED",
@@ -68,7 +70,7 @@ def judge(
     end: Mapping[str, Any],
     named: Sequence[QueuePlan],
     drops: Mapping[str, int],
-    queues: Table | None = None,
+    queues: "Table | None" = None,
     remedy: str = "",
 ) -> Verdict:
     """Check everything that can invalidate a run on a kernel.
@@ -115,7 +117,7 @@ def judge_flows(
     reports: Sequence[Mapping[str, Any]],
     named: Sequence[QueuePlan],
     drops: Mapping[str, int],
-    queues: Table | None = None,
+    queues: "Table | None" = None,
 ) -> Verdict:
     """Checks for every engine: unexpected drops, and flows that deviate from the plan.
 
@@ -168,8 +170,10 @@ def memory_ran_out(console: str) -> list[str]:
     ]
 
 
-def closed_windows(flows: pl.DataFrame) -> list[str]:
+def closed_windows(flows: "pl.DataFrame") -> list[str]:
     """Flows whose controller set a window of 0: a fault of the controller, not of the run."""
+    import polars as pl  # noqa: PLC0415 — only a kernel's runs have such windows
+
     closed = flows.filter((pl.col("cwnd_packets") == 0) & (pl.col("state") == ESTABLISHED))
     return [
         f"flow '{name}' had a cwnd of 0 in {count} samples, first at {first / 1e9:g} s, set by its controller; "

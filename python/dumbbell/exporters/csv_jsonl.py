@@ -9,7 +9,8 @@ from pathlib import Path
 
 from dumbbell.control_characters import json_text
 from dumbbell.csv_cells import harmless
-from dumbbell.results.result import TABLES, Run, system_errors
+from dumbbell.results.result import Run, system_errors
+from dumbbell.results.table_schema import TABLES
 
 __all__ = ["write_csv", "write_jsonl"]
 

@@ -1,7 +1,7 @@
 """Tables of all TCP sockets in a network namespace, sampled periodically: the data of `ss -tin`.
 
-`stream` reads the records. Column names are those of `result.FLOWS` and, beyond that, of an imported ss log; times are
-nanoseconds, rates bits per second. `analysis` computes rates over time and what limits a connection.
+`stream` reads the records. Column names are those of `table_schema.FLOWS` and, beyond that, of an imported ss log;
+times are nanoseconds, rates bits per second. `analysis` computes rates over time and what limits a connection.
 """
 
 import ipaddress
@@ -33,7 +33,7 @@ MEASURED = {
     "lastsnd_ns": ("last_data_sent", 10**6),
     "lastrcv_ns": ("last_data_recv", 10**6), "lastack_ns": ("last_ack_recv", 10**6), "total_rto": ("total_rto", 1),
 }  # fmt: skip
-"""Columns that `result.FLOWS` lacks: the field of `struct tcp_info` and the factor to our unit."""
+"""Columns that `table_schema.FLOWS` lacks: the field of `struct tcp_info` and the factor to our unit."""
 
 
 def sockets(states: str = "all", netns: str | None = None) -> pl.DataFrame:

@@ -16,7 +16,7 @@ from dumbbell.importers.log_source import Source, open_source
 from dumbbell.importers.ss_fields import EXTRA
 from dumbbell.results.manifest_schema import FORMAT, RUN
 from dumbbell.results.reader import manifest_problem
-from dumbbell.results.result import TABLES
+from dumbbell.results.table_schema import TABLES
 
 __all__ = ["CARRIER", "DumbbellExport", "detect_jsonl", "from_flent", "is_folder", "read_folder", "read_jsonl"]
 

@@ -35,7 +35,7 @@ class Options:
 
 @dataclass(frozen=True)
 class FlowLog:
-    """One flow of a log; its table has the columns of `result.FLOWS`, with `flow` and `group` null."""
+    """One flow of a log; its table has the columns of `table_schema.FLOWS`, with `flow` and `group` null."""
 
     label: str
     """Its label in the log: a stream's number, a pair of addresses."""
@@ -56,7 +56,7 @@ class FlowLog:
 
 @dataclass(frozen=True)
 class QueueLog:
-    """One qdisc of a log; its table has the columns of `result.QUEUES`, with `queue` null."""
+    """One qdisc of a log; its table has the columns of `table_schema.QUEUES`, with `queue` null."""
 
     label: str
     kind: str

@@ -17,7 +17,7 @@ from dumbbell.importers.import_manifest import manifest
 from dumbbell.importers.log_model import FlowLog, Log, Options, QueueLog
 from dumbbell.importers.log_source import Source
 from dumbbell.importers.tables import EMPTY
-from dumbbell.results.result import TABLES
+from dumbbell.results.table_schema import TABLES
 
 __all__ = ["ImportedRun", "escaped_run", "merged"]
 

@@ -23,7 +23,7 @@ from dumbbell.importers.tables import EMPTY
 from dumbbell.linux.socket_tables import STATES
 from dumbbell.publish import staged
 from dumbbell.results import result
-from dumbbell.results.result import FLOWS
+from dumbbell.results.table_schema import FLOWS
 
 __all__ = ["Recording", "recorded"]
 

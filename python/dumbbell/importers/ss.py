@@ -28,7 +28,7 @@ from dumbbell.importers.ss_wrap import (
 )
 from dumbbell.importers.tables import rows
 from dumbbell.importers.timestamps import is_absolute, stamp_ns
-from dumbbell.results.result import FLOWS
+from dumbbell.results.table_schema import FLOWS
 
 __all__ = ["NAME", "detect", "read"]
 

@@ -1,6 +1,6 @@
 """The fields of `ss -ti` with our columns and units; order of `tcp_stats_print` in iproute2's `misc/ss.c`.
 
-A field without a column in `result.FLOWS` gets its own, after the others; its name ends in its unit too.
+A field without a column in `table_schema.FLOWS` gets its own, after the others; its name ends in its unit too.
 """
 
 import re

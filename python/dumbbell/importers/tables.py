@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from dumbbell.errors import ImportProblem
-from dumbbell.results.result import TABLES
+from dumbbell.results.table_schema import TABLES
 
 __all__ = ["EMPTY", "columns", "rows"]
 

@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from dumbbell.linux.agent_records import INFINITE_SSTHRESH, MEMORY, TCP_INFO
-from dumbbell.results.result import INSIDE
+from dumbbell.results.table_schema import INSIDE
 
 __all__ = ["SOCKET_RECORD", "sockets"]
 

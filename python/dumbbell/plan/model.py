@@ -1,11 +1,10 @@
 """What a plan consists of: the values of `crates/experiment/src/plan/types.rs`, which makes them."""
 
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
-
-from pydantic_core import from_json
 
 from dumbbell import _sim
 from dumbbell.plan.refusals import refusals
@@ -250,7 +249,7 @@ class Plan:
         Raises `ExperimentError` if two groups set the same module differently.
         """
         with refusals():
-            return list(_commands(from_json(self.native.module_writes())))
+            return list(_commands(json.loads(self.native.module_writes())))
 
     def for_agent(self) -> dict[str, Any]:
         """`plan.json`: what the agent reads of it.
@@ -258,7 +257,7 @@ class Plan:
         Raises `ExperimentError` if two groups set the same kernel module differently.
         """
         with refusals():
-            made: dict[str, Any] = from_json(self.native.for_agent())
+            made: dict[str, Any] = json.loads(self.native.for_agent())
         return made
 
     def refuse_too_much(self, most_bytes: int) -> None:
@@ -269,7 +268,7 @@ class Plan:
 
 def plan_of(native: _sim.Plan) -> Plan:
     """The values of a plan."""
-    values = from_json(native.json())
+    values = json.loads(native.json())
     net = values["net"]
     parts = {
         "hosts": tuple(values["hosts"]),

@@ -1,6 +1,6 @@
 """The files that an experiment names, and the limits, as JSON for `crates/experiment` (`plan/attachments.rs`)."""
 
-from pydantic_core import to_json
+import json
 
 from dumbbell import limits
 from dumbbell.spec.attachments import Attachments
@@ -13,11 +13,9 @@ LIMITS = ("memory", "packets", "groups", "flows", "changes")
 def attachments_json(attachments: Attachments) -> str:
     """The files that it names."""
     script = attachments.script
-    return to_json(
-        {"script": script and {"lines": script.lines, "marks": script.marks}, "trace": attachments.trace}
-    ).decode()
+    return json.dumps({"script": script and {"lines": script.lines, "marks": script.marks}, "trace": attachments.trace})
 
 
 def limits_json() -> str:
     """The limits of this process."""
-    return to_json({name: limits.most(name) for name in LIMITS}).decode()
+    return json.dumps({name: limits.most(name) for name in LIMITS})

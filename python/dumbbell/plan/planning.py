@@ -1,9 +1,8 @@
 """Plans of experiments, made in Rust (`crates/experiment/src/plan`), for engines and as scripts."""
 
+import json
 from collections.abc import Sequence
 from typing import Any
-
-from pydantic_core import from_json
 
 from dumbbell import _sim
 from dumbbell.errors import ExperimentError
@@ -49,7 +48,7 @@ def simulator_plan(plan: Plan, seed: int, *, capture: tuple[str, str] | None = N
 def as_world(plan: Plan, seed: int, *, capture: tuple[str, str] | None = None) -> dict[str, Any]:
     """The same as the values of JSON, with the tc commands instead of what they do."""
     with refusals():
-        made: dict[str, Any] = from_json(plan.native.commands_for_simulator(seed, capture))
+        made: dict[str, Any] = json.loads(plan.native.commands_for_simulator(seed, capture))
     return made
 
 

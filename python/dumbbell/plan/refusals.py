@@ -1,9 +1,8 @@
 """The errors of a plan in Rust as Python's."""
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-
-from pydantic_core import from_json
 
 from dumbbell import _sim
 from dumbbell.errors import ExperimentError, PlanError
@@ -19,7 +18,7 @@ def refusals() -> Iterator[None]:
         with mistakes_in():
             yield
     except _sim.PlanRefused as refused:
-        fault = from_json(refused.args[0])
+        fault = json.loads(refused.args[0])
         if "plan" in fault:
             raise PlanError(fault["plan"]) from None
         raise ExperimentError(fault["problem"], key=fault["key"], value=fault["value"], right=fault["right"]) from None

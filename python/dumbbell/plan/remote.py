@@ -3,11 +3,10 @@
 `dumbbell.engines.remote` reaches the hosts, and restores them.
 """
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
-
-from pydantic_core import from_json
 
 from dumbbell import _sim
 from dumbbell.errors import ExperimentError
@@ -47,7 +46,7 @@ class RemotePlan:
     def host_plan(self, role: str) -> dict[str, Any]:
         """`plan.json` for the agent of one host, which knows no host's name."""
         with refusals():
-            made: dict[str, Any] = from_json(self.native.host_plan(role))
+            made: dict[str, Any] = json.loads(self.native.host_plan(role))
         return made
 
 
@@ -62,7 +61,7 @@ def plan_remote(case: Case, seed: int) -> RemotePlan:
             native = _sim.RemotePlan(experiment, files, seed, limits_json())
     except ExperimentError as error:
         raise error.within(str(case.file)) from None
-    hosts = from_json(native.json())["hosts"]
+    hosts = json.loads(native.json())["hosts"]
     return RemotePlan(
         plan_of(native.plan()),
         tuple(RemoteHost(**host | {"devices": tuple(host["devices"])}) for host in hosts),

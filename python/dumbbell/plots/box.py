@@ -6,7 +6,8 @@ from collections.abc import Sequence
 import altair as alt
 import polars as pl
 
-from dumbbell.analysis import metric, summary
+from dumbbell.analysis.expect import metric
+from dumbbell.analysis.summary import summary
 from dumbbell.errors import ResultError
 from dumbbell.plots.chart_axes import data, tips
 from dumbbell.plots.chart_style import framed, runs_title

@@ -8,11 +8,9 @@ from collections.abc import Mapping
 import numpy as np
 import polars as pl
 
-from dumbbell.analysis import retransmit_rate
-from dumbbell.analysis.fairness import jain_over_time
-from dumbbell.analysis.sample_arrays import remembered
-from dumbbell.analysis.time_series import group_goodput
-from dumbbell.analysis.window import long_lived
+from dumbbell.analysis.fairness import jain_over_time, long_lived
+from dumbbell.analysis.native import remembered
+from dumbbell.analysis.time_series import group_goodput, retransmit_rate
 from dumbbell.plots.colours import ALARM, INK, dashes, shades
 from dumbbell.plots.layers import Curve, Drawn, Legend, Line, Lines, Rule, Scale, Trace
 from dumbbell.plots.lines import (

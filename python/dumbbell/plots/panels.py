@@ -16,7 +16,8 @@ from dumbbell.plots import flow_panels, path_panels, state_bands
 from dumbbell.plots.layers import Drawn
 from dumbbell.plots.lines import rate_lines
 from dumbbell.plots.panel_stack import HEIGHT
-from dumbbell.results.result import TABLES, Run, is_import
+from dumbbell.results.result import Run, is_import
+from dumbbell.results.table_schema import TABLES
 
 __all__ = ["PANELS", "Panel", "available", "drawn", "lacks"]
 

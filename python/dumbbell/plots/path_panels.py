@@ -5,9 +5,9 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import polars as pl
 
-from dumbbell.analysis import loss as loss_over_time
 from dumbbell.analysis.queueing import of_bottleneck, rows_of_bottleneck
 from dumbbell.analysis.sample_arrays import Bools, Floats, by_flow
+from dumbbell.analysis.time_series import loss as loss_over_time
 from dumbbell.plots.colours import ALARM, HUES, INK, NOTE, dashes, shades
 from dumbbell.plots.layers import Drawn, Layer, Legend, Line, Lines, Points, Rule, Scale, Ticks, Trace
 from dumbbell.plots.lines import NS, downsampled, group_members, grouped, names, partitioned, quantile, step_ns

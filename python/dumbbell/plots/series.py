@@ -9,7 +9,8 @@ from collections.abc import Iterator, Sequence
 
 import polars as pl
 
-from dumbbell.analysis import group_throughput, of_bottleneck
+from dumbbell.analysis.queueing import of_bottleneck
+from dumbbell.analysis.time_series import group_throughput
 from dumbbell.plots.lines import NS, cwnd_of, of_groups, round_step_ns
 from dumbbell.results.result import Run
 

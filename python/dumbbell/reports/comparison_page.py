@@ -5,7 +5,8 @@ from pathlib import Path
 
 import polars as pl
 
-from dumbbell.analysis import Arm, Comparison, Verdict
+from dumbbell.analysis.comparison import Arm, Comparison
+from dumbbell.analysis.difference import Verdict
 from dumbbell.plots import bundle, comparison_plot
 from dumbbell.plots.series import GROUPS_MAX
 from dumbbell.reports.log_conditions import EXPLAINED, condition_cells, options, setting_cells, settings_title

@@ -2,7 +2,9 @@
 
 from collections.abc import Sequence
 
-from dumbbell.analysis import Comparison, Condition, Setting
+from dumbbell.analysis.comparison import Comparison
+from dumbbell.analysis.conditions import Condition
+from dumbbell.analysis.proposed_settings import Setting
 
 __all__ = ["EXPLAINED", "condition_cells", "options", "setting_cells", "settings_title"]
 

@@ -6,7 +6,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from dumbbell.analysis import measures
+from dumbbell.analysis.measures import measures
 from dumbbell.analysis.parameter import by_parameter, parameter_of, wide
 from dumbbell.analysis.shares import percents
 from dumbbell.plots import available, draw

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from dumbbell.analysis import findings
+from dumbbell.analysis.findings import findings
 from dumbbell.plots import PANELS as EVERY
 from dumbbell.plots import available, draw, figure
 from dumbbell.reports import overview, sections

@@ -6,8 +6,10 @@
 from collections.abc import Mapping
 from typing import Any
 
-from dumbbell.analysis import SPREAD, Reader, compare_source_figures
+from dumbbell.analysis.expect import Reader
 from dumbbell.analysis.shares import percents
+from dumbbell.analysis.source_figures import compare_source_figures
+from dumbbell.analysis.spread import SPREAD
 from dumbbell.engines import requests
 from dumbbell.reports.experiment_section import by_hand
 from dumbbell.reports.markup import Markup, details, element, join, table

@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from dumbbell.analysis import Arm, Comparison, Row, Sample, Verdict
+from dumbbell.analysis.comparison import Arm, Comparison
+from dumbbell.analysis.difference import Row, Sample, Verdict
 from dumbbell.reports.number_format import number
 
 __all__ = ["HEAD", "absent_metric_cells", "cells", "described", "verdict", "verdict_of_all"]

@@ -1,16 +1,19 @@
 """Table columns as numpy arrays, from a polars frame or from the simulator's memory.
 
-A run has 75 columns, and its metrics use a dozen, so the full frame is built only on request. `result` declares the
-columns.
+A run has 75 columns, and a figure uses few, so the full frame is built only on request. `declared` has the columns.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
+
+from dumbbell import _sim
+from dumbbell.results.result import write_table
 
 __all__ = ["Bools", "Column", "Floats", "Framed", "Names", "Places", "Table", "positions"]
 
@@ -81,15 +84,15 @@ class Names:
             return self.codes
         known = {name: position for position, name in enumerate(names)}
         places = np.array([*(known.get(text, len(names)) for text in self.texts), len(names)], dtype=np.uint32)
-        return np.asarray(places[self._codes()])
+        return np.asarray(places[self.codes_or_end()])
 
     def series(self, name: str) -> pl.Series:
         """Convert to a polars series."""
         if self.known is None and len(set(self.texts)) == 1:
             return pl.Series(name, self.texts[:1], dtype=pl.String).new_from_index(0, self.codes.size)
-        return pl.Series(name, [*self.texts, None], dtype=pl.String).gather(pl.Series(self._codes()))
+        return pl.Series(name, [*self.texts, None], dtype=pl.String).gather(pl.Series(self.codes_or_end()))
 
-    def _codes(self) -> Places:
+    def codes_or_end(self) -> Places:
         """The codes, with `len(texts)` for null."""
         return self.codes if self.known is None else np.where(self.known, self.codes, np.uint32(len(self.texts)))
 
@@ -119,6 +122,14 @@ class Table(Protocol):
 
     def frame(self) -> pl.DataFrame:
         """The whole table."""
+        ...
+
+    def native(self) -> _sim.Arrow | None:
+        """The simulator's memory; None for a table from elsewhere."""
+        ...
+
+    def write(self, file: Path) -> None:
+        """Write it as Parquet. Raises `OSError`."""
         ...
 
 
@@ -155,6 +166,13 @@ class Framed:
     def frame(self) -> pl.DataFrame:
         """See `Table`."""
         return self._frame
+
+    def native(self) -> None:
+        """See `Table`."""
+
+    def write(self, file: Path) -> None:
+        """See `Table`."""
+        write_table(self._frame, file)
 
 
 def positions(column: pl.Series, names: Sequence[str]) -> Places:

@@ -10,186 +10,21 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, overload
-
-import polars as pl
+from typing import TYPE_CHECKING, Any, overload
 
 from dumbbell.control_characters import json_text
 from dumbbell.errors import ResultError
-from dumbbell.results.columns import Framed, Table
+from dumbbell.results import declared
 from dumbbell.results.manifest_schema import FORMAT, RUN
-from dumbbell.results.reader import read_json, read_table
+from dumbbell.results.native_table import NativeTable
 
-__all__ = ["FORMAT", "INSIDE", "TABLES", "Run", "load", "load_manifest", "system_errors", "write"]
+if TYPE_CHECKING:
+    import polars as pl
 
-FLOWS: dict[str, type[pl.DataType]] = {
-    "time_ns": pl.Int64,
-    "flow": pl.String,
-    "group": pl.String,
-    "state": pl.UInt8,
-    "ca_state": pl.String,
-    "cc_phase": pl.String,
-    "cwnd_packets": pl.UInt32,
-    "cwnd_bytes": pl.Int64,
-    "ssthresh_packets": pl.UInt32,
-    "rtt_ns": pl.Int64,
-    "rttvar_ns": pl.Int64,
-    "min_rtt_ns": pl.Int64,
-    "rto_ns": pl.Int64,
-    "inflight_packets": pl.UInt32,
-    "inflight_bytes": pl.Int64,
-    "unacked_packets": pl.UInt32,
-    "sacked_packets": pl.UInt32,
-    "lost_packets": pl.UInt32,
-    "retrans_out_packets": pl.UInt32,
-    "retrans_packets": pl.UInt32,
-    "mss_bytes": pl.UInt32,
-    "pacing_rate_bps": pl.Int64,
-    "delivery_rate_bps": pl.Int64,
-    "app_limited": pl.Boolean,
-    "bytes_sent": pl.Int64,
-    "bytes_acked": pl.Int64,
-    "bytes_retrans": pl.Int64,
-    "segs_out": pl.UInt32,
-    "data_segs_out": pl.UInt32,
-    "delivered_packets": pl.UInt32,
-    "delivered_ce_packets": pl.UInt32,
-    "reordering_packets": pl.UInt32,
-    "reord_seen": pl.UInt32,
-    "snd_wnd_bytes": pl.UInt32,
-    "notsent_bytes": pl.UInt32,
-    "busy_ns": pl.Int64,
-    "rwnd_limited_ns": pl.Int64,
-    "sndbuf_limited_ns": pl.Int64,
-    "backoff": pl.UInt8,
-    "ecn": pl.Boolean,
-    "dsack_dups": pl.UInt32,
-    "bytes_received": pl.Int64,
-    "rcv_space_bytes": pl.UInt32,
-    "bbr_bw_bps": pl.Int64,
-    "bbr_min_rtt_ns": pl.Int64,
-    "bbr_pacing_gain": pl.Float64,
-    "bbr_cwnd_gain": pl.Float64,
-    "vegas_enabled": pl.Boolean,
-    "vegas_rttcnt": pl.UInt32,
-    "vegas_rtt_ns": pl.Int64,
-    "vegas_minrtt_ns": pl.Int64,
-    "dctcp_enabled": pl.Boolean,
-    "dctcp_ce_state": pl.UInt16,
-    "dctcp_alpha": pl.Float64,
-    "dctcp_ab_ecn_bytes": pl.Int64,
-    "dctcp_ab_tot_bytes": pl.Int64,
-}
+    from dumbbell.results.columns import Table
+    from dumbbell.results.table_schema import Schema
 
-QUEUES: dict[str, type[pl.DataType]] = {
-    "time_ns": pl.Int64,
-    "queue": pl.String,
-    "kind": pl.String,
-    "under_test": pl.Boolean,
-    "backlog_bytes": pl.Int64,
-    "backlog_packets": pl.UInt32,
-    "sent_bytes": pl.Int64,
-    "sent_packets": pl.Int64,
-    "drops_packets": pl.Int64,
-    "marks_packets": pl.Int64,
-    "overlimits": pl.Int64,
-    "rate_bps": pl.Int64,
-    "delay_ns": pl.Int64,
-}
-
-PROBES: dict[str, type[pl.DataType]] = {
-    "sent_ns": pl.Int64,
-    "probe": pl.String,
-    "kind": pl.String,
-    "seq": pl.Int64,
-    "rtt_ns": pl.Int64,
-    "forward_ns": pl.Int64,
-    "backward_ns": pl.Int64,
-}
-
-TABLES: dict[str, dict[str, type[pl.DataType]]] = {"flows": FLOWS, "queues": QUEUES, "probes": PROBES}
-"""Every table's columns, in order, with their types."""
-
-COUNTERS: dict[str, type[pl.DataType]] = {
-    "time_ns": pl.Int64,
-    "host": pl.String,
-    "counter": pl.String,
-    "value": pl.Int64,
-}
-
-SOCKETS: dict[str, type[pl.DataType]] = {
-    "time_ns": pl.Int64,
-    "host": pl.String,
-    "protocol": pl.String,
-    "family": pl.String,
-    "state": pl.String,
-    "local_address": pl.String,
-    "local_port": pl.UInt16,
-    "peer_address": pl.String,
-    "peer_port": pl.UInt16,
-    "recv_q_bytes": pl.Int64,
-    "send_q_bytes": pl.Int64,
-    "timer": pl.String,
-    "timer_ns": pl.Int64,
-    "retransmits": pl.UInt8,
-    "uid": pl.UInt32,
-    "inode": pl.Int64,
-    "cookie": pl.Int64,
-    "rmem_bytes": pl.Int64,
-    "rcvbuf_bytes": pl.Int64,
-    "wmem_bytes": pl.Int64,
-    "sndbuf_bytes": pl.Int64,
-    "forward_bytes": pl.Int64,
-    "queued_bytes": pl.Int64,
-    "options_bytes": pl.Int64,
-    "backlog_bytes": pl.Int64,
-    "drops_packets": pl.Int64,
-    "cc": pl.String,
-    "cwnd_packets": pl.UInt32,
-    "ssthresh_packets": pl.UInt32,
-    "rtt_ns": pl.Int64,
-    "rttvar_ns": pl.Int64,
-    "min_rtt_ns": pl.Int64,
-    "rto_ns": pl.Int64,
-    "ato_ns": pl.Int64,
-    "rcv_rtt_ns": pl.Int64,
-    "unacked_packets": pl.UInt32,
-    "sacked_packets": pl.UInt32,
-    "lost_packets": pl.UInt32,
-    "retrans_packets": pl.UInt32,
-    "mss_bytes": pl.UInt32,
-    "rcv_mss_bytes": pl.UInt32,
-    "advmss_bytes": pl.UInt32,
-    "pmtu_bytes": pl.UInt32,
-    "rcv_space_bytes": pl.UInt32,
-    "rcv_ssthresh_bytes": pl.UInt32,
-    "rcv_wnd_bytes": pl.UInt32,
-    "snd_wnd_bytes": pl.UInt32,
-    "notsent_bytes": pl.UInt32,
-    "bytes_sent": pl.Int64,
-    "bytes_acked": pl.Int64,
-    "bytes_received": pl.Int64,
-    "segs_out": pl.UInt32,
-    "segs_in": pl.UInt32,
-    "data_segs_out": pl.UInt32,
-    "data_segs_in": pl.UInt32,
-    "rcv_ooo_packets": pl.UInt32,
-    "dsack_dups": pl.UInt32,
-    "total_rto": pl.UInt32,
-}
-
-TRACE: dict[str, type[pl.DataType]] = {
-    "time_ns": pl.Int64,
-    "event": pl.String,
-    "task": pl.String,
-    "text": pl.String,
-}
-
-KNOWN = {"flows": ("flow", "group"), "queues": ("queue", "kind"), "probes": ("probe", "kind")}
-"""The columns that identify a row's flow, queue or probe; never null."""
-
-INSIDE: dict[str, dict[str, type[pl.DataType]]] = {"counters": COUNTERS, "sockets": SOCKETS, "trace": TRACE}
-"""Optional tables of a kernel's internals, written if the experiment requests them."""
+__all__ = ["FORMAT", "Run", "load", "load_manifest", "system_errors", "write"]
 
 
 class _Frame:
@@ -201,14 +36,22 @@ class _Frame:
     @overload
     def __get__(self, run: None, owner: type) -> "_Frame": ...
     @overload
-    def __get__(self, run: "Run", owner: type) -> pl.DataFrame: ...
+    def __get__(self, run: "Run", owner: type) -> "pl.DataFrame": ...
     def __get__(self, run: "Run | None", owner: type) -> "_Frame | pl.DataFrame":
         if run is None:
             raise AttributeError(self._name)  # For `dataclass`: it has no default.
         return run.table(self._name).frame()
 
-    def __set__(self, run: "Run", given: pl.DataFrame | Table) -> None:
-        run.__dict__[self._name] = Framed(given) if isinstance(given, pl.DataFrame) else given
+    def __set__(self, run: "Run", given: "pl.DataFrame | Table") -> None:
+        run.__dict__[self._name] = given if isinstance(given, NativeTable) else _framed(given)
+
+
+def _framed(given: "pl.DataFrame | Table") -> "Table":
+    import polars as pl  # noqa: PLC0415 — the simulator's tables need none
+
+    from dumbbell.results.columns import Framed  # noqa: PLC0415
+
+    return Framed(given) if isinstance(given, pl.DataFrame) else given
 
 
 @dataclass(frozen=True)
@@ -224,18 +67,21 @@ class Run:
     remembered: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
     """Cache of `analysis` results for these tables; a copy with other tables starts with an empty one."""
 
-    def table(self, name: str) -> Table:
-        """One of `TABLES`, for access to single columns."""
+    def table(self, name: str) -> "Table":
+        """A table of every result, for access to single columns."""
         table: Table = self.__dict__[name]
         return table
 
     @property
-    def frames(self) -> dict[str, pl.DataFrame]:
-        """All `TABLES` as frames."""
-        return {name: self.table(name).frame() for name in TABLES}
+    def frames(self) -> "dict[str, pl.DataFrame]":
+        """The tables of every result as frames."""
+        return {name: self.table(name).frame() for name in declared.TABLES}
 
-    def inside(self, name: str) -> pl.DataFrame | None:
-        """A table of `INSIDE`, or None if the run has none. Raises `ResultError` as `load` does."""
+    def inside(self, name: str) -> "pl.DataFrame | None":
+        """A table of a kernel's internals, or None if the run has none. Raises `ResultError` as `load` does."""
+        from dumbbell.results.reader import read_table  # noqa: PLC0415 — needs polars
+        from dumbbell.results.table_schema import INSIDE  # noqa: PLC0415
+
         path = self.folder / f"{name}.parquet"
         return read_table(path, INSIDE[name]) if path.exists() else None
 
@@ -246,11 +92,13 @@ def load(folder: Path) -> Run:
     Raises `ResultError` when a file is missing, unreadable, or of a newer format.
     """
     manifest = load_manifest(folder)
-    return Run(folder, manifest, **{name: _table(folder, name) for name in TABLES})
+    return Run(folder, manifest, **{name: _table(folder, name) for name in declared.TABLES})
 
 
 def load_manifest(folder: Path) -> dict[str, Any]:
     """The manifest of a result folder, without its tables. Raises `ResultError` as `load` does."""
+    from dumbbell.results.reader import read_json  # noqa: PLC0415 — needs polars
+
     path = folder / "run.json"
     if not path.exists():
         raise ResultError(f"{folder}: not a result folder: it has no run.json")
@@ -265,14 +113,18 @@ def is_import(manifest: Mapping[str, Any]) -> bool:
 def write(
     folder: Path,
     manifest: Mapping[str, Any],
-    tables: Mapping[str, pl.DataFrame | pl.LazyFrame],
-    more: Mapping[str, Mapping[str, type[pl.DataType]]] | None = None,
+    tables: "Mapping[str, pl.DataFrame | pl.LazyFrame]",
+    more: "Mapping[str, Schema] | None" = None,
 ) -> None:
     """Write manifest and tables into an existing, private `folder`; the caller renames it to its final path.
 
-    Each table must have exactly the columns of `TABLES` or `INSIDE`, followed at most by those of `more`, which only
-    imported logs have. A lazy table is streamed to disk, so its length is not limited by memory.
+    Each table must have exactly its declared columns, followed at most by those of `more`, which only imported logs
+    have. A lazy table is streamed to disk, so its length is not limited by memory.
     """
+    import polars as pl  # noqa: PLC0415 — the simulator's tables need none
+
+    from dumbbell.results.table_schema import INSIDE, TABLES  # noqa: PLC0415
+
     for name, columns in [*TABLES.items(), *((name, INSIDE[name]) for name in INSIDE if name in tables)]:
         table = tables[name]
         schema = table.collect_schema()
@@ -280,11 +132,20 @@ def write(
         if schema != pl.Schema({**columns, **besides}):
             raise AssertionError(f"{name}: columns {schema} differ from {columns}")
         write_table(table, folder / f"{name}.parquet")
-    (folder / "run.json").write_text(json_text(manifest, allow_nan=True, indent=1) + "\n", encoding="utf-8")
+    _write_manifest(folder, manifest)
 
 
-def write_table(table: pl.DataFrame | pl.LazyFrame, file: Path) -> None:
+def write_run(folder: Path, run: Run) -> None:
+    """The same for a run in memory."""
+    for name in declared.TABLES:
+        run.table(name).write(folder / f"{name}.parquet")
+    _write_manifest(folder, run.manifest)
+
+
+def write_table(table: "pl.DataFrame | pl.LazyFrame", file: Path) -> None:
     """Write a table as Parquet. Raises `OSError`, for instance when the disk is full."""
+    import polars as pl  # noqa: PLC0415 — see `write`
+
     with system_errors():
         if isinstance(table, pl.LazyFrame):
             table.sink_parquet(file, compression="zstd", statistics=True)
@@ -295,6 +156,8 @@ def write_table(table: pl.DataFrame | pl.LazyFrame, file: Path) -> None:
 @contextmanager
 def system_errors() -> Iterator[None]:
     """Raise polars' errors that come from the system as `OSError`."""
+    import polars as pl  # noqa: PLC0415 — see `write`
+
     try:
         yield
     except pl.exceptions.PolarsError as error:
@@ -304,5 +167,12 @@ def system_errors() -> Iterator[None]:
         raise
 
 
-def _table(folder: Path, name: str) -> pl.DataFrame:
-    return read_table(folder / f"{name}.parquet", TABLES[name], KNOWN[name])
+def _write_manifest(folder: Path, manifest: Mapping[str, Any]) -> None:
+    (folder / "run.json").write_text(json_text(manifest, allow_nan=True, indent=1) + "\n", encoding="utf-8")
+
+
+def _table(folder: Path, name: str) -> "pl.DataFrame":
+    from dumbbell.results.reader import read_table  # noqa: PLC0415 — needs polars
+    from dumbbell.results.table_schema import TABLES  # noqa: PLC0415
+
+    return read_table(folder / f"{name}.parquet", TABLES[name], declared.KNOWN[name])

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
 
-from dumbbell.analysis import measure_names
+from dumbbell.analysis.measures import measure_names
 from dumbbell.errors import ExperimentError, PlanError
 from dumbbell.plan import plan_case
 from dumbbell.spec.axes import Point

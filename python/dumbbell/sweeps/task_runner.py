@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 
 from dumbbell import spec
-from dumbbell.analysis import measures
+from dumbbell.analysis.measures import measures
 from dumbbell.engines import Engine, KernelEngine, Request, Simulator
 from dumbbell.engines.permissions import NOTHING, Permissions
 from dumbbell.engines.requests import engine_called

@@ -17,7 +17,7 @@ from dumbbell.importers.import_manifest import manifest
 from dumbbell.importers.tables import EMPTY, rows
 from dumbbell.publish import staged
 from dumbbell.results import result
-from dumbbell.results.result import FLOWS
+from dumbbell.results.table_schema import FLOWS
 from dumbbell.transfer.ab_session import Session, Transfer
 from dumbbell.transfer.client import Download
 from dumbbell.transfer.session_text import as_json, hints

@@ -12,7 +12,9 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from dumbbell.analysis import Arm, Comparison, Measured, Verdict, compare_runs, measures
+from dumbbell.analysis.comparison import Arm, Comparison, Measured, compare_runs
+from dumbbell.analysis.difference import Verdict
+from dumbbell.analysis.measures import measures
 from dumbbell.engines import KernelEngine, Request, Simulator
 from dumbbell.errors import DumbbellError, ExperimentError
 from dumbbell.kernels import find

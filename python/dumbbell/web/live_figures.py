@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from dumbbell.analysis import measures
+from dumbbell.analysis.measures import measures
 from dumbbell.engines import Request
 from dumbbell.engines.base import Progress
 from dumbbell.engines.sim.sim_engine import Simulator

@@ -307,6 +307,17 @@ pub struct Queue {
     pub holds_netem: bool,
 }
 
+impl Queue {
+    /// Its rates, or what a script lets through; empty without a limit.
+    #[must_use]
+    pub fn limits(&self) -> Rates {
+        match self.capped_bps {
+            Some(rate) if self.rates.is_empty() && rate > 0 => vec![(0, rate)],
+            _ => self.rates.clone(),
+        }
+    }
+}
+
 /// One program.
 #[derive(Clone, Debug, Serialize)]
 pub struct Program {

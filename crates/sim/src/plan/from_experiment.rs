@@ -113,6 +113,8 @@ fn complete<D, C>(
         at: ends[&(&queue.host[..], &queue.device[..])],
         handle: handle(&queue.handle),
         under_test: queue.under_test,
+        limits: queue.limits(),
+        holds_netem: queue.holds_netem,
     };
     let link = |wire: &types::Link| Link { left: wire.left_host.clone(), right: wire.right_host.clone() };
     PlanOf {
@@ -222,6 +224,7 @@ fn handle(written: &str) -> String {
 fn probe((number, probe): (usize, &types::Probe)) -> Probe {
     Probe {
         name: format!("{}-{}", types::probe_kind(probe.kind), number + 1),
+        kind: types::probe_kind(probe.kind).into(),
         sender: probe.sender.clone(),
         receiver: probe.receiver.clone(),
         start: Time::from_nanos(probe.start_ns),
@@ -255,6 +258,7 @@ fn flow(plan: &types::Plan, flow: &types::Flow, sysctls: Sysctls) -> Result<Flow
     };
     Ok(Flow {
         name: flow.name.clone(),
+        group: flow.group.clone(),
         sender: flow.sender.clone(),
         receiver: flow.receiver.clone(),
         start: Time::from_nanos(flow.start_ns),

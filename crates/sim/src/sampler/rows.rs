@@ -9,7 +9,7 @@ use dumbbell_core::time::{Span, Time};
 use dumbbell_core::transport::Info;
 
 columns! {
-    /// The table `flows` without `group` and columns of other controllers; `cc_phase` is not Linux's.
+    /// The table `flows` without derived columns and those of other controllers; `cc_phase` is not Linux's.
     FlowRows {
         time_ns: Cells<i64>,
         flow: Names,
@@ -61,7 +61,7 @@ columns! {
 }
 
 columns! {
-    /// The table `queues` without `under_test`, `rate_bps` and `delay_ns`.
+    /// The table `queues` without derived columns.
     QueueRows {
         time_ns: Cells<i64>,
         queue: Names,

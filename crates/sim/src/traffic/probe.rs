@@ -25,7 +25,7 @@ struct ProbeOutcome {
 }
 
 columns! {
-    /// The table `probes` without `kind`, which a plan does not contain.
+    /// The table `probes` without `kind`.
     ProbeRows {
         sent_ns: Cells<i64>,
         probe: Names,

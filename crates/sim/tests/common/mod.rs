@@ -68,6 +68,7 @@ pub fn tcp(plan: &Plan, name: &str, cc: &str, work: Work) -> Flow {
 fn flow(plan: &Plan, name: &str, traffic: Traffic) -> Flow {
     Flow {
         name: name.into(),
+        group: name.into(),
         sender: plan.hosts[0].clone(),
         receiver: plan.hosts.last().expect("hosts").clone(),
         start: Time::ZERO,
@@ -101,6 +102,7 @@ pub fn settings() -> Settings {
 pub fn probe(plan: &Plan, name: &str, interval: Span) -> Probe {
     Probe {
         name: name.into(),
+        kind: "ping".into(),
         sender: plan.hosts[0].clone(),
         receiver: plan.hosts.last().expect("hosts").clone(),
         start: Time::ZERO,
@@ -145,7 +147,7 @@ pub fn bottleneck(at: End, mbit: u64, packets: u32) -> Device {
 }
 
 pub fn watched(name: &str, at: End, handle: &str) -> Watched {
-    Watched { name: name.into(), at, handle: handle.into(), under_test: true }
+    Watched { name: name.into(), at, handle: handle.into(), under_test: true, limits: Vec::new(), holds_netem: false }
 }
 
 /// Runs a plan to its end.

@@ -1,27 +1,54 @@
-//! Structs of a Rust source as TypeScript interfaces, with their comments.
+//! Structs and enums of Rust sources as TypeScript types, with their comments.
 
 use std::fmt::Write as _;
 use syn::{Attribute, Expr, Fields, GenericArgument, Item, Lit, Meta, PathArguments, Type, Visibility};
 
-/// The public structs of a source whose fields are public.
+/// The public structs of a source whose fields are public, and its public enums without fields.
 ///
 /// # Errors
 ///
 /// The source is not Rust, or a field has a type that has no counterpart here.
 pub fn of(source: &str) -> Result<String, String> {
     let file = syn::parse_file(source).map_err(|error| error.to_string())?;
-    let mut out = String::from("// Numbers of a run, made from the comments and fields in Rust.\n");
+    let mut out = String::new();
     for item in &file.items {
+        if let Item::Enum(each) = item {
+            let names: Vec<_> = each.variants.iter().map(|one| format!("{:?}", one.ident.to_string().to_lowercase())).collect();
+            _ = write!(out, "\n{}export type {} = {};\n", comment(&each.attrs, ""), each.ident, names.join(" | "));
+        }
         let Item::Struct(each) = item else { continue };
+        if !is_written(&each.attrs) {
+            continue;
+        }
         let (Fields::Named(fields), Visibility::Public(_)) = (&each.fields, &each.vis) else { continue };
         _ = write!(out, "\n{}export interface {} {{\n", comment(&each.attrs, ""), each.ident);
-        for field in &fields.named {
+        for field in fields.named.iter().filter(|field| !serde_says(&field.attrs, "skip")) {
             let name = field.ident.as_ref().ok_or("a field without a name")?;
-            _ = writeln!(out, "{}  {name}: {};", comment(&field.attrs, "  "), script_type(&field.ty)?);
+            let mut written = script_type(&field.ty)?;
+            if serde_says(&field.attrs, "by_name") {
+                written = format!("Record<string, {}>", written.trim_end_matches("[]"));
+            }
+            _ = writeln!(out, "{}  {name}: {written};", comment(&field.attrs, "  "));
         }
         out.push_str("}\n");
     }
     Ok(out)
+}
+
+/// Whether a struct is written as JSON.
+fn is_written(attributes: &[Attribute]) -> bool {
+    attributes.iter().any(|attribute| match &attribute.meta {
+        Meta::List(list) => list.path.is_ident("derive") && list.tokens.to_string().contains("Serialize"),
+        _ => false,
+    })
+}
+
+/// Whether an attribute of serde has this word.
+fn serde_says(attributes: &[Attribute], word: &str) -> bool {
+    attributes.iter().any(|attribute| match &attribute.meta {
+        Meta::List(list) => list.path.is_ident("serde") && list.tokens.to_string().contains(word),
+        _ => false,
+    })
 }
 
 fn comment(attributes: &[Attribute], indent: &str) -> String {
@@ -50,7 +77,7 @@ fn script_type(of: &Type) -> Result<String, String> {
         _ => None,
     };
     Ok(match (&last.ident.to_string()[..], inner) {
-        ("f64" | "u64" | "u32", None) => "number".into(),
+        ("f64" | "u64" | "u32" | "usize", None) => "number".into(),
         ("String", None) => "string".into(),
         ("bool", None) => "boolean".into(),
         ("Option", Some(inner)) => format!("{inner} | null"),

@@ -1,4 +1,4 @@
-//! Writes the JavaScript and the types around a WebAssembly module: `dumbbell-wasm-glue MODULE METRICS.rs FOLDER`.
+//! Writes the JavaScript and the types around a WebAssembly module: `dumbbell-wasm-glue MODULE FOLDER SOURCE.rs…`.
 //!
 //! This is what `wasm-bindgen` does on the command line, in the version that the module needs, and the types of the
 //! metrics, which cross the border as JSON.
@@ -12,9 +12,12 @@ use wasm_bindgen_cli_support::Bindgen;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let words: Vec<_> = env::args().skip(1).collect();
-    let [module, metrics, folder] = &words[..] else { return Err("usage: MODULE METRICS.rs FOLDER".into()) };
+    let [module, folder, metrics @ ..] = &words[..] else { return Err("usage: MODULE FOLDER SOURCE.rs…".into()) };
     Bindgen::new().input_path(module).web(true)?.typescript(true).out_name("dumbbell_wasm").generate(folder)?;
-    let types = interfaces::of(&fs::read_to_string(metrics)?)?;
+    let mut types = String::from("// Numbers of a run, made from the comments and fields in Rust.\n");
+    for source in metrics {
+        types += &interfaces::of(&fs::read_to_string(source)?)?;
+    }
     fs::write(Path::new(folder).join("metrics.ts"), types)?;
     Ok(())
 }

@@ -1,10 +1,11 @@
 """The simulator as an engine: the kernel engine's plan as numbers instead of commands.
 
 It passes the plan to `dumbbell._sim`, checks validity, and writes the result folder or returns the result.
-`sim_tables` adds columns that follow from the plan. `crates/core` has protocols and queues, `crates/sim` the event
+`crates/core` has protocols and queues, `crates/sim` the event
 loop.
 """
 
+import json
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -13,19 +14,17 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from pydantic_core import from_json
-
 from dumbbell import _sim, limits
 from dumbbell.engines.base import Progress, Request, check_controllers
 from dumbbell.engines.run_manifest import RunOutcome, base_manifest, queue_entries, sha256
-from dumbbell.engines.sim.sim_tables import flow_table, probe_table, queue_table
 from dumbbell.engines.validity import judge_flows
 from dumbbell.errors import EngineError, ExperimentError, PlanError
 from dumbbell.plan import Plan, plan_case, simulator_plan
 from dumbbell.plan.inside import ALL, Place, tap
 from dumbbell.publish import captured, staged
-from dumbbell.results import result
-from dumbbell.results.result import Run
+from dumbbell.results import declared
+from dumbbell.results.native_table import NativeTable
+from dumbbell.results.result import Run, write_run
 
 __all__ = ["Ready", "SimulatedRun", "Simulator", "refusals"]
 
@@ -58,11 +57,15 @@ class Simulator:
 
     def run(self, request: Request, progress: Progress) -> Path:
         """Run one experiment; see `Engine.run`."""
+        return self.run_and_keep(request, progress).folder
+
+    def run_and_keep(self, request: Request, progress: Progress) -> Run:
+        """The same; returns what `result.load` would read from the folder."""
         ready = self.prepare(request)
         with staged(request.out) as folder, captured(request.capture) as packets:
             run = ready.run_simulation(progress, packets).run()
-            result.write(folder, run.manifest, run.frames)
-        return request.out
+            write_run(folder, run)
+        return run
 
     def simulate(self, request: Request, progress: Progress = lambda _seconds: None) -> Run:
         """Run in memory: returns what `result.load` would read from the folder, which is not written.
@@ -135,12 +138,8 @@ class SimulatedRun:
     def run(self) -> Run:
         """The third step: complete tables, validity, manifest."""
         began, plan, request = time.perf_counter(), self.ready.plan, self.ready.request
-        flows, queues, probes = (
-            flow_table(self.tables[0], plan),
-            queue_table(self.tables[1], plan.queues),
-            probe_table(self.tables[2], plan),
-        )
-        report = from_json(self.tables[3])
+        flows, queues, probes = (NativeTable(*each) for each in zip(declared.TABLES, self.tables[:3], strict=True))
+        report = json.loads(self.tables[3])
         entries = queue_entries(plan.queues, queues)
         drops = {queue["name"]: queue["drops"] for queue in entries if queue["drops"] is not None}
         verdict = judge_flows(plan, report["flows"], plan.queues, drops, queues)

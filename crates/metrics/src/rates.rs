@@ -1,0 +1,52 @@
+//! Goodput over time, in even bins.
+
+use crate::facts::Window;
+use crate::run::{Error, Run};
+use crate::{NS, signed_float};
+
+impl Run<'_> {
+    /// The edges of all complete bins of a window.
+    ///
+    /// # Errors
+    ///
+    /// The step is 0 or less, or the window is outside the run.
+    pub fn edges(&self, step_ns: i64, window: Option<Window>) -> Result<Vec<i64>, Error> {
+        if step_ns <= 0 {
+            return Err(Error::Step(step_ns));
+        }
+        let (from, to) = self.bounds(window)?;
+        Ok(std::iter::successors(Some(from), |edge| edge.checked_add(step_ns)).take_while(|edge| *edge <= to).collect())
+    }
+
+    /// Every flow's goodput in every bin, in bit/s: 8 × (bytes received at the bin's end − at its start) ÷ length of the
+    /// bin. Application bytes that arrived in order (goodput, RFC 2647 section 3.17).
+    ///
+    /// Without any byte counts it is 0 on an engine, which samples every receiver, and NaN in an import, which may have
+    /// no such samples.
+    #[must_use]
+    pub fn goodput_bps(&self, edges: &[i64]) -> Vec<Vec<f64>> {
+        let lengths: Vec<_> = edges.windows(2).map(|pair| signed_float(pair[1] - pair[0])).collect();
+        let nothing = if self.facts.is_import { f64::NAN } else { 0.0 };
+        let rates = |counter: &crate::Counter| {
+            if counter.is_empty() {
+                return vec![nothing; lengths.len()];
+            }
+            let bytes = counter.differences(edges);
+            bytes.iter().zip(&lengths).map(|(bytes, length)| bytes * (8.0 / length) * NS).collect()
+        };
+        self.bytes_counters().iter().map(rates).collect()
+    }
+
+    /// The sum over a group's flows with a known rate; unknown without any.
+    #[must_use]
+    pub fn group_goodput_bps(flows: &[usize], rates: &[Vec<f64>]) -> Vec<f64> {
+        let known = flows.iter().map(|flow| &rates[*flow]).filter(|rates| !rates.iter().any(|rate| rate.is_nan()));
+        let sum = known.fold(None, |sum: Option<Vec<f64>>, rates| {
+            Some(match sum {
+                None => rates.clone(),
+                Some(sum) => sum.iter().zip(rates).map(|(sum, rate)| sum + rate).collect(),
+            })
+        });
+        sum.unwrap_or_else(|| rates[flows[0]].clone())
+    }
+}

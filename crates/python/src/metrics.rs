@@ -1,0 +1,289 @@
+//! Metrics of a run: `crates/metrics` over the simulator's tables, whose memory it shares, or over columns of other
+//! results, which are copied.
+
+use crate::arrow::Arrow;
+use crate::numbers::Numbers;
+use dumbbell_metrics::columns::{Column, TABLES};
+use dumbbell_metrics::cycle;
+use dumbbell_metrics::{Error, Facts, Known, Names, Run, Table, Values, Window};
+use dumbbell_sim::table::Bits;
+use pyo3::buffer::PyBuffer;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use serde::Serialize;
+use std::collections::HashMap;
+
+/// A run whose metrics can be computed. Results that are not arrays are JSON.
+#[pyclass(frozen, module = "dumbbell._sim")]
+pub struct Metrics {
+    facts: Facts,
+    flows: Held,
+    queues: Held,
+    probes: Held,
+}
+
+/// Columns of numbers, with NaN for null, and of names: the index of each row's name in a list, or the list's length.
+type Columns = (HashMap<String, PyBuffer<f64>>, HashMap<String, (PyBuffer<u32>, Vec<String>)>);
+
+/// Names, starts and stops of a flow's states, and which are inferred.
+type States = (Vec<String>, Numbers, Numbers, Vec<bool>);
+
+/// A table from Python.
+#[derive(FromPyObject)]
+pub enum Given {
+    /// The simulator's.
+    Arrow(Py<Arrow>),
+    /// Columns of another result.
+    Columns(Columns),
+}
+
+enum Held {
+    Arrow(Py<Arrow>),
+    Columns(Copied),
+}
+
+/// Copied columns.
+struct Copied {
+    rows: usize,
+    numbers: HashMap<String, (Vec<f64>, Bits)>,
+    names: HashMap<String, (Vec<u32>, Bits, Vec<String>)>,
+}
+
+#[pymethods]
+impl Metrics {
+    /// A run, by the facts of its manifest in JSON, and its tables with (at least) the columns of `METRIC_COLUMNS`.
+    #[new]
+    fn new(py: Python<'_>, facts: &str, flows: Given, queues: Given, probes: Given) -> PyResult<Self> {
+        let facts = serde_json::from_str(facts).map_err(|error| PyValueError::new_err(error.to_string()))?;
+        let [flows, queues, probes] = [flows, queues, probes].map(|given| Held::of(py, given));
+        Ok(Self { facts, flows: flows?, queues: queues?, probes: probes? })
+    }
+
+    /// All single numbers but the cycle, of the run or of a window. Raises `ValueError` for a window outside the run.
+    #[pyo3(signature = (window=None))]
+    fn summary(&self, py: Python<'_>, window: Option<Window>) -> PyResult<String> {
+        self.json(py, |run| run.metrics(window))
+    }
+
+    /// The period of the two largest groups' rates, or null.
+    #[pyo3(signature = (window=None))]
+    fn cycle(&self, py: Python<'_>, window: Option<Window>) -> PyResult<String> {
+        self.json(py, |run| run.cycle(window))
+    }
+
+    /// The time until the last long-lived flow converges, or null.
+    fn convergence_s(&self, py: Python<'_>, step_ns: i64, epsilon: f64) -> PyResult<Option<f64>> {
+        self.compute(py, |run| run.convergence_s(step_ns, epsilon))
+    }
+
+    /// Whether each flow is long-lived.
+    #[pyo3(signature = (window=None))]
+    fn long_lived(&self, py: Python<'_>, window: Option<Window>) -> PyResult<Vec<bool>> {
+        self.compute(py, |run| Ok(run.long_lived(run.bounds(window)?)))
+    }
+
+    /// Completion times and response times by group.
+    fn completion(&self, py: Python<'_>) -> PyResult<String> {
+        self.compute(py, |run| Ok(to_json(&(run.completion_times(), run.answer_times()))))
+    }
+
+    /// Every flow's goodput in every bin, in bit/s.
+    #[expect(clippy::needless_pass_by_value, reason = "arguments from Python are owned")]
+    fn goodput_bps(&self, py: Python<'_>, edges_ns: PyBuffer<i64>) -> PyResult<Vec<Numbers>> {
+        let edges = edges_ns.to_vec(py)?;
+        let rates = self.compute(py, |run| Ok(run.goodput_bps(&edges)))?;
+        Ok(rates.into_iter().map(Numbers::from).collect())
+    }
+
+    /// Every flow's goodput counter: times and bytes.
+    fn bytes_counters(&self, py: Python<'_>) -> PyResult<Vec<(Numbers, Numbers)>> {
+        let counters = self.compute(py, |run| Ok(run.bytes_counters()))?;
+        let readings = counters.iter().map(dumbbell_metrics::Counter::readings);
+        Ok(readings.map(|(times, bytes)| (times.to_vec().into(), bytes.to_vec().into())).collect())
+    }
+
+    /// Every flow's intervals: edges, bytes, retransmissions.
+    #[pyo3(signature = (step_ns, window=None))]
+    fn intervals(
+        &self,
+        py: Python<'_>,
+        step_ns: i64,
+        window: Option<Window>,
+    ) -> PyResult<Vec<(Numbers, Numbers, Numbers)>> {
+        let intervals = self.compute(py, |run| run.intervals(step_ns, window))?;
+        let arrays = intervals.into_iter().map(|of| (of.edges_ns.into(), of.bytes.into(), of.retransmits.into()));
+        Ok(arrays.collect())
+    }
+
+    /// The share of each flow's intervals in which its receiver got no byte.
+    #[pyo3(signature = (step_ns, window=None))]
+    fn no_data_shares(&self, py: Python<'_>, step_ns: i64, window: Option<Window>) -> PyResult<Vec<Option<f64>>> {
+        self.compute(py, |run| run.no_data_shares(step_ns, window))
+    }
+
+    /// Every flow's states.
+    fn phases(&self, py: Python<'_>) -> PyResult<Vec<States>> {
+        self.compute(py, |run| {
+            let names = |names: Vec<&str>| names.into_iter().map(String::from).collect();
+            let states = run.phases().into_iter();
+            Ok(states.map(|of| (names(of.names), of.starts_ns.into(), of.stops_ns.into(), of.inferred)).collect())
+        })
+    }
+
+    /// The median time between each flow's `PROBE_RTT`s.
+    fn probe_rtt_intervals_s(&self, py: Python<'_>) -> PyResult<Vec<Option<f64>>> {
+        self.compute(py, |run| Ok(run.probe_rtt_intervals_s()))
+    }
+}
+
+impl Metrics {
+    /// Computes without the GIL.
+    fn compute<T: Send>(&self, py: Python<'_>, question: impl Fn(&Run<'_>) -> Result<T, Error> + Sync) -> PyResult<T> {
+        let answer = py.detach(|| {
+            let [flows, queues, probes] = [&self.flows, &self.queues, &self.probes].map(Held::table);
+            question(&Run::new(&self.facts, flows, queues, probes))
+        });
+        answer.map_err(|error| PyValueError::new_err(error.to_string()))
+    }
+
+    fn json<T: Serialize>(
+        &self,
+        py: Python<'_>,
+        question: impl Fn(&Run<'_>) -> Result<T, Error> + Sync,
+    ) -> PyResult<String> {
+        self.compute(py, |run| Ok(to_json(&question(run)?)))
+    }
+}
+
+/// The state of a live socket's controller, inferred from its gains, window and threshold; None if unknown.
+#[pyfunction]
+pub fn infer_phase(
+    cc: Option<&str>,
+    pacing_gain: Option<f64>,
+    cwnd_gain: Option<f64>,
+    cwnd: Option<f64>,
+    ssthresh: Option<f64>,
+) -> Option<&'static str> {
+    let grows = cc.is_some_and(|cc| dumbbell_metrics::SLOW_STARTERS.contains(&cc));
+    dumbbell_metrics::Signs { pacing_gain, cwnd_gain, cwnd, ssthresh }.phase(grows, true)
+}
+
+/// The period of an evenly sampled signal in JSON, or null.
+#[pyfunction]
+#[expect(clippy::needless_pass_by_value, reason = "arguments from Python are owned")]
+pub fn period(py: Python<'_>, signal: PyBuffer<f64>, step_s: f64) -> PyResult<String> {
+    let signal = signal.to_vec(py)?;
+    Ok(py.detach(|| to_json(&cycle::period(&signal, step_s))))
+}
+
+/// The phase of a second signal behind the first, 0 to 1.
+#[pyfunction]
+#[expect(clippy::needless_pass_by_value, reason = "arguments from Python are owned")]
+pub fn follows(py: Python<'_>, first: PyBuffer<f64>, second: PyBuffer<f64>, period_steps: f64) -> PyResult<f64> {
+    Ok(cycle::follows(&first.to_vec(py)?, &second.to_vec(py)?, period_steps))
+}
+
+/// How two rates move, Pearson's r, and the share of the bins in which the second one leads.
+#[pyfunction]
+#[expect(clippy::needless_pass_by_value, reason = "arguments from Python are owned")]
+pub fn movement(
+    py: Python<'_>,
+    first: PyBuffer<f64>,
+    second: PyBuffer<f64>,
+    half_periods: f64,
+) -> PyResult<(String, f64, f64)> {
+    let moves = cycle::movement(&first.to_vec(py)?, &second.to_vec(py)?, half_periods);
+    let cycle::Movement { kind, correlation, second_leads } = moves;
+    Ok((kind.name().into(), correlation, second_leads))
+}
+
+/// Mean, median, 95th percentile and maximum of samples; None without any.
+#[pyfunction]
+pub fn spread(samples: Vec<f64>) -> Option<[f64; 4]> {
+    dumbbell_metrics::Spread::of(samples).map(|of| [of.mean, of.p50, of.p95, of.max])
+}
+
+/// Jain's index of some rates; None without any.
+#[pyfunction]
+#[expect(clippy::needless_pass_by_value, reason = "arguments from Python are owned")]
+pub fn jain_index(rates: Vec<f64>) -> Option<f64> {
+    dumbbell_metrics::jain_index(&rates)
+}
+
+fn to_json(value: &impl Serialize) -> String {
+    serde_json::to_string(value).expect("metrics are numbers and names")
+}
+
+impl Held {
+    fn of(py: Python<'_>, given: Given) -> PyResult<Self> {
+        let (numbers, names) = match given {
+            Given::Arrow(table) => return Ok(Self::Arrow(table)),
+            Given::Columns(columns) => columns,
+        };
+        let numbers = numbers.into_iter().map(|(name, values)| {
+            let values = values.to_vec(py)?;
+            let known = bits(values.iter().map(|value| !value.is_nan()));
+            Ok((name, (values, known)))
+        });
+        let numbers: HashMap<_, _> = numbers.collect::<PyResult<_>>()?;
+        let names = names.into_iter().map(|(name, (codes, list))| {
+            let codes = codes.to_vec(py)?;
+            let known = bits(codes.iter().map(|code| (*code as usize) < list.len()));
+            Ok((name, (codes, known, list)))
+        });
+        let names: HashMap<_, _> = names.collect::<PyResult<_>>()?;
+        let lengths = || {
+            let numbers = numbers.values().map(|(values, _)| values.len());
+            numbers.chain(names.values().map(|(codes, ..)| codes.len()))
+        };
+        let rows = lengths().next().unwrap_or(0);
+        if lengths().any(|length| length != rows) {
+            return Err(PyValueError::new_err("columns of different lengths"));
+        }
+        Ok(Self::Columns(Copied { rows, numbers, names }))
+    }
+
+    fn table(&self) -> &dyn Table {
+        match self {
+            Self::Arrow(table) => table.get(),
+            Self::Columns(columns) => columns,
+        }
+    }
+}
+
+impl Table for Copied {
+    fn rows(&self) -> usize {
+        self.rows
+    }
+
+    fn numbers(&self, column: &str) -> Option<dumbbell_metrics::Numbers<'_>> {
+        let (values, known) = self.numbers.get(column)?;
+        Some(dumbbell_metrics::Numbers { values: Values::F64(values), known: Some(known_of(known)) })
+    }
+
+    fn names(&self, column: &str) -> Option<Names<'_>> {
+        let (codes, known, list) = self.names.get(column)?;
+        Some(Names { codes, known: Some(known_of(known)), list })
+    }
+}
+
+fn known_of(bits: &Bits) -> Known<'_> {
+    Known { bytes: bits.as_bytes(), offset: 0 }
+}
+
+fn bits(each: impl Iterator<Item = bool>) -> Bits {
+    each.fold(Bits::default(), |mut bits, bit| {
+        bits.push(bit);
+        bits
+    })
+}
+
+/// A table of a result: its name, columns (name, type, unit, meaning), the columns that are never null, and whether
+/// every result has it.
+type DeclaredTable = (&'static str, Vec<[&'static str; 4]>, Vec<&'static str>, bool);
+
+/// Every table of a result.
+pub fn declared() -> Vec<DeclaredTable> {
+    let columns = |of: &[Column]| of.iter().map(|one| [one.name, one.kind.name(), one.unit, one.about]).collect();
+    TABLES.iter().map(|of| (of.name, columns(of.columns), of.identity.to_vec(), of.is_always)).collect()
+}
