@@ -54,11 +54,11 @@ def page(name: str, swept: folder.Sweep) -> Iterator[str]:
     yield from (f"# {swept.title}", "")
     if definition.source is not None:
         link = (
-            f"[{definition.source['title']}]({definition.source['url']})"
-            if definition.source["url"]
-            else definition.source["title"]
+            f"[{definition.source.title}]({definition.source.url})"
+            if definition.source.url
+            else definition.source.title
         )
-        yield from (f"After {link}. {definition.source['note'] or ''}".strip(), "")
+        yield from (f"After {link}. {definition.source.note or ''}".strip(), "")
     yield from (*set_up(definition, swept), "")
     for number, heatmap in enumerate(definition.maps, start=1):
         yield from (*figure(name, number, heatmap, swept), "")

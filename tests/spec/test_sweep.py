@@ -148,7 +148,7 @@ def test_validate_is_restricted_to_the_remaining_values() -> None:
         "sim",
         "kernel",
     ]
-    assert read(text, "path.rtt=1ms").validation is None
+    assert read(text, "path.rtt=1ms").validate is None
 
 
 def test_metrics_of_until_and_refine_are_kept() -> None:

@@ -23,7 +23,7 @@ mod _sim {
     use super::arrow::Arrow;
     #[pymodule_export]
     use super::experiment::{
-        Mistakes, choose_case, declarations, inline_toml, parse_experiment, parse_toml, random_experiment,
+        Mistakes, choose_case, declarations, inline_toml, numbered, parse_experiment, parse_toml, random_experiment,
         read_experiment, set_keys, split_setting, write_experiment, write_toml,
     };
     #[pymodule_export]
@@ -50,6 +50,8 @@ mod _sim {
         super::fault::catch_panics();
         module.add("VERSION", env!("CARGO_PKG_VERSION"))?;
         module.add("CONTROLLERS", dumbbell_core::cc::Controller::NAMES)?;
+        super::experiment::add_defaults(module)?;
+        super::plan::add_names(module)?;
         super::sweep::add_names(module)?;
         super::tc::add_grammar(module)
     }

@@ -7,8 +7,6 @@ from dumbbell.spec.attachments import Attachments
 
 __all__ = ["attachments_json", "limits_json"]
 
-LIMITS = ("memory", "packets", "groups", "flows", "changes")
-
 
 def attachments_json(attachments: Attachments) -> str:
     """The files that it names."""
@@ -20,4 +18,4 @@ def attachments_json(attachments: Attachments) -> str:
 
 def limits_json() -> str:
     """The limits of this process."""
-    return to_json({name: limits.most(name) for name in LIMITS}).decode()
+    return to_json({name: limits.most(name) for name in limits.PLAN}).decode()

@@ -14,7 +14,6 @@ from dumbbell.spec.attachments import Attachments, read_attachments
 from dumbbell.spec.document import Case
 from dumbbell.spec.experiment import Experiment
 from dumbbell.spec.model import Tcp
-from dumbbell.spec.tcp_defaults import TCP_DEFAULTS
 
 __all__ = ["as_script", "as_world", "buffers_note", "make", "plan_case", "simulator_plan"]
 
@@ -64,12 +63,12 @@ def as_script(plan: Plan, title: str, notes: Sequence[str] = ()) -> str:
 
 def buffers_note(tcp: Tcp) -> str:
     """Which defaults of TCP's buffers a run has, and what the experiment sets instead."""
-    limits = TCP_DEFAULTS[tcp.defaults]
     parts = []
-    for key, name in (("rmem_max", "net.ipv4.tcp_rmem"), ("wmem_max", "net.ipv4.tcp_wmem")):
+    keys = (("rmem_max", "net.ipv4.tcp_rmem"), ("wmem_max", "net.ipv4.tcp_wmem"))
+    for (key, name), default in zip(keys, _sim.TCP_BUFFERS[tcp.defaults], strict=True):
         if name in tcp.sysctl:
             parts.append(f"{name} = {tcp.sysctl[name]} by tcp.sysctl")
         else:
-            own = "" if getattr(tcp, key) == getattr(limits, key) else f" by tcp.{key}"
+            own = "" if getattr(tcp, key) == default else f" by tcp.{key}"
             parts.append(f"{name} up to {getattr(tcp, key)} bytes{own}")
     return f'TCP buffers: tcp.defaults = "{tcp.defaults}": {", ".join(parts)}'

@@ -20,10 +20,10 @@ from dumbbell.spec import Case
 from dumbbell.spec.attachments import named_in, read_named
 from dumbbell.spec.experiment import document_of
 from dumbbell.sweeps.build_info import BUILD, LIBRARIES, Build
-from dumbbell.sweeps.iproute2 import tools
+from dumbbell.sweeps.iproute2 import is_used, tools
 from dumbbell.sweeps.task import Base, Task
 
-__all__ = ["build", "computes_identically", "engine", "key_of"]
+__all__ = ["build", "computes_identically", "engine", "iproute2", "key_of"]
 
 NOT_THE_RUN = {"title", "source", "expect", "seeds"}
 """Keys of an experiment that don't affect the measurement."""
@@ -65,8 +65,12 @@ def engine(name: str, kernel: str | None, allowed: Permissions = NOTHING) -> dic
         }
     else:
         about["release"] = platform.release()
-    # These programs configure the guest or this host.
-    return about | {f"{name}_sha256": tool.sha256 for name, tool in tools().items()}
+    return about
+
+
+def iproute2() -> dict[str, str]:
+    """The programs that a run depends on if the agent leaves commands to them."""
+    return {f"{name}_sha256": tool.sha256 for name, tool in tools().items()}
 
 
 def key_of(base: Base, task: Task, case: Case) -> str | None:
@@ -81,6 +85,7 @@ def key_of(base: Base, task: Task, case: Case) -> str | None:
         "metrics": base.metrics,
         "window": base.window,
         "engine": engine(task.engine, task.kernel, base.allowed),
+        "iproute2": iproute2() if task.engine == "kernel" and is_used(case) else None,
         "build": build(),
     }
     return hashlib.sha256(json.dumps(about, sort_keys=True, default=str).encode()).hexdigest()

@@ -1,6 +1,7 @@
-"""The iproute2 programs that configure a guest, `ip` and `tc`, as installed on this host.
+"""The iproute2 programs, `ip` and `tc`, as installed on this host.
 
-Another version may configure the kernel differently, so `registry` refuses workers that have one.
+The agent executes nearly all commands itself. Where it leaves one to these programs, another version may configure the
+kernel differently, so `registry` refuses workers that have one.
 """
 
 import re
@@ -13,8 +14,10 @@ from pathlib import Path
 
 from dumbbell.engines.agent_engine import PATH
 from dumbbell.kernels.store import sha256
+from dumbbell.plan import plan_case
+from dumbbell.spec import Case
 
-__all__ = ["TOOLS", "Tool", "tools", "unlike"]
+__all__ = ["TOOLS", "Tool", "is_used", "tools", "unlike"]
 
 TOOLS = ("ip", "tc")
 ANSWER_S = 10.0
@@ -34,6 +37,11 @@ def tools() -> dict[str, Tool]:
     """The installed programs by name, found on the engine's PATH."""
     paths = {name: shutil.which(name, path=PATH) for name in TOOLS}
     return {name: Tool(_version(path), sha256(Path(path))) for name, path in paths.items() if path}
+
+
+def is_used(case: Case) -> bool:
+    """Does a run of the case on a kernel depend on these programs? Raises `DumbbellError` if the case has no plan."""
+    return plan_case(case, 1).native.uses_iproute2()
 
 
 def unlike(ours: Mapping[str, Tool], theirs: Mapping[str, Tool]) -> str:

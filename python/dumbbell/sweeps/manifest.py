@@ -40,7 +40,7 @@ def manifest_of(
         "refine": _plain(sweep.refine),
         "maps": [_plain(each) for each in sweep.maps],
         "experiment": "experiment.toml",
-        "source": sweep.source,
+        "source": sweep.source and asdict(sweep.source),
     }
 
 

@@ -15,6 +15,7 @@ from dumbbell.errors import DumbbellError, ExperimentError
 from dumbbell.spec.axes import Point, steps
 from dumbbell.spec.sweep import Sweep, case_at, engines_used, selects, settings_at
 from dumbbell.sweeps import identity
+from dumbbell.sweeps.iproute2 import is_used
 
 __all__ = ["check", "engines_of"]
 
@@ -34,8 +35,17 @@ def check(sweep: Sweep, allowed: Permissions = NOTHING) -> None:
 
 
 def engines_of(sweep: Sweep, allowed: Permissions = NOTHING) -> list[dict[str, Any]]:
-    """The identity of every engine and kernel that the grid uses. Raises `DumbbellError`."""
-    return sorted((identity.engine(*pair, allowed) for pair in engines_used(sweep)), key=str)
+    """The identity of every engine and kernel that the grid uses. Raises `DumbbellError`.
+
+    It includes the machine's iproute2 if a level of an axis leaves commands to it.
+    """
+    used = engines_used(sweep)
+    on_kernel = {name for name, _ in used} - {"sim"}
+    levels = (case_at(sweep, point.values) for point, _ in _levels(sweep)) if on_kernel else ()
+    tools = identity.iproute2() if any(is_used(case) for case in levels) else {}
+    return sorted(
+        (identity.engine(*pair, allowed) | (tools if pair[0] in on_kernel else {}) for pair in used), key=str
+    )
 
 
 def _levels(sweep: Sweep) -> Iterator[tuple[Point, list[str]]]:
@@ -55,7 +65,7 @@ def _first_validated(sweep: Sweep) -> dict[str, Any]:
     values: dict[str, Any] = {}
     for table in sweep.axes:
         values |= next(
-            (level for level in steps(table) if sweep.validation is None or selects(sweep.validation, level)), {}
+            (level for level in steps(table) if sweep.validate is None or selects(sweep.validate, level)), {}
         )
     return values
 

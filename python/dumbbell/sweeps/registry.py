@@ -139,9 +139,9 @@ class WorkerRegistry:
         if not member.accepted or self.payload is None or self.key in member.payloads:
             return
         absent = set(TOOLS) - set(member.tools)
-        if absent and "kernel" in self.payload.needs:
+        if absent and self.payload.uses_iproute2:
             self.refuse(member, f"it has no {' and no '.join(sorted(absent))}; install iproute2 on its host")
-        elif "kernel" in self.payload.needs and (other := unlike(tools(), member.tools)):
+        elif self.payload.uses_iproute2 and (other := unlike(tools(), member.tools)):
             self.refuse(member, f"it has {other}; install the same iproute2 on its host and restart the worker")
         elif self.payload.kernels:
             needed = {each.key: (each.name, each.hashes) for each in self.payload.kernels.values()}

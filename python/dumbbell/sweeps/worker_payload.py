@@ -4,7 +4,7 @@ The payload holds file contents, because workers don't share our file system. `r
 stores it.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -14,7 +14,9 @@ from dumbbell.kernels import Kernel, find
 from dumbbell.kernels.store import BINARY, CONFIG, MANIFEST, PRELOAD, hash_of
 from dumbbell.spec.attachments import named_in, read_named
 from dumbbell.spec.document import with_settings
+from dumbbell.sweeps.iproute2 import is_used
 from dumbbell.sweeps.task import Base, Task
+from dumbbell.sweeps.task_runner import case_of
 
 __all__ = ["KernelBundle", "WorkerPayload", "payload_of"]
 
@@ -49,13 +51,15 @@ class WorkerPayload:
     """By the name that tasks use; None is this host's default kernel."""
     needs: frozenset[str] = frozenset()
     """Engines that the tasks use."""
+    uses_iproute2: bool = False
+    """Does a run on a kernel leave commands to the worker's iproute2?"""
 
     @cached_property
     def key(self) -> str:
         """A hash of the payload."""
         named = sorted((str(name), bundle.key) for name, bundle in self.kernels.items())
         held = sorted((name, hash_of(content)) for name, content in self.files.items())
-        return hash_of(repr((self.base, held, named, sorted(self.needs))).encode())[:24]
+        return hash_of(repr((self.base, held, named, sorted(self.needs), self.uses_iproute2)).encode())[:24]
 
 
 def payload_of(base: Base, tasks: Sequence[Task]) -> WorkerPayload:
@@ -68,7 +72,14 @@ def payload_of(base: Base, tasks: Sequence[Task]) -> WorkerPayload:
         raise PlanError("the host engine measures this host, so a cluster can't run it; remove --cluster")
     kernels = {task.kernel for task in tasks if task.engine == "kernel"}
     found = {name: _bundle(kernel) for name in kernels if (kernel := _kernel(base, name)) is not None}
-    return WorkerPayload(base, _files(base, tasks), found, needs)
+    return WorkerPayload(base, _files(base, tasks), found, needs, any(_use_iproute2(base, tasks)))
+
+
+def _use_iproute2(base: Base, tasks: Iterable[Task]) -> Iterator[bool]:
+    """Of each experiment on a kernel, whether it leaves commands to iproute2."""
+    for task in {repr(task.settings): task for task in tasks if task.engine == "kernel"}.values():
+        with suppress(DumbbellError, OSError):  # The run reports the error.
+            yield is_used(case_of(base, task))
 
 
 def _kernel(base: Base, name: str | None) -> Kernel | None:
