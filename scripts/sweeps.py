@@ -21,10 +21,10 @@ from generated import RESULTS, ROOT, write_figures
 from dumbbell.analysis.map_cells import cells as analysis_cells
 from dumbbell.plots import save
 from dumbbell.plots.sweep_map import draw_map, map_notes, mapped_cells
-from dumbbell.spec.scenarios import sweeps
+from dumbbell.spec.built_in import sweeps
 from dumbbell.spec.sweep import Map, Sweep, load_sweep
 from dumbbell.sweeps import folder
-from dumbbell.sweeps.ranges import summary
+from dumbbell.sweeps.folder import summary
 
 PAGES = ROOT / "docs" / "sweeps"
 WIDTH = 760

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from dumbbell.errors import ExperimentError
-from dumbbell.spec.scenarios import find_sweep, sweeps
+from dumbbell.spec.built_in import find_sweep, sweeps
 from dumbbell.spec.sweep import Sweep, allowed_half_width, case_at, load_sweep, parse_sweep, read_sweep, settings_at
 
 FILE = Path("mine.toml")

@@ -25,11 +25,11 @@ from dumbbell.spec.sweep import Sweep, parse_sweep
 from dumbbell.sweeps.cache import Cache
 from dumbbell.sweeps.cluster import Cluster
 from dumbbell.sweeps.cluster_worker import run_tasks
-from dumbbell.sweeps.pending import next_round
+from dumbbell.sweeps.folder import table_of
 from dumbbell.sweeps.pool import Local
+from dumbbell.sweeps.refinement import next_round
 from dumbbell.sweeps.registry import WorkerRegistry, connected
-from dumbbell.sweeps.scheduler import InProcessExecutor, run_sweep
-from dumbbell.sweeps.table import table_of
+from dumbbell.sweeps.runner import InProcessExecutor, run_sweep
 from dumbbell.sweeps.task import Row, base_of
 
 SWEEP = """
@@ -84,9 +84,9 @@ tc filter add dev eth0 parent 1: protocol ipv6 prio 1 matchall flowid 1:1
 '''
 """
 OTHER_TOOLS = """
-from dumbbell.sweeps import iproute2
+from dumbbell.sweeps import identity
 
-iproute2.PATH = "{folder}:" + iproute2.PATH
+identity.PATH = "{folder}:" + identity.PATH
 """
 OTHER_LIBRARY = """
 from dataclasses import replace

@@ -12,9 +12,8 @@ from dumbbell.analysis.aggregate import EXTENT
 from dumbbell.analysis.known import mean_of_known
 from dumbbell.analysis.parameter import by_parameter, parameter_of, wide
 from dumbbell.analysis.shares import percents
-from dumbbell.cli.console import Console
-from dumbbell.cli.number_text import digits, grid, percent
-from dumbbell.reports.sharing_sentences import repeats
+from dumbbell.cli.console import Console, digits, grid, percent
+from dumbbell.reports.sentences import repeats
 from dumbbell.results.result import Run
 
 if TYPE_CHECKING:

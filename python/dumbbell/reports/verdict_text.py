@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from dumbbell.analysis import Arm, Comparison, Row, Sample, Verdict
-from dumbbell.reports.number_format import number
+from dumbbell.reports.markup import number
 
 __all__ = ["HEAD", "absent_metric_cells", "cells", "described", "verdict", "verdict_of_all"]
 

@@ -21,8 +21,8 @@ from dumbbell.spec import document as documents
 from dumbbell.spec import sweep_model
 from dumbbell.spec.attachments import text_named
 from dumbbell.spec.axes import Axis, Point, points, steps, written
+from dumbbell.spec.built_in import built_in, find_sweep
 from dumbbell.spec.experiment import table_of_values
-from dumbbell.spec.scenarios import built_in, find_sweep
 from dumbbell.spec.sweep_model import Map, Refine, Until, Validation
 from dumbbell.spec.units import Wrong, refused
 

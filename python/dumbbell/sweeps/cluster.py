@@ -19,10 +19,10 @@ from dumbbell.errors import ClusterError
 from dumbbell.sweeps import cluster_worker
 from dumbbell.sweeps.cache import Cache
 from dumbbell.sweeps.cache_lookup import CacheLookup
-from dumbbell.sweeps.iproute2 import tools
+from dumbbell.sweeps.cluster_worker import WorkerPayload, payload_of
+from dumbbell.sweeps.identity import tools
 from dumbbell.sweeps.task import Base, Row, Task
 from dumbbell.sweeps.task_runner import row_of, run_task
-from dumbbell.sweeps.worker_payload import WorkerPayload, payload_of
 
 if TYPE_CHECKING:
     from distributed import Future

@@ -23,10 +23,8 @@ from distributed.comm.core import CommClosedError
 
 from dumbbell.errors import ClusterError, ClusterLost
 from dumbbell.sweeps import cluster_worker
-from dumbbell.sweeps.build_info import BUILD, Build, difference, remarks
-from dumbbell.sweeps.identity import computes_identically
-from dumbbell.sweeps.iproute2 import TOOLS, Tool, tools, unlike
-from dumbbell.sweeps.worker_payload import WorkerPayload
+from dumbbell.sweeps.cluster_worker import WorkerPayload
+from dumbbell.sweeps.identity import BUILD, TOOLS, Build, Tool, computes_identically, difference, remarks, tools, unlike
 
 __all__ = ["AnswerLostError", "ClusterWorker", "WorkerDiedError", "WorkerRegistry", "connected"]
 
