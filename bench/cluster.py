@@ -11,9 +11,9 @@ from pathlib import Path
 
 from dumbbell.spec.sweep import Sweep, parse_sweep
 from dumbbell.sweeps.cluster import Cluster
-from dumbbell.sweeps.pending import next_round
+from dumbbell.sweeps.refinement import next_round
 from dumbbell.sweeps.registry import WorkerRegistry, connected
-from dumbbell.sweeps.scheduler import InProcessExecutor
+from dumbbell.sweeps.runner import InProcessExecutor
 from dumbbell.sweeps.task import base_of
 
 ROOT = Path(__file__).parents[1]

@@ -14,12 +14,14 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from statistics import median
 
+from dumbbell.plots import figure
+
 os.environ["POLARS_MAX_THREADS"] = "1"  # Before polars is loaded: its threads wake up longer than these tables take.
 
 from speed import processor
 
 from dumbbell import api
-from dumbbell.plots import PANELS, available, columns, figure, packed
+from dumbbell.plots import PANELS, available, columns, packed
 from dumbbell.plots.panels import drawn
 from dumbbell.results.result import Run, load
 

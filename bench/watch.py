@@ -20,8 +20,7 @@ from textual.pilot import Pilot
 
 from dumbbell.analysis.live_sockets import Live
 from dumbbell.cli.watching.screen import Watch
-from dumbbell.host.stream import Frame, Stream
-from dumbbell.host.tcp_connections import table
+from dumbbell.host.tcp_connections import Frame, Stream, table
 
 BUSY = 5
 KEYS = ("down", "pagedown", "up", "pageup", "greater_than_sign", "r")

@@ -15,7 +15,7 @@ from pathlib import Path
 import vl_convert
 
 from dumbbell.cli.watching.screen import Watch
-from dumbbell.host.stream import Stream
+from dumbbell.host.tcp_connections import Stream
 
 CONTROLLERS = ("bbr", "cubic", "reno")
 SAMPLES = 16

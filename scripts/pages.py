@@ -19,7 +19,7 @@ import dumbbell as db
 from dumbbell.analysis.summary import summary
 from dumbbell.cli.list_commands import entries
 from dumbbell.results import result
-from dumbbell.spec.pages import KINDS, pages
+from dumbbell.spec.built_in import KINDS, pages
 
 TOGETHER = (20 * 10**9, 30 * 10**9)
 """From this time on two flows share the path in a steady state, in nanoseconds."""

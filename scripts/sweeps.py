@@ -21,10 +21,10 @@ from generated import RESULTS, ROOT, write_figures
 from dumbbell.analysis.map_cells import cells as analysis_cells
 from dumbbell.plots import save
 from dumbbell.plots.sweep_map import draw_map, map_notes, mapped_cells
-from dumbbell.spec.scenarios import sweeps
+from dumbbell.spec.built_in import sweeps
 from dumbbell.spec.sweep import Map, Sweep, load_sweep
 from dumbbell.sweeps import folder
-from dumbbell.sweeps.ranges import summary
+from dumbbell.sweeps.folder import summary
 
 PAGES = ROOT / "docs" / "sweeps"
 WIDTH = 760
@@ -54,11 +54,11 @@ def page(name: str, swept: folder.Sweep) -> Iterator[str]:
     yield from (f"# {swept.title}", "")
     if definition.source is not None:
         link = (
-            f"[{definition.source['title']}]({definition.source['url']})"
-            if definition.source["url"]
-            else definition.source["title"]
+            f"[{definition.source.title}]({definition.source.url})"
+            if definition.source.url
+            else definition.source.title
         )
-        yield from (f"After {link}. {definition.source['note'] or ''}".strip(), "")
+        yield from (f"After {link}. {definition.source.note or ''}".strip(), "")
     yield from (*set_up(definition, swept), "")
     for number, heatmap in enumerate(definition.maps, start=1):
         yield from (*figure(name, number, heatmap, swept), "")

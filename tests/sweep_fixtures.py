@@ -11,8 +11,7 @@ from dumbbell.results.manifest_schema import FORMAT
 from dumbbell.spec.axes import Axis
 from dumbbell.spec.sweep import parse_sweep
 from dumbbell.sweeps.folder import LAST, Sweep, entry_of, load, write
-from dumbbell.sweeps.runner import NoProgress, SweepRequest, carry_out
-from dumbbell.sweeps.scheduler import InProcessExecutor
+from dumbbell.sweeps.runner import InProcessExecutor, NoProgress, SweepRequest, carry_out
 
 TWO = """
 title = "Who wins, BBR or CUBIC?"

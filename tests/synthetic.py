@@ -12,7 +12,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from dumbbell.results.result import FORMAT, Run, write
+from dumbbell.results.manifest_schema import FORMAT
+from dumbbell.results.result import Run, write
 from dumbbell.results.table_schema import TABLES
 
 NS = 1_000_000_000

@@ -9,7 +9,7 @@ import pytest
 import synthetic
 from dumbbell.errors import ResultError
 from dumbbell.results import result
-from dumbbell.results.result import FORMAT
+from dumbbell.results.manifest_schema import FORMAT
 from dumbbell.results.table_schema import TABLES
 
 

@@ -8,7 +8,7 @@ from dumbbell.analysis.difference import Verdict
 from dumbbell.cli.list_commands import entries
 from dumbbell.plan import plan_case
 from dumbbell.spec import Case
-from dumbbell.spec.pages import pages
+from dumbbell.spec.built_in import pages
 
 __all__ = ["acceptance", "agreement", "controllers_of", "queues_of"]
 

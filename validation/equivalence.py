@@ -29,8 +29,7 @@ from pathlib import Path
 
 import numpy as np
 
-from dumbbell.analysis import TOLERANCES, Tolerance
-from dumbbell.analysis.difference import tolerance_of
+from dumbbell.analysis.difference import TOLERANCES, Tolerance, tolerance_of
 
 __all__ = ["LOOKS", "Answer", "Judged", "Measures", "answer_of", "judge"]
 

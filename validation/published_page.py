@@ -7,8 +7,7 @@ from coverage import acceptance
 from verdicts import Expected
 
 from dumbbell.spec import Case, find, load
-from dumbbell.spec.expectation import parse_expectation, parse_metric
-from dumbbell.spec.seen import ends_of, figure_text
+from dumbbell.spec.expectation import ends_of, figure_text, parse_expectation, parse_metric
 
 __all__ = ["counts", "page"]
 

@@ -32,11 +32,26 @@ def time_text(time: int) -> str:
 def suggest(word: str, known: list[str]) -> str:
     """What a misspelt name could mean, and which names there are."""
 
+def numbered(wanted: list[str]) -> list[str]:
+    """A name for each group: as wanted, or, where it is taken, with a number."""
+
 def inline_toml(value: object) -> str:
     """A value of TOML on one line; a table between braces."""
 
-LIMITS: list[str]
-"""Names of the limits on what a text may use."""
+LIMITS: dict[str, int]
+"""Defaults of the limits on what a text may use, by name."""
+PLAN_LIMITS: dict[str, int]
+"""Defaults of the limits on a run, by name."""
+TCP_BUFFERS: dict[str, tuple[int, int]]
+"""How far autotuning lets receive and send buffers grow, in bytes, by `tcp.defaults`."""
+ABOUT_THE_RUN: tuple[str, ...]
+"""Axes of a sweep that are no keys of an experiment."""
+RECORDS: dict[str, list[tuple[str, str]]]
+"""Layouts of the agent's records by the name of their file: names and types of numpy."""
+RECORD_UDP: int
+"""`cc_kind` of a UDP flow's record."""
+RECORD_NEVER: int
+"""The time of what did not happen."""
 AXIS_UNITS: list[str]
 """What the numbers of an axis may be in."""
 
@@ -211,6 +226,9 @@ class Plan:
     def for_agent(self) -> str:
         """`plan.json` for the agent."""
 
+    def uses_iproute2(self) -> bool:
+        """Whether the result depends on the machine's iproute2."""
+
     def module_writes(self) -> str:
         """The commands that set parameters of kernel modules, in JSON."""
 
@@ -348,7 +366,7 @@ def random_experiment(bytes: bytes, omitted: list[str] = ...) -> dict[str, Any]:
 def declarations() -> dict[str, Any]:
     """What is made of the declared keys.
 
-    `schema` and `controls` in JSON, `reference` by table in Markdown, `dataclasses` in Python, `limits` by name.
+    `schema` and `controls` in JSON, `reference` by table in Markdown, `dataclasses` in Python.
     """
 
 def is_of_the_machine(sysctl: str) -> bool:

@@ -34,9 +34,9 @@ from dumbbell.engines.sim.packet_traces import packet_traces as traces_of
 from dumbbell.errors import ExperimentError
 from dumbbell.notebook import ComparisonResult, Figure, SweepResult, run_html
 from dumbbell.results import result
+from dumbbell.spec.built_in import find
 from dumbbell.spec.document import inline_toml
 from dumbbell.spec.qdisc import suggest
-from dumbbell.spec.scenarios import find
 from dumbbell.spec.sweep import engines_used, read_sweep
 from dumbbell.spec.sweep import load_sweep as load_sweep_file
 from dumbbell.spec.units import Wrong, duration_ns

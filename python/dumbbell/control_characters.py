@@ -4,7 +4,7 @@ Escaped are control characters (C0 except newline and tab, DEL, C1), lone surrog
 direction, zero-width characters, and characters that XML forbids. The escapes are Python's: `\x1b`, `\u202e`. Joiners
 between non-ASCII letters stay: Persian and emoji need them, and they can't disguise an ASCII name.
 
-Callers: `cli.console` for terminals, `reports.markup` for pages, `plots.save` for figures.
+Callers: `cli.console` for terminals, `reports.markup` for pages, `plots.render` for figures.
 """
 
 import json

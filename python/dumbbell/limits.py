@@ -12,15 +12,18 @@ from functools import lru_cache
 from pathlib import Path
 from typing import BinaryIO
 
+from dumbbell import _sim
 from dumbbell.errors import DumbbellError
 
-__all__ = ["LIMITS", "MOST_DEPTH", "VARIABLE", "Limit", "TooLarge", "most", "raised", "read", "read_open", "shown"]
+__all__ = ["LIMITS", "VARIABLE", "Limit", "TooLarge", "most", "raised", "read", "read_open", "shown"]
 
 VARIABLE = "DUMBBELL_LIMITS"
-MOST_DEPTH = 24
-"""Nested tables: more than any key needs, few enough for recursive code. `DUMBBELL_LIMITS` can't change it."""
 PIECE = 1 << 20
 """Read size for files without a known length, such as pipes."""
+PLAN = _sim.PLAN_LIMITS
+"""Defaults that `crates/experiment` declares, by name: what one run may use."""
+TEXT = _sim.LIMITS
+"""The same: what a text may use."""
 _BYTES = {"": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 
 
@@ -40,29 +43,30 @@ class Limit:
 LIMITS = {
     limit.name: limit
     for limit in (
-        Limit("memory", 8_000_000_000, "estimated memory of one run, and the most that its simulation may allocate",
+        Limit("memory", PLAN["memory"], "estimated memory of one run, and the most that its simulation may allocate",
               "common hosts have this much; 20 million flow samples need it", in_bytes=True),
-        Limit("packets", 100_000_000_000, "data packets that the bottleneck can carry in one run",
+        Limit("packets", PLAN["packets"], "data packets that the bottleneck can carry in one run",
               "about ten hours of simulation on one core"),
-        Limit("text", 1_000_000, "size of an experiment, a sweep or a tc script",
+        Limit("text", TEXT["text"], "size of an experiment, a sweep or a tc script",
               "the largest built-in one has 8 kB; this much is parsed in a second", in_bytes=True),
-        Limit("keys", 20_000, "keys and values of an experiment or a sweep",
+        Limit("keys", TEXT["keys"], "keys and values of an experiment or a sweep",
               "a thousand groups with 20 keys each; the workbench editor takes 0.1 ms per key"),
-        Limit("cases", 10_000, "cases of an experiment, and seeds of a case", "use a sweep for more"),
-        Limit("expanded", 1_000_000, "keys of all cases of an experiment together",
+        Limit("cases", TEXT["cases"], "cases of an experiment, and seeds of a case", "use a sweep for more"),
+        Limit("expanded", TEXT["expanded"], "keys of all cases of an experiment together",
               "each case is checked as a separate experiment: about 10 µs and 1 kB per key"),
         Limit("runs", 100_000, "runs of one command: cases times seeds", "each writes a folder"),
         Limit("sweep-runs", 1_000_000, "runs of one sweep", "each is a row of a table in memory"),
-        Limit("groups", 500, "groups of flows in one run",
+        Limit("groups", PLAN["groups"], "groups of flows in one run",
               "each may have its own hosts, and routes grow with the square: some seconds for 500"),
-        Limit("flows", 100_000, "flows of one run", "each takes about 10 kB and 0.2 ms in the plan and the simulation"),
-        Limit("changes", 200_000, "rate changes in one run, including those of a trace",
+        Limit("flows", PLAN["flows"], "flows of one run",
+              "each takes about 10 kB and 0.2 ms in the plan and the simulation"),
+        Limit("changes", TEXT["changes"], "rate changes in one run, including those of a trace",
               "each takes about 2 kB and 20 µs in the plan"),
         Limit("trace", 64_000_000, "size of a rate trace", "a Mahimahi trace of one minute at 1 Gbit/s has 35 MB",
               in_bytes=True),
         Limit("log", 128_000_000, "size of a text or JSON log, unpacked",
               "nested JSON brackets take 30 times their size in memory", in_bytes=True),
-        Limit("lines", 10_000_000, "lines of a text log or a trace", "each takes about 150 bytes plus its text"),
+        Limit("lines", TEXT["lines"], "lines of a text log or a trace", "each takes about 150 bytes plus its text"),
         Limit("capture", 2_000_000_000, "size of a packet capture, unpacked", "memory holds it once or twice",
               in_bytes=True),
         Limit("capture-packets", 10_000_000, "packets of a capture", "each takes about 400 bytes during sorting"),

@@ -13,17 +13,14 @@ from dumbbell import extras
 from dumbbell.analysis.comparison import Comparison
 from dumbbell.analysis.findings import findings
 from dumbbell.errors import ExperimentError, ResultError
-from dumbbell.exporters.sweep_table import export_sweep
-from dumbbell.reports.markup import Markup, element, join, table
-from dumbbell.reports.number_format import number, percent
-from dumbbell.reports.reproduce import reproduce_command
+from dumbbell.exporters.tables import export_sweep
+from dumbbell.reports.kept_results import reproduce_command
+from dumbbell.reports.markup import Markup, element, join, number, percent, table
 from dumbbell.reports.sentences import sentences
 from dumbbell.reports.verdict_text import HEAD, cells, verdict
 from dumbbell.results.result import Run
 from dumbbell.spec.sweep import read_map
-from dumbbell.sweeps.folder import Sweep
-from dumbbell.sweeps.query import query
-from dumbbell.sweeps.ranges import summary
+from dumbbell.sweeps.folder import Sweep, query, summary
 
 if TYPE_CHECKING:
     import altair as alt
@@ -41,13 +38,13 @@ class Figure:
 
     def save(self, path: str | Path, scale: float = 2.0) -> Path:
         """Write it as .svg, .png, .pdf, .html or .json. Raises `OutputError`."""
-        from dumbbell.plots.save import save  # noqa: PLC0415 — an extra
+        from dumbbell.plots.render import save  # noqa: PLC0415 — an extra
 
         save(self.chart, Path(path), scale)
         return Path(path)
 
     def _repr_svg_(self) -> str:
-        from dumbbell.plots.save import svg  # noqa: PLC0415 — an extra
+        from dumbbell.plots.render import svg  # noqa: PLC0415 — an extra
 
         return svg(self.chart)
 
@@ -146,7 +143,7 @@ class SweepResult:
         bad = [element("li", f"{each['runs']} {each['status']}: {each['reason']}") for each in numbers["reasons"]]
         axes = [(each["key"], ", ".join(map(str, each["values"]))) for each in numbers["axes"]]
         from dumbbell.plots.sweep_map import draw_map  # noqa: PLC0415 — an extra
-        from dumbbell.reports.map_selection import maps_of  # noqa: PLC0415 — an extra
+        from dumbbell.reports.sweep_page import maps_of  # noqa: PLC0415 — an extra
 
         maps, _ = maps_of(self.sweep) if counts["ok"] else ([], "")
         figure = Markup(Figure(draw_map(self.sweep, maps[0]))._repr_svg_()) if maps else ""

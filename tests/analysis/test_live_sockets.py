@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from dumbbell.analysis.history import HISTORY
 from dumbbell.analysis.live_sockets import FADE_SAMPLES, Live
 from dumbbell.analysis.sender_limits import LIMITS, SHARES, limited_by, shares
-from dumbbell.host.stream import ROW, Frame
-from dumbbell.host.tcp_connections import table
+from dumbbell.host.tcp_connections import ROW, Frame, table
 
 S = 10**9
 SOCKET = {

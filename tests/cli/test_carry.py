@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from dumbbell.cli.interrupt import Interrupted
-from dumbbell.cli.run_executor import execute_runs
+from dumbbell.cli.runs import execute_runs
+from dumbbell.cli.streams import Interrupted
 from dumbbell.engines import Request
 from dumbbell.engines.base import Progress
 from dumbbell.engines.sim.sim_engine import Simulator

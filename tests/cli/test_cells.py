@@ -8,16 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dumbbell.cli.watching import cell_text
-from dumbbell.cli.watching.graphs import BLOCKS, graph, sparkline
-from dumbbell.cli.watching.watch_columns import COLUMNS, fitting
+from dumbbell.cli.watching import fields
+from dumbbell.cli.watching.fields import BLOCKS, COLUMNS, fitting, graph, sparkline
 
 PREFIXES = {"": 1, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}
 
 
 @given(st.floats(0, 1e17))
 def test_a_rate_has_five_characters_and_three_digits(bps: float) -> None:
-    text = cell_text.rate(bps)
+    text = fields.rate(bps)
     match = re.fullmatch(r"([0-9.]+)([kMGTP]?)", text)
     assert match
     assert len(text) <= 5
@@ -26,14 +25,14 @@ def test_a_rate_has_five_characters_and_three_digits(bps: float) -> None:
 
 @given(st.integers(1, 10**14))
 def test_a_time_has_three_digits(ns: int) -> None:
-    match = re.fullmatch(r"([0-9.]+)(µs|ms|s)", cell_text.time(ns))
+    match = re.fullmatch(r"([0-9.]+)(µs|ms|s)", fields.time(ns))
     assert match
     assert float(match[1]) * {"µs": 1e3, "ms": 1e6, "s": 1e9}[match[2]] == pytest.approx(ns, rel=0.006, abs=5)
 
 
 @given(st.ip_addresses().map(str), st.integers(0, 65535), st.integers(12, 60))
 def test_an_address_keeps_its_port_and_its_width(ip: str, port: int, width: int) -> None:
-    text = cell_text.address(ip, port, width)
+    text = fields.address(ip, port, width)
     assert len(text) <= width
     assert text.endswith(f":{port}")
 
@@ -63,4 +62,4 @@ def test_a_graph_is_as_high_as_its_values(values: list[float], height: int) -> N
 
 def test_a_missing_value_and_zero_differ() -> None:
     assert sparkline(np.array([math.nan, 0, 4, 8])) == " ▁▄█"
-    assert (cell_text.rate(None), cell_text.rate(0), cell_text.time(0), cell_text.count(None)) == ("", "0", "0", "")
+    assert (fields.rate(None), fields.rate(0), fields.time(0), fields.count(None)) == ("", "0", "0", "")

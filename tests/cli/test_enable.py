@@ -85,7 +85,7 @@ def test_open_connections_keep_their_controller_and_are_counted(tmp_path: Path) 
 KILLED = """
 import os, random, signal, time
 from pathlib import Path
-from dumbbell.host import dropin, switch
+from dumbbell.host import boot_settings, switch
 from dumbbell.host.sources import LocalHost
 from dumbbell.host.steps import locked
 
@@ -103,7 +103,7 @@ def in_child(wait_s=None):
     return time.monotonic() - begun
 
 def undo():
-    if host.path(dropin.DROPIN).exists():
+    if host.path(boot_settings.DROPIN).exists():
         with locked(host):
             switch.apply(host, switch.disabling(host))
         return "undone"
@@ -111,10 +111,10 @@ def undo():
 
 host, stream = LocalHost(), random.Random(8)
 took = in_child()
-print(undo(), host.sysctl(dropin.CONTROLLER).first())
+print(undo(), host.sysctl(boot_settings.CONTROLLER).first())
 for _ in range(40):
     in_child(stream.uniform(0, took))
-    print(undo(), host.sysctl(dropin.CONTROLLER).first())
+    print(undo(), host.sysctl(boot_settings.CONTROLLER).first())
 """
 
 

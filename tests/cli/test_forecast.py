@@ -6,7 +6,7 @@ from subprocess import CompletedProcess
 
 import pytest
 
-from dumbbell.cli.sweep_estimate import _size, _time
+from dumbbell.cli.sweep import _size, _time
 
 Dumbbell = Callable[..., CompletedProcess[str]]
 SHORT = ("taking-turns", "--set", "duration=200ms", "--set", "seeds=1", "--set", "path.rtt=3ms", "--jobs", "1")

@@ -21,10 +21,10 @@ from textual.widgets import Input, Static
 
 from dumbbell.analysis.summary import summary
 from dumbbell.cli.app import app
-from dumbbell.cli.watching.detail import Detail
 from dumbbell.cli.watching.screen import Help, Watch
+from dumbbell.cli.watching.widgets import Detail
 from dumbbell.errors import DumbbellError
-from dumbbell.host.stream import Stream
+from dumbbell.host.tcp_connections import Stream
 from dumbbell.results.result import load
 
 DUMBBELL = [sys.executable, "-m", "dumbbell"]

@@ -20,7 +20,7 @@ from dumbbell.engines.remote.preflight import check, facts_request
 from dumbbell.engines.remote.ssh import LAUNCH, command, explained
 from dumbbell.errors import HostError, ToolMissing
 from dumbbell.linux.agent_records import FLOW_RECORD, NEVER, PROBE_RECORD, QUEUE_RECORD
-from dumbbell.plan.remote import RemotePlan, plan_remote
+from dumbbell.plan.planning import RemotePlan, plan_remote
 from dumbbell.spec.document import read
 
 PLAN: dict[str, Any] = {

@@ -14,8 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dumbbell.errors import LocalHostError
-from dumbbell.host.stream import HEADER, MAGIC, ROW, Frame, Stream, frames
-from dumbbell.host.tcp_connections import sockets, table
+from dumbbell.host.tcp_connections import HEADER, MAGIC, ROW, Frame, Stream, frames, sockets, table
 
 
 def encoded(frame: Frame) -> bytes:

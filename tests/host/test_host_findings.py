@@ -14,10 +14,8 @@ from hypothesis import strategies as st
 
 from dumbbell.host import buffers, controllers, devices, kernel_findings, tcp_settings, versions
 from dumbbell.host.checks import run_checks
-from dumbbell.host.finding import GROUPS, MARKS, Finding, as_json
-from dumbbell.host.iproute2_json import rows
 from dumbbell.host.kernel_modules import Presence, presence
-from dumbbell.host.sources import LocalHost, Reading, sysctl_path
+from dumbbell.host.sources import GROUPS, MARKS, Finding, LocalHost, Reading, as_json, rows, sysctl_path
 
 ROUTES, LINKS, QUEUES = (" ".join(fields) for fields in (controllers.ROUTES, devices.LINKS, devices.QUEUES))
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dumbbell.errors import LocalHostError
-from dumbbell.host import dropin, probe, switch
+from dumbbell.host import boot_settings, switch, versions
 from dumbbell.host.sources import LocalHost, sysctl_path
 from dumbbell.host.steps import Load, Set, Step, Unload, Write, locked, perform
 
@@ -74,8 +74,8 @@ def state(root: Path) -> dict[str, str | None]:
 
 def allow_default(host: LocalHost) -> None:
     """Linux adds the default controller to the allowed ones."""
-    path = host.path(str(sysctl_path(dropin.ALLOWED)))
-    names = {*path.read_text().split(), host.sysctl(dropin.CONTROLLER).first()}
+    path = host.path(str(sysctl_path(boot_settings.ALLOWED)))
+    names = {*path.read_text().split(), host.sysctl(boot_settings.CONTROLLER).first()}
     path.write_text(" ".join(name for name in READY if name in names) + "\n")
 
 
@@ -83,7 +83,7 @@ def perform_steps(host: LocalHost, change: switch.Change, *, steps: int | None =
     """Perform the first steps of a change; without a number, all."""
     for step in change.steps[:steps]:
         perform(host, step)
-        if isinstance(step, Set) and step.key == dropin.CONTROLLER:
+        if isinstance(step, Set) and step.key == boot_settings.CONTROLLER:
             allow_default(host)
 
 
@@ -108,7 +108,7 @@ def test_disable_after_any_enables_restores_the_original_state(
         original = state(Path(folder))
         for name, qdisc in requests:
             enabled(host, name, qdisc)
-            assert host.sysctl(dropin.CONTROLLER).first() == name
+            assert host.sysctl(boot_settings.CONTROLLER).first() == name
         perform_steps(host, switch.disabling(host))
         assert state(Path(folder)) == expected_state(original, before.controller)
 
@@ -124,9 +124,9 @@ def test_disable_restores_after_a_kill_between_any_steps(
         for name, qdisc in requests[:-1]:
             enabled(host, name, qdisc)
         enabled(host, *requests[-1], steps=steps_done)
-        if host.file(dropin.DROPIN).text is not None:
+        if host.file(boot_settings.DROPIN).text is not None:
             perform_steps(host, switch.disabling(host), steps=undo_steps_done)
-        if host.file(dropin.DROPIN).text is not None:
+        if host.file(boot_settings.DROPIN).text is not None:
             perform_steps(host, switch.disabling(host))
         remaining = state(Path(folder))
         # After a kill between the removal of the drop-in and that of its folder, the empty folder stays.
@@ -179,12 +179,12 @@ def test_later_changes_by_others_are_kept(host: LocalHost) -> None:
         "net.ipv4.tcp_congestion_control is dctcp, changed since, and was not restored; the previous value was cubic",
     )
     perform_steps(host, change)
-    assert host.sysctl(dropin.CONTROLLER).first() == "dctcp"
+    assert host.sysctl(boot_settings.CONTROLLER).first() == "dctcp"
 
 
 def test_an_edited_drop_in_is_not_lost(host: LocalHost) -> None:
     enabled(host, "bbr")
-    path = host.path(dropin.DROPIN)
+    path = host.path(boot_settings.DROPIN)
     path.write_text(path.read_text() + "net.ipv4.tcp_ecn = 1\n")
     edited = path.read_text()
     with pytest.raises(LocalHostError, match="edited since"):
@@ -194,11 +194,11 @@ def test_an_edited_drop_in_is_not_lost(host: LocalHost) -> None:
     assert path.read_text() == edited
     perform_steps(host, switch.disabling(host, force=True))
     assert not path.exists()
-    assert host.path(f"{dropin.DROPIN}.edited").read_text() == edited
+    assert host.path(f"{boot_settings.DROPIN}.edited").read_text() == edited
 
 
 def test_files_of_other_programs_with_the_drop_in_s_name_are_kept(host: LocalHost) -> None:
-    path = host.path(dropin.DROPIN)
+    path = host.path(boot_settings.DROPIN)
     path.write_text("net.ipv4.tcp_ecn = 1\n")
     with pytest.raises(LocalHostError, match="not written by 'dumbbell enable'"):
         switch.enabling(host, "bbr")
@@ -294,7 +294,7 @@ def test_enable_loads_a_module_now_and_at_boot_and_disable_unloads_it(tmp_path: 
     change = switch.enabling(recorded, "westwood")
     assert [type(step) for step in change.steps] == [Write, Write, Load, Set]
     perform_steps(recorded, change)
-    text = host.file(dropin.MODULES).text
+    text = host.file(boot_settings.MODULES).text
     assert text is not None
     assert text.splitlines()[-1] == "tcp_westwood"
     undo = switch.disabling(recorded)
@@ -311,7 +311,10 @@ def test_an_image_gets_files_and_a_note_about_unknown_facts(tmp_path: Path) -> N
     assert any("determine" in note for note in change.notes)
     applied = switch.apply(image, change, verify=False)
     assert applied.opened is None
-    assert dropin.read(image.file(dropin.DROPIN).text or "").before == {dropin.CONTROLLER: None, dropin.QDISC: None}
+    assert boot_settings.read(image.file(boot_settings.DROPIN).text or "").before == {
+        boot_settings.CONTROLLER: None,
+        boot_settings.QDISC: None,
+    }
     switch.apply(image, switch.disabling(image, running=False), verify=False)
     assert state(tmp_path) == {"etc": None}
 
@@ -322,7 +325,7 @@ def test_an_image_s_module_index_shows_whether_a_module_is_needed(tmp_path: Path
     (tmp_path / "lib/modules/6.1.0-1").mkdir(parents=True)
     (tmp_path / "lib/modules/6.1.0-1" / index).write_text("kernel/net/ipv4/tcp_bbr.ko:\n")
     change = switch.enabling(LocalHost(tmp_path), "bbr", running=False)
-    assert [step.describe() for step in change.steps][1:] == ([f"write {dropin.MODULES}"] if module else [])
+    assert [step.describe() for step in change.steps][1:] == ([f"write {boot_settings.MODULES}"] if module else [])
     with pytest.raises(LocalHostError, match=r"Linux 6.1.0-1 has no congestion control 'cubic'"):
         switch.enabling(LocalHost(tmp_path), "cubic", running=False)
 
@@ -351,7 +354,7 @@ def test_a_folder_that_is_no_root_is_refused(tmp_path: Path) -> None:
 
 def test_a_failed_verification_reverts_enable_but_not_disable(host: LocalHost, monkeypatch: pytest.MonkeyPatch) -> None:
     original = state(host.root)
-    monkeypatch.setattr(probe, "opened", lambda: probe.Opened(("dctcp", "dctcp"), connected=True))
+    monkeypatch.setattr(versions, "opened", lambda: versions.Opened(("dctcp", "dctcp"), connected=True))
     with pytest.raises(
         LocalHostError, match="a new connection got dctcp, not bbr, so the previous settings were restored"
     ):
@@ -361,4 +364,4 @@ def test_a_failed_verification_reverts_enable_but_not_disable(host: LocalHost, m
     opened = switch.apply(host, switch.disabling(host)).opened
     assert opened is not None
     assert opened.controllers == ("dctcp", "dctcp")
-    assert host.sysctl(dropin.CONTROLLER).first() == "cubic"
+    assert host.sysctl(boot_settings.CONTROLLER).first() == "cubic"

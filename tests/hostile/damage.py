@@ -23,7 +23,7 @@ from dumbbell.engines.requests import engine_called
 from dumbbell.errors import DumbbellError
 from dumbbell.results.table_schema import TABLES
 from dumbbell.spec import read
-from dumbbell.web.opened import Opened
+from dumbbell.web.results import Opened
 from sweep_fixtures import ran
 
 EXPERIMENT: dict[str, Any] = {

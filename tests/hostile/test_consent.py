@@ -22,13 +22,13 @@ from dumbbell.engines.remote import RemoteEngine
 from dumbbell.engines.remote.ssh import LAUNCH, command
 from dumbbell.engines.requests import engine_called
 from dumbbell.errors import DumbbellError, ExperimentError
-from dumbbell.plan.remote import as_remote_script, plan_remote
+from dumbbell.plan.planning import as_remote_script, plan_remote
 from dumbbell.spec import parse
 from dumbbell.spec.document import inline_toml
 from dumbbell.spec.sweep import parse_sweep
 from dumbbell.sweeps import cluster_worker
-from dumbbell.sweeps.pending import next_round
-from dumbbell.sweeps.scheduler import InProcessExecutor
+from dumbbell.sweeps.refinement import next_round
+from dumbbell.sweeps.runner import InProcessExecutor
 from dumbbell.sweeps.task import base_of
 from hostile.fuzzing import search
 

@@ -10,9 +10,9 @@ from polars.testing import assert_frame_equal
 
 from dumbbell.csv_cells import harmless, restored
 from dumbbell.exporters import export_run
-from dumbbell.exporters.sweep_table import write_table
+from dumbbell.exporters.tables import write_table
 from dumbbell.importers import Options, import_files
-from dumbbell.importers.tables import rows
+from dumbbell.importers.log_model import rows
 from dumbbell.results.result import load
 from dumbbell.results.table_schema import TABLES
 from dumbbell.spec.axes import axis

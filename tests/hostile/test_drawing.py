@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from conftest import COMMAND
 from dumbbell.errors import OutputError
-from dumbbell.plots import described, drawn_bytes, figure, render_process, save
+from dumbbell.plots import described, drawn_bytes, figure, render, save
 from dumbbell.plots.converter import MEMORY_BYTES
 from hostile.fuzzing import search
 from hostile.planted import PLANTED
@@ -247,4 +247,4 @@ def test_fuzz_any_text_is_drawn_as_xml() -> None:
         check,
         examples=20,
     )
-    render_process._drawer.close()
+    render._drawer.close()

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from conftest import COMMAND
-from dumbbell.cli.interrupt import Interrupted
-from dumbbell.cli.run_executor import execute_runs
+from dumbbell.cli.runs import execute_runs
+from dumbbell.cli.streams import Interrupted
 from dumbbell.engines import Request, Simulator
 from dumbbell.engines.sim.sim_engine import Ready
 from dumbbell.results.result import load

@@ -23,8 +23,8 @@ import pytest
 
 from dumbbell import publish
 from dumbbell.errors import OutputError, ResultError
-from dumbbell.publish.private import opened_file, private
-from dumbbell.publish.staging_records import MARK, RECORDS
+from dumbbell.publish.folders import opened_file, private
+from dumbbell.publish.staging import MARK, RECORDS
 from dumbbell.sweeps.journal import Journal
 from hostile.calls import Calls, recorded_calls
 from hostile.fuzzing import SECONDS

@@ -26,15 +26,14 @@ from dumbbell.errors import ExperimentError
 from dumbbell.reports.experiment_section import by_hand
 from dumbbell.results import result
 from dumbbell.spec import load, parse
-from dumbbell.spec.attachments import read_attachments
-from dumbbell.spec.beneath import parts_of, read_below
+from dumbbell.spec.attachments import parts_of, read_attachments, read_below
 from dumbbell.spec.document import inline_toml
 from dumbbell.spec.sweep import load_sweep
 from dumbbell.spec.units import Wrong
-from dumbbell.sweeps.pending import next_round
-from dumbbell.sweeps.referenced_files import referenced_files
+from dumbbell.sweeps.checks import referenced_files
+from dumbbell.sweeps.cluster_worker import payload_of
+from dumbbell.sweeps.refinement import next_round
 from dumbbell.sweeps.task import base_of
-from dumbbell.sweeps.worker_payload import payload_of
 from hostile.fuzzing import search
 
 CANARY = "canary"
@@ -287,7 +286,7 @@ def test_a_device_is_not_opened(author_folder: Path) -> None:
     """Opening a device may have an effect, such as rewinding a tape."""
     subprocess.run(["mknod", author_folder / "device", "c", "1", "5"], check=True)
     script = (
-        "import sys\nfrom pathlib import Path\nfrom dumbbell.spec.beneath import read_below\n"
+        "import sys\nfrom pathlib import Path\nfrom dumbbell.spec.attachments import read_below\n"
         "sys.addaudithook(lambda event, what: event == 'open' and print(what[0]))\n"
         "read_below(Path(sys.argv[1]), 'device', 100)\n"
     )

@@ -19,17 +19,17 @@ from hypothesis import strategies as st
 from starlette.testclient import TestClient
 
 from conftest import COMMAND
-from dumbbell.web import peers
-from dumbbell.web.asgi import PAGE, make_app
-from dumbbell.web.opened import Opened
+from dumbbell.web import access
+from dumbbell.web.experiment_text import BLANK
 from dumbbell.web.page_limits import Limits
-from dumbbell.web.scenario_catalogue import BLANK
+from dumbbell.web.results import Opened
+from dumbbell.web.server import PAGE, make_app
 from hostile.fuzzing import search
 
 SERVE = """
 import json, sys
 from dumbbell.web.page_limits import Limits
-from dumbbell.web.serving import Serving, serve
+from dumbbell.web.server import Serving, serve
 serving, limits = json.loads(sys.argv[1]), Limits(**json.loads(sys.argv[2]))
 serve(Serving(browser=False, limits=limits, **serving), lambda url: print(url, flush=True))
 """
@@ -339,11 +339,11 @@ def test_a_connection_has_an_owner_until_it_is_closed() -> None:
         with server:
             client = socket.create_connection(server.getsockname()[:2])
             ends = client.getsockname()[:2], server.getsockname()[:2]
-            assert peers.owner(*ends) == os.geteuid()
+            assert access.owner(*ends) == os.geteuid()
             client.close()
-            assert peers.owner(*ends) is None, "an orphaned socket reads as root's"
-    assert peers.owner(("192.0.2.1", 1), ("127.0.0.1", 2)) is None
-    assert peers.owner(("testclient", 1), ("127.0.0.1", 2)) is None
+            assert access.owner(*ends) is None, "an orphaned socket reads as root's"
+    assert access.owner(("192.0.2.1", 1), ("127.0.0.1", 2)) is None
+    assert access.owner(("testclient", 1), ("127.0.0.1", 2)) is None
 
 
 def test_the_server_s_folder_is_private_to_its_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ from polars.testing import assert_frame_equal
 from dumbbell.errors import ImportProblem, OutputError
 from dumbbell.exporters import export_run
 from dumbbell.importers import Options, import_files, read_run
-from dumbbell.importers.tables import rows
+from dumbbell.importers.log_model import rows
 from dumbbell.results.declared import KNOWN
 from dumbbell.results.result import Run, load
 from dumbbell.results.table_schema import TABLES

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from dumbbell.errors import ImportProblem
 from dumbbell.importers import Options, read_run
-from dumbbell.importers.ss_fields import fields
-from dumbbell.importers.ss_wrap import mended
+from dumbbell.importers.ss_fields import fields, mended
 from importers.samples import SS
 
 PASTED = Path(__file__).parents[2] / "examples" / "logs" / "ss-tin-bbr.txt"

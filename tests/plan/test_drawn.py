@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from dumbbell.errors import DumbbellError
 from dumbbell.plan import as_script, as_world, make, simulator_plan
-from dumbbell.plan.remote import as_remote_script, plan_remote
+from dumbbell.plan.planning import as_remote_script, plan_remote
 from dumbbell.spec import parse
 from dumbbell.spec.attachments import Attachments, read_script
 from dumbbell.spec.document import read

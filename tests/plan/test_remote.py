@@ -7,7 +7,7 @@ import pytest
 
 from dumbbell.errors import ExperimentError
 from dumbbell.plan import plan_case
-from dumbbell.plan.remote import RemotePlan, as_remote_script, plan_remote
+from dumbbell.plan.planning import RemotePlan, as_remote_script, plan_remote
 from dumbbell.spec.document import read
 
 FILE = Path("x.toml")

@@ -99,10 +99,10 @@ def test_every_snapshot_has_an_experiment() -> None:
     assert {file.stem for file in FOLDER.glob("*")} == {*SMALL, "cyclic-script", "two-classes-script"}
 
 
-@pytest.mark.parametrize("name", sorted(scenarios().keys() - published()))
-def test_the_simulator_accepts_every_scenario(name: str) -> None:
-    for case in load(scenarios()[name]):
-        accepted(as_world(plan_case(case, 1), 1))
+def test_the_simulator_accepts_every_scenario() -> None:
+    for name in scenarios().keys() - published():
+        for case in load(scenarios()[name]):
+            accepted(as_world(plan_case(case, 1), 1))
 
 
 def test_a_sender_s_settings_are_set_on_its_sockets() -> None:

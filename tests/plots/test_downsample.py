@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dumbbell.plots.downsample import downsample
+from dumbbell.plots.layers import downsample
 
 
 @given(st.lists(st.floats(-1e9, 1e9), min_size=1, max_size=400), st.integers(2, 50))

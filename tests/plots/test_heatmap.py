@@ -16,11 +16,9 @@ from hypothesis import strategies as st
 
 from dumbbell.errors import ResultError
 from dumbbell.plots import save
-from dumbbell.plots.colours import contrast
-from dumbbell.plots.contours import contours
+from dumbbell.plots.colours import DIVERGING, SEQUENTIAL, VOID, contrast, diverging, sequential
 from dumbbell.plots.heatmap import SHAPES, short
-from dumbbell.plots.heatmap_layout import Steps, key_among, painted, steps
-from dumbbell.plots.ramps import DIVERGING, SEQUENTIAL, VOID, diverging, sequential
+from dumbbell.plots.heatmap_layout import Steps, contours, key_among, painted, steps
 from dumbbell.plots.sweep_map import draw_map
 from dumbbell.spec.axes import axis
 from dumbbell.spec.sweep import read_map

@@ -11,8 +11,8 @@ import pytest
 from dumbbell.errors import OutputError, ResultError
 from dumbbell.plots import PANELS, SUFFIXES, available, described, figure, save
 from dumbbell.plots.colours import HUES, dashes, shades
-from dumbbell.plots.lines import step_ns
-from dumbbell.plots.path_limits import bdp_packets, link_rate_mbps
+from dumbbell.plots.layers import step_ns
+from dumbbell.plots.time_panels import bdp_packets, link_rate_mbps
 from dumbbell.results.result import Run
 from synthetic import Bench, Flow, alternating, sawtooth, with_bbr
 

@@ -12,13 +12,9 @@ from hypothesis import strategies as st
 
 from dumbbell.errors import ResultError
 from dumbbell.plots import catalogue, draw, save
-from dumbbell.plots.box import box_values
 from dumbbell.plots.colours import CONTROLLERS
-from dumbbell.plots.distributions import delay_curves, rtt_curves
-from dumbbell.plots.ellipse import ellipse
-from dumbbell.plots.labels import configurations, labels
 from dumbbell.plots.overlay import overlay_lines
-from dumbbell.plots.scatter import points
+from dumbbell.plots.run_figures import box_values, configurations, delay_curves, ellipse, labels, points, rtt_curves
 from dumbbell.results.result import Run
 from synthetic import Bench, Flow, alternating, sawtooth, with_bbr
 

@@ -5,30 +5,30 @@ from pathlib import Path
 
 import pytest
 
-from dumbbell.plots import vega
-from dumbbell.plots.vega import library
+from dumbbell.plots import render
+from dumbbell.plots.render import library
 
 
 @pytest.fixture(autouse=True)
 def new_process() -> Iterator[None]:
     """Clear the cache, as in a new process."""
-    vega._kept.cache_clear()
+    render._kept.cache_clear()
     yield
-    vega._kept.cache_clear()
+    render._kept.cache_clear()
 
 
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("DUMBBELL_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(vega, "_bundled", lambda: "var vegaEmbed = 1;\r\n\u2028")
+    monkeypatch.setattr(render, "_bundled", lambda: "var vegaEmbed = 1;\r\n\u2028")
     return tmp_path / "cache"
 
 
 def test_the_second_page_uses_the_cached_script(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = library()
     assert len(list((cache / "pages").iterdir())) == 1
-    vega._kept.cache_clear()
-    monkeypatch.setattr(vega, "_bundled", lambda: pytest.fail("bundled a second time"))
+    render._kept.cache_clear()
+    monkeypatch.setattr(render, "_bundled", lambda: pytest.fail("bundled a second time"))
     assert library() == first
 
 
@@ -38,7 +38,7 @@ def test_a_damaged_cache_is_replaced(cache: Path, damage: bytes) -> None:
     (file,) = (cache / "pages").iterdir()
     cached = file.read_bytes()
     file.write_bytes(damage)
-    vega._kept.cache_clear()
+    render._kept.cache_clear()
     assert library() == script
     assert file.read_bytes() == cached
 

@@ -9,8 +9,7 @@ import pytest
 
 from dumbbell.analysis.findings import findings
 from dumbbell.errors import OutputError
-from dumbbell.reports.markup import Markup, element, join, table
-from dumbbell.reports.number_format import number, percent
+from dumbbell.reports.markup import Markup, element, join, number, percent, table
 from dumbbell.reports.page import page, write
 from dumbbell.reports.sections import repeat_command
 from dumbbell.reports.sentences import sentences

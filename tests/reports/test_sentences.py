@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from dumbbell.analysis.findings import findings
 from dumbbell.analysis.shares import percents
-from dumbbell.reports.number_format import jain_text, number, percent
+from dumbbell.reports.markup import jain_text, number, percent
 from dumbbell.reports.sentences import ORDER, sentences
 from synthetic import Bench, Flow, alternating, alternating_rate, sawtooth
 

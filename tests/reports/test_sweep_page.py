@@ -13,9 +13,8 @@ import pytest
 from playwright.sync_api import sync_playwright
 
 from dumbbell.errors import ResultError
-from dumbbell.reports.map_selection import maps_of
-from dumbbell.reports.reproduce import reproduce_command
-from dumbbell.reports.sweep_page import sweep_page, write_sweep
+from dumbbell.reports.kept_results import reproduce_command
+from dumbbell.reports.sweep_page import maps_of, sweep_page, write_sweep
 from dumbbell.spec.axes import axis
 from dumbbell.spec.sweep import read_map
 from dumbbell.sweeps.folder import Sweep, load

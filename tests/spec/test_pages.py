@@ -1,7 +1,6 @@
 """The pages about controllers and queues: one for each in the simulator, with common sections and real parameters."""
 
 import re
-from pathlib import Path
 
 import pytest
 
@@ -9,7 +8,7 @@ from dumbbell import _sim
 from dumbbell._sim import SIMULATED
 from dumbbell.errors import ExperimentError
 from dumbbell.spec import load
-from dumbbell.spec.pages import KINDS, page, pages
+from dumbbell.spec.built_in import KINDS, page, pages
 from dumbbell.spec.qdisc import GRAMMAR, POLICE
 
 SIMULATED_NAMES = {"controllers": set(_sim.CONTROLLERS), "queues": {*SIMULATED, POLICE}}
@@ -26,32 +25,32 @@ def test_every_simulated_controller_and_queue_has_a_page(kind: str) -> None:
     assert SIMULATED_NAMES[kind] - set(pages(kind)) == set()
 
 
-@pytest.mark.parametrize(("kind", "name", "file"), PAGES, ids=[name for _, name, _ in PAGES])
-def test_a_page_has_the_common_sections(kind: str, name: str, file: Path) -> None:
-    text = file.read_text(encoding="utf-8")
-    assert text.startswith("# ")
-    headings = re.findall(r"^## (.+)$", text, re.MULTILINE)
-    assert headings == [heading for heading in HEADINGS if heading in headings]
-    assert set(HEADINGS) - set(headings) <= OPTIONAL
-    facts = dict(re.findall(r"^\| ([a-z]+) \| (.+) \|$", text.partition("\n## ")[0], re.MULTILINE))
-    assert [fact for fact in facts if fact in FACTS[kind]] == FACTS[kind]
-    assert facts["name"].startswith(f"`{name}`")
-    if name not in OTHER_PAGES:
-        assert ("simulator" in facts["engines"]) == (name in SIMULATED_NAMES[kind])
+def test_a_page_has_the_common_sections() -> None:
+    for kind, name, file in PAGES:
+        text = file.read_text(encoding="utf-8")
+        assert text.startswith("# "), name
+        headings = re.findall(r"^## (.+)$", text, re.MULTILINE)
+        assert headings == [heading for heading in HEADINGS if heading in headings], name
+        assert set(HEADINGS) - set(headings) <= OPTIONAL, name
+        facts = dict(re.findall(r"^\| ([a-z]+) \| (.+) \|$", text.partition("\n## ")[0], re.MULTILINE))
+        assert [fact for fact in facts if fact in FACTS[kind]] == FACTS[kind], name
+        assert facts["name"].startswith(f"`{name}`"), name
+        if name not in OTHER_PAGES:
+            assert ("simulator" in facts["engines"]) == (name in SIMULATED_NAMES[kind]), name
 
 
-@pytest.mark.parametrize(("kind", "name", "file"), PAGES, ids=[name for _, name, _ in PAGES])
-def test_a_page_names_the_existing_parameters(kind: str, name: str, file: Path) -> None:
-    section = file.read_text(encoding="utf-8").partition("\n## Parameters\n")[2].partition("\n## ")[0]
-    rows = re.findall(r"^\| (`.+?) \|", section, re.MULTILINE)
-    documented = {option for row in rows for option in re.findall(r"`([^`]+)`", row)}
-    if name in OTHER_PAGES:
-        return
-    if kind == "controllers":
-        assert documented == {parameter for parameter, _, _ in _sim.parameters(name)}
-        assert documented or "None." in section
-    else:
-        assert {option.split()[0] for option in documented} <= set(GRAMMAR[name])
+def test_a_page_names_the_existing_parameters() -> None:
+    for kind, name, file in PAGES:
+        section = file.read_text(encoding="utf-8").partition("\n## Parameters\n")[2].partition("\n## ")[0]
+        rows = re.findall(r"^\| (`.+?) \|", section, re.MULTILINE)
+        documented = {option for row in rows for option in re.findall(r"`([^`]+)`", row)}
+        if name in OTHER_PAGES:
+            continue
+        if kind == "controllers":
+            assert documented == {parameter for parameter, _, _ in _sim.parameters(name)}, name
+            assert documented or "None." in section, name
+        else:
+            assert {option.split()[0] for option in documented} <= set(GRAMMAR[name]), name
 
 
 def test_a_page_is_found_by_its_name() -> None:

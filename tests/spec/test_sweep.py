@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from dumbbell.errors import ExperimentError
-from dumbbell.spec.scenarios import find_sweep, sweeps
+from dumbbell.spec.built_in import find_sweep, sweeps
 from dumbbell.spec.sweep import Sweep, allowed_half_width, case_at, load_sweep, parse_sweep, read_sweep, settings_at
 
 FILE = Path("mine.toml")
@@ -148,7 +148,7 @@ def test_validate_is_restricted_to_the_remaining_values() -> None:
         "sim",
         "kernel",
     ]
-    assert read(text, "path.rtt=1ms").validation is None
+    assert read(text, "path.rtt=1ms").validate is None
 
 
 def test_metrics_of_until_and_refine_are_kept() -> None:

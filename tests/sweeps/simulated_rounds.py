@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from dumbbell.spec.sweep import Sweep, read_sweep
-from dumbbell.sweeps.pending import next_round
+from dumbbell.sweeps.refinement import next_round
 from dumbbell.sweeps.task import Row, Status, Task
 
 __all__ = ["METRIC", "MetricFunction", "row_of", "simulate_rounds", "sweep_of"]

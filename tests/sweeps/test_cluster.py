@@ -25,11 +25,11 @@ from dumbbell.spec.sweep import Sweep, parse_sweep
 from dumbbell.sweeps.cache import Cache
 from dumbbell.sweeps.cluster import Cluster
 from dumbbell.sweeps.cluster_worker import run_tasks
-from dumbbell.sweeps.pending import next_round
+from dumbbell.sweeps.folder import table_of
 from dumbbell.sweeps.pool import Local
+from dumbbell.sweeps.refinement import next_round
 from dumbbell.sweeps.registry import WorkerRegistry, connected
-from dumbbell.sweeps.scheduler import InProcessExecutor, run_sweep
-from dumbbell.sweeps.table import table_of
+from dumbbell.sweeps.runner import InProcessExecutor, run_sweep
 from dumbbell.sweeps.task import Row, base_of
 
 SWEEP = """
@@ -69,10 +69,24 @@ def run_or_kill_worker(base, task, *rest, **options):
 
 cluster_worker.run_task = run_or_kill_worker
 """
+LEFT_TO_TC = """
+engine = "kernel"
+metrics = ["groups.*"]
+[experiment]
+duration = "20ms"
+path.rtt = "1ms"
+flows = [{ cc = "cubic" }]
+[experiment.path.tc]
+interface = "eth0"
+commands = '''
+tc qdisc add dev eth0 root handle 1: prio
+tc filter add dev eth0 parent 1: protocol ipv6 prio 1 matchall flowid 1:1
+'''
+"""
 OTHER_TOOLS = """
-from dumbbell.sweeps import iproute2
+from dumbbell.sweeps import identity
 
-iproute2.PATH = "{folder}:" + iproute2.PATH
+identity.PATH = "{folder}:" + identity.PATH
 """
 OTHER_LIBRARY = """
 from dataclasses import replace
@@ -254,7 +268,7 @@ def test_kernel_engine_runs_are_cached(site: Site, tmp_path: Path) -> None:
 
 
 @pytest.mark.kernel
-def test_a_worker_with_another_iproute2_gets_no_kernel_runs_and_rows_of_another_numpy_are_not_cached(
+def test_a_worker_with_another_iproute2_gets_no_runs_that_depend_on_it_and_rows_of_another_numpy_are_not_cached(
     small: Sweep, tmp_path: Path
 ) -> None:
     """One worker has both differences: another `ip` program, and another numpy version in its build."""
@@ -271,7 +285,10 @@ def test_a_worker_with_another_iproute2_gets_no_kernel_runs_and_rows_of_another_
         Cache(tmp_path / "rows.sqlite") as cache,
     ):
         with executor_on(site, cache=cache) as executor, pytest.raises(ClusterError, match=error):
-            run_sweep(parse_sweep(KERNEL, tmp_path / "kernel.toml"), executor, lambda _row: None)
+            run_sweep(parse_sweep(LEFT_TO_TC, tmp_path / "left.toml"), executor, lambda _row: None)
+        with executor_on(site) as executor:
+            rows = run_sweep(parse_sweep(KERNEL, tmp_path / "kernel.toml"), executor, lambda _row: None)
+            assert {row.status for row in rows} == {"ok"}
         with executor_on(site, messages, cache) as executor:
             assert {row.cached for row in run_sweep(small, executor, lambda _row: None)} == {False}
             assert {row.cached for row in run_sweep(small, executor, lambda _row: None)} == {False}

@@ -8,10 +8,10 @@ import pytest
 from dumbbell.errors import KernelError, OutputError, PlanError
 from dumbbell.spec.sweep import Sweep, parse_sweep
 from dumbbell.sweeps import cluster_worker
-from dumbbell.sweeps.build_info import BUILD, difference, remarks
-from dumbbell.sweeps.pending import next_round
+from dumbbell.sweeps.cluster_worker import KernelBundle, payload_of
+from dumbbell.sweeps.identity import BUILD, difference, remarks
+from dumbbell.sweeps.refinement import next_round
 from dumbbell.sweeps.task import Base, Task, base_of
-from dumbbell.sweeps.worker_payload import KernelBundle, payload_of
 
 TRACES = """
 [experiment]

@@ -9,9 +9,7 @@ from polars.testing import assert_frame_equal
 
 from dumbbell.errors import ResultError
 from dumbbell.spec.axes import axis
-from dumbbell.sweeps.folder import MANIFEST, TABLE, Sweep, is_sweep, load, write
-from dumbbell.sweeps.query import query
-from dumbbell.sweeps.ranges import summary
+from dumbbell.sweeps.folder import MANIFEST, TABLE, Sweep, is_sweep, load, query, summary, write
 from sweep_fixtures import TWO, made, ran
 
 

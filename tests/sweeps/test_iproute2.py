@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from dumbbell.engines.agent_engine import PATH
-from dumbbell.sweeps import iproute2 as here
-from dumbbell.sweeps.iproute2 import TOOLS, Tool, tools, unlike
+from dumbbell.sweeps import identity as here
+from dumbbell.sweeps.identity import TOOLS, Tool, tools, unlike
 
 OLD, NEW = Tool("iproute2-5.10.0", "aa"), Tool("iproute2-6.1.0", "bb")
 

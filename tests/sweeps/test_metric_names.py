@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from dumbbell.errors import ExperimentError
-from dumbbell.spec.scenarios import sweeps
+from dumbbell.spec.built_in import sweeps
 from dumbbell.spec.sweep import load_sweep
-from dumbbell.sweeps.metric_names import check_metrics
+from dumbbell.sweeps.checks import check_metrics
 from sweeps.simulated_rounds import METRIC, sweep_of
 
 AXES = [{"path.rtt": ["5ms", "20ms"]}]

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dumbbell.sweeps.pilot import BUDGET_S, Load, Pilot, estimate, forecast, load_of
-from dumbbell.sweeps.scheduler import InProcessExecutor
+from dumbbell.sweeps.runner import InProcessExecutor
 from dumbbell.sweeps.task import Base, Row, Task
 from sweeps.simulated_rounds import METRIC, sweep_of
 

@@ -6,7 +6,7 @@ import pytest
 
 from dumbbell.errors import ExperimentError
 from dumbbell.spec.sweep import parse_sweep
-from dumbbell.sweeps.plan_check import check
+from dumbbell.sweeps.checks import check
 
 VALIDATED = """
 [experiment]

@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 from dumbbell.sweeps.pool import Local
-from dumbbell.sweeps.scheduler import InProcessExecutor
+from dumbbell.sweeps.runner import InProcessExecutor
 from dumbbell.sweeps.task import Row, base_of, tasks_at
 from sweeps.conftest import SMALL, sweep_from
 

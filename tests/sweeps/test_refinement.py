@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dumbbell.spec.sweep import Sweep
-from dumbbell.sweeps.pending import next_round
+from dumbbell.sweeps.refinement import next_round
 from dumbbell.sweeps.task import Row, Status, Task
 from sweeps.simulated_rounds import METRIC, row_of, simulate_rounds, sweep_of
 

@@ -10,9 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dumbbell.spec.sweep import Sweep, Until
-from dumbbell.sweeps.pending import next_round, precisions
-from dumbbell.sweeps.repeats import runs_needed, seeds_of
-from dumbbell.sweeps.sample import Sample, sample_of
+from dumbbell.sweeps.refinement import next_round, precisions
+from dumbbell.sweeps.repeats import Sample, runs_needed, sample_of, seeds_of
 from dumbbell.sweeps.task import Task
 from sweeps.simulated_rounds import METRIC, row_of, simulate_rounds, sweep_of
 

@@ -8,9 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dumbbell.spec.document import read, split_setting
-from dumbbell.sweeps.run_command import command_for, setting
 from dumbbell.sweeps.task import base_of, tasks_at
-from dumbbell.sweeps.task_runner import case_of
+from dumbbell.sweeps.task_runner import case_of, command_for, setting
 from sweeps.conftest import SMALL, sweep_from
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]))

@@ -13,9 +13,8 @@ from dumbbell.errors import DumbbellError, ExperimentError, OutputError
 from dumbbell.results.result import load_manifest
 from dumbbell.spec.sweep import load_sweep
 from dumbbell.sweeps import folder, identity
-from dumbbell.sweeps.build_info import BUILD
-from dumbbell.sweeps.runner import Done, SweepRequest, carry_out
-from dumbbell.sweeps.scheduler import InProcessExecutor
+from dumbbell.sweeps.identity import BUILD
+from dumbbell.sweeps.runner import Done, InProcessExecutor, SweepRequest, carry_out
 from dumbbell.sweeps.task import Row
 from sweeps.conftest import RUNS, SMALL, result_files, sweep_from
 

@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dumbbell.errors import DumbbellError, ExperimentError
-from dumbbell.transfer import server, tcp_socket
-from dumbbell.transfer.payload import BLOCK_BYTES, block
+from dumbbell.transfer import channel, server
+from dumbbell.transfer.responses import BLOCK_BYTES, block
 from dumbbell.transfer.server import Serving, tls_context
 from dumbbell.transfer.server_limits import Limits
 from transfer.running_server import RunningServer, parse_response, read_all, running_server
@@ -79,7 +79,7 @@ def test_a_range_of_a_changed_resource_is_ignored(plain: RunningServer) -> None:
     assert plain.get("/bytes/100", "Range: bytes=0-1", 'If-Range: "random"')[0] == 206
 
 
-@pytest.mark.parametrize("cc", tcp_socket.allowed())
+@pytest.mark.parametrize("cc", channel.allowed())
 def test_a_requested_controller_is_set_on_the_socket(plain: RunningServer, cc: str) -> None:
     for path, field in ((f"/bytes/100?cc={cc}", "X: y"), ("/bytes/100", f"Dumbbell-CC: {cc}")):
         status, fields, _ = plain.get(path, field)
@@ -88,23 +88,23 @@ def test_a_requested_controller_is_set_on_the_socket(plain: RunningServer, cc: s
 
 
 def test_a_request_without_a_controller_resets_the_default(plain: RunningServer) -> None:
-    other = next(cc for cc in tcp_socket.allowed() if cc != tcp_socket.default())
+    other = next(cc for cc in channel.allowed() if cc != channel.default())
     with plain.connect() as sock:
         sock.sendall(f"GET /bytes/10?cc={other} HTTP/1.1\r\nHost: a\r\n\r\n".encode())
         sock.sendall(b"GET /bytes/10 HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
         responses = read_all(sock).split(b"HTTP/1.1 200 ")
     assert [
         f"Dumbbell-CC: {cc}".encode() in response
-        for cc, response in zip((other, tcp_socket.default()), responses[1:], strict=True)
+        for cc, response in zip((other, channel.default()), responses[1:], strict=True)
     ]
-    assert f"Dumbbell-CC: {tcp_socket.default()}".encode() in responses[2]
+    assert f"Dumbbell-CC: {channel.default()}".encode() in responses[2]
 
 
 @pytest.mark.parametrize("cc", ["nosuch", "", "a b", "x" * 40, "cubic%00"])
 def test_an_unknown_controller_is_400_with_the_available_ones(plain: RunningServer, cc: str) -> None:
     status, _, body = plain.get(f"/bytes/100?cc={cc.replace(' ', '%20')}")
     assert status == 400
-    assert cc != "nosuch" or ", ".join(tcp_socket.allowed()).encode() in body
+    assert cc != "nosuch" or ", ".join(channel.allowed()).encode() in body
 
 
 def test_a_server_may_offer_fewer_controllers_and_none_that_the_kernel_lacks() -> None:
@@ -129,7 +129,7 @@ def test_statistics_are_those_of_the_socket(plain: RunningServer) -> None:
         token = parse_response(head)[1]["dumbbell-stats"]
         sock.sendall(f"GET {token} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n".encode())
         statistics = json.loads(reader.read().partition(b"\r\n\r\n")[2])
-    assert (statistics["bytes"], statistics["complete"], statistics["cc"]) == (3_000_000, True, tcp_socket.default())
+    assert (statistics["bytes"], statistics["complete"], statistics["cc"]) == (3_000_000, True, channel.default())
     last = statistics["samples"][-1]
     assert last["bytes_acked"] >= 3_000_000
     assert last["rtt_ns"] > 0

@@ -22,16 +22,15 @@ from dumbbell.analysis.summary import summary
 from dumbbell.errors import TransferError
 from dumbbell.plots import draw, save
 from dumbbell.results import result
-from dumbbell.transfer import tcp_socket
+from dumbbell.transfer import channel
 from dumbbell.transfer.ab_session import Session, SessionOptions, Stopped, Transfer, compared, measure
 from dumbbell.transfer.client import Download, DownloadRequest, download, parse_url
 from dumbbell.transfer.server import Serving, tls_context
 from dumbbell.transfer.server_limits import Limits
-from dumbbell.transfer.session_result import write
-from dumbbell.transfer.session_text import as_json, hints, verdicts
+from dumbbell.transfer.session_output import as_json, hints, verdicts, write
 from transfer.running_server import RunningServer, read_all, running_server
 
-CCS = tuple(cc for cc in ("reno", "cubic", "bbr") if cc in tcp_socket.allowed())[:2]
+CCS = tuple(cc for cc in ("reno", "cubic", "bbr") if cc in channel.allowed())[:2]
 
 
 @pytest.fixture(scope="module")
@@ -116,7 +115,7 @@ def test_a_session_stops_when_the_difference_is_known(plain: RunningServer, monk
 
 def test_without_controllers_a_session_measures_the_server_s_default(plain: RunningServer) -> None:
     session = run_session(plain.url("/bytes/50kB"), SessionOptions(repeats=6), size=None)
-    assert [transfer.downloads[0].cc for transfer in session.transfers] == [tcp_socket.default()] * 6
+    assert [transfer.downloads[0].cc for transfer in session.transfers] == [channel.default()] * 6
     assert "a download took" in verdicts(session)[0]
 
 

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from starlette.testclient import TestClient
 
-from dumbbell.web.asgi import make_app
+from dumbbell.web.experiment_text import BLANK, catalogue
 from dumbbell.web.page_limits import Limits
-from dumbbell.web.scenario_catalogue import BLANK, catalogue
+from dumbbell.web.server import make_app
 
 CLIENT = TestClient(make_app(), raise_server_exceptions=False)
 SHORT = BLANK.replace("30s", "3s")

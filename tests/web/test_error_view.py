@@ -2,9 +2,8 @@
 
 import pytest
 
-from dumbbell.web.error_view import line_of
+from dumbbell.web.experiment_text import BLANK, line_of
 from dumbbell.web.live_figures import FigureRequest, state
-from dumbbell.web.scenario_catalogue import BLANK
 
 
 @pytest.mark.parametrize(

@@ -3,9 +3,9 @@
 import pytest
 from starlette.testclient import TestClient
 
-from dumbbell.web.asgi import make_app
-from dumbbell.web.guard import COOKIE
-from dumbbell.web.scenario_catalogue import BLANK
+from dumbbell.web.access import COOKIE
+from dumbbell.web.experiment_text import BLANK
+from dumbbell.web.server import make_app
 
 ORIGIN = "http://127.0.0.1:8080"
 REQUEST = {"toml": BLANK.replace("30s", "1s")}

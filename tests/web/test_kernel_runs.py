@@ -13,9 +13,9 @@ from starlette.testclient import TestClient
 
 from dumbbell.analysis.measures import measures
 from dumbbell.engines import Request, Simulator
-from dumbbell.web.asgi import make_app
+from dumbbell.web.experiment_text import BLANK
 from dumbbell.web.live_figures import case_of
-from dumbbell.web.scenario_catalogue import BLANK
+from dumbbell.web.server import make_app
 from web.serving import TIMEOUT_S, event_stream, served
 from web.test_app import unpacked
 

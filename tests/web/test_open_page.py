@@ -9,8 +9,8 @@ import pytest
 from playwright.sync_api import Browser, FrameLocator, Page, expect
 
 from dumbbell.engines import Request, Simulator
+from dumbbell.web.experiment_text import BLANK
 from dumbbell.web.live_figures import case_of
-from dumbbell.web.scenario_catalogue import BLANK
 from importers.samples import IPERF3
 from sweep_fixtures import TWO, ran
 from web.browsing import text_of, visited

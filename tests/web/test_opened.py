@@ -15,11 +15,11 @@ from starlette.testclient import TestClient
 from dumbbell.engines import Request, Simulator
 from dumbbell.errors import DumbbellError, ExperimentError, ResultError
 from dumbbell.importers import FORMATS
-from dumbbell.web.asgi import make_app
+from dumbbell.web.experiment_text import BLANK
 from dumbbell.web.live_figures import case_of
-from dumbbell.web.opened import Opened
 from dumbbell.web.page_limits import Limits
-from dumbbell.web.scenario_catalogue import BLANK
+from dumbbell.web.results import Opened
+from dumbbell.web.server import make_app
 from importers.samples import IPERF3
 from sweep_fixtures import TWO, ran
 

@@ -8,9 +8,9 @@ import pytest
 from starlette.testclient import TestClient
 
 import dumbbell as db
-from dumbbell.web.asgi import make_app
+from dumbbell.web.experiment_text import BLANK
 from dumbbell.web.page_limits import Limits
-from dumbbell.web.scenario_catalogue import BLANK
+from dumbbell.web.server import make_app
 from web.test_app import unpacked
 
 CLIENT = TestClient(make_app(), raise_server_exceptions=False)

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dumbbell.errors import ExperimentError
-from dumbbell.web.scenario_catalogue import BLANK
-from dumbbell.web.text import Edit, apply_edits
+from dumbbell.web.experiment_text import BLANK, Edit, apply_edits
 
 TEXT = """# what this shows
 title = "A" # of many

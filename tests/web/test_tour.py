@@ -17,11 +17,11 @@ from dumbbell.analysis.measures import measures
 from dumbbell.engines.sim.sim_engine import Simulator
 from dumbbell.plots import available
 from dumbbell.results.result import Run
+from dumbbell.spec.built_in import page
 from dumbbell.spec.expectation import parse_expectation
-from dumbbell.spec.pages import page
+from dumbbell.web.experiment_text import Edit, apply_edits
 from dumbbell.web.live_figures import case_of, simulate
 from dumbbell.web.page_limits import Limits
-from dumbbell.web.text import Edit, apply_edits
 
 ROOT = Path(__file__).parents[2]
 TOUR = ROOT / "ui" / "src" / "tour"

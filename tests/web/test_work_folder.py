@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dumbbell.web.work_folder import WorkFolder
+from dumbbell.web.page_limits import WorkFolder
 
 
 @pytest.fixture

@@ -4,8 +4,8 @@
 //! `dumbbell.engines.host.capability_probe` decides what to try and judges what is missing.
 
 use crate::error::{Attempt, Error, Result};
-use crate::plan::Command;
 use crate::{setup, sys};
+use dumbbell_interface::plan::Command;
 use serde::{Deserialize, Serialize};
 use socket2::{Domain, Socket, Type};
 use std::collections::BTreeMap;
@@ -17,7 +17,7 @@ use std::path::Path;
 /// The device on which qdiscs are tried.
 const DEVICE: &str = "trial";
 /// More than the default of `net.core.wmem_max` on any system.
-const LARGE_BYTES: usize = 1 << 24;
+const LARGE_BYTES: u64 = 1 << 24;
 const AVAILABLE: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
 
 #[derive(Deserialize)]

@@ -25,7 +25,6 @@ use crate::error::{Attempt, Result};
 use crate::host_load::HostLoad;
 use crate::inside::Inside;
 use crate::netem_seed;
-use crate::plan::{Plan, Transport};
 use crate::setup;
 use crate::setup::changes::Changes;
 use crate::setup::iproute2::MachinePrograms;
@@ -35,6 +34,7 @@ use crate::traffic::payload::Payload;
 use crate::traffic::probe::Probing;
 use crate::traffic::tcp::TcpFlow;
 use crate::traffic::udp::UdpFlow;
+use dumbbell_interface::plan::{Plan, Transport};
 use event_queue::{EventQueue, Kind};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::signal::Signal;
@@ -67,7 +67,7 @@ pub fn run_at(folder: &Path, orders: Option<&UnixStream>) -> Result<()> {
     let plan: Plan = serde_json::from_str(&text)?;
     allow_descriptors(2 * plan.flows.len() as u64 + OTHER_DESCRIPTORS)?;
     let machine_programs = setup::run(&plan.setup)?;
-    netem_seed::seed(&plan.netem_seed)?;
+    netem_seed::seed(&plan.netem_seeds)?;
     let before = counters::read(&plan.hosts)?;
     let mut event_loop = EventLoop::open(&plan, folder, machine_programs)?;
     let clock = match orders {

@@ -14,16 +14,15 @@
 
 mod capture;
 mod counters;
-pub mod plan;
 pub mod settings;
 mod sockets;
 mod trace;
 
 use crate::error::Result;
-use crate::plan::Plan;
 use crate::sys::Clock;
 use capture::Captures;
 use counters::Counters;
+use dumbbell_interface::plan::Plan;
 use serde::Serialize;
 use sockets::AllSockets;
 use std::path::Path;

@@ -6,7 +6,6 @@
 //! worker            run in its own namespaces on a host and leave no changes
 //! capability_probe  try which qdiscs, filters and controllers a host has
 //! host_load         timer lateness and CPU load, in real time
-//! plan              types of plan.json, which Python writes
 //! setup             namespaces, links, qdiscs, sysctls, offloads
 //! event_loop        timers, flows, probes, samples, changes
 //! traffic/          flows and probes
@@ -20,8 +19,8 @@
 //! sys               all unsafe code, and the clock
 //! ```
 //!
-//! The agent does not interpret its measurements. It writes raw records, which
-//! `dumbbell.engines.decode` reads; Python computes rates and losses and judges the run.
+//! `crates/interface` declares the plan that it reads and the records that it writes. The agent does not interpret its
+//! measurements: Python computes rates and losses and judges the run.
 
 mod capability_probe;
 mod counters;
@@ -32,7 +31,6 @@ mod host_load;
 mod inside;
 mod netem_seed;
 mod path;
-mod plan;
 mod programs;
 mod remote;
 mod sample;

@@ -5,9 +5,9 @@
 //! attribute, ignore it and use a random seed.
 
 use crate::error::{Attempt, Result};
-use crate::plan::NetemSeed;
 use crate::sample::netlink::{Netlink, attributes};
 use crate::sample::qdisc::{self, Found};
+use dumbbell_interface::plan::NetemSeed;
 use netlink_packet_core::{NLM_F_ACK, NLM_F_REQUEST};
 use nix::errno::Errno;
 use nix::sys::socket::SockProtocol;

@@ -16,9 +16,9 @@ mod object;
 mod settings;
 
 use crate::error::Result;
-use crate::plan::Plan;
 use crate::sample::netlink::{Answer, Netlink};
 use crate::sys::process;
+use dumbbell_interface::plan::Plan;
 use nix::sys::socket::SockProtocol;
 use object::{GROUPS, Key, Kind, LIST_CLASSES, LISTED, News, Objects, Value};
 use serde::Serialize;

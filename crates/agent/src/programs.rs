@@ -13,7 +13,6 @@
 
 pub mod artifacts;
 pub mod launch;
-pub mod plan;
 pub mod processes;
 pub mod running;
 mod sandbox;

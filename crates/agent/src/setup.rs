@@ -18,9 +18,9 @@ pub mod iproute2;
 mod rtnetlink;
 
 use crate::error::{Attempt, Error, Result};
-use crate::plan::Command;
 use crate::sys;
 use dumbbell_core::tc::message::Message;
+use dumbbell_interface::plan::Command;
 use iproute2::MachinePrograms;
 use rtnetlink::RequestSocket;
 use std::collections::BTreeMap;

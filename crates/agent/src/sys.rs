@@ -12,6 +12,7 @@ pub mod request_batch;
 pub mod ring;
 pub mod rounds;
 
+use dumbbell_interface::records::TCP_INFO_BYTES;
 use nix::errno::Errno;
 use nix::mount::{MsFlags, mount};
 use nix::sched::{CloneFlags, setns, unshare};
@@ -21,9 +22,6 @@ use std::fs::File;
 use std::io;
 use std::mem::size_of;
 use std::os::fd::{BorrowedFd, FromRawFd, OwnedFd, RawFd};
-
-/// Bytes kept of `struct tcp_info`; Linux 6.12 fills 248, older ones fewer.
-pub const TCP_INFO_BYTES: usize = 256;
 
 /// The experiment's time. Reading it is a system call, and in a guest a system call costs more than a
 /// packet: functions take the clock instead of a time and read it only if needed.
@@ -149,7 +147,7 @@ pub fn tcp_info(socket: RawFd) -> nix::Result<[u8; TCP_INFO_BYTES]> {
 }
 
 /// Converts a size to the type of socket options.
-pub fn small(bytes: usize) -> i32 {
+pub fn small(bytes: u64) -> i32 {
     i32::try_from(bytes).unwrap_or(i32::MAX / 2)
 }
 

@@ -51,9 +51,9 @@ use draws::Streams;
 use error::Error;
 use limits::Limits;
 use path::{RECEIVER, lay_out};
+use std::net::Ipv4Addr;
 use types::{Command, Flow, Link, Net, NetemSeed, Queue, Sender, TcpSettings};
 
-pub use names::group_names;
 pub use remote_shell::as_remote_script;
 pub use settings::{is_of_the_machine, module_writes};
 pub use types::Plan;
@@ -94,7 +94,7 @@ pub fn make(experiment: &Experiment, attachments: &Attachments, seed: u64, limit
         net: net(experiment, building.layout.wires.clone(), senders(&building)),
         setup,
         flows,
-        probes: traffic::probes(experiment, prober(&building), RECEIVER, &address(&building, RECEIVER)),
+        probes: traffic::probes(experiment, prober(&building), RECEIVER, address(&building, RECEIVER)),
         changes,
         netem_seeds: netem_seeds(&building.queues, &mut draws),
         queues: building.queues,
@@ -114,8 +114,8 @@ fn are_sized(flows: &[Flow]) -> bool {
 }
 
 /// Address of a receiver.
-fn address(building: &Building<'_>, receiver: &str) -> String {
-    building.layout.lefts_of(receiver).next().map(Link::right_address).unwrap_or_default()
+fn address(building: &Building<'_>, receiver: &str) -> Ipv4Addr {
+    building.layout.lefts_of(receiver).next().map_or(Ipv4Addr::UNSPECIFIED, Link::right_address)
 }
 
 /// The first sender whose packets cross all of the path, or else the first.

@@ -1,15 +1,17 @@
-//! Random valid experiments, made of the declarations.
+//! Random valid experiments and sweeps, made of the declarations.
 //!
 //! A document is drawn key by key; then what breaks a rule between keys is taken out, or what is missing is drawn, until
 //! nothing is wrong. The bytes decide everything, so that changing or cutting them searches and shrinks.
 
 use crate::declare::draw::{Draw, bytes_of_seed};
-use crate::declare::spec::KeySpec;
+use crate::declare::spec::{KeySpec, TableSpec};
 use crate::declare::{Declared, Kind};
 use crate::diagnostic::Diagnostic;
 use crate::document::experiment;
+use crate::keys::sweep::Sweep;
 use crate::limits::Limits;
 use crate::model::Experiment;
+use crate::sweep;
 use crate::value::{Node, Table, Value};
 
 /// Repairs of one document.
@@ -22,24 +24,34 @@ const SEED_BYTES: usize = 4_096;
 /// `omitted` are keys that it must not have, such as `programs` and `hosts` for the simulator.
 #[must_use]
 pub fn document(bytes: &[u8], omitted: &[&str]) -> (Table, Experiment) {
-    let mut draw = Draw::new(bytes).without(omitted);
-    let mut document = match Experiment::draw(&mut draw).node {
-        Node::Table(table) => table,
-        _ => Table::default(),
-    };
+    let draw = Draw::new(bytes).without(omitted);
+    repaired(draw, |document| experiment(document.clone(), &Limits::default())).unwrap_or_else(plainest)
+}
+
+/// The document of a random valid sweep, and its values; None if repairs go in circles.
+#[must_use]
+pub fn sweep(bytes: &[u8]) -> Option<(Table, Sweep)> {
+    repaired(Draw::new(bytes), |document| sweep::read(document, &Limits::default()))
+}
+
+fn repaired<T: Declared + Kind>(
+    mut draw: Draw<'_>,
+    read: impl Fn(&Table) -> Result<T, Vec<Diagnostic>>,
+) -> Option<(Table, T)> {
+    let Node::Table(mut document) = T::draw(&mut draw).node else { return None };
     for _ in 0..MAX_REPAIRS {
-        match experiment(document.clone(), &Limits::default()) {
-            Ok(made) => return (document, made),
+        match read(&document) {
+            Ok(made) => return Some((document, made)),
             Err(mut faults) => {
                 // A key that two rules are about is taken out once, not drawn again.
                 faults.dedup_by(|one, other| one.key == other.key);
                 for fault in &faults {
-                    repair(&mut document, fault, &mut draw);
+                    repair(&mut document, T::SPEC, fault, &mut draw);
                 }
             }
         }
     }
-    plainest()
+    None
 }
 
 /// As [`document`], of a seed.
@@ -59,11 +71,11 @@ fn plainest() -> (Table, Experiment) {
 }
 
 /// Takes the key at fault out, or draws it if it is missing.
-fn repair(document: &mut Table, fault: &Diagnostic, draw: &mut Draw<'_>) {
+fn repair(document: &mut Table, spec: &'static TableSpec, fault: &Diagnostic, draw: &mut Draw<'_>) {
     let parts: Vec<_> = fault.key.split('.').collect();
     let Some((last, above)) = parts.split_last() else { return };
     let mut held = Value::from(core::mem::take(document));
-    let mut spec = Some(Experiment::SPEC);
+    let mut spec = Some(spec);
     let mut at = Some(&mut held);
     for part in above {
         let key = spec.and_then(|spec| spec.key(part));

@@ -48,6 +48,19 @@ pub fn read(document: &Table, limits: &Limits) -> Result<Sweep, Vec<Diagnostic>>
     made.filter(|_| faults.is_empty()).ok_or_else(|| faults.into_list())
 }
 
+/// The document that gives a sweep; the axis that `[validate]` adds is not in it.
+#[must_use]
+pub fn written(made: &Sweep) -> Table {
+    let mut made = made.clone();
+    if made.validate.is_some() {
+        made.axes.pop();
+    }
+    match Sweep::write(&made).node {
+        Node::Table(table) => table,
+        _ => Table::default(),
+    }
+}
+
 /// A document with settings: of an axis where it is one's key, of the file where it is the file's, else of `[set]`.
 ///
 /// # Errors

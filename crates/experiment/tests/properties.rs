@@ -1,9 +1,10 @@
-//! What holds for every text and for every valid experiment.
+//! What holds for every text, for every valid experiment and for every valid sweep.
 
 use dumbbell_experiment::declare::Kind;
+use dumbbell_experiment::keys::sweep::Sweep;
 use dumbbell_experiment::limits::Limits;
 use dumbbell_experiment::value::{Node, Table};
-use dumbbell_experiment::{Experiment, Options, document, parse, random, write};
+use dumbbell_experiment::{Experiment, Options, document, parse, random, sweep, toml, write};
 use proptest::prelude::*;
 
 fn written(made: &Experiment) -> Table {
@@ -11,6 +12,10 @@ fn written(made: &Experiment) -> Table {
         Node::Table(table) => table,
         other => panic!("an experiment is a table, not {other:?}"),
     }
+}
+
+fn read_sweep(text: &str) -> Result<Sweep, Vec<dumbbell_experiment::Diagnostic>> {
+    sweep::read(&toml::parse(text, &Limits::default())?, &Limits::default())
 }
 
 fn parsed(text: &str) -> Experiment {
@@ -39,6 +44,24 @@ proptest! {
     #[test]
     fn any_text_is_an_experiment_or_mistakes(text in ".{0,200}") {
         if let Err(faults) = parse(&text, &Options::default()) {
+            prop_assert!(!faults.is_empty());
+        }
+    }
+
+    #[test]
+    fn a_random_sweep_is_valid_and_survives_writing(bytes in proptest::collection::vec(any::<u8>(), 0..400)) {
+        let Some((drawn, made)) = random::sweep(&bytes) else { return Ok(()) };
+        prop_assert_eq!(&read_sweep(&write::document(&drawn)).expect("drawn valid"), &made);
+        let text = write::document(&sweep::written(&made));
+        match read_sweep(&text) {
+            Ok(again) => prop_assert_eq!(&again, &made, "{}", text),
+            Err(faults) => prop_assert!(false, "{}\n{:#?}", text, faults),
+        }
+    }
+
+    #[test]
+    fn any_text_is_a_sweep_or_mistakes(text in ".{0,200}") {
+        if let Err(faults) = read_sweep(&text) {
             prop_assert!(!faults.is_empty());
         }
     }

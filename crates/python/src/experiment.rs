@@ -4,10 +4,11 @@ use dumbbell_experiment::declare::{Declared, Kind};
 use dumbbell_experiment::diagnostic::Diagnostic;
 use dumbbell_experiment::document::{self, Case, Options};
 use dumbbell_experiment::keypath::apply;
+use dumbbell_experiment::keys::settings::TcpDefaults;
 use dumbbell_experiment::keys::sweep::Sweep;
 use dumbbell_experiment::limits::Limits;
 use dumbbell_experiment::value::{Key, Node, Table, Value};
-use dumbbell_experiment::{Experiment, random, reference, render, schema, stubs, toml, write};
+use dumbbell_experiment::{Experiment, names, random, reference, render, schema, stubs, toml, write};
 use pyo3::create_exception;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -166,13 +167,26 @@ pub fn declarations(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     all.set_item("reference", tables)?;
     all.set_item("dataclasses", stubs::dataclasses(Experiment::SPEC))?;
     all.set_item("sweep_dataclasses", stubs::dataclasses(Sweep::SPEC))?;
-    let limits = PyDict::new(py);
-    let mut defaults = Limits::default();
+    Ok(all)
+}
+
+/// Adds the defaults of the limits on what a text may use, by name, and how far TCP's buffers may grow.
+pub fn add_defaults(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let py = module.py();
+    let (limits, mut defaults) = (PyDict::new(py), Limits::default());
     for name in Limits::NAMES {
         limits.set_item(name, defaults.get_mut(name).map(|limit| *limit))?;
     }
-    all.set_item("limits", limits)?;
-    Ok(all)
+    module.add("LIMITS", limits)?;
+    let buffers = [TcpDefaults::Dumbbell, TcpDefaults::Linux].map(|each| (each.word(), each.buffers()));
+    module.add("TCP_BUFFERS", BTreeMap::from(buffers))
+}
+
+/// A name for each group: as wanted, or, where it is taken, with a number.
+#[pyfunction]
+#[expect(clippy::needless_pass_by_value, reason = "arguments from Python are owned")]
+pub fn numbered(wanted: Vec<String>) -> Vec<String> {
+    names::numbered(wanted.iter().map(String::as_str))
 }
 
 pub(crate) fn limits_of(changed: &BTreeMap<String, usize>) -> PyResult<Limits> {

@@ -25,7 +25,7 @@ mod _sim {
     use super::arrow::Arrow;
     #[pymodule_export]
     use super::experiment::{
-        Mistakes, choose_case, declarations, inline_toml, parse_experiment, parse_toml, random_experiment,
+        Mistakes, choose_case, declarations, inline_toml, numbered, parse_experiment, parse_toml, random_experiment,
         read_experiment, set_keys, split_setting, write_experiment, write_toml,
     };
     #[pymodule_export]
@@ -58,6 +58,8 @@ mod _sim {
         let columns =
             dumbbell_metrics::COLUMNS.map(|(table, numbers, names)| (table, numbers.to_vec(), names.to_vec()));
         module.add("METRIC_COLUMNS", columns.to_vec())?;
+        super::experiment::add_defaults(module)?;
+        super::plan::add_names(module)?;
         super::sweep::add_names(module)?;
         super::tc::add_grammar(module)
     }

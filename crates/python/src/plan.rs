@@ -7,12 +7,14 @@ use dumbbell_experiment::plan::limits::Limits;
 use dumbbell_experiment::plan::remote::{self, plan_remote};
 use dumbbell_experiment::plan::size::{Size, refuse_too_much};
 use dumbbell_experiment::plan::{self, as_remote_script};
+use dumbbell_interface::records;
 use dumbbell_sim::plan::from_experiment;
 use pyo3::create_exception;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use std::collections::BTreeMap;
 
 create_exception!(dumbbell._sim, PlanRefused, PyValueError, "There is no plan of this experiment.");
 
@@ -43,6 +45,11 @@ impl Plan {
     /// `plan.json` for the agent.
     fn for_agent(&self) -> PyResult<String> {
         self.plan.for_agent().map(|plan| to_json(&plan)).map_err(refused)
+    }
+
+    /// Whether the result depends on the machine's iproute2.
+    fn uses_iproute2(&self) -> bool {
+        self.plan.uses_iproute2()
     }
 
     /// The commands that set parameters of kernel modules, in JSON.
@@ -134,6 +141,15 @@ impl RemotePlan {
 #[pyfunction]
 pub fn is_of_the_machine(sysctl: &str) -> bool {
     plan::is_of_the_machine(sysctl)
+}
+
+/// Adds the defaults of the limits on a run, by name, and the layouts of the agent's records.
+pub fn add_names(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let limits: BTreeMap<String, u64> = read(&to_json(&Limits::default()))?;
+    module.add("PLAN_LIMITS", limits)?;
+    module.add("RECORDS", BTreeMap::from(records::layouts()))?;
+    module.add("RECORD_UDP", records::UDP)?;
+    module.add("RECORD_NEVER", records::NEVER)
 }
 
 fn read<T: DeserializeOwned>(text: &str) -> PyResult<T> {

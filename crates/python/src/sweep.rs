@@ -6,13 +6,14 @@ use dumbbell_experiment::declare::Kind;
 use dumbbell_experiment::declare::location::{Faults, Location};
 use dumbbell_experiment::keys::sweep::{Map, Sweep};
 use dumbbell_experiment::limits::Limits;
+use dumbbell_experiment::rules::sweep::ABOUT_THE_RUN;
 use dumbbell_experiment::sweep::axes::{self, Scale, Unit};
 use dumbbell_experiment::sweep::{self, placeholders as names_in_braces};
 use dumbbell_experiment::toml;
 use dumbbell_experiment::value::Table;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyTuple};
 use std::collections::{BTreeMap, BTreeSet};
 
 type DocumentAndValues<'py> = (Bound<'py, PyAny>, Bound<'py, PyAny>);
@@ -118,8 +119,8 @@ pub fn fill<'py>(value: &Bound<'py, PyAny>, values: &Bound<'py, PyDict>) -> PyRe
     to_python(value.py(), &filled)
 }
 
-/// Adds the names of limits, and what an axis's numbers may be in.
+/// Adds what the numbers of an axis may be in, and the axes that are no keys of an experiment.
 pub fn add_names(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add("LIMITS", Limits::NAMES.to_vec())?;
-    module.add("AXIS_UNITS", Unit::ALL.map(Unit::suffix).to_vec())
+    module.add("AXIS_UNITS", Unit::ALL.map(Unit::suffix).to_vec())?;
+    module.add("ABOUT_THE_RUN", PyTuple::new(module.py(), ABOUT_THE_RUN)?)
 }

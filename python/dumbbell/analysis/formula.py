@@ -7,7 +7,7 @@ queue.delay_ms.mean > 50 and engine = 'sim'
 ```
 
 SQL expressions over the columns of a row; column names with dots need no quotes. Sweep files may be untrusted, and SQL
-can read files: only the names in `WORDS` and `FUNCTIONS` are accepted, and no queries. `dumbbell.sweeps.query` runs the
+can read files: only the names in `WORDS` and `FUNCTIONS` are accepted, and no queries. `dumbbell.sweeps` runs the
 user's own full queries.
 """
 

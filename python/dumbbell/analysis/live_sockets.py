@@ -22,8 +22,7 @@ import polars as pl
 from dumbbell import _sim
 from dumbbell.analysis.history import HISTORY, History
 from dumbbell.analysis.sender_limits import limited_by, shares
-from dumbbell.host.stream import Frame
-from dumbbell.host.tcp_connections import table
+from dumbbell.host.tcp_connections import Frame, table
 
 __all__ = ["FADE_SAMPLES", "Live", "with_rates"]
 

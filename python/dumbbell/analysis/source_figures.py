@@ -1,6 +1,6 @@
 """Compare the figures that an experiment's source reports with a run's: each figure, the run's, and their ratio.
 
-`dumbbell.spec.seen` defines which figures a source may have, and their units.
+`dumbbell.spec.expectation` defines which figures a source may have, and their units.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -9,7 +9,7 @@ from typing import Any
 
 from dumbbell.analysis.expect import Reader
 from dumbbell.errors import ResultError
-from dumbbell.spec.seen import figure_text, units_of
+from dumbbell.spec.expectation import figure_text, units_of
 
 __all__ = ["FigureComparison", "compare_source_figures"]
 

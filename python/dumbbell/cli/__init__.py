@@ -1,35 +1,5 @@
 """The command line: the only package that prints and exits.
 
-```text
-app                  the commands by panel, and the help
-options              parameter types and options that commands share
-experiment_commands  run, compare, plan, scenarios
-result_commands      stats, plot, report
-list_commands        list, explain, schema; figure_commands lists and draws figures
-kernels, kernel_add  kernel build, list, default, add
-sweep, sweep_results sweep; map, sql, and stats, report, export of a sweep
-sweep_estimate, sweep_progress
-                     sweep --dry-run and --list; the progress bar
-import_export        import, export
-exec, shell, repl    programs and a shell on a host of an experiment
-program_options      the request of exec and shell
-bisect_command       bisect; bisect does the work
-doctor, enable       this host's TCP settings
-watch                TCP connections live; watching/ is the screen
-serve, fetch         test downloads over HTTP
-ui                   the workbench
-runs, compare        the work of run and compare
-run_executor         parallel runs, progress and Ctrl-C
-comparison_arms      result folders to the two arms of a comparison
-window_options       --from and --to
-run_summary, side_by_side, comparison_table, interval_table, counter_tables
-                     results as tables
-number_text          numbers as text
-console, streams     both output streams; control characters become visible
-interrupt, async_runner
-                     Ctrl-C as an error; signals cancel coroutines
-```
-
 Results go to standard output; progress and messages go to standard error. Exit status: 0 success, 1 a failed
 expectation or an invalid run, 2 a usage error or a refused request, 130 interrupted.
 """
@@ -56,7 +26,7 @@ def main() -> None:
     if sys.argv[1:] == ["--version"]:
         print(f"dumbbell {dumbbell.__version__}")  # noqa: T201 — before anything else is imported
         return
-    from dumbbell.cli.interrupt import Interrupted  # noqa: PLC0415
+    from dumbbell.cli.streams import Interrupted  # noqa: PLC0415
 
     try:
         try:

@@ -45,20 +45,20 @@ PANELS: dict[str, dict[str, tuple[str, str]]] = {
     },
     "Kernels": {
         "kernel": ("kernels:kernel", "Build and list Linux kernels for the kernel engine."),
-        "exec": ("exec:exec_", "Run a program on a host of an experiment."),
-        "shell": ("shell:shell", "Open a shell on a host of a running experiment."),
-        "bisect": ("bisect_command:bisect", "Find the Linux commit that changed a metric."),
+        "exec": ("programs:exec_", "Run a program on a host of an experiment."),
+        "shell": ("programs:shell", "Open a shell on a host of a running experiment."),
+        "bisect": ("kernels:bisect", "Find the Linux commit that changed a metric."),
     },
     "This host": {
         "doctor": (
-            "doctor:doctor",
+            "host_commands:doctor",
             "Check this host's TCP settings: congestion control, BBR version, pacing, buffers.",
         ),
-        "enable": ("enable:enable", "Make a congestion control the default of this host."),
-        "disable": ("enable:disable", "Undo `dumbbell enable`."),
+        "enable": ("host_commands:enable", "Make a congestion control the default of this host."),
+        "disable": ("host_commands:disable", "Undo `dumbbell enable`."),
         "watch": ("watch:watch", "Show this host's TCP connections live."),
-        "serve": ("serve:serve", "Serve test downloads over HTTP with a chosen congestion control."),
-        "fetch": ("fetch:fetch", "Compare congestion controls by repeated downloads."),
+        "serve": ("transfer_commands:serve", "Serve test downloads over HTTP with a chosen congestion control."),
+        "fetch": ("transfer_commands:fetch", "Compare congestion controls by repeated downloads."),
         "cache": ("cache:cache", "Show what Dumbbell keeps in the cache, or prune it."),
     },
     "Workbench": {

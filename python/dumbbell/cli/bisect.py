@@ -16,11 +16,10 @@ from typing import Any
 from rich.text import Text
 
 from dumbbell.analysis.measures import measure_names, measures
-from dumbbell.cli.console import Console
-from dumbbell.cli.interrupt import Interrupted
+from dumbbell.cli.console import Console, digits
 from dumbbell.cli.kernels import bars_on
-from dumbbell.cli.number_text import digits
-from dumbbell.cli.run_executor import execute_runs
+from dumbbell.cli.runs import execute_runs
+from dumbbell.cli.streams import Interrupted
 from dumbbell.engines import Request
 from dumbbell.engines.permissions import permitted
 from dumbbell.engines.requests import engine_called, repeat_command, seeds_of

@@ -18,10 +18,9 @@ from dumbbell.analysis.measures import measure_names, measures
 from dumbbell.analysis.proposed_settings import facts
 from dumbbell.analysis.tolerance import check_patterns, stated
 from dumbbell.cli.comparison_arms import Folders, paired, two_arms
-from dumbbell.cli.number_text import distinct_names
-from dumbbell.cli.options import comma_separated
-from dumbbell.cli.run_executor import execute_runs
-from dumbbell.cli.window_options import window_of
+from dumbbell.cli.console import distinct_names
+from dumbbell.cli.options import comma_separated, window_of
+from dumbbell.cli.runs import execute_runs
 from dumbbell.engines import Engine, Request
 from dumbbell.engines.kernel.kernel_engine import KernelEngine
 from dumbbell.engines.permissions import Permissions, permitted

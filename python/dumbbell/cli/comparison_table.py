@@ -8,8 +8,7 @@ from rich.text import Text
 from dumbbell.analysis.comparison import Comparison
 from dumbbell.analysis.difference import Verdict
 from dumbbell.cli.compare import Comparisons
-from dumbbell.cli.console import Console
-from dumbbell.cli.number_text import grid
+from dumbbell.cli.console import Console, grid
 from dumbbell.reports.log_conditions import EXPLAINED, condition_cells, options, setting_cells, settings_title
 from dumbbell.reports.verdict_text import HEAD, absent_metric_cells, cells, described, verdict, verdict_of_all
 

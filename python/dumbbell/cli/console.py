@@ -1,4 +1,4 @@
-"""Consoles: results on standard output, everything else on standard error.
+"""Consoles, numbers and plain tables: results on standard output, everything else on standard error.
 
 Control characters become visible (`dumbbell.control_characters`): `streams.guard` replaces both streams, and every
 rich console escapes its text before it adds colours, which go to the unguarded stream. Only `exec` and `shell` pass
@@ -6,18 +6,65 @@ bytes through: the output of commands that the user typed.
 """
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import IO, Any, TextIO, cast
 
 import rich.console
 from rich.console import ConsoleOptions, RenderableType
 from rich.segment import Segment
+from rich.table import Table
 from rich.text import Text
 
 from dumbbell.cli.streams import raw
 from dumbbell.control_characters import HIDDEN, json_text, visible, visible_line
 
-__all__ = ["Console", "err", "out", "print_json", "unwrapped_err", "unwrapped_out"]
+__all__ = [
+    "Console",
+    "digits",
+    "distinct_names",
+    "err",
+    "grid",
+    "out",
+    "percent",
+    "print_json",
+    "unwrapped_err",
+    "unwrapped_out",
+]
+
+
+def grid(left: list[str], right: list[str]) -> Table:
+    """A plain table: names first, then columns of numbers."""
+    table = Table(box=None, padding=(0, 1, 0, 0), header_style="dim")
+    for name in left:
+        table.add_column(name, overflow="fold")
+    for name in right:
+        table.add_column(name, justify="right", no_wrap=True)
+    return table
+
+
+def digits(value: float | None) -> str:
+    """At most four significant digits."""
+    if value is None:
+        return ""
+    magnitude = abs(value)
+    places = 0 if magnitude >= 1000 else 1 if magnitude >= 100 else 2 if magnitude >= 1 else 4
+    return f"{value:.{places}f}"
+
+
+def percent(value: float | None) -> str:
+    """A fraction as percent."""
+    if value is None:
+        return ""
+    return f"{100 * value:.{1 if value >= 0.01 else 3}f}%"
+
+
+def distinct_names(candidates: Iterable[Sequence[str]]) -> list[str]:
+    """The first list of distinct names; the last list if none is distinct."""
+    names: Sequence[str] = []
+    for names in candidates:
+        if len(set(names)) == len(names):
+            break
+    return list(names)
 
 
 class _Visible(rich.console.Console):

@@ -201,8 +201,7 @@ def plan(
     """
     from dumbbell.cli.console import err
     from dumbbell.plan import as_script, plan_case
-    from dumbbell.plan.planning import buffers_note
-    from dumbbell.plan.remote import as_remote_script, plan_remote
+    from dumbbell.plan.planning import as_remote_script, buffers_note, plan_remote
     from dumbbell.spec import find, load
     from dumbbell.spec.document import chosen
 
@@ -229,7 +228,7 @@ def scenarios(
     from rich.text import Text
 
     from dumbbell.cli.console import out, print_json
-    from dumbbell.cli.sweep_estimate import list_sweeps
+    from dumbbell.cli.sweep import list_sweeps
     from dumbbell.spec import load, published, with_programs
     from dumbbell.spec import scenarios as known
 

@@ -1,25 +1,26 @@
-"""`dumbbell kernel`: build and list kernels, set the default."""
+"""`dumbbell kernel` and `dumbbell bisect`: build and list kernels, add controllers, find a commit."""
 # Modules are imported inside the commands: help and usage errors don't wait for them.
 # ruff: noqa: PLC0415
 
+import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 from rich.table import Table
 
-from dumbbell.cli import kernel_add
-from dumbbell.cli.console import Console, err, out, print_json
-from dumbbell.cli.options import PATH, config_option, json_option
+from dumbbell.cli.console import Console, err, out, print_json, unwrapped_err, unwrapped_out
+from dumbbell.cli.options import PATH, config_option, json_option, scenario_argument, set_option
 
 if TYPE_CHECKING:
     from rich.progress import TaskID
 
+    from dumbbell.kernels import Addition, Kernel
     from dumbbell.kernels import Progress as BuildProgress
 
-__all__ = ["bars_on", "kernel"]
+__all__ = ["add", "bars_on", "bisect", "entries", "kernel"]
 
 
 @click.group("kernel")
@@ -80,7 +81,7 @@ def list_(as_json: bool = False) -> None:
         keys = ("name", "release", "source", "config_sha256", "binary_sha256", "built_at")
         entries = [
             {key: getattr(each, key) for key in keys}
-            | {"folder": str(each.folder), "default": each.name == default, "added": kernel_add.entries(each)}
+            | {"folder": str(each.folder), "default": each.name == default, "added": entries(each)}
             for each in found
         ]
         print_json({"kernels": entries})
@@ -122,4 +123,111 @@ def bars_on(console: Console) -> Iterator["BuildProgress"]:
         yield progress
 
 
-kernel.add_command(kernel_add.add)
+@kernel.command("add")
+@click.argument("file", type=PATH, metavar="FILE.c", help="C file that registers a tcp_congestion_ops; see examples/.")
+@click.option("--to", metavar="KERNEL", help="Kernel to extend; default: the default kernel.")
+@click.option("--name", metavar="NAME", help="Name of the new kernel; default: KERNEL+CONTROLLER.")
+@json_option
+def add(
+    file: Path,
+    to: str | None = None,
+    name: str | None = None,
+    as_json: bool = False,
+) -> None:
+    """Compile a congestion control into a new kernel.
+
+    The kernel that it extends stays unchanged.
+    """
+    from rich.text import Text
+
+    from dumbbell.kernels import add as add_file
+
+    with unwrapped_err.status("") as status:
+
+        def progress(phase: str, done: int, total: int) -> None:
+            status.update(Text(f"{phase} {done}/{total}" if total else f"{phase} {done}"))
+
+        done = add_file(file, to=to, name=name, progress=progress)
+    if done.warnings:
+        unwrapped_err.print(Text(done.warnings))
+    if as_json:
+        print_json(_entry(done))
+        return
+    settings = ", ".join(f"{key} = {value}" for key, value in done.added.parameters.items())
+    what = " and ".join(f"'{each}'" for each in done.added.names) + (f" ({settings})" if settings else "")
+    how = "now has" if done.fresh else "already has"
+    unwrapped_err.print(f"kernel '{done.kernel.name}' {how} {what} from {file}")
+    unwrapped_err.print(f'use: cc = "{done.added.name}" and --kernel {shlex.quote(done.kernel.name)}')
+
+
+def entries(kernel: "Kernel") -> list[dict[str, Any]]:
+    """Files added to a kernel, for `kernel list --json`."""
+    return [
+        {"names": list(each.names), "file": each.file, "sha256": each.sha256, "parameters": dict(each.parameters)}
+        for each in kernel.added
+    ]
+
+
+def _entry(done: "Addition") -> dict[str, Any]:
+    return {
+        "kernel": done.kernel.name,
+        "base": done.kernel.base,
+        "controllers": list(done.added.names),
+        "parameters": dict(done.added.parameters),
+        "file_sha256": done.added.sha256,
+        "binary_sha256": done.kernel.binary_sha256,
+        "folder": str(done.kernel.folder),
+        "compiled": done.fresh,
+        "warnings": done.warnings.splitlines(),
+    }
+
+
+@click.command("bisect")
+@scenario_argument
+@click.option(
+    "--source", type=PATH, required=True, metavar="DIR", help="Git repository of Linux; Dumbbell only reads it."
+)
+@click.option("--good", required=True, metavar="REV", help="Commit before the change.")
+@click.option("--bad", required=True, metavar="REV", help="Commit with the change.")
+@click.option("--metric", required=True, metavar="NAME", help="Metric to test, such as groups.bbr.throughput_mbps.")
+@click.option(
+    "--threshold",
+    type=float,
+    metavar="V",
+    help="Limit between good and bad; default: halfway between the two commits' values.",
+)
+@click.option("--seed", metavar="N", help="Random seeds, such as 1 or 1..5; the mean counts.")
+@set_option
+@click.option("--case", metavar="NAME", help="Case of the experiment; required if there are several.")
+@config_option
+@click.option(
+    "--jobs", type=click.IntRange(min=1), metavar="N", help="Parallel compiler jobs and runs; default: number of CPUs."
+)
+@json_option
+def bisect(  # noqa: PLR0913, PLR0917 — a command has many options
+    scenario: str,
+    source: Path,
+    good: str,
+    bad: str,
+    metric: str,
+    threshold: float | None = None,
+    seed: str | None = None,
+    settings: tuple[str, ...] = (),
+    case: str | None = None,
+    config: Path | None = None,
+    jobs: int | None = None,
+    as_json: bool = False,
+) -> None:
+    """Find the Linux commit that changed a metric.
+
+    Builds a kernel and runs the experiment for each commit that git bisect chooses.
+    """
+    from dumbbell.cli.bisect import BisectOptions, bisect_all, show_bisection
+
+    options = BisectOptions(scenario, source, good, bad, metric, threshold, seed, settings, case, config, jobs)
+    done = bisect_all(options, unwrapped_err)
+    if as_json:
+        print_json(done.as_json())
+    else:
+        show_bisection(unwrapped_out, done)
+    raise click.exceptions.Exit(0 if done.found.first_bad else 1)

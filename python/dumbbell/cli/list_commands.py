@@ -33,7 +33,7 @@ def list_(
     Controllers and queues are listed with the engines that have them and their parameters.
     """
     from dumbbell.errors import ExperimentError
-    from dumbbell.spec.pages import KINDS
+    from dumbbell.spec.built_in import KINDS
 
     if what in KINDS:
         if as_json:
@@ -68,7 +68,7 @@ def explain(
     """Print the manual page of a controller or a queue."""
     from rich.markdown import Markdown
 
-    from dumbbell.spec.pages import page
+    from dumbbell.spec.built_in import page
 
     text = page(name).read_text(encoding="utf-8").replace(_MEASURED, "")
     out.print(Markdown(text), width=min(out.width, WIDEST))
@@ -84,7 +84,7 @@ def schema(
     Write it next to your files: `dumbbell schema experiment > experiment.json`. The first line of a file names it:
     `#:schema experiment.json`.
     """
-    from dumbbell.spec.pages import schema as file_of
+    from dumbbell.spec.built_in import schema as file_of
 
     click.echo(file_of(kind).read_text(encoding="utf-8"), nl=False)
 

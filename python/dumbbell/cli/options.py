@@ -1,8 +1,12 @@
 """Parameter types, arguments and options that several commands share."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
+
+if TYPE_CHECKING:
+    from dumbbell.analysis.window import Window
 
 __all__ = [
     "PATH",
@@ -27,6 +31,7 @@ __all__ = [
     "sweep_argument",
     "to_option",
     "width_option",
+    "window_of",
 ]
 
 PATH = click.Path(path_type=Path)
@@ -85,3 +90,28 @@ scale_option = click.option(
 config_option = click.option(
     "--config", type=PATH, metavar="FRAGMENT", help="Kernel .config fragment, merged over Dumbbell's."
 )
+
+
+def window_of(duration_s: float, start: str | None, end: str | None) -> "Window | None":
+    """The window of a run of this duration; None if neither end is given.
+
+    Raises `ExperimentError` for an invalid time and for an empty window.
+    """
+    from dumbbell.errors import ExperimentError  # noqa: PLC0415 — help and usage errors don't wait for it
+    from dumbbell.spec.units import Wrong, duration_ns  # noqa: PLC0415
+
+    if start is None and end is None:
+        return None
+    try:
+        first_ns, last_ns = duration_ns(start or 0), duration_ns(end) if end else round(duration_s * 1e9)
+    except Wrong as wrong:
+        raise ExperimentError(wrong.problem, key="--from or --to", right=wrong.right) from None
+    last_ns = min(last_ns, round(duration_s * 1e9))
+    if first_ns >= last_ns:
+        raise ExperimentError(
+            "the window is empty",
+            key="--from or --to",
+            value=f"{start or '0s'} .. {end or 'the end'}",
+            right=f"the run lasted {duration_s:g} s",
+        )
+    return first_ns, last_ns

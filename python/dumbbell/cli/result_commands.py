@@ -48,10 +48,10 @@ def stats(
     from dumbbell.analysis.measures import measures
     from dumbbell.analysis.summary import summary
     from dumbbell.cli.console import out, print_json
+    from dumbbell.cli.options import window_of
     from dumbbell.cli.run_summary import show_run
-    from dumbbell.cli.side_by_side import show_side_by_side
+    from dumbbell.cli.stats_tables import show_side_by_side
     from dumbbell.cli.sweep_results import show_swept
-    from dumbbell.cli.window_options import window_of
     from dumbbell.errors import ExperimentError
     from dumbbell.results.result import load
     from dumbbell.sweeps.folder import is_sweep
@@ -65,7 +65,7 @@ def stats(
     if names and step is None:
         raise ExperimentError("--flow needs --every", key="--flow", right="add --every TIME, such as 1s")
     if step is not None:
-        from dumbbell.cli.interval_table import every
+        from dumbbell.cli.stats_tables import every
 
         if counters or sockets:
             raise ExperimentError("--every excludes --counters and --sockets", key="--every", right="give one of them")
@@ -76,9 +76,9 @@ def stats(
             table.show(out)
         return
     if counters or sockets:
-        from dumbbell.cli import counter_tables
+        from dumbbell.cli import stats_tables
 
-        shown = counter_tables.shown(pairs, counters=counters, sockets=sockets)
+        shown = stats_tables.shown(pairs, counters=counters, sockets=sockets)
         if as_json:
             print_json(shown.as_json())
         else:

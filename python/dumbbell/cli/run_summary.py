@@ -12,9 +12,8 @@ from dumbbell.analysis.expect import Outcome, Reader
 from dumbbell.analysis.known import mean_of_known
 from dumbbell.analysis.shares import percents
 from dumbbell.analysis.source_figures import FigureComparison, compare_source_figures
-from dumbbell.cli.console import Console
-from dumbbell.cli.number_text import digits, grid, percent
-from dumbbell.reports.sharing_sentences import repeats
+from dumbbell.cli.console import Console, digits, grid, percent
+from dumbbell.reports.sentences import repeats
 from dumbbell.results.result import Run
 
 if TYPE_CHECKING:

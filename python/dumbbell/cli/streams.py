@@ -1,12 +1,15 @@
-"""Standard output and standard error, on which control characters become visible."""
+"""Standard output and standard error, on which control characters become visible; signals as errors."""
 
 import io
+import signal
 import sys
-from typing import IO, TextIO, cast
+from collections.abc import Coroutine
+from typing import IO, Any, TextIO, TypeVar, cast
 
 from dumbbell.control_characters import visible
+from dumbbell.signals import ENDING
 
-__all__ = ["guard", "raw"]
+__all__ = ["Interrupted", "guard", "raw", "run_until_signal"]
 
 
 class _Guarded(io.TextIOWrapper):
@@ -40,3 +43,25 @@ def guard() -> None:
 def raw(stream: TextIO) -> TextIO:
     """The unguarded stream, for text that is escaped already."""
     return stream.raw if isinstance(stream, _Guarded) else stream
+
+
+class Interrupted(Exception):
+    """Raised after Ctrl-C once all processes have ended; the text names what is left, if anything."""
+
+
+T = TypeVar("T")
+
+
+def run_until_signal(work: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine; Ctrl-C and other terminating signals cancel it, so that it can clean up."""
+    import asyncio  # noqa: PLC0415 — few commands need it
+
+    async def watched() -> T:
+        loop = asyncio.get_running_loop()
+        task = asyncio.ensure_future(work)
+        for number in ENDING:
+            if signal.getsignal(number) != signal.SIG_IGN:
+                loop.add_signal_handler(number, task.cancel)
+        return await task
+
+    return asyncio.run(watched())

@@ -102,11 +102,9 @@ def sql(
     as_json: bool = False,
 ) -> None:
     """Query a sweep's `runs` table with SQL."""
-    from dumbbell.cli.console import err, out, print_json
-    from dumbbell.cli.number_text import digits, grid
-    from dumbbell.exporters.sweep_table import write_table
-    from dumbbell.sweeps.folder import load
-    from dumbbell.sweeps.query import query
+    from dumbbell.cli.console import digits, err, grid, out, print_json
+    from dumbbell.exporters.tables import write_table
+    from dumbbell.sweeps.folder import load, query
 
     found = query(load(folder).runs, text)
     if output is not None:
@@ -128,10 +126,8 @@ def sql(
 
 def show_swept(folder: Path, *, as_json: bool) -> None:
     """Print counts, axes, failures and the range of every metric."""
-    from dumbbell.cli.console import out, print_json
-    from dumbbell.cli.number_text import digits, grid
-    from dumbbell.sweeps.folder import load
-    from dumbbell.sweeps.ranges import summary
+    from dumbbell.cli.console import digits, grid, out, print_json
+    from dumbbell.sweeps.folder import load, summary
 
     numbers = summary(load(folder))
     if as_json:
@@ -172,7 +168,7 @@ def report_swept(folder: Path, output: Path, values: Sequence[str], *, runs: boo
 
 def export_swept(folder: Path, output: Path | None, format_: str | None) -> Path:
     """Export a sweep's table."""
-    from dumbbell.exporters.sweep_table import export_sweep
+    from dumbbell.exporters.tables import export_sweep
     from dumbbell.sweeps.folder import load
 
     return export_sweep(load(folder), output, format_)

@@ -39,7 +39,7 @@ def ui(
         if not path.exists():
             raise ResultError(f"{path}: no such file or folder; name a result folder, a sweep folder or a .toml file")
 
-    from dumbbell.web.serving import Serving, serve
+    from dumbbell.web.server import Serving, serve
 
     def opened(url: str) -> None:
         err.print(f"dumbbell: workbench (^C ends it): {url}", soft_wrap=True)

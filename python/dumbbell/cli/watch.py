@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from dumbbell.analysis.filter import Filter
-    from dumbbell.host.stream import Frame, Stream
+    from dumbbell.host.tcp_connections import Frame, Stream
 
 __all__ = ["watch"]
 
@@ -48,9 +48,9 @@ def watch(
     Columns: rates, RTT, windows, losses, and what limits each connection.
     """
     from dumbbell.analysis.filter import matches, parse
-    from dumbbell.cli.watching.watch_columns import BY_NAME
+    from dumbbell.cli.watching.fields import BY_NAME
     from dumbbell.errors import LocalHostError
-    from dumbbell.host.stream import Stream
+    from dumbbell.host.tcp_connections import Stream
     from dumbbell.spec.qdisc import suggest
     from dumbbell.spec.typed import quantity
     from dumbbell.spec.units import duration_ns

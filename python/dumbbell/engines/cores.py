@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-from dumbbell.publish.private import locked, opened_file, private
+from dumbbell.publish.folders import locked, opened_file, private
 
 __all__ = ["claimed"]
 

@@ -1,6 +1,6 @@
 """Engine, seeds, folder name and command of a run.
 
-`dumbbell.cli.run_executor` starts the runs.
+`dumbbell.cli.runs` starts the runs.
 """
 
 import os

@@ -1,11 +1,5 @@
 """Export results: a folder of CSV files, a file of JSON lines, a Flent file.
 
-```text
-csv_jsonl    csv and jsonl: every row, every column, and the manifest
-flent        Flent's own series, so that its plots work, plus the run itself
-sweep_table  a sweep's table as CSV, JSON lines or Parquet
-```
-
 Each file contains the whole run: `dumbbell.importers` reads it back without loss.
 """
 
@@ -13,8 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from dumbbell.errors import ImportProblem
-from dumbbell.exporters.csv_jsonl import write_csv, write_jsonl
 from dumbbell.exporters.flent import write_flent
+from dumbbell.exporters.tables import write_csv, write_jsonl
 from dumbbell.publish import captured, staged
 from dumbbell.results.result import Run
 

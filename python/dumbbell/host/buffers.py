@@ -11,9 +11,8 @@ of tcp_wmem (1 and 4 MB, with and without offloads).
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from dumbbell.host.finding import Finding, Mark, unknown
 from dumbbell.host.kernel_findings import version_of
-from dumbbell.host.sources import LocalHost
+from dumbbell.host.sources import Finding, LocalHost, Mark, unknown
 
 __all__ = ["Path", "buffers", "top_rate_bps", "window_share"]
 

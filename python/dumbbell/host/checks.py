@@ -3,8 +3,7 @@
 from collections.abc import Callable, Iterable
 
 from dumbbell.host import buffers, controllers, devices, kernel_findings, tcp_settings
-from dumbbell.host.finding import Finding, unknown
-from dumbbell.host.sources import LocalHost
+from dumbbell.host.sources import Finding, LocalHost, unknown
 
 __all__ = ["run_checks"]
 

@@ -2,14 +2,11 @@
 
 from collections.abc import Callable, Iterator
 
-from dumbbell.host import probe, versions
-from dumbbell.host.controllers_in_use import controllers_in_use
-from dumbbell.host.dropin import ALLOWED, CONTROLLER, DROPIN
-from dumbbell.host.finding import Finding, Mark, unknown
-from dumbbell.host.iproute2_json import ROUTES, rows, word
+from dumbbell.host import versions
+from dumbbell.host.boot_settings import ALLOWED, CONTROLLER, DROPIN, assignments
 from dumbbell.host.kernel_modules import AVAILABLE, presence
-from dumbbell.host.sources import LocalHost
-from dumbbell.host.sysctld import assignments
+from dumbbell.host.sources import ROUTES, Finding, LocalHost, Mark, rows, unknown, word
+from dumbbell.host.tcp_connections import controllers_in_use
 
 __all__ = ["ROUTES", "allowed", "at_boot", "available", "bbr", "connections", "default", "opened", "routes"]
 
@@ -65,7 +62,7 @@ def default(host: LocalHost) -> Finding:
     return Finding(*what, "warning", name, name, read.source, meaning, change)
 
 
-def bbr(host: LocalHost, info: Callable[[str], bytes] = probe.cc_info) -> Iterator[Finding]:
+def bbr(host: LocalHost, info: Callable[[str], bytes] = versions.cc_info) -> Iterator[Finding]:
     """How the kernel has BBR, and which version."""
     has = presence(host, BBR)
     kind = ("controller.bbr", GROUP, "BBR is")
@@ -99,7 +96,7 @@ def opened(host: LocalHost) -> Finding:
     if not host.live:
         return unknown(*what, source, "not tested: --root names a folder, not the running host")
     try:
-        found = probe.opened()
+        found = versions.opened()
     except OSError as error:
         return unknown(*what, source, f"can't open a socket: {error}")
     found_values = list(dict.fromkeys(found.controllers))

@@ -12,12 +12,10 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from dumbbell.host.dropin import QDISC
-from dumbbell.host.finding import Finding, Mark, unknown
-from dumbbell.host.iproute2_json import ROUTES, number, rows, word
+from dumbbell.host.boot_settings import QDISC
 from dumbbell.host.kernel_findings import DEPARTURE_TIME, OWN_PACING, version_of
 from dumbbell.host.kernel_modules import option
-from dumbbell.host.sources import LocalHost
+from dumbbell.host.sources import ROUTES, Finding, LocalHost, Mark, number, rows, unknown, word
 
 __all__ = ["LINKS", "QUEUES", "default_qdisc", "egress", "features", "offloads", "queues"]
 

@@ -2,9 +2,8 @@
 
 import re
 
-from dumbbell.host.finding import Finding, unknown
 from dumbbell.host.kernel_modules import release
-from dumbbell.host.sources import LocalHost
+from dumbbell.host.sources import Finding, LocalHost, unknown
 from dumbbell.host.switch import initial_namespace
 
 __all__ = ["clocksource", "namespace", "version", "version_of", "virtual"]

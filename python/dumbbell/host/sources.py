@@ -1,16 +1,34 @@
-"""Read a host's files and command output; a failure has its reason.
+"""Read a host's files and the output of its commands; a failure has its reason. Findings refer to them.
 
 `LocalHost()` is this host. `LocalHost(root=DIR)` is a folder with a host's file system (an image, a recording, a test):
 its files are read below DIR, and the running kernel isn't queried.
 """
 
+import json
 import os
 import subprocess
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from typing import Any, Literal
 
-__all__ = ["HERE", "LocalHost", "Reading", "sysctl_path"]
+__all__ = [
+    "GROUPS",
+    "HERE",
+    "ROUTES",
+    "Finding",
+    "LocalHost",
+    "Mark",
+    "Reading",
+    "as_json",
+    "number",
+    "rows",
+    "sysctl_path",
+    "unknown",
+    "word",
+]
+
 
 HERE = Path("/")
 COMMAND_LIMIT_S = 10
@@ -130,3 +148,74 @@ def _run_command(fields: Sequence[str], command_line: str) -> Reading:
 
 def _why(error: OSError) -> str:
     return (error.strerror or type(error).__name__).lower()
+
+
+ROUTES = ("ip", "-j", "route", "show", "table", "all")
+
+Row = dict[str, Any]
+
+
+def rows(read: Reading) -> tuple[list[Row], str]:
+    """The rows, and the reason if there are none because the output isn't a JSON list."""
+    if read.text is None:
+        return [], read.why
+    if not read.text.strip():
+        return [], ""
+    try:
+        value = json.loads(read.text)
+    except (ValueError, RecursionError):
+        return [], f"'{read.source}' printed no JSON"
+    if not isinstance(value, list):
+        return [], f"'{read.source}' printed no list"
+    return [row for row in value if isinstance(row, dict)], ""
+
+
+def word(row: Row, key: str) -> str:
+    """A string of a row, empty if missing."""
+    value = row.get(key)
+    return value if isinstance(value, str) else ""
+
+
+def number(row: Row, key: str) -> int | None:
+    """An integer of a row."""
+    value = row.get(key)
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+Mark = Literal["ok", "warning", "problem", "unknown"]
+MARKS: tuple[Mark, ...] = ("problem", "warning", "unknown", "ok")
+
+GROUPS = ("kernel", "controller", "queues", "buffers", "protocol", "connections")
+"""In the order of output."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One finding.
+
+    `value` is for programs, `shown` for the terminal; `meaning` is a sentence; `change` are commands.
+    """
+
+    key: str
+    group: str
+    title: str
+    mark: Mark
+    value: Any
+    shown: str
+    source: str
+    meaning: str
+    change: tuple[str, ...] = ()
+
+
+def unknown(key: str, group: str, title: str, source: str, why: str) -> Finding:
+    """A finding for a value that can't be determined, with the reason."""
+    return Finding(key, group, title, "unknown", None, "unknown", source, why[:1].upper() + why[1:])
+
+
+def as_json(findings: Sequence[Finding]) -> dict[str, Any]:
+    """All findings, and the count of each mark."""
+    marks = Counter(finding.mark for finding in findings)
+    return {
+        "marks": {mark: marks[mark] for mark in MARKS},
+        "findings": [asdict(finding) | {"change": list(finding.change)} for finding in findings],
+    }

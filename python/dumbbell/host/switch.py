@@ -1,7 +1,7 @@
 """`enable` and `disable`: compute the steps that change a host's default congestion control, perform and undo them.
 
 The drop-in, which records the previous settings, is written first and removed last, so that an interrupted change can
-be undone. `steps` performs the steps, `dropin` has the file texts, `sysctld` finds other files that set the same keys.
+be undone. `steps` performs the steps, `boot_settings` has the file texts and finds other files that set the same keys.
 """
 
 import re
@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
 from dumbbell.errors import LocalHostError
-from dumbbell.host import dropin, kernel_modules, probe, sysctld
-from dumbbell.host.dropin import ALLOWED, CONTROLLER, DROPIN, MODULES, QDISC, Record
+from dumbbell.host import boot_settings, kernel_modules, versions
+from dumbbell.host.boot_settings import ALLOWED, CONTROLLER, DROPIN, MODULES, QDISC, Record
 from dumbbell.host.sources import LocalHost
 from dumbbell.host.steps import Load, Remove, RemoveFolder, Set, Step, Unload, Write, obstacle, perform
 
@@ -36,7 +36,7 @@ class Done:
 
     change: Change
     notes: tuple[str, ...]
-    opened: probe.Opened | None = None
+    opened: versions.Opened | None = None
 
 
 def enabling(host: LocalHost, name: str, qdisc: str | None = None, *, running: bool = True) -> Change:
@@ -68,7 +68,10 @@ def enabling(host: LocalHost, name: str, qdisc: str | None = None, *, running: b
         folders=old.folders or _missing(host, presence),
     )
     is_module = presence.kind in ("loaded", "loadable")
-    steps: list[Step] = [Write(DROPIN, dropin.composed(new)), *_module_steps(host, module if is_module else None)]
+    steps: list[Step] = [
+        Write(DROPIN, boot_settings.composed(new)),
+        *_module_steps(host, module if is_module else None),
+    ]
     if running:
         steps += [Load(module)] if presence.kind == "loadable" else []
         steps += [Set(key, sets[key]) for key in (QDISC, CONTROLLER) if key in sets]
@@ -86,8 +89,8 @@ def disabling(host: LocalHost, *, running: bool = True, force: bool = False) -> 
     if text is None:
         raise LocalHostError(f"nothing to undo: {DROPIN} doesn't exist; 'dumbbell enable' writes it")
     try:
-        record = dropin.read(text)
-    except dropin.EditedFileError as error:
+        record = boot_settings.read(text)
+    except boot_settings.EditedFileError as error:
         if not force:
             raise LocalHostError(
                 f"{DROPIN}: {error}; the previous settings are uncertain, so nothing was changed. Remove the file "
@@ -191,8 +194,8 @@ def _record(host: LocalHost) -> Record | None:
             raise LocalHostError(f"{DROPIN} can't be read; it should be a plain file")
         return None
     try:
-        return dropin.read(text)
-    except dropin.EditedFileError as error:
+        return boot_settings.read(text)
+    except boot_settings.EditedFileError as error:
         raise LocalHostError(
             f"{DROPIN}: {error}, so it is not overwritten; move it away, or run: dumbbell disable --force"
         ) from error
@@ -201,13 +204,13 @@ def _record(host: LocalHost) -> Record | None:
 def _module_steps(host: LocalHost, module: str | None) -> list[Step]:
     """Steps for our modules-load.d file; a foreign file of that name is left alone."""
     text = host.file(MODULES).text
-    if text is not None and not dropin.is_modules_text(text):
+    if text is not None and not boot_settings.is_modules_text(text):
         if module is None:
             return []
         raise LocalHostError(f"{MODULES} was not written by 'dumbbell enable', so it is not overwritten; move it away")
     if module is None:
         return [] if text is None else [Remove(MODULES)]
-    return [Write(MODULES, dropin.modules_text(module))]
+    return [Write(MODULES, boot_settings.modules_text(module))]
 
 
 def _restore_steps(host: LocalHost, record: Record) -> tuple[list[Set], list[str]]:
@@ -237,7 +240,7 @@ def _notes(host: LocalHost, sets: dict[str, str]) -> list[str]:
     return [
         f"{line.file}, line {line.line}, sets {line.key} = {line.value} later at boot and overrides this; remove it"
         for key in sets
-        for line in sysctld.later(host, DROPIN, key)
+        for line in boot_settings.later(host, DROPIN, key)
         if line.value != sets[key]
     ]
 
@@ -303,9 +306,9 @@ def _restoring_sets(host: LocalHost, step: Set) -> tuple[Set, ...]:
     return (Set(step.key, now),)
 
 
-def _verified(name: str, *, strict: bool) -> probe.Opened | None:
+def _verified(name: str, *, strict: bool) -> versions.Opened | None:
     try:
-        opened = probe.opened()
+        opened = versions.opened()
     except OSError as error:
         if not strict:
             return None

@@ -7,8 +7,7 @@ Sources: Documentation/networking/ip-sysctl.rst; net/ipv4/tcp_input.c, tcp_outpu
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from dumbbell.host.finding import Finding, Mark, unknown
-from dumbbell.host.sources import LocalHost
+from dumbbell.host.sources import Finding, LocalHost, Mark, unknown
 
 __all__ = ["SETTINGS", "Setting", "tcp_settings"]
 

@@ -1,4 +1,6 @@
-"""Determine the BBR version of a kernel: 1, as in Linux, or 3, as in Google's tree.
+"""The BBR version of a kernel, and the congestion control that a new socket gets.
+
+Sources: tcp(7), TCP_CONGESTION; include/uapi/linux/tcp.h, TCP_CC_INFO. The probe changes nothing.
 
 Evidence: the module's version (absent in version 1, "3" in version 3), functions that only one version has (in
 /proc/kallsyms or the module file), and the size of `struct tcp_bbr_info` (include/uapi/linux/inet_diag.h: 20 bytes in
@@ -8,15 +10,69 @@ branch v3.
 
 import gzip
 import lzma
+import socket
 import zlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from dumbbell.host import probe
 from dumbbell.host.kernel_modules import Presence
 from dumbbell.host.sources import LocalHost, Reading
 
-__all__ = ["Verdict", "of_info", "of_names", "which"]
+__all__ = ["TCP_CC_INFO", "Opened", "Verdict", "cc_info", "controller", "of_info", "of_names", "opened", "which"]
+
+
+TCP_CC_INFO = 26
+NAME_BYTES = 16
+"""TCP_CA_NAME_MAX, include/net/tcp.h."""
+INFO_BYTES = 256
+LIMIT_S = 2.0
+
+
+@dataclass(frozen=True)
+class Opened:
+    """The congestion controls of both ends of a connection that chose none.
+
+    `connected` is False if loopback is down; then it is that of one unconnected socket.
+    """
+
+    controllers: tuple[str, ...]
+    connected: bool
+    why: str = ""
+
+
+def opened() -> Opened:
+    """Open a connection over loopback and query both ends.
+
+    Raises OSError if no socket can be opened.
+    """
+    with socket.socket() as listener, socket.socket() as client:
+        try:
+            listener.bind(("127.0.0.1", 0))
+            listener.listen(1)
+            listener.settimeout(LIMIT_S)
+            client.settimeout(LIMIT_S)
+            client.connect(listener.getsockname())
+            server, _ = listener.accept()
+        except OSError as error:
+            return Opened((controller(client),), connected=False, why=f"no connection over loopback: {error}")
+        with server:
+            return Opened((controller(client), controller(server)), connected=True)
+
+
+def controller(one: socket.socket) -> str:
+    """The name of a socket's congestion control."""
+    return one.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, NAME_BYTES).split(b"\0")[0].decode()
+
+
+def cc_info(name: str) -> bytes:
+    """`TCP_CC_INFO` of a socket with this congestion control (`struct tcp_bbr_info` and similar).
+
+    Raises OSError if this user may not choose it.
+    """
+    with socket.socket() as one:
+        one.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, name.encode())
+        return one.getsockopt(socket.IPPROTO_TCP, TCP_CC_INFO, INFO_BYTES)
+
 
 ONLY_V1 = frozenset({"bbr_lt_bw_sampling", "bbr_reset_lt_bw_sampling", "bbr_lt_bw_interval_done", "bbr_min_tso_segs"})
 """Functions of long-term sampling, which detected policers, and an operation that version 3 replaced."""
@@ -37,7 +93,7 @@ class Verdict:
     source: str
 
 
-def which(host: LocalHost, presence: Presence, info: Callable[[str], bytes] = probe.cc_info) -> Verdict:
+def which(host: LocalHost, presence: Presence, info: Callable[[str], bytes] = cc_info) -> Verdict:
     """Collect all evidence; it must agree."""
     evidence: list[tuple[str, Evidence]] = []
     if presence.kind in ("loaded", "built in"):

@@ -12,12 +12,11 @@ from collections.abc import Iterator
 import numpy as np
 import polars as pl
 
-from dumbbell.importers.log_model import FlowLog, Log, Options
+from dumbbell.importers.log_model import EMPTY, FlowLog, Log, Options, columns
 from dumbbell.importers.log_source import Source
 from dumbbell.importers.pcap_file import is_capture, records
 from dumbbell.importers.pcap_flow import Measured, measure
 from dumbbell.importers.pcap_packets import Segments, segments
-from dumbbell.importers.tables import EMPTY, columns
 
 __all__ = ["NAME", "detect", "read"]
 

@@ -13,12 +13,10 @@ from typing import Annotated, Any
 import polars as pl
 from pydantic import Field
 
-from dumbbell.importers.checked_json import Loose, checked
 from dumbbell.importers.dumbbell_export import CARRIER
-from dumbbell.importers.log_model import FlowLog, Log, Options, QueueLog
-from dumbbell.importers.log_source import Source
+from dumbbell.importers.log_model import EMPTY, FlowLog, Log, Options, QueueLog, rows
+from dumbbell.importers.log_source import Loose, Source, checked
 from dumbbell.importers.quantity import NS, integer
-from dumbbell.importers.tables import EMPTY, rows
 
 __all__ = ["NAME", "detect", "is_ours", "read"]
 

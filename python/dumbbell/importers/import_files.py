@@ -1,12 +1,25 @@
-"""Import files: logs in, a result folder out, complete or not at all."""
+"""Import files: the format of each recognised; logs in, a result folder out, complete or not at all."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from dumbbell.errors import ImportProblem
-from dumbbell.importers import dumbbell_export, flent
+from dumbbell.importers import (
+    capture,
+    dumbbell_export,
+    flent,
+    iperf2,
+    iperf3_json,
+    iperf3_text,
+    ping,
+    ss,
+    tc_json,
+    tc_text,
+    tcp_probe,
+    timing,
+)
 from dumbbell.importers.dumbbell_export import DumbbellExport
-from dumbbell.importers.formats import recognise
 from dumbbell.importers.log_model import Log, Options
 from dumbbell.importers.log_source import STDIN, Source, open_source
 from dumbbell.importers.merge import ImportedRun, escaped_run, merged
@@ -18,7 +31,58 @@ from dumbbell.results.manifest_schema import RUN
 from dumbbell.results.reader import manifest_problem, table_problem
 from dumbbell.results.table_schema import TABLES
 
-__all__ = ["import_files", "read_log", "read_run"]
+__all__ = ["FORMATS", "Format", "import_files", "read_log", "read_run", "recognise"]
+
+
+@dataclass(frozen=True)
+class Format:
+    """A format: how to recognise it, and how to read it."""
+
+    key: str
+    """Its name for `--format`."""
+    name: str
+    detect: Callable[[Source], bool]
+    read: Callable[[Source, Options], Log]
+
+
+FORMATS = tuple(
+    Format(key, module.NAME, module.detect, module.read)
+    for key, module in {
+        "iperf3": iperf3_text,
+        "iperf3-json": iperf3_json,
+        "iperf2": iperf2,
+        "ss": ss,
+        "ping": ping,
+        "tcp_probe": tcp_probe,
+        "tc": tc_text,
+        "tc-json": tc_json,
+        "flent": flent,
+        "time": timing,
+        "pcap": capture,
+    }.items()
+)
+"""All formats, in the manual's order."""
+
+
+def recognise(source: Source, requested: str | None) -> Format:
+    """The file's format. Raises `ImportProblem` when it is unknown or ambiguous."""
+    known = ", ".join(each.key for each in FORMATS)
+    if requested is not None:
+        for each in FORMATS:
+            if each.key == requested:
+                return each
+        source.fail("unknown format", place="--format", value=requested, right=f"choose from: {known}")
+    if not source.data or source.data.isspace():
+        source.fail("empty file")
+    found = [each for each in FORMATS if each.detect(source)]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        names = " and ".join(each.key for each in found)
+        source.fail(f"matches several formats: {names}", right="one log per file, or choose with --format")
+    if source.detect_json:
+        _ = source.document  # Truncated JSON gets a more specific error.
+    return source.fail("unknown log format", line=1, right=f"choose from: {known}")
 
 
 def import_files(files: Sequence[Path], out: Path, options: Options, command: str = "") -> Path:

@@ -8,8 +8,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
-from dumbbell.importers.interval_counters import SLACK_NS, Interval, Stream, flow
-from dumbbell.importers.log_model import Log, Options
+from dumbbell.importers.log_model import SLACK_NS, Interval, Log, Options, Stream, flow
 from dumbbell.importers.log_source import Line, Source
 from dumbbell.importers.quantity import integer, iperf_bytes, seconds_ns
 

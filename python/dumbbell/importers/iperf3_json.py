@@ -10,10 +10,8 @@ from typing import Any
 
 from pydantic import Field
 
-from dumbbell.importers.checked_json import Count, Loose, Real, checked
-from dumbbell.importers.interval_counters import Interval, Stream, disagreements, flow
-from dumbbell.importers.log_model import Log, Options
-from dumbbell.importers.log_source import Source
+from dumbbell.importers.log_model import Interval, Log, Options, Stream, disagreements, flow
+from dumbbell.importers.log_source import Count, Loose, Real, Source, checked
 from dumbbell.importers.quantity import NS
 
 __all__ = ["NAME", "detect", "read"]

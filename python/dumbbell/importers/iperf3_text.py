@@ -11,8 +11,7 @@ from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from typing import Any
 
-from dumbbell.importers.interval_counters import Interval, Stream, disagreements, flow
-from dumbbell.importers.log_model import Log, Options
+from dumbbell.importers.log_model import Interval, Log, Options, Stream, disagreements, flow
 from dumbbell.importers.log_source import Line, Source
 from dumbbell.importers.quantity import NS, integer, iperf_bytes, seconds_ns
 

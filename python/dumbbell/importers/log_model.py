@@ -1,17 +1,39 @@
-"""The result of every log reader: flows, queues and probes, and facts about their origin.
+"""What every log reader makes: flows, queues and probes as tables of a result, and facts about their origin.
 
-In our own columns and units; values that a log lacks are null. `merge` adds names, groups and a common clock.
+Columns and units are those of a result; values that a log lacks are null. A value that doesn't fit its column is an
+error that names both; values are never wrapped or truncated. `merge` adds names, groups and a common clock.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import polars as pl
 
-from dumbbell.importers.tables import EMPTY
+from dumbbell.errors import ImportProblem
+from dumbbell.importers.log_source import Source
+from dumbbell.importers.quantity import is_absolute
+from dumbbell.results.table_schema import TABLES
 
-__all__ = ["FlowLog", "Log", "Options", "QueueLog"]
+__all__ = [
+    "EMPTY",
+    "FlowLog",
+    "Interval",
+    "Log",
+    "Options",
+    "QueueLog",
+    "Sampled",
+    "Stream",
+    "columns",
+    "disagreements",
+    "flow",
+    "rows",
+    "sampled_log",
+]
+
+EMPTY: dict[str, pl.DataFrame] = {name: pl.DataFrame(schema=schema) for name, schema in TABLES.items()}
+"""Each table without rows."""
 
 
 @dataclass(frozen=True)
@@ -82,3 +104,193 @@ class Log:
     """The program's version, its command, its host, as far as recorded."""
     rounding: str = ""
     """How the log rounds its numbers; empty if they are exact."""
+
+
+def rows(table: str, found: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
+    """A table of these rows; missing keys are null."""
+    keys = {key for row in found for key in row}
+    return columns(table, {key: [row.get(key) for row in found] for key in keys}, len(found))
+
+
+def columns(table: str, found: Mapping[str, Sequence[Any] | np.ndarray | pl.Series], count: int) -> pl.DataFrame:
+    """A table of these columns, `count` rows long; the others are null.
+
+    Raises `ImportProblem` for a value that doesn't fit.
+    """
+    schema = TABLES[table]
+    unknown = set(found) - set(schema)
+    assert not unknown, unknown
+    filled = {
+        name: _series(name, found[name], kind) if name in found else pl.Series(name, [None] * count, dtype=kind)
+        for name, kind in schema.items()
+    }
+    return pl.DataFrame(filled, schema=schema)
+
+
+def _series(name: str, values: Sequence[Any] | np.ndarray | pl.Series, kind: type[pl.DataType]) -> pl.Series:
+    try:
+        if isinstance(values, np.ndarray | pl.Series):
+            return pl.Series(name, values).cast(kind, strict=True)
+        return pl.Series(name, values, dtype=kind, strict=True)
+    except (OverflowError, TypeError, pl.exceptions.PolarsError):
+        wrong = next((value for value in values if not _fits(value, kind)), None)
+        raise ImportProblem("a number that exceeds its column", place=name, value=wrong) from None
+
+
+def _fits(value: Any, kind: type[pl.DataType]) -> bool:
+    try:
+        pl.Series([value], dtype=kind, strict=True)
+    except (OverflowError, TypeError, pl.exceptions.PolarsError):
+        return False
+    return True
+
+
+SLACK_NS = 20_000_000
+"""Printed times of one instant may differ by rounding to hundredths of a second."""
+
+
+@dataclass(frozen=True)
+class Interval:
+    """One line of one stream."""
+
+    start_ns: int
+    stop_ns: int
+    transfer_bytes: int
+    line: int
+    retransmits: int | None = None
+    columns: Mapping[str, Any] = field(default_factory=dict)
+    """Values at its end, as columns of `flows`."""
+
+
+@dataclass
+class Stream:
+    """One connection while its lines are read."""
+
+    label: str
+    sends: bool
+    """Are its bytes those handed to the sender's socket, not those that a receiver read?"""
+    kind: str = "tcp"
+    intervals: list[Interval] = field(default_factory=list)
+    seen: dict[str, Any] = field(default_factory=dict)
+    mss_bytes: int | None = None
+    omitted: int = 0
+
+    def add(self, interval: Interval, source: Source) -> None:
+        """Append an interval. Raises `ImportProblem` if it doesn't follow the previous one."""
+        before = self.intervals[-1].stop_ns if self.intervals else interval.start_ns
+        if interval.stop_ns <= interval.start_ns:
+            source.fail("an interval that ends before it starts", line=interval.line)
+        if abs(interval.start_ns - before) > SLACK_NS:
+            source.fail(
+                f"stream {self.label} continues at {interval.start_ns / 1e9:.2f} s",
+                line=interval.line,
+                right=f"the previous interval ends at {before / 1e9:.2f} s: a line is missing, or two tests are mixed",
+            )
+        self.intervals.append(interval)
+
+
+def flow(stream: Stream, cc: str | None) -> FlowLog:
+    """The stream as a flow: a row at the end of every interval, with cumulative totals."""
+    found, total, retransmits = [], 0, 0
+    counting = all(interval.retransmits is not None for interval in stream.intervals)
+    for interval in stream.intervals:
+        total += interval.transfer_bytes
+        retransmits += interval.retransmits or 0
+        row = {"time_ns": interval.stop_ns, "mss_bytes": stream.mss_bytes, **interval.columns}
+        if stream.mss_bytes and row.get("cwnd_bytes") is not None:
+            row["cwnd_packets"] = round(row["cwnd_bytes"] / stream.mss_bytes)
+        row["bytes_sent" if stream.sends else "bytes_received"] = total
+        row["retrans_packets"] = retransmits if counting else None
+        found.append(row)
+    return FlowLog(
+        label=stream.label,
+        table=rows("flows", found),
+        kind=stream.kind,
+        cc=cc,
+        start_ns=stream.intervals[0].start_ns,
+        stop_ns=stream.intervals[-1].stop_ns,
+        retransmits=retransmits if counting else None,
+        bytes_received=None if stream.sends else total,
+        seen=stream.seen,
+    )
+
+
+def disagreements(streams: Sequence[Stream], least_bytes: int, share: float) -> list[str]:
+    """Streams whose own summary differs from the sum of its intervals by more than their rounding."""
+    warnings = []
+    for stream in streams:
+        summary_bytes = stream.seen.get("sender_bytes" if stream.sends else "receiver_bytes")
+        total = sum(interval.transfer_bytes for interval in stream.intervals)
+        if summary_bytes is not None and abs(summary_bytes - total) > max(share * total, least_bytes):
+            warnings.append(
+                f"stream {stream.label}: its intervals sum to {total} bytes, its summary has {summary_bytes}"
+            )
+    return warnings
+
+
+@dataclass(frozen=True)
+class Sampled:
+    """One qdisc at one time."""
+
+    name: str
+    kind: str
+    qdisc: str
+    device: str | None
+    line: int
+    instant: int
+    stamp_ns: int | None
+    row: Mapping[str, Any]
+    """Columns of `queues`."""
+    rate_bps: int | None = None
+
+
+def sampled_log(format_: str, source: Source, found: Sequence[Sampled], options: Options, rounding: str) -> Log:
+    """The log of these samples. Raises `ImportProblem` if their times are unknown."""
+    if not found:
+        source.fail("no qdisc", right="the output of tc -s qdisc")
+    times, epoch_ns = _times(source, found, options)
+    by_name: dict[str, list[Sampled]] = {}
+    for sample in found:
+        by_name.setdefault(sample.name, []).append(sample)
+    queues = tuple(_queue(name, mine, times, source) for name, mine in by_name.items())
+    return Log(format_, max(times.values()), queues=queues, epoch_ns=epoch_ns, rounding=rounding)
+
+
+def _times(source: Source, found: Sequence[Sampled], options: Options) -> tuple[dict[int, int], int | None]:
+    stamps = {sample.instant: sample.stamp_ns for sample in found}
+    lines = {sample.instant: sample.line for sample in reversed(found)}
+    known = {instant: stamp for instant, stamp in stamps.items() if stamp is not None}
+    if len(known) == len(stamps):
+        first, last = next(iter(known.values())), None
+        for instant, stamp in known.items():
+            if last is not None and stamp < last:
+                source.fail("a sample that is older than the previous one", line=lines[instant])
+            last = stamp
+        return {instant: stamp - first for instant, stamp in known.items()}, first if is_absolute(first) else None
+    if known:
+        bare = next(instant for instant in stamps if instant not in known)
+        right = "a time before every sample, or none and --interval"
+        source.fail("a sample without a time, although others have one", line=lines[bare], right=right)
+    if len(stamps) > 1 and options.interval_ns is None:
+        second = list(stamps)[1]
+        right = "give their interval, such as --interval 0.1s"
+        source.fail("samples without times", line=lines[second], right=right)
+    return {instant: position * (options.interval_ns or 0) for position, instant in enumerate(stamps)}, None
+
+
+def _queue(name: str, samples: Sequence[Sampled], times: Mapping[int, int], source: Source) -> QueueLog:
+    last = samples[-1]
+    for sample in samples:
+        if sample.kind != last.kind:
+            source.fail(
+                f"'{name}' changed from {samples[0].kind} to {sample.kind}",
+                line=sample.line,
+                right="one configuration per file",
+            )
+    found = []
+    for sample in samples:
+        row = {"time_ns": times[sample.instant], "kind": sample.kind, "rate_bps": last.rate_bps, **sample.row}
+        if last.rate_bps:
+            row["delay_ns"] = row["backlog_bytes"] * 8 * 10**9 // last.rate_bps
+        found.append(row)
+    return QueueLog(name, last.kind, last.qdisc, rows("queues", found), last.rate_bps, last.device)

@@ -1,4 +1,4 @@
-"""A file for readers: bytes, lines or JSON, and errors that name the position.
+"""A file for readers: bytes, lines or checked JSON, and errors that name the position.
 
 Unpacks gzip. A last line without its end may be truncated within a number, so it is skipped with a warning. Each
 format's module interprets the lines.
@@ -16,15 +16,17 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Annotated, Any, NoReturn, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from dumbbell import limits
 from dumbbell.control_characters import check_unicode
 from dumbbell.errors import ImportProblem
-from dumbbell.importers.magic import is_capture
 from dumbbell.importers.quantity import Unreadable
 
-__all__ = ["STDIN", "Line", "Source", "open_source"]
+__all__ = ["CLASSIC", "STDIN", "Count", "Line", "Loose", "Real", "Source", "checked", "is_capture", "open_source"]
+
 
 STDIN = Path("-")
 """The usual name of standard input."""
@@ -243,3 +245,44 @@ def _refuse(word: str) -> NoReturn:
 
 
 _DECODER = json.JSONDecoder(parse_constant=_refuse)
+
+
+CLASSIC = {
+    b"\xd4\xc3\xb2\xa1": ("<", 1000),
+    b"\xa1\xb2\xc3\xd4": (">", 1000),
+    b"\x4d\x3c\xb2\xa1": ("<", 1),
+    b"\xa1\xb2\x3c\x4d": (">", 1),
+}
+"""Magic numbers with their byte order and the unit of a timestamp's fraction in nanoseconds."""
+
+
+def is_capture(data: bytes | bytearray) -> bool:
+    """Does it start with a capture's magic number?"""
+    return bytes(data[:4]) in CLASSIC or data[:4] == b"\x0a\x0d\x0d\x0a"
+
+
+MOST = 2**62
+
+Count = Annotated[int, Field(ge=0, le=MOST)]
+"""A non-negative integer."""
+Real = Annotated[float, Field(ge=0, le=1e18, allow_inf_nan=False)]
+"""A non-negative number."""
+
+
+class Loose(BaseModel):
+    """A model of the keys that we read; others are ignored."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+
+Model = TypeVar("Model", bound=BaseModel)
+
+
+def checked(model: type[Model], value: Any, source: Source, what: str, line: int | None = None) -> Model:
+    """The validated value. Raises `ImportProblem` for the first invalid key."""
+    try:
+        return model.model_validate(value)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        place = ".".join(str(part) for part in first["loc"])
+        source.fail(f"not valid {what}: {first['msg']}", line=line, place=place, value=first["input"])

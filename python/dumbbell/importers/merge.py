@@ -11,15 +11,16 @@ from typing import Any
 
 import polars as pl
 
+from dumbbell import __version__
 from dumbbell.control_characters import visible_line, visible_values
 from dumbbell.errors import ImportProblem
-from dumbbell.importers.import_manifest import manifest
-from dumbbell.importers.log_model import FlowLog, Log, Options, QueueLog
+from dumbbell.importers.log_model import EMPTY, FlowLog, Log, Options, QueueLog
 from dumbbell.importers.log_source import Source
-from dumbbell.importers.tables import EMPTY
+from dumbbell.results import result
 from dumbbell.results.table_schema import TABLES
 
-__all__ = ["ImportedRun", "escaped_run", "merged"]
+__all__ = ["ImportedRun", "escaped_run", "manifest", "merged"]
+
 
 NS = 1_000_000_000
 LONGEST_NS = 10**15
@@ -243,3 +244,15 @@ def _file(source: Source, log: Log, shift: int) -> dict[str, Any]:
         "rounding": log.rounding,
         "facts": dict(log.facts), "missing": missing | {"probes": None if len(log.probes) else "all"},
     }  # fmt: skip
+
+
+def manifest(**fields: Any) -> dict[str, Any]:
+    """`run.json` with these fields; all other keys are null or empty."""
+    defaults: dict[str, Any] = {
+        "format": result.FORMAT, "dumbbell": __version__, "name": None, "case": None, "title": None,
+        "engine": "import", "seed": None, "command": None, "duration_s": None, "asked_duration_s": None,
+        "valid": True, "invalid": [], "warnings": [], "wall_s": None, "phases_s": {}, "experiment": None, "expect": [],
+        "source": None, "host": None, "commands": [], "generator": None, "flows": [], "queues": [], "bottleneck": None,
+        "probes": [],
+    }  # fmt: skip
+    return defaults | fields

@@ -12,8 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from dumbbell import limits
-from dumbbell.importers.log_source import Source
-from dumbbell.importers.magic import CLASSIC, is_capture
+from dumbbell.importers.log_source import CLASSIC, Source, is_capture
 
 __all__ = ["Records", "is_capture", "records"]
 

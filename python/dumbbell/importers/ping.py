@@ -7,10 +7,9 @@ is a lost ping, sent between its neighbours.
 import re
 from dataclasses import dataclass, field
 
-from dumbbell.importers.log_model import Log, Options
+from dumbbell.importers.log_model import Log, Options, columns
 from dumbbell.importers.log_source import Line, Source
 from dumbbell.importers.quantity import integer, milliseconds_ns, seconds_ns
-from dumbbell.importers.tables import columns
 
 __all__ = ["NAME", "detect", "read"]
 

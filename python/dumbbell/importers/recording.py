@@ -16,10 +16,10 @@ from typing import Any
 
 import polars as pl
 
-from dumbbell.host.stream import Frame
-from dumbbell.importers.import_manifest import manifest
+from dumbbell.host.tcp_connections import Frame
+from dumbbell.importers.log_model import EMPTY
+from dumbbell.importers.merge import manifest
 from dumbbell.importers.ss_fields import EXTRA
-from dumbbell.importers.tables import EMPTY
 from dumbbell.linux.socket_tables import STATES
 from dumbbell.publish import staged
 from dumbbell.results import result
@@ -54,7 +54,7 @@ class Recording:
     _digest: Any = field(default_factory=hashlib.sha256)
 
     def take(self, frame: Frame, table: pl.DataFrame, matching: pl.Series) -> None:
-        """Add a sample from `host.stream`; a connection is kept from its first sample in `matching`."""
+        """Add a sample from `host.tcp_connections`; a connection is kept from its first sample in `matching`."""
         if self._start is None:
             self._start = (frame.monotonic_ns, frame.realtime_ns)
         self._last_ns = frame.monotonic_ns - self._start[0]

@@ -1,8 +1,7 @@
 """`ss -ti` logs: one connection or all, once or in a loop, with or without times between the samples.
 
 Samples at a sender count acknowledged bytes, not what a receiver's program got: `bytes_received` is set only for
-sockets that received more than they sent. `ss_fields` parses fields, `timestamps` times, and `ss_wrap` rejoins broken
-lines.
+sockets that received more than they sent. `ss_fields` parses fields and rejoins broken lines.
 """
 
 import re
@@ -11,23 +10,24 @@ from typing import Any
 
 import polars as pl
 
-from dumbbell.importers.log_model import FlowLog, Log, Options
+from dumbbell.importers.log_model import FlowLog, Log, Options, rows
 from dumbbell.importers.log_source import Line, Source
-from dumbbell.importers.quantity import integer
-from dumbbell.importers.ss_fields import EXTRA, Fields, completed, fields
-from dumbbell.importers.ss_wrap import (
+from dumbbell.importers.quantity import integer, is_absolute, stamp_ns
+from dumbbell.importers.ss_fields import (
+    EXTRA,
     HEADER,
     SOCKET,
     STATES,
+    Fields,
     begins_header,
     begins_socket,
+    completed,
+    fields,
     joined_socket,
     keys,
     mended,
     torn,
 )
-from dumbbell.importers.tables import rows
-from dumbbell.importers.timestamps import is_absolute, stamp_ns
 from dumbbell.results.table_schema import FLOWS
 
 __all__ = ["NAME", "detect", "read"]

@@ -9,11 +9,9 @@ from typing import Any
 
 from pydantic import Field
 
-from dumbbell.importers.checked_json import Count, Loose, checked
-from dumbbell.importers.log_model import Log, Options
-from dumbbell.importers.log_source import Source
-from dumbbell.importers.queue_samples import Sampled, sampled_log
-from dumbbell.importers.timestamps import stamp_ns
+from dumbbell.importers.log_model import Log, Options, Sampled, sampled_log
+from dumbbell.importers.log_source import Count, Loose, Source, checked
+from dumbbell.importers.quantity import stamp_ns
 
 __all__ = ["NAME", "detect", "read"]
 

@@ -8,11 +8,9 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from dumbbell.importers.log_model import Log, Options
+from dumbbell.importers.log_model import Log, Options, Sampled, sampled_log
 from dumbbell.importers.log_source import Line, Source
-from dumbbell.importers.quantity import Unreadable, integer, rate_bps, size_bytes
-from dumbbell.importers.queue_samples import Sampled, sampled_log
-from dumbbell.importers.timestamps import stamp_ns
+from dumbbell.importers.quantity import Unreadable, integer, rate_bps, size_bytes, stamp_ns
 
 __all__ = ["NAME", "detect", "read"]
 

@@ -8,10 +8,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from dumbbell.importers.log_model import FlowLog, Log, Options
+from dumbbell.importers.log_model import FlowLog, Log, Options, rows
 from dumbbell.importers.log_source import Source
 from dumbbell.importers.quantity import Unreadable, integer, seconds_ns
-from dumbbell.importers.tables import rows
 
 __all__ = ["NAME", "detect", "read"]
 

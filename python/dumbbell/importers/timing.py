@@ -8,11 +8,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from dumbbell.importers.checked_json import Count, Loose, Real, checked
-from dumbbell.importers.log_model import FlowLog, Log, Options
-from dumbbell.importers.log_source import Line, Source
+from dumbbell.importers.log_model import EMPTY, FlowLog, Log, Options, rows
+from dumbbell.importers.log_source import Count, Line, Loose, Real, Source, checked
 from dumbbell.importers.quantity import NS, integer, seconds_ns
-from dumbbell.importers.tables import EMPTY, rows
 
 __all__ = ["NAME", "detect", "read"]
 

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from dumbbell.errors import KernelError
-from dumbbell.publish import private
+from dumbbell.publish import folders
 
 __all__ = ["locked"]
 
@@ -17,11 +17,11 @@ def locked(work: Path, doing: str) -> Iterator[None]:
     path = work.with_name(f"{work.name}.lock")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        lock = private.opened_file(path)
+        lock = folders.opened_file(path)
     except OSError as problem:
         raise KernelError(f"{path}: can't be locked: {problem.strerror}; remove it") from problem
     try:
-        if not private.locked(lock, wait=False):
+        if not folders.locked(lock, wait=False):
             holder = os.pread(lock, 20, 0).decode(errors="replace").strip() or "another"
             raise KernelError(f"'{work.name}' is already being {doing} by process {holder} (lock: {path})")
         os.ftruncate(lock, 0)

@@ -1,11 +1,13 @@
 """Layouts of the agent's raw records as numpy types.
 
-They are those of `crates/agent/src/sample/record.rs`, of `struct tcp_info`, and of the
-controllers' and qdiscs' structures (Linux include/uapi/linux/{tcp,inet_diag,pkt_sched}.h).
+`crates/interface/src/records.rs` declares them. `struct tcp_info` and the controllers' and qdiscs' structures are those
+of Linux (include/uapi/linux/{tcp,inet_diag,pkt_sched}.h).
 `dumbbell.engines.decode` decodes them.
 """
 
 import numpy as np
+
+from dumbbell import _sim
 
 __all__ = [
     "BBR",
@@ -47,18 +49,12 @@ TCP_INFO = np.dtype(
     + [(name, "<u4") for name in ("dsack_dups", "reord_seen", "rcv_ooopack", "snd_wnd", "rcv_wnd", "rehash")]
     + [("total_rto", "<u2"), ("total_rto_recoveries", "<u2"), ("total_rto_time", "<u4"), ("rest", "V8")]
 )  # fmt: skip
-FLOW_RECORD = np.dtype([
-    ("time_ns", "<u8"), ("flow", "<u4"), ("info_bytes", "<u2"), ("cc_kind", "<u2"), ("bytes_received", "<u8"),
-    ("rcv_space", "<u4"), ("pad", "<u4"), ("cc", "V32"), ("info", TCP_INFO),
-])  # fmt: skip
-XSTATS_BYTES = 64
-QUEUE_RECORD = np.dtype([
-    ("time_ns", "<u8"), ("queue", "<u4"), ("qlen", "<u4"), ("backlog", "<u4"), ("drops", "<u4"), ("requeues", "<u4"),
-    ("overlimits", "<u4"), ("sent_bytes", "<u8"), ("sent_packets", "<u8"), ("xstats", f"V{XSTATS_BYTES}"),
-])  # fmt: skip
-PROBE_RECORD = np.dtype([
-    ("probe", "<u4"), ("sequence", "<u4"), ("sent_ns", "<u8"), ("arrived_ns", "<u8"), ("answered_ns", "<u8"),
-])  # fmt: skip
+FLOW_RECORD = np.dtype([(name, TCP_INFO if name == "info" else kind) for name, kind in _sim.RECORDS["flows"]])
+QUEUE_RECORD = np.dtype(_sim.RECORDS["queues"])
+PROBE_RECORD = np.dtype(_sim.RECORDS["probes"])
+XSTATS_BYTES = QUEUE_RECORD["xstats"].itemsize
+NEVER = _sim.RECORD_NEVER
+"""The time of what did not happen."""
 
 BBR_INFO = np.dtype(
     [
@@ -74,7 +70,7 @@ VEGAS_INFO = np.dtype([("enabled", "<u4"), ("rttcnt", "<u4"), ("rtt", "<u4"), ("
 DCTCP_INFO = np.dtype(
     [("enabled", "<u2"), ("ce_state", "<u2"), ("alpha", "<u4"), ("ab_ecn", "<u4"), ("ab_tot", "<u4"), ("rest", "V16")]
 )
-VEGAS, DCTCP, BBR, UDP = 3, 9, 16, 0xFFFF
+VEGAS, DCTCP, BBR, UDP = 3, 9, 16, _sim.RECORD_UDP
 
 UDP_INFO = np.dtype([("bytes_sent", "<u8"), ("rest", f"V{TCP_INFO.itemsize - 8}")])
 
@@ -93,4 +89,3 @@ MARKS_OFFSETS = {
     "sfb": (20,),
 }
 """Offset of the counter of marked packets in a qdisc's statistics; CoDel counts those of `ce_threshold` separately."""
-NEVER = 2**64 - 1

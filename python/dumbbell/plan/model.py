@@ -1,13 +1,15 @@
-"""What a plan consists of: the values of `crates/experiment/src/plan/types.rs`, which makes them."""
+"""What a plan consists of: the values of `crates/experiment/src/plan/types.rs`, and the errors of making one."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 from dumbbell import _sim
-from dumbbell.plan.refusals import refusals
+from dumbbell.errors import ExperimentError, PlanError
+from dumbbell.spec.document import mistakes_in
 
 __all__ = [
     "Command",
@@ -24,7 +26,21 @@ __all__ = [
     "TcpPlan",
     "TimedCommand",
     "plan_of",
+    "refusals",
 ]
+
+
+@contextmanager
+def refusals() -> Iterator[None]:
+    """Raises `PlanError` or `ExperimentError` for what the plan refuses."""
+    try:
+        with mistakes_in():
+            yield
+    except _sim.PlanRefused as refused:
+        fault = json.loads(refused.args[0])
+        if "plan" in fault:
+            raise PlanError(fault["plan"]) from None
+        raise ExperimentError(fault["problem"], key=fault["key"], value=fault["value"], right=fault["right"]) from None
 
 
 @dataclass(frozen=True)

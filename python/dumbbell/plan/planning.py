@@ -1,21 +1,46 @@
-"""Plans of experiments, made in Rust (`crates/experiment/src/plan`), for engines and as scripts."""
+"""Plans of experiments, made in Rust (`crates/experiment/src/plan`): for engines, on real hosts, as scripts.
+
+`dumbbell.engines.remote` reaches the hosts, and restores them.
+"""
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
-from dumbbell import _sim
+from dumbbell import _sim, limits
 from dumbbell.errors import ExperimentError
-from dumbbell.plan.model import Plan, plan_of
-from dumbbell.plan.native_json import attachments_json, limits_json
-from dumbbell.plan.refusals import refusals
+from dumbbell.plan.model import Plan, plan_of, refusals
 from dumbbell.spec.attachments import Attachments, read_attachments
 from dumbbell.spec.document import Case
 from dumbbell.spec.experiment import Experiment
 from dumbbell.spec.model import Tcp
-from dumbbell.spec.tcp_defaults import TCP_DEFAULTS
 
-__all__ = ["as_script", "as_world", "buffers_note", "make", "plan_case", "simulator_plan"]
+__all__ = [
+    "RemoteHost",
+    "RemotePlan",
+    "as_remote_script",
+    "as_script",
+    "as_world",
+    "attachments_json",
+    "buffers_note",
+    "limits_json",
+    "make",
+    "plan_case",
+    "plan_remote",
+    "simulator_plan",
+]
+
+
+def attachments_json(attachments: Attachments) -> str:
+    """The files that it names."""
+    script = attachments.script
+    return json.dumps({"script": script and {"lines": script.lines, "marks": script.marks}, "trace": attachments.trace})
+
+
+def limits_json() -> str:
+    """The limits of this process."""
+    return json.dumps({name: limits.most(name) for name in limits.PLAN})
 
 
 def make(experiment: Experiment, attachments: Attachments, seed: int) -> Plan:
@@ -63,12 +88,67 @@ def as_script(plan: Plan, title: str, notes: Sequence[str] = ()) -> str:
 
 def buffers_note(tcp: Tcp) -> str:
     """Which defaults of TCP's buffers a run has, and what the experiment sets instead."""
-    limits = TCP_DEFAULTS[tcp.defaults]
     parts = []
-    for key, name in (("rmem_max", "net.ipv4.tcp_rmem"), ("wmem_max", "net.ipv4.tcp_wmem")):
+    keys = (("rmem_max", "net.ipv4.tcp_rmem"), ("wmem_max", "net.ipv4.tcp_wmem"))
+    for (key, name), default in zip(keys, _sim.TCP_BUFFERS[tcp.defaults], strict=True):
         if name in tcp.sysctl:
             parts.append(f"{name} = {tcp.sysctl[name]} by tcp.sysctl")
         else:
-            own = "" if getattr(tcp, key) == getattr(limits, key) else f" by tcp.{key}"
+            own = "" if getattr(tcp, key) == default else f" by tcp.{key}"
             parts.append(f"{name} up to {getattr(tcp, key)} bytes{own}")
     return f'TCP buffers: tcp.defaults = "{tcp.defaults}": {", ".join(parts)}'
+
+
+@dataclass(frozen=True)
+class RemoteHost:
+    """One real host."""
+
+    role: str
+    ssh: str
+    devices: tuple[str, ...]
+    """The only devices that tc changes."""
+    address: str | None
+    """Address of the device under test; None for a router."""
+
+
+@dataclass(frozen=True)
+class RemotePlan:
+    """A plan whose hosts are real."""
+
+    plan: Plan
+    hosts: tuple[RemoteHost, ...]
+    native: _sim.RemotePlan = field(repr=False, compare=False)
+
+    def host(self, role: str) -> RemoteHost:
+        """The host with this role."""
+        return next(host for host in self.hosts if host.role == role)
+
+    def host_plan(self, role: str) -> dict[str, Any]:
+        """`plan.json` for the agent of one host, which knows no host's name."""
+        with refusals():
+            made: dict[str, Any] = json.loads(self.native.host_plan(role))
+        return made
+
+
+def plan_remote(case: Case, seed: int) -> RemotePlan:
+    """The plan of a case on its hosts. Raises `ExperimentError` for what these hosts can't do."""
+    experiment = case.experiment
+    try:
+        # Real hosts take no script, so it is not read.
+        attachments = Attachments() if experiment.path.tc else read_attachments(case)
+        files = attachments_json(attachments)
+        with refusals():
+            native = _sim.RemotePlan(experiment, files, seed, limits_json())
+    except ExperimentError as error:
+        raise error.within(str(case.file)) from None
+    hosts = json.loads(native.json())["hosts"]
+    return RemotePlan(
+        plan_of(native.plan()),
+        tuple(RemoteHost(**host | {"devices": tuple(host["devices"])}) for host in hosts),
+        native,
+    )
+
+
+def as_remote_script(remote: RemotePlan, title: str, notes: Sequence[str] = ()) -> str:
+    """A shell script for the user's own host; title and notes become comments at its top."""
+    return remote.native.script(title, list(notes))

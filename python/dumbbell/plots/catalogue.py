@@ -9,16 +9,12 @@ from dataclasses import dataclass
 import altair as alt
 
 from dumbbell.errors import ResultError
-from dumbbell.plots.box import box
 from dumbbell.plots.chart_style import WIDTH
-from dumbbell.plots.distributions import delay_curves, delays, round_trips
 from dumbbell.plots.download_times import downloads
-from dumbbell.plots.downsample import POINTS
-from dumbbell.plots.figure import figure
+from dumbbell.plots.layers import POINTS
 from dumbbell.plots.overlay import OVERLAYS, overlay
-from dumbbell.plots.panels import PANELS, lacks
-from dumbbell.plots.parametric import parametric
-from dumbbell.plots.scatter import throughput_delay
+from dumbbell.plots.panels import PANELS, figure, lacks
+from dumbbell.plots.run_figures import box, delay_curves, delays, parametric, round_trips, throughput_delay
 from dumbbell.plots.state_bands import life_shares
 from dumbbell.results.result import Run
 

@@ -1,4 +1,4 @@
-"""Colours and dashes of flows.
+"""Colours and dashes of flows, and colour scales of maps.
 
 Each controller has one hue in every figure: four from the palette of Okabe & Ito 2008 ("Color Universal Design"), and
 four with the same distance from all others, also under any kind of colour blindness. Flows and groups of the same
@@ -6,17 +6,42 @@ controller differ by shade and dash. Flows without a controller get the unused h
 
 Every line colour has a contrast of at least 3 : 1 with a white background (WCAG 2.2, 1.4.11); its counterpart from
 `dark` has the same with a dark page. Tests compute both.
+
+The sequential scale has viridis's key colours (van der Walt & Smith 2015), ordered for any kind of colour blindness;
+the diverging scale goes from blue over near-white to brown, distinct for everyone. Colours are interpolated in CIELAB,
+so that equal steps look equal. Tests compute both.
 """
 
+import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 from zlib import crc32
 
+import altair as alt
+import numpy as np
+
 __all__ = [
-    "ALARM", "CONTROLLERS", "DARK_GROUND", "HUES", "INK", "NOTE", "contrast", "controller_hue", "dark", "dashes",
+    "ALARM",
+    "CONTROLLERS",
+    "DARK_GROUND",
+    "DIVERGING",
+    "HUES",
+    "INK",
+    "NOTE",
+    "SEQUENTIAL",
+    "VOID",
+    "Ramp",
+    "contrast",
+    "controller_hue",
+    "dark",
+    "dashes",
+    "diverging",
+    "sequential",
     "shades",
-]  # fmt: skip
+]
+
 
 HUES = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#5B1A00", "#7A3FF2", "#A80078", "#222222")
 """The other Okabe-Ito colours are too pale for thin lines; darkened, orange is indistinguishable from vermilion."""
@@ -140,3 +165,92 @@ def _linear(part: int) -> float:
     """An sRGB channel as linear light."""
     value = part / 255
     return value / 12.92 if value <= 0.04045 else ((value + 0.055) / 1.055) ** 2.4
+
+
+SEQUENTIAL = ("#440154", "#3B528B", "#21918C", "#5EC962", "#FDE725")
+DIVERGING = ("#08306B", "#F5F3EF", "#7F2704")
+VOID = "#DADADA"
+"""Cells without a valid run: a grey that is on neither ramp, with a cross."""
+FACTORS = ((1, 2, 5), (1, 3), (1,))
+"""Legend numbers per factor of ten, the densest that fits."""
+DARK = 55.0
+"""CIELAB lightness (0 to 100) below which white text is easier to read than black."""
+
+
+@dataclass(frozen=True)
+class Ramp:
+    """Key numbers and their colours."""
+
+    numbers: tuple[float, ...]
+    colours: tuple[str, ...]
+    log: bool = False
+
+    def scale(self) -> alt.Scale:
+        """The scale for an encoding."""
+        return alt.Scale(
+            type="log" if self.log else "linear",
+            domain=list(self.numbers),
+            range=list(self.colours),
+            interpolate="lab",
+            clamp=True,
+        )
+
+    def ticks(self, most: float) -> list[float]:
+        """Round numbers for the legend of a logarithmic ramp, for which Vega has none: two to `most`, 6 or more.
+
+        As many per factor of ten as fit. None for a linear ramp: Vega chooses its own.
+        """
+        if not self.log:
+            return []
+        low, high = self.numbers[0], self.numbers[-1]
+        decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+        choices = [[factor * 10.0**decade for decade in decades for factor in factors] for factors in FACTORS]
+        choices += [[10.0**decade for decade in decades if decade % step == 0] for step in range(2, len(decades))]
+        choices += [_multiples(high - low, high, most)]
+        inside = ([number for number in map(_round, each) if low <= number <= high] for each in choices)
+        return next((each for each in inside if 2 <= len(each) <= most), [])
+
+    def ink(self, number: float) -> str:
+        """Black or white, whichever is readable on this number's colour."""
+        at, corners = (np.log10([number]), np.log10(self.numbers)) if self.log else ([number], self.numbers)
+        lightness = np.interp(at, corners, [_lightness(colour) for colour in self.colours])[0]
+        return "#FFFFFF" if lightness < DARK else "#111111"
+
+
+def _multiples(span: float, high: float, most: float) -> list[float]:
+    """The multiples of the smallest round step with at most `most` of them in the span."""
+    decade = 10.0 ** math.floor(math.log10(span / most))
+    step = next(factor * decade for factor in (1, 2, 5, 10, 20) if span / (factor * decade) + 1 <= most)
+    first, last = math.floor((high - span) / step), math.floor(high / step)
+    return [number * step for number in range(first, last + 1)]
+
+
+def _round(number: float) -> float:
+    """Remove rounding errors of sums of powers."""
+    return float(f"{number:.9g}")
+
+
+def sequential(numbers: Sequence[float], *, log: bool = False) -> Ramp:
+    """A ramp from the smallest to the largest number; on a logarithmic scale all are above 0."""
+    low, high = _ends(numbers)
+    if log:
+        return Ramp(tuple(float(each) for each in np.geomspace(low, high, len(SEQUENTIAL))), SEQUENTIAL, log=True)
+    return Ramp(tuple(float(each) for each in np.linspace(low, high, len(SEQUENTIAL))), SEQUENTIAL)
+
+
+def diverging(numbers: Sequence[float], middle: float) -> Ramp:
+    """A ramp that extends equally to both sides of the middle, so that equal colours are equal distances."""
+    reach = max((abs(number - middle) for number in numbers), default=0.0) or 1.0
+    return Ramp((middle - reach, middle, middle + reach), DIVERGING)
+
+
+def _ends(numbers: Sequence[float]) -> tuple[float, float]:
+    low, high = min(numbers, default=0.0), max(numbers, default=1.0)
+    padding = 0.0 if high > low else abs(low) * 0.05 or 1.0
+    return low - padding, high + padding
+
+
+def _lightness(colour: str) -> float:
+    """L* of CIELAB: 116 · ∛Y − 16, with Y from the contrast with white."""
+    luminance = 1.05 / contrast(colour) - 0.05
+    return 116 * math.cbrt(luminance) - 16 if luminance > 216 / 24389 else luminance * 24389 / 27

@@ -1,19 +1,96 @@
-"""Both arms of a comparison on one time axis: a line for the mean over an arm's runs, a band for their range.
+"""Both arms of a comparison on one time axis: the mean over an arm's runs, and their range.
 
-One panel for each metric and group, one colour for each arm. `series` supplies the lines.
+A series table has the columns `panel` (`bbr: cwnd, packets`), `s` (centre of the bin, seconds), `v`; a bundle has
+`panel, s, mean, low, high`. A group's throughput is the sum of its flows, its window and RTT their mean, as in
+`analysis.measures`.
+
+One panel for each metric and group, one colour for each arm.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import altair as alt
 import polars as pl
 
-from dumbbell.plots.chart_axes import data
-from dumbbell.plots.chart_style import WIDTH
+from dumbbell.analysis.queueing import of_bottleneck
+from dumbbell.analysis.time_series import group_throughput
+from dumbbell.plots.chart_style import HEIGHT, WIDTH, data, stacked, view_names
 from dumbbell.plots.colours import HUES
-from dumbbell.plots.panel_stack import HEIGHT, stacked, view_names
+from dumbbell.plots.layers import NS, cwnd_of, of_groups, round_step_ns
+from dumbbell.results.result import Run
 
-__all__ = ["comparison_plot"]
+__all__ = ["GROUPS_MAX", "bundle", "comparison_plot", "grid_step_ns", "series"]
+
+
+GROUPS_MAX = 6
+"""Groups with panels; the others are omitted to keep the figure readable."""
+POINTS_MAX = 12_000
+"""Points of all lines on a page, to limit its size."""
+BINS_MAX, BINS_MIN = 300, 50
+PANELS_OF_GROUP, PANELS_OF_PATH = 3, 2
+
+
+def grid_step_ns(length_s: float, groups: int, pages: int = 1) -> int:
+    """The bin for a comparison of runs of that length; longer if a page shows several figures (`pages`)."""
+    panels = pages * (PANELS_OF_GROUP * min(groups, GROUPS_MAX) + PANELS_OF_PATH)
+    return round_step_ns(length_s * NS, max(BINS_MIN, min(BINS_MAX, POINTS_MAX // (2 * panels))))
+
+
+def series(run: Run, step_ns: int) -> pl.DataFrame:
+    """All series of a run that a comparison draws, panel after panel."""
+    parts = [part.select(*_COLUMNS) for part in _parts(run, step_ns)]
+    return pl.concat([pl.DataFrame(schema=_COLUMNS), *parts])
+
+
+def bundle(several: Sequence[pl.DataFrame]) -> pl.DataFrame:
+    """Mean, minimum and maximum over the runs for every bin, over the runs that have a value there."""
+    together = pl.concat([pl.DataFrame(schema=_COLUMNS), *several])
+    value = pl.col("v")
+    return (
+        together.group_by("panel", "s", maintain_order=True)
+        .agg(value.mean().alias("mean"), value.min().alias("low"), value.max().alias("high"))
+        .sort("s", maintain_order=True)
+    )
+
+
+_COLUMNS = {"panel": pl.String, "s": pl.Float64, "v": pl.Float64}
+
+
+def _parts(run: Run, step_ns: int) -> Iterator[pl.DataFrame]:
+    groups = list(dict.fromkeys(flow["group"] for flow in run.manifest["flows"]))[:GROUPS_MAX]
+    rate = group_throughput(run, step_ns).drop_nulls().with_columns(v=pl.col("throughput_bps") / 1e6)
+    yield _by_group(rate, groups, "throughput, Mbit/s")
+    column, per, cwnd = cwnd_of([run])
+    for value, what in (
+        (pl.col(column) / per, cwnd),
+        (pl.col("rtt_ns").replace(0, None) / 1e6, "smoothed RTT, ms"),
+    ):
+        rows = run.flows.select("time_ns", "flow", "group", v=value.cast(pl.Float64)).drop_nulls()
+        yield _by_group(of_groups(_inside(rows, run), step_ns, add=False), groups, what)
+    queue = run.queues.filter(of_bottleneck(run))
+    yield _alone(queue.select("time_ns", v="backlog_packets"), run, step_ns, "Queue, packets")
+    ping = run.probes.filter(pl.col("kind") == "ping")
+    yield _alone(ping.select(time_ns="sent_ns", v=pl.col("rtt_ns") / 1e6), run, step_ns, "Ping RTT, ms")
+
+
+def _by_group(table: pl.DataFrame, groups: Sequence[str], what: str) -> pl.DataFrame:
+    """A panel for each group, in the order of the experiment; from `time_ns, group, v`."""
+    parts = [table.filter(pl.col("group") == group) for group in groups]
+    return pl.concat([table.clear(), *parts]).with_columns(
+        panel=pl.col("group") + f": {what}", s=pl.col("time_ns") / NS
+    )
+
+
+def _alone(rows: pl.DataFrame, run: Run, step_ns: int, panel: str) -> pl.DataFrame:
+    """One panel: the mean in every bin."""
+    time = pl.col("time_ns") // step_ns * step_ns + step_ns // 2
+    means = _inside(rows.cast({"v": pl.Float64}).drop_nulls(), run).group_by(time).agg(pl.col("v").mean())
+    return means.sort("time_ns").with_columns(panel=pl.lit(panel), s=pl.col("time_ns") / NS)
+
+
+def _inside(rows: pl.DataFrame, run: Run) -> pl.DataFrame:
+    """Drop the sample at the very end, which would start another bin."""
+    return rows.filter(pl.col("time_ns") < round(run.manifest["duration_s"] * NS))
 
 
 def comparison_plot(arms: Mapping[str, pl.DataFrame], width: int = WIDTH) -> alt.VConcatChart | None:

@@ -1,7 +1,7 @@
 """The rendering process: Vega-Lite in, SVG, PNG or PDF out.
 
 vl-convert aborts its process on input that it can't draw, and limits neither time nor memory. So it runs in this
-process, a separate program that `plots.render_process` starts. It imports nothing else from Dumbbell, to start quickly.
+process, a separate program that `plots.render` starts. It imports nothing else from Dumbbell, to start quickly.
 
 A request is a line of JSON (`form`, `version`, `scale`, `bytes`) followed by that many bytes of JSON; a response is a
 line of JSON (`bytes`, or `error`) followed by that many bytes.

@@ -10,10 +10,9 @@ import altair as alt
 import polars as pl
 
 from dumbbell.errors import ResultError
-from dumbbell.plots.chart_axes import data, tips
-from dumbbell.plots.chart_style import styled
+from dumbbell.plots.chart_style import data, styled, tips
 from dumbbell.plots.colours import INK, shades
-from dumbbell.plots.lines import group_members
+from dumbbell.plots.layers import group_members
 from dumbbell.results.result import Run
 
 __all__ = ["downloads"]

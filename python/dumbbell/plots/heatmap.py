@@ -12,11 +12,9 @@ from dataclasses import dataclass
 import altair as alt
 import polars as pl
 
-from dumbbell.plots.chart_axes import data, tips
-from dumbbell.plots.chart_style import WIDTH, styled
-from dumbbell.plots.contours import contours
-from dumbbell.plots.heatmap_layout import Rect, Steps, painted, step_of
-from dumbbell.plots.ramps import VOID, Ramp
+from dumbbell.plots.chart_style import WIDTH, data, styled, tips
+from dumbbell.plots.colours import VOID, Ramp
+from dumbbell.plots.heatmap_layout import Rect, Steps, contours, painted, step_of
 
 __all__ = ["CROSS", "GAP", "Marks", "Panel", "heat_map", "panel_title", "reasons_text"]
 

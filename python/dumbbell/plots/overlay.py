@@ -1,7 +1,7 @@
 """Several runs on one time axis: the same metric of each run, a line per run.
 
 A run with several flows has a line for each flow, or for each group if there are many; more than eight lines become
-small multiples, a panel per run. `lines` and the panels supply the values, `labels` the names.
+small multiples, a panel per run. `layers` and the panels supply the values.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -12,16 +12,10 @@ import altair as alt
 import polars as pl
 
 from dumbbell.errors import ResultError
-from dumbbell.plots.chart_axes import named_lines, noted
-from dumbbell.plots.chart_style import framed, runs_title
-from dumbbell.plots.charts import table
-from dumbbell.plots.downsample import POINTS
-from dumbbell.plots.flow_panels import fairness_lines, rtt_lines
-from dumbbell.plots.labels import labels
-from dumbbell.plots.layers import Curve, Trace
-from dumbbell.plots.lines import FLOWS_MAX, NS, cwnd_of, names, rate_lines, sample_lines, step_ns
-from dumbbell.plots.panel_stack import stacked, view_names
-from dumbbell.plots.path_panels import ping_lines, queue_lines
+from dumbbell.plots.chart_style import framed, named_lines, noted, runs_title, stacked, table, view_names
+from dumbbell.plots.layers import FLOWS_MAX, NS, POINTS, Curve, Trace, cwnd_of, names, rate_lines, sample_lines, step_ns
+from dumbbell.plots.run_figures import labels
+from dumbbell.plots.time_panels import fairness_lines, ping_lines, queue_lines, rtt_lines
 from dumbbell.results.result import Run
 
 __all__ = ["OVERLAYS", "Overlay", "overlay", "overlay_lines"]

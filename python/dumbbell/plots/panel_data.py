@@ -14,8 +14,7 @@ import numpy as np
 from dumbbell.analysis.sample_arrays import Floats
 from dumbbell.control_characters import json_text
 from dumbbell.plots.colours import dark
-from dumbbell.plots.downsample import POINTS
-from dumbbell.plots.layers import Bands, Drawn, Layer, Legend, Line, Lines, Points, Rule, Ticks
+from dumbbell.plots.layers import POINTS, Bands, Drawn, Layer, Legend, Line, Lines, Points, Rule, Ticks
 from dumbbell.plots.panels import PANELS, drawn
 from dumbbell.results.result import Run
 

@@ -9,12 +9,9 @@ import altair as alt
 import polars as pl
 
 from dumbbell.analysis.states import phases
-from dumbbell.plots.chart_axes import data, tips
-from dumbbell.plots.chart_style import framed, run_title
-from dumbbell.plots.charts import filled
+from dumbbell.plots.chart_style import data, filled, framed, run_title, tips
 from dumbbell.plots.colours import HUES
-from dumbbell.plots.layers import Bands, Drawn, Legend
-from dumbbell.plots.lines import NS
+from dumbbell.plots.layers import NS, Bands, Drawn, Legend
 from dumbbell.results.result import Run
 
 __all__ = ["life_shares", "merged", "phase_colours", "states"]

@@ -5,11 +5,6 @@ staged     a new folder: run, sweep, import, export
 captured   a new file: a capture, an export
 replaced   a new or existing file: a page, a figure
 scratch    a temporary private folder
-
-staging          a private folder next to the target, renamed at the end; remains of killed commands are removed
-staging_records  the staging folders that this user's commands created
-private          the user's cache and private folders, and locks in them
-folder_ops       remove, sync and rename by directory descriptors
 ```
 
 Data is written into a hidden folder of mode 0700 next to the target. Its path uses this process's descriptor of that
@@ -24,10 +19,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from dumbbell.errors import OutputError
-from dumbbell.publish.folder_ops import remove, synced_with_all
-from dumbbell.publish.private import cache_dir
-from dumbbell.publish.staging import Stage, clean, staging, sync_later
-from dumbbell.publish.staging_records import BusyError
+from dumbbell.publish.folders import cache_dir, remove, synced_with_all
+from dumbbell.publish.staging import BusyError, Stage, clean, staging, sync_later
 
 __all__ = [
     "cache_dir",

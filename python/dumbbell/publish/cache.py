@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dumbbell.errors import OutputError
-from dumbbell.publish.folder_ops import remove
-from dumbbell.publish.private import cache_dir, locked, opened_file
+from dumbbell.publish.folders import cache_dir, locked, opened_file, remove
 
 __all__ = ["FOLDERS", "CacheFolder", "Pruned", "cache_folder", "folders_to_prune", "prune"]
 

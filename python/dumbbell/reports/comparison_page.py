@@ -8,16 +8,15 @@ import polars as pl
 from dumbbell.analysis.comparison import Arm, Comparison
 from dumbbell.analysis.difference import Verdict
 from dumbbell.plots import bundle, comparison_plot
-from dumbbell.plots.series import GROUPS_MAX
+from dumbbell.plots.comparison_plot import GROUPS_MAX
 from dumbbell.reports.log_conditions import EXPLAINED, condition_cells, options, setting_cells, settings_title
-from dumbbell.reports.markup import Markup, details, element, join, table
-from dumbbell.reports.page_frame import ZOOM, Figures, framed, written
+from dumbbell.reports.markup import ZOOM, Figures, Markup, details, element, framed, join, table, written
 from dumbbell.reports.verdict_text import HEAD, absent_metric_cells, cells, described, verdict, verdict_of_all
 
 __all__ = ["comparison_page", "write_comparison"]
 
 SeriesByRun = Mapping[Path, pl.DataFrame]
-"""The result of `plots.series` for each run, by its folder."""
+"""The result of `plots.comparison_plot` for each run, by its folder."""
 
 
 def write_comparison(

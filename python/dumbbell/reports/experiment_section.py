@@ -1,23 +1,144 @@
 """The experiment that ran: its file, a diagram of its path, and a shell script for any Linux host.
 
-The manifest holds the experiment with all defaults filled in. This module parses that, so the page shows what ran.
-`path_diagram` draws the path.
+The manifest holds the experiment with all defaults filled in. This module parses that, so the page shows what ran. The
+diagram is SVG in the text's colour, 360 px wide so that a phone shows it unscaled.
 """
 
 import json
+import textwrap
+from collections.abc import Iterator
+from dataclasses import fields
 from pathlib import Path
 
 from dumbbell.errors import DumbbellError
 from dumbbell.plan import as_script, plan_case
-from dumbbell.reports.markup import Markup, details, element, join
-from dumbbell.reports.path_diagram import dumbbell
+from dumbbell.plots.colours import shades
+from dumbbell.reports.markup import Markup, details, element, join, tagged
 from dumbbell.results.result import Run
 from dumbbell.spec import Case, Experiment, read
 from dumbbell.spec.document import as_toml
 from dumbbell.spec.experiment import short_document_of
-from dumbbell.spec.units import Wrong
+from dumbbell.spec.model import Flows, Impairment
+from dumbbell.spec.units import Wrong, rate_text, time_text
 
-__all__ = ["by_hand", "experiment_of", "experiment_section", "text_of"]
+__all__ = ["by_hand", "dumbbell", "experiment_of", "experiment_section", "text_of"]
+
+
+WIDTH = 360
+ROW = 34
+GROUPS_MAX = 6
+LEFT, RIGHT = 148, 268
+"""The x positions of the two routers."""
+LINE = {"stroke": "currentColor", "fill": "none"}
+
+
+def dumbbell(experiment: Experiment) -> Markup:
+    """The diagram with its caption."""
+    rows = min(len(experiment.flows), GROUPS_MAX + 1)
+    middle = max(rows * ROW, 2 * ROW) / 2 + 8
+    labels = _bottleneck(experiment)
+    height = middle + max(rows * ROW / 2, 14 * len(labels) + 10) + 30
+    parts = [*_senders(experiment, middle), *_link(labels, middle), *_receivers(middle), *_reverse(experiment, height)]
+    description = (
+        f"{', '.join(experiment.group_names)} through {' '.join(labels)}, rtt {time_text(experiment.path.rtt)}"
+    )
+    box = {"viewBox": f"0 0 {WIDTH} {height:g}", "role": "img", "aria-label": description, "class": "path"}
+    return element("figure", tagged("svg", box, *parts), element("figcaption", _caption(experiment), css="quiet"))
+
+
+def _senders(experiment: Experiment, middle: float) -> Iterator[Markup]:
+    groups = list(zip(experiment.group_names, experiment.flows, strict=True))
+    left_out = len(groups) - GROUPS_MAX
+    rows = min(len(groups), GROUPS_MAX + 1)
+    top = middle - rows * ROW / 2
+    colours = shades([{"name": name, "group": name, "cc": group.cc} for name, group in groups])
+    for index in range(rows):
+        y = top + (index + 0.5) * ROW
+        yield _stroke(f"M116 {y:g}L{LEFT - 9} {middle:g}")
+        if index == GROUPS_MAX:
+            yield _text(4, y + 4, f"and {left_out} more groups")
+            return
+        name, group = groups[index]
+        box = {"x": 2, "y": y - 13, "width": 114, "height": 26, "rx": 5, **LINE}
+        yield tagged("rect", box)
+        yield tagged("circle", {"cx": 14, "cy": y, "r": 5, "fill": colours[name]})
+        yield _text(24, y + 4, _group_label(name, group))
+
+
+def _group_label(name: str, group: Flows) -> str:
+    count = f" ×{group.count}" if group.count > 1 else ""
+    what = name if group.cc in (None, name) else f"{name}: {group.cc}"
+    return textwrap.shorten(what, 14 - len(count), placeholder="…") + count if len(what + count) > 14 else what + count
+
+
+def _link(labels: list[str], middle: float) -> Iterator[Markup]:
+    yield _stroke(f"M{LEFT} {middle:g}H{RIGHT}", width=3)
+    # The queue: packets in front of the link.
+    for index in range(5):
+        box = {"x": LEFT + 12 + 7 * index, "y": middle - 8, "width": 5, "height": 16, "fill": "currentColor"}
+        yield tagged("rect", box)
+    for x in (LEFT, RIGHT):
+        yield tagged("circle", {"cx": x, "cy": middle, "r": 9, "class": "router", "stroke": "currentColor"})
+    centre = (LEFT + RIGHT) / 2
+    yield _text(centre, middle - 18, labels[0], anchor="middle", bold=True)
+    for index, label in enumerate(labels[1:]):
+        yield _text(centre, middle + 28 + 14 * index, label, anchor="middle")
+
+
+def _receivers(middle: float) -> Iterator[Markup]:
+    yield _stroke(f"M{RIGHT + 9} {middle:g}H290")
+    yield tagged("rect", {"x": 290, "y": middle - 13, "width": 68, "height": 26, "rx": 5, **LINE})
+    yield _text(324, middle + 4, "receivers", anchor="middle")
+
+
+def _reverse(experiment: Experiment, height: float) -> Iterator[Markup]:
+    y = height - 14
+    yield _stroke(f"M350 {y - 9:g}V{y:g}H10V{y - 9:g}", dashed=True)
+    yield _stroke(f"M6 {y - 5:g}l4 -5l4 5")
+    label = f" rtt {time_text(experiment.path.rtt)} "
+    yield tagged("rect", {"x": 180 - 4 * len(label), "y": y - 8, "width": 8 * len(label), "height": 16, "class": "gap"})
+    yield _text(180, y + 4, label.strip(), anchor="middle")
+
+
+def _bottleneck(experiment: Experiment) -> list[str]:
+    """The rate, then the queueing discipline in wrapped lines."""
+    bottleneck = experiment.path.bottleneck
+    if bottleneck is None:
+        return ["set by tc commands"]
+    rate = rate_text(bottleneck.rate) if bottleneck.rate else "a trace" if bottleneck.trace else "shaped"
+    return [rate, *textwrap.wrap(bottleneck.qdisc.text, 22)[:4]]
+
+
+def _caption(experiment: Experiment) -> str:
+    path = experiment.path
+    parts = [f"{time_text(experiment.duration)}, {sum(group.count for group in experiment.flows)} flows"]
+    parts += [f"on the path: {text}" for text in [_impaired(path)] if text]
+    for link in path.links:
+        rate = f", {rate_text(link.rate)}" if link.rate else ""
+        impaired = _impaired(link)
+        parts.append(f"link {link.name} {link.where} the bottleneck{rate}{', ' + impaired if impaired else ''}")
+    if any(group.access for group in experiment.flows):
+        parts.append("groups with their own access links")
+    if path.reverse:
+        parts.append("a different reverse path")
+    if experiment.changes:
+        parts.append(f"{len(experiment.changes)} changes during the run")
+    return "; ".join(parts)
+
+
+def _impaired(stretch: Impairment) -> str:
+    values = {field.name: getattr(stretch, field.name) for field in fields(Impairment)}
+    shown = {key: time_text(value) if isinstance(value, int) else value for key, value in values.items() if value}
+    return ", ".join(f"{key} {value}" for key, value in shown.items())
+
+
+def _stroke(path: str, width: float = 1.2, *, dashed: bool = False) -> Markup:
+    return tagged("path", {"d": path, "stroke-width": width, **LINE} | ({"stroke-dasharray": "4 3"} if dashed else {}))
+
+
+def _text(x: float, y: float, text: str, anchor: str = "start", *, bold: bool = False) -> Markup:
+    weight = {"font-weight": 600} if bold else {}
+    return tagged("text", {"x": f"{x:g}", "y": f"{y:g}", "text-anchor": anchor, **weight}, join([text]))
 
 
 def experiment_section(run: Run) -> Markup:

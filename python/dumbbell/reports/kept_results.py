@@ -1,20 +1,56 @@
-"""Links from a sweep's page to its kept results: each result's folder, its page, and the command that writes a page.
+"""The kept results of a sweep's page, and how to reproduce one run of the sweep.
 
 Addresses are relative to the folder of the sweep's page, so that both can move together.
 """
 
 import os
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
-from dumbbell.errors import OutputError
+from dumbbell.errors import ExperimentError, OutputError
 from dumbbell.reports.page import write
 from dumbbell.results.result import load
-from dumbbell.sweeps.folder import RUNS, Sweep, kept_name
+from dumbbell.spec.attachments import text_named
+from dumbbell.spec.axes import Point, written
+from dumbbell.spec.document import as_toml, toml, with_settings
+from dumbbell.sweeps.folder import EXPERIMENT, RUNS, Sweep, kept_name
+from dumbbell.sweeps.task import Task, tasks_at
+from dumbbell.sweeps.task_runner import command_for
 
-__all__ = ["KeptFor", "kept_at", "kept_here", "write_kept"]
+__all__ = ["KeptFor", "experiment_at", "kept_at", "kept_here", "reproduce_command", "write_kept"]
+
+
+def reproduce_command(sweep: Sweep, row: Mapping[str, Any]) -> str:
+    """The command that runs this row as a result folder; empty if the sweep's file can't be read."""
+    try:
+        task = _task(sweep, row)
+    except ExperimentError:
+        return ""
+    return command_for(task, str(sweep.folder / EXPERIMENT))
+
+
+def experiment_at(sweep: Sweep, row: Mapping[str, Any]) -> str:
+    """The experiment of this row alone. Raises `ExperimentError` if the sweep's files can't be read."""
+    task, file = _task(sweep, row), sweep.folder / EXPERIMENT
+    document = toml(text_named(sweep.folder, EXPERIMENT, file=str(file)), file)
+    return as_toml(with_settings(document, dict(task.settings), file))
+
+
+def _task(sweep: Sweep, row: Mapping[str, Any]) -> Task:
+    definition = sweep.definition
+    values = {}
+    for shape in definition.every_axis:
+        # The table holds values as text; the file has the originals.
+        known = {str(written(value)): value for value in shape.values}
+        values[shape.key] = known.get(str(row[shape.key]), row[shape.key])
+    (task,) = tasks_at(definition, Point(int(row["point"]), values), [int(row["seed"])])
+    kernel = row["kernel"] if row["engine"] == "kernel" else None
+    return replace(task, engine=str(row["engine"]), kernel=kernel)
+
 
 KeptFor = Callable[[int, int], dict[str, str | None] | None]
 """Maps a point and a seed to `folder` and `page` (addresses) and `command`; None if no result was kept."""

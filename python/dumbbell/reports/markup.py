@@ -1,11 +1,40 @@
-"""HTML elements and tables. They escape all text and show control characters: names come from untrusted files."""
+"""HTML of every page: elements, tables and numbers, all escaped, and the frame with style, scripts and figures.
+
+`page`, `comparison_page` and `sweep_page` fill it; page.html is the template.
+"""
 
 import html
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from string import Template
+from typing import Any
 
+import altair as alt
+
+from dumbbell import __version__, publish
 from dumbbell.control_characters import visible
+from dumbbell.plots import described, library, script_json
+from dumbbell.plots.render import OPTIONS
 
-__all__ = ["Markup", "details", "element", "join", "table", "tagged"]
+__all__ = [
+    "UNKNOWN",
+    "ZOOM",
+    "Figures",
+    "Markup",
+    "details",
+    "element",
+    "framed",
+    "jain_text",
+    "join",
+    "listed",
+    "number",
+    "percent",
+    "sentence",
+    "spread_text",
+    "table",
+    "tagged",
+    "written",
+]
 
 
 class Markup(str):
@@ -50,3 +79,93 @@ def details(summary: str, *inner: object) -> Markup:
 
 def _escape(part: object) -> str:
     return part if isinstance(part, Markup) else html.escape(visible(str(part)))
+
+
+UNKNOWN = "–"
+
+
+def number(value: object, unit: str = "") -> str:
+    """A number with its significant digits; a dash for None."""
+    if value is None:
+        return UNKNOWN
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return str(value)
+    size = abs(value)
+    if isinstance(value, int) or size >= 1000:
+        text = f"{round(value):,}".replace(",", "\u202f")
+    else:
+        text = f"{value:.1f}" if size >= 10 else f"{value:.2f}" if size >= 0.995 or value == 0 else f"{value:.2g}"
+    return f"{text} {unit}" if unit else text
+
+
+def percent(share: float | None) -> str:
+    """A share in percent, with enough digits to distinguish small shares from 0 and large ones from 100."""
+    if share is None:
+        return UNKNOWN
+    value = 100 * share
+    if 99 < value < 100:
+        return f"{min(value, 99.99):.{1 if value < 99.95 else 2}f} %"
+    return f"{value:.0f} %" if value >= 10 else f"{value:.1f} %" if value >= 0.995 or value == 0 else f"{value:.2g} %"
+
+
+def jain_text(index: float | None) -> str:
+    """Jain's fairness index with three digits, because 0.99 and 0.999 differ in meaning."""
+    return UNKNOWN if index is None else f"{index:.3f}"
+
+
+def spread_text(spread: Mapping[str, float | None], unit: str) -> str:
+    """`20.1 ms on average, 95 % below 28.3 ms, 30.0 ms at most`."""
+    mean, p95, most = (number(spread[key], unit) for key in ("mean", "p95", "max"))
+    return f"{mean} on average, 95 % up to {p95}, {most} at most"
+
+
+def listed(parts: Sequence[str]) -> str:
+    """`a`, `a and b`, `a, b and c`."""
+    return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
+
+
+def sentence(*parts: str, capital: bool = True) -> str | None:
+    """Join the non-empty parts into one sentence; None without any. `capital=False` keeps a leading name as is."""
+    text = "; ".join(part for part in parts if part)
+    return f"{text[0].upper() if capital else text[0]}{text[1:]}." if text else None
+
+
+ZOOM = "Drag to pan, Ctrl + wheel to zoom, double-click to reset"
+_TEMPLATE = Path(__file__).with_name("page.html")
+
+
+class Figures:
+    """The figures of a page, in the order of their boxes."""
+
+    def __init__(self) -> None:
+        self.drawn: list[dict[str, Any]] = []
+
+    def box(self, chart: alt.TopLevelMixin) -> Markup:
+        """Add a figure and return its box. The page's headings replace the figure's title."""
+        self.drawn.append({key: value for key, value in described(chart).items() if key != "title"})
+        return tagged("div", {"class": "figure", "id": f"figure-{len(self.drawn) - 1}"})
+
+
+def framed(title: str, contents: Markup, sections: Iterable[Markup], figures: Figures, script: str = "") -> str:
+    """The page with its figures. `script` is an extra script for this kind of page."""
+    main = join([contents, *sections])
+    fields = {
+        "title": join([title]),
+        "main": main if "<h2>" in main else _raised(main),
+        "version": join([__version__]),
+        "library": library(),
+        "figures": script_json(figures.drawn),
+        "options": script_json(OPTIONS),
+        "script": script,
+    }
+    return Template(_TEMPLATE.read_text(encoding="utf-8")).substitute(fields)
+
+
+def _raised(main: Markup) -> Markup:
+    """Raise the headings of a single section by one level, so that no level is skipped."""
+    return Markup(main.replace("<h3>", "<h2>").replace("</h3>", "</h2>"))
+
+
+def written(text: str, path: Path) -> None:
+    """Write a page. Raises `OutputError` when the file can't be written."""
+    publish.write(path, text.encode())

@@ -7,10 +7,9 @@ from typing import Any
 from dumbbell.analysis.findings import findings
 from dumbbell.plots import PANELS as EVERY
 from dumbbell.plots import available, draw, figure
-from dumbbell.reports import overview, sections
+from dumbbell.reports import sections
 from dumbbell.reports.experiment_section import experiment_section
-from dumbbell.reports.markup import Markup, details, element, join
-from dumbbell.reports.page_frame import Figures, framed, written
+from dumbbell.reports.markup import Figures, Markup, details, element, framed, join, written
 from dumbbell.results.result import Run
 
 __all__ = ["PANELS", "page", "write"]
@@ -39,16 +38,16 @@ def page(runs: Sequence[Run]) -> str:
         raise ValueError("a report needs at least one run")
     figures = Figures()
     if len(runs) == 1:
-        title, numbers = overview.title_of(runs[0]), findings(runs[0])
+        title, numbers = sections.title_of(runs[0]), findings(runs[0])
         return framed(title, Markup(), [element("section", _section(runs[0], numbers, figures))], figures)
-    pairs = [(run, findings(run)) for run in overview.in_order(runs)]
-    contents = overview.contents(pairs, figures)
+    pairs = [(run, findings(run)) for run in sections.in_order(runs)]
+    contents = sections.contents(pairs, figures)
     # Fold each run: the overview above has the shared results, and eight full runs make too long a page.
-    names = overview.names_of([run for run, _ in pairs])
+    names = sections.names_of([run for run, _ in pairs])
     sections_of = zip(names, pairs, strict=True)
     folded = [details(name, _section(run, numbers, figures)) for name, (run, numbers) in sections_of]
     parts = [element("section", element("h2", "Each run"), *folded)]
-    return framed(overview.title_of_all(runs), contents, parts, figures)
+    return framed(sections.title_of_all(runs), contents, parts, figures)
 
 
 def _section(run: Run, numbers: dict[str, Any], figures: Figures) -> Markup:

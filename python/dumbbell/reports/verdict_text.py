@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from dumbbell.analysis.comparison import Arm, Comparison
 from dumbbell.analysis.difference import Row, Sample, Verdict
-from dumbbell.reports.number_format import number
+from dumbbell.reports.markup import number
 
 __all__ = ["HEAD", "absent_metric_cells", "cells", "described", "verdict", "verdict_of_all"]
 

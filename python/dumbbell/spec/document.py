@@ -154,4 +154,4 @@ def _cases(found: list[tuple[str, dict[str, Any], dict[str, Any]]], file: Path, 
 
 def process_limits() -> dict[str, int]:
     """The limits of this process."""
-    return {name: limits.most(name) for name in _sim.LIMITS}
+    return {name: limits.most(name) for name in limits.TEXT}

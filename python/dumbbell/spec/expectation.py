@@ -1,18 +1,22 @@
-"""What is expected of a result. `crates/experiment/src/expectation.rs` has the grammar.
+"""What is expected of a result, and what the experiment's source reports.
 
 What a name's value is in a run, `dumbbell.analysis.expect` looks up.
+
+How a run compares is `dumbbell.analysis.source_figures`.
 """
 
 import math
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from dumbbell import _sim
+from dumbbell.spec.model import Seen
 from dumbbell.spec.units import refused
 
-__all__ = ["Expectation", "Metric", "parse_expectation", "parse_metric"]
+__all__ = ["Expectation", "Metric", "ends_of", "figure_text", "parse_expectation", "parse_metric", "units_of"]
 
 
 @dataclass(frozen=True)
@@ -74,3 +78,27 @@ _COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
     ">=": operator.ge,
     "==": lambda left, right: math.isclose(left, right, rel_tol=1e-9),
 }
+
+
+@cache
+def units_of(metric: str) -> Mapping[str, float]:
+    """The units that a metric may be stated in, its own first: `flows.bbr.rtt_ms.p95` has ms, us and s.
+
+    Raises `Wrong`.
+    """
+    with refused():
+        return dict(_sim.units_of(metric))
+
+
+def ends_of(seen: Seen) -> tuple[float | None, float | None]:
+    """Both ends of a figure; of a single value the same twice."""
+    return (seen.low, seen.high) if seen.value is None else (seen.value, seen.value)
+
+
+def figure_text(ends: tuple[float | None, float | None], unit: str, show: Callable[[float], str]) -> str:
+    """A figure as people write it: `1,620 Mbit/s`, `16 to 122 packets`, `1,000 ms or more`; `show` writes a number."""
+    low, high = ends
+    if low is not None and high is not None:
+        return f"{show(low) if low == high else f'{show(low)} to {show(high)}'} {unit}".rstrip()
+    end, word = (high, "or less") if low is None else (low, "or more")
+    return "" if end is None else f"{f'{show(end)} {unit}'.rstrip()} {word}"

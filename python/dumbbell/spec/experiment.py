@@ -11,7 +11,6 @@ from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 from dumbbell import _sim
 from dumbbell.spec import model
 from dumbbell.spec.axes import Axis, axis_of_values
-from dumbbell.spec.names import numbered
 from dumbbell.spec.qdisc import Qdisc, qdisc_of_values
 
 __all__ = [
@@ -33,7 +32,7 @@ class Experiment(model.Experiment):
     @property
     def group_names(self) -> tuple[str, ...]:
         """A name for each group: its own, or its controller's, numbered when taken."""
-        return numbered(flows.name or flows.cc or flows.kind for flows in self.flows)
+        return tuple(_sim.numbered([flows.name or flows.cc or flows.kind for flows in self.flows]))
 
 
 def experiment_of_values(values: Mapping[str, Any]) -> Experiment:

@@ -1,10 +1,9 @@
 """Names that no two things share: one that is taken gets a number."""
 
 import itertools
-from collections import Counter
 from collections.abc import Callable, Iterable
 
-__all__ = ["distinct", "free_name", "numbered"]
+__all__ = ["distinct", "free_name"]
 
 
 def free_name(wanted: str, is_taken: Callable[[str], bool], first: int = 2) -> str:
@@ -14,7 +13,7 @@ def free_name(wanted: str, is_taken: Callable[[str], bool], first: int = 2) -> s
 
 
 def distinct(names: Iterable[str], own: Iterable[str] = ()) -> list[str]:
-    """Names of files beside each other: numbered where two differ in nothing but case, which some disks don't keep.
+    """Names of files in one folder: numbered where two differ in nothing but case, which some disks don't keep.
 
     `own`: names that are taken.
     """
@@ -26,13 +25,3 @@ def distinct(names: Iterable[str], own: Iterable[str] = ()) -> list[str]:
             last[name.lower()] = int(made[-1].rpartition("-")[2])
         taken.add(made[-1].lower())
     return made
-
-
-def numbered(wanted: Iterable[str]) -> tuple[str, ...]:
-    """Each name as it is wanted, or, where it is taken, numbered after those that begin with it before a dash."""
-    names, taken = dict[str, None](), Counter[str]()
-    for each in wanted:
-        name = free_name(each, names.__contains__, taken[each] + 1)
-        names[name] = None
-        taken.update({name, *(name[:at] for at, sign in enumerate(name) if sign == "-")})
-    return tuple(names)

@@ -7,12 +7,12 @@ the file. This module reads the experiment that it names; `dumbbell.sweeps` runs
 import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, fields, replace
 from fnmatch import fnmatchcase
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from dumbbell import _sim, limits
 from dumbbell.control_characters import visible_line
@@ -21,8 +21,8 @@ from dumbbell.spec import document as documents
 from dumbbell.spec import sweep_model
 from dumbbell.spec.attachments import text_named
 from dumbbell.spec.axes import Axis, Point, points, steps, written
+from dumbbell.spec.built_in import built_in, find_sweep
 from dumbbell.spec.experiment import table_of_values
-from dumbbell.spec.scenarios import built_in, find_sweep
 from dumbbell.spec.sweep_model import Map, Refine, Until, Validation
 from dumbbell.spec.units import Wrong, refused
 
@@ -33,7 +33,7 @@ __all__ = [
 ]  # fmt: skip
 
 INLINE = "experiment.toml"
-ABOUT_THE_RUN = ("engine", "kernel")
+ABOUT_THE_RUN = _sim.ABOUT_THE_RUN
 """Axes that are no keys of an experiment."""
 
 
@@ -45,12 +45,13 @@ class Counted:
     most: int
 
 
-@dataclass(frozen=True)
-class Sweep:
-    """What a sweep asks for."""
+@dataclass(frozen=True, kw_only=True)
+class Sweep(sweep_model.Sweep):
+    """What a sweep asks for: its keys, and what they name."""
 
     name: str
     title: str
+    """Its own, or the experiment's."""
     file: Path
     """Where it was written."""
     document: Mapping[str, Any]
@@ -59,23 +60,8 @@ class Sweep:
     """The experiment that changes, as a document without cases."""
     experiment_file: Path
     """Files that the experiment names are in its folder."""
-    engine: str
-    kernel: str | None
     seeds: tuple[int, ...]
-    keep: Literal["metrics", "runs"]
-    metrics: tuple[str, ...]
-    """Patterns of the names of `dumbbell.analysis.measures`; what `until` and `refine` look at is always among them."""
-    window: tuple[int, int | None] | None
-    """From and to, in nanoseconds."""
-    set: Mapping[str, Any]
-    axes: tuple[tuple[Axis, ...], ...]
-    """Tables are crossed; the axes of one table go together."""
-    until: Until | None
-    refine: Refine | None
-    validation: Validation | None
-    """Its engine is one of the last axis, `engine`, at some of the points."""
-    maps: tuple[Map, ...]
-    source: Mapping[str, Any] | None
+    """Its own, or the experiment's."""
 
     @cached_property
     def every_axis(self) -> tuple[Axis, ...]:
@@ -105,14 +91,14 @@ class Sweep:
 
     def is_run(self, values: Mapping[str, Any]) -> bool:
         """Is the point with these values a run? The second engine runs only the points that `[validate]` selects."""
-        return self.validation is None or values["engine"] == self.engine or selects(self.validation, values)
+        return self.validate is None or values["engine"] == self.engine or selects(self.validate, values)
 
     @property
     def counted(self) -> Counted:
         """Points, at least those of the first grid."""
         grid = math.prod(len(table[0].values) for table in self.axes)
-        if self.validation is not None:
-            meant = (sum(selects(self.validation, step) for step in steps(table)) for table in self.axes[:-1])
+        if self.validate is not None:
+            meant = (sum(selects(self.validate, step) for step in steps(table)) for table in self.axes[:-1])
             grid = grid // 2 + math.prod(meant)
         return Counted(grid, max(grid, self.refine.most) if self.refine else grid)
 
@@ -177,27 +163,13 @@ def selects(validation: Validation, values: Mapping[str, Any]) -> bool:
 def _sweep(document: Mapping[str, Any], values: Mapping[str, Any], file: Path, named: Path | None = None) -> Sweep:
     keys = table_of_values(sweep_model.Sweep, values)
     base, base_file = _experiment(keys, file, named)
-    made = Sweep(
-        name=file.stem,
-        title=keys.title or str(base.get("title") or visible_line(file.stem)),
-        file=file,
-        document=document,
-        experiment=base,
-        experiment_file=base_file,
-        engine=keys.engine,
-        kernel=keys.kernel,
-        seeds=tuple(keys.seeds or ()),
-        keep=keys.keep,
-        metrics=_kept(keys),
-        window=keys.window,
-        set=keys.set,
-        axes=keys.axes,
-        until=keys.until,
-        refine=keys.refine,
-        validation=keys.validate,
-        maps=keys.maps,
-        source=None if keys.source is None else asdict(keys.source),
-    )
+    own = {each.name: getattr(keys, each.name) for each in fields(keys)} | {
+        "title": keys.title or str(base.get("title") or visible_line(file.stem)),
+        "experiment": base,
+        "seeds": keys.seeds or (),
+        "metrics": _kept(keys),
+    }
+    made = Sweep(**own, name=file.stem, file=file, document=document, experiment_file=base_file)
     first = case_at(made, next(made.each_point()).values).experiment
     if made.window and made.window[0] >= first.duration:
         raise ExperimentError(

@@ -19,10 +19,10 @@ from dumbbell.errors import ClusterError
 from dumbbell.sweeps import cluster_worker
 from dumbbell.sweeps.cache import Cache
 from dumbbell.sweeps.cache_lookup import CacheLookup
-from dumbbell.sweeps.iproute2 import tools
+from dumbbell.sweeps.cluster_worker import WorkerPayload, payload_of
+from dumbbell.sweeps.identity import tools
 from dumbbell.sweeps.task import Base, Row, Task
 from dumbbell.sweeps.task_runner import row_of, run_task
-from dumbbell.sweeps.worker_payload import WorkerPayload, payload_of
 
 if TYPE_CHECKING:
     from distributed import Future
@@ -269,8 +269,10 @@ class _Round:
 
     def _keep(self, batch: _Batch, done: cluster_worker.Done) -> None:
         """Cache the rows if the worker has the same build and tools as the cache key."""
+        payload = self._registry.payload
+        same_tools = batch.member.tools == tools() or not (payload and payload.uses_iproute2)
         for job, row in zip(batch.jobs, done.rows, strict=True):
-            if batch.member.is_alike and (row.engine != "kernel" or batch.member.tools == tools()):
+            if batch.member.is_alike and (row.engine != "kernel" or same_tools):
                 self._lookup.keep(job.key, row)
 
     def _update_pace(self, batch: _Batch, done: cluster_worker.Done) -> None:

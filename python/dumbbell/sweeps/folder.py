@@ -1,32 +1,39 @@
-"""Read, check and write the folder of a finished sweep: the manifest `sweep.json` and the table `runs.parquet`.
+"""Read, check, write and query the folder of a finished sweep: `sweep.json` and `runs.parquet`.
 
-The folder also has `sweep.toml`, the sweep file, and `experiment.toml`, which `dumbbell run` accepts. `workdir` handles
-unfinished sweeps, `dumbbell.analysis.map_cells` evaluates the table.
+The folder also has `sweep.toml`, the sweep file, and `experiment.toml`, which `dumbbell run` accepts. The same sweep,
+build and kernel give the same bytes; times and paths are in the journal. `docs/sweeps.md` documents the keys and the
+dialect of SQL. `workdir` handles unfinished sweeps, `dumbbell.analysis.map_cells` evaluates the table; formulas in
+untrusted files use `dumbbell.analysis.formula`, which can read only columns.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, get_args
 
 import polars as pl
 
+import dumbbell
+from dumbbell.analysis.formula import quoted
 from dumbbell.control_characters import json_text
 from dumbbell.errors import ResultError
 from dumbbell.results import result
-from dumbbell.results.manifest_schema import SWEEP
+from dumbbell.results.manifest_schema import FORMAT, SWEEP
 from dumbbell.results.reader import check_known, read_frame, read_json
 from dumbbell.spec import document as documents
 from dumbbell.spec.attachments import text_named
 from dumbbell.spec.axes import UNITS, Axis, Scale, written
 from dumbbell.spec.sweep import ABOUT_THE_RUN, read_sweep
 from dumbbell.spec.sweep import Sweep as SweepDefinition
+from dumbbell.sweeps.task import Row
 
 __all__ = [
     "EXPERIMENT",
     "LAST",
     "MANIFEST",
+    "NAME",
     "RUNS",
     "SWEEP_FILE",
     "TABLE",
@@ -34,8 +41,14 @@ __all__ = [
     "is_sweep",
     "kept_name",
     "load",
+    "manifest_of",
+    "query",
+    "reasons",
+    "summary",
+    "table_of",
     "write",
 ]
+
 
 MANIFEST = "sweep.json"
 TABLE = "runs.parquet"
@@ -196,3 +209,139 @@ def _check_axis_values(sweep: Sweep, axis: Axis) -> None:
 
 def _described(schema: Mapping[str, Any], name: str | None) -> str:
     return "missing" if name is None else f"'{name}', {schema[name]}"
+
+
+def manifest_of(
+    sweep: SweepDefinition, options: Sequence[str], engines: Iterable[Mapping[str, Any]], counts: Mapping[str, int]
+) -> dict[str, Any]:
+    """The manifest; `options` are the command-line options, `counts` the rows by status."""
+    return {
+        "format": FORMAT,
+        "dumbbell": dumbbell.__version__,
+        "name": sweep.name,
+        "title": sweep.title,
+        "command": _command(sweep.file, options),
+        "axes": [entry_of(each) for each in sweep.every_axis],
+        "seeds": list(sweep.seeds),
+        "metrics": list(sweep.metrics),
+        "keep": sweep.keep,
+        "window": None if sweep.window is None else list(sweep.window),
+        "engines": {_name(each): {key: each[key] for key in each if key != "engine"} for each in engines},
+        "counts": {"wanted": sum(counts.values())}
+        | {each: counts.get(each, 0) for each in ("ok", "invalid", "failed")},
+        "until": _plain(sweep.until),
+        "refine": _plain(sweep.refine),
+        "maps": [_plain(each) for each in sweep.maps],
+        "experiment": "experiment.toml",
+        "source": sweep.source and asdict(sweep.source),
+    }
+
+
+def _command(file: Path, options: Sequence[str]) -> str:
+    """The command line, with the file's name only: its folder differs between hosts."""
+    return shlex.join(["dumbbell", "sweep", file.name, *options])
+
+
+def _name(engine: Mapping[str, Any]) -> str:
+    return f"kernel {engine['kernel']}" if engine["engine"] == "kernel" else str(engine["engine"])
+
+
+def _plain(table: Any) -> Any:
+    return table and {key: value for key, value in asdict(table).items() if value is not None}
+
+
+def table_of(rows: Sequence[Row], axes: Sequence[Axis]) -> pl.DataFrame:
+    """One row per run, sorted by point and seed; `docs/sweeps.md` documents the columns."""
+    rows = sorted(rows, key=lambda row: (row.point, row.seed))
+    columns: dict[str, pl.Series] = {
+        "run": pl.Series(range(len(rows)), dtype=pl.Int64),
+        "point": pl.Series([row.point for row in rows], dtype=pl.Int64),
+    }
+    for each in axes:
+        if each.key not in ABOUT_THE_RUN:
+            columns |= _of_axis(each, rows)
+    columns |= {
+        "engine": pl.Series([row.engine for row in rows], dtype=pl.String),
+        "kernel": pl.Series([row.kernel for row in rows], dtype=pl.String),
+        "seed": pl.Series([row.seed for row in rows], dtype=pl.Int64),
+        "status": pl.Series([row.status for row in rows], dtype=pl.String),
+        "reason": pl.Series([row.reason for row in rows], dtype=pl.String),
+    }
+    names = dict.fromkeys(name for row in rows for name in row.metrics)
+    for name in names:
+        columns[name] = pl.Series([row.metrics.get(name) for row in rows], dtype=pl.Float64)
+    return pl.DataFrame(columns)
+
+
+def _of_axis(shape: Axis, rows: Sequence[Row]) -> dict[str, pl.Series]:
+    """The column of an axis as written and, for a quantity, the column of its number."""
+    values: list[Any] = [written(row.values[shape.key]) for row in rows]
+    if shape.numbers is not None and shape.unit is None:
+        integers = all(isinstance(value, int) for value in shape.values)
+        return {shape.key: pl.Series(values, dtype=pl.Int64 if integers else pl.Float64)}
+    texts = {shape.key: pl.Series([str(value) for value in values], dtype=pl.String)}
+    if shape.unit is None:
+        return texts
+    return texts | {shape.column: pl.Series([shape.number(row.values[shape.key]) for row in rows], dtype=pl.Float64)}
+
+
+NAME = "runs"
+
+
+def query(runs: pl.DataFrame, text: str) -> pl.DataFrame:
+    """The result of a query. Raises `ResultError` with the problem and the columns."""
+    try:
+        with pl.SQLContext({NAME: runs}, eager=True) as context:
+            found = context.execute(quoted(text, runs.columns))
+    except (pl.exceptions.PolarsError, OSError) as error:
+        problem = (str(error).strip().splitlines() or [type(error).__name__])[0].partition("; valid columns:")[0]
+        columns = ", ".join(runs.columns)
+        raise ResultError(f"SQL: {problem}; the table is {NAME}, its columns: {columns}") from None
+    if not isinstance(found, pl.DataFrame):
+        raise ResultError(
+            "SQL: the statement returns no table; write a query, such as: "
+            "select status, count(*) from runs group by status"
+        )
+    return found
+
+
+def summary(sweep: Sweep) -> dict[str, Any]:
+    """Counts, axes, reasons of invalid and failed runs, and each metric's count, minimum, mean and maximum.
+
+    Metrics cover valid runs only.
+    """
+    valid = sweep.runs.filter(pl.col("status") == "ok")
+    points = sweep.runs["point"].n_unique()
+    return {
+        "sweep": str(sweep.folder),
+        "name": sweep.manifest.get("name"),
+        "title": sweep.title,
+        "counts": dict(sweep.manifest["counts"]),
+        "points": points,
+        "seeds": sorted(sweep.runs["seed"].unique()),
+        "engines": sorted(sweep.runs["engine"].drop_nulls().unique()),
+        "axes": [entry_of(axis) | {"values": _values(sweep, axis.key)} for axis in sweep.axes.values()],
+        "reasons": reasons(sweep),
+        "metrics": {name: _range(valid[name].drop_nulls()) for name in sweep.metrics},
+    }
+
+
+def reasons(sweep: Sweep) -> list[dict[str, Any]]:
+    """Every reason of invalid and failed runs, most frequent first: `status`, `reason`, `runs`, a `point`."""
+    bad = sweep.runs.filter(pl.col("status") != "ok")
+    counted = bad.group_by("status", "reason", maintain_order=True).agg(runs=pl.len(), point=pl.col("point").first())
+    return counted.sort("runs", descending=True, maintain_order=True).to_dicts()
+
+
+def _values(sweep: Sweep, key: str) -> list[Any]:
+    """The axis values that ran, in the order of the sweep file; a refined grid has more."""
+    order = {str(value): number for number, value in enumerate(sweep.axes[key].values)}
+    shape = sweep.axes[key]
+    found = [value for value in sweep.runs[key].unique(maintain_order=True) if value is not None]
+    if shape.numbers is not None:
+        return sorted(found, key=shape.number)
+    return sorted(found, key=lambda value: order.get(str(value), len(order)))
+
+
+def _range(values: pl.Series) -> dict[str, Any]:
+    return {"n": len(values), "min": values.min(), "mean": values.mean(), "max": values.max()}

@@ -22,7 +22,7 @@ from dumbbell.engines.permissions import NOTHING, Permissions
 from dumbbell.spec.axes import Point
 from dumbbell.spec.model import Experiment
 from dumbbell.spec.sweep import Counted, Sweep, case_at
-from dumbbell.sweeps.scheduler import Executor, InProcessExecutor
+from dumbbell.sweeps.runner import Executor, InProcessExecutor
 from dumbbell.sweeps.task import Base, Row, Task, base_of, tasks_at
 from dumbbell.sweeps.task_runner import run_task
 

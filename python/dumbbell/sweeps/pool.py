@@ -44,7 +44,7 @@ Numbered = tuple[int, Task]
 
 
 class Local:
-    """A `dumbbell.sweeps.scheduler.Executor`; its processes live from the first task to the end of the `with` block."""
+    """A `dumbbell.sweeps.runner.Executor`; its processes live from the first task to the end of the `with` block."""
 
     def __init__(self, jobs: int | None, tmp_dir: Path, keep: Path | None = None, cache: Cache | None = None) -> None:
         """`jobs`: number of processes, by default one per core."""

@@ -1,4 +1,4 @@
-"""Adaptive grid refinement: add points where a metric's mean changes most.
+"""Pending runs: the grid, repeats, and points where a metric's mean changes most.
 
 The first grid's levels along one or two axes form boxes (intervals or rectangles), for each setting of the other axes.
 A box is halved along an axis across which its corners differ. Its weight is the largest difference times its share of
@@ -6,7 +6,8 @@ the grid, on the axes' scales. If only one corner has the metric (no cycle found
 counts as the largest in the whole grid. Each round halves the boxes whose weight is at least half of the largest,
 heaviest first, while points remain.
 
-The result depends only on the points' means, replayed round by round, so a resumed sweep refines identically.
+A pure function of the sweep and the rows of earlier rounds, in any order, so that a resumed sweep gives the same
+result. `repeats` decides when a point is precise enough.
 """
 
 import itertools
@@ -16,9 +17,21 @@ from dataclasses import dataclass, field
 
 from dumbbell.spec.axes import Axis, Point, between, written
 from dumbbell.spec.sweep import Refine, Sweep
-from dumbbell.sweeps.sample import Sample, apart, only_one_known
+from dumbbell.sweeps.repeats import (
+    PointPrecision,
+    Sample,
+    apart,
+    first_runs,
+    only_one_known,
+    precision_of,
+    runs_needed,
+    sample_of,
+    seeds_of,
+)
+from dumbbell.sweeps.task import Row, Task, tasks_at
 
-__all__ = ["next_points"]
+__all__ = ["next_points", "next_round", "precisions"]
+
 
 DEEPEST = 10
 """Maximum halvings of a box of the first grid; they reach a thousandth of its width."""
@@ -215,3 +228,54 @@ def _axis_ends(levels: Sequence[float]) -> list[_AxisEnd]:
 def _length(axis: Axis, low: float, high: float) -> float:
     """Length on the axis's scale."""
     return math.log(high / low) if axis.scale == "log" else high - low
+
+
+def next_round(sweep: Sweep, rows: Sequence[Row]) -> list[Task]:
+    """The tasks of the next round, given all rows of earlier rounds; empty when the sweep is complete."""
+    if not rows:
+        return [task for point in sweep.each_point() for task in _first(sweep, point)]
+    if sweep.until is None and sweep.refine is None:
+        return []
+    points = _by_point(rows)
+    return _repeats(sweep, points) or _refined(sweep, points)
+
+
+def precisions(sweep: Sweep, rows: Sequence[Row]) -> dict[int, PointPrecision]:
+    """The precision of each point, by number; empty without `[until]`."""
+    if sweep.until is None:
+        return {}
+    return {
+        number: precision_of(sweep.until, sample_of(of, sweep.until.metric)) for number, of in _by_point(rows).items()
+    }
+
+
+def _first(sweep: Sweep, point: Point) -> list[Task]:
+    return tasks_at(sweep, point, seeds_of(sweep, first_runs(sweep)))
+
+
+def _repeats(sweep: Sweep, points: dict[int, list[Row]]) -> list[Task]:
+    """More runs of the points that are not precise enough."""
+    tasks: list[Task] = []
+    if sweep.until is None:
+        return tasks
+    for number, rows in points.items():
+        runs = runs_needed(sweep.until, sample_of(rows, sweep.until.metric))
+        if runs > len(rows):
+            tasks += tasks_at(sweep, Point(number, rows[0].values), seeds_of(sweep, runs)[len(rows) :])
+    return tasks
+
+
+def _refined(sweep: Sweep, points: dict[int, list[Row]]) -> list[Task]:
+    """The first runs of new points, once the existing points are complete."""
+    if sweep.refine is None:
+        return []
+    samples: dict[int, Sample] = {number: sample_of(rows, sweep.refine.metric) for number, rows in points.items()}
+    return [task for point in next_points(sweep, samples) for task in _first(sweep, point)]
+
+
+def _by_point(rows: Sequence[Row]) -> dict[int, list[Row]]:
+    """The rows of each point, by point number."""
+    points: dict[int, list[Row]] = {}
+    for row in sorted(rows, key=lambda row: (row.point, row.seed)):
+        points.setdefault(row.point, []).append(row)
+    return points

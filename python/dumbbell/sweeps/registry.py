@@ -23,10 +23,8 @@ from distributed.comm.core import CommClosedError
 
 from dumbbell.errors import ClusterError, ClusterLost
 from dumbbell.sweeps import cluster_worker
-from dumbbell.sweeps.build_info import BUILD, Build, difference, remarks
-from dumbbell.sweeps.identity import computes_identically
-from dumbbell.sweeps.iproute2 import TOOLS, Tool, tools, unlike
-from dumbbell.sweeps.worker_payload import WorkerPayload
+from dumbbell.sweeps.cluster_worker import WorkerPayload
+from dumbbell.sweeps.identity import BUILD, TOOLS, Build, Tool, computes_identically, difference, remarks, tools, unlike
 
 __all__ = ["AnswerLostError", "ClusterWorker", "WorkerDiedError", "WorkerRegistry", "connected"]
 
@@ -139,9 +137,9 @@ class WorkerRegistry:
         if not member.accepted or self.payload is None or self.key in member.payloads:
             return
         absent = set(TOOLS) - set(member.tools)
-        if absent and "kernel" in self.payload.needs:
+        if absent and self.payload.uses_iproute2:
             self.refuse(member, f"it has no {' and no '.join(sorted(absent))}; install iproute2 on its host")
-        elif "kernel" in self.payload.needs and (other := unlike(tools(), member.tools)):
+        elif self.payload.uses_iproute2 and (other := unlike(tools(), member.tools)):
             self.refuse(member, f"it has {other}; install the same iproute2 on its host and restart the worker")
         elif self.payload.kernels:
             needed = {each.key: (each.name, each.hashes) for each in self.payload.kernels.values()}

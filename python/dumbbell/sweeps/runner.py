@@ -1,10 +1,11 @@
-"""Run a sweep on this host: work directory, journal, cache and executor, up to the final table.
+"""Run a sweep on this host round by round, from the work directory to the final table.
 
-`scheduler` runs the rounds, `pool` is the default executor, `workdir` keeps the folder.
+A `Store` keeps the rows: in memory, or in a `journal`, from which an interrupted sweep resumes. `pool` is the default
+executor, `workdir` keeps the folder.
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,17 +16,114 @@ from dumbbell.engines.requests import runs_folder
 from dumbbell.errors import OutputError
 from dumbbell.spec.sweep import Sweep
 from dumbbell.sweeps.cache import Cache, cache_file
-from dumbbell.sweeps.manifest import manifest_of
-from dumbbell.sweeps.metric_names import check_metrics
-from dumbbell.sweeps.pending import precisions
-from dumbbell.sweeps.plan_check import check, engines_of
+from dumbbell.sweeps.checks import check, check_metrics, engines_of
+from dumbbell.sweeps.folder import manifest_of, table_of
 from dumbbell.sweeps.pool import Local
-from dumbbell.sweeps.scheduler import Executor, run_rounds
-from dumbbell.sweeps.table import table_of
-from dumbbell.sweeps.task import Base, Row, base_of
+from dumbbell.sweeps.refinement import next_round, precisions
+from dumbbell.sweeps.task import Base, Row, Task, base_of
+from dumbbell.sweeps.task_runner import run_task
 from dumbbell.sweeps.workdir import WorkDir, opened
 
-__all__ = ["Done", "ExecutorFactory", "NoProgress", "ProgressListener", "SweepRequest", "carry_out", "default_folder"]
+__all__ = [
+    "Done",
+    "Executor",
+    "ExecutorFactory",
+    "InProcessExecutor",
+    "NoProgress",
+    "ProgressListener",
+    "Store",
+    "SweepRequest",
+    "carry_out",
+    "default_folder",
+    "run_rounds",
+    "run_sweep",
+]
+
+
+class Executor(Protocol):
+    """Executes tasks: in local processes, or on a cluster's workers."""
+
+    def rows(self, base: Base, tasks: Iterable[Task]) -> Iterator[Row]:
+        """A row for every task, in order of completion."""
+        ...
+
+
+class Store(Protocol):
+    """Stores rows, one per point and seed."""
+
+    def add(self, row: Row) -> None:
+        """Store a row."""
+        ...
+
+    def rows(self) -> Sequence[Row]:
+        """All rows, sorted by point and seed."""
+        ...
+
+    def known(self) -> set[tuple[int, int]]:
+        """Point and seed of every row."""
+        ...
+
+
+class InProcessExecutor:
+    """Runs tasks one after the other in this process."""
+
+    def rows(self, base: Base, tasks: Iterable[Task]) -> Iterator[Row]:
+        """See `Executor`."""
+        for task in tasks:
+            yield run_task(base, task, lambda: None)
+
+
+class _Memory:
+    def __init__(self) -> None:
+        self._rows: dict[tuple[int, int], Row] = {}
+
+    def add(self, row: Row) -> None:
+        self._rows[row.point, row.seed] = row
+
+    def rows(self) -> list[Row]:
+        return [self._rows[key] for key in sorted(self._rows)]
+
+    def known(self) -> set[tuple[int, int]]:
+        return set(self._rows)
+
+
+def run_sweep(sweep: Sweep, executor: Executor, on_row: Callable[[Row], None]) -> list[Row]:
+    """Run the whole sweep in memory; `on_row` is called with each row."""
+    store = _Memory()
+    run_rounds(sweep, base_of(sweep), executor, store, on_row, lambda _runs, _done: None)
+    return store.rows()
+
+
+def run_rounds(
+    sweep: Sweep,
+    base: Base,
+    executor: Executor,
+    store: Store,
+    on_row: Callable[[Row], None],
+    on_round: Callable[[int, int], None],
+) -> None:
+    """Run rounds until no task is pending; rows that the store has are not run again.
+
+    `on_round` is called before each round with its number of runs and how many of them are done. The next round depends
+    only on the rows of earlier rounds, so a resumed sweep has the same rounds.
+    """
+    begun: set[tuple[int, int]] = set()
+    kept = store.known()
+    while tasks := next_round(sweep, _before(store, begun)):
+        begun |= {(task.point, task.seed) for task in tasks}
+        pending = [task for task in tasks if (task.point, task.seed) not in kept]
+        on_round(len(tasks), len(tasks) - len(pending))
+        for row in executor.rows(base, pending):
+            store.add(row)
+            on_row(row)
+        if sweep.until is None and sweep.refine is None:
+            return  # A grid has one round; reading all rows back would cost time.
+        kept = store.known()
+
+
+def _before(store: Store, begun: set[tuple[int, int]]) -> list[Row]:
+    return [row for row in store.rows() if (row.point, row.seed) in begun] if begun else []
+
 
 ExecutorFactory = Callable[[WorkDir, Cache | None], AbstractContextManager[Executor]]
 

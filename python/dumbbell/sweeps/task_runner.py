@@ -1,4 +1,4 @@
-"""Run one task of a sweep: read the experiment, run it, compute the metrics. An error becomes a failed row.
+"""Run one task of a sweep, and look up its row; an error becomes a failed row.
 
 Only errors of the host, such as a full disk or an interrupt, are raised.
 """
@@ -6,27 +6,55 @@ Only errors of the host, such as a full disk or an interrupt, are raised.
 import re
 import tempfile
 import time
+import tomllib
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from dumbbell import spec
 from dumbbell.analysis.measures import measures
 from dumbbell.engines import Engine, KernelEngine, Request, Simulator
 from dumbbell.engines.permissions import NOTHING, Permissions
-from dumbbell.engines.requests import engine_called
+from dumbbell.engines.requests import engine_called, repeat_command
 from dumbbell.errors import DumbbellError, OutputError
 from dumbbell.publish import remove
 from dumbbell.results import result
 from dumbbell.results.result import Run
-from dumbbell.spec.document import with_settings
+from dumbbell.spec.document import inline_toml, with_settings
 from dumbbell.sweeps.cache import Known
-from dumbbell.sweeps.run_command import command_for
 from dumbbell.sweeps.task import Base, Row, Status, Task
 
-__all__ = ["case_of", "row_of", "run_task"]
+__all__ = ["case_of", "command_for", "row_of", "run_task", "setting"]
+
+
+def command_for(task: Task, experiment: str, hosts: Sequence[str] = ()) -> str:
+    """The full command that runs this task alone, in the folder of the sweep's `experiment.toml`."""
+    settings = [setting(key, value) for key, value in task.settings]
+    return repeat_command(experiment, task.engine, task.seed, settings, task.kernel, hosts)
+
+
+def setting(key: str, value: Any) -> str:
+    """`KEY=VALUE` that `--set` parses back to this value."""
+    return f"{key}={_text(value)}"
+
+
+def _text(value: Any) -> str:
+    """The value as TOML; a string without quotes if it can't be mistaken for TOML: `20ms`, but `"1e3"`, `"true"`."""
+    if isinstance(value, str) and not _is_toml(value) and value == value.strip():
+        return value
+    return inline_toml(value)
+
+
+def _is_toml(text: str) -> bool:
+    try:
+        tomllib.loads(f"value = {text}")
+    except (ValueError, RecursionError):
+        return False
+    return True
+
 
 Tick = Callable[[], None]
 """Called periodically during a run; may raise to abort it."""

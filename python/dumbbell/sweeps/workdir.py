@@ -29,10 +29,10 @@ from dumbbell.kernels.store import hash_of
 from dumbbell.publish import clean, explained, scratch, staged
 from dumbbell.spec.document import as_toml, toml
 from dumbbell.spec.sweep import Sweep
+from dumbbell.sweeps.checks import referenced_files
 from dumbbell.sweeps.folder import EXPERIMENT, MANIFEST, RUNS, SWEEP_FILE, TABLE, write
 from dumbbell.sweeps.identity import build
 from dumbbell.sweeps.journal import JOURNAL, Journal
-from dumbbell.sweeps.referenced_files import referenced_files
 from dumbbell.sweeps.task import base_of
 
 __all__ = ["WorkDir", "opened"]

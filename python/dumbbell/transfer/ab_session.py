@@ -1,6 +1,6 @@
 """Alternating downloads in randomized blocks, one of each kind per block, until the comparison is decided.
 
-`client` makes a download, `analysis.sequential` decides when to stop, `session_text` formats the outcome.
+`client` makes a download, `analysis.sequential` decides when to stop, `session_output` formats the outcome.
 """
 
 import asyncio

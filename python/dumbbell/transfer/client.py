@@ -18,10 +18,9 @@ from typing import Any
 from urllib.parse import urljoin, urlsplit
 
 from dumbbell.errors import TransferError
-from dumbbell.transfer.channel import Channel
+from dumbbell.transfer.channel import Channel, Sample, rows, sample
 from dumbbell.transfer.http_request import CC, SAMPLE, STATS
 from dumbbell.transfer.response_reader import Head, Reading, Target
-from dumbbell.transfer.tcp_socket import Sample, rows, sample
 
 __all__ = ["Download", "DownloadRequest", "Url", "about", "download", "parse_url"]
 
@@ -91,7 +90,7 @@ class Download:
     bins: tuple[tuple[int, int], ...]
     """Cumulative bytes of the body, every 100 ms."""
     ours: tuple[dict[str, Any], ...]
-    """Samples of the client's socket, in columns of `tcp_socket.rows`."""
+    """Samples of the client's socket, in columns of `channel.rows`."""
     server: dict[str, Any] | None = field(default=None, repr=False)
     """The server's statistics; None if it offers none."""
 

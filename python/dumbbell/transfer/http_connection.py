@@ -15,13 +15,12 @@ from http import HTTPStatus
 import h11
 
 from dumbbell import __version__
-from dumbbell.transfer import tcp_socket
-from dumbbell.transfer.body_sender import Sending, TooSlow
+from dumbbell.transfer import channel
 from dumbbell.transfer.channel import Channel
-from dumbbell.transfer.files import Folder
 from dumbbell.transfer.http_request import (
     CC,
     STATS,
+    Folder,
     ParsedRequest,
     Refusal,
     byte_range,
@@ -29,8 +28,7 @@ from dumbbell.transfer.http_request import (
     path_parts,
     requested_size,
 )
-from dumbbell.transfer.payload import Payload, of_file
-from dumbbell.transfer.responses import Answer, about, as_json, front_page, refused
+from dumbbell.transfer.responses import Answer, Payload, Sending, TooSlow, about, as_json, front_page, of_file, refused
 from dumbbell.transfer.server_limits import Limits, Throttle
 from dumbbell.transfer.statistics import Recorder, StatisticsStore
 
@@ -234,9 +232,9 @@ class Exchange:
                 HTTPStatus.BAD_REQUEST, f"congestion control {request.cc!r} is not available; available: {may}"
             )
         try:
-            if tcp_socket.controller(self._channel.sock) == name:
+            if channel.controller(self._channel.sock) == name:
                 return name
-            return tcp_socket.set_controller(self._channel.sock, name)
+            return channel.set_controller(self._channel.sock, name)
         except OSError as error:
             raise Refusal(HTTPStatus.BAD_REQUEST, f"the kernel refuses {name!r}: {error.strerror}") from None
 

@@ -1,17 +1,24 @@
-"""Parse requests (RFC 9110, RFC 9112). h11 does the framing."""
+"""Parse requests (RFC 9110, RFC 9112; h11 does the framing), and find the files that they ask for."""
 
+import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from http import HTTPStatus
+from pathlib import Path
 from urllib.parse import parse_qsl, unquote, urlsplit
 
+from dumbbell.errors import OutputError
+from dumbbell.spec.attachments import opened
 from dumbbell.spec.units import Wrong, duration_ns, size_bytes
 
 __all__ = [
     "CC",
     "SAMPLE",
     "STATS",
+    "Folder",
+    "Opened",
     "ParsedRequest",
     "Refusal",
     "byte_range",
@@ -19,6 +26,7 @@ __all__ = [
     "path_parts",
     "requested_size",
 ]
+
 
 CC = "Dumbbell-CC"
 """Request field: the requested congestion control. Response field: the one in use."""
@@ -134,3 +142,42 @@ def path_parts(path: str) -> list[str]:
     if any(not part or part.startswith(".") or "/" in part or "\0" in part for part in parts):
         raise Refusal(HTTPStatus.NOT_FOUND, "there is no such file")
     return parts
+
+
+@dataclass(frozen=True)
+class Opened:
+    """An open file."""
+
+    file: int
+    size_bytes: int
+    tag: str
+    """Entity tag, from size and modification time."""
+
+
+class Folder:
+    """The served folder."""
+
+    def __init__(self, path: Path) -> None:
+        try:
+            self._folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        except OSError as error:
+            raise OutputError(f"{path}: can't be served: {error.strerror}") from error
+
+    def close(self) -> None:
+        """Close the folder."""
+        os.close(self._folder)
+
+    @contextmanager
+    def open(self, parts: Sequence[str]) -> Iterator[Opened]:
+        """Open a file by its path's components. Raises `Refusal` (404) for anything else."""
+        with ExitStack() as stack:
+            try:
+                file = stack.enter_context(opened(self._folder, parts))
+                found = os.fstat(file)
+            except (OSError, ValueError):
+                raise _no_such_file() from None
+            yield Opened(file, found.st_size, f'"{found.st_mtime_ns:x}-{found.st_size:x}"')
+
+
+def _no_such_file() -> Refusal:
+    return Refusal(HTTPStatus.NOT_FOUND, "there is no such file")

@@ -17,12 +17,11 @@ from pathlib import Path
 
 from dumbbell.errors import ExperimentError, TransferError
 from dumbbell.host.sources import LocalHost
-from dumbbell.transfer import tcp_socket
-from dumbbell.transfer.body_sender import TooSlow
+from dumbbell.transfer import channel
 from dumbbell.transfer.channel import Channel
-from dumbbell.transfer.files import Folder
 from dumbbell.transfer.http_connection import AccessLogEntry, Exchange, ServerState
-from dumbbell.transfer.payload import block
+from dumbbell.transfer.http_request import Folder
+from dumbbell.transfer.responses import TooSlow, block
 from dumbbell.transfer.server_limits import ClientCounter, Entry, Limits
 
 __all__ = ["LOOPBACK", "Serving", "serve", "tls_context"]
@@ -68,7 +67,7 @@ async def serve(serving: Serving, opened: Callable[[list[str]], None], log: Call
             stack.callback(folder.close)
         _raise_file_limit(serving.limits.clients)
         payload = stack.enter_context(block())
-        state = ServerState(serving.limits, controllers, tcp_socket.default(), payload, folder, log, _metrics_saved())
+        state = ServerState(serving.limits, controllers, channel.default(), payload, folder, log, _metrics_saved())
         opened([_url(listener, encrypted=serving.tls is not None) for listener in listeners])
         await _Acceptor(serving, state).keep(listeners)
 
@@ -232,7 +231,7 @@ def _listener(host: str, port: int) -> socket.socket:
 
 
 def _controllers(requested: tuple[str, ...]) -> tuple[str, ...]:
-    available = tcp_socket.allowed()
+    available = channel.allowed()
     for name in requested:
         if name not in available:
             right = f"this kernel allows this user: {', '.join(available)}"

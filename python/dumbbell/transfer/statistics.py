@@ -10,8 +10,7 @@ from collections import OrderedDict
 from dataclasses import dataclass, field
 from typing import Any
 
-from dumbbell.transfer.channel import Channel
-from dumbbell.transfer.tcp_socket import Sample, retransmits, round_trip_s, rows, sample, unacked
+from dumbbell.transfer.channel import Channel, Sample, retransmits, round_trip_s, rows, sample, unacked
 
 __all__ = ["Recorder", "StatisticsStore"]
 

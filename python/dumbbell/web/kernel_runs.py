@@ -1,33 +1,54 @@
-"""The shown experiment on the real kernel: checked, run, and compared with the simulator.
+"""The shown experiment on the real kernel: checked, run, compared with the simulator; its routes.
 
 `dumbbell.engines` runs it as for the command line; `dumbbell.analysis` compares, `dumbbell.reports` formats the
-comparison. `jobs` schedules and cancels the runs.
+comparison. `handlers` schedules and cancels the runs.
 """
 
+import functools
+import shutil
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import anyio
+import anyio.to_thread
 from pydantic import BaseModel, ConfigDict, Field
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+from starlette.routing import Route
 
+from dumbbell import engines
 from dumbbell.analysis.comparison import Arm, Comparison, Measured, compare_runs
 from dumbbell.analysis.difference import Verdict
 from dumbbell.analysis.measures import measures
-from dumbbell.engines import KernelEngine, Request, Simulator
-from dumbbell.errors import DumbbellError, ExperimentError
+from dumbbell.control_characters import json_text
+from dumbbell.engines import KernelEngine, Simulator
+from dumbbell.errors import DumbbellError, ExperimentError, ResultError
 from dumbbell.kernels import find
 from dumbbell.plots.panel_data import packed
 from dumbbell.reports.verdict_text import HEAD, absent_metric_cells, cells, verdict
 from dumbbell.results import result
 from dumbbell.results.result import Run
 from dumbbell.spec import Case
+from dumbbell.web.experiment_text import error_fields
+from dumbbell.web.handlers import BINARY, Handlers, Job, Jobs, Json, TooManyJobs
 from dumbbell.web.live_figures import NO_FOLDER, POINTS_MAX, case_of, run_data
-from dumbbell.web.page_limits import LIVE_BYTES, Limits
-from dumbbell.web.work_folder import WorkFolder
+from dumbbell.web.page_limits import LIVE_BYTES, Limits, WorkFolder
 
-__all__ = ["KernelComparison", "KernelRequest", "Outcome", "OverlayRequest", "kernel_status", "overlay_data", "prepare"]
+__all__ = [
+    "KernelComparison",
+    "KernelHandlers",
+    "KernelRequest",
+    "Outcome",
+    "OverlayRequest",
+    "kernel_status",
+    "overlay_data",
+    "prepare",
+]
+
 
 SEEDS_MAX = 5
 ARMS = ("sim", "kernel")
@@ -92,7 +113,7 @@ class KernelComparison:
     def _run_seed(self, index: int, progress: Callable[[float], None]) -> tuple[Measured, Measured]:
         """Run one seed on the simulator and on the kernel. Only the kernel's run counts as progress."""
         duration_s, seed = self.case.experiment.duration / 1e9, self.request.seed + index
-        request = Request("workbench", self.case, seed, self.folders[index])
+        request = engines.Request("workbench", self.case, seed, self.folders[index])
         simulated = Simulator(LIVE_BYTES).simulate(request, lambda _seconds: progress(index * duration_s))
         run = result.load(
             self.engine.run(request, lambda seconds: progress(index * duration_s + min(seconds, duration_s)))
@@ -121,7 +142,7 @@ def prepare(kernel_request: KernelRequest, work_folder: WorkFolder, limits: Limi
             right="save the experiment and use dumbbell run --engine kernel",
         )  # fmt: skip
     engine = KernelEngine(wall_limit_s=limits.kernel_s)
-    request = Request("workbench", case, kernel_request.seed, NO_FOLDER)
+    request = engines.Request("workbench", case, kernel_request.seed, NO_FOLDER)
     Simulator(LIVE_BYTES).check(request)
     engine.check(request)
     seeds = range(kernel_request.seed, kernel_request.seed + kernel_request.seeds)
@@ -164,3 +185,111 @@ def _report_json(comparison: Comparison) -> dict[str, Any]:
 
 def _rows(rows: Sequence[Any]) -> list[dict[str, Any]]:
     return [{"metric": row.metric, "cells": cells(row), "verdict": row.verdict.value} for row in rows]
+
+
+POLL_S = 0.1
+"""Interval between two reads of a job's state."""
+KEEPALIVE_S = 10.0
+"""After this time without a change a comment is sent: the write fails if the page has disconnected."""
+
+
+class KernelHandlers:
+    """Handles the requests of runs on the kernel engine."""
+
+    def __init__(self, handlers: Handlers, jobs: Jobs, work_folder: WorkFolder) -> None:
+        self._handlers = handlers
+        self._jobs = jobs
+        self._work_folder = work_folder
+
+    def routes(self) -> list[Route]:
+        """Return the routes."""
+        return [
+            Route("/api/kernel", self.kernel),
+            Route("/api/kernel", self.start, methods=["POST"]),
+            Route("/api/jobs/{job}", self.cancel, methods=["DELETE"]),
+            Route("/api/jobs/{job}/events", self.events),
+            Route("/api/jobs/{job}/figure", self.figure_data, methods=["POST"]),
+        ]
+
+    async def kernel(self, _request: Request) -> Response:
+        """Return the kernel to run, or how to get one."""
+        return Json(await self._handlers.run_on_thread(kernel_status))
+
+    async def start(self, request: Request) -> Response:
+        """Start a run. Return its job, or the error of the request."""
+        kernel_request = await self._handlers.parse_body(request, KernelRequest)
+        if kernel_request.seeds > self._handlers.limits.seeds:
+            raise HTTPException(422, f"more than {self._handlers.limits.seeds} seeds")
+        try:
+            comparison = await self._handlers.run_on_thread(
+                functools.partial(prepare, kernel_request, self._work_folder, self._handlers.limits)
+            )
+        except DumbbellError as error:
+            return Json({"job": None, "problem": error_fields(error, kernel_request.toml)})
+        job = Job(
+            comparison.run, comparison.duration_s, kernel_request.toml, functools.partial(_delete_folders, comparison)
+        )
+        try:
+            self._jobs.submit(job)
+        except TooManyJobs:
+            job.discard()
+            raise HTTPException(503, "too many runs are waiting: try again later") from None
+        return Json({"job": job.name, "problem": None})
+
+    async def events(self, request: Request) -> Response:
+        """Send the job's state as server-sent events until it has finished."""
+        job = self._job(request)
+        text = {"Cache-Control": "no-store"}
+        return StreamingResponse(self._report_json(job), media_type="text/event-stream", headers=text)
+
+    async def cancel(self, request: Request) -> Response:
+        """Cancel the job."""
+        self._jobs.cancel(self._job(request))
+        return Json({})
+
+    async def figure_data(self, request: Request) -> Response:
+        """Return the result as data."""
+        overlay, job = await self._handlers.parse_body(request, OverlayRequest), self._job(request)
+        if not isinstance(job.result, Outcome):
+            raise HTTPException(409, "the run has no result yet")
+        try:
+            data = await self._handlers.run_on_thread(functools.partial(overlay_data, job.result, overlay))
+        except ResultError:
+            raise HTTPException(410, "its result was deleted: run it again") from None
+        return Response(data, media_type=BINARY)
+
+    def _job(self, request: Request) -> Job:
+        if (job := self._jobs.get(request.path_params["job"])) is None:
+            raise HTTPException(404, "no such run: its result was discarded, or the server was restarted")
+        return job
+
+    async def _report_json(self, job: Job) -> AsyncIterator[bytes]:
+        last, sent_at = "", 0.0
+        while True:
+            job.last_read = time.monotonic()
+            finished = job.finished
+            message = json_text(self._state(job), allow_nan=True)
+            if message != last:
+                last, sent_at = message, job.last_read
+                yield f"data: {message}\n\n".encode()
+            elif job.last_read - sent_at > KEEPALIVE_S:
+                sent_at = job.last_read
+                yield b": keepalive\n\n"
+            if finished:
+                return
+            await anyio.sleep(POLL_S)
+
+    def _state(self, job: Job) -> dict[str, Any]:
+        return {
+            "state": job.state,
+            "seconds": round(job.seconds, 2),
+            "of_s": job.duration_s,
+            "share": round(job.fraction_done, 4),
+            "before": self._jobs.queue_position(job),
+            "problem": None if job.error is None else error_fields(job.error, job.text),
+        }
+
+
+def _delete_folders(comparison: KernelComparison) -> None:
+    for folder in comparison.folders:
+        shutil.rmtree(folder.parent, ignore_errors=True)

@@ -1,13 +1,19 @@
-"""Limits of the resources of this host that a page may use."""
+"""What a page may use of this host: limits, and the only folder that the server writes."""
 
+import shutil
+import tempfile
+import threading
 import time
+import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 from dumbbell.engines.base import Progress
 from dumbbell.errors import EngineError
 
-__all__ = ["LIVE_BYTES", "Cancelled", "Limits"]
+__all__ = ["LIVE_BYTES", "Cancelled", "Limits", "WorkFolder"]
+
 
 LIVE_BYTES = 1_000_000_000
 """Memory of one live run: about as many samples as are measured and drawn in a few seconds."""
@@ -74,3 +80,32 @@ class Limits:
                 )
 
         return watch
+
+
+class WorkFolder:
+    """Created on first use. Every path in it is returned once."""
+
+    def __init__(self) -> None:
+        self._folder: Path | None = None
+        self._cleanup: weakref.finalize[..., WorkFolder] | None = None
+        self._count = 0
+        self._lock = threading.Lock()
+
+    def new(self, name: str) -> Path:
+        """Return a new unique path with this name as its last component. The path doesn't exist."""
+        with self._lock:
+            if self._folder is None:
+                self._folder = Path(tempfile.mkdtemp(prefix="dumbbell-ui-"))
+                # Deletes the folder at the interpreter's end if `close` was not called.
+                self._cleanup = weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
+            self._count += 1
+            folder = self._folder / str(self._count)
+            folder.mkdir()
+        return folder / name
+
+    def close(self) -> None:
+        """Delete the folder."""
+        with self._lock:
+            if self._cleanup is not None:
+                self._cleanup()
+            self._folder = self._cleanup = None

@@ -1,4 +1,4 @@
-// The packets of a time window from the server (`web/packet_windows.py`), as columns; a row is a packet.
+// The packets of a time window from the server (`web/live_figures.py`), as columns; a row is a packet.
 
 import { checked, parseResponse, post } from "../protocol";
 import type { Problem, Span } from "../types";

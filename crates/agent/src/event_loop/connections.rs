@@ -9,8 +9,9 @@ use crate::error::{Attempt, Result};
 use crate::programs::processes;
 use crate::sample::diag;
 use crate::sample::netlink::Netlink;
-use crate::sample::record::{FlowSample, Records};
+use crate::sample::record::Records;
 use crate::traffic::info::{receive_space, received_bytes};
+use dumbbell_interface::records::FlowRecord;
 use nix::errno::Errno;
 use nix::sys::socket::SockProtocol;
 use serde::Serialize;
@@ -159,14 +160,11 @@ impl Connections {
     }
 
     fn record(&mut self, now_ns: u64, number: usize, socket: &diag::Found) -> Result<()> {
-        self.records.flow(&FlowSample {
-            time_ns: now_ns,
-            flow: u32::try_from(number).expect("connections fit"),
-            sender: &socket.tcp_info,
-            cc_kind: socket.cc_kind,
-            cc_info: &socket.cc_info,
+        let number = u32::try_from(number).expect("connections fit");
+        self.records.flow(&FlowRecord {
             bytes_received: received_bytes(&socket.tcp_info),
             rcv_space: receive_space(&socket.tcp_info),
+            ..FlowRecord::sent(now_ns, number, socket.cc_kind, &socket.cc_info, &socket.tcp_info)
         })
     }
 

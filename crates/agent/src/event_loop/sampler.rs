@@ -2,18 +2,16 @@
 
 use super::Traffic;
 use crate::error::Result;
-use crate::plan::{Ends, Plan};
 use crate::sample::diag::{self, SocketInfo, Sockets};
 use crate::sample::netlink::{Answer, BatchSender, Query, request_batches};
 use crate::sample::qdisc::{self, Found, Queues};
-use crate::sample::record::{FlowSample, Records};
+use crate::sample::record::Records;
 use crate::sys::request_batch::RequestBatch;
 use crate::traffic::info::{receive_space, received_bytes};
+use dumbbell_interface::plan::{Ends, Plan};
+use dumbbell_interface::records::{self, FlowRecord};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-
-/// Marks a record of a UDP flow; its `sender` field holds the bytes sent.
-const UDP_RECORD: u16 = 0xffff;
 
 /// The sampled sockets and queues, and the output.
 pub struct Sampler {
@@ -148,14 +146,10 @@ impl Sampler {
         for (number, flow) in flows.iter().enumerate() {
             let Traffic::Udp(flow) = flow else { continue };
             if flow.is_flowing() {
-                self.writer.flow_records.flow(&FlowSample {
-                    time_ns: now_ns,
-                    flow: u32::try_from(number).expect("flows fit"),
-                    sender: &flow.sent_bytes.to_le_bytes(),
-                    cc_kind: UDP_RECORD,
-                    cc_info: &[],
+                let sent = flow.sent_bytes.to_le_bytes();
+                self.writer.flow_records.flow(&FlowRecord {
                     bytes_received: flow.received_bytes,
-                    rcv_space: 0,
+                    ..FlowRecord::sent(now_ns, u32::try_from(number).expect("flows fit"), records::UDP, &[], &sent)
                 })?;
             }
         }
@@ -191,14 +185,7 @@ fn queries<'a>(
     sockets.chain(queues.iter().map(Queues::queries)).collect()
 }
 
-fn flow_sample<'a>(time_ns: u64, sender: &SocketInfo<'a>, (bytes_received, rcv_space): (u64, u32)) -> FlowSample<'a> {
-    FlowSample {
-        time_ns,
-        flow: sender.number,
-        sender: sender.tcp_info,
-        cc_kind: sender.cc_kind,
-        cc_info: sender.cc_info,
-        bytes_received,
-        rcv_space,
-    }
+fn flow_sample<'a>(time_ns: u64, sender: &SocketInfo<'a>, (bytes_received, rcv_space): (u64, u32)) -> FlowRecord<'a> {
+    let SocketInfo { number, cc_kind, cc_info, tcp_info, .. } = sender;
+    FlowRecord { bytes_received, rcv_space, ..FlowRecord::sent(time_ns, *number, *cc_kind, cc_info, tcp_info) }
 }

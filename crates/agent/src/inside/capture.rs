@@ -3,11 +3,11 @@
 //! One device gives a pcap file (draft-ietf-opsawg-pcap), like the simulator's; several give a pcapng file
 //! (draft-ietf-opsawg-pcapng) with interfaces named `HOST.DEVICE` and packet directions.
 
-use super::plan::{Place, Recordings};
 use crate::error::{Attempt, Result};
 use crate::sample::record::Records;
 use crate::sys::packets::{Packet, PacketRing};
 use crate::sys::{self, Clock};
+use dumbbell_interface::plan::{Device, Recordings};
 use std::path::Path;
 
 const ETHERNET: u32 = 1;
@@ -35,7 +35,7 @@ pub struct Captures {
 impl Captures {
     /// Opens the rings and writes the file's header.
     pub fn open(recordings: &Recordings, folder: &Path) -> Result<Self> {
-        let open = |capture_point: &Place| {
+        let open = |capture_point: &Device| {
             sys::within(&capture_point.host, || {
                 PacketRing::open(&capture_point.device, recordings.snap_bytes, recordings.ring_frames)
             })
@@ -84,7 +84,7 @@ impl Captures {
     }
 }
 
-fn header(places: &[Place], snap_bytes: usize) -> Vec<u8> {
+fn header(places: &[Device], snap_bytes: usize) -> Vec<u8> {
     let snap = word(snap_bytes);
     if places.len() == 1 {
         // Magic number for nanoseconds, version 2.4, two reserved words, maximum record length, link type.

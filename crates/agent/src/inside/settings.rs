@@ -4,8 +4,8 @@
 //! The agent's own namespace has the defaults: the plan sets no per-host sysctl there.
 
 use crate::error::{Attempt, Result};
-use crate::plan::Plan;
 use crate::sys;
+use dumbbell_interface::plan::Plan;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

@@ -1,8 +1,8 @@
 //! Names, values and differences of objects in the syntax of ip and tc.
 
 use super::object::{IFLA_IFNAME, Key, Kind, Objects, TCA_KIND, Value, index};
-use crate::plan::{Command, Plan};
 use crate::sample::netlink::{attributes, number};
+use dumbbell_interface::plan::{Command, Plan};
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::process::Stdio;
 

@@ -4,9 +4,9 @@
 //! Sysctls are read only where an interactive shell may write them.
 
 use crate::error::{Attempt, Result};
-use crate::plan::Plan;
-use crate::programs::plan::Program;
 use crate::sys;
+use dumbbell_interface::plan::Plan;
+use dumbbell_interface::plan::Program;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;

@@ -4,8 +4,8 @@
 //! files and unchanged input files are not copied. A program may create any structure, and its processes may still be
 //! changing it: folders are opened by descriptor, and links are not followed.
 
-use super::plan::Program;
 use crate::error::{Attempt, Result};
+use dumbbell_interface::plan::Program;
 use nix::errno::Errno;
 use nix::fcntl::{AtFlags, OFlag, openat};
 use nix::mount::{MsFlags, mount};
@@ -164,7 +164,7 @@ fn is_input(program: &Program, name: &str, length: u64) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::programs::plan::Content;
+    use dumbbell_interface::plan::Content;
     use std::os::unix::fs::symlink;
 
     fn program() -> Program {

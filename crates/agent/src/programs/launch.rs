@@ -4,11 +4,11 @@
 //! between fork and exec. If the program can't start, the reason is written to `FOLDER/programs/NUMBER.fault`.
 
 use super::artifacts;
-use super::plan::Program;
 use super::sandbox::{self, WORKING_FOLDER};
 use crate::error::{Attempt, Error, Result};
-use crate::plan::Plan;
 use crate::sys;
+use dumbbell_interface::plan::Plan;
+use dumbbell_interface::plan::Program;
 use nix::sched::{CloneFlags, setns, unshare};
 use std::ffi::OsStr;
 use std::fs::{self, File};

@@ -2,9 +2,9 @@
 
 use super::artifacts::{self, Artifacts};
 use super::launch::fault_file;
-use super::plan::Program;
 use crate::error::{Attempt, Result};
 use crate::sys;
+use dumbbell_interface::plan::Program;
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::sys::signal::{Signal, killpg};

@@ -5,8 +5,8 @@
 //! unless the user typed the command. The program is root in its host, but can't mount, open devices,
 //! trace other processes, or change kernel state except its host's links, addresses and qdiscs.
 
-use super::plan::{Content, Program, Programs};
 use crate::error::{Attempt, Result};
+use dumbbell_interface::plan::{Content, Program, Programs};
 use nix::mount::{MsFlags, mount};
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::stat::{Mode, SFlag, makedev, mknod};

@@ -5,9 +5,9 @@
 //! the echo flag).
 
 use super::netlink::{Answer, Netlink, Query, attributes, number};
-use super::record::QueueSample;
 use crate::error::{Attempt, Error, Result};
 use crate::sys;
+use dumbbell_interface::records::{Kept, QueueRecord};
 use netlink_packet_core::{
     NLM_F_ACK, NLM_F_DUMP, NLM_F_ECHO, NLM_F_REQUEST, NetlinkHeader, NetlinkMessage, NetlinkPayload,
 };
@@ -146,7 +146,7 @@ pub fn delete_root(netlink: &Netlink, device: &str) -> Result<()> {
 }
 
 /// Parses an answer; None if the qdisc no longer exists.
-pub fn read<'a>(time_ns: u64, answer: &Answer<'a>) -> Option<QueueSample<'a>> {
+pub fn read<'a>(time_ns: u64, answer: &Answer<'a>) -> Option<QueueRecord<'a>> {
     let is_qdisc = answer.kind == RTM_NEWQDISC;
     is_qdisc.then(|| statistics(time_ns, answer.sequence, &answer.payload[MESSAGE_BYTES..]))
 }
@@ -188,19 +188,30 @@ fn device_name(host: &str, index: u32) -> Result<String> {
     Ok(name.to_string_lossy().into_owned())
 }
 
-fn statistics(time_ns: u64, queue: u32, bytes: &[u8]) -> QueueSample<'_> {
-    let mut sample = QueueSample { time_ns, queue, counts: [0; 5], sent_bytes: 0, sent_packets: 0, xstats: &[] };
+fn statistics(time_ns: u64, queue: u32, bytes: &[u8]) -> QueueRecord<'_> {
+    let mut sample = QueueRecord {
+        time_ns,
+        queue,
+        qlen: 0,
+        backlog: 0,
+        drops: 0,
+        requeues: 0,
+        overlimits: 0,
+        sent_bytes: 0,
+        sent_packets: 0,
+        xstats: Kept(&[]),
+    };
     for (kind, value) in attributes(bytes) {
         match kind {
             STATS2 => shared_statistics(&mut sample, value),
-            XSTATS if sample.xstats.is_empty() => sample.xstats = value,
+            XSTATS if sample.xstats.0.is_empty() => sample.xstats = Kept(value),
             _ => {}
         }
     }
     sample
 }
 
-fn shared_statistics<'a>(sample: &mut QueueSample<'a>, bytes: &'a [u8]) {
+fn shared_statistics<'a>(sample: &mut QueueRecord<'a>, bytes: &'a [u8]) {
     for (kind, value) in attributes(bytes) {
         match kind {
             STATS_BASIC => {
@@ -209,11 +220,12 @@ fn shared_statistics<'a>(sample: &mut QueueSample<'a>, bytes: &'a [u8]) {
             }
             STATS_PACKETS64 => sample.sent_packets = wide(value, 0),
             STATS_QUEUE => {
-                for (position, count) in sample.counts.iter_mut().enumerate() {
+                let QueueRecord { qlen, backlog, drops, requeues, overlimits, .. } = sample;
+                for (position, count) in [qlen, backlog, drops, requeues, overlimits].into_iter().enumerate() {
                     *count = number(value, 4 * position);
                 }
             }
-            STATS_APP => sample.xstats = value,
+            STATS_APP => sample.xstats = Kept(value),
             _ => {}
         }
     }

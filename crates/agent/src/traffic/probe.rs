@@ -5,9 +5,10 @@
 //! that end's times: the client its send and answer times, the server each probe's arrival.
 
 use crate::error::{Attempt, Result};
-use crate::plan::{Probe, ProbeKind};
-use crate::sample::record::{ProbeSample, Records};
+use crate::sample::record::Records;
 use crate::sys;
+use dumbbell_interface::plan::{Probe, ProbeKind};
+use dumbbell_interface::records::{NEVER, ProbeRecord};
 use nix::sys::socket::{MsgFlags, SockaddrIn, recvfrom, sendto};
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 use std::io;
@@ -21,7 +22,7 @@ pub struct Probing {
     client: Option<Socket>,
     server: Option<Socket>,
     /// By sequence number.
-    sent: Vec<ProbeSample>,
+    sent: Vec<ProbeRecord>,
 }
 
 impl Probing {
@@ -96,7 +97,7 @@ impl Probing {
         if self.plan.kind == ProbeKind::Udp { self.plan.port } else { 0 }
     }
 
-    fn recognise(&mut self, packet: &[u8], kind: u8) -> Option<&mut ProbeSample> {
+    fn recognise(&mut self, packet: &[u8], kind: u8) -> Option<&mut ProbeRecord> {
         let sequence = self.sequence(packet, kind)?;
         self.sent.get_mut(sequence as usize)
     }
@@ -118,13 +119,13 @@ impl Probing {
             return;
         };
         for missing in self.sent.len()..=sequence as usize {
-            self.sent.push(unseen(self.number, u32::try_from(missing).expect("few"), u64::MAX));
+            self.sent.push(unseen(self.number, u32::try_from(missing).expect("few"), NEVER));
         }
     }
 }
 
-fn unseen(probe: u32, sequence: u32, sent_ns: u64) -> ProbeSample {
-    ProbeSample { probe, sequence, sent_ns, arrived_ns: u64::MAX, answered_ns: u64::MAX }
+fn unseen(probe: u32, sequence: u32, sent_ns: u64) -> ProbeRecord {
+    ProbeRecord { probe, sequence, sent_ns, arrived_ns: NEVER, answered_ns: NEVER }
 }
 
 /// The most that a plan may send (`MOST_SAMPLES` of `dumbbell.plan.build`).
@@ -152,15 +153,15 @@ fn receive(socket: &Socket) -> Option<(Vec<u8>, Option<SockaddrIn>)> {
     Some((packet, from))
 }
 
-fn datagram(sequence: u32, payload: usize) -> Vec<u8> {
-    let mut packet = vec![0; payload.max(4)];
+fn datagram(sequence: u32, payload: u32) -> Vec<u8> {
+    let mut packet = vec![0; payload.max(4) as usize];
     packet[..4].copy_from_slice(&sequence.to_be_bytes());
     packet
 }
 
 /// An ICMP echo request (RFC 792) whose payload carries the full sequence number.
-fn echo_request(identifier: u16, sequence: u32, payload: usize) -> Vec<u8> {
-    let mut packet = vec![0; 8 + payload.max(4)];
+fn echo_request(identifier: u16, sequence: u32, payload: u32) -> Vec<u8> {
+    let mut packet = vec![0; 8 + payload.max(4) as usize];
     packet[0] = ECHO_REQUEST;
     packet[4..6].copy_from_slice(&identifier.to_be_bytes());
     packet[6..8].copy_from_slice(&sequence.to_be_bytes()[2..]);

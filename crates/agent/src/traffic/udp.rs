@@ -2,8 +2,8 @@
 
 use super::report::Report;
 use crate::error::{Attempt, Result};
-use crate::plan::Flow;
 use crate::sys;
+use dumbbell_interface::plan::Flow;
 use nix::sys::socket::{MsgFlags, recv};
 use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
@@ -28,7 +28,7 @@ impl UdpFlow {
     pub fn new(plan: Flow) -> Result<Self> {
         let receiver = plan.ends.receives().then(|| bind(&plan)).transpose()?;
         let report = Report { name: plan.name.clone(), ..Report::default() };
-        let packet = vec![0; plan.packet.expect("a UDP flow has a packet size")];
+        let packet = vec![0; plan.packet.expect("a UDP flow has a packet size") as usize];
         Ok(Self { plan, sender: None, receiver, packet, sent_bytes: 0, received_bytes: 0, report })
     }
 

@@ -2,12 +2,14 @@
 //!
 //!     cargo run --release -p dumbbell-experiment --example fuzz -- [INPUTS] [SEED]
 //!
-//! Structure-aware and on stable Rust: an input is a random valid experiment whose values, keys or characters are then
-//! damaged, a tc script of known words, or one of known commands with their options. The first failure ends the search with the input; the same seed finds it again.
+//! Structure-aware and on stable Rust: an input is a random valid experiment or sweep whose values, keys or characters
+//! are then damaged, a tc script of known words, or one of known commands with their options. The first failure ends the
+//! search with the input; the same seed finds it again.
 //!
 //! Measured on 24 November 2026, with overflow checks and debug assertions: 10,000,000 inputs (`5000000 1`, then
 //! `5000000 5000001`), 512,027 of them valid, no failure; at most 131,184 bytes at once, 0.85 s for the longest.
 
+mod sweeps;
 mod tc;
 
 use dumbbell_experiment::declare::Kind;
@@ -158,24 +160,31 @@ type Check = fn(&str) -> Result<bool, String>;
 fn input(bytes: &[u8]) -> (String, Check) {
     let (for_document, for_damage) = bytes.split_at(bytes.len() / 2);
     let mut draw = Draw::new(for_damage);
-    match draw.below(8) {
+    match draw.below(10) {
         4 | 5 => {
             let words: Vec<_> = (0..draw.below(40)).map(|_| draw.pick(TC_WORDS)).collect();
             return (words.join(" "), check_script);
         }
         6 | 7 => return (tc::script(&mut draw), tc::check),
+        8 | 9 => return (damaged(sweeps::document(for_document, &mut draw), &mut draw), sweeps::check),
         _ => {}
     }
     let (document, _) = random::document(for_document, &[]);
-    let mut tree = Value::from(if draw.below(3) == 2 { with_cases(document, &mut draw) } else { document });
+    let document = if draw.below(3) == 2 { with_cases(document, &mut draw) } else { document };
+    (damaged(document, &mut draw), check)
+}
+
+/// The text of a document after a few mistakes.
+fn damaged(document: Table, draw: &mut Draw<'_>) -> String {
+    let mut tree = Value::from(document);
     for _ in 0..draw.below(4) {
-        damage(&mut tree, &mut draw);
+        damage(&mut tree, draw);
     }
     let mut text = tree.table().map_or_else(|| tree.to_string(), write::document);
     for _ in 0..draw.below(3) {
-        replace(&mut text, &mut draw);
+        replace(&mut text, draw);
     }
-    (text, check)
+    text
 }
 
 /// The document with crossed cases.

@@ -1,90 +1,38 @@
-//! A plan as the agent reads it (`crates/agent/src/plan.rs`).
+//! A plan as the agent reads it (`crates/interface` declares its types).
 
 use super::error::Error;
 use super::settings::module_writes;
-use super::types::{self, Command, Exchange, Flow, NetemSeed, Plan, Probe, TimedCommand};
-use serde::Serialize;
-use std::collections::BTreeMap;
+use super::types::{self, Command, Flow, Plan, Probe, TimedCommand};
+use crate::model;
+use dumbbell_interface::plan as agent;
+use std::net::Ipv4Addr;
 
-/// `plan.json`.
-#[derive(Clone, Debug, Serialize)]
-pub struct AgentPlan<'a> {
-    /// Length of the experiment.
-    pub duration_ns: u64,
-    /// Time between samples.
-    pub sample_ns: u64,
-    /// Whether the run ends as soon as every flow has delivered its bytes.
-    pub ends_when_done: bool,
-    /// Host names.
-    pub hosts: Vec<&'a str>,
-    /// On a real host the only devices whose queues are sampled.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub devices: Option<&'a [String]>,
-    /// Commands before time zero.
-    pub setup: Vec<Command>,
-    /// Flows in the order of the result.
-    pub flows: Vec<AgentFlow<'a>>,
-    /// Probes.
-    pub probes: Vec<AgentProbe<'a>>,
-    /// Commands during the run.
-    pub changes: Vec<TimedCommand>,
-    /// Seeds of netems.
-    #[serde(rename = "dice")]
-    pub netem_seeds: Vec<NetemSeed>,
-    /// Programs.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub programs: Option<Programs<'a>>,
+impl From<&Command> for agent::Command {
+    fn from(command: &Command) -> Self {
+        Self { host: command.host.clone(), argv: command.argv.clone() }
+    }
 }
 
-/// Ends of flows and probes on a real host.
-#[derive(Clone, Copy, Debug, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Ends {
-    /// Sender or client.
-    Sender,
-    /// Receiver or server.
-    Receiver,
+impl From<&TimedCommand> for agent::Change {
+    fn from(change: &TimedCommand) -> Self {
+        Self { at_ns: change.at_ns, command: (&change.command).into() }
+    }
 }
 
-/// A flow. It has no group and no parameters: those are set before the run.
-#[derive(Clone, Debug, Serialize)]
-pub struct AgentFlow<'a> {
-    name: &'a str,
-    transport: &'static str,
-    sender: &'a str,
-    receiver: &'a str,
-    address: &'a str,
-    port: u16,
-    cc: Option<&'a str>,
-    start_ns: u64,
-    stop_ns: Option<u64>,
-    bytes: Option<u64>,
-    on_off_ns: Option<(u64, u64)>,
-    exchange: Option<Exchange>,
-    sndbuf: Option<u64>,
-    rcvbuf: Option<u64>,
-    prompt_reads: bool,
-    pacing_rate: Option<u64>,
-    mark: Option<u32>,
-    packet: Option<u32>,
-    interval_ns: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    ends: Option<Ends>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    from: Option<&'a str>,
-}
-
-impl<'a> AgentFlow<'a> {
-    /// A flow with both ends on this host.
-    pub(super) fn of(flow: &'a Flow) -> Self {
+/// With both ends on this host.
+impl From<&Flow> for agent::Flow {
+    fn from(flow: &Flow) -> Self {
         Self {
-            name: &flow.name,
-            transport: types::name_of(flow.transport),
-            sender: &flow.sender,
-            receiver: &flow.receiver,
-            address: &flow.address,
+            name: flow.name.clone(),
+            transport: match flow.transport {
+                model::Transport::Tcp => agent::Transport::Tcp,
+                model::Transport::Udp => agent::Transport::Udp,
+            },
+            sender: flow.sender.clone(),
+            receiver: flow.receiver.clone(),
+            address: flow.address,
             port: flow.port,
-            cc: flow.cc.as_deref(),
+            cc: flow.cc.clone(),
             start_ns: flow.start_ns,
             stop_ns: flow.stop_ns,
             bytes: flow.bytes,
@@ -97,108 +45,65 @@ impl<'a> AgentFlow<'a> {
             mark: flow.mark,
             packet: flow.packet,
             interval_ns: flow.interval_ns,
-            ends: None,
+            ends: agent::Ends::Both,
             from: None,
         }
     }
-
-    /// The same with one end here; `from` is the address of a sender on another host.
-    pub(super) fn with_end(self, ends: Ends, from: Option<&'a str>) -> Self {
-        Self { sender: "", receiver: "", ends: Some(ends), from, ..self }
-    }
 }
 
-/// A series of probes.
-#[derive(Clone, Debug, Serialize)]
-pub struct AgentProbe<'a> {
-    kind: &'static str,
-    sender: &'a str,
-    receiver: &'a str,
-    address: &'a str,
-    port: u16,
-    start_ns: u64,
-    interval_ns: u64,
-    payload: u32,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    ends: Option<Ends>,
-}
-
-impl<'a> AgentProbe<'a> {
-    /// Probes with both ends on this host.
-    pub(super) fn of(probe: &'a Probe) -> Self {
+/// With both ends on this host.
+impl From<&Probe> for agent::Probe {
+    fn from(probe: &Probe) -> Self {
         Self {
-            kind: types::probe_kind(probe.kind),
-            sender: &probe.sender,
-            receiver: &probe.receiver,
-            address: &probe.address,
+            kind: match probe.kind {
+                model::ProbeKind::Ping => agent::ProbeKind::Ping,
+                model::ProbeKind::Udp => agent::ProbeKind::Udp,
+            },
+            sender: probe.sender.clone(),
+            receiver: probe.receiver.clone(),
+            address: probe.address,
             port: probe.port,
             start_ns: probe.start_ns,
             interval_ns: probe.interval_ns,
             payload: probe.payload,
-            ends: None,
+            ends: agent::Ends::Both,
         }
     }
-
-    /// The same with one end here.
-    pub(super) fn with_end(self, ends: Ends) -> Self {
-        Self { sender: "", receiver: "", ends: Some(ends), ..self }
-    }
 }
 
-/// All programs (`crates/agent/src/programs/plan.rs`).
-#[derive(Clone, Debug, Serialize)]
-pub struct Programs<'a> {
-    hosts_file: &'a str,
-    /// An engine may add some.
-    homes: [&'a str; 0],
-    all: Vec<AgentProgram<'a>>,
-}
-
-/// One program; an engine may add links, and whether the user typed it.
-#[derive(Clone, Debug, Serialize)]
-pub struct AgentProgram<'a> {
-    name: &'a str,
-    host: &'a str,
-    argv: &'a [String],
-    env: BTreeMap<&'a str, &'a str>,
-    files: Vec<Content<'a>>,
-    writable: &'a [String],
-    typed: bool,
-    start_ns: u64,
-    stop_ns: Option<u64>,
-    stays: bool,
-    serves: Option<u16>,
-    ends: bool,
-}
-
-/// A file of a working folder.
-#[derive(Clone, Debug, Serialize)]
-struct Content<'a> {
-    path: &'a str,
-    text: Option<&'a str>,
-    bytes: Option<u64>,
-    link: Option<&'a str>,
-}
-
-impl<'a> AgentProgram<'a> {
-    fn of(program: &'a types::Program) -> Self {
-        let text = |(path, text): &'a (String, String)| Content { path, text: Some(text), bytes: None, link: None };
-        let zeros = |(path, bytes): &'a (String, u64)| Content { path, text: None, bytes: Some(*bytes), link: None };
+impl From<&types::Program> for agent::Program {
+    fn from(program: &types::Program) -> Self {
+        let content = |path: &str| agent::Content { path: path.into(), text: None, bytes: None, link: None };
+        let texts =
+            program.texts.iter().map(|(path, text)| agent::Content { text: Some(text.clone()), ..content(path) });
+        let zeros = program.zeros.iter().map(|(path, bytes)| agent::Content { bytes: Some(*bytes), ..content(path) });
         Self {
-            name: &program.name,
-            host: &program.host,
-            argv: &program.argv,
-            env: program.env.iter().map(|(key, value)| (&key[..], &value[..])).collect(),
-            files: program.texts.iter().map(text).chain(program.zeros.iter().map(zeros)).collect(),
-            writable: &program.writable,
+            name: program.name.clone(),
+            host: program.host.clone(),
+            argv: program.argv.clone(),
+            env: program.env.iter().cloned().collect(),
+            files: texts.chain(zeros).collect(),
+            writable: program.writable.clone(),
             typed: false,
+            keeps_powers: false,
             start_ns: program.start_ns,
             stop_ns: program.stop_ns,
             stays: program.stays,
             serves: program.serves,
             ends: program.ends,
+            terminal: None,
         }
     }
+}
+
+/// A flow with one end on a real host; `from` is the address of a sender on another host.
+pub(super) fn with_end(flow: &Flow, ends: agent::Ends, from: Option<Ipv4Addr>) -> agent::Flow {
+    agent::Flow { sender: String::new(), receiver: String::new(), ends, from, ..flow.into() }
+}
+
+/// Probes with one end on a real host.
+pub(super) fn probe_with_end(probe: &Probe, ends: agent::Ends) -> agent::Probe {
+    agent::Probe { sender: String::new(), receiver: String::new(), ends, ..probe.into() }
 }
 
 impl Plan {
@@ -207,26 +112,27 @@ impl Plan {
     /// # Errors
     ///
     /// Two groups set the same kernel module differently.
-    pub fn for_agent(&self) -> Result<AgentPlan<'_>, Error> {
-        let mut setup = module_writes(&self.flows)?;
-        setup.extend_from_slice(&self.setup);
-        let programs = (!self.programs.is_empty()).then(|| Programs {
-            hosts_file: &self.hosts_file,
-            homes: [],
-            all: self.programs.iter().map(AgentProgram::of).collect(),
-        });
-        Ok(AgentPlan {
+    pub fn for_agent(&self) -> Result<agent::Plan, Error> {
+        let programs = agent::Programs {
+            hosts_file: self.hosts_file.clone(),
+            homes: Vec::new(),
+            typed_folder: None,
+            all: self.programs.iter().map(Into::into).collect(),
+        };
+        Ok(agent::Plan {
             duration_ns: self.duration_ns,
             sample_ns: self.sample_ns,
             ends_when_done: self.ends_when_done,
-            hosts: self.hosts.iter().map(String::as_str).collect(),
-            devices: None,
-            setup,
-            flows: self.flows.iter().map(AgentFlow::of).collect(),
-            probes: self.probes.iter().map(AgentProbe::of).collect(),
-            changes: self.changes.clone(),
+            hosts: self.hosts.clone(),
+            setup: module_writes(&self.flows)?.iter().chain(&self.setup).map(Into::into).collect(),
+            flows: self.flows.iter().map(Into::into).collect(),
+            probes: self.probes.iter().map(Into::into).collect(),
+            changes: self.changes.iter().map(Into::into).collect(),
             netem_seeds: self.netem_seeds.clone(),
             programs,
+            devices: Vec::new(),
+            inside: agent::Recordings::default(),
+            machine_ns: None,
         })
     }
 }

@@ -4,7 +4,6 @@ use super::attachments::Attachments;
 use super::changes;
 use super::error::Error;
 use super::layout::Layout;
-use super::names::group_names;
 use super::shaping::{self, Netem, Requested, Sizes, queue};
 use super::types::{Command, Device, Queue};
 use crate::model::{Experiment, Impairment};
@@ -33,7 +32,7 @@ impl<'a> Building<'a> {
         Self {
             experiment,
             attachments,
-            group_names: group_names(experiment),
+            group_names: experiment.group_names(),
             layout: Layout::default(),
             disciplines: Vec::new(),
             queues: Vec::new(),

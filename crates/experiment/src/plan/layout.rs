@@ -6,6 +6,7 @@
 
 use super::types::{Command, Link};
 use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
 
 /// One network namespace.
 #[derive(Clone, Debug)]
@@ -33,26 +34,34 @@ impl Host {
 }
 
 impl Link {
-    /// The first three numbers of its addresses.
-    fn net(&self) -> String {
-        format!("10.{}.{}", self.number >> 8, self.number & 255)
+    /// An address of its net.
+    fn address(&self, last: u8) -> Ipv4Addr {
+        let [high, middle, low] = self.number_bytes();
+        Ipv4Addr::new(10_u8.saturating_add(high), middle, low, last)
+    }
+
+    /// Its number, which its addresses hold.
+    fn number_bytes(&self) -> [u8; 3] {
+        let [_, bytes @ ..] = u32::try_from(self.number).unwrap_or(u32::MAX).to_be_bytes();
+        bytes
     }
 
     /// Address of the left host.
     #[must_use]
-    pub fn left_address(&self) -> String {
-        self.net() + ".1"
+    pub fn left_address(&self) -> Ipv4Addr {
+        self.address(1)
     }
 
     /// Address of the right host.
     #[must_use]
-    pub fn right_address(&self) -> String {
-        self.net() + ".2"
+    pub fn right_address(&self) -> Ipv4Addr {
+        self.address(2)
     }
 
     /// Hardware address; side 1 is left.
     fn mac(&self, side: u8) -> String {
-        format!("02:00:00:{:02x}:{:02x}:{side:02x}", self.number >> 8, self.number & 255)
+        let [high, middle, low] = self.number_bytes();
+        format!("02:00:{high:02x}:{middle:02x}:{low:02x}:{side:02x}")
     }
 }
 
@@ -134,10 +143,10 @@ impl Layout {
         }
         add("ip link set lo up");
         for wire in host.rights.iter().map(|wire| &self.wires[*wire]) {
-            end(&wire.left_device, &wire.left_address(), &wire.right_address(), &wire.mac(2), &mut add);
+            end(&wire.left_device, wire.left_address(), wire.right_address(), &wire.mac(2), &mut add);
         }
         for wire in host.lefts.iter().map(|wire| &self.wires[*wire]) {
-            end(&wire.right_device, &wire.right_address(), &wire.left_address(), &wire.mac(1), &mut add);
+            end(&wire.right_device, wire.right_address(), wire.left_address(), &wire.mac(1), &mut add);
         }
         if let Some(wire) = host.rights.first() {
             let via = self.wires[*wire].right_address();
@@ -158,7 +167,7 @@ impl Layout {
         let is_receiver = host.rights.is_empty();
         let options = if is_receiver && self.host(sender).quickack { " quickack 1" } else { "" };
         if toward.number != home.number {
-            return Some(format!("ip route add {}.0/24 via {}{options}", home.net(), toward.left_address()));
+            return Some(format!("ip route add {}/24 via {}{options}", home.address(0), toward.left_address()));
         }
         let to = home.left_address();
         (!options.is_empty()).then(|| format!("ip route replace {to}/32 dev {}{options}", home.right_device))
@@ -186,7 +195,7 @@ fn veth(wire: &Link, mtu: u32) -> Command {
     )
 }
 
-fn end(device: &str, address: &str, peer: &str, peer_mac: &str, add: &mut impl FnMut(&str)) {
+fn end(device: &str, address: Ipv4Addr, peer: Ipv4Addr, peer_mac: &str, add: &mut impl FnMut(&str)) {
     add(&format!("ip addr add {address}/24 dev {device}"));
     add(&format!("ip link set {device} up"));
     add(&format!("ip neigh add {peer} lladdr {peer_mac} dev {device} nud permanent"));

@@ -1,14 +1,14 @@
 //! Limits on the resources of a run. The caller may raise them; an experiment can't.
 
 use super::text::{general, grouped, large};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// The environment variable that raises limits; messages name it.
 const VARIABLE: &str = "DUMBBELL_LIMITS";
 const UNITS: [(&str, u128); 3] = [("GB", 1_000_000_000), ("MB", 1_000_000), ("kB", 1_000)];
 
-/// What a run may use.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+/// What a run may use. The user may raise each by its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Limits {
     /// Estimated memory of one run, in bytes.

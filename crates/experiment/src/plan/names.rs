@@ -2,8 +2,7 @@
 
 use super::error::Error;
 use super::types::Queue;
-use crate::model::{Experiment, Transport};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 /// The name itself, or if it is taken the first of NAME-`first`, NAME-`first + 1` and so on that is not.
 pub(super) fn free_name(wanted: &str, is_taken: impl Fn(&str) -> bool, first: usize) -> String {
@@ -11,30 +10,6 @@ pub(super) fn free_name(wanted: &str, is_taken: impl Fn(&str) -> bool, first: us
         return wanted.into();
     }
     (first..=usize::MAX).map(|number| format!("{wanted}-{number}")).find(|name| !is_taken(name)).unwrap_or_default()
-}
-
-/// A name for each group of flows: its own, or that of its controller, with a number if it is taken.
-#[must_use]
-pub fn group_names(experiment: &Experiment) -> Vec<String> {
-    let (mut names, mut taken) = (BTreeSet::new(), BTreeMap::<String, usize>::new());
-    let mut numbered = Vec::new();
-    for flows in &experiment.flows {
-        let kind = match flows.kind {
-            Transport::Tcp => "tcp",
-            Transport::Udp => "udp",
-        };
-        let wanted = flows.name.as_deref().or(flows.cc.as_deref()).unwrap_or(kind);
-        let first = taken.get(wanted).copied().unwrap_or(0) + 1;
-        let name = free_name(wanted, |each| names.contains(each), first);
-        let prefixes: BTreeSet<&str> =
-            name.match_indices('-').map(|(end, _)| &name[..end]).chain([&name[..]]).collect();
-        for prefix in prefixes {
-            *taken.entry(prefix.into()).or_default() += 1;
-        }
-        names.insert(name.clone());
-        numbered.push(name);
-    }
-    numbered
 }
 
 /// Refuses two queues with the same name.

@@ -12,7 +12,7 @@
 //! is refused by its key. `rtt` is in addition to the cable's. Each flow has a port of its own, which identifies its
 //! connection at the receiver.
 
-use super::agent::{AgentFlow, AgentPlan, AgentProbe, Ends};
+use super::agent::{probe_with_end, with_end};
 use super::attachments::Attachments;
 use super::building::Building;
 use super::draws::Streams;
@@ -27,9 +27,11 @@ use super::text::grouped;
 use super::traffic::{self, FIRST_PORT};
 use super::types::{Command, Device, Flow, Plan};
 use super::{are_sized, changes, names, netem_seeds};
-use crate::model::{Experiment, Flows, Hosts, Impairment, Trace};
+use crate::model::{End, Experiment, Flows, Hosts, Impairment, Trace};
+use dumbbell_interface::plan as agent;
 use serde::Serialize;
 use std::collections::BTreeSet;
+use std::net::Ipv4Addr;
 
 pub(super) const SENDER: &str = "sender";
 const RECEIVER: &str = "receiver";
@@ -50,7 +52,7 @@ pub struct RemoteHost {
     /// The only devices that tc changes.
     pub devices: Vec<String>,
     /// Address of the device under test; None: a router.
-    pub address: Option<String>,
+    pub address: Option<Ipv4Addr>,
 }
 
 /// A plan whose hosts are real.
@@ -68,45 +70,27 @@ impl RemotePlan {
     /// # Errors
     ///
     /// Two groups set the same kernel module differently.
-    pub fn host_plan(&self, role: &str) -> Result<AgentPlan<'_>, Error> {
-        let ends = if role == SENDER { Ends::Sender } else { Ends::Receiver };
+    pub fn host_plan(&self, role: &str) -> Result<agent::Plan, Error> {
+        let ends = if role == SENDER { agent::Ends::Sender } else { agent::Ends::Receiver };
         let has_ends = role != ROUTER;
         let host = |role: &str| self.hosts.iter().find(|host| host.role == role);
-        let from = if role == RECEIVER { host(SENDER).and_then(|each| each.address.as_deref()) } else { None };
-        let own = |command: &Command| Command { host: String::new(), ..command.clone() };
-        let AgentPlan { duration_ns, sample_ns, ends_when_done, setup, changes, netem_seeds, .. } =
-            self.plan.for_agent()?;
-        let (mut flows, mut probes) = (Vec::new(), Vec::new());
+        let from = if role == RECEIVER { host(SENDER).and_then(|each| each.address) } else { None };
+        let mut plan = self.plan.for_agent()?;
+        plan.hosts = vec![String::new()];
+        plan.devices = host(role).map(|host| host.devices.clone()).unwrap_or_default();
+        plan.ends_when_done &= has_ends;
+        plan.setup.retain(|command| command.host == role);
+        plan.changes.retain(|change| change.command.host == role);
+        plan.netem_seeds.retain(|seed| seed.host == role);
+        let commands = plan.setup.iter_mut().chain(plan.changes.iter_mut().map(|change| &mut change.command));
+        let names = commands.map(|command| &mut command.host);
+        names.chain(plan.netem_seeds.iter_mut().map(|seed| &mut seed.host)).for_each(String::clear);
+        (plan.flows, plan.probes) = (Vec::new(), Vec::new());
         if has_ends {
-            flows.extend(self.plan.flows.iter().map(|flow| AgentFlow::of(flow).with_end(ends, from)));
-            probes.extend(self.plan.probes.iter().map(|probe| AgentProbe::of(probe).with_end(ends)));
+            plan.flows.extend(self.plan.flows.iter().map(|flow| with_end(flow, ends, from)));
+            plan.probes.extend(self.plan.probes.iter().map(|probe| probe_with_end(probe, ends)));
         }
-        let mine = changes.into_iter().filter(|change| change.command.host == role);
-        Ok(AgentPlan {
-            duration_ns,
-            sample_ns,
-            ends_when_done: ends_when_done && has_ends,
-            hosts: vec![""],
-            devices: Some(host(role).map_or(&[], |host| &host.devices)),
-            setup: setup.iter().filter(|command| command.host == role).map(own).collect(),
-            flows,
-            probes,
-            changes: mine
-                .map(|mut change| {
-                    change.command.host.clear();
-                    change
-                })
-                .collect(),
-            netem_seeds: netem_seeds
-                .into_iter()
-                .filter(|seed| seed.host == role)
-                .map(|mut seed| {
-                    seed.host.clear();
-                    seed
-                })
-                .collect(),
-            programs: None,
-        })
+        Ok(plan)
     }
 }
 
@@ -131,11 +115,11 @@ pub fn plan_remote(
     let changes = changes::changes(&mut building)?;
     let groups = experiment.flows.len();
     building.senders = vec![SENDER.into(); groups];
-    let address = &hosts.receiver.address;
-    let ends = vec![(RECEIVER.into(), address.clone()); groups];
+    let address = address(&hosts.receiver, "hosts.receiver.address")?;
+    let ends = vec![(RECEIVER.into(), address); groups];
     let mut draws = Streams::new(seed);
     let flows = own_ports(traffic::flows(&building, &ends, &mut draws))?;
-    let remote_hosts = remote_hosts(hosts);
+    let remote_hosts = remote_hosts(hosts)?;
     let mut setup = settings(experiment, &remote_hosts);
     setup.append(&mut building.disciplines);
     let path = &experiment.path;
@@ -164,12 +148,16 @@ pub fn plan_remote(
     Ok(RemotePlan { plan, hosts: remote_hosts })
 }
 
-fn remote_hosts(hosts: &Hosts) -> Vec<RemoteHost> {
-    let end = |role, end: &crate::model::End| RemoteHost {
-        role,
-        ssh: end.ssh.clone(),
-        devices: vec![end.device.clone()],
-        address: Some(end.address.clone()),
+/// The parser checks addresses; values that a program made may have others.
+fn address(end: &End, key: &str) -> Result<Ipv4Addr, Error> {
+    let fault = |_| Error::at(key, "not an IPv4 address", "such as 192.168.7.1").with(end.address.as_str());
+    end.address.parse().map_err(fault)
+}
+
+fn remote_hosts(hosts: &Hosts) -> Result<Vec<RemoteHost>, Error> {
+    let end = |role, end: &End| -> Result<_, Error> {
+        let address = Some(address(end, &format!("hosts.{role}.address"))?);
+        Ok(RemoteHost { role, ssh: end.ssh.clone(), devices: vec![end.device.clone()], address })
     };
     let router = hosts.router.as_ref().map(|router| RemoteHost {
         role: ROUTER,
@@ -177,8 +165,8 @@ fn remote_hosts(hosts: &Hosts) -> Vec<RemoteHost> {
         devices: vec![router.to_receiver.clone(), router.to_sender.clone()],
         address: None,
     });
-    let sender = end(SENDER, &hosts.sender);
-    [sender].into_iter().chain(router).chain([end(RECEIVER, &hosts.receiver)]).collect()
+    let (sender, receiver) = (end(SENDER, &hosts.sender)?, end(RECEIVER, &hosts.receiver)?);
+    Ok([sender].into_iter().chain(router).chain([receiver]).collect())
 }
 
 /// Qdiscs on devices.

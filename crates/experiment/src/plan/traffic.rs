@@ -6,6 +6,7 @@ use super::names::free_name;
 use super::types::{Exchange, Flow, Probe};
 use crate::model::{Experiment, Flows, Transport};
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::Ipv4Addr;
 
 /// The most flows of a group with arrivals and no count.
 pub(super) const MAX_ARRIVALS: u64 = 10_000;
@@ -14,7 +15,7 @@ pub(super) const FIRST_PORT: u16 = 5201;
 const FIRST_PROBE_PORT: usize = 5100;
 
 /// Every flow of every group, in the order of the file. `ends` are receiver and its address by group number.
-pub(super) fn flows(building: &Building<'_>, ends: &[(String, String)], draws: &mut Streams) -> Vec<Flow> {
+pub(super) fn flows(building: &Building<'_>, ends: &[(String, Ipv4Addr)], draws: &mut Streams) -> Vec<Flow> {
     let marks: BTreeMap<u16, u32> =
         building.attachments.script.iter().flat_map(|script| script.marks.iter().copied()).collect();
     let (mut flows, mut names) = (Vec::new(), BTreeSet::new());
@@ -35,7 +36,7 @@ pub(super) fn flows(building: &Building<'_>, ends: &[(String, String)], draws: &
                 transport: group.kind,
                 sender: building.senders[number].clone(),
                 receiver: receiver.clone(),
-                address: address.clone(),
+                address: *address,
                 port,
                 cc: group.cc.clone(),
                 cc_parameters: group.cc_parameters.clone(),
@@ -79,12 +80,12 @@ fn exchange(group: &Flows) -> Option<Exchange> {
 }
 
 /// The probes, from this sender.
-pub(super) fn probes(experiment: &Experiment, sender: &str, receiver: &str, address: &str) -> Vec<Probe> {
+pub(super) fn probes(experiment: &Experiment, sender: &str, receiver: &str, address: Ipv4Addr) -> Vec<Probe> {
     let probe = |(number, probe): (usize, &crate::model::Probe)| Probe {
         kind: probe.kind,
         sender: sender.into(),
         receiver: receiver.into(),
-        address: address.into(),
+        address,
         port: u16::try_from(FIRST_PROBE_PORT + number).unwrap_or(u16::MAX),
         start_ns: probe.start,
         interval_ns: probe.interval,

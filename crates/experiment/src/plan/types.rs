@@ -1,7 +1,10 @@
-//! What a plan consists of. The agent reads the same names (`crates/agent/src/plan.rs`).
+//! What a plan consists of.
 
 use crate::model::{ParameterValue, ProbeKind, Transport};
+use dumbbell_core::tc::message::Message;
+pub use dumbbell_interface::plan::{Exchange, NetemSeed};
 use serde::Serialize;
+use std::net::Ipv4Addr;
 
 /// Rates over time: (nanoseconds, bits per second), the first at time 0.
 pub type Rates = Vec<(u64, u64)>;
@@ -43,6 +46,24 @@ pub struct Plan {
     pub programs: Vec<Program>,
     /// `/etc/hosts` of the programs; empty without programs.
     pub hosts_file: String,
+}
+
+impl Plan {
+    /// Whether the result depends on the iproute2 of the machine: it runs commands that the agent cannot execute itself,
+    /// or a program of the experiment is one of iproute2.
+    #[must_use]
+    pub fn uses_iproute2(&self) -> bool {
+        let commands = self.setup.iter().chain(self.changes.iter().map(|change| &change.command));
+        let is_unknown = |command: &Command| {
+            let words: Vec<_> = command.argv.iter().map(String::as_str).collect();
+            matches!(words.split_first(), Some((&"tc", rest)) if Message::read(rest).is_err())
+        };
+        let is_iproute2 = |program: &Program| {
+            let name = program.argv.first().and_then(|path| path.rsplit('/').next());
+            matches!(name, Some("ip" | "tc"))
+        };
+        commands.into_iter().any(is_unknown) || self.programs.iter().any(is_iproute2)
+    }
 }
 
 /// Where in an experiment a command comes from.
@@ -183,17 +204,6 @@ pub struct TcpSettings {
     pub sysctl: Vec<(String, String)>,
 }
 
-/// Request/response: the receiver requests, the sender responds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Exchange {
-    /// Bytes of a request.
-    pub request: u64,
-    /// Bytes of a response.
-    pub response: u64,
-    /// Pause after a response.
-    pub think_ns: u64,
-}
-
 /// One flow.
 #[derive(Clone, Debug, Serialize)]
 pub struct Flow {
@@ -209,7 +219,7 @@ pub struct Flow {
     /// Receiving host.
     pub receiver: String,
     /// Address of the receiver.
-    pub address: String,
+    pub address: Ipv4Addr,
     /// Port of the receiver.
     pub port: u16,
     /// Congestion control.
@@ -256,7 +266,7 @@ pub struct Probe {
     /// Host that replies.
     pub receiver: String,
     /// Address of the receiver.
-    pub address: String,
+    pub address: Ipv4Addr,
     /// UDP port of the receiver.
     pub port: u16,
     /// First probe.
@@ -265,19 +275,6 @@ pub struct Probe {
     pub interval_ns: u64,
     /// Payload bytes.
     pub payload: u32,
-}
-
-/// The seed of a netem; both engines use the same, so that they lose the same packets.
-#[derive(Clone, Debug, Serialize)]
-pub struct NetemSeed {
-    /// Host.
-    pub host: String,
-    /// Device.
-    pub device: String,
-    /// Handle as tc writes it.
-    pub handle: String,
-    /// `TCA_NETEM_PRNG_SEED`.
-    pub seed: u64,
 }
 
 /// A qdisc by its location in the kernel.
@@ -351,32 +348,14 @@ pub struct Program {
     pub expect_status: u8,
 }
 
-/// `tcp` or `udp`.
-#[must_use]
-pub const fn name_of(transport: Transport) -> &'static str {
-    match transport {
-        Transport::Tcp => "tcp",
-        Transport::Udp => "udp",
-    }
-}
-
-/// `ping` or `udp`.
-#[must_use]
-pub const fn probe_kind(kind: ProbeKind) -> &'static str {
-    match kind {
-        ProbeKind::Ping => "ping",
-        ProbeKind::Udp => "udp",
-    }
-}
-
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
 fn transport_name<S: serde::Serializer>(transport: &Transport, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(name_of(*transport))
+    serializer.serialize_str(transport.word())
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
 fn probe_name<S: serde::Serializer>(kind: &ProbeKind, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(probe_kind(*kind))
+    serializer.serialize_str(kind.word())
 }
 
 fn parameters<S: serde::Serializer>(values: &[(String, ParameterValue)], serializer: S) -> Result<S::Ok, S::Error> {

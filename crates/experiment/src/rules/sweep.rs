@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 /// Columns of the table that are no axes'.
 const COLUMNS: [&str; 5] = ["run", "point", "seed", "status", "reason"];
 /// Axes that are no keys of an experiment.
-const ABOUT_THE_RUN: [&str; 2] = ["engine", "kernel"];
+pub const ABOUT_THE_RUN: [&str; 2] = ["engine", "kernel"];
 /// Keys of an experiment that a sweep decides itself.
 const ELSEWHERE: [(&str, &str); 4] = [
     ("seed", "write seeds at the top of the file"),

@@ -223,8 +223,8 @@ fn handle(written: &str) -> String {
 
 fn probe((number, probe): (usize, &types::Probe)) -> Probe {
     Probe {
-        name: format!("{}-{}", types::probe_kind(probe.kind), number + 1),
-        kind: types::probe_kind(probe.kind).into(),
+        name: format!("{}-{}", probe.kind.word(), number + 1),
+        kind: probe.kind.word().into(),
         sender: probe.sender.clone(),
         receiver: probe.receiver.clone(),
         start: Time::from_nanos(probe.start_ns),

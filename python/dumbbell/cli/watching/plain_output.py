@@ -1,19 +1,45 @@
-"""The list without a screen: one table, or one object per sample."""
+"""Select, sort and sum connections, and print them without a screen: one table, or one object per sample."""
 
 from typing import Any
 
 import polars as pl
 from rich.table import Table
 
-from dumbbell.analysis.filter import Filter
+from dumbbell.analysis.filter import FILTERED, Filter, matches
 from dumbbell.analysis.live_sockets import Live
 from dumbbell.cli.console import Console
-from dumbbell.cli.watching.rows import chosen, totals
-from dumbbell.cli.watching.watch_columns import SPARK, fitting
+from dumbbell.cli.watching.fields import ALWAYS, BY_NAME, COLUMNS, SPARK, fitting
 from dumbbell.control_characters import json_text
-from dumbbell.host.stream import Frame
+from dumbbell.host.tcp_connections import Frame
 
-__all__ = ["as_json", "show"]
+__all__ = ["LISTED", "as_json", "chosen", "show", "totals"]
+
+
+LISTED = tuple(
+    dict.fromkeys(
+        [*ALWAYS, *(need for column in COLUMNS for need in column.needs), *FILTERED, "retrans_delta", "recv_bps"]
+    )
+)
+"""Columns that the list, its sums and the filters need: a third of all, so that sorting copies less."""
+
+
+def chosen(table: pl.DataFrame, filter_: Filter, sort: str, *, reverse: bool = False) -> pl.DataFrame:
+    """The matching rows, sorted by a column of the list; nulls last."""
+    column = BY_NAME[sort]
+    falling = column.falling != reverse
+    rows = table.filter(matches(filter_, table))
+    # By address, then port; ties keep their order.
+    order = rows.select(column.needs).with_row_index("place")
+    order = order.sort(*column.needs, descending=falling, nulls_last=True, maintain_order=True)
+    return rows[order["place"]]
+
+
+def totals(rows: pl.DataFrame) -> list[tuple[str | None, int, float, float, int]]:
+    """By controller, the most connections first: controller, connections, bit/s out and in, retransmissions."""
+    open_ = rows.filter(~pl.col("closed")).group_by("cc", maintain_order=True)
+    sums = open_.agg(pl.len(), pl.col("send_bps").sum(), pl.col("recv_bps").sum(), pl.col("retrans_delta").sum())
+    return sums.sort("len", descending=True, maintain_order=True).rows()
+
 
 PIPED_WIDTH = 200
 """Line width without a terminal."""

@@ -1,4 +1,4 @@
-"""The application: keys, sampling, filter, sort; `grid` and `detail` draw."""
+"""The application: keys, sampling, filter, sort; `widgets` draws."""
 
 from collections.abc import Callable
 from typing import ClassVar
@@ -15,15 +15,13 @@ from textual.worker import get_current_worker
 
 from dumbbell.analysis.filter import Filter, parse
 from dumbbell.analysis.live_sockets import Live
-from dumbbell.cli.watching import cell_text
-from dumbbell.cli.watching.detail import Detail
-from dumbbell.cli.watching.grid import Grid
-from dumbbell.cli.watching.rows import LISTED, chosen, totals
-from dumbbell.cli.watching.watch_columns import BY_NAME, fitting
+from dumbbell.cli.watching import fields
+from dumbbell.cli.watching.fields import BY_NAME, fitting
+from dumbbell.cli.watching.plain_output import LISTED, chosen, totals
+from dumbbell.cli.watching.widgets import Detail, Grid
 from dumbbell.control_characters import visible_line
 from dumbbell.errors import DumbbellError, FilterError
-from dumbbell.host.stream import Frame, Stream
-from dumbbell.host.tcp_connections import table
+from dumbbell.host.tcp_connections import Frame, Stream, table
 
 __all__ = ["Watch"]
 
@@ -249,9 +247,9 @@ class Watch(App[None]):
         head.append(f"{len(rows)} of {all_} connections" if str(self.filter) else f"{len(rows)} connections", "bold")
         for cc, connections, send, recv, retrans in totals(rows):
             head.append(f"  {visible_line(cc or '–')} ", "bold cyan")
-            head.append(f"{connections}: {cell_text.rate(send)}↑ {cell_text.rate(recv)}↓")
+            head.append(f"{connections}: {fields.rate(send)}↑ {fields.rate(recv)}↓")
             if retrans:
-                head.append(f" {cell_text.count(retrans)} retr", "red")
+                head.append(f" {fields.count(retrans)} retr", "red")
         if str(self.filter):
             head.append(f"  [{self.filter}]", "dim")
         head.append(f"  by {BY_NAME[self.sort].title}{' reversed' if self.reversed else ''}", "dim")

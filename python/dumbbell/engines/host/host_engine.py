@@ -41,10 +41,10 @@ from dumbbell.engines.remote import RemoteEngine
 from dumbbell.engines.run_manifest import totals
 from dumbbell.engines.validity import closed_windows, judge
 from dumbbell.errors import ExperimentError, PlanError
-from dumbbell.host.agent_binary import agent
+from dumbbell.host.tcp_connections import agent
 from dumbbell.plan import Plan, plan_case
 from dumbbell.plan.inside import for_agent
-from dumbbell.plan.remote import plan_remote
+from dumbbell.plan.planning import plan_remote
 from dumbbell.publish import captured, staged
 from dumbbell.results import result
 from dumbbell.results.columns import Framed

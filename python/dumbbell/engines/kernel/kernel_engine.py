@@ -39,7 +39,7 @@ from dumbbell.engines.run_manifest import totals
 from dumbbell.engines.shell_session import serve_shell, write_session_setup
 from dumbbell.engines.validity import closed_windows, judge, memory_ran_out
 from dumbbell.errors import ExperimentError, PlanError
-from dumbbell.host.agent_binary import agent
+from dumbbell.host.tcp_connections import agent
 from dumbbell.kernels import Kernel, find
 from dumbbell.kernels.features import controllers
 from dumbbell.plan import Plan, plan_case

@@ -12,7 +12,7 @@ join              joins the hosts' records into one run's
 remote_validity   validity of the run
 ```
 
-`dumbbell.plan.remote` distributes the experiment. On each host the agent (`crates/agent/src/remote`) restores
+`dumbbell.plan` distributes the experiment. On each host the agent (`crates/agent/src/remote`) restores
 everything, even if ssh or this process dies.
 """
 

@@ -15,7 +15,7 @@ from typing import IO
 from dumbbell.engines.remote.frames import Frame, Inbox, InvalidFrame
 from dumbbell.engines.remote.ssh import GREETING, command, explained
 from dumbbell.errors import HostError
-from dumbbell.plan.remote import RemoteHost
+from dumbbell.plan.planning import RemoteHost
 
 __all__ = ["AgentConnection"]
 

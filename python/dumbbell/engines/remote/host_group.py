@@ -13,7 +13,7 @@ from dumbbell.engines.remote.agent_connection import AgentConnection
 from dumbbell.engines.remote.clock_offset import Reading
 from dumbbell.engines.remote.frames import Frame, order
 from dumbbell.errors import DumbbellError, HostError, HostLost
-from dumbbell.plan.remote import RemoteHost
+from dumbbell.plan.planning import RemoteHost
 
 __all__ = ["HostGroup", "connect_hosts"]
 

@@ -7,10 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from dumbbell.errors import HostError
-from dumbbell.host.iproute2_json import rows
-from dumbbell.host.sources import Reading
+from dumbbell.host.sources import Reading, rows
 from dumbbell.linux.agent_records import FLOW_RECORD, PROBE_RECORD, QUEUE_RECORD
-from dumbbell.plan.remote import RemoteHost, RemotePlan
+from dumbbell.plan.planning import RemoteHost, RemotePlan
 
 __all__ = ["check", "facts_request", "host_entry"]
 

@@ -32,8 +32,8 @@ from dumbbell.engines.remote.preflight import check, facts_request, host_entry
 from dumbbell.engines.remote.remote_validity import judge_remote_run, load_by_role
 from dumbbell.engines.validity import Verdict
 from dumbbell.errors import ExperimentError, HostError, HostLost
-from dumbbell.host.agent_binary import agent
-from dumbbell.plan.remote import RemotePlan, plan_remote
+from dumbbell.host.tcp_connections import agent
+from dumbbell.plan.planning import RemotePlan, plan_remote
 from dumbbell.publish import staged
 from dumbbell.results import result
 

@@ -17,7 +17,7 @@ from dumbbell.engines.remote.join import Joined
 from dumbbell.engines.run_manifest import totals
 from dumbbell.engines.validity import Verdict, closed_windows, device_drops, judge_flows, machine_drops
 from dumbbell.plan import QueuePlan
-from dumbbell.plan.remote import RemotePlan
+from dumbbell.plan.planning import RemotePlan
 from dumbbell.results.columns import Framed
 
 __all__ = ["judge_remote_run", "load_by_role"]

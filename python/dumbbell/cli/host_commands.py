@@ -1,0 +1,246 @@
+"""`dumbbell doctor`, `enable` and `disable`: this host's TCP settings and its default congestion control."""
+# Modules are imported inside the commands: help and usage errors don't wait for them.
+# ruff: noqa: PLC0415
+
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+from rich.table import Table
+from rich.text import Text
+
+from dumbbell.cli.console import out, print_json, unwrapped_out
+from dumbbell.cli.options import PATH, json_option
+
+if TYPE_CHECKING:
+    from dumbbell.host.buffers import Path as NetworkPath
+    from dumbbell.host.sources import Finding, LocalHost, Mark
+    from dumbbell.host.switch import Change, Done
+
+__all__ = ["disable", "doctor", "enable"]
+
+
+SIGNS: dict["Mark", tuple[str, str]] = {
+    "ok": ("ok", "green"),
+    "warning": ("warning", "yellow"),
+    "problem": ("PROBLEM", "bold red"),
+    "unknown": ("unknown", "magenta"),
+}
+MOST_COLUMNS = 100
+"""Longer lines are hard to read."""
+
+
+@click.command("doctor")
+@click.option("--rate", metavar="RATE", help="Path rate, such as 1gbit, to check buffers against; needs --rtt.")
+@click.option("--rtt", metavar="TIME", help="Path RTT, such as 80ms; needs --rate.")
+@json_option
+def doctor(
+    rate: str | None = None,
+    rtt: str | None = None,
+    as_json: bool = False,
+) -> None:
+    """Check this host's TCP settings: congestion control, BBR version, pacing, buffers.
+
+    Reads only and needs no root. Each finding is ok, warning, PROBLEM, or unknown with the reason.
+    """
+    from dumbbell.host.checks import run_checks
+    from dumbbell.host.sources import LocalHost
+    from dumbbell.host.sources import as_json as parts
+
+    path = _path_of(rate, rtt)
+    findings = run_checks(LocalHost(), path)
+    if as_json:
+        path_json = {"rate_bps": path.rate_bps, "rtt_ns": path.rtt_ns}
+        print_json({"path": path_json, **parts(findings)})
+        return
+    if out.is_terminal:
+        _show(findings)
+        return
+    with out.capture() as captured:
+        _show(findings)
+    sys.stdout.write("".join(f"{line.rstrip()}\n" for line in captured.get().splitlines()))
+
+
+def _path_of(rate: str | None, rtt: str | None) -> "NetworkPath":
+    """The path of `--rate` and `--rtt`."""
+    from dumbbell.host.buffers import Path as NetworkPath
+
+    if rate is None and rtt is None:
+        return NetworkPath()
+    from dumbbell.spec.typed import quantity
+    from dumbbell.spec.units import duration_ns, rate_bps
+
+    return NetworkPath(
+        None if rate is None else quantity("--rate", rate, rate_bps, "1bit"),
+        None if rtt is None else quantity("--rtt", rtt, duration_ns, "1us"),
+    )
+
+
+def _show(findings: list["Finding"]) -> None:
+    from dumbbell.host.sources import GROUPS
+
+    width = min(out.width, MOST_COLUMNS)
+    for group in GROUPS:
+        out.print(group, style="bold")
+        for finding in (finding for finding in findings if finding.group == group):
+            out.print(_finding_row(finding), width=width)
+            for command in finding.change:
+                # Not wrapped, so that it can be copied.
+                out.print(f"          $ {command}", style="cyan", soft_wrap=True)
+        out.print()
+    out.print(_summary_line(findings))
+
+
+def _finding_row(finding: "Finding") -> Table:
+    sign, style = SIGNS[finding.mark]
+    meaning = (finding.meaning, "dim" if finding.mark == "ok" else "")
+    table = Table.grid(padding=(0, 1), expand=True)
+    table.add_column(width=7, justify="right")
+    table.add_column(ratio=1)
+    source = (f" [{finding.source}]" if finding.source else "", "dim")
+    parts = Text.assemble((finding.title, "bold"), ": ", finding.shown, ". ", meaning, source)
+    table.add_row(Text(sign, style=style), parts)
+    return table
+
+
+def _summary_line(findings: list["Finding"]) -> Text:
+    from dumbbell.host.sources import MARKS
+
+    parts = []
+    for mark in MARKS:
+        count = sum(finding.mark == mark for finding in findings)
+        if count:
+            parts.append(f"{count} {SIGNS[mark][0]}")
+    return Text(", ".join(parts))
+
+
+dry_run_option = click.option("--dry-run", is_flag=True, help="Print the changes and exit.")
+root_option = click.option(
+    "--root", type=PATH, metavar="DIR", help="Write to the root file system in DIR; apply nothing."
+)
+
+
+@click.command("enable")
+@click.argument("controller", metavar="CONTROLLER", help="Congestion control, such as bbr, that the kernel has.")
+@click.option("--qdisc", metavar="NAME", help="Also set the default qdisc for new devices, such as fq.")
+@dry_run_option
+@root_option
+def enable(
+    controller: str,
+    qdisc: str | None = None,
+    dry_run: bool = False,
+    root: Path | None = None,
+) -> None:
+    """Make a congestion control the default of this host.
+
+    Applies to new connections, now and after each boot; needs root. Writes a drop-in to /etc/sysctl.d (and one to
+    /etc/modules-load.d for a module), applies it, and opens a connection to verify. `dumbbell disable` restores the
+    previous values.
+    """
+    from dumbbell.host import switch
+    from dumbbell.host.steps import locked
+
+    host = _host_of(root)
+    if dry_run:
+        _print_plan(switch.enabling(host, controller, qdisc, running=host.live))
+        return
+    with locked(host):
+        change = switch.enabling(host, controller, qdisc, running=host.live)
+        done = switch.apply(host, change, verify=host.live)
+    _print_done(done)
+    if host.live:
+        _print_open_connections(host, controller)
+    unwrapped_out.print(f"undo with: dumbbell disable{f' --root {root}' if root else ''}")
+
+
+@click.command("disable")
+@dry_run_option
+@root_option
+@click.option(
+    "--force", is_flag=True, help="Remove the drop-in even if it was edited; keep a copy with suffix .edited."
+)
+def disable(
+    dry_run: bool = False,
+    root: Path | None = None,
+    force: bool = False,
+) -> None:
+    """Undo `dumbbell enable`.
+
+    Restores the previous values and removes the files; needs root.
+    """
+    from dumbbell.host import switch
+    from dumbbell.host.steps import locked
+
+    host = _host_of(root)
+    if dry_run:
+        _print_plan(switch.disabling(host, running=host.live, force=force))
+        return
+    with locked(host):
+        change = switch.disabling(host, running=host.live, force=force)
+        done = switch.apply(host, change, verify=host.live)
+    _print_done(done)
+    if host.live and change.controller:
+        _print_open_connections(host, change.controller)
+
+
+def _host_of(root: Path | None) -> "LocalHost":
+    from dumbbell.errors import LocalHostError
+    from dumbbell.host.sources import HERE, LocalHost
+
+    if root is None:
+        return LocalHost()
+    if not root.is_dir():
+        raise LocalHostError(f"--root: no such folder, got '{root}'")
+    if root.resolve() == HERE:
+        raise LocalHostError("--root: '/' is this host; leave --root out")
+    return LocalHost(root)
+
+
+def _print_plan(change: "Change") -> None:
+    from dumbbell.host.steps import Write
+
+    if not change.steps:
+        unwrapped_out.print("nothing to do: the settings are in place")
+    for step in change.steps:
+        unwrapped_out.print(f"would {step.describe()}" if isinstance(step, Write) else f"would run: {step.describe()}")
+        if isinstance(step, Write):
+            for line in step.text.splitlines():
+                unwrapped_out.print(f"    {line}")
+    _print_notes(change.notes)
+
+
+def _print_done(done: "Done") -> None:
+    if not done.change.steps:
+        unwrapped_out.print("nothing to do: the settings were in place")
+    for step in done.change.steps:
+        unwrapped_out.print(f"done: {step.describe()}")
+    if done.opened is not None:
+        got = done.opened.controllers[0]
+        how = "both ends of a loopback connection use" if done.opened.connected else "a new socket uses"
+        unwrapped_out.print(f"verified: {how} {got}")
+        if done.opened.why:
+            unwrapped_out.print(f"note: {done.opened.why}")
+    _print_notes(done.notes)
+
+
+def _print_notes(notes: tuple[str, ...]) -> None:
+    for note in notes:
+        unwrapped_out.print(f"note: {note}")
+
+
+def _print_open_connections(host: "LocalHost", controller: str) -> None:
+    """Open connections keep their congestion control."""
+    from dumbbell.host.tcp_connections import controllers_in_use
+
+    used = controllers_in_use(host)
+    if used.counts is None:
+        unwrapped_out.print(f"open connections keep their congestion control (unknown: {used.why})")
+        return
+    others = Counter({name: count for name, count in used.counts.items() if name != controller})
+    if not others:
+        unwrapped_out.print(f"all open connections use {controller}")
+        return
+    counted = ", ".join(f"{count} × {name}" for name, count in others.most_common())
+    unwrapped_out.print(f"open connections keep their congestion control until they reconnect: {counted}")

@@ -1,0 +1,256 @@
+"""`dumbbell exec` and `dumbbell shell`: programs of this host on a host of an experiment, in virtual time."""
+# Modules are imported inside the commands: help and usage errors don't wait for them.
+# ruff: noqa: PLC0415
+
+import os
+import shlex
+import shutil
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from dumbbell.cli.options import (
+    case_option,
+    file_option,
+    flows_option,
+    kernel_option,
+    out_option,
+    scenario_argument,
+    seed_option,
+    server_option,
+    set_option,
+)
+from dumbbell.control_characters import visible_line
+
+if TYPE_CHECKING:
+    from dumbbell.engines import Request
+    from dumbbell.engines.output_tail import OutputListener
+    from dumbbell.spec.typed import TypedCommand
+
+__all__ = ["exec_", "shell", "typed_request"]
+
+
+def typed_request(  # noqa: PLR0913 — a command has many options
+    scenario: str, settings: Sequence[str], case: str | None, typed_command: "TypedCommand", seed: int | None,
+    out: Path | None, folder_suffix: str, on_output: "OutputListener | None" = None, *, powers: bool = False,
+) -> tuple["Request", str]:  # fmt: skip
+    """The request for the scenario with the user's command, and the command's name among its programs.
+
+    `folder_suffix` ends the name of the default folder; `on_output` receives the program's output; `powers` is
+    explained at `Typed`. Raises `ExperimentError`.
+    """
+    from dumbbell.engines import Request
+    from dumbbell.engines.program_results import Typed
+    from dumbbell.engines.requests import default_folder
+    from dumbbell.spec import find, load
+    from dumbbell.spec.document import chosen
+    from dumbbell.spec.typed import with_typed
+
+    file = find(scenario)
+    typed_case, name, names = with_typed(chosen(load(file, settings), case, scenario), typed_command)
+    number = typed_case.experiment.seeds[0] if seed is None else seed
+    typed = Typed(
+        names, Path.cwd(), os.environ.get("PATH", os.defpath), (name, on_output) if on_output else None, powers
+    )
+    command = shlex.join(["dumbbell", *sys.argv[1:]])
+    folder = out or default_folder(f"{file.stem}-{folder_suffix}")
+    return Request(file.stem, typed_case, number, folder, command, typed=typed), name
+
+
+NOT_DONE = 124
+"""As timeout(1) returns: stopped, or the experiment ended before the last command."""
+NOT_STARTED = 127
+"""As shells return."""
+BY_SIGNAL = 128
+
+
+@click.command("exec")
+@scenario_argument
+@click.argument("command", nargs=-1, required=True, metavar="-- COMMAND...", help="Program to run, with its arguments.")
+@click.option(
+    "--on",
+    default="receiver",
+    metavar="HOST",
+    help="Host that runs the program: sender, receiver, or another host of the plan.",
+)
+@server_option
+@file_option
+@click.option("--cc", metavar="NAME", help="Congestion control for the hosts that run the programs.")
+@flows_option
+@click.option("--start", metavar="TIME", help="Start the command at this time.")
+@click.option("--timeout", metavar="TIME", help="Stop the command after this time; default: the experiment's duration.")
+@click.option(
+    "--powers",
+    is_flag=True,
+    help="Keep all root capabilities; the program can then write to your files. Needed for --engine host in a guest.",
+)
+@case_option
+@seed_option
+@set_option
+@out_option
+@kernel_option
+def exec_(  # noqa: PLR0913, PLR0917 — a command has many options
+    scenario: str,
+    command: tuple[str, ...],
+    on: str = "receiver",
+    servers: tuple[str, ...] = (),
+    files: tuple[str, ...] = (),
+    cc: str | None = None,
+    flows: bool = True,
+    start: str | None = None,
+    timeout: str | None = None,
+    powers: bool = False,
+    case: str | None = None,
+    seed: int | None = None,
+    settings: tuple[str, ...] = (),
+    folder: Path | None = None,
+    kernel: str | None = None,
+) -> None:
+    """Run a program on a host of an experiment.
+
+    The program comes from this host. The exit status is the program's.
+    """
+    from dumbbell.cli.runs import execute_runs
+    from dumbbell.engines.permissions import permitted
+    from dumbbell.engines.requests import engine_called
+    from dumbbell.results import result
+    from dumbbell.spec.typed import TypedCommand
+
+    typed_command = TypedCommand(_with_absolute_program(command), on, servers, files, cc, start, timeout, flows)
+    request, name = typed_request(
+        scenario, settings, case, typed_command, seed, folder, "exec", _pass_output, powers=powers
+    )
+    execute_runs([(engine_called("kernel", kernel, allowed=permitted(kernels=[kernel])), request)], 1, bar=False)
+    raise click.exceptions.Exit(_report(result.load(request.out).manifest, request.out, name))
+
+
+def _pass_output(stream: str, data: bytes) -> None:
+    """Pass the bytes through at once, to the same stream: the user typed the command."""
+    to = sys.stdout if stream == "out" else sys.stderr
+    to.buffer.write(data)
+    to.flush()
+
+
+def _report(manifest: dict[str, Any], out: Path, name: str) -> int:
+    """Print warnings, times and the result folder to standard error. Returns the program's status."""
+    entry = next(program for program in manifest["programs"] if program["name"] == name)
+    times = f"{manifest['duration_s']:.6g} s of virtual time, {manifest['wall_s']:.1f} s of real time"
+    written = f"; files: {out / entry['folder']}" if "folder" in entry else ""
+    _print_notes(manifest, [f"{times}; result: {out}{written}"])
+    return _status(entry, valid=manifest["valid"])
+
+
+def _status(entry: dict[str, Any], *, valid: bool) -> int:
+    if entry["fault"] or entry["started_s"] is None:
+        return NOT_STARTED
+    if entry["stopped"]:
+        return NOT_DONE
+    if entry["signal"] is not None:
+        return BY_SIGNAL + int(entry["signal"])
+    return int(entry["status"]) or (0 if valid else 1)
+
+
+def _with_absolute_program(command: Sequence[str]) -> list[str]:
+    """The command with the absolute path of its program, if the path was relative."""
+    program, *arguments = command
+    if "/" in program and not program.startswith("/"):
+        program = str(Path.cwd() / program)
+    return [program, *arguments]
+
+
+NAME = "shell"
+
+
+@click.command("shell")
+@scenario_argument
+@click.option(
+    "--on",
+    default="sender",
+    metavar="HOST",
+    help="Host that runs the shell: sender, receiver, or another host of the plan.",
+)
+@server_option
+@file_option
+@click.option("--cc", metavar="NAME", help="Congestion control for the hosts that run the commands.")
+@flows_option
+@click.option("--start", metavar="TIME", help="Start the shell at this time.")
+@click.option("--timeout", default="60min", metavar="TIME", help="Time limit per command, in virtual time.")
+@click.option("--real-time", is_flag=True, help="Run in real time, also while no command runs.")
+@case_option
+@seed_option
+@set_option
+@out_option
+@kernel_option
+@click.option(
+    "--wall-limit",
+    type=click.FloatRange(min=1),
+    metavar="SECONDS",
+    help="Abort the guest if a command takes longer in real time.",
+)
+def shell(  # noqa: PLR0913, PLR0917 — a command has many options
+    scenario: str,
+    on: str = "sender",
+    servers: tuple[str, ...] = (),
+    files: tuple[str, ...] = (),
+    cc: str | None = None,
+    flows: bool = True,
+    start: str | None = None,
+    timeout: str = "60min",
+    real_time: bool = False,
+    case: str | None = None,
+    seed: int | None = None,
+    settings: tuple[str, ...] = (),
+    folder: Path | None = None,
+    kernel: str | None = None,
+    wall_limit: float | None = None,
+) -> None:
+    """Open a shell on a host of a running experiment.
+
+    Virtual time advances only while a command runs. Without a terminal the commands are read from standard input. The
+    exit status is the shell's.
+    """
+    from dumbbell.cli.repl import Repl
+    from dumbbell.cli.streams import Interrupted
+    from dumbbell.engines.permissions import permitted
+    from dumbbell.engines.requests import engine_called
+    from dumbbell.engines.shell_session import COMMAND, Session
+    from dumbbell.errors import ToolMissing
+    from dumbbell.results import result
+    from dumbbell.spec.typed import TypedCommand, quantity
+    from dumbbell.spec.units import duration_ns
+
+    timeout_ns = quantity("--timeout", timeout, duration_ns)
+    typed_command = TypedCommand(COMMAND, on, servers, files, cc, start, None, flows, name=NAME)
+    request, name = typed_request(scenario, settings, case, typed_command, seed, folder, "shell")
+    if shutil.which("bash") is None:
+        raise ToolMissing("bash", "to parse the commands", "bash")
+    with Repl(on, request.case.experiment.duration, real_time=real_time) as repl:
+        session = Session(name, repl, timeout_ns, real_time=real_time)
+        try:
+            engine = engine_called("kernel", kernel, allowed=permitted(kernels=[kernel]), wall_limit_s=wall_limit)
+            engine.run(replace(request, session=session), lambda _seconds: None)
+        except KeyboardInterrupt:
+            raise Interrupted from None
+    raise click.exceptions.Exit(_report_session(result.load(request.out).manifest, request.out, cut_off=repl.cut_off))
+
+
+def _report_session(manifest: dict[str, Any], out: Path, *, cut_off: bool) -> int:
+    """Print warnings, the time and the result folder to standard error. Returns the status."""
+    notes: list[str] = []
+    status = manifest["session"]["status"]
+    if status is None:
+        over = f"the experiment ended after {manifest['duration_s']:.6g} s"
+        notes.append(f"{over}, before the last command; extend it with --set duration=…" if cut_off else over)
+    _print_notes(manifest, [*notes, f"{manifest['duration_s']:.6g} s of virtual time; result: {out}"])
+    if status is None:
+        return NOT_DONE if cut_off else 0
+    return int(status) or (0 if manifest["valid"] else 1)
+
+
+def _print_notes(manifest: dict[str, Any], more: Sequence[str]) -> None:
+    for note in [*(f"invalid: {reason}" for reason in manifest["invalid"]), *manifest["warnings"], *more]:
+        sys.stderr.write(f"dumbbell: {visible_line(note)}\n")

@@ -1,0 +1,171 @@
+"""The application and its server, which runs until a signal."""
+
+import contextlib
+import functools
+import secrets
+import socket
+import webbrowser
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import anyio.to_thread
+import uvicorn
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+
+import dumbbell
+from dumbbell.errors import LocalHostError
+from dumbbell.web import access
+from dumbbell.web.access import HEAD_BYTES, Guard, OwnerCheck, limited_protocol
+from dumbbell.web.downloads import DownloadHandlers
+from dumbbell.web.experiment_text import catalogue, vocabulary
+from dumbbell.web.handlers import BINARY, Handlers, Jobs, Json, error_response
+from dumbbell.web.kernel_runs import KernelHandlers
+from dumbbell.web.live_figures import FigureRequest, WindowRequest, figure_data, packet_traces, state
+from dumbbell.web.page_limits import Limits, WorkFolder
+from dumbbell.web.results import Opened, ResultHandlers
+
+__all__ = ["PAGE", "Serving", "make_app", "serve"]
+
+
+PAGE = Path(__file__).with_name("page")
+
+
+def make_app(
+    hosts: tuple[str, ...] = (), token: str | None = None, limits: Limits | None = None, opened: Opened | None = None,
+    *, is_owner: OwnerCheck | None = None, public: bool = False,
+) -> Starlette:  # fmt: skip
+    """Make the application. `Guard` gets `hosts`, `token`, `is_owner` and `public`; only tests omit them."""
+    handlers, work_folder = _LiveHandlers(limits or Limits()), WorkFolder()
+    jobs = Jobs(handlers.limits)
+
+    @contextlib.asynccontextmanager
+    async def lifespan(_app: Starlette) -> AsyncIterator[None]:
+        """Cancel the jobs and delete the work folder when the server stops."""
+        yield
+        jobs.close()
+        work_folder.close()
+
+    return Starlette(
+        routes=[
+            Route("/api/start", handlers.start),
+            Route("/api/state", handlers.state, methods=["POST"]),
+            Route("/api/figures", handlers.figure_data, methods=["POST"]),
+            *KernelHandlers(handlers, jobs, work_folder).routes(),
+            *DownloadHandlers(handlers, jobs, work_folder).routes(),
+            *ResultHandlers(handlers, opened or Opened(Path.cwd()), work_folder).routes(),
+            Route("/api/packets", handlers.packet_traces, methods=["POST"]),
+            Mount("/", StaticFiles(directory=PAGE, html=True, check_dir=False)),
+        ],
+        middleware=[Middleware(Guard, hosts=hosts, token=token, is_owner=is_owner, public=public)],
+        exception_handlers={HTTPException: error_response},
+        lifespan=lifespan,
+    )
+
+
+class _LiveHandlers(Handlers):
+    """Handles the requests of the live figure."""
+
+    async def start(self, _request: Request) -> Response:
+        """Return the version, the scenarios, the controllers and the disciplines."""
+        entries = await anyio.to_thread.run_sync(catalogue)
+        return Json({"version": dumbbell.__version__, "scenarios": entries, **vocabulary()})
+
+    async def state(self, request: Request) -> Response:
+        """Return the edited text with its controls."""
+        body = await self.parse_body(request, FigureRequest)
+        return Json(await self.run_on_thread(functools.partial(state, body)))
+
+    async def figure_data(self, request: Request) -> Response:
+        """Return the edited text with its controls, figures and numbers."""
+        body = await self.parse_body(request, FigureRequest)
+        return Response(await self.run_cancellable(request, functools.partial(figure_data, body)), media_type=BINARY)
+
+    async def packet_traces(self, request: Request) -> Response:
+        """Return the packet traces of a time window."""
+        body = await self.parse_body(request, WindowRequest)
+        return Response(
+            await self.run_cancellable(request, functools.partial(packet_traces, body, self.limits.packet_rows)),
+            media_type=BINARY,
+        )
+
+
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+WILDCARDS = ("0.0.0.0", "::")  # noqa: S104 — only on request
+
+
+@dataclass(frozen=True)
+class Serving:
+    """The settings of a server."""
+
+    host: str = "127.0.0.1"
+    port: int = 0
+    """0: any free port."""
+    browser: bool = True
+    token: bool = False
+    """Whether other users of this host have access with the token. Clients on other hosts always need it."""
+    paths: tuple[Path, ...] = ()
+    """Results, sweeps and experiments to open at the start."""
+    limits: Limits = field(default_factory=Limits)
+
+    @property
+    def private(self) -> bool:
+        """Whether the address is on the loopback."""
+        return self.host in LOOPBACK
+
+
+def serve(serving: Serving, report_url: Callable[[str], None]) -> None:
+    """Serve until a signal; call `report_url` with the URL.
+
+    Raises `LocalHostError` if the address can't be used or the page was not built; `DumbbellError` for a path of
+    `paths` that can't be opened.
+    """
+    if not (PAGE / "index.html").is_file():
+        raise LocalHostError("the workbench's page was not built: run .venv/bin/python build_native.py in the checkout")
+    opened = Opened(Path.cwd(), serving.paths)
+    listener = _listener(serving)
+    port = listener.getsockname()[1]
+    owners_known = access.can_find_owners()
+    token = secrets.token_urlsafe(24) if serving.token or not (serving.private and owners_known) else None
+    hosts = tuple(f"{name}:{port}" for name in _host_names(serving))
+    is_owner = access.is_own_user if owners_known else None
+    app = make_app(hosts, token, serving.limits, opened, is_owner=is_owner, public=not serving.private)
+    config = uvicorn.Config(
+        app, http=limited_protocol(serving.limits), h11_max_incomplete_event_size=HEAD_BYTES, ws="none",
+        proxy_headers=False, log_level="error", access_log=False, use_colors=False, server_header=False, lifespan="on",
+        timeout_graceful_shutdown=2,
+    )  # fmt: skip
+    url = f"http://{_url_host(serving)}:{port}/"
+    report_url(url + (f"?token={token}" if token else ""))
+    # Every user can read a browser's command line: the token is not in it.
+    if serving.browser and owners_known:
+        webbrowser.open(f"http://{hosts[0]}/")
+    uvicorn.Server(config).run(sockets=[listener])
+
+
+def _host_names(serving: Serving) -> list[str]:
+    """Return the host names that requests of the owner may have. The server has the first as an address."""
+    local = ["127.0.0.1", "localhost", "[::1]"]
+    if serving.private or serving.host in WILDCARDS:
+        return local
+    return [_url_host(serving), *local]
+
+
+def _url_host(serving: Serving) -> str:
+    return f"[{serving.host}]" if ":" in serving.host else serving.host
+
+
+def _listener(serving: Serving) -> socket.socket:
+    try:
+        family = socket.AF_INET6 if ":" in serving.host else socket.AF_INET
+        return socket.create_server((serving.host, serving.port), family=family)
+    except OSError as error:
+        raise LocalHostError(
+            f"can't listen at {serving.host}, port {serving.port}: {error.strerror or error}"
+        ) from None
