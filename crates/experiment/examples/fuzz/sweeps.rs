@@ -55,7 +55,7 @@ pub fn check(text: &str) -> Result<bool, String> {
     }
     // Placeholders end, or are refused.
     let axes = made.axes.iter().flatten().filter_map(|axis| Some((axis.key.as_str(), axis.values.first()?.clone())));
-    let values = Table::from_iter(axes);
+    let values: Table = axes.collect();
     for (_, value) in &made.set.0 {
         let mut names = BTreeSet::new();
         add_names(value, &mut names);
