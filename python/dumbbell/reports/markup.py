@@ -1,29 +1,15 @@
-"""HTML of every page: elements, tables and numbers, all escaped, and the frame with style, scripts and figures.
-
-`page`, `comparison_page` and `sweep_page` fill it; page.html is the template.
-"""
+"""HTML elements, tables and numbers of pages. Names come from untrusted files: all text is escaped."""
 
 import html
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
-from string import Template
-from typing import Any
 
-import altair as alt
-
-from dumbbell import __version__, publish
 from dumbbell.control_characters import visible
-from dumbbell.plots import described, library, script_json
-from dumbbell.plots.render import OPTIONS
 
 __all__ = [
     "UNKNOWN",
-    "ZOOM",
-    "Figures",
     "Markup",
     "details",
     "element",
-    "framed",
     "jain_text",
     "join",
     "listed",
@@ -33,7 +19,6 @@ __all__ = [
     "spread_text",
     "table",
     "tagged",
-    "written",
 ]
 
 
@@ -128,44 +113,3 @@ def sentence(*parts: str, capital: bool = True) -> str | None:
     """Join the non-empty parts into one sentence; None without any. `capital=False` keeps a leading name as is."""
     text = "; ".join(part for part in parts if part)
     return f"{text[0].upper() if capital else text[0]}{text[1:]}." if text else None
-
-
-ZOOM = "Drag to pan, Ctrl + wheel to zoom, double-click to reset"
-_TEMPLATE = Path(__file__).with_name("page.html")
-
-
-class Figures:
-    """The figures of a page, in the order of their boxes."""
-
-    def __init__(self) -> None:
-        self.drawn: list[dict[str, Any]] = []
-
-    def box(self, chart: alt.TopLevelMixin) -> Markup:
-        """Add a figure and return its box. The page's headings replace the figure's title."""
-        self.drawn.append({key: value for key, value in described(chart).items() if key != "title"})
-        return tagged("div", {"class": "figure", "id": f"figure-{len(self.drawn) - 1}"})
-
-
-def framed(title: str, contents: Markup, sections: Iterable[Markup], figures: Figures, script: str = "") -> str:
-    """The page with its figures. `script` is an extra script for this kind of page."""
-    main = join([contents, *sections])
-    fields = {
-        "title": join([title]),
-        "main": main if "<h2>" in main else _raised(main),
-        "version": join([__version__]),
-        "library": library(),
-        "figures": script_json(figures.drawn),
-        "options": script_json(OPTIONS),
-        "script": script,
-    }
-    return Template(_TEMPLATE.read_text(encoding="utf-8")).substitute(fields)
-
-
-def _raised(main: Markup) -> Markup:
-    """Raise the headings of a single section by one level, so that no level is skipped."""
-    return Markup(main.replace("<h3>", "<h2>").replace("</h3>", "</h2>"))
-
-
-def written(text: str, path: Path) -> None:
-    """Write a page. Raises `OutputError` when the file can't be written."""
-    publish.write(path, text.encode())

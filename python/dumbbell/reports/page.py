@@ -9,7 +9,8 @@ from dumbbell.plots import PANELS as EVERY
 from dumbbell.plots import available, draw, figure
 from dumbbell.reports import sections
 from dumbbell.reports.experiment_section import experiment_section
-from dumbbell.reports.markup import Figures, Markup, details, element, framed, join, written
+from dumbbell.reports.markup import Markup, details, element, join
+from dumbbell.reports.page_frame import Figures, framed, written
 from dumbbell.results.result import Run
 
 __all__ = ["PANELS", "page", "write"]

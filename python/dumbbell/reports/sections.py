@@ -17,7 +17,8 @@ from dumbbell.engines import requests
 from dumbbell.plots import available, draw
 from dumbbell.plots.run_figures import labels, natural
 from dumbbell.reports.experiment_section import by_hand
-from dumbbell.reports.markup import UNKNOWN, Figures, Markup, details, element, jain_text, join, number, percent, table
+from dumbbell.reports.markup import UNKNOWN, Markup, details, element, jain_text, join, number, percent, table
+from dumbbell.reports.page_frame import Figures
 from dumbbell.reports.sentences import sentences
 from dumbbell.results.result import Run
 

@@ -16,7 +16,8 @@ from dumbbell.errors import ExperimentError, ResultError
 from dumbbell.plots import script_json
 from dumbbell.plots.sweep_map import PANELS_MAX, draw_map, map_notes, mapped_cells
 from dumbbell.reports.kept_results import KeptFor, kept_at, reproduce_command, write_kept
-from dumbbell.reports.markup import Figures, Markup, details, element, framed, join, number, table, tagged, written
+from dumbbell.reports.markup import Markup, details, element, join, number, table, tagged
+from dumbbell.reports.page_frame import Figures, framed, written
 from dumbbell.spec.attachments import text_named
 from dumbbell.spec.axes import Axis
 from dumbbell.spec.document import inline_toml
