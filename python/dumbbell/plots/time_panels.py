@@ -12,8 +12,9 @@ import numpy as np
 import polars as pl
 
 from dumbbell.analysis.fairness import jain_over_time, long_lived
+from dumbbell.analysis.native import remembered
 from dumbbell.analysis.queueing import bottleneck, of_bottleneck, rows_of_bottleneck
-from dumbbell.analysis.sample_arrays import Bools, Floats, by_flow, remembered
+from dumbbell.analysis.sample_arrays import Bools, Floats, by_flow
 from dumbbell.analysis.time_series import group_goodput, retransmit_rate
 from dumbbell.analysis.time_series import loss as loss_over_time
 from dumbbell.plots.colours import ALARM, HUES, INK, NOTE, dashes, shades
