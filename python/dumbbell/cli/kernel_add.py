@@ -35,6 +35,7 @@ def add(
     from rich.text import Text
 
     from dumbbell.kernels import add as add_file
+    from dumbbell.kernels.features import holders
 
     with unwrapped_err.status("") as status:
 
@@ -51,7 +52,9 @@ def add(
     what = " and ".join(f"'{each}'" for each in done.added.names) + (f" ({settings})" if settings else "")
     how = "now has" if done.fresh else "already has"
     unwrapped_err.print(f"kernel '{done.kernel.name}' {how} {what} from {file}")
-    unwrapped_err.print(f'use: cc = "{done.added.name}" and --kernel {shlex.quote(done.kernel.name)}')
+    only = [each.name for each in holders({done.added.name})] == [done.kernel.name]
+    name_it = "" if only else f" and --kernel {shlex.quote(done.kernel.name)}"
+    unwrapped_err.print(f'use: cc = "{done.added.name}"{name_it}')
 
 
 def entries(kernel: "Kernel") -> list[dict[str, Any]]:

@@ -12,9 +12,10 @@ from typing import Any
 
 from dumbbell import limits
 from dumbbell.analysis import Outcome, Reader, measures, over_runs, summary
+from dumbbell.cli.console import unwrapped_err
 from dumbbell.cli.run_executor import execute_runs
 from dumbbell.cli.run_summary import case_name
-from dumbbell.engines import Engine, Request
+from dumbbell.engines import Engine, KernelEngine, Request
 from dumbbell.engines.permissions import permitted
 from dumbbell.engines.requests import default_folder, engine_called, repeat_command, run_names, seeds_of
 from dumbbell.errors import ExperimentError
@@ -132,6 +133,8 @@ def run_all(  # noqa: PLR0913 — a command has many options
         cases = [case_called(cases, name, str(file)) for name in dict.fromkeys(only)]
     allowed = permitted([engine], hosts, [kernel])
     chosen = engine_called(engine, kernel, allowed=allowed, wall_limit_s=wall_limit_s)
+    if isinstance(chosen, KernelEngine) and (reason := chosen.settle(cases)):
+        unwrapped_err.print(reason)
     requested_seeds = seeds_of(seed, "--seed")
     count = sum(len(requested_seeds or case.experiment.seeds) for case in cases)
     if count > limits.most("runs"):

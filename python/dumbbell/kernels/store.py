@@ -41,6 +41,7 @@ __all__ = [
     "kernels_dir",
     "mark_default",
     "now",
+    "requested_name",
     "sha256",
 ]
 
@@ -133,10 +134,15 @@ def find(name: str | None = None) -> Kernel:
     name, or the path of a binary if it contains a slash.
     Raises KernelError if none or several match, or if the binary was modified.
     """
-    query = name or os.environ.get("DUMBBELL_KERNEL") or None
+    query = requested_name(name)
     if query and "/" in query:
         return _from_path(Path(query).expanduser().absolute())
     return _checked(_kernel_called(_full(query)) if query else _default_or_newest())
+
+
+def requested_name(name: str | None) -> str | None:
+    """The kernel that the user names: `name`, else $DUMBBELL_KERNEL; None if neither is given."""
+    return name or os.environ.get("DUMBBELL_KERNEL") or None
 
 
 def kept_in(folder: Path) -> Kernel:
