@@ -96,6 +96,8 @@ class Kernel:
     """The kernel to which files were added; empty if none were."""
     base_sha256: str = ""
     added: tuple[Added, ...] = ()
+    edits: tuple[str, ...] = ()
+    """Names of the `edits` that its source got."""
     unedited: tuple[str, ...] = ()
     """Messages about `edits` that didn't apply to this version of Linux."""
     arguments: tuple[str, ...] = ()
@@ -243,6 +245,7 @@ def _read(manifest: Path) -> Kernel:
             base=str(fields.get("base", "")),
             base_sha256=str(fields.get("base_sha256", "")),
             added=tuple(Added(**each | {"names": tuple(each["names"])}) for each in fields.get("added", ())),
+            edits=tuple(fields.get("edits", ())),
             unedited=tuple(fields.get("unedited", ())),
             arguments=tuple(fields.get("arguments", ())),
             unseeded=bool(fields.get("unseeded")),
