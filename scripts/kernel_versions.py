@@ -11,10 +11,12 @@ other programs on the host don't count.
 import argparse
 import hashlib
 import json
+import os
 import resource
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from statistics import median
@@ -46,7 +48,11 @@ def main() -> None:
     arguments.add_argument("-o", "--output", type=Path, default=Path("docs/kernel-versions.md"))
     options = arguments.parse_args()
     found = sorted((find(name) for name in options.kernels), key=lambda kernel: numbers(kernel.release))
-    rows = {kernel.release: {"kernel": kernel.name, "source": kernel.source} | ran(kernel) for kernel in found}
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        outcomes = list(pool.map(ran, found))
+    rows: dict[str, dict[str, Any]] = {
+        kernel.release: {"source": kernel.source, **outcome} for kernel, outcome in zip(found, outcomes, strict=True)
+    }
     for _ in range(SPEED_RUNS):
         for kernel in found:
             row = rows[kernel.release]

@@ -10,8 +10,9 @@ from fake_linux import compile_program
 from conftest import Dumbbell
 from dumbbell.engines import KernelEngine, Request
 from dumbbell.engines.kernel.kernel_choice import choose
+from dumbbell.engines.kernel.kernel_engine import _for_agent
 from dumbbell.errors import ExperimentError
-from dumbbell.kernels import find, mark_default
+from dumbbell.kernels import Kernel, find, mark_default
 from dumbbell.kernels.store import sha256
 from dumbbell.plan import plan_case
 from dumbbell.spec import parse
@@ -148,3 +149,10 @@ def test_a_run_prints_and_records_the_kernel_that_it_took(tmp_path: Path, dumbbe
     assert "kernel 'linux-b': the default kernel 'linux-a' has no 'cubic'" in done.stderr
     assert f"kernel {real.release} linux-b, seed 1" in done.stdout
     assert json.loads((tmp_path / "out/run.json").read_text())["kernel"]["name"] == "linux-b"
+
+
+@pytest.mark.parametrize(("release", "prompt"), [("6.1.192", False), ("6.12.117+mine", False), ("7.3.4", True)])
+def test_a_receiver_reads_each_segment_where_autotuning_needs_it(tmp_path: Path, release: str, prompt: bool) -> None:
+    plan = plan_case(request(tmp_path).case, 1)
+    kernel = Kernel("k", tmp_path, release, "", "", "", "")
+    assert [flow["prompt_reads"] for flow in _for_agent(plan, kernel)["flows"]] == [prompt]

@@ -44,6 +44,7 @@ from dumbbell.host.agent_binary import agent
 from dumbbell.kernels import Kernel, find
 from dumbbell.kernels.features import controllers
 from dumbbell.kernels.store import requested_name
+from dumbbell.kernels.versions import numbers
 from dumbbell.plan import Plan, plan_case
 from dumbbell.plan.model import Command
 from dumbbell.publish import captured, staged
@@ -57,6 +58,9 @@ BASE_MEMORY_MIB = 512
 PROGRAM_MEMORY_MIB = 128
 WALL_PER_VIRTUAL_S = 30.0
 LEAST_WALL_S = 300.0
+RARE_READS_UNTIL = (6, 12)
+"""Newer autotuning gives a receiver that reads rarely a smaller window, without the 16 segments that 6.12 adds: slow
+start then ends early (`tcp_rcvbuf_grow`). There every segment is read, as by a program that waits for data."""
 LOUDER = ("sysctl", "-w", "kernel.printk=7")
 """System-wide, whichever host sets it."""
 
@@ -196,6 +200,9 @@ def _refuse_unknown_parameters(request: Request, kernel: Kernel) -> None:
 def _for_agent(plan: Plan, kernel: Kernel) -> dict[str, Any]:
     """The agent's plan; a kernel with added code logs more on its console, for crash reports and warnings."""
     agent_plan = plan.for_agent()
+    if numbers(kernel.release)[:2] > RARE_READS_UNTIL:
+        for flow in agent_plan["flows"]:
+            flow["prompt_reads"] = True
     if kernel.added:
         agent_plan["setup"].append(asdict(Command(plan.hosts[0], LOUDER)))
     return agent_plan
