@@ -48,16 +48,16 @@ def server(tmp_path: Path) -> Iterator[Server]:
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             path = unquote(self.path.partition("?")[0])
-            file, wanted = folder / path.lstrip("/"), self.headers.get("Range", "")
-            state.asked.append(f"{path} {wanted}".strip())
+            file, part = folder / path.lstrip("/"), self.headers.get("Range", "")
+            state.asked.append(f"{path} {part}".strip())
             if not file.is_file():
                 self.send_error(404)
                 return
-            content, begin = file.read_bytes(), int(wanted[6:-1]) if wanted else 0
+            content, begin = file.read_bytes(), int(part[6:-1]) if part else 0
             if begin >= len(content) > 0:
                 self.send_error(416)
                 return
-            self.send_response(206 if wanted else 200)
+            self.send_response(206 if part else 200)
             self.send_header("Content-Length", str(len(content) - begin))
             self.end_headers()
             end = len(content)

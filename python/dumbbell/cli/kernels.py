@@ -39,7 +39,7 @@ def kernel() -> None:
 @click.option(
     "--jobs", type=click.IntRange(min=1), metavar="N", help="Parallel compiler jobs; default: number of CPUs."
 )
-def build(jobs: int | None = None, **wanted: Any) -> None:
+def build(jobs: int | None = None, **given: Any) -> None:
     """Download, configure and build a kernel for the kernel engine.
 
     VERSION is taken from the distribution's package lists or its newer suites, else from kernel.org; signatures are
@@ -48,7 +48,7 @@ def build(jobs: int | None = None, **wanted: Any) -> None:
     from dumbbell.kernels import build as build_kernel
 
     with bars_on(err) as progress:
-        built = build_kernel(jobs=jobs, progress=progress, notice=lambda text: err.print(f"note: {text}"), **wanted)
+        built = build_kernel(jobs=jobs, progress=progress, notice=lambda text: err.print(f"note: {text}"), **given)
     if built.edits:
         err.print(f"edits of arch/um: {', '.join(built.edits)}")
     for note in built.unedited:

@@ -29,7 +29,7 @@ from dumbbell.kernels.edits import arguments, edit
 from dumbbell.kernels.fragment import Fragment
 from dumbbell.kernels.lock import locked
 from dumbbell.kernels.process import Progress
-from dumbbell.kernels.source import Source, Wanted, fetch, identify
+from dumbbell.kernels.source import Source, SourceRequest, fetch, identify
 from dumbbell.kernels.store import Kernel
 from dumbbell.kernels.versions import untried
 from dumbbell.publish.cache import cache_folder
@@ -59,15 +59,15 @@ def build(  # noqa: PLR0913 — a source, and what to do with it
     default kernel changes only in a call without arguments.
     Raises ToolMissing or KernelError; a KeyboardInterrupt leaves nothing running.
     """
-    wanted = Wanted(version, source, package, git, ref)
-    spec = kernel_spec(wanted, config, progress or process.silence)
+    request = SourceRequest(version, source, package, git, ref)
+    spec = kernel_spec(request, config, progress or process.silence)
     if spec.origin.version and (message := untried(spec.origin.version)):
         notice(message)
     called = store.check_name(name or spec.name)
     home = store.kernels_dir() / called
     if not name:
         _refuse_to_replace_another(home, spec)
-    plain = wanted.is_default and (name, config) == (None, None)
+    plain = request.is_default and (name, config) == (None, None)
 
     def keep_default() -> None:
         if not plain:
@@ -98,9 +98,9 @@ class KernelSpec:
         return self.origin.name + (f"-{self.fragment.file.stem}" if self.fragment else "")
 
 
-def kernel_spec(wanted: Wanted, config: Path | None, progress: Progress = process.silence) -> KernelSpec:
+def kernel_spec(request: SourceRequest, config: Path | None, progress: Progress = process.silence) -> KernelSpec:
     """Identify source and configuration. Raises KernelError."""
-    return KernelSpec(identify(wanted, progress), fragment.read(config))
+    return KernelSpec(identify(request, progress), fragment.read(config))
 
 
 def build_at(

@@ -13,7 +13,7 @@ from pathlib import Path
 from dumbbell.errors import KernelError
 from dumbbell.kernels import process, tools
 from dumbbell.kernels.process import Progress
-from dumbbell.publish import cache_dir
+from dumbbell.publish.cache import cache_folder
 
 __all__ = ["clone"]
 
@@ -26,7 +26,7 @@ def clone(url: str, ref: str, *, progress: Progress) -> tuple[Path, str]:
     tools.require_git()
     if ref.startswith("-") or url.startswith("-"):
         raise KernelError(f"--git {url} --ref {ref}: neither may start with '-'")
-    folder = cache_dir() / "git" / hashlib.sha256(f"{url}\0{ref}".encode()).hexdigest()[:16]
+    folder = cache_folder("git") / hashlib.sha256(f"{url}\0{ref}".encode()).hexdigest()[:16]
     log = folder.with_suffix(".log")
     folder.mkdir(parents=True, exist_ok=True)
     log.write_text(f"{url} {ref}\n", encoding="utf-8")

@@ -18,7 +18,7 @@ from dumbbell.kernels.process import Progress
 from dumbbell.kernels.suites import upstream
 from dumbbell.kernels.versions import OLDEST, find_version
 
-__all__ = ["Source", "Wanted", "fetch", "identify"]
+__all__ = ["Source", "SourceRequest", "fetch", "identify"]
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Source:
 
 
 @dataclass(frozen=True)
-class Wanted:
+class SourceRequest:
     """The source that the user asks for: at most one of them, with `ref` for `git`."""
 
     version: str | None = None
@@ -69,7 +69,7 @@ class Wanted:
     @property
     def is_default(self) -> bool:
         """Is it the distribution's preferred package?"""
-        return self == Wanted()
+        return self == SourceRequest()
 
     def check(self) -> None:
         """Raises KernelError for options that exclude each other."""
@@ -83,21 +83,21 @@ class Wanted:
             raise KernelError("--git URL and --ref REF need each other, as in --git URL --ref v7.3")
 
 
-def identify(wanted: Wanted, progress: Progress = process.silence) -> Source:
+def identify(request: SourceRequest, progress: Progress = process.silence) -> Source:
     """Identify the source; of a git repository, after fetching it.
 
     Raises KernelError if it doesn't exist or isn't Linux.
     """
-    wanted.check()
-    if wanted.version is not None:
-        return _version(wanted.version)
-    if wanted.git is not None and wanted.ref is not None:
-        folder, commit = clone(wanted.git, wanted.ref, progress=progress)
-        repository = f"{wanted.git}#{wanted.ref}"
+    request.check()
+    if request.version is not None:
+        return _version(request.version)
+    if request.git is not None and request.ref is not None:
+        folder, commit = clone(request.git, request.ref, progress=progress)
+        repository = f"{request.git}#{request.ref}"
         return replace(_folder(folder), identity=f"{repository} commit:{commit}", repository=repository)
-    if wanted.path is None:
-        return _package(wanted.package)
-    path = wanted.path.expanduser().resolve()
+    if request.path is None:
+        return _package(request.package)
+    path = request.path.expanduser().resolve()
     if path.is_dir():
         return _folder(path)
     if path.is_file():

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from dumbbell.errors import KernelError
 from dumbbell.kernels import process
-from dumbbell.publish import cache_dir
+from dumbbell.publish.cache import cache_folder
 
 __all__ = ["Offer", "PackageLists", "offers_in", "private_lists", "upstream"]
 
@@ -75,7 +75,7 @@ def private_lists() -> PackageLists:
         if shutil.which(program) is None:
             raise KernelError(f"'{program}' is not installed, so this isn't Debian or Ubuntu")
     mirror, codename, origin = _system_mirror()
-    home = cache_dir() / "apt"
+    home = cache_folder("apt")
     config = _write_config(home)
     suites = [f"{codename}-backports", *NEWER[origin]] if origin == "Debian" else [*NEWER[origin]]
     problems = _update(home, config, mirror, origin, suites)
