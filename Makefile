@@ -120,9 +120,13 @@ hpcc: setup ## Run the incast of docs/hpcc.md and draw it
 versions: setup ## Run BBR 1, 2 and 3 through the same experiments and write docs/bbr1-against-bbr3.md
 	$(PY) scripts/bbr_versions.py
 
-kernels: kernel ## Build Linux 6.1 too, run the six scenarios on both and write docs/kernels-6.1-against-6.12.md
-	$(BIN)/dumbbell kernel build --package 6.1
-	$(PY) scripts/kernels.py 6.1 6.12 -o docs/kernels-6.1-against-6.12.md
+kernels: kernel ## Build Linux 6.1 and 7.3 too, compare them with 6.12, write docs/results/linux-6.1-6.12-7.3.md and docs/kernel-versions.md
+	$(BIN)/dumbbell kernel build 6.1
+	$(BIN)/dumbbell kernel build 7.3
+	$(PY) scripts/kernels.py 6.1 6.12 -o docs/results/linux-6.1-6.12-7.3.md
+	$(PY) scripts/kernels.py 6.12 7.3 -o docs/results/linux-6.1-6.12-7.3.md
+	$(PY) scripts/kernel_controllers.py 6.1 6.12 7.3 -o docs/results/linux-6.1-6.12-7.3.md
+	$(PY) scripts/kernel_versions.py 6.1 6.12 7.3
 
 notebook: setup ## Execute the examples into notebooks
 	$(PY) scripts/notebook.py

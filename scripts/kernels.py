@@ -1,14 +1,15 @@
-"""Compare TCP on two kernels: run the six scenarios on both, write the page and its figures.
+"""Compare TCP on two kernels: run the six scenarios on both, write a section of the page and its figures.
 
-    python scripts/kernels.py 6.1 6.12 [-o docs/kernels-6.1-against-6.12.md] [--seeds 1..5] [--runs DIR] [SCENARIO...]
+    python scripts/kernels.py 6.12 7.3 [-o docs/results/linux-6.1-6.12-7.3.md] [--seeds 1..5] [--runs DIR] [SCENARIO...]
 
 The table has the metrics that exceed their tolerance and random variation, largest difference first. Runs are kept in
-`--runs` and not repeated: remove them after a kernel changed. The section `## Why` of the page is written by hand and
-kept. With `-o` the counts also go to validation/results/kernels-FIRST-SECOND.json.
+`--runs` and not repeated: remove them after a kernel changed. Other sections of the page are kept: those of other
+pairs, and what is written by hand. With `-o` the counts also go to validation/results/kernels-FIRST-SECOND.json.
 """
 
 import argparse
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -25,7 +26,6 @@ SCENARIOS = (
 SEEDS = {"two-classes": "1..10", "lossy-lan-plain": "1..20", "lossy-download-plain": "1..20"}
 """Random losses increase the variance, so three runs do not suffice."""
 COMMAND = Path(sys.executable).with_name("dumbbell")
-WHY = "## Why"
 
 
 def main() -> int:
@@ -51,11 +51,19 @@ def main() -> int:
     text = page(options, judged, list(done))
     if options.output:
         write_figures(f"kernels-{options.first}-{options.second}", judged.counts())
-        kept = options.output.read_text(encoding="utf-8") if options.output.is_file() else ""
-        text += "\n" + kept[kept.index(WHY) :] if WHY in kept else ""
-        options.output.write_text(text, encoding="utf-8")
+        kept = options.output.read_text(encoding="utf-8")
+        options.output.write_text(with_section(kept, text), encoding="utf-8")
     sys.stdout.write(text)
     return 0
+
+
+def with_section(kept: str, section: str) -> str:
+    """The page with this section in place of the one with its heading, or before the first one."""
+    heading = section.splitlines()[0]
+    head, *others = re.split(r"(?m)^(?=## )", kept)
+    if not any(other.startswith(f"{heading}\n") for other in others):
+        others.insert(0, f"{heading}\n")
+    return head + "".join(f"{section}\n" if other.startswith(f"{heading}\n") else other for other in others)
 
 
 def ran(scenario: str, kernel: str, seeds: str, runs: Path) -> Path:
@@ -124,7 +132,7 @@ def page(options: argparse.Namespace, judged: Judged, scenarios: list[str]) -> s
     invalid = [f"{name} {case['name']}".strip() for name, case in cases if not case["valid"]]
     head = f"| scenario | case | seeds | figure | {options.first} | {options.second} | difference | 95 % interval |"
     lines = [
-        f"# Linux {options.first} against Linux {options.second}",
+        f"## {options.first} against {options.second}",
         "",
         f"Made by `python scripts/kernels.py {options.first} {options.second} {' '.join(scenarios)}`: each scenario is "
         f"run with `--engine kernel` on `--kernel {options.first}` and on `--kernel {options.second}`, then `dumbbell "
@@ -132,13 +140,13 @@ def page(options: argparse.Namespace, judged: Judged, scenarios: list[str]) -> s
         f"{options.first}; "
         "figures are means over the seeds ± their standard deviation.",
         "",
-        f"Of {counts['figures']} judged figures in {counts['cases']} cases, **{counts['differ']} exceed their "
-        f"tolerance and random variation**; {counts['inconclusive']} more exceed their tolerance, but not random "
-        "variation with these seeds ([compare.md](compare.md) has the tolerances).",
+        f"{options.first} to {options.second}: of {counts['figures']} judged figures in {counts['cases']} cases, "
+        f"**{counts['differ']} exceed their tolerance and random variation**; {counts['inconclusive']} more exceed "
+        "their tolerance, but not random variation with these seeds ([compare.md](../compare.md) has the tolerances).",
         *([f"On one kernel only: {'; '.join(alone)}."] if alone else []),
         *([f"Invalid: {'; '.join(invalid)}."] if invalid else []),
         "",
-        "## Differences",
+        "### Differences",
         "",
         *(
             [
@@ -150,7 +158,7 @@ def page(options: argparse.Namespace, judged: Judged, scenarios: list[str]) -> s
             else ["Nothing."]
         ),
         "",
-        "## Every case",
+        "### Every case",
         "",
         "The worst metric of each case, and the first sample of a flow that differs in the first seed's two runs.",
         "",

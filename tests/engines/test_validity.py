@@ -2,6 +2,7 @@
 
 # ruff: noqa: E501 — lines as in the kernel's files
 import copy
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -113,6 +114,14 @@ def test_drops_of_a_device_make_the_run_invalid(
 ) -> None:
     sample_run.end["counters"][host] = counters(**changes)
     assert sample_run.judge().invalid == [reason]
+
+
+def test_a_packet_whose_ethernet_header_netem_changed_is_no_fault(sample_run: SampleRun) -> None:
+    sample_run.end["counters"]["router"] = counters(received=1)
+    netem, *others = sample_run.plan.queues
+    corrupting = [replace(netem, text="netem delay 10ms corrupt 0.1%"), *others]
+    assert judge(sample_run.plan, sample_run.end, corrupting, sample_run.drops).invalid == []
+    assert sample_run.judge().invalid != []
 
 
 def test_a_full_input_backlog_is_named_as_the_cause(sample_run: SampleRun) -> None:

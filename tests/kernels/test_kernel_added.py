@@ -45,7 +45,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def run(folder: Path, kernel: str) -> None:
+def run(folder: Path, kernel: str | None) -> None:
     case = parse(experiment(FLOW), folder / "mine.toml")[0]
     KernelEngine(kernel).run(Request("mine", case, 1, folder / "result"), lambda _: None)
 
@@ -105,8 +105,9 @@ def test_a_file_is_built_into_a_kernel_and_its_errors_are_reported(cache: Path, 
         ExperimentError, match=rf"no congestion control with this name.* add --kernel {root.name}\+mine"
     ):
         run(tmp_path, root.name)
-    with pytest.raises(GuestPanic, match=r"\nin target_pkts_acked of of mine\.c; stack: "):
-        run(tmp_path, addition.kernel.name)
+    for named in (addition.kernel.name, None):
+        with pytest.raises(GuestPanic, match=r"\nin target_pkts_acked of of mine\.c; stack: "):
+            run(tmp_path, named)
     assert not [path for path in tmp_path.iterdir() if "result" in path.name]
 
 

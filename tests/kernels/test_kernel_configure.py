@@ -49,6 +49,37 @@ def test_of_several_allocators_the_distributions_one_is_enabled(tmp_path: Path) 
     assert "CONFIG_SLUB=y" in (tree / ".config").read_text().splitlines()
 
 
+PREEMPTION = """\
+config PREEMPT_NONE
+\tbool "none"
+\tdepends on !PREEMPT_RT
+\tdepends on ARCH_NO_PREEMPT
+
+config PREEMPT_VOLUNTARY
+\tbool "voluntary"
+"""
+
+
+@pytest.mark.parametrize(
+    ("kconfig", "um", "chosen"),
+    [
+        (PREEMPTION, "", "PREEMPT_VOLUNTARY"),
+        (PREEMPTION, "config UML\n\tselect ARCH_NO_PREEMPT\n", "PREEMPT_NONE"),
+        (PREEMPTION.replace("\tdepends on ARCH_NO_PREEMPT\n", ""), "", "PREEMPT_NONE"),
+    ],
+)
+def test_a_model_without_forced_preemption_is_chosen(tmp_path: Path, kconfig: str, um: str, chosen: str) -> None:
+    tree = make_tree(tmp_path / "linux")
+    (tree / "kernel").mkdir()
+    (tree / "kernel/Kconfig.preempt").write_text(kconfig)
+    (tree / "arch/um/Kconfig").write_text((tree / "arch/um/Kconfig").read_text() + um)
+    root = tree / "Kconfig"
+    root.write_text(root.read_text() + "config PREEMPT_VOLUNTARY\n\tbool\n")
+    configure_tree(tree)
+    models = [line for line in (tree / ".config").read_text().splitlines() if "CONFIG_PREEMPT_" in line]
+    assert models == [f"CONFIG_{chosen}=y"]
+
+
 def test_a_symbol_that_kconfig_does_not_enable_is_an_error(tmp_path: Path) -> None:
     tree = make_tree(tmp_path / "linux", refused="NET_SCH_CAKE")
     with pytest.raises(KernelError, match="Kconfig did not enable CONFIG_NET_SCH_CAKE"):

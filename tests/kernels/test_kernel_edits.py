@@ -7,7 +7,21 @@ import pytest
 from fake_linux import KCONFIG_HZ, make_tree
 
 from dumbbell.errors import KernelError
-from dumbbell.kernels.edits import ALARM, CLOCK, EDITS, PAGES, POLLING, REGISTERS, STOPS, Edit, arguments, edit, set_hz
+from dumbbell.kernels.edits import (
+    ALARM,
+    CLOCK,
+    EDITS,
+    HZ_NAME,
+    PAGES,
+    POLLING,
+    REGISTERS,
+    STOPS,
+    Edit,
+    Edited,
+    arguments,
+    edit,
+    set_hz,
+)
 
 
 def edit_twice(each: Edit, tree: Path, text: str) -> str:
@@ -15,7 +29,10 @@ def edit_twice(each: Edit, tree: Path, text: str) -> str:
     (tree / each.file).parent.mkdir(parents=True, exist_ok=True)
     (tree / each.file).write_text(text)
     for _ in range(2):
-        assert each.on(tree) == ""
+        done = each.on(tree)
+        assert done.missing == ()
+    # A text that was edited before counts as edited.
+    assert done.applied == ((each.name,) if each.change(text) != text or each.mark in text else ())
     return (tree / each.file).read_text()
 
 
@@ -102,6 +119,12 @@ def test_a_process_keeps_its_vector_registers_across_a_system_call(tmp_path: Pat
     ]
 
 
+def test_since_linux_7_the_process_is_that_of_the_address_space(tmp_path: Path) -> None:
+    text = f"\t\tstruct mm_id *mm_id = current_mm_id();\n{USERSPACE}"
+    assert "\tfp_in_place_pid = mm_id->pid;\n" in edit_twice(STOPS, tmp_path, text)
+    assert "\tfp_in_place_pid = pid;\n" in edit_twice(STOPS, tmp_path, USERSPACE)
+
+
 def test_a_tree_that_does_not_restore_registers_is_not_edited(tmp_path: Path) -> None:
     assert edit_twice(STOPS, tmp_path, "void userspace(void)\n") == "void userspace(void)\n"
 
@@ -136,7 +159,7 @@ def test_polling_advances_virtual_time(tmp_path: Path) -> None:
 def test_missing_lines_are_reported(tmp_path: Path, each: Edit, text: str) -> None:
     (tmp_path / each.file).parent.mkdir(parents=True)
     (tmp_path / each.file).write_text(text)
-    assert each.on(tmp_path) == f"{each.file} lacks the lines to edit: {each.otherwise}"
+    assert each.on(tmp_path) == Edited((), (f"{each.file} lacks the lines to edit: {each.otherwise}",))
     assert (tmp_path / each.file).read_text() == text
 
 
@@ -157,6 +180,6 @@ def test_a_kernel_that_mounts_devices_first_gets_a_root_argument(
 
 
 def test_missing_files_are_reported(tmp_path: Path) -> None:
-    assert [message.split(" is missing")[0] for message in edit(make_tree(tmp_path / "linux"))] == [
-        e.file for e in EDITS
-    ]
+    done = edit(make_tree(tmp_path / "linux"))
+    assert [message.split(" is missing")[0] for message in done.missing] == [each.file for each in EDITS]
+    assert done.applied == (HZ_NAME,)

@@ -29,6 +29,7 @@ use crate::setup;
 use crate::setup::changes::Changes;
 use crate::setup::iproute2::MachinePrograms;
 use crate::sys::Clock;
+use crate::sys::rounds::Rounds;
 use crate::traffic::FlowStep;
 use crate::traffic::payload::Payload;
 use crate::traffic::probe::Probing;
@@ -143,7 +144,7 @@ impl<'a> EventLoop<'a> {
             sampler: Sampler::open(plan, folder)?,
             sampling: 0,
             prefetch: None,
-            prefetch_unsupported: false,
+            prefetch_unsupported: !Rounds::are_supported().attempt(|| "reading the kernel's version".into())?,
             programs: ProgramSet::open(plan, folder)?,
             inside: Inside::open(plan, folder)?,
             host_load: plan.machine_ns.map(|every_ns| HostLoad::open(every_ns, folder)).transpose()?,

@@ -29,30 +29,30 @@ def kernel() -> None:
 
 
 @kernel.command("build")
+@click.argument("version", required=False, metavar="VERSION", help="Version of Linux: 7.3, 7.3.4 or latest.")
 @click.option("--name", metavar="NAME", help="Name of the kernel; default: its version.")
 @click.option(
     "--source", type=PATH, metavar="DIR|TARBALL", help="Kernel source; default: the distribution's source package."
 )
 @click.option("--package", metavar="NAME", help="Source package of another version, such as linux-source-6.1 or 6.1.")
+@click.option("--git", metavar="URL", help="A git repository of Linux; only the commit of --ref is fetched.")
+@click.option("--ref", metavar="REF", help="Branch, tag or commit of --git.")
 @config_option
 @click.option(
     "--jobs", type=click.IntRange(min=1), metavar="N", help="Parallel compiler jobs; default: number of CPUs."
 )
-def build(
-    name: str | None = None,
-    source: Path | None = None,
-    package: str | None = None,
-    config: Path | None = None,
-    jobs: int | None = None,
-) -> None:
+def build(jobs: int | None = None, **given: Any) -> None:
     """Download, configure and build a kernel for the kernel engine.
 
-    The kernel is kept in the cache. If it is there already, nothing is built.
+    VERSION is taken from the distribution's package lists or its newer suites, else from kernel.org; signatures are
+    checked. The kernel is kept in the cache. If it is there already, nothing is built.
     """
     from dumbbell.kernels import build as build_kernel
 
     with bars_on(err) as progress:
-        built = build_kernel(name, source=source, package=package, config=config, jobs=jobs, progress=progress)
+        built = build_kernel(jobs=jobs, progress=progress, notice=lambda text: err.print(f"note: {text}"), **given)
+    if built.edits:
+        err.print(f"edits of arch/um: {', '.join(built.edits)}")
     for note in built.unedited:
         err.print(f"note: {note}")
     err.print(f"kernel '{built.name}' ({built.release}) is in {built.folder}")
@@ -70,15 +70,19 @@ def default(
 
 
 @kernel.command("list")
+@click.option("--available", is_flag=True, help="List the versions of Linux that can be built, and who tried them.")
 @json_option
-def list_(as_json: bool = False) -> None:
+def list_(available: bool = False, as_json: bool = False) -> None:
     """List the kernels that are built."""
     from dumbbell.kernels import find, kernels
 
+    if available:
+        _list_available(as_json)
+        return
     found = kernels()
     default = find(None).name if found else None
     if as_json:
-        keys = ("name", "release", "source", "config_sha256", "binary_sha256", "built_at")
+        keys = ("name", "release", "source", "config_sha256", "binary_sha256", "built_at", "edits")
         entries = [
             {key: getattr(each, key) for key in keys}
             | {"folder": str(each.folder), "default": each.name == default, "added": entries(each)}
@@ -100,6 +104,29 @@ def list_(as_json: bool = False) -> None:
         source = "; ".join([each.source, *(f"with {added.file}" for added in each.added)])
         table.add_row(mark, each.name, each.release, source, each.config_sha256[:12], each.built_at)
     out.print(table)
+
+
+def _list_available(as_json: bool) -> None:
+    from dumbbell.kernels.versions import available, untried
+
+    found = available()
+    if as_json:
+        keys = ("package", "version", "suite", "release")
+        offers = [
+            {key: getattr(each, key) for key in keys} | {"tried": not untried(each.release)} for each in found.offers
+        ]
+        print_json({"available": offers, "problems": list(found.problems)})
+        return
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for column in ("release", "suite", "package", "built and run"):
+        table.add_column(column, overflow="fold")
+    for each in found.offers:
+        table.add_row(
+            each.release, each.suite, f"{each.package} {each.version}", "no" if untried(each.release) else "yes"
+        )
+    out.print(table)
+    for problem in found.problems:
+        err.print(f"note: {problem}")
 
 
 @contextmanager
@@ -141,6 +168,7 @@ def add(
     from rich.text import Text
 
     from dumbbell.kernels import add as add_file
+    from dumbbell.kernels.features import holders
 
     with unwrapped_err.status("") as status:
 
@@ -157,7 +185,9 @@ def add(
     what = " and ".join(f"'{each}'" for each in done.added.names) + (f" ({settings})" if settings else "")
     how = "now has" if done.fresh else "already has"
     unwrapped_err.print(f"kernel '{done.kernel.name}' {how} {what} from {file}")
-    unwrapped_err.print(f'use: cc = "{done.added.name}" and --kernel {shlex.quote(done.kernel.name)}')
+    only = [each.name for each in holders({done.added.name})] == [done.kernel.name]
+    name_it = "" if only else f" and --kernel {shlex.quote(done.kernel.name)}"
+    unwrapped_err.print(f'use: cc = "{done.added.name}"{name_it}')
 
 
 def entries(kernel: "Kernel") -> list[dict[str, Any]]:

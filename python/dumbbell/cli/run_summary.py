@@ -158,7 +158,10 @@ def _setting(manifest: Mapping[str, Any]) -> str:
     kernel = manifest.get("kernel") or {}
     wall_s = manifest["wall_s"] or 0.0
     speed = manifest["duration_s"] / wall_s if wall_s else 0
-    engine = f"{manifest['engine']} {kernel.get('release', '')}".strip()
+    name, release = (str(kernel.get(key) or "") for key in ("name", "release"))
+    # Also the name of a kernel with added files, or of the user's own choice.
+    version = name.removeprefix("linux-") if release in name else " ".join(filter(None, (release, name)))
+    engine = f"{manifest['engine']} {version}".strip()
     return f"{engine}, seed {manifest['seed']}, {manifest['duration_s']:g} s in {wall_s:.1f} s ({speed:.0f}× real time)"
 
 

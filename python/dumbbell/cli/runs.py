@@ -23,7 +23,7 @@ from dumbbell.analysis.aggregate import over_runs
 from dumbbell.analysis.expect import Outcome, Reader
 from dumbbell.analysis.measures import measures
 from dumbbell.analysis.summary import summary
-from dumbbell.cli.console import err
+from dumbbell.cli.console import err, unwrapped_err
 from dumbbell.cli.run_summary import case_name
 from dumbbell.cli.streams import Interrupted
 from dumbbell.engines import Engine, Request, Simulator
@@ -273,6 +273,12 @@ def run_all(  # noqa: PLR0913 — a command has many options
         cases = [case_called(cases, name, str(file)) for name in dict.fromkeys(only)]
     allowed = permitted([engine], hosts, [kernel])
     chosen = engine_called(engine, kernel, allowed=allowed, wall_limit_s=wall_limit_s)
+    if engine == "kernel":
+        from dumbbell.engines import KernelEngine  # noqa: PLC0415 — other engines need not wait for it
+
+        assert isinstance(chosen, KernelEngine)
+        if reason := chosen.settle(cases):
+            unwrapped_err.print(reason)
     requested_seeds = seeds_of(seed, "--seed")
     count = sum(len(requested_seeds or case.experiment.seeds) for case in cases)
     if count > limits.most("runs"):

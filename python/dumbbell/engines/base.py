@@ -78,15 +78,15 @@ def check_controllers(request: Request, known: Sequence[str], owner: str, elsewh
 
 
 def _kernels_with(name: str) -> str:
-    """Advice: stored kernels to which the user added a congestion control with this name; empty if there are none."""
-    from dumbbell.kernels import kernels  # noqa: PLC0415 — only for an error
+    """Advice: stored kernels with a congestion control that this engine lacks; empty if there are none."""
+    from dumbbell.kernels.features import holders  # noqa: PLC0415 — only for an error
 
     try:
-        holders = [kernel.name for kernel in kernels() if any(name in added.names for added in kernel.added)]
+        names = [kernel.name for kernel in holders({name})]
     except KernelError:
         return ""
-    if not holders:
+    if not names:
         return ""
-    if len(holders) == 1:
-        return f"kernel '{holders[0]}' has it: add --kernel {holders[0]}"
-    return f"these kernels have it: {', '.join(holders)}; add --kernel with one of them"
+    if len(names) == 1:
+        return f"kernel '{names[0]}' has it: add --kernel {names[0]}"
+    return f"these kernels have it: {', '.join(names)}; add --kernel with one of them"

@@ -151,9 +151,12 @@ def device_drops(
             continue
         for name, column in (("received", 3), ("sent", 11)):
             lost = counts[column] - old.get(device, [0] * 16)[column]
-            # A device's count of unsent packets includes its qdiscs' drops.
-            excused = name == "sent" and any(
-                (queue.host, queue.device) == (host, device) and queue.may_drop for queue in named
+            # A device's count of unsent packets includes its qdiscs' drops, and a bit that netem changes may be in the
+            # Ethernet header: no protocol takes such a packet.
+            excused = (
+                any((queue.host, queue.device) == (host, device) and queue.may_drop for queue in named)
+                if name == "sent"
+                else any(queue.corrupts for queue in named)
             )
             if lost > 0 and not excused:
                 why = full if name == "received" and softnet(end, 1) > 0 else ""

@@ -2,7 +2,11 @@
 
 ```text
 build               builds a kernel from source to store; locked, resumable
-├── source              source package, tarball or folder
+├── source              source package, release, tarball, folder or git repository
+│   ├── versions            finds a version: package lists, newer suites, kernel.org
+│   │   ├── suites              a private package list of the distribution's newer suites
+│   │   └── kernel_org          releases with their PGP signatures
+│   ├── clone               one commit of a git repository
 │   └── tree                extracts the needed files, or makes a tree of links to a folder
 ├── edits               changes to arch/um that virtual time needs
 │   ├── polling             lets virtual time pass while a program polls

@@ -29,36 +29,45 @@ from dumbbell.kernels.edits import arguments, edit
 from dumbbell.kernels.fragment import Fragment
 from dumbbell.kernels.lock import locked
 from dumbbell.kernels.process import Progress
-from dumbbell.kernels.source import Source, fetch, identify
+from dumbbell.kernels.source import Source, SourceRequest, fetch, identify
 from dumbbell.kernels.store import Kernel
+from dumbbell.kernels.versions import untried
 from dumbbell.publish.cache import cache_folder
 
 __all__ = ["KernelSpec", "build", "build_at", "collect", "cpus", "environment", "install", "kernel_spec"]
 
 
-def build(
+def build(  # noqa: PLR0913 — a source, and what to do with it
     name: str | None = None,
     *,
+    version: str | None = None,
     source: Path | None = None,
     package: str | None = None,
+    git: str | None = None,
+    ref: str | None = None,
     config: Path | None = None,
     jobs: int | None = None,
     progress: Progress | None = None,
+    notice: Callable[[str], None] = lambda _: None,
 ) -> Kernel:
     """Build a kernel, or return an existing one of the same source and recipe.
 
-    Defaults: `name` derives from the version, `source` (a folder or a tarball) or `package` is the distribution's
-    preferred source package, `jobs` is one per CPU. `config` is a fragment applied over ours. `progress` gets the
-    phases download and extract (in bytes or files), configure (0 or 1) and build (in files compiled). The default
-    kernel changes only in a call without arguments.
+    The source is a `version` (`7.3`, `7.3.4`, `latest`), a `source` (a folder or a tarball), a `package`, a `ref` of a
+    repository (`git`), or by default the distribution's preferred package. `name` derives from the version, `jobs` is
+    one per CPU. `config` is a fragment applied over ours. `progress` gets the phases download and extract (in bytes or
+    files), configure (0 or 1) and build (in files compiled), `notice` a message about a version that nobody tried. The
+    default kernel changes only in a call without arguments.
     Raises ToolMissing or KernelError; a KeyboardInterrupt leaves nothing running.
     """
-    spec = kernel_spec(source, package, config)
+    request = SourceRequest(version, source, package, git, ref)
+    spec = kernel_spec(request, config, progress or process.silence)
+    if spec.origin.version and (message := untried(spec.origin.version)):
+        notice(message)
     called = store.check_name(name or spec.name)
     home = store.kernels_dir() / called
     if not name:
         _refuse_to_replace_another(home, spec)
-    plain = (name, source, package, config) == (None,) * 4
+    plain = request.is_default and (name, config) == (None, None)
 
     def keep_default() -> None:
         if not plain:
@@ -89,9 +98,9 @@ class KernelSpec:
         return self.origin.name + (f"-{self.fragment.file.stem}" if self.fragment else "")
 
 
-def kernel_spec(source: Path | None, package: str | None, config: Path | None) -> KernelSpec:
+def kernel_spec(request: SourceRequest, config: Path | None, progress: Progress = process.silence) -> KernelSpec:
     """Identify source and configuration. Raises KernelError."""
-    return KernelSpec(identify(source, package), fragment.read(config))
+    return KernelSpec(identify(request, progress), fragment.read(config))
 
 
 def build_at(
@@ -158,7 +167,7 @@ def _build(home: Path, spec: KernelSpec, work: Path, jobs: int, progress: Progre
     log.write_text(f"{home.name}: {spec.identity}\n", encoding="utf-8")
     tree = fetch(spec.origin, work, log=log, progress=progress)
     progress("configure", 0, 1)
-    unedited = edit(tree)
+    edited = edit(tree)
     absent = configure(tree, work, log=log, env=environment(), fragment=spec.fragment)
     progress("configure", 1, 1)
     try:
@@ -174,7 +183,8 @@ def _build(home: Path, spec: KernelSpec, work: Path, jobs: int, progress: Progre
             "name": home.name,
             "source": spec.identity,
             "absent": absent,
-            "unedited": unedited,
+            "edits": edited.applied,
+            "unedited": edited.missing,
             "arguments": arguments(tree),
         },
         tree,

@@ -38,7 +38,8 @@ def configure(
 
 def _configure(tree: Path, work: Path, *, log: Path, env: dict[str, str], fragment: Fragment | None) -> tuple[str, ...]:
     symbols = _symbols(tree)
-    ours = without(FRAGMENT.read_text(encoding="utf-8") + _all_controllers(tree) + _allocator(tree), fragment)
+    common = _preempted_voluntarily(FRAGMENT.read_text(encoding="utf-8"), tree)
+    ours = without(common + _all_controllers(tree) + _allocator(tree), fragment)
     requested = ours + (fragment.text if fragment else "")
     requested_file = work / "requested.config"
     requested_file.write_text(requested, encoding="utf-8")
@@ -88,7 +89,7 @@ def _verify(requested: str, resulting: str, symbols: set[str], fragment: Fragmen
     if vital := sorted(VITAL - on - set(refused)):
         lack = "has no" if VITAL.isdisjoint(symbols.intersection(vital)) else "is configured without"
         raise KernelError(
-            f"this Linux {lack} {_names(vital)}, which virtual time requires; use Linux 5.15 or later, with this option"
+            f"this Linux {lack} {_names(vital)}, which virtual time requires; use Linux 5.10 or later, with this option"
         )
     if refused:
         way_out = f", or disable it in {fragment.file}: CONFIG_{refused[0]}=n" if fragment else ""
@@ -132,6 +133,21 @@ def _allocator(tree: Path) -> str:
         if kconfig.is_file() and re.search(r"^config SLOB$", kconfig.read_text(encoding="utf-8"), re.MULTILINE):
             return "CONFIG_SLUB=y\n"
     return ""
+
+
+def _preempted_voluntarily(common: str, tree: Path) -> str:
+    """Our fragment with PREEMPT_VOLUNTARY in trees that offer PREEMPT_NONE only to architectures without preemption.
+
+    Of the models that Linux 7.x leaves to arch/um it is the only one without forced preemption.
+    """
+    kconfig, um = tree / "kernel/Kconfig.preempt", tree / HZ_FILE
+    limited = kconfig.is_file() and re.search(
+        r"^config PREEMPT_NONE\n(?:[ \t]+.*\n)*?[ \t]+depends on ARCH_NO_PREEMPT$",
+        kconfig.read_text(encoding="utf-8"), re.MULTILINE,
+    )  # fmt: skip
+    if limited and "select ARCH_NO_PREEMPT\n" not in um.read_text(encoding="utf-8"):
+        return common.replace("CONFIG_PREEMPT_NONE=y", "CONFIG_PREEMPT_VOLUNTARY=y")
+    return common
 
 
 RECORD = "configured.json"

@@ -13,39 +13,57 @@ from pathlib import Path
 from dumbbell.errors import KernelError
 from dumbbell.kernels import polling, syscall_cost
 
-__all__ = ["EDITED", "EDITS", "HZ_FILE", "Edit", "arguments", "edit", "set_hz"]
+__all__ = ["EDITED", "EDITS", "HZ_FILE", "HZ_NAME", "Edit", "Edited", "arguments", "edit", "set_hz"]
 
 
 @dataclass(frozen=True)
 class Edit:
     """One change to one file."""
 
+    name: str
+    versions: str
+    """The versions of Linux that need it."""
     file: str
     change: Callable[[str], str]
     holds: Callable[[str], bool]
     """Whether a text, edited or not, is correct."""
     otherwise: str
     """The consequence for runs if it isn't."""
+    mark: str
+    """A text that only an edited file has."""
 
-    def on(self, tree: Path) -> str:
-        """Edit the file; returns a message if the code to edit wasn't found, else an empty string."""
+    def on(self, tree: Path) -> "Edited":
+        """Edit the file, unless it is edited."""
         file = tree / self.file
         if not file.is_file():
-            return f"{self.file} is missing: {self.otherwise}"
+            return Edited(missing=(f"{self.file} is missing: {self.otherwise}",))
         text = file.read_text(encoding="utf-8")
         edited = self.change(text)
         if edited != text:
             file.write_text(edited, encoding="utf-8")
-        return "" if self.holds(edited) else f"{self.file} lacks the lines to edit: {self.otherwise}"
+        applied = (self.name,) if self.mark in edited else ()
+        missing = () if self.holds(edited) else (f"{self.file} lacks the lines to edit: {self.otherwise}",)
+        return Edited(applied, missing)
 
 
-def edit(tree: Path) -> tuple[str, ...]:
-    """Make every edit; returns messages about edits whose code wasn't found.
+@dataclass(frozen=True)
+class Edited:
+    """What was done to a tree."""
 
-    Raises KernelError if the timer frequency can't be set.
-    """
-    set_hz(tree / HZ_FILE)
-    return tuple(missing for each in EDITS if (missing := each.on(tree)))
+    applied: tuple[str, ...] = ()
+    """Names of the edits that the tree has."""
+    missing: tuple[str, ...] = ()
+    """Messages about edits whose code wasn't found, although the tree needs them."""
+
+
+def edit(tree: Path) -> Edited:
+    """Make every edit. Raises KernelError if the timer frequency can't be set."""
+    hz = (HZ_NAME,) if set_hz(tree / HZ_FILE) else ()
+    done = [each.on(tree) for each in EDITS]
+    return Edited(
+        (*hz, *(name for each in done for name in each.applied)),
+        tuple(message for each in done for message in each.missing),
+    )
 
 
 def arguments(tree: Path) -> tuple[str, ...]:
@@ -60,23 +78,24 @@ def arguments(tree: Path) -> tuple[str, ...]:
     return ("root=/dev/root",) if old else ()
 
 
-def set_hz(kconfig: Path) -> None:
+def set_hz(kconfig: Path) -> bool:
     """Set the timer frequency of arch/um to 250 Hz, as in distributions, instead of 100 in its Kconfig.
 
-    Trees that use kernel/Kconfig.hz are not edited: our fragment selects the frequency.
+    Trees that use kernel/Kconfig.hz are not edited: our fragment selects the frequency. Returns whether it is edited.
     Raises KernelError if neither applies.
     """
     text = kconfig.read_text(encoding="utf-8")
     if re.search(r'^source "kernel/Kconfig.hz"', text, re.MULTILINE):
-        return
+        return False
     edited, count = re.subn(r"(?m)^(config HZ\n(?:[ \t]+(?!default).*\n)*[ \t]+default )\d+$", r"\g<1>250", text)
     if count != 1:
         raise KernelError(
             f"{kconfig}: has neither 'config HZ' with a default nor kernel/Kconfig.hz, so the timer frequency "
-            "can't be set; use a tree of Linux 5.15 or later"
+            "can't be set; use a tree of Linux 5.10 or later"
         )
     if edited != text:
         kconfig.write_text(edited, encoding="utf-8")
+    return True
 
 
 def _enlarge_fp_area(text: str) -> str:
@@ -106,25 +125,43 @@ def _counts_nanoseconds(text: str) -> bool:
 REGISTERS_BYTES = 11_008
 """End of AMX's tile data, the last component, in the XSAVE area (Intel SDM volume 1, section 13.5)."""
 HZ_FILE = "arch/um/Kconfig"
+HZ_NAME = "250 Hz"
 REGISTERS = Edit(
-    "arch/x86/um/user-offsets.c", _enlarge_fp_area, _fp_area_is_large, "on a CPU with AMX its guests die at their start"
+    "registers of AMX",
+    "up to 6.12",
+    "arch/x86/um/user-offsets.c",
+    _enlarge_fp_area,
+    _fp_area_is_large,
+    "on a CPU with AMX its guests die at their start",
+    f"(HOST_FP_SIZE, {REGISTERS_BYTES})",
 )
 """Enlarge the area for vector registers; up to Linux 6.12 it ends after AVX-512.
 
 The host accepts a process's registers only as a whole (`xstateregs_set`), so on a CPU with AMX a guest crashes at its
 first process. Newer trees query the size from the host and need no edit.
 """
-PAGES = Edit("arch/um/include/asm/pgtable.h", _one_page_on, _goes_page_by_page, "a guest's fork may map wrong pages")
+PAGES = Edit(
+    "pages of a folio",
+    "6.6 and later",
+    "arch/um/include/asm/pgtable.h",
+    _one_page_on,
+    _goes_page_by_page,
+    "a guest's fork may map wrong pages",
+    "(1UL << PFN_PTE_SHIFT)",
+)
 """Make arch/um's `set_ptes` advance by one page per entry; in Linux 6.12 it advances by the number of remaining pages.
 
 For folios of three pages or more, a fork then maps unrelated pages and frees them at exit; the agent's rings are such
 folios. Trees without this step (6.1 has no `set_ptes`) need no edit.
 """
 CLOCK = Edit(
+    "clock of 1 ns",
+    "all",
     "arch/um/include/linux/time-internal.h",
     _nanoseconds,
     _counts_nanoseconds,
     "its clock may count in steps, and times of packets be cut to them",
+    "#define TIMER_MULTIPLIER 1\n",
 )
 """Give the guest's clock a resolution of 1 ns, as on hardware, instead of arch/um's 256 ns.
 
@@ -132,24 +169,33 @@ Reading the clock outside an interrupt advances it by a step (`timer_read`). Wit
 leave later than those sent by interrupts, and packet times are rounded. Timers don't become later.
 """
 ALARM = Edit(
+    "timers clear less",
+    "all",
     syscall_cost.ALARM_FILE,
     syscall_cost.clear_what_is_read,
     syscall_cost.clears_little,
     "every timer interrupt clears 11 KB needlessly",
+    "memset(regs.gp, 0, sizeof(regs.gp));",
 )
 """Make timer interrupts clear only the registers that are read, not the whole area enlarged by `REGISTERS`."""
 STOPS = Edit(
+    "vector registers in place",
+    "all",
     syscall_cost.STOPS_FILE,
     syscall_cost.leave_in_place,
     syscall_cost.leaves_in_place,
     "every system call of a guest takes longer",
+    syscall_cost.KEPT,
 )
 """Keep a process's vector registers in place during a system call instead of restoring them."""
 POLLING = Edit(
+    "polling costs time",
+    "all",
     polling.FILE,
     polling.charge,
     polling.charges,
     "a program that polls without sleeping keeps virtual time from moving",
+    polling.MARK,
 )
 """Let virtual time pass for a program that polls without sleeping, as on a CPU of finite speed."""
 EDITS = (REGISTERS, PAGES, CLOCK, ALARM, STOPS, POLLING)

@@ -1,10 +1,11 @@
 """The congestion controls and qdiscs of a kernel, from its configuration and manifest."""
 
 import re
+from collections.abc import Set
 
-from dumbbell.kernels.store import Kernel
+from dumbbell.kernels.store import Kernel, kernels
 
-__all__ = ["controllers", "disciplines"]
+__all__ = ["controllers", "disciplines", "features", "holders"]
 
 _CONTROLS = re.compile(r"^CONFIG_TCP_CONG_([A-Z0-9_]+)=y$", re.MULTILINE)
 _NAMES = {"HSTCP": "highspeed"}
@@ -28,6 +29,19 @@ def disciplines(kernel: Kernel) -> tuple[str, ...] | None:
     """Sorted names, as in tc; None if the kernel's configuration is unknown."""
     config = _config(kernel)
     return None if config is None else tuple(sorted({name.lower() for name in _QUEUES.findall(config)} | _FIFOS))
+
+
+def features(kernel: Kernel) -> frozenset[str]:
+    """Its congestion controls and queue disciplines; empty if its configuration is unknown."""
+    return frozenset((*(controllers(kernel) or ()), *(disciplines(kernel) or ())))
+
+
+def holders(names: Set[str]) -> list[Kernel]:
+    """The stored kernels that have all these congestion controls and queue disciplines.
+
+    Raises KernelError for a damaged kernel.json.
+    """
+    return [kernel for kernel in kernels() if names <= features(kernel)]
 
 
 def _config(kernel: Kernel) -> str | None:

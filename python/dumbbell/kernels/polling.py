@@ -8,7 +8,7 @@ without sleeping also costs 1 us. The agent, process 1, is exempt: its calls tak
 
 import re
 
-__all__ = ["FILE", "FREE_CALLS", "charge", "charges"]
+__all__ = ["FILE", "FREE_CALLS", "MARK", "charge", "charges"]
 
 FILE = "arch/um/kernel/skas/syscall.c"
 FREE_CALLS = 10_000

@@ -35,13 +35,23 @@ def environment(**ours: str) -> dict[str, str]:
     return {**kept, "LC_ALL": "C", **ours}
 
 
-def output(command: Sequence[str], *, cwd: Path | None = None, given: str = "", fine: tuple[int, ...] = (0,)) -> str:
-    """The output of a short command.
+def output(
+    command: Sequence[str], *, cwd: Path | None = None, given: str = "", fine: tuple[int, ...] = (0,),
+    env: Mapping[str, str] | None = None,
+) -> str:  # fmt: skip
+    """The output of a short command; `env` adds to its environment.
 
     Raises KernelError with its error output unless the exit status is in `fine`.
     """
     ran = subprocess.run(
-        command, cwd=cwd, env=environment(), input=given, capture_output=True, text=True, errors="replace", check=False
+        command,
+        cwd=cwd,
+        env=environment(**env or {}),
+        input=given,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        check=False,
     )
     if ran.returncode not in fine:
         raise KernelError(f"'{' '.join(command)}' failed: {ran.stderr.strip() or f'status {ran.returncode}'}")
@@ -68,15 +78,16 @@ def stream(
 
 
 def watch(
-    command: Sequence[str], *, log: Path, cwd: Path, tick: Callable[[], None], stdin: IO[bytes] | None = None
-) -> None:
-    """Run a long command with little output; `tick` is called while it runs.
+    command: Sequence[str], *, log: Path, cwd: Path, tick: Callable[[], None], stdin: IO[bytes] | None = None,
+    env: Mapping[str, str] | None = None,
+) -> None:  # fmt: skip
+    """Run a long command with little output; `tick` is called while it runs, `env` adds to its environment.
 
     Raises KernelError as `stream` does.
     """
     with log.open("a+", encoding="utf-8", errors="replace") as record:
         before = record.seek(0, os.SEEK_END)
-        with _group(command, cwd, environment(), record, stdin) as process:
+        with _group(command, cwd, environment(**env or {}), record, stdin) as process:
             while (status := _status_within(process, TICK_S)) is None:
                 tick()
         record.seek(before)

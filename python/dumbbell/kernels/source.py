@@ -1,4 +1,4 @@
-"""Kernel sources: the distribution's source package, a tarball or a folder.
+"""Kernel sources: a package of the distribution, a release of kernel.org, a tarball, a folder, a git repository.
 
 `identify` is fast, so that an existing kernel isn't built again. `fetch` then
 provides a tree to build in.
@@ -7,22 +7,25 @@ provides a tree to build in.
 import hashlib
 import re
 import shutil
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
 from dumbbell.errors import KernelError
-from dumbbell.kernels import process, store, tools, tree
+from dumbbell.kernels import kernel_org, process, store, tools, tree
+from dumbbell.kernels.clone import clone
 from dumbbell.kernels.process import Progress
+from dumbbell.kernels.suites import upstream
+from dumbbell.kernels.versions import OLDEST, find_version
 
-__all__ = ["Source", "fetch", "identify"]
+__all__ = ["Source", "SourceRequest", "fetch", "identify"]
 
 
 @dataclass(frozen=True)
 class Source:
     """A kernel's source."""
 
-    kind: Literal["package", "tarball", "folder"]
+    kind: Literal["package", "release", "tarball", "folder"]
     identity: str
     """Changes with the source; stored in the kernel's manifest."""
     name: str
@@ -31,23 +34,70 @@ class Source:
     """The tarball or folder; for a package, apt's file name."""
     size: int = 0
     """Bytes to download."""
+    config: Path | None = None
+    """APT_CONFIG of the lists that have the package; None for the system's."""
+    repository: str = ""
+    """URL and ref, if the folder is a clone of them."""
 
     @property
     def origin(self) -> str:
         """The part of the identity that stays the same when the source changes; its prefix."""
+        if self.repository:
+            return self.repository
         return {"folder": str(self.path), "tarball": self.path.name}.get(self.kind, self.identity.split(" ")[0])
 
+    @property
+    def version(self) -> str:
+        """The version of Linux at the start of its name, if it has one: 6.12.117 of linux-6.12.117."""
+        matched = re.match(r"linux-(?:source-)?(\d+(?:\.\d+)+)", self.name)
+        return matched[1] if matched else ""
 
-def identify(path: Path | None, package: str | None = None) -> Source:
-    """Identify the source at `path`, or the distribution's package, by name or the preferred one.
+
+@dataclass(frozen=True)
+class SourceRequest:
+    """The source that the user asks for: at most one of them, with `ref` for `git`."""
+
+    version: str | None = None
+    """`7.3`, `7.3.4` or `latest`."""
+    path: Path | None = None
+    """A folder or a tarball."""
+    package: str | None = None
+    """A package of the system's lists, by name or version."""
+    git: str | None = None
+    ref: str | None = None
+
+    @property
+    def is_default(self) -> bool:
+        """Is it the distribution's preferred package?"""
+        return self == SourceRequest()
+
+    def check(self) -> None:
+        """Raises KernelError for options that exclude each other."""
+        options = {"VERSION": self.version, "--source": self.path, "--package": self.package, "--git": self.git}
+        given = [
+            f"{name} {value}" if name != "VERSION" else f"version {value}" for name, value in options.items() if value
+        ]
+        if len(given) > 1:
+            raise KernelError(f"{' and '.join(given)} exclude each other; use one of them")
+        if (self.git is None) != (self.ref is None):
+            raise KernelError("--git URL and --ref REF need each other, as in --git URL --ref v7.3")
+
+
+def identify(request: SourceRequest, progress: Progress = process.silence) -> Source:
+    """Identify the source; of a git repository, after fetching it.
 
     Raises KernelError if it doesn't exist or isn't Linux.
     """
-    if path is not None and package is not None:
-        raise KernelError(f"--source {path} and --package {package} exclude each other; use one of them")
-    if path is None:
-        return _package(package)
-    path = path.expanduser().resolve()
+    request.check()
+    if request.version is not None:
+        return _version(request.version)
+    if request.git is not None and request.ref is not None:
+        folder, commit = clone(request.git, request.ref, progress=progress)
+        repository = f"{request.git}#{request.ref}"
+        return replace(_folder(folder), identity=f"{repository} commit:{commit}", repository=repository)
+    if request.path is None:
+        return _package(request.package)
+    path = request.path.expanduser().resolve()
     if path.is_dir():
         return _folder(path)
     if path.is_file():
@@ -67,11 +117,38 @@ def fetch(source: Source, work: Path, *, log: Path, progress: Progress) -> Path:
     if source.kind == "folder":
         tree.shadow(source.path, tree.files_of(source.path), laid_out, progress=progress)
     elif not done.is_file():
-        tarball = source.path if source.kind == "tarball" else _download(source, work, log=log, progress=progress)
+        _check_space(work)
+        tarball = _tarball(source, work, log=log, progress=progress)
         tree.extract(tarball, laid_out, log=log, progress=progress)
         done.touch()
         shutil.rmtree(work / "package", ignore_errors=True)
     return laid_out
+
+
+def _tarball(source: Source, work: Path, *, log: Path, progress: Progress) -> Path:
+    if source.kind == "tarball":
+        return source.path
+    private = work / "package"
+    private.mkdir(parents=True, exist_ok=True)
+    if source.kind == "release":
+        return kernel_org.download(source.version, private, progress=progress)
+    return _download(source, private, log=log, progress=progress)
+
+
+def _check_space(work: Path) -> None:
+    free = shutil.disk_usage(work).free
+    if free < SPACE_BYTES:
+        raise KernelError(
+            f"{work}: a build needs {SPACE_BYTES / 1e9:.1f} GB, and {free / 1e9:.1f} GB are free; free some, or set "
+            "DUMBBELL_CACHE to a folder on another disk"
+        )
+
+
+def _version(version: str) -> Source:
+    found = find_version(version)
+    if not found.package:
+        return Source("release", f"kernel.org {found.release}", f"linux-{found.release}", Path())
+    return _packaged(found.package, found.config)
 
 
 def _package(requested: str | None) -> Source:
@@ -81,14 +158,24 @@ def _package(requested: str | None) -> Source:
             raise KernelError(f"'{program}' is not installed, so this isn't Debian or Ubuntu; {_WAY_OUT}")
     found = process.output(["apt-cache", "search", "--names-only", r"^linux-source-[0-9]"])
     package = _chosen(re.findall(r"^(linux-source-[0-9.]+) ", found, re.MULTILINE), requested)
-    values = process.output(["apt-get", "download", "--print-uris", package]).strip()
+    return _packaged(package, None)
+
+
+def _packaged(package: str, config: Path | None) -> Source:
+    """A package, or one of its versions: `linux-source-7.3=7.3.4-1~bpo13+1`."""
+    values = process.output(["apt-get", "download", "--print-uris", package], env=_apt(config)).strip()
+    package = package.partition("=")[0]
     match = re.search(r"^'[^']+' (\S+_([^_]+)_\S+\.deb) (\d+)", values, re.MULTILINE)
     if not match:
         raise KernelError(
             f"apt-get knows {package} but can't download it ({values}); run sudo apt-get update, {_WAY_OUT}"
         )
     file, version, size = match.group(1), match.group(2).replace("%3a", ":"), int(match.group(3))
-    return Source("package", f"{package} {version}", f"linux-{_upstream(version)}", Path(file), size)
+    return Source("package", f"{package} {version}", f"linux-{upstream(version)}", Path(file), size, config)
+
+
+def _apt(config: Path | None) -> dict[str, str]:
+    return {"APT_CONFIG": str(config)} if config else {}
 
 
 def _chosen(packages: list[str], requested: str | None) -> str:
@@ -101,30 +188,26 @@ def _chosen(packages: list[str], requested: str | None) -> str:
             f"update the package lists with: sudo apt-get update; {_WAY_OUT}"
         )
     by_version = {tuple(int(part) for part in name.split("-")[-1].split(".")): name for name in packages}
-    good = {version: name for version, name in by_version.items() if version >= (5, 15)}
+    good = {version: name for version, name in by_version.items() if version >= OLDEST}
     if not good:
+        oldest = ".".join(str(part) for part in OLDEST)
         raise KernelError(
-            f"apt has no package linux-source-5.15 or later; available: {', '.join(packages) or 'none'}; "
+            f"apt has no package linux-source-{oldest} or later; available: {', '.join(packages) or 'none'}; "
             f"update the package lists with: sudo apt-get update; {_WAY_OUT}"
         )
     return next((name for version, name in good.items() if version[:2] == (6, 12)), good[max(good)])
 
 
-def _upstream(version: str) -> str:
-    """6.12.117-1~deb12u1 is 6.12.117."""
-    return version.rpartition(":")[2].rpartition("-")[0] or version
-
-
-def _download(source: Source, work: Path, *, log: Path, progress: Progress) -> Path:
-    """The tarball in the package; both stay in `work/package` until it is extracted."""
-    private = work / "package"
-    private.mkdir(parents=True, exist_ok=True)
+def _download(source: Source, private: Path, *, log: Path, progress: Progress) -> Path:
+    """The tarball in the package; both stay in the folder `private` until it is extracted."""
     ready = private / "ready"
     if not ready.is_file():
         package, version = source.identity.split(" ")
         file = private / source.path
         command = ["apt-get", "download", f"{package}={version}"]
-        process.watch(command, log=log, cwd=private, tick=lambda: progress("download", _size(file), source.size))
+        env = _apt(source.config)
+        tick = lambda: progress("download", _size(file), source.size)  # noqa: E731
+        process.watch(command, log=log, cwd=private, tick=tick, env=env)
         progress("download", source.size, source.size)
         process.watch(["dpkg-deb", "-x", str(file), "contents"], log=log, cwd=private, tick=lambda: None)
         file.unlink()
@@ -193,4 +276,6 @@ def _size(file: Path) -> int:
     return file.stat().st_size if file.exists() else 0
 
 
+SPACE_BYTES = 1_000_000_000
+"""A tarball of 0.2 GB, a tree of 0.4 GB with its objects, and a margin."""
 _WAY_OUT = "or provide the Linux source with: dumbbell kernel build --source FOLDER|TARBALL"

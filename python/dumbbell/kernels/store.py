@@ -41,6 +41,7 @@ __all__ = [
     "kernels_dir",
     "mark_default",
     "now",
+    "requested_name",
     "sha256",
 ]
 
@@ -95,6 +96,8 @@ class Kernel:
     """The kernel to which files were added; empty if none were."""
     base_sha256: str = ""
     added: tuple[Added, ...] = ()
+    edits: tuple[str, ...] = ()
+    """Names of the `edits` that its source got."""
     unedited: tuple[str, ...] = ()
     """Messages about `edits` that didn't apply to this version of Linux."""
     arguments: tuple[str, ...] = ()
@@ -133,10 +136,15 @@ def find(name: str | None = None) -> Kernel:
     name, or the path of a binary if it contains a slash.
     Raises KernelError if none or several match, or if the binary was modified.
     """
-    query = name or os.environ.get("DUMBBELL_KERNEL") or None
+    query = requested_name(name)
     if query and "/" in query:
         return _from_path(Path(query).expanduser().absolute())
     return _checked(_kernel_called(_full(query)) if query else _default_or_newest())
+
+
+def requested_name(name: str | None) -> str | None:
+    """The kernel that the user names: `name`, else $DUMBBELL_KERNEL; None if neither is given."""
+    return name or os.environ.get("DUMBBELL_KERNEL") or None
 
 
 def kept_in(folder: Path) -> Kernel:
@@ -237,6 +245,7 @@ def _read(manifest: Path) -> Kernel:
             base=str(fields.get("base", "")),
             base_sha256=str(fields.get("base_sha256", "")),
             added=tuple(Added(**each | {"names": tuple(each["names"])}) for each in fields.get("added", ())),
+            edits=tuple(fields.get("edits", ())),
             unedited=tuple(fields.get("unedited", ())),
             arguments=tuple(fields.get("arguments", ())),
             unseeded=bool(fields.get("unseeded")),

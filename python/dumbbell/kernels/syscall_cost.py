@@ -8,7 +8,7 @@ still has them.
 import re
 
 __all__ = [
-    "ALARM_FILE", "STOPS_FILE", "clear_what_is_read", "clears_little", "leave_in_place", "leaves_in_place",
+    "ALARM_FILE", "KEPT", "STOPS_FILE", "clear_what_is_read", "clears_little", "leave_in_place", "leaves_in_place",
 ]  # fmt: skip
 
 ALARM_FILE = "arch/um/os-Linux/signal.c"
@@ -32,9 +32,10 @@ def leave_in_place(text: str) -> str:
     stub that maps pages (`wait_stub_done`). Only sigreturn(2) changes the saved copy. A new program has a new process,
     a new thread its own registers.
     """
+    pid = "mm_id->pid" if MM_ID in text else "pid"
     edited = text
     for pattern, replacement in LEFT_IN_PLACE:
-        edited, count = re.subn(pattern, replacement, edited)
+        edited, count = re.subn(pattern, replacement.replace("PID", pid), edited)
         if count != 1:
             return text
     return edited
@@ -46,6 +47,8 @@ def leaves_in_place(text: str) -> bool:
 
 
 KEPT = "fp_in_place"
+MM_ID = "struct mm_id *mm_id = current_mm_id();"
+"""In Linux 7.x `userspace` reads the process's number from here in each round; before, it has it in `pid`."""
 CLEARED = r"""\1else {
 \1\tmemset(regs.gp, 0, sizeof(regs.gp));
 \1\tregs.is_user = 0;
@@ -70,7 +73,7 @@ void wait_stub_done(int pid)
     (
         r"(?m)^(\t+)(case SIGTRAP \+ 0x80:\n)",
         r"""\1\2\1\tfp_in_place = PT_SYSCALL_NR(regs->gp) == __NR_rt_sigreturn ? NULL : regs;
-\1\tfp_in_place_pid = pid;
+\1\tfp_in_place_pid = PID;
 """,
     ),
 )

@@ -10,6 +10,7 @@ which `make` creates its objects.
 
 import json
 import os
+import re
 import shutil
 import tomllib
 from collections.abc import Callable, Iterable
@@ -20,6 +21,7 @@ from dumbbell.kernels import process
 from dumbbell.kernels.edits import EDITED, HZ_FILE
 from dumbbell.kernels.process import Progress
 from dumbbell.kernels.tools import Tool, require
+from dumbbell.kernels.versions import OLDEST
 
 __all__ = ["check_tree", "extract", "files_of", "is_bulk", "of_kconfig", "recorded", "shadow"]
 
@@ -108,10 +110,18 @@ def files_of(original: Path) -> list[str]:
 
 
 def check_tree(tree: Path, *, called: Path) -> None:
-    """Raises KernelError unless `tree` looks like Linux with the `um` architecture."""
+    """Raises KernelError unless `tree` looks like Linux with the `um` architecture, and isn't too old."""
     for file in ("Makefile", "Kconfig", HZ_FILE):
         if not (tree / file).is_file():
             raise KernelError(f"{called}: not a Linux source tree: it has no {file}")
+    makefile = (tree / "Makefile").read_text(encoding="utf-8")
+    values = dict(re.findall(r"^(VERSION|PATCHLEVEL) *= *(\d+)", makefile, re.MULTILINE))
+    version = (int(values.get("VERSION", 0)), int(values.get("PATCHLEVEL", 0)))
+    if version < OLDEST:
+        raise KernelError(
+            f"{called}: Linux {version[0]}.{version[1]} is too old; "
+            f"the kernel engine needs {OLDEST[0]}.{OLDEST[1]} or later"
+        )
 
 
 def is_bulk(file: str) -> bool:

@@ -19,7 +19,7 @@ from pathlib import Path
 from dumbbell.errors import KernelError
 from dumbbell.kernels import store
 from dumbbell.kernels.process import Progress
-from dumbbell.kernels.source import identify
+from dumbbell.kernels.source import SourceRequest, identify
 from dumbbell.kernels.store import Kernel
 from dumbbell.publish.cache import cache_folder
 
@@ -78,7 +78,7 @@ def _check(root: Kernel, original: Path) -> None:
     if folder := _folder_of(root):
         rebuild += f" --source {folder}"
         # The tree has links to the user's folder, which may have been edited since.
-        if not f"{root.source} ".startswith(f"{identify(Path(folder)).identity} "):
+        if not f"{root.source} ".startswith(f"{identify(SourceRequest(path=Path(folder))).identity} "):
             raise KernelError(f"{folder}: has changed since kernel '{root.name}' was built; {rebuild}")
     binary = original / "linux"
     if not binary.is_file():

@@ -98,6 +98,11 @@ class QueuePlan:
     """Whether it is or contains a script's netem: its backlog then is mostly packets that wait for no rate."""
 
     @property
+    def corrupts(self) -> bool:
+        """Does it change bits of packets?"""
+        return "corrupt" in self.text.split()
+
+    @property
     def limits(self) -> tuple[tuple[int, int], ...]:
         """`rates`, or what the script lets through."""
         return self.rates or (((0, self.capped_bps),) if self.capped_bps else ())

@@ -49,6 +49,12 @@ FOLDERS = {
             "sources and object files of kernels, reused by `kernel add`",
             "the next `dumbbell kernel add` takes minutes longer, because it compiles everything again",
         ),
+        CacheFolder(
+            "git", "commits of repositories from which kernels were built", "`kernel build --git` fetches again"
+        ),
+        CacheFolder(
+            "apt", "package lists of the distribution's newer suites", "`kernel build VERSION` fetches them again"
+        ),
         CacheFolder("bisect", "results of `dumbbell bisect`, commit by commit", "`dumbbell bisect` measures again"),
         CacheFolder("sweeps", "rows of earlier sweeps", "`dumbbell sweep` runs these points again"),
         CacheFolder("sent", "files that this cluster worker received", "the next cluster sweep sends them again"),

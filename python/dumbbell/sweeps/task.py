@@ -9,9 +9,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from dumbbell.engines.kernel.kernel_choice import kernel_for
 from dumbbell.engines.permissions import NOTHING, Permissions
+from dumbbell.errors import DumbbellError
+from dumbbell.kernels.store import requested_name
+from dumbbell.plan import plan_case
 from dumbbell.spec.axes import Point
-from dumbbell.spec.sweep import ABOUT_THE_RUN, Sweep, settings_at
+from dumbbell.spec.sweep import ABOUT_THE_RUN, Sweep, case_at, settings_at
 
 __all__ = ["Base", "Row", "Status", "Task", "base_of", "tasks_at"]
 
@@ -76,7 +80,18 @@ def tasks_at(sweep: Sweep, point: Point, seeds: Sequence[int]) -> list[Task]:
     """The runs of a point, one per seed."""
     settings = settings_at(sweep, point.values)
     engine, kernel = (settings.pop(key) for key in ABOUT_THE_RUN)
+    if engine == "kernel" and not requested_name(kernel):
+        kernel = _kernel_at(sweep, point)
     return [
         Task(point.number, seed, engine, None if engine == "sim" else kernel, tuple(settings.items()), point.values)
         for seed in seeds
     ]
+
+
+def _kernel_at(sweep: Sweep, point: Point) -> str | None:
+    """The kernel that this experiment needs; None for the default one, or if the run will report an error."""
+    try:
+        case = case_at(sweep, point.values)
+        return kernel_for(case, plan_case(case, 1))
+    except DumbbellError:
+        return None

@@ -108,7 +108,8 @@ class KernelComparison:
         """Run every seed on both engines. Raises what the engines and `progress` raise."""
         pairs = [self._run_seed(index, progress) for index in range(len(self.folders))]
         sim, kernel = (Arm(name, tuple(runs)) for name, runs in zip(ARMS, zip(*pairs, strict=True), strict=True))
-        return Outcome(self.request, self.engine.kernel.name, self.folders, _report_json(compare_runs("", sim, kernel)))
+        used = str(kernel.runs[0].manifest["kernel"]["name"])
+        return Outcome(self.request, used, self.folders, _report_json(compare_runs("", sim, kernel)))
 
     def _run_seed(self, index: int, progress: Callable[[float], None]) -> tuple[Measured, Measured]:
         """Run one seed on the simulator and on the kernel. Only the kernel's run counts as progress."""

@@ -47,7 +47,7 @@ impl EventLoop<'_> {
         }
         match last {
             Err(nix::Error::ECANCELED) => {}
-            // Linux before 6.10 can't read a timerfd in a chain.
+            // This kernel can't read a timerfd in a chain.
             Err(_) if prefetch.recorded == 0 => self.prefetch_unsupported = true,
             other => drop(other.attempt(|| "sampling".into())?),
         }

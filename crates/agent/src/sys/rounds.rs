@@ -43,6 +43,12 @@ pub struct Rounds {
 }
 
 impl Rounds {
+    /// Can this kernel wait for a timer in a chain? Before Linux 6.10 the read fails, and on 6.1 it is retried forever.
+    pub fn are_supported() -> nix::Result<bool> {
+        let system = nix::sys::utsname::uname()?;
+        Ok(has_chained_timers(&system.release().to_string_lossy()))
+    }
+
     /// How many rounds of these batches fit into one chain.
     pub fn most(request_batches: &[RequestBatch<'_>]) -> usize {
         MAX_REQUESTS / (1 + request_batches.iter().map(|request_batch| 1 + request_batch.answers).sum::<usize>())
@@ -109,5 +115,21 @@ impl Rounds {
             let length = u32::from_ne_bytes(slot[..LENGTH_BYTES].try_into().expect("four bytes")) as usize;
             (number, slot.get(..length).unwrap_or_default())
         })
+    }
+}
+
+fn has_chained_timers(release: &str) -> bool {
+    let mut numbers = release.split(|each: char| !each.is_ascii_digit()).map_while(|part| part.parse::<u32>().ok());
+    (numbers.next(), numbers.next()) >= (Some(6), Some(10))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::has_chained_timers;
+
+    #[test]
+    fn timers_are_chained_since_linux_6_10() {
+        assert!(["6.10.0", "6.12.117+mine", "7.3.4", "10.0"].into_iter().all(has_chained_timers));
+        assert!(!["6.1.192", "6.9.12", "5.15.0-91-generic", "odd"].into_iter().any(has_chained_timers));
     }
 }

@@ -8,7 +8,7 @@ import json
 import shutil
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -27,6 +27,7 @@ from dumbbell.engines.agent_engine import (
 from dumbbell.engines.base import Progress, Request, check_controllers
 from dumbbell.engines.kernel.crash_report import kernel_warnings
 from dumbbell.engines.kernel.guest import Guest, run_guest
+from dumbbell.engines.kernel.kernel_choice import Choice, check_disciplines, choose
 from dumbbell.engines.output_tail import OutputTail
 from dumbbell.engines.program_results import (
     output_tails,
@@ -42,11 +43,14 @@ from dumbbell.errors import ExperimentError, PlanError
 from dumbbell.host.tcp_connections import agent
 from dumbbell.kernels import Kernel, find
 from dumbbell.kernels.features import controllers
+from dumbbell.kernels.store import requested_name
+from dumbbell.kernels.versions import numbers
 from dumbbell.plan import Plan, plan_case
 from dumbbell.plan.model import Command
 from dumbbell.publish import captured, staged
 from dumbbell.results import result
 from dumbbell.results.columns import Framed
+from dumbbell.spec import Case
 
 __all__ = ["KernelEngine"]
 
@@ -54,6 +58,9 @@ BASE_MEMORY_MIB = 512
 PROGRAM_MEMORY_MIB = 128
 WALL_PER_VIRTUAL_S = 30.0
 LEAST_WALL_S = 300.0
+RARE_READS_UNTIL = (6, 12)
+"""Newer autotuning gives a receiver that reads rarely a smaller window, without the 16 segments that 6.12 adds: slow
+start then ends early (`tcp_rcvbuf_grow`). There every segment is read, as by a program that waits for data."""
 LOUDER = ("sysctl", "-w", "kernel.printk=7")
 """System-wide, whichever host sets it."""
 
@@ -71,7 +78,18 @@ class KernelEngine:
         """
         self.wall_limit_s = wall_limit_s
         self.kernel = find(kernel)
+        """The kernel that the user names, else the default one."""
+        self.is_named = bool(requested_name(kernel))
+        """Otherwise each run may take another kernel."""
         self.agent = agent()
+
+    def settle(self, cases: Sequence[Case]) -> str:
+        """Use one kernel for all these cases; returns why it isn't the default one. Raises as `choose` does."""
+        if self.is_named:
+            return ""
+        choice = choose([(case, plan_case(case, 1)) for case in cases], self.kernel)
+        self.kernel, self.is_named = choice.kernel, True
+        return choice.reason
 
     def check(self, request: Request) -> None:
         """See `Engine.check`."""
@@ -80,13 +98,16 @@ class KernelEngine:
     def run(self, request: Request, progress: Progress) -> Path:
         """Run one experiment; see `Engine.run`."""
         began = time.perf_counter()
-        plan = self._planned(request)
-        recording_plan = recordings.check(plan, request.inside, self.kernel, capture=request.capture is not None)
+        plan, choice = self._planned(request)
+        kernel = choice.kernel
+        if choice.reason:
+            request.notice(choice.reason)
+        recording_plan = recordings.check(plan, request.inside, kernel, capture=request.capture is not None)
         with staged(request.out) as folder, captured(request.capture) as packets:
             run_folder = folder / "guest"
             run_folder.mkdir()
             guest = Guest(
-                self.kernel,
+                kernel,
                 self.agent,
                 run_folder,
                 request.seed,
@@ -94,9 +115,7 @@ class KernelEngine:
                 self.wall_limit_s or _wall_limit_s(plan),
             )
             try:
-                agent_plan = write_program_setup(_for_agent(plan, self.kernel), request.typed) | {
-                    "inside": recording_plan
-                }
+                agent_plan = write_program_setup(_for_agent(plan, kernel), request.typed) | {"inside": recording_plan}
                 agent_plan = write_session_setup(agent_plan, request.session, run_folder)
                 (run_folder / "plan.json").write_text(json.dumps(agent_plan), encoding="utf-8")
                 planned = time.perf_counter()
@@ -118,7 +137,7 @@ class KernelEngine:
             verdict = judge(plan, end, named, drops, Framed(tables["queues"]))
             verdict = verdict.combined(program_problems(plan, programs, folder))
             verdict.invalid.extend(memory_ran_out(console))
-            verdict.warnings.extend([*closed_windows(tables["flows"]), *kernel_warnings(self.kernel, console)])
+            verdict.warnings.extend([*closed_windows(tables["flows"]), *kernel_warnings(kernel, console)])
             verdict.warnings.extend(
                 [
                     *depends_on_programs(end),
@@ -128,7 +147,7 @@ class KernelEngine:
                 ]
             )
             manifest = agent_manifest(self.name, self.agent, request, plan, end, named, tables, verdict)
-            manifest["kernel"] = self._kernel_manifest()
+            manifest["kernel"] = _kernel_manifest(kernel)
             manifest |= {"programs": programs} if programs else {}
             manifest |= {"session": request.session.manifest_entry()} if request.session else {}
             recordings.move_capture(run_folder, packets)
@@ -143,20 +162,24 @@ class KernelEngine:
             result.write(folder, manifest, tables)
         return request.out
 
-    def _planned(self, request: Request) -> Plan:
-        if (known := controllers(self.kernel)) is not None:
-            check_controllers(request, known, f"kernel '{self.kernel.name}'")
-        _refuse_unknown_parameters(request, self.kernel)
+    def _planned(self, request: Request) -> tuple[Plan, Choice]:
         plan = plan_case(request.case, request.seed)
+        choice = Choice(self.kernel) if self.is_named else choose([(request.case, plan)], self.kernel)
+        kernel = choice.kernel
+        if (known := controllers(kernel)) is not None:
+            check_controllers(request, known, f"kernel '{kernel.name}'")
+        check_disciplines(request.case, plan, kernel)
+        _refuse_unknown_parameters(request, kernel)
         refuse_simulator_only_options(request, plan)
         _refuse_large(plan)
-        return plan
+        return plan, choice
 
-    def _kernel_manifest(self) -> dict[str, Any]:
-        """Manifest entry of the kernel."""
-        keys = ("name", "release", "version", "config_sha256", "binary_sha256")
-        agent_plan = {key: getattr(self.kernel, key) for key in keys}
-        return agent_plan | ({"unseeded": True} if self.kernel.unseeded else {}) | _added(self.kernel)
+
+def _kernel_manifest(kernel: Kernel) -> dict[str, Any]:
+    """Manifest entry of the kernel."""
+    keys = ("name", "release", "version", "config_sha256", "binary_sha256")
+    entry = {key: getattr(kernel, key) for key in keys}
+    return entry | ({"unseeded": True} if kernel.unseeded else {}) | _added(kernel)
 
 
 def _refuse_unknown_parameters(request: Request, kernel: Kernel) -> None:
@@ -177,6 +200,9 @@ def _refuse_unknown_parameters(request: Request, kernel: Kernel) -> None:
 def _for_agent(plan: Plan, kernel: Kernel) -> dict[str, Any]:
     """The agent's plan; a kernel with added code logs more on its console, for crash reports and warnings."""
     agent_plan = plan.for_agent()
+    if numbers(kernel.release)[:2] > RARE_READS_UNTIL:
+        for flow in agent_plan["flows"]:
+            flow["prompt_reads"] = True
     if kernel.added:
         agent_plan["setup"].append(asdict(Command(plan.hosts[0], LOUDER)))
     return agent_plan
