@@ -174,7 +174,7 @@ HEAD = f"""# Versions of Linux
 Made by `python scripts/kernel_versions.py`: each kernel is booted, runs {", ".join(f"`{name}`" for name in SCENARIOS)}
 twice with seed 1, and `cyclic` (60 s, sampled every 10 ms) {SPEED_RUNS} times for its speed, in turn with the others.
 "Same bytes" means that the Parquet tables of both runs are equal. Speed counts CPU time of the guest: median, smallest,
-largest.
+largest, on a host whose two cores had other work (load 2 to 7).
 
 """
 EDITS = """## Edits
