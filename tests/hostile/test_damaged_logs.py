@@ -61,7 +61,6 @@ def test_only_one_module_parses_numbers_of_logs() -> None:
         "ss_fields",
         "tc_text",
         "tcp_probe",
-        "timestamps",
         "timing",
     )
     for name in text_readers:

@@ -15,10 +15,11 @@ use arrow_schema::{ArrowError, DataType, Field, Schema};
 use dumbbell_metrics::{Known, Values};
 use dumbbell_sim::table::{Bits, Cells};
 use dumbbell_sim::{Column, Table};
-use pyo3::exceptions::{PyIndexError, PyKeyError};
+use pyo3::exceptions::{PyIndexError, PyKeyError, PyOSError};
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 use std::collections::HashMap;
+use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -66,7 +67,7 @@ impl Arrow {
     /// Writes these columns, by name and type, as Parquet; a column that the table lacks is null. Raises `OSError`.
     #[expect(clippy::needless_pass_by_value, reason = "arguments from Python are owned")]
     fn write_parquet(&self, py: Python<'_>, columns: Vec<Declared>, path: PathBuf) -> PyResult<()> {
-        Ok(py.detach(|| crate::parquet::write(self, &columns, &path))?)
+        py.detach(|| crate::parquet::write(self, &columns, &path)).map_err(|error| os_error(&error))
     }
 
     /// Column names in order.
@@ -236,4 +237,16 @@ fn nulls(known: Option<Bits>) -> Option<NullBuffer> {
         let len = bits.len();
         NullBuffer::new(BooleanBuffer::new(Buffer::from_vec(bits.into_bytes()), 0, len))
     })
+}
+
+/// As Python raises it: with the error's number, which decides its class and what is said about it.
+fn os_error(error: &io::Error) -> PyErr {
+    let text = error.to_string();
+    match error.raw_os_error() {
+        Some(number) => {
+            let plain = text.strip_suffix(&format!(" (os error {number})")).unwrap_or(&text).to_owned();
+            PyOSError::new_err((number, plain))
+        }
+        None => PyOSError::new_err(text),
+    }
 }

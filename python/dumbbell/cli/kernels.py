@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from dumbbell.kernels import Addition, Kernel
     from dumbbell.kernels import Progress as BuildProgress
 
-__all__ = ["add", "bars_on", "bisect", "entries", "kernel"]
+__all__ = ["add", "bars_on", "bisect", "kernel"]
 
 
 @click.group("kernel")
@@ -85,7 +85,7 @@ def list_(available: bool = False, as_json: bool = False) -> None:
         keys = ("name", "release", "source", "config_sha256", "binary_sha256", "built_at", "edits")
         entries = [
             {key: getattr(each, key) for key in keys}
-            | {"folder": str(each.folder), "default": each.name == default, "added": entries(each)}
+            | {"folder": str(each.folder), "default": each.name == default, "added": _added(each)}
             for each in found
         ]
         print_json({"kernels": entries})
@@ -190,7 +190,7 @@ def add(
     unwrapped_err.print(f'use: cc = "{done.added.name}"{name_it}')
 
 
-def entries(kernel: "Kernel") -> list[dict[str, Any]]:
+def _added(kernel: "Kernel") -> list[dict[str, Any]]:
     """Files added to a kernel, for `kernel list --json`."""
     return [
         {"names": list(each.names), "file": each.file, "sha256": each.sha256, "parameters": dict(each.parameters)}
