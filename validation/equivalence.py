@@ -93,16 +93,13 @@ class Judged:
 
 def judge(kernel: Sequence[Measures], sim: Sequence[Measures]) -> list[Judged]:
     """Every metric that has a tolerance and that some pair has on both engines, the worst first."""
-    names = list(dict.fromkeys(name for name in (*kernel[0], *sim[0]) if tolerance_of(name, ALLOWED)))
+    tolerances = {name: tolerance_of(name, ALLOWED) for name in (*kernel[0], *sim[0])}
+    judged = {name: tolerance for name, tolerance in tolerances.items() if tolerance is not None}
     found = []
-    for name in names:
-        pairs = [
-            (one[name], other[name])
-            for one, other in zip(kernel, sim, strict=True)
-            if {name} <= one.keys() & other.keys()
-        ]
-        if pairs:
-            found.append(_judged(name, pairs, len(names)))
+    for name, tolerance in judged.items():
+        both = [(one, two) for one, two in zip(kernel, sim, strict=True) if name in one and name in two]
+        if both:
+            found.append(_judged(name, [(one[name], two[name]) for one, two in both], tolerance, len(judged)))
     return sorted(found, key=lambda each: -each.excess)
 
 
@@ -114,27 +111,24 @@ def answer_of(found: Sequence[Judged]) -> Answer:
     return Answer.EQUIVALENT if answers == {Answer.EQUIVALENT} else Answer.NOT_KNOWN
 
 
-def _judged(metric: str, pairs: Sequence[tuple[float, float]], metrics: int) -> Judged:
+def _judged(metric: str, pairs: Sequence[tuple[float, float]], tolerance: Tolerance, metrics: int) -> Judged:
     kernel, sim = ([pair[arm] for pair in pairs] for arm in (0, 1))
-    differences = [two - one for one, two in pairs]
-    tolerance = tolerance_of(metric, ALLOWED)
-    assert tolerance is not None
+    means = _walsh_averages([two - one for one, two in pairs])
     return Judged(
         metric,
         statistics.median(kernel),
         statistics.median(sim),
-        float(np.median(_walsh_averages(differences))),
-        _interval(differences, WRONGLY_EQUIVALENT),
-        _interval(differences, WRONGLY_DIFFERENT / metrics),
+        float(np.median(means)),
+        _interval(means, len(pairs), WRONGLY_EQUIVALENT),
+        _interval(means, len(pairs), WRONGLY_DIFFERENT / metrics),
         tolerance.allowed(statistics.fmean(kernel)),
     )
 
 
-def _interval(differences: Sequence[float], alpha: float) -> tuple[float, float] | None:
-    """The interval of the centre after this many pairs, which together with those of all looks errs with `alpha`."""
-    share = SHARE_OF_FIRST if len(differences) <= LOOKS[0] else (1 - SHARE_OF_FIRST) / (len(LOOKS) - 1)
-    out = _left_out(len(differences), alpha * share)
-    means = _walsh_averages(differences)
+def _interval(means: np.ndarray, pairs: int, alpha: float) -> tuple[float, float] | None:
+    """The interval of the centre between two Walsh averages; together with those of all looks it errs with `alpha`."""
+    share = SHARE_OF_FIRST if pairs <= LOOKS[0] else (1 - SHARE_OF_FIRST) / (len(LOOKS) - 1)
+    out = _left_out(pairs, alpha * share)
     return None if out < 0 else (float(means[out]), float(means[-1 - out]))
 
 

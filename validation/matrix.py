@@ -18,7 +18,7 @@ from pathlib import Path
 import fidelity
 import figures
 from coverage import controllers_of, queues_of
-from run_cache import CACHE_FILE, Outcome, run_all
+from run_cache import CACHE_FILE, Outcome, run_all, show_progress
 from runs import Job
 from verdicts import Compared
 
@@ -79,7 +79,7 @@ def compared(
     done: dict[str, Compared] = {}
     while seeds <= most and (imprecise := [each for each in selected if not _precise(done.get(title_of(*each)))]):
         jobs = _jobs(imprecise, seeds)
-        outcomes |= run_all([job for job in jobs if job.which not in outcomes], cores, cache, _progress)
+        outcomes |= run_all([job for job in jobs if job.which not in outcomes], cores, cache, show_progress)
         for theme, case in imprecise:
             title = title_of(theme, case)
             mine = [job for job in jobs if job.title == title]
@@ -140,10 +140,6 @@ def _compared(theme: str, title: str, case: Case, runs: dict[str, list[Outcome]]
         {engine: sum(run.wall_s for run in runs[engine]) for engine in ENGINES},
         reason,
     )
-
-
-def _progress(done: int, of: int) -> None:
-    print(f"\r{done}/{of} runs", end="" if done < of else "\n", file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

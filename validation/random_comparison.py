@@ -23,7 +23,7 @@ from pathlib import Path
 import figures
 from equivalence import LOOKS, Answer, Judged, answer_of, judge
 from random_experiments import drawn, text_of
-from run_cache import CACHE_FILE, Outcome, run_all
+from run_cache import CACHE_FILE, Outcome, run_all, show_progress
 from runs import Job
 
 from dumbbell.spec import Case
@@ -115,7 +115,7 @@ def run_until_known(
             for engine in ENGINES
         ]
         errors: dict[str, str] = {}
-        outcomes = run_all(jobs, cores, CACHE_FILE, _progress, errors)
+        outcomes = run_all(jobs, cores, CACHE_FILE, show_progress, errors)
         for each in todo:
             if each.title in errors:
                 each.refused = errors[each.title]
@@ -207,11 +207,6 @@ def _reasons(seed: int) -> dict[int, str]:
         return {}
     listed = tomllib.loads(REASONS.read_text(encoding="utf-8")).get("reasons", [])
     return {number: each["why"] for each in listed if each["seed"] == seed for number in each["numbers"]}
-
-
-def _progress(done: int, of: int) -> None:
-    if done % 20 == 0 or done == of:
-        print(f"\r{done}/{of} runs", end="" if done < of else "\n", file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ does not cover the code that computes the measures: after a change of that code 
 import hashlib
 import json
 import os
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
@@ -20,7 +21,7 @@ from dumbbell.engines import KernelEngine
 from dumbbell.errors import DumbbellError
 from dumbbell.plan import plan_case
 
-__all__ = ["CACHE_FILE", "Outcome", "run_all"]
+__all__ = ["CACHE_FILE", "Outcome", "run_all", "show_progress"]
 
 CACHE_FILE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "dumbbell" / "validation.jsonl"
 
@@ -61,6 +62,11 @@ def run_all(
             errors.setdefault(job.title, f"{job.engine}: {made}")
         progress(number, len(jobs))
     return {which: known[key] for which, key in keys.items() if key in known}
+
+
+def show_progress(done: int, of: int) -> None:
+    """Print how many runs are done, over the line before."""
+    print(f"\r{done}/{of} runs", end="" if done < of else "\n", file=sys.stderr, flush=True)
 
 
 def _key(job: Job) -> str:
