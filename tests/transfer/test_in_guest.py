@@ -3,6 +3,7 @@
 import json
 import sys
 from pathlib import Path
+from statistics import median
 
 import pytest
 
@@ -35,5 +36,7 @@ def test_at_5_percent_loss_bbr_is_faster_and_the_run_reports_it(dumbbell: Dumbbe
     assert result["verdicts"][0].endswith("bbr is faster")
     assert {each["cc"] for each in result["downloads"]} == {"bbr", "cubic"}
     assert all(each["cc"] == each["cc_asked"] for each in result["downloads"])
-    assert all(each["retransmits"] > 0 for each in result["downloads"])
+    # netem drops whole GSO packets of up to 45 segments, so a single download may by chance lose none.
+    for cc in ("bbr", "cubic"):
+        assert median(each["retransmits"] for each in result["downloads"] if each["cc"] == cc) > 0
     assert all(each["bytes"] == 8_000_000 for each in result["downloads"])
