@@ -2,12 +2,14 @@
 //!
 //! The receiver decides whether to accept a segment, and when to acknowledge.
 
+use super::holes::{self, Inserted, Packet};
 use super::space::OVERHEAD;
-use super::{Ack, Echo, Receiver, holes};
+use super::{Ack, Echo, Receiver};
 use crate::packet::{Ecn, Segment};
 use crate::time::Time;
 use crate::transport::receiver::delay::MAX_QUICK_ACKS;
 use crate::transport::receiver::tuning::millis;
+use core::mem;
 
 impl Receiver {
     /// Processes an accepted segment; `ecn` is its packet's ECN field, `segments` the number of TCP segments in it.
@@ -82,11 +84,9 @@ impl Receiver {
                 return;
             }
         }
-        let pages = holes::pieces(segment);
-        let end = segment.end();
-        self.reader.queue(self.rcv_nxt, end, segment.len, pages, segment.seq == self.rcv_nxt);
+        self.reader.queue(self.rcv_nxt, Packet::of(segment));
         self.count_memory();
-        self.rcv_nxt = end;
+        self.rcv_nxt = segment.end();
         if segment.len > 0 {
             self.on_data(now, segment, ecn, segments);
         }
@@ -117,7 +117,8 @@ impl Receiver {
     fn close_hole(&mut self) {
         let (reader, rcv_nxt) = (&mut self.reader, self.rcv_nxt);
         let Some(holes) = self.holes.as_mut().filter(|holes| !holes.is_empty()) else { return };
-        self.rcv_nxt = holes.drain(rcv_nxt, |piece| reader.append(piece));
+        let mut end = rcv_nxt;
+        self.rcv_nxt = holes.drain(rcv_nxt, |packet| reader.queue(mem::replace(&mut end, packet.end), packet));
         let closed = holes.is_empty();
         self.count_memory();
         if closed {
@@ -142,7 +143,7 @@ impl Receiver {
         let (start, end) = (segment.seq, segment.end());
         let compressing = self.delay.is_compressing();
         let holes = self.holes_mut();
-        holes.insert(start, end, holes::pieces(segment));
+        let inserted = holes.insert(Packet::of(segment));
         if compressing && holes.displaces_unreported_blocks(start, end) {
             // Report what was held back before the new block displaces it; the new one waits for the next ACK.
             holes.report_late(start, end);
@@ -150,8 +151,21 @@ impl Receiver {
         } else {
             holes.report(start, end);
         }
-        self.grow(segment.len, segment.len + OVERHEAD);
+        self.grow_behind_hole(segment.len, inserted);
+    }
+
+    /// Linux counts a merged packet's memory before it grows the window, another one's afterwards.
+    fn grow_behind_hole(&mut self, payload: u32, inserted: Inserted) {
         self.count_memory();
+        match inserted {
+            Inserted::Merged => self.grow(payload, payload),
+            Inserted::Alone => {
+                self.space.held -= payload + OVERHEAD;
+                self.grow(payload, payload + OVERHEAD);
+                self.space.held += payload + OVERHEAD;
+            }
+            Inserted::Discarded => {}
+        }
     }
 
     /// A segment outside the window: acknowledge soon.
@@ -249,9 +263,9 @@ impl Receiver {
             self.count_memory();
         }
         if self.space.is_overfull() {
-            let goal = self.space.rcvbuf() >> 3;
+            let (goal, excess) = (self.space.rcvbuf() >> 3, self.space.held - self.space.rcvbuf());
             if let Some(holes) = &mut self.holes {
-                holes.prune(seq, goal);
+                holes.prune(seq, goal, excess);
             }
             self.count_memory();
         }

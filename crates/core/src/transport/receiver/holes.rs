@@ -1,4 +1,4 @@
-//! Data behind a hole: the ranges held, and those that the next ACKs report (SACK, RFC 2018; DSACK, RFC 2883).
+//! Data behind a hole: the packets held, and the ranges that the next ACKs report (SACK, RFC 2018; DSACK, RFC 2883).
 //!
 //! The reported blocks are a separate list of four, newest first, as in Linux (`tcp_sack_new_ofo_skb`): with many holes
 //! it covers less than what is held.
@@ -6,23 +6,55 @@
 use super::space::OVERHEAD;
 use crate::packet::{Layout, Sack, Segment};
 use alloc::collections::VecDeque;
+use core::mem;
 
-/// A contiguous range of bytes held behind a hole.
-#[derive(Clone, Copy, Debug)]
-struct Range {
-    start: u64,
-    end: u64,
-    memory: u32,
-    /// Page fragments of its last packet: the next packet is merged into it while they fit.
-    pages: u8,
+/// A packet in a receive queue (`sk_buff`), perhaps with later ones merged into it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Packet {
+    pub start: u64,
+    pub end: u64,
+    /// `truesize`.
+    pub memory: u32,
+    /// Page fragments of its payload.
+    pub pages: u8,
 }
 
-/// Ranges held, and blocks to report.
+impl Packet {
+    /// A segment that has arrived.
+    pub fn of(segment: &Segment) -> Self {
+        Self { start: segment.seq, end: segment.end(), memory: segment.len + OVERHEAD, pages: pieces(segment) }
+    }
+
+    /// Merges the packet that follows without a gap, if the page fragments fit, which saves its header
+    /// (`tcp_try_coalesce`). Returns whether it did.
+    pub fn merge(&mut self, next: &Self) -> bool {
+        let fits = next.start == self.end && self.pages + next.pages <= MAX_PAGES;
+        if fits {
+            self.end = next.end;
+            self.memory += next.memory - OVERHEAD;
+            self.pages += next.pages;
+        }
+        fits
+    }
+}
+
+/// What happened to a packet behind a hole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Inserted {
+    /// Merged into the packet before it.
+    Merged,
+    /// Held by itself.
+    Alone,
+    /// Discarded: all of it was held.
+    Discarded,
+}
+
+/// Packets held, and blocks to report.
 #[derive(Debug, Default)]
 pub(super) struct Holes {
-    /// By sequence number; they neither overlap nor touch.
-    ranges: VecDeque<Range>,
-    /// Memory of all ranges.
+    /// By sequence number; none covers another.
+    packets: VecDeque<Packet>,
+    /// Memory of all packets.
     memory: u32,
     blocks: [(u64, u64); SLOTS],
     count: u8,
@@ -31,30 +63,15 @@ pub(super) struct Holes {
     late: Option<(u64, u64)>,
 }
 
-/// A range that moved to the queue in order.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Drained {
-    /// End of the data that was in order before.
-    pub after: u64,
-    /// No hole up to here.
-    pub end: u64,
-    /// Memory that moved with it.
-    pub memory: u32,
-    /// Page fragments of the last packet.
-    pub pages: u8,
-    /// It is one packet, and no part of it arrived twice.
-    pub is_one: bool,
-}
-
 impl Holes {
     /// Is nothing held?
     pub fn is_empty(&self) -> bool {
-        self.ranges.is_empty()
+        self.packets.is_empty()
     }
 
     /// Is there nothing to report either?
     pub fn is_idle(&self) -> bool {
-        self.ranges.is_empty() && self.count == 0 && self.duplicate.is_none() && self.late.is_none()
+        self.packets.is_empty() && self.count == 0 && self.duplicate.is_none() && self.late.is_none()
     }
 
     /// Memory held.
@@ -62,109 +79,113 @@ impl Holes {
         self.memory
     }
 
-    /// Holds a packet of `[start, end)`, whose payload uses `pages` page fragments. Reports what was already held as
-    /// duplicate.
-    pub fn insert(&mut self, start: u64, end: u64, pages: u8) {
-        let first = self.ranges.partition_point(|range| range.end < start);
-        let past = first + self.ranges.iter().skip(first).take_while(|range| range.start <= end).count();
-        if first == past {
-            let memory = length(start, end) + OVERHEAD;
-            self.memory += memory;
-            self.ranges.insert(first, Range { start, end, memory, pages });
-            return;
+    /// Holds a packet (`tcp_data_queue_ofo`). Reports what was already held as duplicate.
+    pub fn insert(&mut self, packet: Packet) -> Inserted {
+        let mut place = self.packets.partition_point(|held| held.start <= packet.start);
+        if let Some(before) = place.checked_sub(1).and_then(|index| self.packets.get_mut(index)) {
+            let held = *before;
+            if packet.end <= held.end {
+                self.report_duplicate(packet.start, packet.end);
+                return Inserted::Discarded;
+            }
+            if before.merge(&packet) {
+                self.memory += packet.memory - OVERHEAD;
+                return Inserted::Merged;
+            }
+            if held.start == packet.start {
+                self.extend_duplicate(held.start, held.end);
+                place -= 1;
+                self.remove(place);
+            } else if packet.start < held.end {
+                self.report_duplicate(packet.start, held.end);
+            }
         }
-        self.report_overlap(first, past, start, end);
-        let before = self.ranges[first];
-        if before.start <= start && end <= before.end {
-            return;
-        }
-        let merged = self.merge(first, past, Range { start, end, memory: length(start, end), pages });
-        let replaced: u32 = self.ranges.range(first..past).map(|range| range.memory).sum();
-        self.memory = self.memory - replaced + merged.memory;
-        self.ranges[first] = merged;
-        self.ranges.drain(first + 1..past);
+        self.remove_covered(place, packet.end);
+        self.memory += packet.memory;
+        self.packets.insert(place, packet);
+        Inserted::Alone
     }
 
-    /// Reports the part of `[start, end)` that the first overlapped range holds as duplicate; later parts do not change
-    /// it.
-    fn report_overlap(&mut self, first: usize, past: usize, start: u64, end: u64) {
-        let overlapped = self.ranges.range(first..past).find(|range| range.start < end && start < range.end);
-        if let Some(range) = overlapped.copied() {
-            self.report_duplicate(range.start.max(start), range.end.min(end));
+    /// Removes the packets from `place` on that end before `end`, and reports what they held as duplicate.
+    fn remove_covered(&mut self, place: usize, end: u64) {
+        while let Some(next) = self.packets.get(place).copied().filter(|next| next.start < end) {
+            self.extend_duplicate(next.start, next.end.min(end));
+            if end < next.end {
+                return;
+            }
+            self.remove(place);
         }
     }
 
-    /// Merges a packet with all ranges that it touches; ranges that it covers free their memory.
-    fn merge(&self, first: usize, past: usize, new: Range) -> Range {
-        let mut merged = new;
-        let before = self.ranges[first];
-        let joins = before.end == new.start && before.pages + new.pages <= MAX_PAGES;
-        if joins {
-            merged.pages += before.pages;
-        } else {
-            merged.memory += OVERHEAD;
-        }
-        for range in self.ranges.range(first..past) {
-            if new.start <= range.start && range.end <= new.end {
-                continue;
-            }
-            merged.start = merged.start.min(range.start);
-            merged.memory += range.memory;
-            if range.end > merged.end {
-                merged.end = range.end;
-                merged.pages = range.pages;
-            }
-        }
-        merged
+    fn remove(&mut self, place: usize) {
+        self.memory -= self.packets.remove(place).map_or(0, |packet| packet.memory);
     }
 
-    /// Everything up to `rcv_nxt` is in order: moves what follows without a hole, range by range (`tcp_ofo_queue`).
-    /// Returns the new end.
-    pub fn drain(&mut self, rcv_nxt: u64, mut take: impl FnMut(Drained)) -> u64 {
-        let mut after = rcv_nxt;
-        while let Some(range) = self.ranges.front().copied().filter(|range| range.start <= after) {
-            if range.start < rcv_nxt {
-                self.extend_duplicate(range.start, range.end.min(rcv_nxt));
+    /// Everything up to `rcv_nxt` is in order: gives the packets that follow without a hole to `take`
+    /// (`tcp_ofo_queue`). Returns the new end.
+    pub fn drain(&mut self, rcv_nxt: u64, mut take: impl FnMut(Packet)) -> u64 {
+        let mut end = rcv_nxt;
+        while let Some(packet) = self.packets.front().copied().filter(|packet| packet.start <= end) {
+            if packet.start < rcv_nxt {
+                self.extend_duplicate(packet.start, packet.end.min(rcv_nxt));
             }
-            if range.end > after {
-                let is_one = range.start == after && range.memory == length(range.start, range.end) + OVERHEAD;
-                take(Drained { after, end: range.end, memory: range.memory, pages: range.pages, is_one });
-                after = range.end;
+            if packet.end > end {
+                end = packet.end;
+                take(packet);
             }
-            self.memory -= range.memory;
-            self.ranges.pop_front();
+            self.remove(0);
         }
-        self.forget_blocks(after);
-        after
+        self.forget_blocks(end);
+        end
     }
 
     /// Discards everything behind a FIN.
     pub fn clear(&mut self) {
-        self.ranges.clear();
+        self.packets.clear();
         self.memory = 0;
         self.count = 0;
         self.late = None;
     }
 
-    /// Frees `goal` bytes of memory from the far end, but nothing before `seq` (`tcp_prune_ofo_queue`).
-    pub fn prune(&mut self, seq: u64, goal: u32) {
-        let mut freed = 0;
-        while freed < goal && self.ranges.back().is_some_and(|range| range.start >= seq) {
-            freed += self.ranges.pop_back().map_or(0, |range| range.memory);
-        }
-        self.memory -= freed;
-        if freed > 0 {
+    /// Discards packets from the far end, but none before `seq`, in steps of at least `goal` bytes until `excess` bytes
+    /// are free (`tcp_prune_ofo_queue`).
+    pub fn prune(&mut self, seq: u64, goal: u32, excess: u32) {
+        let (mut freed, mut step) = (0, 0);
+        while let Some(packet) = self.packets.back().copied().filter(|packet| packet.start >= seq) {
+            self.packets.pop_back();
+            freed += packet.memory;
+            step += packet.memory;
             self.count = 0;
             self.late = None;
+            if step >= goal {
+                if freed >= excess {
+                    break;
+                }
+                step = 0;
+            }
         }
+        self.memory -= freed;
     }
 
-    /// Packs each range into as few pages as possible, to free memory.
+    /// Copies the packets of each range without a hole into packets of one page, where that frees memory
+    /// (`tcp_collapse_ofo_queue`).
     pub fn pack(&mut self) {
-        for range in &mut self.ranges {
-            range.memory = range.memory.min(packed(range.end - range.start));
+        let mut old = mem::take(&mut self.packets);
+        while let Some(first) = old.front().copied() {
+            let (mut end, mut count, mut memory) = (first.end, 0, 0);
+            while let Some(packet) = old.get(count).filter(|packet| packet.start <= end) {
+                end = end.max(packet.end);
+                memory += packet.memory;
+                count += 1;
+            }
+            if memory > packed(end - first.start) {
+                old.drain(..count);
+                self.packets.extend(pages_of(first.start, end));
+            } else {
+                self.packets.extend(old.drain(..count));
+            }
         }
-        self.memory = self.ranges.iter().map(|range| range.memory).sum();
+        self.memory = self.packets.iter().map(|packet| packet.memory).sum();
     }
 
     /// `[start, end)` arrived again. Reported once, with the next ACK.
@@ -238,7 +259,7 @@ impl Holes {
 
     /// Removes blocks that are now in order (`tcp_sack_remove`).
     fn forget_blocks(&mut self, rcv_nxt: u64) {
-        if self.ranges.is_empty() {
+        if self.packets.is_empty() {
             self.count = 0;
             return;
         }
@@ -266,13 +287,20 @@ fn extend(block: &mut (u64, u64), start: u64, end: u64) -> bool {
     touches
 }
 
-fn length(start: u64, end: u64) -> u32 {
-    u32::try_from(end - start).unwrap_or(u32::MAX >> 1)
+/// Packets of one page each that hold `[start, end)`.
+fn pages_of(start: u64, end: u64) -> impl Iterator<Item = Packet> {
+    let starts = (start..end).step_by(usize::try_from(PAGE_PAYLOAD).unwrap_or(usize::MAX));
+    starts.map(move |from| Packet {
+        start: from,
+        end: end.min(from + PAGE_PAYLOAD),
+        memory: PAGE_MEMORY,
+        pages: MAX_PAGES, // Their payload is in the header block, so none is merged.
+    })
 }
 
 /// Memory of this payload after Linux has copied it into packets of one page each (`tcp_collapse`).
 pub(super) fn packed(bytes: u64) -> u32 {
-    u32::try_from(bytes.div_ceil(PAGE_PAYLOAD) * PAGE_MEMORY).unwrap_or(u32::MAX >> 1)
+    u32::try_from(bytes.div_ceil(PAGE_PAYLOAD) * u64::from(PAGE_MEMORY)).unwrap_or(u32::MAX >> 1)
 }
 
 /// Page fragments of a segment's payload.
@@ -294,4 +322,4 @@ const SURE_BLOCKS: usize = 2;
 /// Payload of a packet of one page (`SKB_MAX_ORDER(0, 0)`).
 const PAGE_PAYLOAD: u64 = 3_776;
 /// Memory of a packet of one page.
-const PAGE_MEMORY: u64 = 4_352;
+const PAGE_MEMORY: u32 = 4_352;

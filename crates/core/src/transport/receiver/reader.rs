@@ -4,8 +4,8 @@
 //! round trip (limits: an eighth of the buffer, 1 MiB, the rest of the flow), and repeats this at reads 1, 2, 4, 8 ...
 //! and every 256th. The receiver handles a read's effect on window and ACKs.
 
-use super::holes::{Drained, MAX_PAGES};
-use super::space::{OVERHEAD, Space};
+use super::holes::Packet;
+use super::space::Space;
 
 /// The application and its unread data.
 #[derive(Debug)]
@@ -21,8 +21,8 @@ pub(super) struct Reader {
     /// Unread bytes that wake it (`SO_RCVLOWAT`).
     lowat: u32,
     reads: u32,
-    /// Page fragments of the last unread packet.
-    pages: u8,
+    /// The last unread packet.
+    last: Packet,
     /// Reads each segment as it arrives.
     prompt: bool,
     state: State,
@@ -49,7 +49,7 @@ impl Reader {
             held: 0,
             lowat: 1,
             reads: 0,
-            pages: 0,
+            last: Packet { start: 1, end: 1, memory: 0, pages: 0 },
             prompt,
             state: State::Asleep,
         }
@@ -92,30 +92,23 @@ impl Reader {
         self.waiting(rcv_nxt) < u64::from(self.lowat)
     }
 
-    /// Queues a packet: `rcv_nxt` was the previous end, `end` is the new one; an `exact` packet starts where the last
-    /// ended.
-    ///
-    /// Linux merges a packet into the previous one while its page fragments fit (`tcp_try_coalesce`), which saves its
-    /// header.
+    /// Queues a packet, from the network or from behind a hole; `rcv_nxt` was the end before it (`tcp_queue_rcv`).
     #[inline]
-    pub fn queue(&mut self, rcv_nxt: u64, end: u64, len: u32, pages: u8, exact: bool) {
-        let alone = self.copied == rcv_nxt;
-        let joins = !alone && exact && self.pages + pages <= MAX_PAGES;
-        if alone || (joins && self.first_end == rcv_nxt) {
-            self.first_end = end;
+    pub fn queue(&mut self, rcv_nxt: u64, packet: Packet) {
+        let (alone, is_first) = (self.copied == rcv_nxt, self.first_end == self.last.end);
+        let before = self.last.memory;
+        if !alone && self.last.merge(&packet) {
+            self.held += self.last.memory - before;
+            if is_first {
+                self.first_end = packet.end;
+            }
+            return;
         }
-        self.pages = if joins { self.pages + pages } else { pages };
-        self.held += if joins { len } else { len + OVERHEAD };
-    }
-
-    /// Queues data from behind a hole; a single packet is merged with the last one like any other.
-    pub fn append(&mut self, piece: Drained) {
-        let joins = piece.is_one && self.pages + piece.pages <= MAX_PAGES;
-        if joins && self.first_end == piece.after {
-            self.first_end = piece.end;
+        self.held += packet.memory;
+        self.last = packet;
+        if alone {
+            self.first_end = packet.end;
         }
-        self.pages = if joins { self.pages + piece.pages } else { piece.pages };
-        self.held += if joins { piece.memory - OVERHEAD } else { piece.memory };
     }
 
     /// End of the first packet of the read that starts now.
@@ -153,6 +146,11 @@ const MAX_UNREAD: u32 = 1 << 20;
 mod tests {
     use super::*;
     use crate::transport::receiver::holes::pages;
+    use crate::transport::receiver::space::OVERHEAD;
+
+    fn packet(start: u64, len: u32) -> Packet {
+        Packet { start, end: start + u64::from(len), memory: len + OVERHEAD, pages: pages(start, len) }
+    }
 
     /// Segments of 1448 bytes are merged while they have at most 17 page fragments: here thirteen, then the next packet
     /// begins.
@@ -161,7 +159,7 @@ mod tests {
         let mut reader = Reader::new(false);
         let mut rcv_nxt = 1;
         for _ in 0..30 {
-            reader.queue(rcv_nxt, rcv_nxt + 1_448, 1_448, pages(rcv_nxt, 1_448), true);
+            reader.queue(rcv_nxt, packet(rcv_nxt, 1_448));
             rcv_nxt += 1_448;
         }
         assert_eq!(reader.first_end(), 1 + 13 * 1_448);
@@ -170,15 +168,15 @@ mod tests {
         assert_eq!((reader.waiting(rcv_nxt), reader.held), (0, 0));
     }
 
-    /// A hole is filled: the data behind it shares the packet that filled it, if it is one packet (`tcp_ofo_queue`).
+    /// A hole is filled: a packet behind it joins the packet that filled it, if their pages fit (`tcp_ofo_queue`).
     #[test]
     fn data_behind_a_hole_is_merged_with_the_packet_that_fills_it() {
         let mut reader = Reader::new(false);
-        reader.queue(1, 1_449, 1_448, 1, true);
-        let piece = Drained { after: 1_449, end: 2_897, memory: 1_448 + OVERHEAD, pages: 1, is_one: true };
-        reader.append(piece);
+        reader.queue(1, packet(1, 1_448));
+        reader.queue(1_449, packet(1_449, 1_448));
         assert_eq!((reader.first_end(), reader.held), (2_897, 2 * 1_448 + OVERHEAD));
-        reader.append(Drained { after: 2_897, end: 5_793, memory: 2_896 + 2 * OVERHEAD, pages: 1, is_one: false });
-        assert_eq!((reader.first_end(), reader.held), (2_897, 4 * 1_448 + 3 * OVERHEAD));
+        let full = Packet { start: 2_897, end: 20_001, memory: 17_104 + OVERHEAD, pages: 16 };
+        reader.queue(2_897, full);
+        assert_eq!((reader.first_end(), reader.held), (2_897, 20_000 + 2 * OVERHEAD));
     }
 }
