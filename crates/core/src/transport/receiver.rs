@@ -180,10 +180,14 @@ impl Receiver {
         if self.ecn >= Echo::Echoing && self.fill_feedback(segment) {
             return; // it reports an earlier state
         }
+        let is_late = self.disordered && self.holes_mut().has_late_block();
         if self.disordered {
             segment.sack = self.report_holes();
         }
         segment.window = self.repeated_window.unwrap_or_else(|| self.offer());
+        if is_late {
+            self.repeated_window = None; // A packet arrived after that window was chosen.
+        }
         self.delay.on_ack_sent();
         if self.ack == Ack::Now {
             self.ack = Ack::None;

@@ -143,28 +143,27 @@ impl Receiver {
         let (start, end) = (segment.seq, segment.end());
         let compressing = self.delay.is_compressing();
         let holes = self.holes_mut();
-        let inserted = holes.insert(Packet::of(segment));
-        if compressing && holes.displaces_unreported_blocks(start, end) {
-            // Report what was held back before the new block displaces it; the new one waits for the next ACK.
-            holes.report_late(start, end);
-            self.ack = Ack::Now;
-        } else {
-            holes.report(start, end);
-        }
-        self.grow_behind_hole(segment.len, inserted);
-    }
-
-    /// Linux counts a merged packet's memory before it grows the window, another one's afterwards.
-    fn grow_behind_hole(&mut self, payload: u32, inserted: Inserted) {
+        let packet = Packet::of(segment);
+        let inserted = holes.insert(packet);
+        let is_late = compressing && holes.displaces_unreported_blocks(start, end);
+        // Linux counts a merged packet's memory before it grows the window, another one's afterwards.
         self.count_memory();
         match inserted {
-            Inserted::Merged => self.grow(payload, payload),
-            Inserted::Alone => {
-                self.space.held -= payload + OVERHEAD;
-                self.grow(payload, payload + OVERHEAD);
-                self.space.held += payload + OVERHEAD;
-            }
+            Inserted::Merged => self.grow(segment.len, segment.len),
+            Inserted::Alone => self.space.held -= packet.memory,
             Inserted::Discarded => {}
+        }
+        if is_late {
+            // Report what was held back before the new block displaces it; the new one waits for the next ACK.
+            let window = self.offer();
+            (self.repeated_window, self.ack) = (Some(window), Ack::Now);
+            self.holes_mut().report_late(start, end);
+        } else {
+            self.holes_mut().report(start, end);
+        }
+        if inserted == Inserted::Alone {
+            self.grow(segment.len, packet.memory);
+            self.space.held += packet.memory;
         }
     }
 

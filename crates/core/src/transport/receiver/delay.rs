@@ -324,9 +324,9 @@ impl Delay {
     /// Handles an expired timer, if any. Returns whether to send an ACK now.
     pub fn on_timer(&mut self, now: Time) -> bool {
         if now >= self.flush_at {
-            self.flush_at = Time::NEVER;
             // The delayed ACK timer updates the clock; the compression timer does not (`tcp_compressed_ack_kick`).
-            self.kicked = self.deadline == 0 || now < at_jiffy(self.deadline + 1);
+            self.kicked = self.flush_at != at_jiffy(self.deadline + 1);
+            self.flush_at = Time::NEVER;
             return true;
         }
         if self.pending & TIMER == 0 || now < at_jiffy(self.deadline + 1) {

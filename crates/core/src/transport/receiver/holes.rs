@@ -237,6 +237,11 @@ impl Holes {
         self.late = Some((start, end));
     }
 
+    /// Does a block wait until the next ACK is sent?
+    pub fn has_late_block(&self) -> bool {
+        self.late.is_some()
+    }
+
     /// Takes the blocks of an ACK that is sent now.
     pub fn take(&mut self) -> Sack {
         let mut sack = Sack::default();
