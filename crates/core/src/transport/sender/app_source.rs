@@ -35,6 +35,8 @@ pub(super) struct AppSource {
     pub push_one: bool,
     /// Position of the last push while writing (`pushed_seq`).
     pushed: u64,
+    /// Positions of the pushes since the data that was sent last: packets that end there have PSH.
+    push_ends: VecDeque<u64>,
     /// Is it waiting for buffer space (`SOCK_NOSPACE`)?
     pub nospace: bool,
     /// Was it woken, and has not written since?
@@ -63,6 +65,7 @@ impl AppSource {
             corked: false,
             push_one: false,
             pushed: 1,
+            push_ends: VecDeque::new(),
             nospace: false,
             woken: false,
             limit: settings.sndbuf.unwrap_or(FIRST_SNDBUF),
@@ -230,8 +233,19 @@ impl AppSource {
     }
 
     /// Marks everything so far as pushed (`tcp_mark_push`).
-    pub const fn note_push(&mut self) {
+    pub fn note_push(&mut self) {
         self.pushed = self.written;
+        if !self.ends.is_empty() && self.push_ends.back() != Some(&self.written) {
+            self.push_ends.push_back(self.written);
+        }
+    }
+
+    /// Was data of the packet from `seq` to `end`, which is sent now, pushed?
+    pub fn is_pushed(&mut self, seq: u64, end: u64) -> bool {
+        while self.push_ends.front().is_some_and(|position| *position <= seq) {
+            self.push_ends.pop_front();
+        }
+        self.push_ends.front().is_some_and(|position| *position <= end)
     }
 
     /// Adds an skb of up to `bytes` if there is any room besides `memory` (`sk_stream_memory_free`); otherwise the

@@ -243,7 +243,8 @@ impl<C: CongestionControl> Sender<C> {
         let departs_at = self.tp.next_send_at;
         self.note_sent(len, segments);
         let end = seq + u64::from(len);
-        let psh = segments > 1 || (len > 0 && end == self.app_source.written() && self.app_source.is_complete());
+        let is_last = end == self.app_source.written() && self.app_source.is_complete();
+        let psh = segments > 1 || (len > 0 && (is_last || self.app_source.is_pushed(seq, end)));
         let transmission = Transmission {
             seq,
             len,
