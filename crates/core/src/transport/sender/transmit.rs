@@ -244,19 +244,19 @@ impl<C: CongestionControl> Sender<C> {
         self.note_sent(len, segments);
         let end = seq + u64::from(len);
         let is_last = end == self.app_source.written() && self.app_source.is_complete();
-        let psh = segments > 1 || (len > 0 && (is_last || self.app_source.is_pushed(seq, end)));
+        let pushed = len > 0 && (is_last || self.app_source.is_pushed(seq, end));
         let transmission = Transmission {
             seq,
             len,
             segments: u16::try_from(segments).unwrap_or(u16::MAX),
             fin: piece.fin,
-            psh,
+            psh: pushed || segments > 1,
             cwr: self.ecn.negotiated && len > 0 && core::mem::take(&mut self.ecn.cwr_queued),
             ect: self.ecn.negotiated && len > 0,
             retransmission: false,
             departs_at,
         };
-        self.record(&transmission);
+        self.record(&transmission, pushed);
         self.space_next(len, before);
         self.note_outstanding(segments, end + u64::from(piece.fin));
         if u64::from(len) < u64::from(segments) * u64::from(self.tp.mss) {
@@ -278,7 +278,8 @@ impl<C: CongestionControl> Sender<C> {
         self.counters.segs_out = self.counters.segs_out.wrapping_add(segments);
     }
 
-    fn record(&mut self, packet: &Transmission) {
+    /// Linux sets PSH of a super-packet on the copy that leaves: a retransmission has PSH only if data were `pushed`.
+    fn record(&mut self, packet: &Transmission, pushed: bool) {
         let mut record = Record { sent_us: self.departure_us(), serial: self.host.serial(), ..Record::default() };
         self.rate.stamp(&mut record, &self.tp, self.cc.app_limited != 0, self.tp.in_flight());
         record.marks.set(Marks::FIRST);
@@ -292,7 +293,7 @@ impl<C: CongestionControl> Sender<C> {
             record.end += u64::from(len);
             if remaining == 0 {
                 record.end += u64::from(packet.fin);
-                record.marks.set(Marks::FIN.when(packet.fin).with(Marks::PSH.when(packet.psh)));
+                record.marks.set(Marks::FIN.when(packet.fin).with(Marks::PSH.when(pushed)));
             }
             self.board.push(record);
             record.marks.clear(Marks::FIRST);
