@@ -209,7 +209,12 @@ impl AppSource {
             self.note_push(); // Its fragment slots are used up (-EMSGSIZE).
             return false;
         }
+        let was_pushed = self.push_ends.pop_back_if(|position| *position == self.written).is_some();
+        let is_first = self.fragments.handed_over(self.written) == 0;
         self.extend(room);
+        if was_pushed && !is_first {
+            self.push_ends.push_back(self.written); // The first data of a call clear the skb's PSH.
+        }
         true
     }
 
