@@ -41,6 +41,9 @@ pub enum Kind {
     Program,
     /// A qdisc of a device has a packet to send.
     Device,
+    /// A qdisc that delays packets has one to send. A rate limiter's times follow from its last departure, a delayed
+    /// packet's from a host's, which on Linux comes some nanoseconds late.
+    Delay,
     /// A timer of an endpoint fires.
     Timer,
 }
@@ -253,7 +256,7 @@ fn least(four: &[Word]) -> (usize, Word) {
 const KIND_BITS: u32 = 8;
 const OWNER_BITS: u32 = 32;
 
-const KINDS: [Kind; 11] = [
+const KINDS: [Kind; 12] = [
     Kind::Change,
     Kind::Start,
     Kind::Packet,
@@ -264,6 +267,7 @@ const KINDS: [Kind; 11] = [
     Kind::End,
     Kind::Program,
     Kind::Device,
+    Kind::Delay,
     Kind::Timer,
 ];
 

@@ -231,7 +231,7 @@ impl World {
     fn act(&mut self, event: Event) -> Result<(), Error> {
         let number = event.owner as usize;
         match event.kind {
-            Kind::Device => self.device_fires(event.owner),
+            Kind::Device | Kind::Delay => self.device_fires(event.owner),
             Kind::Timer => self.timer_fires(event.owner),
             Kind::Change => self.change(number)?,
             Kind::Start => self.start_next(),
@@ -247,8 +247,9 @@ impl World {
     }
 
     fn device_fires(&mut self, device: DeviceId) {
-        let timer = &mut self.net.devices[device as usize].timer;
-        if timer.fires(self.now, &mut self.event_queue, Kind::Device, device) {
+        let target = &mut self.net.devices[device as usize];
+        let kind = target.kind();
+        if target.timer.fires(self.now, &mut self.event_queue, kind, device) {
             self.release(device);
         }
     }
@@ -319,7 +320,7 @@ impl World {
 
 /// Does an event of this kind run a program, not only the kernel?
 const fn runs_program(kind: Kind) -> bool {
-    !matches!(kind, Kind::Device | Kind::Timer)
+    !matches!(kind, Kind::Device | Kind::Delay | Kind::Timer)
 }
 
 /// Index of a flow's end: two per flow.

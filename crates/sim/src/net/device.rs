@@ -2,7 +2,7 @@
 
 use super::HostId;
 use super::meter::Meter;
-use crate::event_queue::Timer;
+use crate::event_queue::{Kind, Timer};
 use dumbbell_core::packet::Packet;
 use dumbbell_core::queue::{Config, DeviceContext, Node, Queue, Verdict};
 use dumbbell_core::time::Time;
@@ -97,6 +97,11 @@ impl Device {
         self.duplicates |= may_duplicate(node);
         self.orphans = delays(node);
         self.paces |= self.is_home && paces(node);
+    }
+
+    /// Kind of its timer's events.
+    pub const fn kind(&self) -> Kind {
+        if self.orphans { Kind::Delay } else { Kind::Device }
     }
 
     /// Queued packets.

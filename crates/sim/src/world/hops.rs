@@ -2,7 +2,6 @@
 
 use super::{Arrival, World, end_id};
 use crate::error::Error;
-use crate::event_queue::Kind;
 use crate::net::{DeviceId, HostId};
 use crate::traffic::Traffic;
 use dumbbell_core::packet::{Body, Direction, FlowId, Packet, cut};
@@ -204,14 +203,17 @@ impl World {
         let target = &mut self.net.devices[device as usize];
         let next_departure = target.queue.as_ref().and_then(|queue| queue.next_departure(self.now));
         let Some(at) = next_departure else { return false };
-        target.timer.set(at, self.now, &mut self.event_queue, Kind::Device, device);
+        let kind = target.kind();
+        target.timer.set(at, self.now, &mut self.event_queue, kind, device);
         true
     }
 
     /// The queue has no packet to send now: sets its timer.
     fn set_timer(&mut self, device: DeviceId, next: Next) {
         let at = if let Next::At(at) = next { at } else { Time::NEVER };
-        self.net.devices[device as usize].timer.set(at, self.now, &mut self.event_queue, Kind::Device, device);
+        let target = &mut self.net.devices[device as usize];
+        let kind = target.kind();
+        target.timer.set(at, self.now, &mut self.event_queue, kind, device);
     }
 
     /// Dequeues once; counts departures and drops.
