@@ -209,11 +209,14 @@ impl AppSource {
             self.note_push(); // Its fragment slots are used up (-EMSGSIZE).
             return false;
         }
-        let was_pushed = self.push_ends.pop_back_if(|position| *position == self.written).is_some();
+        let was_pushed = self.push_ends.back() == Some(&self.written);
         let is_first = self.fragments.handed_over(self.written) == 0;
         self.extend(room);
-        if was_pushed && !is_first {
-            self.push_ends.push_back(self.written); // The first data of a call clear the skb's PSH.
+        if was_pushed {
+            self.push_ends.pop_back(); // The first data of a call clear the skb's PSH.
+            if !is_first {
+                self.push_ends.push_back(self.written);
+            }
         }
         true
     }
