@@ -1,12 +1,17 @@
 """`dumbbell search` from the bounds to the saved file, which `dumbbell run` checks."""
 
 import json
+import signal
+import sqlite3
+import subprocess
+import time
+from contextlib import closing
 from pathlib import Path
 
 import polars as pl
 import pytest
 
-from conftest import Dumbbell
+from conftest import COMMAND, Dumbbell
 
 EXPERIMENT = """
 duration = "6s"
@@ -91,3 +96,31 @@ def test_the_kernel_confirms(dumbbell: Dumbbell, experiment: Path) -> None:
     assert smallest["confirmed"] is True
     assert smallest["kernel"]["engine"] == "kernel"
     assert smallest["kernel"]["mean"] == pytest.approx(smallest["simulated"]["mean"], rel=0.5)
+
+
+def test_ctrl_c_keeps_the_trials_and_the_resumed_search_finds_the_same(
+    dumbbell: Dumbbell, experiment: Path, tmp_path: Path
+) -> None:
+    options = ["--minimize", "utilization", "--trials", "160", "--seeds", "1..2", *BOUNDS, "--no-cache", "--no-shrink",
+               "--confirm", "none"]  # fmt: skip
+    process = subprocess.Popen(
+        [COMMAND, "search", experiment, *options, "--out", "stopped"], cwd=tmp_path, stderr=subprocess.PIPE, text=True
+    )
+    journal = tmp_path / "stopped" / "rows.sqlite"
+    while not (journal.exists() and _rows(journal) >= 8):
+        assert process.poll() is None
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    _, told = process.communicate()
+    assert process.returncode == 130
+    assert "finished trials are kept; resume with: dumbbell search" in told
+    assert not (tmp_path / "stopped" / "runs.parquet").exists()
+    assert dumbbell("search", experiment, *options, "--out", "stopped", "--resume").returncode == 0
+    assert dumbbell("search", experiment, *options, "--out", "whole").returncode == 0
+    for name in ("runs.parquet", "worst.toml", "search.json"):
+        assert (tmp_path / "stopped" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+
+
+def _rows(journal: Path) -> int:
+    with closing(sqlite3.connect(f"{journal.as_uri()}?mode=ro", uri=True)) as link:
+        return int(link.execute("SELECT count(*) FROM rows").fetchone()[0])

@@ -3,6 +3,7 @@
 # ruff: noqa: PLC0415
 
 import shlex
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,7 +16,7 @@ from dumbbell.cli.streams import Interrupted
 if TYPE_CHECKING:
     from dumbbell.search.outcome import Found
     from dumbbell.spec.sweep import Sweep
-    from dumbbell.sweeps.runner import SweepRequest
+    from dumbbell.sweeps.runner import Done, SweepRequest
 
 __all__ = ["search"]
 
@@ -23,9 +24,9 @@ __all__ = ["search"]
 @click.command("search")
 @click.argument("target", metavar="SCENARIO|FILE", help="A scenario, an experiment file, or a sweep file with bounds.")
 @click.option(
-    "--minimize", metavar="METRIC", help="The metric, or arithmetic with several, whose least value is wanted."
+    "--minimize", metavar="METRIC", help="The metric, or arithmetic with several, whose least value is options."
 )
-@click.option("--maximize", metavar="METRIC", help="The one whose largest value is wanted.")
+@click.option("--maximize", metavar="METRIC", help="The one whose largest value is options.")
 @click.option(
     "--vary", multiple=True, metavar="KEY=LOW..HIGH",
     help="Bounds of a key, or a list of its values; default: common bounds. Repeatable.",
@@ -45,6 +46,7 @@ __all__ = ["search"]
 @jobs_option
 @click.option("--resume", is_flag=True, help="Resume an interrupted search.")
 @click.option("--out", type=PATH, metavar="DIR", help="Folder of the search; default: runs/search-NAME.")
+@click.option("--cache/--no-cache", "use_cache", default=True, help="Reuse runs of earlier searches and sweeps.")
 @json_option
 def search(  # noqa: PLR0913, PLR0917 — a command has many options
     target: str,
@@ -63,6 +65,7 @@ def search(  # noqa: PLR0913, PLR0917 — a command has many options
     jobs: int | None = None,
     resume: bool = False,
     out: Path | None = None,
+    use_cache: bool = True,
     as_json: bool = False,
 ) -> None:
     """Search for the network in which a metric is worst.
@@ -71,26 +74,28 @@ def search(  # noqa: PLR0913, PLR0917 — a command has many options
     on the kernel, and saves the smallest experiment that still fails.
     """
     from dumbbell.engines.requests import runs_folder
-    from dumbbell.search.bounds import Wanted, definition
+    from dumbbell.search.bounds import SearchOptions, definition
     from dumbbell.search.outcome import kernel_is_built
     from dumbbell.search.saving import as_json as found_as_json
     from dumbbell.sweeps.runner import SweepRequest
 
-    wanted = Wanted(target, minimize, maximize, vary, settings, case, trials, seed, seeds, window)
-    sweep = definition(wanted)
+    began = time.monotonic()
+    options = SearchOptions(target, minimize, maximize, vary, settings, case, trials, seed, seeds, window)
+    sweep = definition(options)
     folder = out or runs_folder() / f"search-{sweep.name}"
-    request = SweepRequest(sweep, folder, resume, jobs, True, settings)
+    request = SweepRequest(sweep, folder, resume, jobs, use_cache, settings)
     confirmed = kernel_is_built() if confirm is None else confirm == "kernel"
-    found, saved = _searched(request, _command(), confirm=confirmed, threshold=threshold, shrink=shrink)
+    done, found, saved = _searched(request, _command(), confirm=confirmed, threshold=threshold, shrink=shrink)
     if as_json:
-        print_json({"search": str(folder), "saved": saved and str(saved), **found_as_json(found)})
+        walls = {"trials_s": done.wall_s, "wall_s": time.monotonic() - began}
+        print_json({"search": str(folder), "saved": saved and str(saved), **found_as_json(found), **walls})
         return
     _print(sweep, found, saved)
 
 
 def _searched(
     request: "SweepRequest", command: str, *, confirm: bool, threshold: float | None, shrink: bool
-) -> tuple["Found", Path | None]:
+) -> tuple["Done", "Found", Path | None]:
     """Run the trials, then conclude from them."""
     from dumbbell.cli.sweep_progress import SweepProgress, result_line
     from dumbbell.publish import scratch
@@ -112,22 +117,28 @@ def _searched(
         ):
             runs = Runs(request.sweep, executor, progress.row, request.allowed)
             found = concluded(request.sweep, journal.rows(), runs, confirm=confirm, threshold=threshold, shrink=shrink)
-        return found, save(request.sweep, found, done.folder, command)
+        return done, found, save(request.sweep, found, done.folder, command)
     except KeyboardInterrupt:
         if not request.out.exists():
             raise Interrupted from None
-        raise Interrupted(f"finished trials are kept; resume with: {command} --resume") from None
+        raise Interrupted(
+            f"finished trials are kept; resume with: {command} --out {shlex.quote(str(request.out))} --resume"
+        ) from None
+
+
+NOT_REPEATED = ("resume", "as_json", "jobs", "use_cache", "out")
+"""Options that change nothing of what is found."""
 
 
 def _command() -> str:
-    """The command as it was typed, without `--resume`."""
+    """The command as it was typed, as far as the result depends on it."""
     context = click.get_current_context()
     words = ["dumbbell", "search"]
     for option in context.command.params:
         value = context.params.get(option.name or "")
         if isinstance(option, click.Argument):
             words.append(str(value))
-        elif option.name not in ("resume", "as_json") and context.get_parameter_source(option.name or "") != _DEFAULT:
+        elif option.name not in NOT_REPEATED and context.get_parameter_source(option.name or "") != _DEFAULT:
             words += _option_words(option, value)
     return shlex.join(words)
 

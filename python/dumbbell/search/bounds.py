@@ -18,7 +18,7 @@ from dumbbell.spec.experiment import Experiment, short_document_of
 from dumbbell.spec.sweep import Sweep, read_sweep
 from dumbbell.spec.units import Wrong
 
-__all__ = ["Wanted", "common_bounds", "definition"]
+__all__ = ["SearchOptions", "common_bounds", "definition"]
 
 RATE = {"from": "1mbit", "to": "100mbit", "scale": "log"}
 RTT = {"from": "2ms", "to": "200ms", "scale": "log"}
@@ -36,7 +36,7 @@ OTHERS = ("cubic", "reno", "bbr")
 
 
 @dataclass(frozen=True)
-class Wanted:
+class SearchOptions:
     """A search as the command states it."""
 
     target: str
@@ -53,27 +53,27 @@ class Wanted:
     window: str | None = None
 
 
-def definition(wanted: Wanted) -> Sweep:
+def definition(given: SearchOptions) -> Sweep:
     """The sweep to run. Raises `ExperimentError`."""
     options = {
-        name: made for name in ("minimize", "maximize", "trials", "seed") if (made := getattr(wanted, name)) is not None
+        name: made for name in ("minimize", "maximize", "trials", "seed") if (made := getattr(given, name)) is not None
     }
-    if _is_sweep(wanted.target):
-        file = sweeps().get(wanted.target, Path(wanted.target))
+    if _is_sweep(given.target):
+        file = sweeps().get(given.target, Path(given.target))
         document = dict(documents.toml(documents.text_of(file), file))
         document["search"] = _merged(document.get("search"), options)
         for key in ("until", "refine", "validate"):
             document.pop(key, None)
-        return _read(document, file, wanted)
-    file = find(wanted.target)
+        return _read(document, file, given)
+    file = find(given.target)
     # Times of the common bounds follow the duration.
-    lasting = [setting for setting in wanted.settings if documents.split_setting(setting)[0] == "duration"]
-    case = documents.chosen(documents.load(file, lasting), wanted.case, str(file))
+    lasting = [setting for setting in given.settings if documents.split_setting(setting)[0] == "duration"]
+    case = documents.chosen(documents.load(file, lasting), given.case, str(file))
     document = {"experiment": file.name, "title": f"The worst network: {case.experiment.title}", "search": options}
     if case.name:
         document["case"] = case.name
-    document |= _axes(wanted.vary) if wanted.vary else common_bounds(case.experiment, _text(options))
-    return _read(document, Path(f"{file.stem}.toml"), wanted, named=file)
+    document |= _axes(given.vary) if given.vary else common_bounds(case.experiment, _text(options))
+    return _read(document, Path(f"{file.stem}.toml"), given, named=file)
 
 
 def common_bounds(experiment: Experiment, objective: str) -> dict[str, Any]:
@@ -151,11 +151,11 @@ def _number(text: str) -> int | float | str:
     return text
 
 
-def _read(document: Mapping[str, Any], file: Path, wanted: Wanted, named: Path | None = None) -> Sweep:
-    settings = list(wanted.settings)
-    if wanted.seeds or "seeds" not in document:
-        settings.append(f"seeds={wanted.seeds or SEEDS}")
-    settings += [f"window={wanted.window}"] if wanted.window else []
+def _read(document: Mapping[str, Any], file: Path, given: SearchOptions, named: Path | None = None) -> Sweep:
+    settings = list(given.settings)
+    if given.seeds or "seeds" not in document:
+        settings.append(f"seeds={given.seeds or SEEDS}")
+    settings += [f"window={given.window}"] if given.window else []
     return read_sweep(document, file, settings, named)
 
 

@@ -1,7 +1,7 @@
 """What a search found: the worst points, one of them confirmed on the kernel, made small, and saved as an experiment.
 
-An experiment *fails* if every one of its runs has a value beyond the threshold. Without `--threshold` that is a quarter
-of the way back from the worst value to the value of the unchanged experiment.
+An experiment *fails* if every one of its runs has a value beyond the threshold. Without `--threshold` that is the worst
+value and a quarter of the difference to the unchanged experiment's.
 """
 
 import math
@@ -13,17 +13,17 @@ from dumbbell import _sim
 from dumbbell.engines.permissions import Permissions
 from dumbbell.errors import DumbbellError, ResultError
 from dumbbell.kernels import store
-from dumbbell.search.shrink import canonical, smaller
+from dumbbell.search.shrink import SHORTEST_S, canonical, smaller
 from dumbbell.spec import document as documents
 from dumbbell.spec.sweep import ABOUT_THE_RUN, Sweep, settings_at
 from dumbbell.sweeps.runner import Executor
 from dumbbell.sweeps.task import Base, Row, Task, base_of
-from dumbbell.sweeps.trials import Trial, objective, ranked, trials_of
+from dumbbell.sweeps.trials import Candidate, objective, ranked, trials_of
 
 __all__ = ["Checked", "Found", "Runs", "concluded", "kernel_is_built", "settings_of"]
 
 BACK = 0.25
-"""Share of the way back to the unchanged experiment's value that still counts as failing."""
+"""So much of the difference to the unchanged experiment may be lost, and it still counts as failing."""
 KERNEL_SEEDS = 3
 MOST_STEPS = 150
 """Smaller experiments that are tried."""
@@ -37,6 +37,8 @@ class Checked:
     found: tuple[float | None, ...]
     """By seed; None if the run is invalid or failed, or lacks the value."""
     reason: str | None = None
+    metrics: tuple[Mapping[str, float], ...] = field(default=(), repr=False)
+    """All metrics, by seed."""
 
     @property
     def mean(self) -> float | None:
@@ -59,9 +61,11 @@ class Found:
     threshold: float
     baseline: Checked
     """The unchanged experiment."""
-    best: tuple[Trial, ...]
+    first: int | None
+    """So many trials until one was beyond the threshold."""
+    best: tuple[Candidate, ...]
     """The points that ran with every seed, worst first."""
-    chosen: Trial | None = None
+    chosen: Candidate | None = None
     """The point that was made small: the worst one that the kernel confirms, or else the worst one."""
     document: Mapping[str, Any] = field(default_factory=dict)
     """The smallest experiment that still fails."""
@@ -100,7 +104,8 @@ class Runs:
         (trial,) = trials_of(self._sweep, rows)
         reason = "; ".join(trial.reasons) or None
         values = {row.seed: trials_of(self._sweep, [row])[0].mean for row in rows}
-        return Checked(engine, tuple(values[seed] for seed in seeds), reason)
+        metrics = {row.seed: row.metrics for row in rows}
+        return Checked(engine, tuple(values[seed] for seed in seeds), reason, tuple(metrics[seed] for seed in seeds))
 
 
 def concluded(
@@ -117,14 +122,19 @@ def concluded(
     assert worst is not None
     if threshold is None:
         threshold = worst if baseline.mean is None else worst + BACK * (baseline.mean - worst)
-    found = Found(objective(sweep.search), sweep.search.minimize is not None, threshold, baseline, tuple(best))
+    threshold = float(f"{threshold:.3g}")
+    found = Found(objective(sweep.search), sweep.search.minimize is not None, threshold, baseline, None, tuple(best))
+    beyond = [trial.point for trial in trials_of(sweep, rows) if trial.found and found.is_beyond(trial.found[0])]
+    found = replace(found, first=min(beyond) + 1 if beyond else None)
     if not found.is_beyond(worst):
         return found
     return _made_small(sweep, found, runs, confirm=confirm, shrink=shrink)
 
 
 def _made_small(sweep: Sweep, found: Found, runs: Runs, *, confirm: bool, shrink: bool) -> Found:
-    trial, on_kernel = _confirmed(sweep, found, runs) if confirm else (found.best[0], None)
+    # One that fails with every seed, if there is any.
+    failing = [trial for trial in found.best if all(map(found.is_beyond, trial.found))] or list(found.best[:1])
+    trial, on_kernel = _confirmed(sweep, found, runs, failing) if confirm else (failing[0], None)
     document = _document(sweep, trial)
     path = [(document, "")]
     if shrink:
@@ -140,14 +150,13 @@ def _made_small(sweep: Sweep, found: Found, runs: Runs, *, confirm: bool, shrink
     return replace(found, chosen=trial, document=path[-1][0], simulated=simulated, on_kernel=on_kernel, steps=steps)
 
 
-def _confirmed(sweep: Sweep, found: Found, runs: Runs) -> tuple[Trial, Checked]:
+def _confirmed(sweep: Sweep, found: Found, runs: Runs, failing: Sequence[Candidate]) -> tuple[Candidate, Checked]:
     """The worst trial that fails on the kernel too; without one, the worst trial."""
-    checked: list[tuple[Trial, Checked]] = []
-    for trial in found.best:
-        if trial.mean is not None and found.is_beyond(trial.mean):
-            checked.append((trial, _on_kernel(sweep, runs, _document(sweep, trial))))
-            if found.fails(checked[-1][1]):
-                return checked[-1]
+    checked: list[tuple[Candidate, Checked]] = []
+    for trial in failing:
+        checked.append((trial, _on_kernel(sweep, runs, _document(sweep, trial))))
+        if found.fails(checked[-1][1]):
+            return checked[-1]
     return checked[0]
 
 
@@ -161,7 +170,7 @@ def _shrunk(sweep: Sweep, found: Found, runs: Runs, document: Mapping[str, Any])
     held, tried = dict(document), 0
     refused: list[dict[str, Any]] = []
     while tried < MOST_STEPS:
-        for what, changed in smaller(held, sweep.experiment_file):
+        for what, changed in smaller(held, sweep.experiment_file, _shortest_s(sweep)):
             if changed in refused:
                 continue
             tried += 1
@@ -179,20 +188,28 @@ def _shrunk(sweep: Sweep, found: Found, runs: Runs, document: Mapping[str, Any])
     return path
 
 
+def _shortest_s(sweep: Sweep) -> float:
+    """The window must stay what it is, and a run without one longer than slow start."""
+    if sweep.window is None:
+        return SHORTEST_S
+    start, end = sweep.window
+    return (start / 1e9 + SHORTEST_S) if end is None else end / 1e9
+
+
 def _unchanged(sweep: Sweep) -> dict[str, Any]:
     """The experiment with the settings of every run that no axis fills."""
     settings = {key: value for key, value in sweep.set.items() if not _sim.placeholders([value])}
     return canonical(documents.with_settings(sweep.experiment, settings, sweep.experiment_file), sweep.experiment_file)
 
 
-def _document(sweep: Sweep, trial: Trial) -> dict[str, Any]:
+def _document(sweep: Sweep, trial: Candidate) -> dict[str, Any]:
     """The experiment of a trial, without defaults, figures of its source and expectations."""
     changed = documents.with_settings(sweep.experiment, settings_of(sweep, trial), sweep.experiment_file)
     made = canonical(changed, sweep.experiment_file)
     return {key: value for key, value in made.items() if key not in ("source", "expect", "seeds")}
 
 
-def settings_of(sweep: Sweep, trial: Trial) -> dict[str, Any]:
+def settings_of(sweep: Sweep, trial: Candidate) -> dict[str, Any]:
     """What a trial sets in the experiment, with placeholders filled."""
     return {key: value for key, value in settings_at(sweep, trial.values).items() if key not in ABOUT_THE_RUN}
 

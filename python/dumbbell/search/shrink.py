@@ -4,6 +4,7 @@ A part is any key or item of a list. Most removals make no experiment (a path ne
 are left out here.
 """
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from pathlib import Path
@@ -15,7 +16,7 @@ from dumbbell.spec.axes import axis, value_near
 from dumbbell.spec.experiment import short_document_of
 from dumbbell.spec.units import Wrong
 
-__all__ = ["canonical", "smaller"]
+__all__ = ["SHORTEST_S", "canonical", "smaller"]
 
 Place = tuple[str | int, ...]
 _Changed = tuple[Place, dict[str, Any]]
@@ -35,10 +36,12 @@ def canonical(document: Mapping[str, Any], file: Path, folder: Path | None = Non
     return short_document_of(case.experiment)
 
 
-def smaller(document: Mapping[str, Any], file: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+def smaller(
+    document: Mapping[str, Any], file: Path, shortest_s: float = SHORTEST_S
+) -> Iterator[tuple[str, dict[str, Any]]]:
     """Experiments that are smaller in one respect, each with what was done, the largest steps first."""
     seen = [dict(document)]
-    for place, changed in (*_without(document), *_shorter(document), *_rounded(document)):
+    for place, changed in (*_without(document), *_shorter(document, shortest_s), *_rounded(document)):
         try:
             made = canonical(changed, file)
         except (DumbbellError, Wrong):
@@ -50,7 +53,7 @@ def smaller(document: Mapping[str, Any], file: Path) -> Iterator[tuple[str, dict
 
 def _without(document: Mapping[str, Any]) -> Iterator[_Changed]:
     """Each part left out, outer parts first; without a `count` a group has one flow."""
-    places = sorted(_places(document), key=len)
+    places = sorted(_locations(document), key=len)
     for place in places:
         if place[-1] not in KEPT:
             changed = deepcopy(dict(document))
@@ -58,19 +61,21 @@ def _without(document: Mapping[str, Any]) -> Iterator[_Changed]:
             yield place, changed
 
 
-def _shorter(document: Mapping[str, Any]) -> Iterator[_Changed]:
+def _shorter(document: Mapping[str, Any], shortest_s: float) -> Iterator[_Changed]:
     held = axis("duration", [document["duration"]])
     number = (held.numbers or (0.0,))[0]
     for part in (4, 2):
-        if number / part >= SHORTEST_S * 1000:
-            yield ("duration",), _with(document, ("duration",), value_near(held, number / part))
+        # In whole seconds.
+        shorter = math.ceil(number / part / 1000) * 1000
+        if shortest_s * 1000 <= shorter < number:
+            yield ("duration",), _with(document, ("duration",), value_near(held, shorter))
 
 
 def _rounded(document: Mapping[str, Any]) -> Iterator[_Changed]:
     """Every number with one significant digit, or else with two."""
-    for place in _places(document):
+    for place in _locations(document):
         value = _at(document, place)
-        if place[0] in ("seeds", "expect", "source", "title") or isinstance(value, Mapping | list | bool):
+        if place[0] in ("duration", "seeds", "expect", "source", "title") or isinstance(value, Mapping | list | bool):
             continue
         for digits in DIGITS:
             rounded = _round(value, digits)
@@ -92,14 +97,14 @@ def _round(value: Any, digits: int) -> Any:
     return value_near(held, float(f"{held.numbers[0]:.{digits - 1}e}"))
 
 
-def _places(value: Any, at: Place = ()) -> list[Place]:
+def _locations(value: Any, at: Place = ()) -> list[Place]:
     """The place of every key and item."""
     if len(at) >= MOST_DEPTH:
         return []
     inner: Sequence[tuple[str | int, Any]] = (
         list(value.items()) if isinstance(value, Mapping) else list(enumerate(value)) if isinstance(value, list) else []
     )
-    return [place for key, held in inner for place in ((*at, key), *_places(held, (*at, key)))]
+    return [place for key, held in inner for place in ((*at, key), *_locations(held, (*at, key)))]
 
 
 def _at(document: Any, place: Place) -> Any:

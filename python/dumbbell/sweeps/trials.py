@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from optuna import Study
     from optuna.distributions import BaseDistribution
 
-__all__ = ["BATCH", "Trial", "check_objective", "next_trials", "objective", "trials_of"]
+__all__ = ["BATCH", "Candidate", "check_objective", "next_trials", "objective", "trials_of"]
 
 BATCH = 8
 """Points proposed together: enough for the cores of a small machine, few enough to learn from."""
@@ -36,7 +36,7 @@ RANDOM = 4
 
 
 @dataclass(frozen=True)
-class Trial:
+class Candidate:
     """A point that was tried."""
 
     point: int
@@ -78,7 +78,7 @@ def next_trials(sweep: Sweep, rows: Sequence[Row]) -> list[Task]:
     ]
 
 
-def trials_of(sweep: Sweep, rows: Sequence[Row]) -> list[Trial]:
+def trials_of(sweep: Sweep, rows: Sequence[Row]) -> list[Candidate]:
     """Every point that was tried, by number."""
     assert sweep.search is not None
     rows = sorted(rows, key=lambda row: (row.point, row.seed))
@@ -87,7 +87,7 @@ def trials_of(sweep: Sweep, rows: Sequence[Row]) -> list[Trial]:
     for row, number in zip(rows, numbers, strict=True):
         points.setdefault(row.point, []).append((row, number if row.status == "ok" else None))
     return [
-        Trial(
+        Candidate(
             point,
             pairs[0][0].values,
             tuple(number for _, number in pairs if number is not None),
@@ -98,7 +98,7 @@ def trials_of(sweep: Sweep, rows: Sequence[Row]) -> list[Trial]:
     ]
 
 
-def ranked(sweep: Sweep, trials: Sequence[Trial]) -> list[Trial]:
+def ranked(sweep: Sweep, trials: Sequence[Candidate]) -> list[Candidate]:
     """The trials that have a value, best first; those with most runs first, for one run may be chance."""
     assert sweep.search is not None
     sign = 1.0 if sweep.search.minimize else -1.0
@@ -131,7 +131,7 @@ def _values(formula: str, rows: Sequence[Row]) -> list[float | None]:
         return [None] * len(rows)
 
 
-def _proposed(sweep: Sweep, tried: Sequence[Trial], count: int) -> list[Point]:
+def _proposed(sweep: Sweep, tried: Sequence[Candidate], count: int) -> list[Point]:
     """New points; the first one of all is the first value of every axis."""
     study = _study(sweep, tried)
     spaces = {str(number): _distribution(table) for number, table in enumerate(sweep.axes)}
@@ -148,7 +148,7 @@ def _proposed(sweep: Sweep, tried: Sequence[Trial], count: int) -> list[Point]:
     return made
 
 
-def _study(sweep: Sweep, tried: Sequence[Trial]) -> "Study":
+def _study(sweep: Sweep, tried: Sequence[Candidate]) -> "Study":
     """Optuna's study with the trials so far. Raises `MissingExtra`."""
     assert sweep.search is not None
     with extras.explained():
