@@ -6,7 +6,7 @@ PY := $(BIN)/python
 .DEFAULT_GOAL := help
 # Tests start Python a hundred times: without its bytecode each of them compiles all libraries again.
 unexport PYTHONDONTWRITEBYTECODE
-.PHONY: licences help setup wheels clean-roots release-check kernel demo docs test lint unit lock audit wasm wasm-test test-lowest fmt validation conformance bench gallery reports pages hpcc versions kernels notebook programs sweeps fuzz nightly same-bytes test-all clean
+.PHONY: licences help setup wheels clean-roots release-check kernel demo docs test lint unit lock audit wasm wasm-test test-lowest fmt validation conformance bench gallery reports pages hpcc versions kernels notebook programs sweeps searches fuzz nightly same-bytes test-all clean
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -136,6 +136,9 @@ programs: kernel ## Compare nginx and curl with the built-in sender and write do
 
 sweeps: kernel ## Run the built-in sweeps and write docs/sweeps
 	$(PY) scripts/sweeps.py
+
+searches: kernel ## Search for known failures of controllers and write docs/results/search
+	$(PY) scripts/searches.py
 
 fuzz: setup ## Fuzz every parser and state machine for longer than the tests do
 	PROPTEST_CASES=5000 cargo test --release --quiet -p dumbbell-core -p dumbbell-sim

@@ -74,6 +74,9 @@ def parse_axis(key: str, value: object) -> dict[str, Any]:
 def value_between(scale: str, unit: str | None, is_whole: bool, low: float, high: float) -> tuple[Any, float] | None:
     """The value half-way between two numbers of an axis, and its number; None: there is none."""
 
+def value_of_number(unit: str | None, is_whole: bool, number: float) -> tuple[Any, float]:
+    """The value that is written for a number of an axis, and the number that it says."""
+
 def number_of(unit: str, value: object) -> float:
     """The number of a value in a unit of axes. Raises `Wrong`."""
 

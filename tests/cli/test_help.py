@@ -55,6 +55,7 @@ def test_commands_are_completed(dumbbell: Dumbbell) -> None:
     done = dumbbell(_DUMBBELL_COMPLETE="bash_complete", COMP_WORDS="dumbbell s", COMP_CWORD="1")
     assert done.stdout.split() == [
         "plain,sweep",
+        "plain,search",
         "plain,scenarios",
         "plain,schema",
         "plain,stats",

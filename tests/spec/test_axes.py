@@ -111,7 +111,7 @@ def test_kinds_of_values(value: object, values: tuple[float, ...] | None, unit: 
         ([], "not a list of values", r'\["5ms", "20ms"\]'),
         ("5ms", "not a list of values", "points = 5"),
         ([float("nan"), 1.0], "nan is not a number", "a finite one"),
-        ({"from": 1, "to": 9}, "a range without 'points'", "points = 5"),
+        ({"from": 1, "points": 9}, "a range without 'to'", "points = 5"),
         ({"from": 1, "to": 9, "points": 3, "step": 1}, "unknown key 'step'", "points = 5"),
         ({"from": 9, "to": 1, "points": 3}, "must rise", "points = 5"),
         ({"from": "1ms", "to": "1mbit", "points": 3}, "must rise", "points = 5"),

@@ -267,6 +267,7 @@ KEYS = [
     "axes",
     "until",
     "refine",
+    "search",
     "maps",
     "source",
     "x",
@@ -276,6 +277,7 @@ TABLES = {
     "axes": st.lists(st.dictionaries(st.sampled_from(["path.rtt", "duration", "a", "b", "engine", "path", ""]), VALUES | st.lists(VALUES, max_size=3), max_size=2), max_size=3),
     "until": st.fixed_dictionaries({"metric": VALUES, "half_width": VALUES}, optional={"least": VALUES, "most": VALUES}),
     "refine": st.fixed_dictionaries({"metric": VALUES, "axes": VALUES, "most": VALUES | st.integers(1, 99)}),
+    "search": st.fixed_dictionaries({}, optional={"minimize": VALUES, "maximize": VALUES, "trials": VALUES | st.integers(1, 99), "best": VALUES}),
 }  # fmt: skip
 DOCUMENTS = st.dictionaries(st.sampled_from(KEYS), VALUES, max_size=3).flatmap(
     lambda base: st.fixed_dictionaries({}, optional=TABLES).map(lambda tables: {"experiment": "cyclic"} | base | tables)

@@ -39,7 +39,9 @@ mod _sim {
     #[pymodule_export]
     use super::run::{check, packet_trace, parameters, simulate};
     #[pymodule_export]
-    use super::sweep::{fill, number_of, parse_axis, parse_sweep, placeholders, read_map, read_sweep, value_between};
+    use super::sweep::{
+        fill, number_of, parse_axis, parse_sweep, placeholders, read_map, read_sweep, value_between, value_of_number,
+    };
     #[pymodule_export]
     use super::tc::{TcChange, TcError, TcTree};
     #[pymodule_export]

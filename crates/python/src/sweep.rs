@@ -92,6 +92,18 @@ pub fn value_between<'py>(
     found.map(|(value, number)| Ok((to_python(py, &value)?, number))).transpose()
 }
 
+/// The value that is written for a number of an axis, and the number that it says.
+#[pyfunction]
+pub fn value_of_number<'py>(
+    py: Python<'py>,
+    unit: Option<&str>,
+    is_whole: bool,
+    number: f64,
+) -> PyResult<(Bound<'py, PyAny>, f64)> {
+    let (value, number) = axes::value_of(number, unit.map(unit_of).transpose()?, is_whole);
+    Ok((to_python(py, &value)?, number))
+}
+
 /// The number of a value in a unit of axes. Raises `Wrong`.
 #[pyfunction]
 pub fn number_of(unit: &str, value: &Bound<'_, PyAny>) -> PyResult<f64> {

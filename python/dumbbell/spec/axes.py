@@ -13,7 +13,19 @@ from typing import Any, Literal
 from dumbbell import _sim
 from dumbbell.spec.units import refused
 
-__all__ = ["UNITS", "Axis", "Point", "Scale", "axis", "axis_of_values", "between", "points", "steps", "written"]
+__all__ = [
+    "UNITS",
+    "Axis",
+    "Point",
+    "Scale",
+    "axis",
+    "axis_of_values",
+    "between",
+    "points",
+    "steps",
+    "value_near",
+    "written",
+]
 
 Scale = Literal["linear", "log", "category"]
 UNITS = frozenset(_sim.AXIS_UNITS)
@@ -32,6 +44,8 @@ class Axis:
     """The values in the column's unit; None where they are names."""
     unit: str | None = None
     """Of the numbers, where the values are quantities: ms, mbps, percent, bdp or bytes."""
+    is_range: bool = False
+    """Is it written as a range, so that a search may also take values between these?"""
 
     @property
     def column(self) -> str:
@@ -74,12 +88,18 @@ def axis_of_values(values: Mapping[str, Any]) -> Axis:
         values["scale"],
         None if numbers is None else tuple(numbers),
         values["unit"],
+        values["is_range"],
     )
 
 
 def between(shape: Axis, low: float, high: float) -> tuple[Any, float] | None:
     """The value half-way between two numbers of an axis with numbers, with its number; None where there is none."""
     return _sim.value_between(shape.scale, shape.unit, shape.whole, low, high)
+
+
+def value_near(shape: Axis, number: float) -> Any:
+    """The value of an axis with numbers that is written for a number, rounded to three digits."""
+    return _sim.value_of_number(shape.unit, shape.whole, number)[0]
 
 
 def steps(table: Sequence[Axis]) -> list[dict[str, Any]]:

@@ -23,12 +23,12 @@ from dumbbell.spec.attachments import text_named
 from dumbbell.spec.axes import Axis, Point, points, steps, written
 from dumbbell.spec.built_in import built_in, find_sweep
 from dumbbell.spec.experiment import table_of_values
-from dumbbell.spec.sweep_model import Map, Refine, Until, Validation
+from dumbbell.spec.sweep_model import Map, Refine, Search, Until, Validation
 from dumbbell.spec.units import Wrong, refused
 
 __all__ = [
-    "ABOUT_THE_RUN", "Counted", "Map", "Refine", "Sweep", "Until", "allowed_half_width", "case_at", "engines_used",
-    "load_sweep", "parse_sweep", "read_map", "read_sweep", "selects",
+    "ABOUT_THE_RUN", "Counted", "Map", "Refine", "Search", "Sweep", "Until", "allowed_half_width", "case_at",
+    "engines_used", "load_sweep", "parse_sweep", "read_map", "read_sweep", "selects",
     "settings_at",
 ]  # fmt: skip
 
@@ -100,11 +100,17 @@ class Sweep(sweep_model.Sweep):
         if self.validate is not None:
             meant = (sum(selects(self.validate, step) for step in steps(table)) for table in self.axes[:-1])
             grid = grid // 2 + math.prod(meant)
+        if self.search is not None:
+            return Counted(self.search.trials, self.search.trials)
         return Counted(grid, max(grid, self.refine.most) if self.refine else grid)
 
     @property
     def counted_runs(self) -> Counted:
         """Runs, at least those that are due whatever they show."""
+        if self.search is not None:
+            # The best points, which may be fewer than asked for, run with every seed, the others with the first.
+            trials = self.search.trials
+            return Counted(trials, trials + min(self.search.best, trials) * (len(self.seeds) - 1))
         first = max(len(self.seeds), self.until.least) if self.until else len(self.seeds)
         most = self.until.most if self.until else first
         return Counted(self.counted.least * first, self.counted.most * most)

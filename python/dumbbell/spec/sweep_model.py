@@ -41,6 +41,22 @@ class Refine:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Search:
+    """Search within the axes' bounds for the point where a value is least or largest, instead of running the grid."""
+
+    minimize: str | None
+    """The metric, or arithmetic with several, whose least value is searched."""
+    maximize: str | None
+    """The one whose largest value is searched."""
+    trials: int
+    """Points that are tried."""
+    seed: int
+    """Seed of the search's own random draws."""
+    best: int
+    """So many of the best points also run with the other `seeds`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Validation:
     """Run some of the grid's points on a second engine too, so that a map shows where the two agree."""
 
@@ -130,6 +146,8 @@ class Sweep:
     """[Repeat](#repeat-until-the-interval-is-narrow) each point until its interval is narrow enough."""
     refine: Refine | None
     """[Put more points](#add-points-where-the-metric-changes) where a metric changes most."""
+    search: Search | None
+    """[Search](search.md) for the worst point instead of running the grid."""
     validate: Validation | None
     """[Run some points](#validate-some-points-on-another-engine) on a second engine too."""
     maps: tuple[Map, ...]

@@ -24,6 +24,7 @@ from dumbbell.spec.qdisc import suggest
 from dumbbell.spec.sweep import Sweep, case_at, engines_used, selects, settings_at
 from dumbbell.sweeps import identity
 from dumbbell.sweeps.identity import is_used
+from dumbbell.sweeps.trials import check_objective
 
 __all__ = ["check", "check_metrics", "engines_of", "metric_names", "referenced_files"]
 
@@ -62,6 +63,8 @@ def check_metrics(sweep: Sweep) -> None:
     """Raises `ExperimentError` with a suggestion for an unknown name."""
     unknown = dict(_requested(sweep))
     known: dict[str, None] = {}
+    if sweep.search is not None:
+        check_objective(sweep, metric_names(sweep, next(sweep.each_point())))
     for point in sweep.spread(MOST_POINTS):
         known |= dict.fromkeys(metric_names(sweep, point))
         unknown = {at: name for at, name in unknown.items() if not any(fnmatchcase(each, name) for each in known)}

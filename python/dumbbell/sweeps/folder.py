@@ -231,6 +231,7 @@ def manifest_of(
         | {each: counts.get(each, 0) for each in ("ok", "invalid", "failed")},
         "until": _plain(sweep.until),
         "refine": _plain(sweep.refine),
+        "search": _plain(sweep.search),
         "maps": [_plain(each) for each in sweep.maps],
         "experiment": "experiment.toml",
         "source": sweep.source and asdict(sweep.source),

@@ -29,6 +29,7 @@ from dumbbell.sweeps.repeats import (
     seeds_of,
 )
 from dumbbell.sweeps.task import Row, Task, tasks_at
+from dumbbell.sweeps.trials import next_trials
 
 __all__ = ["next_points", "next_round", "precisions"]
 
@@ -232,6 +233,8 @@ def _length(axis: Axis, low: float, high: float) -> float:
 
 def next_round(sweep: Sweep, rows: Sequence[Row]) -> list[Task]:
     """The tasks of the next round, given all rows of earlier rounds; empty when the sweep is complete."""
+    if sweep.search is not None:
+        return next_trials(sweep, rows)
     if not rows:
         return [task for point in sweep.each_point() for task in _first(sweep, point)]
     if sweep.until is None and sweep.refine is None:

@@ -116,7 +116,7 @@ def run_rounds(
         for row in executor.rows(base, pending):
             store.add(row)
             on_row(row)
-        if sweep.until is None and sweep.refine is None:
+        if sweep.until is None and sweep.refine is None and sweep.search is None:
             return  # A grid has one round; reading all rows back would cost time.
         kept = store.known()
 

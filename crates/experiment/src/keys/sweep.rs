@@ -41,6 +41,22 @@ table! {
 }
 
 table! {
+    /// Search within the axes' bounds for the point where a value is least or largest, instead of running the grid.
+    pub struct Search, rules rules::sweep::search {
+        /// The metric, or arithmetic with several, whose least value is searched.
+        minimize: Text, optional;
+        /// The one whose largest value is searched.
+        maximize: Text, optional;
+        /// Points that are tried.
+        trials: Integer<u32, 1, 100_000> = 200;
+        /// Seed of the search's own random draws.
+        seed: Integer<u32, 0, 4_294_967_295> = 1;
+        /// So many of the best points also run with the other `seeds`.
+        best: Integer<u32, 1, 1_000> = 5;
+    }
+}
+
+table! {
     /// Run some of the grid's points on a second engine too, so that a map shows where the two agree.
     pub struct Validation {
         /// The second engine.
@@ -136,6 +152,8 @@ table! {
         until: Until, optional;
         /// [Put more points](#add-points-where-the-metric-changes) where a metric changes most.
         refine: Refine, optional;
+        /// [Search](search.md) for the worst point instead of running the grid.
+        search: Search, optional;
         /// [Run some points](#validate-some-points-on-another-engine) on a second engine too.
         validate: Validation, optional;
         /// [Maps](#maps-for-the-report) for the report.

@@ -1,7 +1,7 @@
 //! Rules between the keys of a sweep: axes, placeholders, columns. Nothing is expanded for them.
 
 use crate::declare::location::Report;
-use crate::keys::sweep::{Sweep, Until};
+use crate::keys::sweep::{Search, Sweep, Until};
 use crate::suggest::suggest;
 use crate::sweep::axes::{self, Axis};
 use crate::sweep::placeholders;
@@ -25,6 +25,14 @@ pub fn until(made: &Until, report: &mut Report<'_>) {
     if made.least > made.most {
         let problem = format!("at least {} runs of a point, and at most {}", made.least, made.most);
         report.fault("", problem, "write least below most");
+    }
+}
+
+/// One value is searched.
+pub fn search(made: &Search, report: &mut Report<'_>) {
+    if made.minimize.is_some() == made.maximize.is_some() {
+        let problem = if made.minimize.is_some() { "minimize and maximize" } else { "neither minimize nor maximize" };
+        report.fault("", problem, "one of them, such as minimize = \"groups.bbr.share\"");
     }
 }
 
@@ -54,6 +62,7 @@ pub fn check(sweep: &Sweep, report: &mut Report<'_>) {
     check_axes(sweep, &all, report);
     check_placeholders(sweep, &all, report);
     check_refine(sweep, &all, report);
+    check_search(sweep, &all, report);
     check_validation(sweep, &all, report);
     check_maps(sweep, &all, report);
 }
@@ -153,6 +162,25 @@ fn check_refine(sweep: &Sweep, all: &[&Axis], report: &mut Report<'_>) {
     let points = points.fold(1, usize::saturating_mul);
     if points > usize::try_from(refine.most).unwrap_or(usize::MAX) {
         report.fault("refine.most", format!("the first grid has {points} points already"), "more than that");
+    }
+}
+
+/// A search takes the place of what else adds points, and has something to vary.
+fn check_search(sweep: &Sweep, all: &[&Axis], report: &mut Report<'_>) {
+    if sweep.search.is_none() {
+        return;
+    }
+    let others =
+        [("until", sweep.until.is_some()), ("refine", sweep.refine.is_some()), ("validate", sweep.validate.is_some())];
+    for (key, _) in others.into_iter().filter(|(_, is_set)| *is_set) {
+        report.fault(key, "can't be combined with search", format!("either search or {key}"));
+    }
+    if all.is_empty() {
+        report.fault(
+            "search",
+            "no axis to search along",
+            "an [[axes]] such as \"path.rtt\" = { from = \"5ms\", to = \"200ms\" }",
+        );
     }
 }
 

@@ -15,6 +15,8 @@ const MAX_LISTED: usize = 20;
 const MAX_LEVELS: usize = 8;
 /// Significant digits of a value within a range: as few as distinguish it from its neighbours.
 const DIGITS: [usize; 5] = [4, 6, 8, 10, 12];
+/// Significant digits of a value that a search tries: a smaller step changes little.
+const SEARCHED_DIGITS: usize = 3;
 /// A list whose largest number is so many times its smallest lies on a logarithmic scale.
 const WIDE: f64 = 10.0;
 const RANGE: [&str; 4] = ["from", "points", "scale", "to"];
@@ -119,6 +121,9 @@ pub struct Axis {
     pub numbers: Option<Vec<f64>>,
     /// None: plain numbers, or names.
     pub unit: Option<Unit>,
+    /// Written as a range: a search may also take values between these.
+    #[serde(default)]
+    pub is_range: bool,
 }
 
 impl Axis {
@@ -133,6 +138,7 @@ impl Axis {
             ("scale", self.scale.word().into()),
             ("numbers", numbers.map_or_else(Value::default, Value::from)),
             ("unit", self.unit.map_or_else(Value::default, |unit| unit.suffix().into())),
+            ("is_range", self.is_range.into()),
         ])
     }
 
@@ -145,6 +151,12 @@ impl Axis {
     fn is_whole(&self) -> bool {
         self.values.iter().all(|value| matches!(value.node, Node::Integer(_)))
     }
+}
+
+/// The value that is written for a number of an axis, and the number that it says.
+#[must_use]
+pub fn value_of(number: f64, unit: Option<Unit>, is_whole: bool) -> (Value, f64) {
+    as_value(number, unit, SEARCHED_DIGITS, is_whole)
 }
 
 /// The value half-way between two numbers of an axis, and its number; None: there is none.
@@ -180,7 +192,7 @@ pub fn parse(key: &str, value: &Value) -> Result<Axis, Wrong> {
     values.iter().try_for_each(|value| check(value, 0))?;
     let (unit, numbers) = numbers(values);
     let scale = numbers.as_deref().map_or(Scale::Category, scale_of);
-    Ok(Axis { key: key.into(), values: values.to_vec(), scale, numbers, unit })
+    Ok(Axis { key: key.into(), values: values.to_vec(), scale, numbers, unit, is_range: false })
 }
 
 /// Axes that vary together: as many values of each, and no step twice.
@@ -253,10 +265,11 @@ fn ranged(key: &str, range: &Table) -> Result<Axis, Wrong> {
         return Err(Wrong::new(format!("unknown key '{name}' in a range"), EXAMPLE));
     }
     let of = |name: &str| range.get(name).ok_or_else(|| Wrong::new(format!("a range without '{name}'"), EXAMPLE));
-    let (from, points, to) = (of("from")?, of("points")?, of("to")?);
-    let count = match points.node {
-        Node::Integer(count) => usize::try_from(count).ok().filter(|count| (2..=MAX_VALUES).contains(count)),
-        _ => None,
+    let (from, to) = (of("from")?, of("to")?);
+    let count = match range.get("points").map(|points| &points.node) {
+        None => Some(2),
+        Some(Node::Integer(count)) => usize::try_from(*count).ok().filter(|count| (2..=MAX_VALUES).contains(count)),
+        Some(_) => None,
     };
     let count =
         count.ok_or_else(|| Wrong::new("not a number of points", format!("a whole number from 2 to {MAX_VALUES}")))?;
@@ -278,7 +291,7 @@ fn ranged(key: &str, range: &Table) -> Result<Axis, Wrong> {
         return Err(Wrong::new("a logarithmic range can't begin at 0", "begin above 0, or use a linear one"));
     }
     let numbers = Some(vec![low, high]);
-    spread(Axis { key: key.into(), values: ends.to_vec(), scale, numbers, unit }, (low, high), count)
+    spread(Axis { key: key.into(), values: ends.to_vec(), scale, numbers, unit, is_range: true }, (low, high), count)
 }
 
 /// An axis of this many values between two, both of which stay as they are written.
