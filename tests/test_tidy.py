@@ -33,6 +33,7 @@ LAYERS = [
     {"importers"},
     {"analysis"},
     {"transfer", "sweeps"},
+    {"evaluation"},
     {"exporters"},
     {"plots"},
     {"reports"},

@@ -28,6 +28,7 @@ PANELS: dict[str, dict[str, tuple[str, str]]] = {
         "run": ("experiment_commands:run", "Run an experiment and print its results."),
         "compare": ("experiment_commands:compare", "Compare two engines, two kernels or two results."),
         "sweep": ("sweep:sweep", "Run an experiment at every point of a parameter grid."),
+        "evaluate": ("evaluate:evaluate", "Judge congestion controls by the criteria of RFC 9743."),
         "plan": ("experiment_commands:plan", "Print an experiment as a shell script of tc and ip commands."),
         "scenarios": ("experiment_commands:scenarios", "List the built-in experiments and their sources."),
         "list": ("list_commands:list_", "List controllers, queues or figures."),
