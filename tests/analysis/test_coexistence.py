@@ -1,4 +1,4 @@
-"""Harm, starvation, recovery time and overshoot, on runs with known rates."""
+"""Harm, starvation and recovery time, on runs with known rates."""
 
 from collections.abc import Mapping, Sequence
 
@@ -6,7 +6,7 @@ import pytest
 
 from dumbbell import api
 from dumbbell.analysis.coexistence import harm, harm_of_cost, starvation_s
-from dumbbell.analysis.transients import overshoot_packets, recovery_s
+from dumbbell.analysis.transients import recovery_s
 from dumbbell.analysis.window import NS
 from dumbbell.results.result import Run
 
@@ -52,13 +52,3 @@ def test_recovery_takes_as_long_as_the_outage() -> None:
     assert 0 < after < 6
     assert recovery_s(run, "flow", (5 * NS, 8 * NS)) == 3.0
     assert recovery_s(run, "absent") is None
-
-
-def test_overshoot_counts_what_slow_start_lost() -> None:
-    flows = [{"name": "flow", "cc": "reno"}]
-    run = run_of(flows)
-    assert (
-        overshoot_packets(run, "flow", (0, 3 * NS))
-        == run.flows.filter(run.flows["time_ns"] <= 3 * NS)["retrans_packets"].max()
-    )
-    assert overshoot_packets(run, "absent") is None

@@ -30,9 +30,7 @@ def test_cubic_passes_and_every_section_is_listed(dumbbell: Dumbbell) -> None:
 
 
 def test_a_window_of_a_thousand_packets_fails_for_harm_and_standing_queue(dumbbell: Dumbbell) -> None:
-    done = dumbbell(
-        "evaluate", "fixed", "--parameter", "cwnd=1000", "--only", FEW, "--against", "cubic", "--json"
-    )
+    done = dumbbell("evaluate", "fixed", "--parameter", "cwnd=1000", "--only", FEW, "--against", "cubic", "--json")
     assert done.returncode == 1
     found = verdicts(done)
     assert (found["standing-queue"], found["harm-deep/cubic"]) == ("fail", "fail")

@@ -1,13 +1,10 @@
-"""How a group answers to a change of its path: recovery time and the overshoot of slow start."""
+"""How long a group takes to use its path again after a change."""
 
-from typing import Any
-
-from dumbbell.analysis.native import metrics
 from dumbbell.analysis.time_series import group_goodput
 from dumbbell.analysis.window import NS, Window, bounds_ns
 from dumbbell.results.result import Run
 
-__all__ = ["RECOVERED", "overshoot_packets", "recovery_s"]
+__all__ = ["RECOVERED", "recovery_s"]
 
 RECOVERED = 0.8
 """Share of the bottleneck's rate at which a group has recovered."""
@@ -29,13 +26,6 @@ def recovery_s(run: Run, group: str, window: Window | None = None) -> float | No
         if begin_ns <= middle - STEP_NS // 2 and middle + STEP_NS // 2 <= end_ns and bps >= RECOVERED * rate:
             return float(middle - STEP_NS // 2 - begin_ns) / NS
     return (end_ns - begin_ns) / NS
-
-
-def overshoot_packets(run: Run, group: str, window: Window | None = None) -> float | None:
-    """Retransmitted segments of the group in the window: with a window over the start, what slow start lost."""
-    numbers: dict[str, Any] = metrics(run, window)["groups"]
-    lost = numbers[group]["retransmits"] if group in numbers else None
-    return None if lost is None else float(lost)
 
 
 def _rate_bps(run: Run, at_ns: int) -> float | None:

@@ -6,7 +6,7 @@ from typing import Any
 from dumbbell.analysis.coexistence import starvation_s
 from dumbbell.analysis.expect import Reader, parse_metric
 from dumbbell.analysis.native import metrics
-from dumbbell.analysis.transients import overshoot_packets, recovery_s
+from dumbbell.analysis.transients import recovery_s
 from dumbbell.analysis.window import NS, Window
 from dumbbell.results.result import Run
 from dumbbell.sweeps.task import Task
@@ -24,7 +24,7 @@ def _of_group(key: str) -> OfGroup:
 METRICS: Mapping[str, OfGroup] = {
     "starvation_s": starvation_s,
     "recovery_s": recovery_s,
-    "overshoot_packets": overshoot_packets,
+    "retransmits": _of_group("retransmits"),
     "retransmit_rate": _of_group("retransmit_rate"),
     "fct_s": _of_group("fct_s"),
 }

@@ -58,7 +58,9 @@ def _map(done: Sequence[Evaluation]) -> Markup:
         for each in done:
             found = [finding for finding in each.findings if finding.criterion.section == section.number]
             chips = [_chip(finding.judged.verdict, finding.name) for finding in found]
-            cells.append(join(chips) if chips else _chip(Verdict.NOT_TESTED, "not tested"))
+            if section.not_tested or not found:
+                chips.append(_chip(Verdict.NOT_TESTED, "rest not tested" if found else "not tested"))
+            cells.append(join(chips))
         rows.append((f"{section.number} {section.title}", *cells))
     return table(("section of RFC 9743", *(each.controller.name for each in done)), rows, css="text")
 

@@ -27,10 +27,12 @@ def _counts(each: Evaluation) -> str:
 
 
 def _strengths(each: Evaluation) -> str:
+    # Not those that are tested in part.
     whole = [
         f"{section.number} {section.title}"
         for section in each.suite.sections
-        if (found := [finding for finding in each.findings if finding.criterion.section == section.number])
+        if not section.not_tested
+        and (found := [finding for finding in each.findings if finding.criterion.section == section.number])
         and all(finding.judged.verdict is Verdict.PASS for finding in found)
     ]
     if not whole:
