@@ -44,8 +44,8 @@ def _failures(each: Evaluation) -> str:
     failed = sorted(_of(each, Verdict.FAIL), key=_excess, reverse=True)
     if not failed:
         return "It fails no criterion."
-    named = [_named(finding) for finding in failed[:MOST_NAMED]]
-    return f"It misses most, relative to the limit: {listed(named)}."
+    texts = [_with_median(finding) for finding in failed[:MOST_NAMED]]
+    return f"It misses most, relative to the limit: {listed(texts)}."
 
 
 def _excess(finding: Finding) -> float:
@@ -55,7 +55,7 @@ def _excess(finding: Finding) -> float:
     return (-beyond if limit.at_least else beyond) / (abs(limit.value) or 1.0)
 
 
-def _named(finding: Finding) -> str:
+def _with_median(finding: Finding) -> str:
     unit = finding.criterion.unit
     return f"{finding.name} ({number(finding.judged.median, unit)}, limit {finding.criterion.limit.text()})"
 
