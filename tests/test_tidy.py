@@ -33,7 +33,7 @@ LAYERS = [
     {"importers"},
     {"analysis"},
     {"transfer", "sweeps"},
-    {"search"},
+    {"search", "evaluation"},
     {"exporters"},
     {"plots"},
     {"reports"},

@@ -29,6 +29,7 @@ PANELS: dict[str, dict[str, tuple[str, str]]] = {
         "compare": ("experiment_commands:compare", "Compare two engines, two kernels or two results."),
         "sweep": ("sweep:sweep", "Run an experiment at every point of a parameter grid."),
         "search": ("search:search", "Search for the network in which a metric is worst."),
+        "evaluate": ("evaluate:evaluate", "Judge congestion controls by the criteria of RFC 9743."),
         "plan": ("experiment_commands:plan", "Print an experiment as a shell script of tc and ip commands."),
         "scenarios": ("experiment_commands:scenarios", "List the built-in experiments and their sources."),
         "list": ("list_commands:list_", "List controllers, queues or figures."),

@@ -17,6 +17,7 @@ __all__ = [
     "KINDS",
     "SCHEMAS",
     "built_in",
+    "evaluations",
     "find",
     "find_sweep",
     "page",
@@ -87,6 +88,13 @@ def with_programs() -> dict[str, Path]:
     return {file.stem: file for file in sorted(folder.glob("programs/*.toml"))}
 
 
+def evaluations() -> dict[str, Path]:
+    """The files of the experiments of `dumbbell evaluate`, by name: `evaluate/alone`."""
+    folder = _INSTALLED if _INSTALLED.is_dir() else _CHECKOUT
+    files = sorted(folder.glob("evaluate/*.toml"))
+    return {f"evaluate/{file.stem}": file for file in files if file.stem != "criteria"}
+
+
 def sweeps() -> dict[str, Path]:
     """The files of built-in sweeps, by name."""
     folder = _INSTALLED if _INSTALLED.is_dir() else _CHECKOUT
@@ -114,12 +122,12 @@ def find(name: str) -> Path:
     """
     path = Path(name)
     is_file = path.suffix == ".toml" or "/" in name or os.path.isfile(name)  # noqa: PTH113 — no name makes it raise
-    return path if is_file and name not in scenarios() | with_programs() else built_in(name)
+    return path if is_file and name not in scenarios() | with_programs() | evaluations() else built_in(name)
 
 
 def built_in(name: str) -> Path:
     """The file of a scenario. Raises `ExperimentError` naming what there is."""
-    known = scenarios() | with_programs()
+    known = scenarios() | with_programs() | evaluations()
     if name in known:
         return known[name].resolve()  # Some installers make links: files that it names lie beside what they lead to.
     raise ExperimentError(

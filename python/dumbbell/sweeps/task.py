@@ -4,7 +4,7 @@
 from both.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -14,10 +14,11 @@ from dumbbell.engines.permissions import NOTHING, Permissions
 from dumbbell.errors import DumbbellError
 from dumbbell.kernels.store import requested_name
 from dumbbell.plan import plan_case
+from dumbbell.results.result import Run
 from dumbbell.spec.axes import Point
 from dumbbell.spec.sweep import ABOUT_THE_RUN, Sweep, case_at, settings_at
 
-__all__ = ["Base", "Row", "Status", "Task", "base_of", "tasks_at"]
+__all__ = ["Base", "Reading", "Row", "Status", "Task", "base_of", "tasks_at"]
 
 Status = Literal["ok", "invalid", "failed"]
 
@@ -33,6 +34,8 @@ class Base:
     """Path of the experiment; referenced files are relative to its folder."""
     metrics: tuple[str, ...]
     window: tuple[int, int | None] | None
+    read: "Reading | None" = None
+    """A function of a module that takes the numbers from a run instead of `metrics`."""
     allowed: Permissions = NOTHING
     """Engines, kernels and hosts that the user, not the sweep's file, permits."""
 
@@ -49,6 +52,9 @@ class Task:
     """Dotted keys and their values, in order."""
     values: Mapping[str, Any] = field(hash=False)
     """Values of the axes at this point, as written."""
+
+
+Reading = Callable[[Run, Task], dict[str, float]]
 
 
 @dataclass(frozen=True)
@@ -73,7 +79,7 @@ class Row:
 def base_of(sweep: Sweep, allowed: Permissions = NOTHING) -> Base:
     """The data that all runs share; an experiment without a title gets the sweep's."""
     titled = {"title": sweep.title} | dict(sweep.experiment)
-    return Base(sweep.name, titled, sweep.experiment_file, sweep.metrics, sweep.window, allowed)
+    return Base(sweep.name, titled, sweep.experiment_file, sweep.metrics, sweep.window, allowed=allowed)
 
 
 def tasks_at(sweep: Sweep, point: Point, seeds: Sequence[int]) -> list[Task]:

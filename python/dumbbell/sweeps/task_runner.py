@@ -130,7 +130,7 @@ def _row_of_run(base: Base, task: Task, run: Run) -> Row:
     window = (
         None if base.window is None else (base.window[0], base.window[1] or round(run.manifest["duration_s"] * 1e9))
     )
-    found = measures(run, window, base.metrics)
+    found = measures(run, window, base.metrics) if base.read is None else base.read(run, task)
     if run.manifest["valid"]:
         return row_of(task, "ok", None, found)
     return row_of(task, "invalid", "; ".join(run.manifest["invalid"]), found)
