@@ -71,7 +71,7 @@ type Draw = (of: Drawing) => Omit<Panel, "name"> | null;
 const PANELS: Record<string, Draw> = {
   throughput: (of) => {
     const traces = binned(of, "goodput", 1e-6, isGrouped(of));
-    return panel("Throughput, Mbit/s", [flowLines(of, traces, "step")], { note: binNote(of) });
+    return panel("Throughput, Mbit/s", [flowLines(of, traces, "step")], { note: binNote(of, traces) });
   },
   cwnd: (of) => sampled(of, "cwnd, packets", samples(of, "cwnd_packets", 1, true)),
   rtt: (of) => sampled(of, "Smoothed RTT, ms", samples(of, "rtt_ns", 1e6, false, false)),
@@ -90,11 +90,11 @@ const PANELS: Record<string, Draw> = {
     );
     const entries = [...colours].map(([name, colour]) => ({ name, ...of.colours.both(colour) }));
     const layer: LineLayer = { kind: "lines", of: "panel", curve: "step", width: 1.3, opacity: 1, lines };
-    return panel("Groups, Mbit/s", [layer], { note: binNote(of), legend: "group", entries });
+    return panel("Groups, Mbit/s", [layer], { note: binNote(of, traces), legend: "group", entries });
   },
   retransmits: (of) => {
     const traces = binned(of, "retransmits", NS / of.run.series.stepNs, isGrouped(of));
-    return panel("Retransmits, packets/s", [flowLines(of, traces, "step")], { note: binNote(of) });
+    return panel("Retransmits, packets/s", [flowLines(of, traces, "step")], { note: binNote(of, traces) });
   },
   states,
 };
@@ -108,7 +108,8 @@ function sampled(of: Drawing, title: string, traces: Traces) {
   return traces.size ? panel(title, [flowLines(of, traces)], {}) : null;
 }
 
-function binNote({ run }: Measured): string {
+function binNote({ run }: Measured, traces: Traces): string {
+  if (![...traces.values()].some(({ s }) => s.length)) return "";
   return `bins of ${run.series.stepNs / NS} s`;
 }
 
@@ -252,6 +253,9 @@ function states(of: Drawing): Omit<Panel, "name"> | null {
   );
 }
 
+/** Start and stop in ns. */
+type Band = [number, number];
+
 /** A flow's bands, one layer per state; those shorter than a pixel are merged and widened. */
 function bandsOf(
   of: Drawing,
@@ -260,28 +264,26 @@ function bandsOf(
   colours: Map<string, Coloured>,
   least: number,
 ): { layer: Layer; spent: number }[] {
-  const newBands = () => ({ s: [] as number[], e: [] as number[], spent: 0, pixels: new Map<number, number>() });
+  const newBands = () => ({ long: [] as Band[], short: new Map<number, Band>(), spent: 0 });
   const found = new Map<string, ReturnType<typeof newBands>>();
   for (const [phase, start, stop] of phases) {
     const bands = found.get(phase) ?? newBands();
     found.set(phase, bands);
     bands.spent += stop - start;
+    if (stop - start >= least) {
+      bands.long.push([start, stop]);
+      continue;
+    }
     const pixel = Math.floor(start / least);
-    const at = bands.pixels.get(pixel);
-    if (stop - start >= least || at === undefined) {
-      if (stop - start < least) bands.pixels.set(pixel, bands.s.length);
-      bands.s.push(start);
-      bands.e.push(Math.max(stop, start + least));
-    } else bands.e[at] = Math.max(bands.e[at] as number, stop);
+    const [from, to] = bands.short.get(pixel) ?? [start, start + least];
+    bands.short.set(pixel, [from, Math.max(to, stop)]);
   }
-  return [...found].map(([phase, { s, e, spent }]) => ({
-    spent,
-    layer: {
-      ...{ kind: "bands", row, phase, ...(colours.get(phase) as Coloured) },
-      s: of.columns.addTimes(s.map((ns) => ns / NS)),
-      e: of.columns.addTimes(e.map((ns) => ns / NS)),
-    } as Layer,
-  }));
+  return [...found].map(([phase, { long, short, spent }]) => {
+    const bands = [...long, ...short.values()];
+    const [s, e] = [0, 1].map((end) => of.columns.addTimes(bands.map((band) => (band[end] as number) / NS)));
+    const layer = { kind: "bands", row, phase, ...(colours.get(phase) as Coloured), s, e } as Layer;
+    return { spent, layer };
+  });
 }
 
 function phaseColours(names: string[], colours: Colours): Map<string, Coloured> {
