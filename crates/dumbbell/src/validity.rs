@@ -62,10 +62,10 @@ fn deviations(flow: &Flow, report: &FlowReport, is_unconnected: bool) -> Vec<Str
         (false, Some(error)) => found.push(format!("broke: {error}")),
         (false, None) => {}
     }
-    if let (Transport::Tcp, Some(ran), planned) = (flow.transport, &report.cc, flow.cc.as_deref()) {
-        if Some(ran.as_str()) != planned {
-            found.push(format!("ran '{ran}', not '{}'", planned.unwrap_or("None")));
-        }
+    if let (Transport::Tcp, Some(ran), planned) = (flow.transport, &report.cc, flow.cc.as_deref())
+        && Some(ran.as_str()) != planned
+    {
+        found.push(format!("ran '{ran}', not '{}'", planned.unwrap_or("None")));
     }
     found
 }
@@ -78,7 +78,9 @@ fn never_connected<'a>(plan: &'a Plan, result: &RunResult) -> BTreeSet<&'a str> 
         .flows
         .iter()
         .zip(&result.report.flows)
-        .filter(|(flow, report)| report.started_ns.is_some() && (flow.transport == Transport::Tcp || is_missing(report)))
+        .filter(|(flow, report)| {
+            report.started_ns.is_some() && (flow.transport == Transport::Tcp || is_missing(report))
+        })
         .collect();
     let missing: Vec<_> = started.iter().filter(|(_, report)| is_missing(report)).collect();
     let timeouts = if missing.len() == started.len() { ONE_RETRANSMISSION_NS } else { THREE_RETRANSMISSIONS_NS };

@@ -150,9 +150,7 @@ impl Run {
     pub fn description(&self) -> String {
         let plan = self.0.plan();
         let flow = |flow: &plan::Flow| json!({"name": flow.name, "group": flow.group, "cc": flow.cc});
-        let queue = |queue: &plan::Queue| {
-            json!({"name": queue.name, "qdisc": queue.text, "under_test": queue.under_test, "rates": queue.limits()})
-        };
+        let queue = |queue: &plan::Queue| json!({"name": queue.name, "qdisc": queue.text, "under_test": queue.under_test, "rates": queue.limits()});
         let phase = |each: &Phase| json!([each.name, each.start_ns, each.stop_ns, each.is_inferred]);
         let phases = |of: &Vec<Phase>| of.iter().map(phase).collect::<Vec<_>>();
         json!({

@@ -9,9 +9,9 @@ import {
   groups,
   grown,
   isGrouped,
+  legendFlows,
   type Measured,
   NS,
-  named,
   queueSamples,
   samples,
   shownGroups,
@@ -114,7 +114,7 @@ function binNote({ run }: Measured, traces: Traces): string {
 }
 
 function flowLines(of: Drawing, traces: Traces, curve: LineLayer["curve"] = "linear"): LineLayer {
-  const shown = named(of);
+  const shown = legendFlows(of);
   const colours = of.colours.shades(shown);
   const lines = shown.flatMap(({ name }, index) => {
     const trace = traces.get(name) ?? { s: [], v: [] };

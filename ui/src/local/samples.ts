@@ -35,7 +35,7 @@ export function isGrouped({ run }: Measured): boolean {
 }
 
 /** The entries of the legend: flows, or groups in their place. */
-export function named(of: Measured): FlowDescription[] {
+export function legendFlows(of: Measured): FlowDescription[] {
   return isGrouped(of) ? shownGroups(of) : of.run.description.flows;
 }
 

@@ -52,9 +52,9 @@ function done(request: Request): void {
 function seriesOf(result: Run, stepNs: number, flows: number): Series {
   const numbers = result.series(stepNs);
   const bins = flows ? numbers.length / flows / 2 : 0;
-  const part = (index: number) => numbers.slice(index * bins, (index + 1) * bins);
-  const parts = Array.from({ length: 2 * flows }, (_, index) => part(index));
-  return { stepNs, goodput: parts.slice(0, flows), retransmits: parts.slice(flows) };
+  const bySeries = (index: number) => numbers.slice(index * bins, (index + 1) * bins);
+  const all = Array.from({ length: 2 * flows }, (_, index) => bySeries(index));
+  return { stepNs, goodput: all.slice(0, flows), retransmits: all.slice(flows) };
 }
 
 function finished(simulation: Simulation): Run {
