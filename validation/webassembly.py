@@ -129,7 +129,7 @@ def in_chromium(browser: Page, file: Path, slices: str) -> str:
 class Files(SimpleHTTPRequestHandler):
     """A file server without a log."""
 
-    extensions_map = SimpleHTTPRequestHandler.extensions_map | {".mjs": "text/javascript"}
+    extensions_map = SimpleHTTPRequestHandler.extensions_map | {".mjs": "text/javascript", "": "text/plain"}
 
     def log_message(self, *_arguments: object) -> None:
         """Print nothing."""
