@@ -3,6 +3,7 @@
 The tests need `target/npm` (`make wasm`) and are skipped without it, except in `make wasm-test`.
 """
 
+import importlib
 import json
 import os
 import re
@@ -29,7 +30,7 @@ from web.browsing import OpenPage, settled, text_of, visited
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))
 
-import static_site  # noqa: E402
+static_site: Any = importlib.import_module("static_site")
 
 BUILT = not static_site.what_is_missing()
 pytestmark = pytest.mark.skipif(
@@ -117,7 +118,14 @@ def drawn_by_the_page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Call
     static_site.playground(folder)
     # Below node_modules, where it finds the libraries.
     built = ROOT / "ui" / "node_modules" / ".dumbbell-test"
-    vite = [ROOT / "ui" / "node_modules" / ".bin" / "vite", "build", "--ssr", "src/local/figures.ts", "--outDir", built]
+    vite: list[str | Path] = [
+        ROOT / "ui" / "node_modules" / ".bin" / "vite",
+        "build",
+        "--ssr",
+        "src/local/figures.ts",
+        "--outDir",
+        built,
+    ]
     environment = os.environ | {"PATH": f"{ROOT / '.venv' / 'bin'}:{os.environ['PATH']}"}
     subprocess.run(vite, cwd=ROOT / "ui", env=environment, check=True, capture_output=True)
     (script := folder / "draw.mjs").write_text(DRAW)
