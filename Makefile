@@ -6,7 +6,7 @@ PY := $(BIN)/python
 .DEFAULT_GOAL := help
 # Tests start Python a hundred times: without its bytecode each of them compiles all libraries again.
 unexport PYTHONDONTWRITEBYTECODE
-.PHONY: licences help setup wheels clean-roots release-check kernel demo docs test lint unit lock audit wasm wasm-test test-lowest fmt validation conformance bench gallery reports pages hpcc versions kernels evaluations notebook programs sweeps searches fuzz nightly same-bytes test-all clean
+.PHONY: licences help setup wheels clean-roots release-check kernel demo docs test lint unit lock audit wasm wasm-test site test-lowest fmt validation conformance bench gallery reports pages hpcc versions kernels evaluations notebook programs sweeps searches fuzz nightly same-bytes test-all clean
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -63,9 +63,13 @@ audit: setup ## Check licences, sources and known vulnerabilities of all package
 wasm: setup ## Build the npm package with the simulator as WebAssembly, in target/npm
 	@$(PY) scripts/wasm.py
 
+site: wasm ## Build documentation and playground as one static site in target/site
+	@$(PY) scripts/static_site.py
+
 wasm-test: wasm ## Test the npm package, and compare its tables with the native simulator's
 	$(BIN)/node --test crates/wasm/package/test/*.test.mjs
 	$(PY) validation/webassembly.py
+	DUMBBELL_TEST_STATIC=1 $(BIN)/pytest tests/web/test_static_page.py
 
 licences: setup ## List the licences of linked and bundled packages in THIRD-PARTY-LICENSES.md
 	@$(PY) scripts/licences.py

@@ -44,6 +44,9 @@ SINGLE = {
 ASSETS = "files"
 """Where the site keeps files that a page links to and that are no pages: experiments, scripts, sources."""
 
+PLAY = "play"
+"""Where `scripts/static_site.py` puts the playground."""
+
 FENCE = re.compile(r"^(```|~~~).*?^\1", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"(!?\[(?:[^\[\]]|\[[^\]]*\])*\])\((?!https?://|mailto:)([^)\s]+)\)")
 HEADING = re.compile(r"^#{1,6} +(.+?)(?: +\{#([\w-]+)\})?$", re.MULTILINE)
@@ -181,8 +184,11 @@ def described(name: str, group: click.Group, parent: click.Context) -> list[str]
     return [*lines, ""]
 
 
-def scenarios() -> str:
-    """The built-in experiments and sweeps."""
+def scenarios(*, playground: bool = False) -> str:
+    """The built-in experiments and sweeps; with a `playground`, those that it can run have a link to it."""
+    from dumbbell.web.experiment_text import catalogue  # noqa: PLC0415
+
+    playable = {entry["name"] for entry in catalogue()} if playground else set()
     lines = [
         "# Built-in experiments",
         "",
@@ -207,7 +213,10 @@ def scenarios() -> str:
         for path in sorted((ROOT / folder).glob("*.toml")):
             document = tomllib.loads(path.read_text(encoding="utf-8"))
             under = path.relative_to(ROOT).as_posix()
-            lines.append(f"| `{path.stem}` | {cell(document.get('title', ''))} | [{path.name}](../{ASSETS}/{under}) |")
+            what = cell(document.get("title", ""))
+            if path.stem in playable:
+                what += f' (<a href="../{PLAY}/index.html#s={path.stem}">open in the playground</a>)'
+            lines.append(f"| `{path.stem}` | {what} | [{path.name}](../{ASSETS}/{under}) |")
             target = STAGE / ASSETS / under
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(path, target)
@@ -294,8 +303,8 @@ def configuration(tree: Tree) -> str:
     return f"{before}\n{yaml.safe_dump({'nav': nav}, sort_keys=False, allow_unicode=True)}"
 
 
-def main() -> int:
-    """Stage the pages, check links and menu, and build the site."""
+def main(*, playground: bool = False) -> int:
+    """Stage the pages, check links and menu, and build the site; with links to a `playground` or without."""
     tree = collect()
     readme = ROOT / "README.md"  # links to it lead to the site's first page, docs/index.md
     mapped(tree, readme)
@@ -309,6 +318,7 @@ def main() -> int:
     shutil.rmtree(STAGE, ignore_errors=True)
     shutil.copytree(ROOT / "docs", STAGE, ignore=shutil.ignore_patterns("*.md"))
     texts |= {page: make() for page, make in GENERATED.items()}
+    texts["reference/scenarios.md"] = scenarios(playground=playground)
     for page, text in texts.items():
         (STAGE / page).parent.mkdir(parents=True, exist_ok=True)
         (STAGE / page).write_text(text, encoding="utf-8")

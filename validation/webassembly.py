@@ -3,22 +3,33 @@
     python validation/webassembly.py [-o FILE]
 
 Runs every built-in scenario and 200 random experiments on both (the native one as `cargo` builds it, the module in
-Node.js) and compares the text of all tables. A random experiment ends after two slices of 100,000 events, since it may
-last for hours. `make wasm` builds the module. Exit status: 0 all tables are equal, 1 some differ.
+Node.js and in this host's Chromium) and compares the text of all tables. A random experiment ends after two slices of
+100,000 events, since it may last for hours. `make wasm` builds the module. Exit status: 0 all tables are equal, 1 some
+differ.
 """
 
 import argparse
 import gzip
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+
+from playwright.sync_api import Page, sync_playwright
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "target" / "npm" / "dumbbell"
 TESTS = ROOT / "crates" / "wasm" / "package" / "test"
 NODE = ROOT / ".venv" / "bin" / "node"
+NAMED = (".trace", ".sh")
+"""Files that experiments name."""
 RANDOM = 200
 OMITTED = ("programs", "hosts", "tc", "trace", "sample", "count")
 """Keys that the simulator can't run, that name files, or that fill tables with millions of rows."""
@@ -38,11 +49,17 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="dumbbell-wasm-") as folder:
         scenarios = sorted((ROOT / "scenarios").glob("*.toml"))
         drawn = random_experiments(Path(folder))
-        found = compared(tables, scenarios, SLICES, Path(folder)) + compared(tables, drawn, RANDOM_SLICES, Path(folder))
+        with chromium() as browser:
+            found = [
+                name
+                for files, slices in ((scenarios, SLICES), (drawn, RANDOM_SLICES))
+                for name in compared(tables, files, slices, Path(folder), browser)
+            ]
     lines = [
         "# The simulator in WebAssembly",
         "",
-        "Made by `make wasm` and `python validation/webassembly.py -o validation/webassembly.md`, in Node.js.",
+        "Made by `make wasm` and `python validation/webassembly.py -o validation/webassembly.md`, in Node.js; "
+        "tables in Chromium too.",
         "",
         "| what | figure |",
         "| --- | --- |",
@@ -76,15 +93,63 @@ def random_experiments(folder: Path) -> list[Path]:
     return files
 
 
-def compared(tables: Path, files: list[Path], slices: str, folder: Path) -> list[str]:
-    """Names of the experiments whose tables differ."""
+def compared(tables: Path, files: list[Path], slices: str, folder: Path, browser: Page) -> list[str]:
+    """Names of the experiments whose tables differ, with where they do."""
     ours, theirs = folder / "native", folder / "wasm"
     for one in (ours, theirs):
         one.mkdir(exist_ok=True)
     subprocess.run([tables, ours, "1", slices, *files], check=True)
     subprocess.run([NODE, TESTS / "tables.mjs", PACKAGE, theirs, "1", slices, *files], check=True)
-    names = [f"{file.stem}.txt" for file in files]
-    return [name for name in names if (ours / name).read_bytes() != (theirs / name).read_bytes()]
+    found = []
+    for file in files:
+        native = (ours / f"{file.stem}.txt").read_text(encoding="utf-8")
+        if (theirs / f"{file.stem}.txt").read_text(encoding="utf-8") != native:
+            found.append(f"{file.stem} in Node.js")
+        if in_chromium(browser, file, slices) != native:
+            found.append(f"{file.stem} in Chromium")
+    return found
+
+
+IN_PAGE = """async ({ text, files, slices }) => {
+  const module = await import("/target/npm/dumbbell/dumbbell_wasm.js");
+  await module.default({ module_or_path: "/target/npm/dumbbell/dumbbell_wasm_bg.wasm" });
+  const { experimentTables } = await import("/crates/wasm/package/test/experiment-tables.mjs");
+  return `${experimentTables(module, text, (name) => files[name], 1, slices).join("\\n\\n")}\\n`;
+}"""
+
+
+def in_chromium(browser: Page, file: Path, slices: str) -> str:
+    """The tables of an experiment, as a page computes them."""
+    near = {path.name: path.read_text(encoding="utf-8") for path in file.parent.glob("*") if path.suffix in NAMED}
+    given = {"text": file.read_text(encoding="utf-8"), "files": near, "slices": slices}
+    browser.reload()  # The memory of a module never shrinks.
+    return str(browser.evaluate(IN_PAGE, given))
+
+
+class Files(SimpleHTTPRequestHandler):
+    """A file server without a log."""
+
+    extensions_map = SimpleHTTPRequestHandler.extensions_map | {".mjs": "text/javascript", "": "text/plain"}
+
+    def log_message(self, *_arguments: object) -> None:
+        """Print nothing."""
+
+
+@contextmanager
+def chromium() -> Iterator[Page]:
+    """A page of this host's Chromium, of a server of the checkout's files on the loopback."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Files, directory=ROOT))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=shutil.which("chromium"), args=["--no-sandbox", "--disable-gpu"]
+        )
+        page = browser.new_page()
+        page.goto(f"http://127.0.0.1:{server.server_address[1]}/LICENSE")
+        yield page
+        browser.close()
+    server.shutdown()
+    server.server_close()
 
 
 def measured(speed: Path) -> list[str]:

@@ -29,22 +29,22 @@ function Page() {
       <Tools />
       <main>
         <Tour />
-        <div class="controls">
-          <PathControls />
-          <FlowControls />
-          <SeedControl />
-          <Numbers />
-          <Agreement />
-        </div>
         <div class="stage">
+          <Figures />
           <div class="actions">
             <Pins />
             <KernelRun />
           </div>
           <Play />
-          <Figures />
+          <Numbers />
+          <Agreement />
         </div>
-        <Editor />
+        <div class="controls">
+          <PathControls />
+          <FlowControls />
+          <SeedControl />
+          <Editor />
+        </div>
       </main>
     </>
   );

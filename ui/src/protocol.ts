@@ -1,4 +1,5 @@
-// Requests to the server. A figure is a header in JSON, followed by numbers (`plots/panel_data.py`).
+// Requests to the server. A figure is a header in JSON, followed by numbers (`plots/panel_data.py`). Without a server,
+// `local` answers: the page then runs the simulator in a Web Worker.
 
 import type { Drawn, Edit, FigureData, Span, Start, State } from "./types";
 
@@ -23,12 +24,27 @@ export interface FigureResponse {
 /** A request failed. The message is for the user. */
 export class RequestError extends Error {}
 
+let started: Start | null = null;
+
 export async function start(): Promise<Start> {
-  return (await checked(await request("api/start"))).json();
+  started = (await (await checked(await request("api/start"))).json()) as Start;
+  return started;
+}
+
+/** What the page began with, if no server is behind it. */
+export function alone(): Start | null {
+  return started?.server === false ? started : null;
+}
+
+/** What needs a server says so. */
+export function needsServer(what: string): string {
+  return `${what} needs Dumbbell on your computer: install it and run dumbbell ui.`;
 }
 
 /** Request figures; `signal` cancels. */
 export async function figureData(body: FigureRequest, signal: AbortSignal): Promise<FigureResponse> {
+  const own = alone();
+  if (own) return (await import("./local/figures")).figuresOf(own, body, signal);
   return parseFigure(await (await checked(await post("api/figures", body, signal))).arrayBuffer());
 }
 

@@ -70,7 +70,7 @@ export interface Line extends Coloured {
 export type Layer =
   | {
       kind: "lines";
-      of: "flows" | "panel" | "nobody";
+      of: "flows" | "panel" | "none";
       curve: "linear" | "step" | "step-after";
       width: number;
       opacity: number;
@@ -118,8 +118,28 @@ export interface Scenario {
   toml: string;
 }
 
+/** The colours of all figures (`python/dumbbell/plots/colours.py`). */
+export interface PaletteFacts {
+  hues: string[];
+  /** The counterparts of `hues` on a dark page. */
+  on_dark: string[];
+  controllers: Record<string, string>;
+  dark_ground: string;
+  ink: string;
+  note: string;
+  alarm: string;
+  /** Of the controllers' states; `pale` for those without one. */
+  states: Record<string, string>;
+  pale: string[];
+}
+
 export interface Start {
   version: string;
+  /** Whether `dumbbell ui` is behind the page; otherwise the page runs the simulator itself. */
+  server: boolean;
+  palette: PaletteFacts;
+  /** Without a server: the files of built-in experiments, in the folder `files`. */
+  files?: string[];
   scenarios: Scenario[];
   controllers: string[];
   /** The text of each discipline, by name; `{limit}` is its buffer. */

@@ -43,8 +43,10 @@ mod files;
 mod metrics;
 mod run;
 mod simulation;
+mod validity;
 
 pub use dumbbell_core::time::Time;
+pub use dumbbell_experiment::plan::types as plan;
 pub use dumbbell_experiment::{Diagnostic, model};
 pub use dumbbell_metrics::{FlowMetrics, GroupMetrics, Metrics, QueueMetrics, Spread, cycle};
 pub use dumbbell_sim::packet_trace::{TraceResult, Window};
@@ -52,5 +54,5 @@ pub use dumbbell_sim::table::{Cells, Column, Table};
 pub use error::Error;
 pub use experiment::Experiment;
 pub use files::{Files, NoFiles};
-pub use run::Run;
+pub use run::{Phase, Run, Series};
 pub use simulation::Simulation;

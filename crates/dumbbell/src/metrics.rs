@@ -12,16 +12,20 @@ const NS: f64 = 1e9;
 /// The manifest has whole microseconds.
 const MICROSECOND_NS: u64 = 1_000;
 
-/// All single numbers of a run.
-pub fn of(plan: &Plan, result: &RunResult) -> Metrics {
-    let facts = facts(plan, result);
+/// What `find` finds in a run.
+pub fn with<T>(facts: &Facts, result: &RunResult, find: impl FnOnce(&Run<'_>) -> T) -> T {
     let [flows, queues, probes] = [&result.flows, &result.queues, &result.probes].map(Columns);
-    let run = Run::new(&facts, &flows, &queues, &probes);
+    find(&Run::new(facts, &flows, &queues, &probes))
+}
+
+/// All single numbers of a run.
+pub fn all(run: &Run<'_>) -> Metrics {
     let whole = "the whole run is no window outside it";
     Metrics { cycle: run.cycle(None).expect(whole), ..run.metrics(None).expect(whole) }
 }
 
-fn facts(plan: &Plan, result: &RunResult) -> Facts {
+/// What the run is made of, as its manifest says it.
+pub fn facts(plan: &Plan, result: &RunResult) -> Facts {
     let report = &result.report;
     let under_test = plan.bottleneck.as_ref().and_then(|name| plan.queues.iter().find(|queue| queue.name == *name));
     Facts {

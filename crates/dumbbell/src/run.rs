@@ -1,8 +1,8 @@
-//! The result of a run: columns of samples, totals, metrics.
+//! The result of a run: columns of samples, totals, metrics, series, validity.
 
-use crate::metrics;
+use crate::{metrics, validity};
 use dumbbell_experiment::plan::Plan;
-use dumbbell_metrics::Metrics;
+use dumbbell_metrics::{Facts, Metrics};
 use dumbbell_sim::packet_trace::TraceResult;
 use dumbbell_sim::report::Report;
 use dumbbell_sim::{RunResult, Table};
@@ -10,13 +10,95 @@ use dumbbell_sim::{RunResult, Table};
 /// The result of a run.
 #[derive(Debug)]
 pub struct Run {
+    plan: Plan,
+    facts: Facts,
     result: RunResult,
     metrics: Metrics,
 }
 
+/// Counts of one flow over time, in even bins from the start of the run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Series {
+    /// Goodput in bit/s (see `dumbbell_metrics::Run::goodput_bps`).
+    pub goodput_bps: Vec<f64>,
+    /// Retransmitted segments; empty for a flow without such a counter.
+    pub retransmits: Vec<f64>,
+}
+
+/// A state of a flow's controller.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Phase {
+    /// Its name.
+    pub name: String,
+    /// Start.
+    pub start_ns: i64,
+    /// Stop.
+    pub stop_ns: i64,
+    /// Whether it is inferred from other columns.
+    pub is_inferred: bool,
+}
+
 impl Run {
-    pub(crate) fn new(plan: &Plan, result: RunResult) -> Self {
-        Self { metrics: metrics::of(plan, &result), result }
+    pub(crate) fn new(plan: Plan, result: RunResult) -> Self {
+        let facts = metrics::facts(&plan, &result);
+        let metrics = metrics::with(&facts, &result, metrics::all);
+        Self { plan, facts, result, metrics }
+    }
+
+    /// What was run: flows, queues, bottleneck.
+    #[must_use]
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// Why the run did not measure what the experiment specifies; empty: it is valid.
+    #[must_use]
+    pub fn invalid(&self) -> Vec<String> {
+        validity::reasons(&self.plan, &self.result)
+    }
+
+    /// Each flow's counts in all complete bins of `step_ns`, in the order of the plan.
+    ///
+    /// # Errors
+    ///
+    /// The step is 0 or less.
+    pub fn series(&self, step_ns: i64) -> Result<Vec<Series>, dumbbell_metrics::Error> {
+        metrics::with(&self.facts, &self.result, |run| {
+            let edges = run.edges(step_ns, None)?;
+            let goodput = run.goodput_bps(&edges).into_iter().enumerate();
+            let of = |(flow, goodput_bps): (usize, Vec<f64>)| {
+                #[expect(clippy::cast_precision_loss, reason = "a number of segments")]
+                let total = self.facts.flows[flow].retransmits.map(|count| count as f64);
+                let counter = run.counter(flow, "retrans_packets", total);
+                let retransmits = if counter.is_empty() { Vec::new() } else { counter.differences(&edges) };
+                Series { goodput_bps, retransmits }
+            };
+            Ok(goodput.map(of).collect())
+        })
+    }
+
+    /// Start and stop of each flow in nanoseconds, in the order of the plan.
+    #[must_use]
+    pub fn lives(&self) -> Vec<(i64, i64)> {
+        let life = |flow: &dumbbell_metrics::Flow| (flow.start_ns, flow.stop_ns.unwrap_or(self.facts.duration_ns));
+        self.facts.flows.iter().map(life).collect()
+    }
+
+    /// The states of each flow's controller, in the order of the plan.
+    #[must_use]
+    pub fn phases(&self) -> Vec<Vec<Phase>> {
+        metrics::with(&self.facts, &self.result, |run| {
+            let of = |found: &dumbbell_metrics::Phases<'_>| {
+                let phase = |index: usize| Phase {
+                    name: found.names[index].to_owned(),
+                    start_ns: found.starts_ns[index],
+                    stop_ns: found.stops_ns[index],
+                    is_inferred: found.inferred[index],
+                };
+                (0..found.names.len()).map(phase).collect()
+            };
+            run.phases().iter().map(of).collect()
+        })
     }
 
     /// Single numbers of flows, groups and the queue under test.

@@ -51,6 +51,6 @@ impl Simulation {
     /// The result; of a run that is not over, up to now.
     #[must_use]
     pub fn finish(self) -> Run {
-        Run::new(&self.plan, self.world.finish())
+        Run::new(self.plan, self.world.finish())
     }
 }

@@ -4,22 +4,26 @@
 
 mod table;
 
-use dumbbell::{Diagnostic, Error, Experiment, Files, Simulation as Inner, Time, Window, model};
+use dumbbell::{Diagnostic, Error, Experiment, Files, Phase, Series, Simulation as Inner, Time, Window, model, plan};
 use dumbbell_experiment::declare::Kind as _;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 pub use table::Table;
 use wasm_bindgen::prelude::*;
 
-/// Reads a text. JSON: `{"cases": [{name, experiment}]}`, or
-/// `{"errors": [{message, problem, key, right, case, line, column, from, to}]}` with `from` and `to` in bytes of the text.
+/// Reads a text. JSON: `{"cases": [{name, experiment, groups}]}`, or
+/// `{"errors": [{message, problem, key, value, right, case, line, column, from, to}]}` with `from` and `to` in bytes of
+/// the text.
 #[wasm_bindgen]
 #[must_use]
 pub fn parse(text: &str) -> String {
     use model::Experiment as Model;
     match Experiment::cases(text) {
         Ok(cases) => {
-            let of = |case: &Experiment| json!({"name": case.name(), "experiment": Model::data(case.model())});
+            let of = |case: &Experiment| {
+                let model = case.model();
+                json!({"name": case.name(), "experiment": Model::data(model), "groups": model.group_names()})
+            };
             json!({"cases": cases.iter().map(of).collect::<Vec<_>>()})
         }
         Err(error) => json!({"errors": errors(&error)}),
@@ -140,6 +144,44 @@ impl Run {
         serde_json::to_string(self.0.metrics()).expect("numbers and names")
     }
 
+    /// What was run, and whether it is valid. JSON: `{flows, queues, bottleneck, invalid, lives, phases}`; `phases` has for
+    /// each flow the names, starts, stops and whether each is inferred.
+    #[must_use]
+    pub fn description(&self) -> String {
+        let plan = self.0.plan();
+        let flow = |flow: &plan::Flow| json!({"name": flow.name, "group": flow.group, "cc": flow.cc});
+        let queue = |queue: &plan::Queue| json!({"name": queue.name, "qdisc": queue.text, "under_test": queue.under_test, "rates": queue.limits()});
+        let phase = |each: &Phase| json!([each.name, each.start_ns, each.stop_ns, each.is_inferred]);
+        let phases = |of: &Vec<Phase>| of.iter().map(phase).collect::<Vec<_>>();
+        json!({
+            "flows": plan.flows.iter().map(flow).collect::<Vec<_>>(),
+            "queues": plan.queues.iter().map(queue).collect::<Vec<_>>(),
+            "bottleneck": plan.bottleneck,
+            "invalid": self.0.invalid(),
+            "lives": self.0.lives(),
+            "phases": self.0.phases().iter().map(phases).collect::<Vec<_>>(),
+        })
+        .to_string()
+    }
+
+    /// Each flow's goodput in bit/s in all complete bins of so many nanoseconds, one flow after the other, then each
+    /// flow's retransmitted segments; NaN if they are not counted.
+    ///
+    /// # Errors
+    ///
+    /// The step is not positive.
+    pub fn series(&self, step_ns: f64) -> Result<Vec<f64>, String> {
+        #[expect(clippy::cast_possible_truncation, reason = "nanoseconds of a run")]
+        let series = self.0.series(step_ns as i64).map_err(|error| thrown_at(&error.to_string(), "a longer step"))?;
+        let bins = series.first().map_or(0, |each| each.goodput_bps.len());
+        let retransmits = |each: &Series| match each.retransmits.as_slice() {
+            [] => vec![f64::NAN; bins],
+            counts => counts.to_vec(),
+        };
+        let goodput = series.iter().flat_map(|each| each.goodput_bps.clone());
+        Ok(goodput.chain(series.iter().flat_map(retransmits)).collect())
+    }
+
     /// One row per sample and flow.
     #[must_use]
     pub fn flows(&self) -> Table {
@@ -198,7 +240,7 @@ fn errors(error: &Error) -> Vec<Value> {
     let of = |mistake: &Diagnostic| {
         json!({
             "message": mistake.to_string(),
-            "problem": mistake.problem, "key": mistake.key, "right": mistake.right, "case": mistake.case,
+            "problem": mistake.problem, "key": mistake.key, "value": mistake.value, "right": mistake.right, "case": mistake.case,
             "line": mistake.line, "column": mistake.column,
             "from": mistake.span.as_ref().map(|span| span.start), "to": mistake.span.as_ref().map(|span| span.end),
         })

@@ -18,14 +18,17 @@ from pydantic import BaseModel, ConfigDict
 from tomlkit.exceptions import TOMLKitError
 from tomlkit.items import AoT
 
+from dumbbell import __version__
 from dumbbell.control_characters import visible, visible_line
 from dumbbell.engines.sim.sim_engine import Simulator
 from dumbbell.errors import DumbbellError, ExperimentError
+from dumbbell.plots import state_bands
+from dumbbell.plots.colours import ALARM, CONTROLLERS, DARK_GROUND, HUES, INK, NOTE, ON_DARK
 from dumbbell.spec import Experiment, load, published, scenarios
 from dumbbell.spec.document import Case, as_toml, text_of, toml, without_cases
 from dumbbell.spec.model import Bottleneck, Flows
 
-__all__ = ["BLANK", "Edit", "apply_edits", "catalogue", "controls", "error_fields", "line_of", "texts_of", "vocabulary"]
+__all__ = ["BLANK", "Edit", "apply_edits", "catalogue", "controls", "error_fields", "line_of", "page_start", "texts_of"]
 
 
 class Edit(BaseModel):
@@ -143,9 +146,29 @@ def controls(experiment: Experiment) -> dict[str, Any]:
     }
 
 
-def vocabulary() -> dict[str, Any]:
-    """Return the controllers and disciplines on offer."""
-    return {"controllers": list(Simulator.controllers()), "disciplines": DISCIPLINES}
+def page_start(*, server: bool) -> dict[str, Any]:
+    """Return what a page starts with: version, scenarios, what its controls offer, colours of its figures.
+
+    Without a `server`, the page runs the simulator itself.
+    """
+    return {
+        "version": __version__,
+        "server": server,
+        "scenarios": catalogue(),
+        "controllers": list(Simulator.controllers()),
+        "disciplines": DISCIPLINES,
+        "palette": {
+            "hues": HUES,
+            "on_dark": ON_DARK,
+            "controllers": CONTROLLERS,
+            "dark_ground": DARK_GROUND,
+            "ink": INK,
+            "note": NOTE,
+            "alarm": ALARM,
+            "states": state_bands.KNOWN,
+            "pale": state_bands.PALE,
+        },
+    }
 
 
 def _bottleneck(bottleneck: Bottleneck) -> dict[str, Any]:

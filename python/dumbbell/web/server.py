@@ -19,12 +19,11 @@ from starlette.responses import Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-import dumbbell
 from dumbbell.errors import LocalHostError
 from dumbbell.web import access
 from dumbbell.web.access import HEAD_BYTES, Guard, OwnerCheck, limited_protocol
 from dumbbell.web.downloads import DownloadHandlers
-from dumbbell.web.experiment_text import catalogue, vocabulary
+from dumbbell.web.experiment_text import page_start
 from dumbbell.web.handlers import BINARY, Handlers, Jobs, Json, error_response
 from dumbbell.web.kernel_runs import KernelHandlers
 from dumbbell.web.live_figures import FigureRequest, WindowRequest, figure_data, packet_traces, state
@@ -73,9 +72,8 @@ class _LiveHandlers(Handlers):
     """Handles the requests of the live figure."""
 
     async def start(self, _request: Request) -> Response:
-        """Return the version, the scenarios, the controllers and the disciplines."""
-        entries = await anyio.to_thread.run_sync(catalogue)
-        return Json({"version": dumbbell.__version__, "scenarios": entries, **vocabulary()})
+        """Return what a page starts with."""
+        return Json(await anyio.to_thread.run_sync(functools.partial(page_start, server=True)))
 
     async def state(self, request: Request) -> Response:
         """Return the edited text with its controls."""

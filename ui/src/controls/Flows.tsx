@@ -5,6 +5,7 @@ import { controls, offered, shown } from "../state";
 import type { Group } from "../types";
 import { timeLabel, timeOf, timeText } from "../units";
 import { Choice } from "./Choice";
+import { tcText, ValueBox } from "./ValueBox";
 
 const GROUPS_MAX = 12;
 
@@ -77,8 +78,8 @@ function OneGroup({ group, index, duration_ns, only }: Props) {
       >
         ✕
       </button>
-      <label class="start">
-        <span>starts at {timeLabel(seconds * 1e9)}</span>
+      <div class="start">
+        <span aria-hidden="true">Start</span>
         <input
           type="range"
           min={0}
@@ -91,7 +92,17 @@ function OneGroup({ group, index, duration_ns, only }: Props) {
             applyEdit({ key: `${key}.start`, value: timeText(event.currentTarget.valueAsNumber * 1e9) })
           }
         />
-      </label>
+        <ValueBox
+          label={`Start of ${group.name}`}
+          text={timeLabel(seconds * 1e9)}
+          example="2.5 s"
+          onType={(typed) => {
+            const next = timeOf(tcText(typed));
+            if (next !== null) applyEdit({ key: `${key}.start`, value: timeText(next) });
+            return next !== null;
+          }}
+        />
+      </div>
     </fieldset>
   );
 }

@@ -100,6 +100,8 @@ export function Buffer({ now, bottleneck }: QueueProps) {
       value={bufferBdp(text, bdp, now.mtu_bytes)}
       toText={(value) => withLimit(shown(QDISC, bottleneck.qdisc), `${short(value)}bdp`)}
       fromText={(text) => bufferBdp(String(text), bdp, now.mtu_bytes)}
+      typed={(text) => numberBefore(text, /bdp/i)}
+      inBox={(value) => `${short(value)} BDP`}
       format={(value) => `${short(value)} BDP${bdp ? ` = ${sizeLabel(value * bdp)}` : ""}`}
     />
   );
@@ -120,10 +122,21 @@ export function Loss({ loss }: { loss: string | null }) {
       value={isPercentage ? lossOf(loss) : null}
       fromText={lossOf}
       toText={(rate) => (rate === 0 ? null : `${short(rate * 100)}%`)}
+      typed={(text) => (text.trim() === "none" ? 0 : percentage(numberBefore(text, /%/)))}
       format={(rate) => (rate === 0 ? "none" : `${short(rate * 100)} %`)}
       hint="random, on the forward path, before the queue"
     />
   );
+}
+
+/** The number of a text like `1.5 BDP`; the unit may be left out. */
+export function numberBefore(text: string, unit: RegExp): number | null {
+  const number = text.replace(unit, "").trim();
+  return /^\d*\.?\d+$/.test(number) ? Number(number) : null;
+}
+
+function percentage(number: number | null): number | null {
+  return number === null ? null : number / 100;
 }
 
 function lossOf(text: Value): number | null {

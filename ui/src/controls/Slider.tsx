@@ -1,10 +1,11 @@
-// A slider that stops at round values; other values can be set in the text.
+// A slider that stops at round values, and its value as text: any value can be typed there.
 
 import { useId } from "preact/hooks";
 import { applyEdit } from "../live";
 import { shown } from "../state";
 import type { Value } from "../types";
 import { nearest } from "./notches";
+import { tcText, ValueBox } from "./ValueBox";
 
 interface Props {
   label: string;
@@ -21,9 +22,13 @@ interface Props {
   /** Format a value for the user. */
   format(value: number): string;
   hint?: string;
+  /** Read what the user typed; null if it is no value. Without it, `fromText` reads it in tc's units. */
+  typed?(text: string): number | null;
+  /** The value in the box, if it differs from `format`, and more about it below. */
+  inBox?(value: number): string;
 }
 
-export function Slider({ label, edits, value, stops, toText, fromText, format, hint }: Props) {
+export function Slider({ label, edits, value, stops, toText, fromText, format, hint, typed, inBox }: Props) {
   const id = useId();
   const now = shown<Value | undefined>(edits, undefined);
   const current = now === undefined ? value : fromText(now);
@@ -45,7 +50,19 @@ export function Slider({ label, edits, value, stops, toText, fromText, format, h
           applyEdit({ key: edits, value: toText(stops[event.currentTarget.valueAsNumber] as number) })
         }
       />
-      <output for={id}>{text}</output>
+      <ValueBox
+        label={label}
+        text={current === null ? "" : (inBox ?? format)(current)}
+        example={(inBox ?? format)(stops[stops.length >> 1] as number)}
+        disabled={value === null}
+        onType={(typedText) => {
+          const next = typed ? typed(typedText) : fromText(tcText(typedText));
+          if (next === null || !Number.isFinite(next)) return false;
+          applyEdit({ key: edits, value: toText(next) });
+          return true;
+        }}
+      />
+      {(inBox || current === null) && <output for={id}>{text}</output>}
     </div>
   );
 }

@@ -1,8 +1,9 @@
 // The buttons that run the shown experiment on the real kernel, and the progress of the run.
 
+import { useSignalEffect } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { write } from "../live";
-import { pending, problem, seed, text } from "../state";
+import { offered, pending, problem, seed, text } from "../state";
 import { short } from "../units";
 import { begin, cancel, checkKernel, kernelStatus, outcome, overlay, progress, runProblem } from "./run";
 import "./kernel.css";
@@ -15,10 +16,12 @@ export function KernelRun() {
     const check = () => {
       if (!kernelStatus.peek()?.name) void checkKernel();
     };
-    check();
     addEventListener("focus", check);
     return () => removeEventListener("focus", check);
   }, []);
+  useSignalEffect(() => {
+    if (offered.value) void checkKernel();
+  });
   const kernel = kernelStatus.value;
   const off = !kernel?.name || problem.value !== null || pending.value.length > 0;
   return (

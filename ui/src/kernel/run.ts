@@ -1,8 +1,8 @@
 // Runs of the shown experiment on the real kernel: start, progress, cancel, result.
 
 import { batch, computed, effect, signal } from "@preact/signals";
-import { checked, POINTS, parseFigure, post, RequestError, request } from "../protocol";
-import { panels, pending, seed, text } from "../state";
+import { alone, checked, needsServer, POINTS, parseFigure, post, RequestError, request } from "../protocol";
+import { offered, panels, pending, seed, text } from "../state";
 import type { FigureData, Problem } from "../types";
 
 export interface Row {
@@ -59,6 +59,11 @@ let cancelRequested = false;
 let events: EventSource | null = null;
 
 export async function checkKernel(): Promise<void> {
+  if (!offered.value) return;
+  if (alone()) {
+    kernelStatus.value = { name: null, problem: needsServer("The real kernel") };
+    return;
+  }
   await reportErrors(async () => {
     kernelStatus.value = await (await checked(await request("api/kernel"))).json();
   });

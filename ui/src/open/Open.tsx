@@ -2,13 +2,17 @@
 
 import { useSignal, useSignalEffect } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
+import { alone, needsServer } from "../protocol";
+import { offered } from "../state";
 import { Report } from "./Report";
 import { add, below, importFiles, list, play, problemText, query, shown, type Thing, things } from "./things";
 import "./open.css";
 
 export function Open() {
   const dialog = useRef<HTMLDialogElement>(null);
-  useEffect(() => void list(), []);
+  useSignalEffect(() => {
+    if (offered.value) void list();
+  });
   useSignalEffect(() => {
     const [box, open] = [dialog.current, shown.value !== null];
     if (box && open && !box.open) box.showModal();
@@ -56,15 +60,21 @@ function List() {
           {problemText.value}
         </div>
       )}
-      {things.value.length === 0 && <p class="quiet">Nothing is open yet.</p>}
+      {alone() ? (
+        <p class="quiet">{needsServer("To open results and sweeps, and to import logs,")}</p>
+      ) : (
+        things.value.length === 0 && <p class="quiet">Nothing is open yet.</p>
+      )}
       <ul class="things">
         {things.value.map((thing) => (
           <ListEntry key={thing.name} thing={thing} />
         ))}
       </ul>
-      <AddPath />
+      {!alone() && <AddPath />}
       <label class="file">
-        Import a log (iperf3, ss, ping, tc, Flent, a capture, …), or drop one anywhere on the page
+        {alone()
+          ? "Open an experiment (TOML), or drop one anywhere on the page"
+          : "Import a log (iperf3, ss, ping, tc, Flent, a capture, …), or drop one anywhere on the page"}
         <input
           type="file"
           multiple

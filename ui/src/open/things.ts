@@ -2,7 +2,7 @@
 
 import { signal } from "@preact/signals";
 import { write } from "../live";
-import { checked, post, RequestError, request } from "../protocol";
+import { alone, checked, needsServer, post, RequestError, request } from "../protocol";
 import { seed } from "../state";
 
 export interface Thing {
@@ -38,6 +38,7 @@ const TEXT_MAX = 1_000_000;
 
 export function list(): Promise<void> {
   return reportErrors(async () => {
+    if (alone()) return;
     const reply = await (await checked(await request("api/results"))).json();
     below.value = reply.below;
     things.value = reply.things;
@@ -80,6 +81,7 @@ async function showExperiment(file: File): Promise<void> {
 
 function importLog(file: File): Promise<void> {
   return reportErrors(async () => {
+    if (alone()) throw new RequestError(needsServer("To import a log"));
     const headers = { "Content-Type": "application/octet-stream" };
     const options = { method: "POST", headers, body: file };
     const reply = await (

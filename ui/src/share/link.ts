@@ -23,6 +23,12 @@ export async function linkFragment({ text, seed }: Shared): Promise<string> {
   return `#e=${letters.replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "")}&seed=${seed}`;
 }
 
+/** The built-in experiment that a link names, with its case: `#s=cyclic`, `#s=two-classes:plain`; null if it names none. */
+export function scenarioOf(hash: string): { name: string; case: string } | null {
+  const found = /^#s=([\w.-]+)(?::(.+))?$/.exec(hash);
+  return found ? { name: found[1] as string, case: decodeURIComponent(found[2] ?? "") } : null;
+}
+
 /** The experiment of a link; null if the link contains none. Throws `BrokenLink`. */
 export async function parseLink(hash: string): Promise<Shared | null> {
   if (!hash.startsWith("#e=")) return null;

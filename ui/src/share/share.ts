@@ -2,8 +2,8 @@
 
 import { signal } from "@preact/signals";
 import { write } from "../live";
-import { seed, text } from "../state";
-import { BrokenLink, linkFragment, parseLink } from "./link";
+import { offered, seed, text } from "../state";
+import { BrokenLink, linkFragment, parseLink, type Shared, scenarioOf } from "./link";
 
 /** The message on the last link. */
 export const linkStatus = signal<{ text: string; bad: boolean } | null>(null);
@@ -11,7 +11,7 @@ export const linkStatus = signal<{ text: string; bad: boolean } | null>(null);
 /** Show the experiment of this page's URL; return false if the URL has none. */
 export async function restore(): Promise<boolean> {
   try {
-    const found = await parseLink(location.hash);
+    const found = builtIn() ?? (await parseLink(location.hash));
     if (!found) return false;
     seed.value = found.seed;
     write(found.text);
@@ -22,6 +22,16 @@ export async function restore(): Promise<boolean> {
     linkStatus.value = { text: error.message, bad: true };
     return false;
   }
+}
+
+/** The built-in experiment that this page's URL names; the first case if it names none. */
+function builtIn(): Shared | null {
+  const named = scenarioOf(location.hash);
+  if (!named) return null;
+  const all = offered.value?.scenarios.filter(({ name }) => name === named.name) ?? [];
+  const found = named.case ? all.find((one) => one.case === named.case) : all[0];
+  if (!found) throw new BrokenLink();
+  return { text: found.toml, seed: 1 };
 }
 
 export async function copyLink(): Promise<void> {

@@ -1,9 +1,10 @@
-// Downloads the shown figure, data, experiment or report as a file that the server makes as the command line does.
+// Downloads the shown figure, data, experiment or report as a file: the server makes it as the command line does,
+// without a server `local` does as far as it can.
 
 import { useSignal } from "@preact/signals";
 import { overlay } from "../kernel/run";
-import { checked, post, RequestError } from "../protocol";
-import { panels, problem, seed, text } from "../state";
+import { alone, checked, post, RequestError } from "../protocol";
+import { controls, figureData, panels, problem, seed, text } from "../state";
 
 const KINDS: Record<string, string> = {
   "figure.svg": "Figure, SVG",
@@ -72,11 +73,25 @@ export function Download() {
 }
 
 async function download(what: string, job: string | null): Promise<void> {
+  const own = alone();
+  if (own) {
+    const { fileOf } = await import("../local/download");
+    const { title = "", duration_ns = 0 } = controls.value ?? {};
+    const shown = { toml: text.value, seed: seed.value, title, duration_ns, figure: figureData.value };
+    const { name, content } = await fileOf(own, what, shown);
+    save(name, content);
+    return;
+  }
   const body = { what, toml: text.value, seed: seed.value, panels: panels.value, job };
   const response = await checked(await post("api/download", body));
+  const name = /filename="([^"]+)"/.exec(response.headers.get("Content-Disposition") ?? "")?.[1] ?? "dumbbell";
+  save(name, await response.blob());
+}
+
+function save(name: string, content: Blob): void {
   const link = document.createElement("a");
-  link.href = URL.createObjectURL(await response.blob());
-  link.download = /filename="([^"]+)"/.exec(response.headers.get("Content-Disposition") ?? "")?.[1] ?? "dumbbell";
+  link.href = URL.createObjectURL(content);
+  link.download = name;
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
 }

@@ -2,7 +2,7 @@
 
 import { useId } from "preact/hooks";
 import { Controller } from "../controls/Flows";
-import { Buffer, Loss, Queue } from "../controls/Path";
+import { Buffer, Loss, numberBefore, Queue } from "../controls/Path";
 import { Slider } from "../controls/Slider";
 import { controls } from "../state";
 import type { Group, Value } from "../types";
@@ -39,6 +39,7 @@ function Window({ group, index }: { group: Group | undefined; index: number }) {
       value={typeof packets === "number" ? packets : null}
       toText={(value) => value}
       fromText={(value: Value) => (typeof value === "number" ? value : null)}
+      typed={(text) => numberBefore(text, /packets?/)}
       format={(value) => `${value} packets`}
     />
   );

@@ -1,10 +1,18 @@
 // Experiments of TCP congestion control from JavaScript: `parse`, `run`, `packets`. The work is done in a worker.
 
-import type { Case, Mistake, Progress, Recorded, RunResult, Start } from "./messages.js";
+import type { Case, Description, Mistake, Progress, Recorded, RunResult, Start } from "./messages.js";
 import type { Metrics } from "./metrics.js";
 import { submit } from "./workers.js";
 
-export type { Case, Mistake, Progress } from "./messages.js";
+export type {
+  Case,
+  Description,
+  FlowDescription,
+  Mistake,
+  Progress,
+  QueueDescription,
+  Series,
+} from "./messages.js";
 export type * from "./metrics.js";
 export type { Column, Table } from "./tables.js";
 export { numbers } from "./tables.js";
@@ -28,10 +36,12 @@ export interface Options {
   signal?: AbortSignal;
   /** Bytes of packets and tables that the run may hold; 1 GiB if it is left out. */
   mostBytes?: number;
+  /** Length in seconds of the bins of `series`; without it the result has none. */
+  step?: number;
 }
 
 /** Which packets to record: those in flight between two times, in seconds. */
-export interface Window extends Options {
+export interface Window extends Omit<Options, "step"> {
   from: number;
   to: number;
   /** Packets to record at most, the first ones; 100,000 if it is left out. */
@@ -39,8 +49,9 @@ export interface Window extends Options {
 }
 
 /** A result: numbers of the run, and columns with a row per sample. */
-export interface Run extends Omit<RunResult, "metrics"> {
+export interface Run extends Omit<RunResult, "metrics" | "description"> {
   metrics: Metrics;
+  description: Description;
 }
 
 /** A text that is no experiment, or a run that is not possible; `mistakes` has the places. */
@@ -59,8 +70,9 @@ export async function parse(toml: string): Promise<{ cases: Case[] } | { errors:
 
 /** Runs an experiment to its end. */
 export async function run(toml: string, options: Options = {}): Promise<Run> {
-  const result = (await started({ do: "run", ...start(toml, options) }, options)) as RunResult;
-  return { ...result, metrics: JSON.parse(result.metrics) };
+  const request = { do: "run" as const, stepNs: Math.round((options.step ?? 0) * 1e9), ...start(toml, options) };
+  const result = (await started(request, options)) as RunResult;
+  return { ...result, metrics: JSON.parse(result.metrics), description: JSON.parse(result.description) };
 }
 
 /** Records the path of each packet that is in flight in a window; runs until these have arrived or were dropped. */

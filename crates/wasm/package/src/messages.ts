@@ -6,6 +6,8 @@ import type { Table } from "./tables.js";
 export interface Case {
   name: string;
   experiment: Record<string, unknown>;
+  /** The names of its groups of flows, in the order of `experiment.flows`. */
+  groups: string[];
 }
 
 /** What is wrong in a text, and what would be right. */
@@ -14,6 +16,8 @@ export interface Mistake {
   message: string;
   problem: string;
   right?: string;
+  /** The value at fault. */
+  value?: unknown;
   /** The dotted key. */
   key?: string;
   /** The case in which it was found. */
@@ -42,12 +46,53 @@ export interface Start {
 
 export type Request =
   | { do: "parse"; toml: string }
-  | ({ do: "run" } & Start)
+  | ({ do: "run"; stepNs: number } & Start)
   | ({ do: "packets"; from: bigint; to: bigint; mostRows: number } & Start);
 
-/** A result as it comes from the worker: `metrics` is JSON. */
+/** A flow as it was run. */
+export interface FlowDescription {
+  name: string;
+  group: string;
+  cc: string | null;
+}
+
+/** A queue as it was run; its rates are times in nanoseconds and bits per second. */
+export interface QueueDescription {
+  name: string;
+  qdisc: string;
+  under_test: boolean;
+  rates: [number, number][];
+}
+
+/** What was run, and whether it is valid. */
+export interface Description {
+  flows: FlowDescription[];
+  queues: QueueDescription[];
+  /** The name of the queue that `metrics.queue` describes. */
+  bottleneck: string | null;
+  /** Why the run did not measure what the experiment specifies; empty: it is valid. */
+  invalid: string[];
+  /** Start and stop of each flow in nanoseconds. */
+  lives: [number, number][];
+  /** For each flow the states of its controller: name, start and stop in nanoseconds, whether it is inferred. */
+  phases: [string, number, number, boolean][][];
+}
+
+/** Counts in even bins from the start of the run, for each flow. */
+export interface Series {
+  stepNs: number;
+  /** In bit/s. */
+  goodput: Float64Array[];
+  /** Retransmitted segments; NaN if they are not counted. */
+  retransmits: Float64Array[];
+}
+
+/** A result as it comes from the worker: `metrics` and `description` are JSON. */
 export interface RunResult {
   metrics: string;
+  description: string;
+  /** As requested by `step`. */
+  series?: Series;
   /** One row per sample and flow. */
   flows: Table;
   /** One row per sample and queue. */

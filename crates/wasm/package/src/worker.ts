@@ -1,7 +1,7 @@
 // The worker: one request at a time, in slices so that it can report its progress.
 
 import init, { initSync, parse, type Run, Simulation } from "./dumbbell_wasm.js";
-import type { Answer, Mistake, Request } from "./messages.js";
+import type { Answer, Mistake, Request, Series } from "./messages.js";
 import { buffers, copied } from "./tables.js";
 import { ownPort, readFile } from "./threads.js";
 
@@ -37,7 +37,9 @@ function done(request: Request): void {
   if (request.do === "run") {
     const [flows, queues, probes] = [copied(result.flows()), copied(result.queues()), copied(result.probes())];
     const moved = [flows, queues, probes].flatMap(buffers);
-    answer({ is: "done", result: { metrics: result.metrics(), flows, queues, probes } }, moved);
+    const [metrics, description] = [result.metrics(), result.description()];
+    const step = request.stepNs && { series: seriesOf(result, request.stepNs, JSON.parse(description).flows.length) };
+    answer({ is: "done", result: { metrics, description, ...step, flows, queues, probes } }, moved);
   } else {
     const recorded = result.packets();
     if (!recorded) throw new Error("packets were not recorded");
@@ -45,6 +47,14 @@ function done(request: Request): void {
     answer({ is: "done", result: { packets, leftOut: result.left_out } }, buffers(packets));
   }
   result.free();
+}
+
+function seriesOf(result: Run, stepNs: number, flows: number): Series {
+  const numbers = result.series(stepNs);
+  const bins = flows ? numbers.length / flows / 2 : 0;
+  const bySeries = (index: number) => numbers.slice(index * bins, (index + 1) * bins);
+  const all = Array.from({ length: 2 * flows }, (_, index) => bySeries(index));
+  return { stepNs, goodput: all.slice(0, flows), retransmits: all.slice(flows) };
 }
 
 function finished(simulation: Simulation): Run {

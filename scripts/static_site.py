@@ -1,0 +1,85 @@
+"""Build the static site in `target/site`: documentation, gallery and playground, for any host and any path on it.
+
+    python scripts/static_site.py
+
+`make site` calls this, after `make wasm`. `scripts/docs.py` builds the documentation. The playground is the workbench's
+page (`ui/`) next to the npm package (`target/npm/dumbbell`), and a file in place of the server's answer to `api/start`.
+Every page gets a content security policy: scripts of the site only, no eval, no other host.
+"""
+
+import base64
+import hashlib
+import re
+import shutil
+import sys
+from pathlib import Path
+
+import docs
+
+from dumbbell.control_characters import json_text
+from dumbbell.spec import scenarios
+from dumbbell.web.experiment_text import page_start
+from dumbbell.web.server import PAGE
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "target" / "npm" / "dumbbell"
+PLAY = docs.SITE / docs.PLAY
+NAMED = ("*.trace", "*.sh")
+"""Files next to built-in experiments, which these name."""
+SCRIPT = re.compile(r"<script(?![^>]*\bsrc=)([^>]*)>(.*?)</script>", re.DOTALL)
+POLICY = (
+    "default-src 'none'; script-src 'self'{hashes}; worker-src 'self' blob:; style-src 'self' 'unsafe-inline'; "
+    "img-src 'self' data:; font-src 'self'; connect-src 'self'; frame-src 'self'; base-uri 'none'; form-action 'none'"
+)
+"""Of a documentation page; `{hashes}` permits the scripts that the generator writes into it."""
+
+
+def main() -> int:
+    """Build all parts."""
+    if missing := what_is_missing():
+        sys.stderr.write(f"site: {missing}\n")
+        return 1
+    if status := docs.main(playground=True):
+        return status
+    for page in docs.SITE.rglob("*.html"):
+        page.write_text(protected(page.read_text(encoding="utf-8")), encoding="utf-8")
+    playground(PLAY)
+    sys.stdout.write(f"{PLAY / 'index.html'}\n")
+    return 0
+
+
+def what_is_missing() -> str:
+    """What must be built first; empty: nothing."""
+    if not (PACKAGE / "index.js").is_file():
+        return "no npm package in target/npm; run: make wasm"
+    if not (PAGE / "index.html").is_file():
+        return "the workbench's page was not built; run: make setup"
+    return ""
+
+
+def playground(folder: Path) -> None:
+    """Write the playground into a folder that may exist."""
+    shutil.copytree(PAGE, folder, dirs_exist_ok=True)
+    shutil.copytree(PACKAGE, folder / "simulator", dirs_exist_ok=True, ignore=shutil.ignore_patterns("*.d.ts"))
+    files = folder / "files"
+    files.mkdir(exist_ok=True)
+    source = next(iter(scenarios().values())).resolve().parent
+    named = sorted(path for pattern in NAMED for path in source.glob(pattern))
+    for path in named:
+        shutil.copy(path, files)
+    start = page_start(server=False) | {"files": [path.name for path in named]}
+    (folder / "api").mkdir(exist_ok=True)
+    (folder / "api" / "start").write_text(json_text(start), encoding="utf-8")
+
+
+def protected(page: str) -> str:
+    """A page with its policy; the scripts in it are permitted by their digests."""
+    texts = [text for kind, text in SCRIPT.findall(page) if "json" not in kind]
+    digests = (base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in texts)
+    hashes = "".join(f" 'sha256-{digest}'" for digest in dict.fromkeys(digests))
+    tag = f'<meta http-equiv="Content-Security-Policy" content="{POLICY.format(hashes=hashes)}">'
+    return page.replace("<head>", f"<head>{tag}", 1)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

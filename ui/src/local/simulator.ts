@@ -1,0 +1,101 @@
+// The npm package `dumbbell` (crates/wasm/package), which lies next to the page of a static site: it runs experiments in
+// Web Workers. The page is built without it, so it is loaded by its address, and its types are repeated here as far as
+// they are used.
+
+export interface Column {
+  values: BigInt64Array | Uint32Array | Uint8Array | Float64Array;
+  known?: Uint8Array;
+  names?: string[];
+}
+
+export interface Table {
+  rows: number;
+  columns: Record<string, Column>;
+}
+
+export interface FlowDescription {
+  name: string;
+  group: string;
+  cc: string | null;
+}
+
+export interface QueueDescription {
+  name: string;
+  qdisc: string;
+  under_test: boolean;
+  /** Times in ns, bits per second. */
+  rates: [number, number][];
+}
+
+export interface Run {
+  metrics: Numbers;
+  description: {
+    flows: FlowDescription[];
+    queues: QueueDescription[];
+    bottleneck: string | null;
+    invalid: string[];
+    /** Start and stop of each flow in ns. */
+    lives: [number, number][];
+    phases: [name: string, start_ns: number, stop_ns: number, inferred: boolean][][];
+  };
+  series: { stepNs: number; goodput: Float64Array[]; retransmits: Float64Array[] };
+  flows: Table;
+  queues: Table;
+  probes: Table;
+}
+
+/** Numbers by name, nested. */
+export interface Numbers {
+  [name: string]: number | string | null | Numbers | Numbers[];
+}
+
+export interface Mistake {
+  message: string;
+  problem: string;
+  right?: string;
+  key?: string;
+  value?: unknown;
+  line?: number;
+}
+
+export interface Case {
+  name: string;
+  experiment: Record<string, unknown>;
+  groups: string[];
+}
+
+interface Options {
+  seed: number;
+  files: Record<string, string>;
+  signal?: AbortSignal;
+  mostBytes: number;
+}
+
+interface Package {
+  parse(toml: string): Promise<{ cases: Case[] } | { errors: Mistake[] }>;
+  run(toml: string, options: Options & { step: number }): Promise<Run>;
+  packets(
+    toml: string,
+    window: Options & { from: number; to: number; mostRows: number },
+  ): Promise<{ packets: Table; leftOut: number }>;
+  DumbbellError: new (...rest: never) => Error & { mistakes: Mistake[] };
+}
+
+const ADDRESS = "simulator/index.js";
+let loaded: Promise<Package> | null = null;
+
+/** Load the package once. */
+export function simulator(): Promise<Package> {
+  loaded ??= import(/* @vite-ignore */ new URL(ADDRESS, document.baseURI).href);
+  return loaded;
+}
+
+/** A column's values as numbers, NaN where a value is not known; a column of names as indices. */
+export function numbers(column: Column): Float64Array {
+  const { values, known } = column;
+  const result = Float64Array.from(values as ArrayLike<number | bigint>, Number);
+  if (known)
+    for (let row = 0; row < result.length; row++)
+      if (!((known[row >> 3] ?? 0) & (1 << (row & 7)))) result[row] = Number.NaN;
+  return result;
+}
