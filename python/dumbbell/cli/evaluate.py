@@ -26,7 +26,9 @@ BUDGET_S = {"sim": 170.0, "kernel": 880.0}
 
 
 @click.command("evaluate")
-@click.argument("controllers", nargs=-1, required=True, metavar="CC|FILE.c...")
+@click.argument(
+    "controllers", nargs=-1, required=True, metavar="CC|FILE.c...", help="Controllers, or C files that register one."
+)
 @click.option(
     "--engine",
     metavar="sim|kernel",
@@ -53,7 +55,9 @@ def evaluate(  # noqa: PLR0913, PLR0917 — a command has many options
     runs: int | None, full: bool, parameters: tuple[str, ...], only: str | None, jobs: int | None, as_json: bool,
     output: Path | None,
 ) -> None:  # fmt: skip
-    """Judge controllers by the criteria of RFC 9743, each an experiment with a limit.
+    """Judge congestion controls by the criteria of RFC 9743.
+
+    Each criterion is an experiment with a limit.
 
     A C file is added to the kernel first. Several controllers are judged one after the other and shown side by side.
     """
