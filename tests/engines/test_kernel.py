@@ -139,3 +139,11 @@ def test_record_files_have_complete_records(tmp_path: Path) -> None:
         assert size > 0
         assert size % record.itemsize == 0
     assert set(TABLES) == {"flows", "queues", "probes"}
+
+
+def test_flows_to_different_ports_may_have_the_same_source_port(tmp_path: Path) -> None:
+    """Linux gives a source port twice if the other end's port differs; here there are two for four flows."""
+    sysctl = '[tcp]\nsysctl = {"net.ipv4.ip_local_port_range" = "40000 40001"}\n'
+    rest = "".join(f'[[flows]]\ncc = "cubic"\nname = "to{port}"\ncount = 2\nport = {port}\n' for port in (5301, 5302))
+    got = valid(tmp_path, experiment(rest + sysctl))
+    assert all(got.mbps(f"to{port}-{number}") > 0 for port in (5301, 5302) for number in (1, 2))

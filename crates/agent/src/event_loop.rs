@@ -107,8 +107,8 @@ struct EventLoop<'a> {
     flows: Vec<Traffic>,
     /// Listening sockets, indexed by their tokens; with the port's only flow if its sender is on another host.
     listeners: Vec<(Socket, Option<usize>)>,
-    /// Flow of a connection, by the sender's address at the receiver.
-    expected: BTreeMap<SocketAddrV4, usize>,
+    /// Flow of a connection, by its addresses: sender, receiver. Flows to different ports may share a source port.
+    expected: BTreeMap<(SocketAddrV4, SocketAddrV4), usize>,
     probes: Vec<Probing>,
     sampler: Sampler,
     /// Incremented when the next sample is rescheduled: older entries of the event queue are void.
@@ -288,8 +288,8 @@ impl<'a> EventLoop<'a> {
             Traffic::Tcp(flow) => {
                 let descriptor = flow.start(now_ns)?;
                 self.poller.watch(descriptor, Token::Sender(number))?;
-                let (local, _) = flow.addresses().expect("a started flow has addresses");
-                self.expected.insert(local, number);
+                let addresses = flow.addresses().expect("a started flow has addresses");
+                self.expected.insert(addresses, number);
                 if let Some((on_ns, _)) = self.plan.flows[number].on_off_ns {
                     self.event_queue.add(now_ns + on_ns, Kind::Wake, number);
                 }

@@ -83,8 +83,14 @@ impl Connections {
         self.hosts.iter().map(|watched| watched.destroyed.descriptor())
     }
 
-    /// Samples all connections except the experiment's own flows; `ours` recognises those by either address.
-    pub fn sample(&mut self, now_ns: u64, ours: impl Fn(&SocketAddrV4) -> bool, owners: &Owners) -> Result<()> {
+    /// Samples all connections except the experiment's own flows; `ours` recognises those by their addresses, in the sender's
+    /// order.
+    pub fn sample(
+        &mut self,
+        now_ns: u64,
+        ours: impl Fn((SocketAddrV4, SocketAddrV4)) -> bool,
+        owners: &Owners,
+    ) -> Result<()> {
         for host_index in 0..self.hosts.len() {
             let mut found = Vec::new();
             for family in diag::FAMILIES {
@@ -93,7 +99,7 @@ impl Connections {
                     .dump(&diag::everything(family), |answer| found.extend(diag::socket(&answer)))?;
             }
             self.hosts[host_index].query.accept_only_kernel()?;
-            found.retain(|socket| !(ours(&socket.local) || ours(&socket.remote)));
+            found.retain(|socket| !is_either(&ours, socket));
             for socket in found {
                 let number = self.find_or_add(host_index, &socket, now_ns);
                 self.ends[number].cc.clone_from(&socket.cc);
@@ -109,7 +115,7 @@ impl Connections {
         &mut self,
         host_index: usize,
         now_ns: u64,
-        ours: impl Fn(&SocketAddrV4) -> bool,
+        ours: impl Fn((SocketAddrV4, SocketAddrV4)) -> bool,
     ) -> Result<()> {
         let mut found = Vec::new();
         let lost =
@@ -119,7 +125,7 @@ impl Connections {
         }
         for socket in found {
             let known = self.known.remove(&(host_index, socket.cookie));
-            if known.is_none() && (ours(&socket.remote) || ours(&socket.local)) {
+            if known.is_none() && is_either(&ours, &socket) {
                 continue;
             }
             let number = known.unwrap_or_else(|| self.add(host_index, &socket, self.sampled_ns));
@@ -197,4 +203,9 @@ fn owner(inode: u32, groups: &[(usize, i32)]) -> Result<Option<usize>> {
         }
     }
     Ok(None)
+}
+
+/// Is it one of our sockets, the sender's or the receiver's?
+fn is_either(ours: &impl Fn((SocketAddrV4, SocketAddrV4)) -> bool, socket: &diag::Found) -> bool {
+    ours((socket.local, socket.remote)) || ours((socket.remote, socket.local))
 }

@@ -39,7 +39,9 @@ impl EventLoop<'_> {
                 continue;
             }
             // The connection belongs to no flow: dropping the socket closes it.
-            let Some(&number) = self.expected.get(&from) else { continue };
+            let local = socket.local_addr().attempt(|| "reading a connection's address".into())?;
+            let local = local.as_socket_ipv4().expect("an IPv4 listener accepts IPv4");
+            let Some(&number) = self.expected.get(&(from, local)) else { continue };
             let Traffic::Tcp(flow) = &mut self.flows[number] else { unreachable!("UDP doesn't connect") };
             if flow.is_over() {
                 continue;

@@ -159,14 +159,14 @@ impl EventLoop<'_> {
     pub(super) fn sample_connections(&mut self, now_ns: u64) -> Result<()> {
         let owners = self.programs.owners();
         let Some(connections) = &mut self.programs.connections else { return Ok(()) };
-        connections.sample(now_ns, |address| self.expected.contains_key(address), &owners)
+        connections.sample(now_ns, |ends| self.expected.contains_key(&ends), &owners)
     }
 
     /// Sockets of a host were destroyed.
     pub(super) fn sockets_closed(&mut self, host_index: usize) -> Result<()> {
         let now_ns = self.now_ns();
         let Some(connections) = &mut self.programs.connections else { return Ok(()) };
-        connections.sockets_destroyed(host_index, now_ns, |address| self.expected.contains_key(address))
+        connections.sockets_destroyed(host_index, now_ns, |ends| self.expected.contains_key(&ends))
     }
 
     /// The experiment is over: sends running programs SIGTERM, then SIGKILL.
