@@ -247,9 +247,7 @@ impl World {
     }
 
     fn device_fires(&mut self, device: DeviceId) {
-        let target = &mut self.net.devices[device as usize];
-        let kind = target.kind();
-        if target.timer.fires(self.now, &mut self.event_queue, kind, device) {
+        if self.net.devices[device as usize].timer_fires(self.now, &mut self.event_queue, device) {
             self.release(device);
         }
     }

@@ -24,9 +24,7 @@ def _of_group(key: str) -> OfGroup:
 METRICS: Mapping[str, OfGroup] = {
     "starvation_s": starvation_s,
     "recovery_s": recovery_s,
-    "retransmits": _of_group("retransmits"),
-    "retransmit_rate": _of_group("retransmit_rate"),
-    "fct_s": _of_group("fct_s"),
+    **{key: _of_group(key) for key in ("retransmits", "retransmit_rate", "fct_s")},
 }
 """Metrics of one group, written `NAME.GROUP`, in addition to those of `expect`."""
 

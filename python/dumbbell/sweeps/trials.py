@@ -104,8 +104,10 @@ def ranked(sweep: Sweep, trials: Sequence[Candidate]) -> list[Candidate]:
     sign = 1.0 if sweep.search.minimize else -1.0
     known = [(trial, trial.mean) for trial in trials if trial.mean is not None]
     ordered = sorted(known, key=lambda pair: (-pair[0].runs, sign * pair[1], pair[0].point))
-    distinct = {repr(sorted(trial.values.items(), key=repr)): trial for trial, _ in reversed(ordered)}
-    return [trial for trial, _ in ordered if distinct[repr(sorted(trial.values.items(), key=repr))] is trial]
+    distinct: dict[str, Candidate] = {}
+    for trial, _ in ordered:
+        distinct.setdefault(repr(sorted(trial.values.items(), key=repr)), trial)
+    return list(distinct.values())
 
 
 def check_objective(sweep: Sweep, names: Sequence[str]) -> None:

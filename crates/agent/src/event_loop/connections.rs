@@ -83,8 +83,8 @@ impl Connections {
         self.hosts.iter().map(|watched| watched.destroyed.descriptor())
     }
 
-    /// Samples all connections except the experiment's own flows; `ours` recognises those by their addresses, in the sender's
-    /// order.
+    /// Samples all connections except the experiment's own flows; `ours` recognises those by their addresses, the
+    /// sender's first.
     pub fn sample(
         &mut self,
         now_ns: u64,

@@ -1,8 +1,8 @@
 //! One end of a link with its queue and counters.
 
-use super::HostId;
 use super::meter::Meter;
-use crate::event_queue::{Kind, Timer};
+use super::{DeviceId, HostId};
+use crate::event_queue::{EventQueue, Kind, Timer};
 use dumbbell_core::packet::Packet;
 use dumbbell_core::queue::{Config, DeviceContext, Node, Queue, Verdict};
 use dumbbell_core::time::Time;
@@ -99,8 +99,19 @@ impl Device {
         self.paces |= self.is_home && paces(node);
     }
 
-    /// Kind of its timer's events.
-    pub const fn kind(&self) -> Kind {
+    /// Sets the timer for the next dequeue; `number` is the device's.
+    #[inline]
+    pub fn set_timer(&mut self, at: Time, now: Time, event_queue: &mut EventQueue, number: DeviceId) {
+        self.timer.set(at, now, event_queue, self.kind(), number);
+    }
+
+    /// Handles an event of the timer; returns whether it fires.
+    #[inline]
+    pub fn timer_fires(&mut self, now: Time, event_queue: &mut EventQueue, number: DeviceId) -> bool {
+        self.timer.fires(now, event_queue, self.kind(), number)
+    }
+
+    const fn kind(&self) -> Kind {
         if self.orphans { Kind::Delay } else { Kind::Device }
     }
 

@@ -203,17 +203,14 @@ impl World {
         let target = &mut self.net.devices[device as usize];
         let next_departure = target.queue.as_ref().and_then(|queue| queue.next_departure(self.now));
         let Some(at) = next_departure else { return false };
-        let kind = target.kind();
-        target.timer.set(at, self.now, &mut self.event_queue, kind, device);
+        target.set_timer(at, self.now, &mut self.event_queue, device);
         true
     }
 
     /// The queue has no packet to send now: sets its timer.
     fn set_timer(&mut self, device: DeviceId, next: Next) {
         let at = if let Next::At(at) = next { at } else { Time::NEVER };
-        let target = &mut self.net.devices[device as usize];
-        let kind = target.kind();
-        target.timer.set(at, self.now, &mut self.event_queue, kind, device);
+        self.net.devices[device as usize].set_timer(at, self.now, &mut self.event_queue, device);
     }
 
     /// Dequeues once; counts departures and drops.

@@ -9,7 +9,6 @@ use crate::packet::{Ecn, Segment};
 use crate::time::Time;
 use crate::transport::receiver::delay::MAX_QUICK_ACKS;
 use crate::transport::receiver::tuning::millis;
-use core::mem;
 
 impl Receiver {
     /// Processes an accepted segment; `ecn` is its packet's ECN field, `segments` the number of TCP segments in it.
@@ -84,7 +83,7 @@ impl Receiver {
                 return;
             }
         }
-        self.reader.queue(self.rcv_nxt, Packet::of(segment));
+        self.reader.queue(Packet::of(segment));
         self.count_memory();
         self.rcv_nxt = segment.end();
         if segment.len > 0 {
@@ -117,8 +116,7 @@ impl Receiver {
     fn close_hole(&mut self) {
         let (reader, rcv_nxt) = (&mut self.reader, self.rcv_nxt);
         let Some(holes) = self.holes.as_mut().filter(|holes| !holes.is_empty()) else { return };
-        let mut end = rcv_nxt;
-        self.rcv_nxt = holes.drain(rcv_nxt, |packet| reader.queue(mem::replace(&mut end, packet.end), packet));
+        self.rcv_nxt = holes.drain(rcv_nxt, |packet| reader.queue(packet));
         let closed = holes.is_empty();
         self.count_memory();
         if closed {

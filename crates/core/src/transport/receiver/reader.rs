@@ -92,10 +92,10 @@ impl Reader {
         self.waiting(rcv_nxt) < u64::from(self.lowat)
     }
 
-    /// Queues a packet, from the network or from behind a hole; `rcv_nxt` was the end before it (`tcp_queue_rcv`).
+    /// Queues a packet, from the network or from behind a hole (`tcp_queue_rcv`).
     #[inline]
-    pub fn queue(&mut self, rcv_nxt: u64, packet: Packet) {
-        let (alone, is_first) = (self.copied == rcv_nxt, self.first_end == self.last.end);
+    pub fn queue(&mut self, packet: Packet) {
+        let (alone, is_first) = (self.held == 0, self.first_end == self.last.end);
         let before = self.last.memory;
         if !alone && self.last.merge(&packet) {
             self.held += self.last.memory - before;
@@ -159,7 +159,7 @@ mod tests {
         let mut reader = Reader::new(false);
         let mut rcv_nxt = 1;
         for _ in 0..30 {
-            reader.queue(rcv_nxt, packet(rcv_nxt, 1_448));
+            reader.queue(packet(rcv_nxt, 1_448));
             rcv_nxt += 1_448;
         }
         assert_eq!(reader.first_end(), 1 + 13 * 1_448);
@@ -172,11 +172,11 @@ mod tests {
     #[test]
     fn data_behind_a_hole_is_merged_with_the_packet_that_fills_it() {
         let mut reader = Reader::new(false);
-        reader.queue(1, packet(1, 1_448));
-        reader.queue(1_449, packet(1_449, 1_448));
+        reader.queue(packet(1, 1_448));
+        reader.queue(packet(1_449, 1_448));
         assert_eq!((reader.first_end(), reader.held), (2_897, 2 * 1_448 + OVERHEAD));
         let full = Packet { start: 2_897, end: 20_001, memory: 17_104 + OVERHEAD, pages: 16 };
-        reader.queue(2_897, full);
+        reader.queue(full);
         assert_eq!((reader.first_end(), reader.held), (2_897, 20_000 + 2 * OVERHEAD));
     }
 }
