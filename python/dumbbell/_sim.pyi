@@ -271,6 +271,9 @@ class RemotePlan:
 class SimulatorPlan:
     """A plan for the simulator."""
 
+def judge_run(outcome: str) -> str:
+    """The verdict on a run, in JSON, from JSON of what became of it (`crates/dumbbell/src/validity.rs`)."""
+
 class PlanRefused(ValueError):
     """There is no plan. Argument: JSON of either the problem (`plan`) or of problem, key, value and right."""
 

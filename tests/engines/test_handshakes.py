@@ -6,8 +6,8 @@ from typing import Any
 import polars as pl
 import pytest
 
-from dumbbell.engines.handshakes import Unconnected, unconnected
-from dumbbell.plan import Plan, make
+from dumbbell.engines.validity import judge_flows
+from dumbbell.plan import Plan, QueuePlan, make
 from dumbbell.results.columns import Framed
 from dumbbell.spec import parse
 from dumbbell.spec.attachments import Attachments
@@ -28,8 +28,18 @@ def report(started_ns: int | None, connected_ns: int | None = None, error: str |
     return {"started_ns": started_ns, "connected_ns": connected_ns, "error": error}
 
 
-def judged(*reports: dict[str, Any], queues: pl.DataFrame = NO_QUEUES) -> Unconnected:
-    return unconnected(planned(), reports, Framed(queues))
+def judged(
+    *reports: dict[str, Any], plan: Plan | None = None, queues: pl.DataFrame = NO_QUEUES
+) -> tuple[list[str], list[str]]:
+    """Why the run is invalid, and flows that came too late."""
+    plan = plan or planned()
+    named = [QueuePlan(name, "router", "right", f"{number}:", "") for number, name in enumerate(set(queues["queue"]))]
+    verdict = judge_flows(plan, reports, named, {}, Framed(queues))
+    return verdict.invalid, verdict.too_late
+
+
+NEVER: tuple[list[str], list[str]] = (["flow 'second' never connected"], [])
+LATE: tuple[list[str], list[str]] = ([], ["second"])
 
 
 CONNECTED = report(0, 1)
@@ -41,17 +51,17 @@ CONNECTED = report(0, 1)
 )
 def test_a_flow_needs_three_retransmissions_and_its_rtt(started_ns: int, never: bool) -> None:
     """The RTT has the access link's delay: 100 ms."""
-    found = judged(CONNECTED, report(started_ns))
-    assert found == (Unconnected(frozenset({"second"}), ()) if never else Unconnected(frozenset(), ("second",)))
+    assert judged(CONNECTED, report(started_ns)) == (NEVER if never else LATE)
 
 
 def test_a_handshake_that_failed_is_never_too_late() -> None:
-    assert judged(CONNECTED, report(20 * S - 1, error="refused")).never == {"second"}
+    assert judged(CONNECTED, report(20 * S - 1, error="refused")) == (["flow 'second' never connected: refused"], [])
 
 
 @pytest.mark.parametrize(("started_ns", "never"), [(18 * S, True), (19 * S, False)])
 def test_one_retransmission_is_enough_if_no_flow_connected(started_ns: int, never: bool) -> None:
-    assert ("first" in judged(report(started_ns), report(None)).never) is never
+    found = (["flow 'first' never connected"], []) if never else ([], ["first"])
+    assert judged(report(started_ns), report(None)) == found
 
 
 def test_a_long_queue_makes_handshakes_longer() -> None:
@@ -62,13 +72,13 @@ def test_a_long_queue_makes_handshakes_longer() -> None:
             "delay_ns": [4 * S, 1 * S, 2 * S, None],
         }
     )
-    assert judged(CONNECTED, report(7 * S - 100_000_000), queues=queues).never == {"second"}
-    assert judged(CONNECTED, report(7 * S - 99_999_999), queues=queues).too_late == ("second",)
+    assert judged(CONNECTED, report(7 * S - 100_000_000), queues=queues) == NEVER
+    assert judged(CONNECTED, report(7 * S - 99_999_999), queues=queues) == LATE
 
 
 def test_a_flow_that_stops_has_no_longer_time() -> None:
     plan = planned(TWO + 'stop = "5s"\n')
-    assert unconnected(plan, [CONNECTED, report(0)], None).too_late == ("second",)
+    assert judged(CONNECTED, report(0), plan=plan) == LATE
 
 
 def test_a_change_of_the_rtt_counts() -> None:

@@ -43,7 +43,7 @@ mod files;
 mod metrics;
 mod run;
 mod simulation;
-mod validity;
+pub mod validity;
 
 pub use dumbbell_core::time::Time;
 pub use dumbbell_experiment::plan::types as plan;

@@ -1,6 +1,7 @@
 //! The result of a run: columns of samples, totals, metrics, series, validity.
 
-use crate::{metrics, validity};
+use crate::metrics;
+use crate::validity::{self, Verdict};
 use dumbbell_experiment::plan::Plan;
 use dumbbell_metrics::{Facts, Metrics};
 use dumbbell_sim::packet_trace::TraceResult;
@@ -51,10 +52,10 @@ impl Run {
         &self.plan
     }
 
-    /// Why the run did not measure what the experiment specifies; empty: it is valid.
+    /// Whether the run measured what the experiment specifies.
     #[must_use]
-    pub fn invalid(&self) -> Vec<String> {
-        validity::reasons(&self.plan, &self.result)
+    pub fn verdict(&self) -> Verdict {
+        validity::judge_simulated(&self.plan, &self.result)
     }
 
     /// Each flow's counts in all complete bins of `step_ns`, in the order of the plan.

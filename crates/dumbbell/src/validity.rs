@@ -1,47 +1,174 @@
-//! Did the run measure what the experiment specifies? `python/dumbbell/engines/validity.py` judges runs of every engine;
-//! this is the part of it that a simulated run can violate, with the same sentences.
+//! Did the run measure what the experiment specifies? The part that every engine can violate: packets dropped where none
+//! may be, and flows that deviate from the plan. `python/dumbbell/engines/validity.py` adds what only a kernel counts.
 
+use dumbbell_experiment::limits::grouped;
 use dumbbell_experiment::model::Transport;
-use dumbbell_experiment::plan::types::{Flow, Plan};
+use dumbbell_experiment::plan::types::{Flow, Plan, Queue};
 use dumbbell_sim::report::FlowReport;
 use dumbbell_sim::{Column, RunResult};
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
 const NAMES_SHOWN: usize = 5;
-/// Retransmissions of a SYN 1, 2 and 4 s after each other (RFC 6298).
+/// Retransmissions of a SYN 1, 2 and 4 s after each other (RFC 6298). Linux since 6.5 has sent five by then
+/// (`tcp_syn_linear_timeouts`).
 const THREE_RETRANSMISSIONS_NS: u64 = 7_000_000_000;
 /// RFC 6298's initial RTO.
 const ONE_RETRANSMISSION_NS: u64 = 1_000_000_000;
 
-/// Why the run is invalid; empty: it is valid.
-pub fn reasons(plan: &Plan, result: &RunResult) -> Vec<String> {
-    let mut reasons = unexpected_drops(plan, result);
-    reasons.extend(flows(plan, result));
-    reasons
+/// What is known of a run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Verdict {
+    /// Why it is invalid; empty: it is valid.
+    pub invalid: Vec<String>,
+    /// What the reader should know.
+    pub warnings: Vec<String>,
+    /// Names of flows that had too little time to connect.
+    pub too_late: Vec<String>,
 }
 
-fn unexpected_drops(plan: &Plan, result: &RunResult) -> Vec<String> {
-    let drops = last_by_queue(result, "drops_packets");
-    let own = |name: &str| {
-        // A shaper's drops include those of the queue below it.
-        let below = name.strip_suffix(".shaper").and_then(|below| drops.get(below)).unwrap_or(&0);
-        drops.get(name).unwrap_or(&0) - below
+/// What a verdict takes into account.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Outcome {
+    /// Planned length of the experiment.
+    pub duration_ns: u64,
+    /// Flows in the order of the plan.
+    pub flows: Vec<FlowOutcome>,
+    /// Queues whose drops count.
+    pub queues: Vec<QueueOutcome>,
+}
+
+/// A flow of the plan, and what became of it. Times are nanoseconds since the start of the experiment.
+#[derive(Clone, Debug, Deserialize)]
+pub struct FlowOutcome {
+    /// Its name.
+    pub name: String,
+    /// Whether a controller decides how much is sent.
+    pub is_tcp: bool,
+    /// The controller that the experiment asks for.
+    pub planned_cc: Option<String>,
+    /// When the experiment stops it; None: at the end.
+    pub stop_ns: Option<u64>,
+    /// Whether it has a number of bytes to send.
+    pub is_sized: bool,
+    /// Propagation delay there and back.
+    pub rtt_ns: u64,
+    /// Controller of the sender; None for UDP.
+    pub cc: Option<String>,
+    /// Start; None: it never started.
+    pub started_ns: Option<u64>,
+    /// When it had a connection.
+    pub connected_ns: Option<u64>,
+    /// When its last byte arrived.
+    pub completed_ns: Option<u64>,
+    /// Why it failed.
+    pub error: Option<String>,
+}
+
+impl FlowOutcome {
+    fn of(flow: &Flow, report: &FlowReport) -> Self {
+        Self {
+            name: flow.name.clone(),
+            is_tcp: flow.transport == Transport::Tcp,
+            planned_cc: flow.cc.clone(),
+            stop_ns: flow.stop_ns,
+            is_sized: flow.bytes.is_some(),
+            rtt_ns: flow.rtt_ns,
+            cc: report.cc.clone(),
+            started_ns: report.started_ns,
+            connected_ns: report.connected_ns,
+            completed_ns: report.completed_ns,
+            error: report.error.clone(),
+        }
+    }
+}
+
+/// What became of a queue.
+#[derive(Clone, Debug, Deserialize)]
+pub struct QueueOutcome {
+    /// Its name.
+    pub name: String,
+    /// Kind and options for tc.
+    pub text: String,
+    /// Under test, or a netem with loss.
+    pub may_drop: bool,
+    /// Packets that it dropped.
+    pub drops: i64,
+    /// The longest queueing delay in any sample; 0 if unknown.
+    pub longest_delay_ns: u64,
+}
+
+/// Judges a run.
+#[must_use]
+pub fn judge(outcome: &Outcome) -> Verdict {
+    let absent = Unconnected::of(outcome);
+    let mut invalid = unexpected_drops(&outcome.queues);
+    invalid.extend(deviations(&outcome.flows, &absent.never));
+    let late = (!absent.too_late.is_empty())
+        .then(|| format!("{} came too late to connect before the end", listed(&absent.too_late)));
+    let warnings = late.into_iter().chain(unfinished(&outcome.flows, &absent.too_late)).collect();
+    Verdict { invalid, warnings, too_late: absent.too_late.into_iter().map(String::from).collect() }
+}
+
+/// Judges a simulated run, with the warnings of its plan.
+pub(crate) fn judge_simulated(plan: &Plan, result: &RunResult) -> Verdict {
+    let (mut drops, mut delays) = (BTreeMap::new(), BTreeMap::new());
+    each_cell(result, "drops_packets", |queue, count| {
+        drops.insert(queue, count);
+    });
+    each_cell(result, "delay_ns", |queue, delay| {
+        let longest = delays.entry(queue).or_default();
+        *longest = delay.max(*longest);
+    });
+    let queue = |queue: &Queue| QueueOutcome {
+        name: queue.name.clone(),
+        text: queue.text.clone(),
+        may_drop: queue.may_drop,
+        drops: drops.get(queue.name.as_str()).copied().unwrap_or(0),
+        longest_delay_ns: delays.get(queue.name.as_str()).map_or(0, |delay: &i64| delay.cast_unsigned()),
     };
-    let text = |queue: &dumbbell_experiment::plan::types::Queue| {
-        let count = own(&queue.name);
+    let flows = plan.flows.iter().zip(&result.report.flows);
+    let outcome = Outcome {
+        duration_ns: plan.duration_ns,
+        flows: flows.map(|(flow, report)| FlowOutcome::of(flow, report)).collect(),
+        queues: plan.queues.iter().map(queue).collect(),
+    };
+    let mut verdict = judge(&outcome);
+    verdict.warnings.splice(0..0, plan.warnings.iter().cloned());
+    verdict
+}
+
+/// Hands over every known value of a column of the sampled queues, with the queue's name.
+fn each_cell<'a>(result: &'a RunResult, column: &str, mut take: impl FnMut(&'a str, i64)) {
+    let (Some(Column::Name(codes, names)), Some(Column::I64(values))) =
+        (result.queues.column("queue"), result.queues.column(column))
+    else {
+        return;
+    };
+    for row in 0..result.queues.rows() {
+        if let (Some(code), Some(value)) = (codes.get(row), values.get(row)) {
+            take(&names[code as usize], value);
+        }
+    }
+}
+
+fn unexpected_drops(queues: &[QueueOutcome]) -> Vec<String> {
+    let reason = |queue: &QueueOutcome| {
+        // A shaper's drops include those of the queue below it.
+        let below = queue.name.strip_suffix(".shaper").and_then(|name| queues.iter().find(|other| other.name == name));
+        let count = queue.drops - below.map_or(0, |below| below.drops);
         (count != 0 && !queue.may_drop).then(|| {
             format!("{count} packets were dropped in '{}' ({}), which is not under test", queue.name, queue.text)
         })
     };
-    plan.queues.iter().filter_map(text).collect()
+    queues.iter().filter_map(reason).collect()
 }
 
-/// Flows that deviate from the plan, grouped by reason.
-fn flows(plan: &Plan, result: &RunResult) -> Vec<String> {
-    let never = never_connected(plan, result);
+/// Flows that deviate from the plan, grouped by reason: thousands of flows may fail in the same way.
+fn deviations(flows: &[FlowOutcome], never: &BTreeSet<&str>) -> Vec<String> {
     let mut reasons: Vec<(String, Vec<&str>)> = Vec::new();
-    for (flow, report) in plan.flows.iter().zip(&result.report.flows) {
-        for reason in deviations(flow, report, never.contains(flow.name.as_str())) {
+    for flow in flows.iter().filter(|flow| flow.started_ns.is_some()) {
+        for reason in deviations_of(flow, never.contains(flow.name.as_str())) {
             match reasons.iter_mut().find(|(known, _)| *known == reason) {
                 Some((_, names)) => names.push(&flow.name),
                 None => reasons.push((reason, vec![&flow.name])),
@@ -51,74 +178,60 @@ fn flows(plan: &Plan, result: &RunResult) -> Vec<String> {
     reasons.iter().map(|(reason, names)| format!("{} {reason}", listed(names))).collect()
 }
 
-fn deviations(flow: &Flow, report: &FlowReport, is_unconnected: bool) -> Vec<String> {
-    if report.started_ns.is_none() {
-        return Vec::new();
-    }
+fn deviations_of(flow: &FlowOutcome, is_unconnected: bool) -> Vec<String> {
     let mut found = Vec::new();
-    match (is_unconnected, &report.error) {
+    match (is_unconnected, &flow.error) {
         (true, Some(error)) => found.push(format!("never connected: {error}")),
         (true, None) => found.push("never connected".to_owned()),
         (false, Some(error)) => found.push(format!("broke: {error}")),
         (false, None) => {}
     }
-    if let (Transport::Tcp, Some(ran), planned) = (flow.transport, &report.cc, flow.cc.as_deref())
-        && Some(ran.as_str()) != planned
+    if flow.is_tcp
+        && let (Some(ran), Some(planned)) = (&flow.cc, &flow.planned_cc)
+        && ran != planned
     {
-        found.push(format!("ran '{ran}', not '{}'", planned.unwrap_or("None")));
+        found.push(format!("ran '{ran}', not '{planned}'"));
     }
     found
 }
 
-/// Flows without a connection that had time for one, or whose handshake failed. If no flow of a run has one, a single
-/// retransmission is enough for a fault.
-fn never_connected<'a>(plan: &'a Plan, result: &RunResult) -> BTreeSet<&'a str> {
-    let is_missing = |report: &FlowReport| report.connected_ns.is_none();
-    let started: Vec<_> = plan
-        .flows
-        .iter()
-        .zip(&result.report.flows)
-        .filter(|(flow, report)| {
-            report.started_ns.is_some() && (flow.transport == Transport::Tcp || is_missing(report))
-        })
-        .collect();
-    let missing: Vec<_> = started.iter().filter(|(_, report)| is_missing(report)).collect();
-    let timeouts = if missing.len() == started.len() { ONE_RETRANSMISSION_NS } else { THREE_RETRANSMISSIONS_NS };
-    let needed = timeouts + longest_queueing_ns(result);
-    let had_time = |flow: &Flow, report: &FlowReport| {
-        let end = flow.stop_ns.map_or(plan.duration_ns, |stop| stop.min(plan.duration_ns));
-        end.saturating_sub(report.started_ns.unwrap_or(0)) >= needed + flow.rtt_ns
-    };
-    let is_fault = |(flow, report): &(&Flow, &FlowReport)| report.error.is_some() || had_time(flow, report);
-    missing.into_iter().filter(|each| is_fault(each)).map(|(flow, _)| flow.name.as_str()).collect()
+/// Names of flows that started and have no connection.
+struct Unconnected<'a> {
+    /// Those that had time to connect, or whose handshake failed.
+    never: BTreeSet<&'a str>,
+    /// The others.
+    too_late: Vec<&'a str>,
 }
 
-/// The longest queueing delay in any sample, added over the path's queues.
-fn longest_queueing_ns(result: &RunResult) -> u64 {
-    let (Some(Column::Name(codes, _)), Some(Column::I64(delays))) =
-        (result.queues.column("queue"), result.queues.column("delay_ns"))
-    else {
-        return 0;
-    };
-    let mut longest: BTreeMap<u32, i64> = BTreeMap::new();
-    for row in 0..result.queues.rows() {
-        if let (Some(code), Some(delay)) = (codes.get(row), delays.get(row)) {
-            let most = longest.entry(code).or_default();
-            *most = delay.max(*most);
-        }
+impl<'a> Unconnected<'a> {
+    /// A SYN may be lost like any other packet, in the queue under test too, so a flow needs time for retransmissions.
+    /// If no flow of a run has a connection, a single retransmission is enough for a fault.
+    fn of(outcome: &'a Outcome) -> Self {
+        let is_missing = |flow: &FlowOutcome| flow.connected_ns.is_none();
+        let counts = |flow: &&FlowOutcome| flow.started_ns.is_some() && (flow.is_tcp || is_missing(flow));
+        let started: Vec<_> = outcome.flows.iter().filter(counts).collect();
+        let missing: Vec<_> = started.iter().copied().filter(|flow| is_missing(flow)).collect();
+        let timeouts_ns = if missing.len() == started.len() { ONE_RETRANSMISSION_NS } else { THREE_RETRANSMISSIONS_NS };
+        let queueing_ns: u64 = outcome.queues.iter().map(|queue| queue.longest_delay_ns).sum();
+        let had_time = |flow: &FlowOutcome| {
+            let end_ns = flow.stop_ns.map_or(outcome.duration_ns, |stop| stop.min(outcome.duration_ns));
+            end_ns.saturating_sub(flow.started_ns.unwrap_or(end_ns)) >= timeouts_ns + queueing_ns + flow.rtt_ns
+        };
+        let (never, too_late): (Vec<_>, Vec<_>) =
+            missing.into_iter().partition(|flow| flow.error.is_some() || had_time(flow));
+        let names = |flows: Vec<&'a FlowOutcome>| flows.into_iter().map(|flow| flow.name.as_str());
+        Self { never: names(never).collect(), too_late: names(too_late).collect() }
     }
-    longest.values().sum::<i64>().cast_unsigned()
 }
 
-/// The last value of a counter, by queue.
-fn last_by_queue(result: &RunResult, column: &str) -> BTreeMap<String, i64> {
-    let (Some(Column::Name(codes, names)), Some(Column::I64(counts))) =
-        (result.queues.column("queue"), result.queues.column(column))
-    else {
-        return BTreeMap::new();
+/// Flows of a stated size that did not complete although they had time to connect.
+fn unfinished(flows: &[FlowOutcome], too_late: &[&str]) -> Option<String> {
+    let late: BTreeSet<_> = too_late.iter().copied().collect();
+    let is_unfinished = |flow: &&FlowOutcome| {
+        flow.is_sized && flow.started_ns.is_some() && flow.completed_ns.is_none() && !late.contains(flow.name.as_str())
     };
-    let row = |row: usize| Some((names[codes.get(row)? as usize].clone(), counts.get(row).unwrap_or(0)));
-    (0..result.queues.rows()).filter_map(row).collect()
+    let found: Vec<_> = flows.iter().filter(is_unfinished).map(|flow| flow.name.as_str()).collect();
+    (!found.is_empty()).then(|| format!("{} not done when the experiment ended", listed(&found)))
 }
 
 fn listed(names: &[&str]) -> String {
@@ -127,5 +240,5 @@ fn listed(names: &[&str]) -> String {
     }
     let shown = names.iter().take(NAMES_SHOWN).copied().collect::<Vec<_>>().join(", ");
     let more = if names.len() > NAMES_SHOWN { ", …" } else { "" };
-    format!("{} flows ({shown}{more})", names.len())
+    format!("{} flows ({shown}{more})", grouped(names.len()))
 }

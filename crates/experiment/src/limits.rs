@@ -85,7 +85,7 @@ impl Limits {
 
 /// A number with commas between thousands.
 #[must_use]
-pub fn grouped(number: usize) -> String {
+pub fn grouped(number: impl ToString + Copy) -> String {
     let digits = number.to_string();
     let mut out = String::new();
     for (position, digit) in digits.chars().enumerate() {
@@ -106,4 +106,14 @@ fn rounded_up(bytes: usize) -> String {
 fn unit_of(bytes: usize, least: usize) -> (&'static str, usize) {
     let units = [("GB", 1_000_000_000), ("MB", 1_000_000), ("kB", 1_000)];
     units.into_iter().find(|(_, scale)| bytes >= least * scale).unwrap_or(("", 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::grouped;
+
+    #[test]
+    fn every_third_digit_has_a_comma() {
+        assert_eq!([7, 1_000, 1_234_567].map(grouped), ["7", "1,000", "1,234,567"]);
+    }
 }

@@ -14,6 +14,7 @@ mod plan;
 mod run;
 mod sweep;
 mod tc;
+mod validity;
 mod values;
 
 use pyo3::prelude::*;
@@ -44,6 +45,8 @@ mod _sim {
     };
     #[pymodule_export]
     use super::tc::{TcChange, TcError, TcTree};
+    #[pymodule_export]
+    use super::validity::judge_run;
     #[pymodule_export]
     use super::values::{
         Wrong, parse_expectation, parse_metric, parse_value, rate_text, read_script, suggest, time_text, trace_rates,

@@ -144,7 +144,8 @@ impl Run {
         serde_json::to_string(self.0.metrics()).expect("numbers and names")
     }
 
-    /// What was run, and whether it is valid. JSON: `{flows, queues, bottleneck, invalid, lives, phases}`; `phases` has for
+    /// What was run, and whether it is valid. JSON: `{flows, queues, bottleneck, invalid, warnings, lives,
+    /// phases}`; `phases` has for
     /// each flow the names, starts, stops and whether each is inferred.
     #[must_use]
     pub fn description(&self) -> String {
@@ -153,11 +154,13 @@ impl Run {
         let queue = |queue: &plan::Queue| json!({"name": queue.name, "qdisc": queue.text, "under_test": queue.under_test, "rates": queue.limits()});
         let phase = |each: &Phase| json!([each.name, each.start_ns, each.stop_ns, each.is_inferred]);
         let phases = |of: &Vec<Phase>| of.iter().map(phase).collect::<Vec<_>>();
+        let verdict = self.0.verdict();
         json!({
             "flows": plan.flows.iter().map(flow).collect::<Vec<_>>(),
             "queues": plan.queues.iter().map(queue).collect::<Vec<_>>(),
             "bottleneck": plan.bottleneck,
-            "invalid": self.0.invalid(),
+            "invalid": verdict.invalid,
+            "warnings": verdict.warnings,
             "lives": self.0.lives(),
             "phases": self.0.phases().iter().map(phases).collect::<Vec<_>>(),
         })

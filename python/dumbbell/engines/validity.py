@@ -1,17 +1,18 @@
 """Did the run measure what the experiment specifies?
 
 A run is invalid if a packet was dropped outside the queues that may drop, a flow used another controller or
-never connected, a socket dropped data, or a program changed the path. `judge_flows` serves every engine; `judge` also
-reads a kernel's counters (proc_net_dev, softnet_stat, snmp and netstat).
+never connected, a socket dropped data, or a program changed the path. `judge_flows` serves every engine, by
+`crates/dumbbell/src/validity.rs`; `judge` also reads a kernel's counters (proc_net_dev, softnet_stat, snmp, netstat).
 """
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from dumbbell.engines.handshakes import Unconnected, unconnected
-from dumbbell.plan.model import FlowPlan, Plan, QueuePlan
+from dumbbell import _sim
+from dumbbell.plan.model import Plan, QueuePlan
 
 if TYPE_CHECKING:
     import polars as pl
@@ -60,7 +61,6 @@ SOCKET_DROPS = {
     "TCPAbortOnMemory": "connections aborted for lack of memory",
 }
 PRESSURE = "TCPMemoryPressures"
-NAMES_SHOWN = 5
 ESTABLISHED = 1
 """State number in tcp_info (include/net/tcp_states.h)."""
 
@@ -123,16 +123,44 @@ def judge_flows(
 
     `queues`: the sampled queues; a handshake may take as long as their longest delay.
     """
-    invalid = [
-        f"{count} packets were dropped in '{queue.name}' ({queue.text}), which is not under test"
-        for queue in named
-        # A shaper's drops include those of the queue below it.
-        if (count := _own_drops(queue.name, drops)) and not queue.may_drop
-    ]
-    absent = unconnected(plan, reports, queues)
-    late = list(absent.too_late)
-    warnings = [*plan.warnings, *_too_late(late), *_unfinished(plan, reports, late)]
-    return Verdict(invalid + _flows(plan, reports, absent), warnings, late)
+    delays = _longest_delays_ns(queues) if queues else {}
+    outcome = {
+        "duration_ns": plan.duration_ns,
+        "flows": [
+            {
+                "name": flow.name,
+                "is_tcp": flow.transport == "tcp",
+                "planned_cc": flow.cc,
+                "stop_ns": flow.stop_ns,
+                "is_sized": flow.bytes is not None,
+                "rtt_ns": flow.rtt_ns,
+                **{key: report.get(key) for key in ("cc", "started_ns", "connected_ns", "completed_ns", "error")},
+            }
+            for flow, report in zip(plan.flows, reports, strict=True)
+        ],
+        "queues": [
+            {
+                "name": queue.name,
+                "text": queue.text,
+                "may_drop": queue.may_drop,
+                "drops": drops.get(queue.name, 0),
+                "longest_delay_ns": delays.get(queue.name, 0),
+            }
+            for queue in named
+        ],
+    }
+    found = json.loads(_sim.judge_run(json.dumps(outcome)))
+    return Verdict(found["invalid"], [*plan.warnings, *found["warnings"]], found["too_late"])
+
+
+def _longest_delays_ns(queues: "Table") -> dict[str, int]:
+    """The longest queueing delay of each queue in any sample."""
+    delays, names = queues.column("delay_ns"), queues.names("queue")
+    longest: dict[str, int] = {}
+    for code, delay in zip(names.codes[delays.is_known].tolist(), delays.values[delays.is_known].tolist(), strict=True):
+        name = names.texts[code]
+        longest[name] = max(longest.get(name, 0), int(delay))
+    return longest
 
 
 def device_drops(
@@ -185,55 +213,6 @@ def closed_windows(flows: "pl.DataFrame") -> list[str]:
         .agg(pl.len(), pl.col("time_ns").min())
         .iter_rows()
     ]
-
-
-def _own_drops(name: str, drops: Mapping[str, int]) -> int:
-    below = drops.get(name.removesuffix(".shaper"), 0) if name.endswith(".shaper") else 0
-    return drops.get(name, 0) - below
-
-
-def _flows(plan: Plan, reports: Sequence[Mapping[str, Any]], absent: Unconnected) -> list[str]:
-    """Flows that deviate from the plan, grouped by reason: thousands of 10,000 flows may fail in the same way."""
-    reasons: dict[str, list[str]] = {}
-    for flow, report in zip(plan.flows, reports, strict=True):
-        for reason in _flow(flow, report, never_connected=flow.name in absent.never):
-            reasons.setdefault(reason, []).append(flow.name)
-    return [f"{_listed(names)} {reason}" for reason, names in reasons.items()]
-
-
-def _flow(flow: FlowPlan, report: Mapping[str, Any], *, never_connected: bool) -> list[str]:
-    if report["started_ns"] is None:
-        return []
-    problems = []
-    if never_connected:
-        problems.append("never connected" + (f": {report['error']}" if report["error"] else ""))
-    elif report["error"]:
-        problems.append(f"broke: {report['error']}")
-    if flow.transport == "tcp" and report["cc"] is not None and report["cc"] != flow.cc:
-        problems.append(f"ran '{report['cc']}', not '{flow.cc}'")
-    return problems
-
-
-def _listed(names: Sequence[str]) -> str:
-    if len(names) == 1:
-        return f"flow '{names[0]}'"
-    shown = ", ".join(names[:NAMES_SHOWN]) + (", …" if len(names) > NAMES_SHOWN else "")
-    return f"{len(names):,} flows ({shown})"
-
-
-def _too_late(names: Sequence[str]) -> list[str]:
-    return [f"{_listed(names)} came too late to connect before the end"] if names else []
-
-
-def _unfinished(plan: Plan, reports: Sequence[Mapping[str, Any]], unconnected_names: Sequence[str]) -> list[str]:
-    left_out = set(unconnected_names)
-    sized = [
-        (flow, report)
-        for flow, report in zip(plan.flows, reports, strict=True)
-        if flow.bytes is not None and flow.name not in left_out
-    ]
-    late = [flow.name for flow, report in sized if report["started_ns"] is not None and report["completed_ns"] is None]
-    return [f"{_listed(late)} not done when the experiment ended"] if late else []
 
 
 def _devices(text: str) -> dict[str, list[int]]:

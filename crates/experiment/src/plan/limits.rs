@@ -1,6 +1,6 @@
 //! Limits on the resources of a run. The caller may raise them; an experiment can't.
 
-use super::text::{general, grouped, large};
+use super::text::{general, large};
 use serde::{Deserialize, Serialize};
 
 /// The environment variable that raises limits; messages name it.
@@ -44,11 +44,6 @@ pub(super) fn raised(name: &str, needed: u128) -> String {
 /// Bytes in billions.
 pub(super) fn gigabytes(bytes: u128) -> String {
     general(large(bytes) / 1e9, 3)
-}
-
-/// A limit in numbers.
-pub(super) fn shown(limit: u64) -> String {
-    grouped(limit.into())
 }
 
 #[cfg(test)]

@@ -23,10 +23,10 @@ use super::path::{put_bottleneck, put_reverse_netem};
 use super::settings::host_settings;
 use super::shaping::{Netem, impairs};
 use super::size::{refuse_too_many, refuse_too_much};
-use super::text::grouped;
 use super::traffic::{self, FIRST_PORT};
 use super::types::{Command, Device, Flow, Plan};
 use super::{are_sized, changes, names, netem_seeds};
+use crate::limits::grouped;
 use crate::model::{End, Experiment, Flows, Hosts, Impairment, Trace};
 use dumbbell_interface::plan as agent;
 use serde::Serialize;
@@ -200,7 +200,7 @@ fn settings(experiment: &Experiment, hosts: &[RemoteHost]) -> Vec<Command> {
 /// A port for each flow: its own if no earlier flow has it, or else the next free one.
 fn own_ports(mut flows: Vec<Flow>) -> Result<Vec<Flow>, Error> {
     if flows.len() > MAX_FLOWS {
-        let right = format!("at most {}, or --engine kernel", grouped(MAX_FLOWS as u128));
+        let right = format!("at most {}, or --engine kernel", grouped(MAX_FLOWS));
         let error = Error::at("flows", "more flows than real hosts have ports for", right);
         return Err(error.with(Value::Number(flows.len() as u64)));
     }

@@ -5,10 +5,11 @@
 
 use super::attachments::Attachments;
 use super::error::Error;
-use super::limits::{Limits, gigabytes, raised, raised_bytes, shown};
-use super::text::{grouped, millis, rounded};
+use super::limits::{Limits, gigabytes, raised, raised_bytes};
+use super::text::{millis, rounded};
 use super::traffic::MAX_ARRIVALS;
 use super::types::Plan;
+use crate::limits::grouped;
 use crate::model::{Experiment, Flows, Transport};
 use dumbbell_core::tc::quantity::float;
 use serde::Serialize;
@@ -99,7 +100,7 @@ pub(super) fn refuse_too_many(
         [("groups", groups, limits.groups), ("flows", flows, limits.flows), ("changes", changes, limits.changes)]
     {
         if count > limit {
-            let (many, most, hint) = (shown(count), shown(limit), raised(name, count.into()));
+            let (many, most, hint) = (grouped(count), grouped(limit), raised(name, count.into()));
             return Err(Error::plan(format!("{many} {name}, more than {most}; ask for fewer, {hint}")));
         }
     }
@@ -127,7 +128,7 @@ pub fn refuse_too_much(plan: &Plan, limits: &Limits, most_bytes: Option<u64>) ->
         return Err(Error::plan(too_much(plan, &size, allowed.into(), most_bytes.is_some())));
     }
     if size.data_packets > limits.packets.into() {
-        let (many, most) = (grouped(size.data_packets), shown(limits.packets));
+        let (many, most) = (grouped(size.data_packets), grouped(limits.packets));
         return Err(Error::plan(format!(
             "the bottleneck can carry {many} packets in this time, more than {most}: make it shorter or slower, {}",
             raised("packets", size.data_packets)
@@ -138,7 +139,7 @@ pub fn refuse_too_much(plan: &Plan, limits: &Limits, most_bytes: Option<u64>) ->
 
 fn too_much(plan: &Plan, size: &Size, allowed: u128, is_own: bool) -> String {
     let memory = size.memory_bytes();
-    let (flows, queues) = (grouped(size.flows), grouped(plan.queues.len() as u128));
+    let (flows, queues) = (grouped(size.flows), grouped(plan.queues.len()));
     let rows = grouped(size.flow_rows + size.queue_rows);
     let packets = grouped(size.udp_packets + size.probe_packets);
     let text = format!(

@@ -49,19 +49,6 @@ fn stripped(number: &str) -> &str {
     if number.contains('.') { number.trim_end_matches('0').trim_end_matches('.') } else { number }
 }
 
-/// A number with a comma after every three digits.
-pub(super) fn grouped(number: u128) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
 /// An integer of any size as a float.
 #[expect(clippy::cast_precision_loss, reason = "for estimates and messages")]
 pub(super) const fn large(number: u128) -> f64 {
@@ -126,11 +113,6 @@ mod tests {
             (time_text(13_000_000), time_text(1_500), time_text(7)),
             ("13ms".into(), "1500ns".into(), "7ns".into())
         );
-    }
-
-    #[test]
-    fn every_third_digit_has_a_comma() {
-        assert_eq!((grouped(7), grouped(1_000), grouped(1_234_567)), ("7".into(), "1,000".into(), "1,234,567".into()));
     }
 
     #[test]
