@@ -231,9 +231,11 @@ impl Holes {
         self.count = u8::try_from(room + 1).unwrap_or(0);
     }
 
-    /// Adds `[start, end)` to the report after the next ACK.
+    /// Adds `[start, end)` to the report after the next ACK. That one already has it if it extends a block; only its
+    /// place in the report comes later (`tcp_sack_new_ofo_skb`).
     pub fn report_late(&mut self, start: u64, end: u64) {
         self.settle();
+        let _ = self.blocks[..usize::from(self.count)].iter_mut().any(|block| extend(block, start, end));
         self.late = Some((start, end));
     }
 
