@@ -63,10 +63,12 @@ impl<C: CongestionControl> Sender<C> {
         before
     }
 
-    /// Departure time of the packet being sent, in microseconds as in `now_us`; this is its timestamp.
+    /// Departure time of the packet being sent, in microseconds as in `now_us`, and the nanoseconds beyond; this is its
+    /// timestamp.
     #[inline]
-    pub(super) fn departure_us(&self) -> u64 {
-        if self.tp.next_send_at <= self.tp.now { self.now_us } else { self.tp.next_send_at.as_micros() + 1 }
+    pub(super) fn departure(&self) -> (u64, u16) {
+        let time = self.tp.next_send_at.max(self.tp.now);
+        (time.as_micros() + 1, u16::try_from(time.as_nanos() % 1_000).unwrap_or(0))
     }
 
     /// No packet departs before this time.

@@ -106,6 +106,8 @@ pub(super) struct Record {
     pub serial: u32,
     pub(super) older: u32,
     pub(super) newer: u32,
+    /// Nanoseconds of `sent_us` beyond its microsecond.
+    pub sent_rest_ns: u16,
     /// Its state.
     pub marks: Marks,
 }

@@ -109,7 +109,7 @@ impl<C: CongestionControl> Sender<C> {
         // After an undo a retransmission may be outstanding whose record is not lost; a timeout retransmits it. Linux
         // then counts it twice ("retrans_out leaked") and never corrects that.
         let known = run.numbers().filter(|number| self.board.get(*number).marks.has(Marks::RETRANS)).count();
-        let departs_us = self.departure_us();
+        let (departs_us, _) = self.departure();
         let transmission = self.retransmit(run, Marks::RETRANS.with(Marks::EVER));
         self.undo.retransmitted((departs_us - 1) / 1_000, run.segments);
         transmission?;
@@ -137,12 +137,12 @@ impl<C: CongestionControl> Sender<C> {
         let (fin, psh, end) = (last.marks.has(Marks::FIN), last.marks.has(Marks::PSH), last.end);
         let len = narrow(end - u64::from(fin) - seq);
         let before = self.depart();
-        let (departs_at, sent_us) = (self.tp.next_send_at, self.departure_us());
+        let (departs_at, departure) = (self.tp.next_send_at, self.departure());
         self.note_sent(len, run.segments);
         self.counters.total_retrans = self.counters.total_retrans.wrapping_add(run.segments);
         self.counters.bytes_retrans += u64::from(len);
         self.space_next(len, before);
-        self.restamp(run, marks, sent_us);
+        self.restamp(run, marks, departure);
         self.retransmit_cursor.last = run;
         let segments = u16::try_from(run.segments).unwrap_or(u16::MAX);
         self.host.enqueue(len);
@@ -151,11 +151,11 @@ impl<C: CongestionControl> Sender<C> {
         Some(Transmission { seq, len, segments, fin, psh, retransmission, departs_at, ..Transmission::default() })
     }
 
-    fn restamp(&mut self, run: Run, marks: Marks, sent_us: u64) {
+    fn restamp(&mut self, run: Run, marks: Marks, departure: (u64, u16)) {
         let serial = self.host.serial();
         let mut in_flight = self.tp.in_flight();
         for number in run.numbers() {
-            let record = self.board.retransmitted(number, sent_us, serial, marks);
+            let record = self.board.retransmitted(number, departure, serial, marks);
             in_flight += 1;
             self.rate.stamp(record, &self.tp, self.cc.app_limited != 0, in_flight);
         }

@@ -147,11 +147,11 @@ impl Scoreboard {
 
     /// A record is retransmitted: it becomes the newest in order of transmission, and gets a new stamp of the delivery
     /// rate.
-    pub fn retransmitted(&mut self, number: u64, sent_us: u64, serial: u32, marks: Marks) -> &mut Record {
+    pub fn retransmitted(&mut self, number: u64, departure: (u64, u16), serial: u32, marks: Marks) -> &mut Record {
         self.list_last(number);
         self.clear_pending(number);
         let record = self.get_mut(number);
-        record.sent_us = sent_us;
+        (record.sent_us, record.sent_rest_ns) = departure;
         record.serial = serial;
         record.marks.set(marks);
         record.marks.clear(Marks::OVERDUE);

@@ -280,7 +280,8 @@ impl<C: CongestionControl> Sender<C> {
 
     /// Linux sets PSH of a super-packet on the copy that leaves: a retransmission has PSH only if data were `pushed`.
     fn record(&mut self, packet: &Transmission, pushed: bool) {
-        let mut record = Record { sent_us: self.departure_us(), serial: self.host.serial(), ..Record::default() };
+        let (sent_us, sent_rest_ns) = self.departure();
+        let mut record = Record { sent_us, sent_rest_ns, serial: self.host.serial(), ..Record::default() };
         self.rate.stamp(&mut record, &self.tp, self.cc.app_limited != 0, self.tp.in_flight());
         record.marks.set(Marks::FIRST);
         let mss = self.tp.mss;

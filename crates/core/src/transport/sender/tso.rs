@@ -99,7 +99,7 @@ impl<C: CongestionControl> Sender<C> {
     fn ack_is_near(&self) -> bool {
         let Some(front) = self.board.front() else { return false };
         let srtt = Span::from_nanos(u64::from(self.tp.srtt_us8) * 125);
-        let expected = Time::from_nanos((front.sent_us - 1) * 1_000) + srtt;
+        let expected = Time::from_nanos((front.sent_us - 1) * 1_000 + u64::from(front.sent_rest_ns)) + srtt;
         let ahead = expected.as_nanos().cast_signed() - self.tp.now.as_nanos().cast_signed();
         ahead <= (srtt / 2).min(Span::from_millis(1)).as_nanos().cast_signed()
     }
