@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dumbbell.analysis.spread import spread
+from dumbbell.analysis.native import spread
 from dumbbell.plan import Plan, plan_case
 from dumbbell.spec import Case
 

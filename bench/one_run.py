@@ -15,7 +15,7 @@ from typing import Any
 
 from experiments import bench
 
-from dumbbell.analysis.measures import measures
+from dumbbell.analysis.summary import measures
 from dumbbell.engines import KernelEngine, Request
 from dumbbell.engines.sim.sim_engine import Simulator
 from dumbbell.results import result

@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 from speed import processor
 
-from dumbbell.analysis.measures import measures
+from dumbbell.analysis.summary import measures
 from dumbbell.engines import Request, Simulator
 from dumbbell.engines.sim.sim_engine import Ready, SimulatedRun
 from dumbbell.results.result import Run

@@ -19,7 +19,7 @@ from typing import Any
 import polars as pl
 
 import dumbbell as db
-from dumbbell.analysis.coexistence import harm
+from dumbbell.analysis.flows import harm
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "docs" / "results" / "evaluate"

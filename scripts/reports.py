@@ -23,8 +23,7 @@ import polars as pl
 from generated import write_figures
 from reports_figures import draw
 
-from dumbbell.analysis.expect import Reader
-from dumbbell.analysis.source_figures import FigureComparison, compare_source_figures
+from dumbbell.analysis.expect import FigureComparison, Reader, compare_source_figures
 from dumbbell.analysis.time_series import group_throughput
 from dumbbell.results import result
 from dumbbell.results.result import Run

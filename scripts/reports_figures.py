@@ -12,8 +12,7 @@ import altair as alt
 import polars as pl
 from png import shrink
 
-from dumbbell.analysis.expect import Reader
-from dumbbell.analysis.source_figures import compare_source_figures
+from dumbbell.analysis.expect import Reader, compare_source_figures
 from dumbbell.analysis.time_series import throughput
 from dumbbell.plots.colours import CONTROLLERS
 from dumbbell.results.result import Run

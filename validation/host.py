@@ -19,7 +19,7 @@ import figures
 from runs import Job, in_parallel
 
 from dumbbell.analysis.difference import Row, Verdict, compare
-from dumbbell.analysis.measures import measures
+from dumbbell.analysis.summary import measures
 from dumbbell.engines.host.host_facts import facts
 from dumbbell.errors import DumbbellError
 from dumbbell.results.result import Run

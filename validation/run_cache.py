@@ -16,7 +16,7 @@ from pathlib import Path
 from runs import Job, in_parallel
 
 from dumbbell import _sim
-from dumbbell.analysis.measures import measures
+from dumbbell.analysis.summary import measures
 from dumbbell.engines import KernelEngine
 from dumbbell.errors import DumbbellError
 from dumbbell.plan import plan_case

@@ -24,8 +24,7 @@ import polars as pl
 
 from dumbbell import extras, spec
 from dumbbell.analysis.comparison import Arm, Measured, compare_runs
-from dumbbell.analysis.measures import measures
-from dumbbell.analysis.summary import summary
+from dumbbell.analysis.summary import measures, summary
 from dumbbell.engines import Request
 from dumbbell.engines.permissions import Permissions, kernels_set, permitted
 from dumbbell.engines.requests import engine_called, plain, repeat_command

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from dumbbell.analysis.counters import bytes_counters, counters
 from dumbbell.analysis.sample_arrays import by_flow
+from dumbbell.analysis.time_series import bytes_counters, counters
 from dumbbell.results.result import Run
 
 __all__ = ["iperf3_text", "printed"]

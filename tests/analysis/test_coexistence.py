@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from dumbbell import api
-from dumbbell.analysis.coexistence import harm, harm_of_cost, starvation_s
-from dumbbell.analysis.transients import recovery_s
-from dumbbell.analysis.window import NS
+from dumbbell.analysis.flows import harm, harm_of_cost, starvation_s
+from dumbbell.analysis.native import NS
+from dumbbell.analysis.time_series import recovery_s
 from dumbbell.results.result import Run
 
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analysis.iperf3_log import printed
-from dumbbell.analysis.common_step import common_step, half_digit_bytes
+from dumbbell.analysis.rounded_sizes import common_step, half_digit_bytes
 from dumbbell.importers.quantity import iperf_bytes
 
 SEGMENTS = st.integers(536, 8948)

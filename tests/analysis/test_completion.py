@@ -2,7 +2,7 @@
 
 import pytest
 
-from dumbbell.analysis.completion import answer_times, completion_times
+from dumbbell.analysis.flows import answer_times, completion_times
 from synthetic import Bench, Flow
 
 

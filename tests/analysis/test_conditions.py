@@ -9,8 +9,8 @@ import pytest
 
 from analysis.iperf3_log import iperf3_text
 from dumbbell.analysis.conditions import Condition, conditions
-from dumbbell.analysis.measures import measures
 from dumbbell.analysis.proposed_settings import facts, settings
+from dumbbell.analysis.summary import measures
 from dumbbell.engines import Request, Simulator
 from dumbbell.importers import Options, import_files
 from dumbbell.results import result

@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from dumbbell.analysis.dips import probe_rtt_dips, probe_rtt_interval_s
+from dumbbell.analysis.states import probe_rtt_dips, probe_rtt_interval_s
 from dumbbell.results.result import Run
 from synthetic import MSS, NS, Bench, Flow
 

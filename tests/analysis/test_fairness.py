@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dumbbell.analysis.fairness import convergence_s, jain, jain_index, jain_over_time
+from dumbbell.analysis.flows import convergence_s, jain, jain_index, jain_over_time
 from synthetic import NS, Bench, Flow
 
 RATES = st.lists(st.floats(0, 1e12, allow_subnormal=False), min_size=1, max_size=50)

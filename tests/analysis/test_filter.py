@@ -25,7 +25,7 @@ from dumbbell.analysis.filter import (
     matches,
     parse,
 )
-from dumbbell.analysis.sender_limits import LIMITS
+from dumbbell.analysis.live_sockets import LIMITS
 from dumbbell.errors import FilterError
 from dumbbell.linux.socket_tables import STATES
 

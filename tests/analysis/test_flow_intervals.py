@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dumbbell.analysis import flows as per_flow
-from dumbbell.analysis.flow_intervals import intervals, no_data_shares
+from dumbbell.analysis.time_series import intervals, no_data_shares
 from synthetic import MSS, NS, Bench, Flow, alternating_rate
 
 

@@ -8,9 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dumbbell.analysis.history import HISTORY
-from dumbbell.analysis.live_sockets import FADE_SAMPLES, Live
-from dumbbell.analysis.sender_limits import LIMITS, SHARES, limited_by, shares
+from dumbbell.analysis.live_sockets import FADE_SAMPLES, HISTORY, LIMITS, SHARES, Live, limited_by, shares
 from dumbbell.host.tcp_connections import ROW, Frame, table
 
 S = 10**9

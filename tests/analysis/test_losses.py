@@ -4,8 +4,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from dumbbell.analysis.cycles import Cycle
 from dumbbell.analysis.losses import flow_loss, group_loss, over_cycle
+from dumbbell.analysis.states import Cycle
 from dumbbell.results.result import Run
 from synthetic import MSS, NS, Bench, Flow, alternating
 

@@ -3,9 +3,8 @@
 import pytest
 
 from dumbbell.analysis.expect import metric
-from dumbbell.analysis.measures import measure_names, measures
-from dumbbell.analysis.summary import summary
-from dumbbell.analysis.window import NS, Window
+from dumbbell.analysis.native import NS, Window
+from dumbbell.analysis.summary import measure_names, measures, summary
 from synthetic import Bench, Flow, alternating
 
 

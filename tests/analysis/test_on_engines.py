@@ -6,11 +6,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from dumbbell.analysis.cycles import cycle
-from dumbbell.analysis.dips import probe_rtt_dips
 from dumbbell.analysis.losses import flow_loss
-from dumbbell.analysis.sawtooth import sawtooth
-from dumbbell.analysis.states import phases
+from dumbbell.analysis.states import cycle, phases, probe_rtt_dips, sawtooth
 from dumbbell.engines import Engine, KernelEngine, Request, Simulator
 from dumbbell.results import result
 from dumbbell.results.result import Run

@@ -2,7 +2,7 @@
 
 import pytest
 
-from dumbbell.analysis.power import power, throughput_and_delay_p95
+from dumbbell.analysis.flows import power, throughput_and_delay_p95
 from synthetic import NS, Bench, Flow, alternating_rate, sawtooth
 
 

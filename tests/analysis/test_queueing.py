@@ -2,8 +2,8 @@
 
 import pytest
 
+from dumbbell.analysis.native import Window
 from dumbbell.analysis.queueing import one_way_delay_p95_ms, ping_ms, queue, utilization
-from dumbbell.analysis.window import Window
 from dumbbell.results.result import Run
 from synthetic import NS, Bench, Flow, sawtooth
 

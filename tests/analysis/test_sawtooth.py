@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dumbbell.analysis.sawtooth import sawtooth, teeth
+from dumbbell.analysis.states import sawtooth, teeth
 from synthetic import NS, Bench, Floats, Flow
 from synthetic import sawtooth as saw
 

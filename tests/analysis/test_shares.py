@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dumbbell.analysis.shares import percents
+from dumbbell.analysis.findings import percents
 
 
 @pytest.mark.parametrize(

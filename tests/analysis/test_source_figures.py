@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 
-from dumbbell.analysis.expect import Reader
-from dumbbell.analysis.source_figures import FigureComparison, compare_source_figures
+from dumbbell.analysis.expect import FigureComparison, Reader, compare_source_figures
 from synthetic import alternating
 
 

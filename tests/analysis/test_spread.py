@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dumbbell.analysis.spread import spread
+from dumbbell.analysis.native import spread
 
 NUMBERS = st.floats(-1e12, 1e12) | st.integers(-5, 5).map(float)
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dumbbell.analysis.super_packets import SIGNIFICANCE, multiple_of
+from dumbbell.analysis.rounded_sizes import SIGNIFICANCE, multiple_of
 
 
 @pytest.mark.parametrize("segments", [5, 15, 44])

@@ -7,8 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dumbbell.analysis import flows as per_flow
-from dumbbell.analysis.counters import Counter
-from dumbbell.analysis.time_series import group_throughput, loss, retransmit_rate, throughput
+from dumbbell.analysis.time_series import Counter, group_throughput, loss, retransmit_rate, throughput
 from synthetic import NS, Bench, Flow, alternating_rate, sawtooth
 
 

@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dumbbell.analysis.difference import TOLERANCES, Tolerance, tolerance_of
-from dumbbell.analysis.tolerance import check_patterns, parse_tolerance, stated
+from dumbbell.analysis.difference import TOLERANCES, Tolerance, check_patterns, parse_tolerance, stated, tolerance_of
 from dumbbell.errors import ExperimentError
 
 

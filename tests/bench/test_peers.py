@@ -10,7 +10,7 @@ from instructions import SPANS_S, a_packet, total
 from ns3_peer import arguments, measured
 from peers_page import agreement, discussion, ratios, spread_of
 
-from dumbbell.analysis.measures import measures
+from dumbbell.analysis.summary import measures
 from dumbbell.engines import Request
 from dumbbell.engines.sim.sim_engine import Simulator
 from dumbbell.plan import plan_case

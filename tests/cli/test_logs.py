@@ -11,12 +11,11 @@ import polars as pl
 import pytest
 
 from conftest import COMMAND, Dumbbell
-from dumbbell.analysis.delays import one_way_delays, queue_delay_cdf, rtt_cdf
-from dumbbell.analysis.fairness import convergence_s, jain_over_time
+from dumbbell.analysis.flows import convergence_s, jain_over_time
 from dumbbell.analysis.losses import flow_loss, group_loss
-from dumbbell.analysis.measures import measures
+from dumbbell.analysis.queueing import one_way_delays, queue_delay_cdf, rtt_cdf
 from dumbbell.analysis.states import durations, phases
-from dumbbell.analysis.summary import summary
+from dumbbell.analysis.summary import measures, summary
 from dumbbell.analysis.time_series import group_throughput, loss, retransmit_rate, throughput
 from dumbbell.errors import ResultError
 from dumbbell.importers import Options, import_files

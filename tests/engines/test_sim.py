@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 
 from dumbbell import _sim
-from dumbbell.analysis.measures import measures
+from dumbbell.analysis.summary import measures
 from dumbbell.engines import KernelEngine, Request, Simulator
 from dumbbell.engines.sim import sim_engine
 from dumbbell.errors import EngineError, ExperimentError, OutputError, PlanError

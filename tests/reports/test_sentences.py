@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dumbbell.analysis.findings import findings
-from dumbbell.analysis.shares import percents
+from dumbbell.analysis.findings import findings, percents
 from dumbbell.reports.markup import jain_text, number, percent
 from dumbbell.reports.sentences import ORDER, sentences
 from synthetic import Bench, Flow, alternating, alternating_rate, sawtooth

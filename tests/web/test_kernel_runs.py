@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from starlette.testclient import TestClient
 
-from dumbbell.analysis.measures import measures
+from dumbbell.analysis.summary import measures
 from dumbbell.engines import Request, Simulator
 from dumbbell.web.experiment_text import BLANK
 from dumbbell.web.live_figures import case_of

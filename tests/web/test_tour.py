@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from dumbbell.analysis.expect import Reader
-from dumbbell.analysis.measures import measures
+from dumbbell.analysis.summary import measures
 from dumbbell.engines.sim.sim_engine import Simulator
 from dumbbell.plots import available
 from dumbbell.results.result import Run

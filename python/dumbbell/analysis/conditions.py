@@ -12,12 +12,20 @@ from typing import Any
 
 import numpy as np
 
-from dumbbell.analysis.common_step import EXACT, Floats, Step, common_step, half_digit_bytes
-from dumbbell.analysis.cycles import cycle
 from dumbbell.analysis.flows import flow_throughput_bps
-from dumbbell.analysis.rtts import base_rtts_ns, smallest_ns
-from dumbbell.analysis.sample_arrays import by_flow
-from dumbbell.analysis.super_packets import GSO_MAX_BYTES, MOST, Multiple, multiple_of
+from dumbbell.analysis.rounded_sizes import (
+    EXACT,
+    GSO_MAX_BYTES,
+    MOST,
+    Floats,
+    Multiple,
+    Step,
+    common_step,
+    half_digit_bytes,
+    multiple_of,
+)
+from dumbbell.analysis.sample_arrays import base_rtts_ns, by_flow, smallest_ns
+from dumbbell.analysis.states import cycle
 from dumbbell.results.result import Run
 
 __all__ = ["Condition", "conditions"]

@@ -1,12 +1,14 @@
 """The difference between two samples of runs, its confidence interval, and whether it exceeds a tolerance.
 
 A sample is the values of one metric over the seeds of one arm. `difference` has its mean and its confidence interval,
-`Tolerance` the allowed difference, `compare` covers all metrics that both arms have. `measures` supplies the metrics,
-the caller the runs.
+`Tolerance` the allowed difference, in text `groups.*.throughput_mbps=3%`, `ping_ms.mean=1` or
+`queue.packets.mean=5%,2`; `compare` covers all metrics that both arms have. `measures` supplies the metrics, the caller
+the runs.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from fnmatch import fnmatchcase
@@ -15,8 +17,7 @@ from typing import Literal
 
 import numpy as np
 
-# Import scipy where needed: every command imports this package, few compare.
-# ruff: noqa: PLC0415
+from dumbbell.errors import ExperimentError
 
 __all__ = [
     "CONFIDENCE",
@@ -27,15 +28,23 @@ __all__ = [
     "Sample",
     "Tolerance",
     "Verdict",
+    "check_patterns",
     "compare",
     "interval",
     "one_sided",
+    "parse_tolerance",
     "partial",
     "standard_error",
+    "stated",
     "t_quantile",
     "tolerance_of",
     "worst_first",
 ]
+
+
+# Import scipy where needed: every command imports this package, few compare.
+# ruff: noqa: PLC0415
+
 
 CONFIDENCE = 0.95
 RESAMPLES = 9_999
@@ -279,3 +288,45 @@ def t_quantile(freedom: float, confidence: float = CONFIDENCE) -> float:
     from scipy.special import stdtrit
 
     return float(stdtrit(freedom, (1 + confidence) / 2))
+
+
+RIGHT = "write METRIC=3%, METRIC=1 in the metric's own unit, or both: METRIC=3%,1"
+_AMOUNT = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)[ ]?(%?)")
+
+
+def parse_tolerance(text: str) -> tuple[str, Tolerance]:
+    """A pattern of metric names and its tolerance: a share of the reference, an absolute amount, or the larger of both.
+
+    Raises `ExperimentError`.
+    """
+    pattern, equals, amounts = (part.strip() for part in text.rpartition("="))
+    found = [_AMOUNT.fullmatch(part.strip()) for part in amounts.split(",")]
+    kinds = [match and match[2] for match in found]
+    if not equals or not pattern or None in kinds or len(set(kinds)) != len(kinds):
+        raise ExperimentError("not a tolerance", key="--tolerance", value=text, right=RIGHT)
+    by_kind = {match[2]: float(match[1]) for match in found if match}
+    return pattern, Tolerance(relative=by_kind.get("%", 0.0) / 100, absolute=by_kind.get("", 0.0))
+
+
+def stated(texts: Sequence[str]) -> dict[str, Tolerance]:
+    """The stated tolerances in their order, then the defaults; the first matching pattern applies."""
+    mine = dict(parse_tolerance(text) for text in texts)
+    return mine | {pattern: each for pattern, each in TOLERANCES.items() if pattern not in mine}
+
+
+def check_patterns(texts: Sequence[str], metrics: Collection[str]) -> None:
+    """Check that every stated tolerance matches a possible metric; a misspelt one would judge nothing.
+
+    Raises `ExperimentError`.
+    """
+    for text in texts:
+        pattern, _ = parse_tolerance(text)
+        if not any(fnmatchcase(metric, pattern) for metric in metrics):
+            raise ExperimentError(
+                "no metric matches", key="--tolerance", value=pattern, right="choose from: " + _listed(metrics)
+            )
+
+
+def _listed(metrics: Collection[str], most: int = 24) -> str:
+    names = [name for name in metrics if not name.startswith("flows.")]
+    return ", ".join(names[:most]) + (", …" if len(names) > most else "")

@@ -20,7 +20,7 @@ from typing import NoReturn
 
 import polars as pl
 
-from dumbbell.analysis.sender_limits import LIMITS
+from dumbbell.analysis.live_sockets import LIMITS
 from dumbbell.errors import FilterError
 from dumbbell.linux.socket_tables import STATES
 from dumbbell.spec.qdisc import suggest

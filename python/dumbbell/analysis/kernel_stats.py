@@ -5,7 +5,7 @@ Counters are those of /proc/net/snmp and netstat, named as nstat(8) does. `cli` 
 
 import polars as pl
 
-from dumbbell.analysis.window import Window, bounds_ns
+from dumbbell.analysis.native import Window, bounds_ns
 from dumbbell.errors import ResultError
 from dumbbell.results.result import Run
 

@@ -10,10 +10,23 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
-from dumbbell.analysis.bins import NAMELESS, NOTHING, Ints, alive, differences, edges_ns, frame, names, ratio
-from dumbbell.analysis.counters import Counter, Floats, bytes_counters, counters
-from dumbbell.analysis.cycles import Cycle
-from dumbbell.analysis.window import NS, Window, bounds_ns
+from dumbbell.analysis.native import NS, Window, bounds_ns
+from dumbbell.analysis.states import Cycle
+from dumbbell.analysis.time_series import (
+    NAMELESS,
+    NOTHING,
+    Counter,
+    Floats,
+    Ints,
+    alive,
+    bytes_counters,
+    counters,
+    differences,
+    edges_ns,
+    frame,
+    names,
+    ratio,
+)
 from dumbbell.results.result import Run
 
 __all__ = ["flow_loss", "group_loss", "over_cycle"]

@@ -1,22 +1,79 @@
-"""The metrics that `crates/metrics` defines, for a run: hands over the facts of its manifest and its tables, once.
+"""Metrics of a run, by `crates/metrics`: hands over the facts of its manifest and its tables, once.
 
-The other modules of this package name these numbers and give them the shape that their callers want.
+Time windows and flow lifetimes; mean, median, 95th percentile and maximum of samples; sums and means that skip None.
 """
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast
 
 from dumbbell import _sim
-from dumbbell.analysis.window import Window, bounds_ns, life_ns
 from dumbbell.results import declared
 from dumbbell.results.result import Run, is_import
 
 if TYPE_CHECKING:
     from dumbbell.results.columns import Table
 
-__all__ = ["by_flow_name", "metrics", "native", "remembered"]
+__all__ = [
+    "NS",
+    "SPREAD",
+    "Window",
+    "as_dict",
+    "bounds_ns",
+    "by_flow_name",
+    "clip_ns",
+    "is_bulk",
+    "life_ns",
+    "mean_of_known",
+    "metrics",
+    "native",
+    "remembered",
+    "spread",
+    "sum_of_known",
+]
+
+
+NS = 1_000_000_000
+"""Nanoseconds in a second."""
+
+Window = tuple[int, int]
+"""From and to, in nanoseconds since the experiment's start; both inclusive."""
+
+
+def bounds_ns(run: Run, window: Window | None = None) -> Window:
+    """The requested window cut to the run; the whole run without one.
+
+    Raises `ValueError` if nothing is left of it.
+    """
+    end_ns = round(run.manifest["duration_s"] * NS)
+    if window is None:
+        return 0, end_ns
+    from_ns, to_ns = max(window[0], 0), min(window[1], end_ns)
+    if from_ns >= to_ns:
+        raise ValueError(f"the window {window[0]}..{window[1]} ns is outside a run of {end_ns} ns")
+    return from_ns, to_ns
+
+
+def life_ns(run: Run, flow: Mapping[str, Any]) -> Window:
+    """The lifetime of a flow of the manifest; a flow without a stop lives until the run's end."""
+    start_s, stop_s = flow.get("start_s"), flow.get("stop_s")
+    stop_ns = bounds_ns(run)[1] if stop_s is None else round(stop_s * NS)
+    return (0 if start_s is None else round(start_s * NS)), stop_ns
+
+
+def clip_ns(run: Run, flow: Mapping[str, Any], window: Window | None = None) -> Window | None:
+    """The part of a flow's lifetime inside the window; None if it is empty."""
+    from_ns, to_ns = bounds_ns(run, window)
+    start_ns, stop_ns = life_ns(run, flow)
+    start_ns, stop_ns = max(start_ns, from_ns), min(stop_ns, to_ns)
+    return (start_ns, stop_ns) if start_ns < stop_ns else None
+
+
+def is_bulk(flow: Mapping[str, Any]) -> bool:
+    """Whether a flow sends as much as it can during its lifetime: TCP without a size limit."""
+    return flow.get("kind") != "udp" and flow.get("bytes_asked") is None
+
 
 Params = ParamSpec("Params")
 Found = TypeVar("Found")
@@ -121,3 +178,37 @@ def _given(table: "Table", name: str) -> _sim.Arrow | tuple[dict[str, Any], dict
         {column: table.column(column).floats() for column in numbers},
         {column: (each.codes_or_end(), list(each.texts)) for column, each in texts.items()},
     )
+
+
+SPREAD = ("mean", "p50", "p95", "max")
+"""The names, in display order."""
+
+
+def spread(samples: Sequence[float]) -> dict[str, float | None]:
+    """Mean, p50, p95 and max over all samples; each None without samples.
+
+    >>> spread([1, 2, 3, 4])
+    {'mean': 2.5, 'p50': 2.5, 'p95': 3.8499999999999996, 'max': 4.0}
+    """
+    found = _sim.spread(list(samples))
+    return dict.fromkeys(SPREAD) if found is None else dict(zip(SPREAD, found, strict=True))
+
+
+def as_dict(found: Mapping[str, float] | None) -> dict[str, float | None]:
+    """A spread of `native.metrics`, with a None for each number of a missing one."""
+    return dict.fromkeys(SPREAD) if found is None else dict(found)
+
+
+Number = TypeVar("Number", int, float)
+
+
+def sum_of_known(values: Iterable[Number | None]) -> Number | None:
+    """The sum of the known values."""
+    known = [value for value in values if value is not None]
+    return sum(known, start=type(known[0])(0)) if known else None
+
+
+def mean_of_known(values: Iterable[float | None]) -> float | None:
+    """The mean of the known values."""
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if known else None

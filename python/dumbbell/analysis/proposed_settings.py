@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 
 from dumbbell.analysis.conditions import Condition, conditions
-from dumbbell.analysis.counters import bytes_counters
-from dumbbell.analysis.rtts import base_rtts_ns
-from dumbbell.analysis.sample_arrays import by_flow
+from dumbbell.analysis.sample_arrays import base_rtts_ns, by_flow
+from dumbbell.analysis.time_series import bytes_counters
 from dumbbell.results.result import Run
 from dumbbell.spec.units import duration_ns
 

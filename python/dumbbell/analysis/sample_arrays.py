@@ -1,4 +1,4 @@
-"""Samples of a run's tables as numpy arrays, by flow and time.
+"""Samples of a run's tables as numpy arrays, by flow and time; the base RTT.
 
 For small tables this takes microseconds, where a query takes most of a millisecond; large tables are sorted by flow
 once. The other modules of this package interpret the samples.
@@ -11,12 +11,23 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from dumbbell.analysis.native import remembered
-from dumbbell.analysis.window import Window
+from dumbbell.analysis.native import Window, remembered
 from dumbbell.results.columns import Bools, Column, Floats, Places, Table
 from dumbbell.results.result import Run
 
-__all__ = ["Bools", "Floats", "Rows", "by_flow", "during", "known", "rows_by_flow", "where"]
+__all__ = [
+    "Bools",
+    "Floats",
+    "Rows",
+    "base_rtts_ns",
+    "by_flow",
+    "during",
+    "known",
+    "rows_by_flow",
+    "smallest_ns",
+    "where",
+]
+
 
 Rows = slice | npt.NDArray[np.intp]
 
@@ -100,3 +111,25 @@ def _both(some: Bools | None, others: Bools | None) -> Bools:
 def _narrow(places: Places, most: int) -> npt.NDArray[np.unsignedinteger[Any]]:
     """Use sixteen bits if they suffice: numpy then sorts by radix, in one pass."""
     return places.astype(np.uint16) if most < 2**16 else places
+
+
+@remembered
+def base_rtts_ns(run: Run) -> dict[str, float]:
+    """By group, over its flows' `min_rtt_ns`; if no flow has any, of the probes, for all groups.
+
+    Groups without any are omitted. The kernel reports an RTT of 0 before the first measurement.
+    """
+    found = smallest_ns(run, "min_rtt_ns")
+    if not found and (probed := run.probes["rtt_ns"].drop_nulls()).len():
+        return dict.fromkeys((flow["group"] for flow in run.manifest["flows"]), float(probed.min()))  # type: ignore[arg-type]
+    return found
+
+
+def smallest_ns(run: Run, column: str) -> dict[str, float]:
+    """The smallest value of an RTT column, by group; of `rtt_ns`, which is smoothed, an upper bound of the base RTT."""
+    values, found = by_flow(run, column), dict[str, float]()
+    for flow in run.manifest["flows"]:
+        known = values[flow["name"]][1]
+        if (known := known[known > 0]).size:
+            found[flow["group"]] = min(found.get(flow["group"], np.inf), float(known.min()))
+    return found

@@ -15,7 +15,7 @@ from typing import Any
 
 from rich.text import Text
 
-from dumbbell.analysis.measures import measure_names, measures
+from dumbbell.analysis.summary import measure_names, measures
 from dumbbell.cli.console import Console, digits
 from dumbbell.cli.kernels import bars_on
 from dumbbell.cli.runs import execute_runs

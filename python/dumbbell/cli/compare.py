@@ -13,10 +13,9 @@ from typing import Any, cast, get_args
 import polars as pl
 
 from dumbbell.analysis.comparison import Arm, Comparison, Measured, compare_runs
-from dumbbell.analysis.difference import Method
-from dumbbell.analysis.measures import measure_names, measures
+from dumbbell.analysis.difference import Method, check_patterns, stated
 from dumbbell.analysis.proposed_settings import facts
-from dumbbell.analysis.tolerance import check_patterns, stated
+from dumbbell.analysis.summary import measure_names, measures
 from dumbbell.cli.comparison_arms import Folders, paired, two_arms
 from dumbbell.cli.console import distinct_names
 from dumbbell.cli.options import comma_separated, window_of

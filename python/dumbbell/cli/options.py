@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from dumbbell.analysis.window import Window
+    from dumbbell.analysis.native import Window
 
 __all__ = [
     "PATH",

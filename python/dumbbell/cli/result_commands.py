@@ -45,8 +45,7 @@ def stats(
 
     Several results are printed side by side.
     """
-    from dumbbell.analysis.measures import measures
-    from dumbbell.analysis.summary import summary
+    from dumbbell.analysis.summary import measures, summary
     from dumbbell.cli.console import out, print_json
     from dumbbell.cli.options import window_of
     from dumbbell.cli.run_summary import show_run

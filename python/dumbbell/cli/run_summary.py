@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any
 from rich.table import Table
 from rich.text import Text
 
-from dumbbell.analysis.aggregate import EXTENT
-from dumbbell.analysis.expect import Outcome, Reader
-from dumbbell.analysis.known import mean_of_known
-from dumbbell.analysis.shares import percents
-from dumbbell.analysis.source_figures import FigureComparison, compare_source_figures
+from dumbbell.analysis.expect import FigureComparison, Outcome, Reader, compare_source_figures
+from dumbbell.analysis.findings import percents
+from dumbbell.analysis.native import mean_of_known
+from dumbbell.analysis.parameter import EXTENT
 from dumbbell.cli.console import Console, digits, grid, percent
 from dumbbell.reports.sentences import repeats
 from dumbbell.results.result import Run

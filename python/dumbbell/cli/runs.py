@@ -19,10 +19,9 @@ from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn,
 from rich.text import Text
 
 from dumbbell import limits
-from dumbbell.analysis.aggregate import over_runs
 from dumbbell.analysis.expect import Outcome, Reader
-from dumbbell.analysis.measures import measures
-from dumbbell.analysis.summary import summary
+from dumbbell.analysis.parameter import over_runs
+from dumbbell.analysis.summary import measures, summary
 from dumbbell.cli.console import err, unwrapped_err
 from dumbbell.cli.run_summary import case_name
 from dumbbell.cli.streams import Interrupted

@@ -8,10 +8,10 @@ import polars as pl
 from rich.table import Table
 
 from dumbbell import limits
-from dumbbell.analysis.flow_intervals import interval_count, intervals, no_data_shares
 from dumbbell.analysis.kernel_stats import counted, sockets_at
+from dumbbell.analysis.native import Window
 from dumbbell.analysis.summary import summary
-from dumbbell.analysis.window import Window
+from dumbbell.analysis.time_series import interval_count, intervals, no_data_shares
 from dumbbell.cli.console import Console, digits, distinct_names, grid, percent
 from dumbbell.errors import ExperimentError
 from dumbbell.results.result import Run

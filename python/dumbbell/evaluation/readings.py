@@ -3,11 +3,10 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from dumbbell.analysis.coexistence import starvation_s
 from dumbbell.analysis.expect import Reader, parse_metric
-from dumbbell.analysis.native import metrics
-from dumbbell.analysis.transients import recovery_s
-from dumbbell.analysis.window import NS, Window
+from dumbbell.analysis.flows import starvation_s
+from dumbbell.analysis.native import NS, Window, metrics
+from dumbbell.analysis.time_series import recovery_s
 from dumbbell.results.result import Run
 from dumbbell.sweeps.task import Task
 

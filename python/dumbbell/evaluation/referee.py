@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from dumbbell.analysis.coexistence import harm, harm_of_cost
+from dumbbell.analysis.flows import harm, harm_of_cost
 from dumbbell.engines.permissions import Permissions
 from dumbbell.engines.requests import repeat_command
 from dumbbell.evaluation.criteria import Criterion, Suite, Unit

@@ -16,9 +16,9 @@ import numpy as np
 import polars as pl
 
 from dumbbell import __version__
+from dumbbell.analysis.native import bounds_ns
 from dumbbell.analysis.queueing import of_bottleneck
 from dumbbell.analysis.time_series import throughput
-from dumbbell.analysis.window import bounds_ns
 from dumbbell.importers.dumbbell_export import CARRIER
 from dumbbell.results.result import Run
 from dumbbell.results.table_schema import TABLES

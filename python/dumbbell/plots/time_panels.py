@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from dumbbell.analysis.fairness import jain_over_time, long_lived
+from dumbbell.analysis.flows import jain_over_time, long_lived
 from dumbbell.analysis.native import remembered
 from dumbbell.analysis.queueing import bottleneck, of_bottleneck, rows_of_bottleneck
 from dumbbell.analysis.sample_arrays import Bools, Floats, by_flow

@@ -7,12 +7,11 @@ summary.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dumbbell.analysis.expect import Reader
-from dumbbell.analysis.measures import measures
+from dumbbell.analysis.expect import Reader, compare_source_figures
+from dumbbell.analysis.findings import percents
+from dumbbell.analysis.native import SPREAD
 from dumbbell.analysis.parameter import by_parameter, parameter_of, wide
-from dumbbell.analysis.shares import percents
-from dumbbell.analysis.source_figures import compare_source_figures
-from dumbbell.analysis.spread import SPREAD
+from dumbbell.analysis.summary import measures
 from dumbbell.engines import requests
 from dumbbell.plots import available, draw
 from dumbbell.plots.run_figures import labels, natural

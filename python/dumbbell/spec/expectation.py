@@ -2,7 +2,7 @@
 
 What a name's value is in a run, `dumbbell.analysis.expect` looks up.
 
-How a run compares is `dumbbell.analysis.source_figures`.
+How a run compares is `dumbbell.analysis.expect`.
 """
 
 import math

@@ -11,7 +11,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from dumbbell.analysis.measures import measure_names
+from dumbbell.analysis.summary import measure_names
 from dumbbell.engines import Request
 from dumbbell.engines.permissions import NOTHING, Permissions
 from dumbbell.engines.requests import engine_called

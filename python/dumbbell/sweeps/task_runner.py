@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from dumbbell import spec
-from dumbbell.analysis.measures import measures
+from dumbbell.analysis.summary import measures
 from dumbbell.engines import Engine, KernelEngine, Request, Simulator
 from dumbbell.engines.permissions import NOTHING, Permissions
 from dumbbell.engines.requests import engine_called, repeat_command

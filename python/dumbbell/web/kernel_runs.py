@@ -23,7 +23,7 @@ from starlette.routing import Route
 from dumbbell import engines
 from dumbbell.analysis.comparison import Arm, Comparison, Measured, compare_runs
 from dumbbell.analysis.difference import Verdict
-from dumbbell.analysis.measures import measures
+from dumbbell.analysis.summary import measures
 from dumbbell.control_characters import json_text
 from dumbbell.engines import KernelEngine, Simulator
 from dumbbell.errors import DumbbellError, ExperimentError, ResultError

@@ -16,7 +16,7 @@ import numpy.typing as npt
 import polars as pl
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from dumbbell.analysis.measures import measures
+from dumbbell.analysis.summary import measures
 from dumbbell.engines import Request
 from dumbbell.engines.base import Progress
 from dumbbell.engines.sim.packet_traces import PacketTraces, Window

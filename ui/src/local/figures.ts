@@ -80,7 +80,7 @@ const OF_PATH = [
   ...["cycle.period_s", "cycle.strength"],
 ];
 
-/** The numbers of a run by name, without unknown ones (`python/dumbbell/analysis/measures.py`). */
+/** The numbers of a run by name, without unknown ones (`python/dumbbell/analysis/summary.py`). */
 export function measures({ metrics }: Pick<Run, "metrics">): Record<string, number> {
   const groups = Object.keys(metrics.groups as Numbers);
   const single = (name: string) => name === "share" && groups.length < 2;

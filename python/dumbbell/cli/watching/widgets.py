@@ -21,8 +21,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.widgets import Footer, Static
 
-from dumbbell.analysis.history import HISTORY
-from dumbbell.analysis.live_sockets import Live
+from dumbbell.analysis.live_sockets import HISTORY, Live
 from dumbbell.cli.watching import fields
 from dumbbell.cli.watching.fields import ALWAYS, GROUPS, SPARK, Column, fitting, graph, shown, sparkline
 from dumbbell.control_characters import visible_line

@@ -1,6 +1,7 @@
-"""The largest step of which all of some rounded sizes are multiples, as congestion windows are of the segment size.
+"""Sizes behind the rounded numbers of logs: the segment size, and the size of super-packets.
 
-A log prints a window with a few digits, so only an interval is known for each. A step m is possible if every interval
+**The largest step of which all of some rounded sizes are multiples**, as congestion windows are of the segment size. A
+log prints a window with a few digits, so only an interval is known for each. A step m is possible if every interval
 contains a multiple of m. The algorithm intersects the sets of possible steps value by value and returns the interval of
 the largest remaining steps. It accepts the step only if random sizes rarely have one:
 
@@ -9,7 +10,13 @@ the largest remaining steps. It accepts the step only if random sizes rarely hav
    number of steps of at least this size that fit by chance.
 2. D sizes that are multiples of m are all multiples of 2m by chance with probability 2^-D, of 3m with 3^-D, and so on.
 
-`conditions` interprets the step.
+**The size of super-packets in segments, from a log's losses per interval.** With offloads (TSO, GSO) netem and a queue
+drop whole super-packets, so retransmissions are multiples of a super-packet's segments. Counts c per interval are
+tested against every k: one in k random counts is a multiple of k, so P(at least as many are) is binomial. This holds
+only for counts that vary by more than k, so k is at most twice their standard deviation, estimated from the middle half
+of the counts. The smallest probability is multiplied by the number of k tried (Bonferroni).
+
+`conditions` interprets both.
 """
 
 import math
@@ -18,7 +25,15 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Step", "common_step", "half_digit_bytes"]
+__all__ = [
+    "GSO_MAX_BYTES",
+    "Multiple",
+    "Step",
+    "common_step",
+    "half_digit_bytes",
+    "multiple_of",
+]
+
 
 Floats = npt.NDArray[np.float64]
 
@@ -127,3 +142,58 @@ def _p_value(values: Floats, halves: Floats, step: float) -> float:
         fits += np.log(np.minimum((2 * half + value * freedom) / candidates, 1))
         freedom = min(freedom, 2 * half / value)
     return float(np.exp(fits).sum())
+
+
+# Not scipy.stats: importing it takes seconds.
+# ruff: noqa: PLC0415
+
+
+GSO_MAX_BYTES = 65_536
+"""`GSO_LEGACY_MAX_SIZE` of include/linux/netdevice.h: headers and payload of the largest super-packet."""
+LEAST, MOST = 3, 64
+"""A delayed acknowledgement covers two segments; a super-packet has at most 45 of 1448 bytes."""
+COUNTS_MIN = 12
+SIGNIFICANCE = 1e-4
+
+
+@dataclass(frozen=True)
+class Multiple:
+    """The most likely number of segments per loss."""
+
+    segments: int
+    hits: int
+    """Intervals whose count is a multiple."""
+    counts: int
+    p_value: float
+
+    @property
+    def expected(self) -> float:
+        """Expected hits of random counts."""
+        return self.counts / self.segments
+
+
+def multiple_of(counts: npt.ArrayLike, most: int = MOST) -> Multiple | None:
+    """The k, at most `most`, with significantly many multiples; None without one."""
+    from scipy.special import bdtrc
+
+    known = np.asarray(counts, dtype=np.int64)
+    known = known[known > 0]
+    found: list[Multiple] = []
+    tried = range(LEAST, min(int(2 * _spread(known)), most) + 1)
+    for segments in tried:
+        large = known[known >= segments]
+        hits = int(np.count_nonzero(large % segments == 0))
+        if large.size >= COUNTS_MIN and hits > large.size / segments:
+            p_value = float(bdtrc(hits - 1, large.size, 1 / segments)) * len(tried)
+            found.append(Multiple(segments, hits, int(large.size), p_value))
+    # Multiples of 15 are multiples of 3 too; on a tie in floating point, prefer the larger.
+    best = min(found, key=lambda each: (each.p_value, -each.segments), default=None)
+    return best if best is not None and best.p_value <= SIGNIFICANCE else None
+
+
+def _spread(counts: npt.NDArray[np.int64]) -> float:
+    """The standard deviation of a normal distribution with the same middle half, robust against outliers."""
+    if not counts.size:
+        return 0.0
+    low, high = np.quantile(counts, [0.25, 0.75])
+    return float(high - low) / 1.349
