@@ -216,6 +216,19 @@ fn a_new_hole_flushes_held_back_blocks() {
     assert_eq!(harness.expire().1, ["29 36-38 32-35 30-31"]);
 }
 
+/// The third block grows: the ACK that held back blocks need has it grown, in its old place.
+#[test]
+fn a_third_block_that_grows_flushes_held_back_blocks() {
+    let mut harness = Harness::settled(29);
+    assert_eq!(harness.receive(30, 31), ["29 30-31"]);
+    assert_eq!(harness.receive(33, 34), ["29 33-34 30-31"]);
+    assert_eq!(harness.receive(36, 37), ["29 36-37 33-34 30-31"]);
+    assert_eq!(harness.receive(37, 38), NOTHING);
+    assert_eq!(harness.receive(31, 32), ["29 36-38 33-34 30-32"]);
+    assert_eq!(harness.receive(32, 33), NOTHING);
+    assert_eq!(harness.expire().1, ["29 30-34 36-38"]);
+}
+
 #[test]
 fn duplicates_are_reported_once() {
     let mut harness = Harness::settled(29);
