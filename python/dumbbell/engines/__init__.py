@@ -8,7 +8,6 @@ host/                this host's own kernel in network namespaces, in real time
 remote/              real hosts, reached by ssh
 agent_engine         shared by the engines that run the agent
 decode               the agent's raw records to tables
-queue_rates          the rate and delay of a queue at each sample
 recordings           optional recordings: packets, counters, trace events
 program_connections  connections of programs as flows
 program_results      output, files and exit status of programs

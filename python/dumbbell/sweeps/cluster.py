@@ -2,7 +2,10 @@
 
 Each worker gets a few batches at a time, so queues stay short and each task's worker is known. When a worker dies, its
 tasks go to other workers. Tasks that may have killed it run alone from then on, so that a task that kills every worker
-fails by itself. `registry` keeps the workers, `cache_lookup` finds rows that need no run.
+fails by itself. `registry` keeps the workers.
+
+Local workers query the cache themselves (`worker`), since they parse the experiment anyway. Remote workers have another
+cache, so this process looks up rows before it sends tasks, and stores new ones.
 """
 
 import importlib.util
@@ -11,25 +14,54 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from dumbbell.errors import ClusterError
+from dumbbell.errors import ClusterError, DumbbellError
 from dumbbell.sweeps import cluster_worker
-from dumbbell.sweeps.cache import Cache
-from dumbbell.sweeps.cache_lookup import CacheLookup
+from dumbbell.sweeps.cache import Cache, Known
 from dumbbell.sweeps.cluster_worker import WorkerPayload, payload_of
-from dumbbell.sweeps.identity import tools
+from dumbbell.sweeps.identity import key_of, tools
 from dumbbell.sweeps.task import Base, Row, Task
-from dumbbell.sweeps.task_runner import row_of, run_task
+from dumbbell.sweeps.task_runner import case_of, row_of, run_task
 
 if TYPE_CHECKING:
     from distributed import Future
 
     from dumbbell.sweeps.registry import ClusterWorker, WorkerRegistry
 
-__all__ = ["Cluster", "executor_for"]
+__all__ = [
+    "CacheLookup",
+    "Cluster",
+    "executor_for",
+]
+
+
+class CacheLookup:
+    """Looks up and stores rows; without a cache, does nothing."""
+
+    def __init__(self, base: Base, cache: Cache | None) -> None:
+        self._base, self._cache = base, cache
+
+    def known(self, task: Task) -> tuple[str | None, Row | None]:
+        """The task's cache key, and the cached row if there is one."""
+        if self._cache is None:
+            return None, None
+        try:
+            key = key_of(self._base, task, case_of(self._base, task))
+        except (DumbbellError, OSError):  # The run reports the error.
+            return None, None
+        found = None if key is None else self._cache.get(key)
+        if found is None:
+            return key, None
+        return key, replace(row_of(task, found.status, found.reason, found.metrics), cached=True)
+
+    def keep(self, key: str | None, row: Row) -> None:
+        """Store a row. Failed rows are not stored: a later run may have more memory."""
+        if self._cache is not None and key is not None and row.status != "failed":
+            self._cache.put(key, Known(row.status, row.reason, dict(row.metrics)))
+
 
 TIMEOUT_S = 60.0
 """Timeout for the first worker, and for a new one after all disconnected; a nanny restarts a worker within seconds."""

@@ -19,9 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dumbbell.engines.cores import claimed
-from dumbbell.engines.kernel.cpu_use import is_group_running
 from dumbbell.engines.kernel.crash_report import crash_message, panic_location, process_location
-from dumbbell.engines.kernel.stall_detector import StallDetector
+from dumbbell.engines.kernel.stall_detector import StallDetector, is_group_running
 from dumbbell.errors import (
     EngineError,
     ExperimentError,
