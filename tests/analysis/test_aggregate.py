@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dumbbell.analysis.parameter import over_runs
+from dumbbell.analysis.summary import over_runs
 
 NUMBERS = st.floats(-1e12, 1e12, allow_nan=False)
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dumbbell._sim import movement
-from dumbbell.analysis.states import Cycle, cycle
+from dumbbell.analysis.native import Cycle, cycle
 from synthetic import Bench, Flow, alternating_rate
 
 TIME = np.arange(240) * 0.5

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from dumbbell._sim import follows
-from dumbbell.analysis.states import cycle, period
+from dumbbell.analysis.native import cycle, period
 from synthetic import Bench, Flow, alternating, alternating_rate
 
 STEP_S = 0.5

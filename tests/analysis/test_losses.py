@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 from dumbbell.analysis.losses import flow_loss, group_loss, over_cycle
-from dumbbell.analysis.states import Cycle
+from dumbbell.analysis.native import Cycle
 from dumbbell.results.result import Run
 from synthetic import MSS, NS, Bench, Flow, alternating
 

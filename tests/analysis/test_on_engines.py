@@ -7,7 +7,8 @@ import polars as pl
 import pytest
 
 from dumbbell.analysis.losses import flow_loss
-from dumbbell.analysis.states import cycle, phases, probe_rtt_dips, sawtooth
+from dumbbell.analysis.native import cycle
+from dumbbell.analysis.states import phases, probe_rtt_dips, sawtooth
 from dumbbell.engines import Engine, KernelEngine, Request, Simulator
 from dumbbell.results import result
 from dumbbell.results.result import Run

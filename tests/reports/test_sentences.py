@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dumbbell.analysis.findings import findings, percents
-from dumbbell.reports.markup import jain_text, number, percent
+from dumbbell.analysis.findings import findings
+from dumbbell.reports.markup import jain_text, number, percent, percents
 from dumbbell.reports.sentences import ORDER, sentences
 from synthetic import Bench, Flow, alternating, alternating_rate, sawtooth
 

@@ -3,20 +3,21 @@
 Each number has one definition:
 
 ```text
-native             the metrics of `crates/metrics`, computed once per run; time windows, spreads
+native             the metrics of `crates/metrics`, computed once per run; time windows, spreads, cycles
 sample_arrays      columns by flow and by queue, as arrays; cached answers per run; base RTT
 time_series        counters, throughput, retransmit rate and loss over time; bytes per flow and interval
 losses             losses of each flow and group, over time and over a cycle
 flows              numbers of flows and groups: throughput, RTT, power, completion, fairness, harm
-queueing           the bottleneck's queue, utilization, ping, standing queue, distributions of delay
-states             controller states over time, PROBE_RTT dips, sawteeth, the period of two groups
-summary            the run as JSON (the contract), and flat
+queueing           the bottleneck's queue, utilization, ping
+occupancy          share of time that the queue is empty, full; standing queue; distributions of delay
+states             controller states over time, PROBE_RTT dips, sawteeth
+summary            the run as JSON (the contract), and flat; mean, min, max over several
 findings           the summary plus the other numbers of a report
 expect             metrics by name, expectations, figures of an experiment's source
 rounded_sizes      segment and super-packet sizes from the rounded numbers of logs
 conditions         the conditions inferred from a log, with evidence
 proposed_settings  settings that reproduce a log's conditions
-parameter          runs by the one number in which their experiments differ; mean, min, max over several
+parameter          runs by the one number in which their experiments differ
 difference         differences between two samples of runs, and tolerances
 comparison         both arms of a comparison, and its caveats
 sequential         sequential test of download times

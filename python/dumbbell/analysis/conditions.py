@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from dumbbell.analysis.flows import flow_throughput_bps
+from dumbbell.analysis.native import cycle
 from dumbbell.analysis.rounded_sizes import (
     EXACT,
     GSO_MAX_BYTES,
@@ -25,7 +26,6 @@ from dumbbell.analysis.rounded_sizes import (
     multiple_of,
 )
 from dumbbell.analysis.sample_arrays import base_rtts_ns, by_flow, smallest_ns
-from dumbbell.analysis.states import cycle
 from dumbbell.results.result import Run
 
 __all__ = ["Condition", "conditions"]

@@ -4,8 +4,7 @@
 times, each computed by its own module. `dumbbell.reports` makes sentences from them.
 """
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -13,16 +12,15 @@ import polars as pl
 
 from dumbbell.analysis.flows import answer_times, completion_times, convergence_s, group_retransmit_rates, power
 from dumbbell.analysis.losses import over_cycle
-from dumbbell.analysis.native import is_bulk, life_ns, mean_of_known, sum_of_known
-from dumbbell.analysis.queueing import occupancy
-from dumbbell.analysis.states import Cycle, cycle, durations, probe_rtt_dips, sawtooth
+from dumbbell.analysis.native import Cycle, cycle, is_bulk, life_ns, mean_of_known, sum_of_known
+from dumbbell.analysis.occupancy import occupancy
+from dumbbell.analysis.states import durations, probe_rtt_dips, sawtooth
 from dumbbell.analysis.summary import summary_with
 from dumbbell.results.result import Run
 from dumbbell.spec.units import Wrong, duration_ns
 
 __all__ = [
     "findings",
-    "percents",
     "propagation_ms",
 ]
 
@@ -132,31 +130,3 @@ def _cycle_loss(run: Run, found: Cycle | None) -> dict[str, dict[str, float]] | 
         least=pl.col("loss_rate").min(), most=pl.col("loss_rate").max()
     )
     return {group: {"least": least, "most": most} for group, least, most in spans.iter_rows()}
-
-
-DECIMALS_MAX = 4
-"""Maximum decimals: a smaller share prints as 0."""
-
-
-def percents(shares: Sequence[float | None], least_places: int = 0) -> list[str | None]:
-    """Shares (0 to 1) as percentages without the sign; the printed ones add up to their rounded sum.
-
-    All have the number of decimals, at least `least_places`, that shows the smallest share above 0 with two digits.
-    Largest remainder (Hamilton's method): every share is rounded down, then the missing last digits go to the largest
-    remainders. An unknown share stays None.
-    """
-    known = [share for share in shares if share is not None]
-    decimals = max([least_places, *(_decimals(share) for share in known if share > 0)])
-    unit: int = 10**decimals
-    scaled = [100 * share * unit for share in known]
-    counts = [math.floor(value) for value in scaled]
-    missing = round(sum(scaled)) - sum(counts)
-    for place in sorted(range(len(known)), key=lambda at: counts[at] - scaled[at])[:missing]:
-        counts[place] += 1
-    texts = iter(f"{count / unit:.{decimals}f}" for count in counts)
-    return [None if share is None else next(texts) for share in shares]
-
-
-def _decimals(share: float) -> int:
-    """Decimals that show a percentage with two digits; none from 10 % on, at most `DECIMALS_MAX`."""
-    return min(max(1 - math.floor(math.log10(100 * share)), 0), DECIMALS_MAX)

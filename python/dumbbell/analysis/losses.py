@@ -10,8 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
-from dumbbell.analysis.native import NS, Window, bounds_ns
-from dumbbell.analysis.states import Cycle
+from dumbbell.analysis.native import NS, Cycle, Window, bounds_ns
 from dumbbell.analysis.time_series import (
     NAMELESS,
     NOTHING,

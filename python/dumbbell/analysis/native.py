@@ -1,33 +1,39 @@
 """Metrics of a run, by `crates/metrics`: hands over the facts of its manifest and its tables, once.
 
-Time windows and flow lifetimes; mean, median, 95th percentile and maximum of samples; sums and means that skip None.
+Time windows and flow lifetimes; mean, median, 95th percentile and maximum of samples; sums and means that skip None;
+the period of two groups' rates.
 """
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import wraps
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, TypeVar, cast
 
 from dumbbell import _sim
 from dumbbell.results import declared
 from dumbbell.results.result import Run, is_import
 
 if TYPE_CHECKING:
-    from dumbbell.results.columns import Table
+    from dumbbell.results.columns import Floats, Table
 
 __all__ = [
     "NS",
     "SPREAD",
+    "Cycle",
+    "Kind",
     "Window",
     "as_dict",
     "bounds_ns",
     "by_flow_name",
     "clip_ns",
+    "cycle",
     "is_bulk",
     "life_ns",
     "mean_of_known",
     "metrics",
     "native",
+    "period",
     "remembered",
     "spread",
     "sum_of_known",
@@ -212,3 +218,56 @@ def mean_of_known(values: Iterable[float | None]) -> float | None:
     """The mean of the known values."""
     known = [value for value in values if value is not None]
     return sum(known) / len(known) if known else None
+
+
+Kind = Literal["alternating", "opposed", "together", "separate"]
+
+
+@dataclass(frozen=True)
+class Cycle:
+    """A period of two groups' rates; `kind` states whether they alternate."""
+
+    period_s: float
+    strength: float
+    """n(k) at the period: 1 for exact repetition, less with jitter or missing changes."""
+    p_value: float
+    """Share of red-noise series of the same autocorrelation with as much evidence."""
+    phase: float | None = None
+    """The lag of the second largest group behind the largest, as a share of the period, 0 to 1; None for a single
+    signal."""
+    kind: Kind = "separate"
+    """How the two rates move; `separate` for a single signal."""
+    correlation: float | None = None
+    """Pearson's r of the two rates; None for a single signal."""
+    second_leads: float | None = None
+    """Share of the bins in which the second largest group leads; None for a single signal."""
+    probe_rtt_s: float | None = None
+    """The interval between a flow's PROBE_RTTs in seconds if it equals the period; None otherwise, and for alternating
+    groups."""
+
+    @property
+    def half_period_s(self) -> float:
+        """Time between changes of the leading group, if the groups alternate."""
+        return self.period_s / 2
+
+
+@remembered
+def cycle(run: Run, window: Window | None = None) -> Cycle | None:
+    """The period of the two largest groups' rates, its strength, phase and kind.
+
+    None with fewer than two groups, in less than three periods, or without significance.
+    """
+    return _cycle(native(run).cycle(window))
+
+
+def period(signal: "Floats", step_s: float) -> Cycle | None:
+    """The period of an evenly sampled oscillating signal, or None."""
+    return _cycle(_sim.period(signal, step_s))
+
+
+def _cycle(text: str) -> Cycle | None:
+    found = json.loads(text)
+    if found is None:
+        return None
+    del found["half_period_s"]
+    return Cycle(**found)

@@ -1,10 +1,8 @@
-"""Runs of one experiment: by the one number in which their experiments differ, or aggregated.
+"""Order runs by the one number in which their experiments differ: a loss, a rate, a buffer.
 
-The number is a loss, a rate, a buffer; the flows' controllers may differ too, and name the lines. Sweeps have their own
-axes. An aggregate is mean, min and max of each metric over seeds or cases; `difference` has confidence intervals.
+The flows' controllers may differ too; they name the lines. Sweeps have their own axes.
 """
 
-import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -13,18 +11,16 @@ from typing import Any
 
 import polars as pl
 
-from dumbbell.analysis.summary import measures
+from dumbbell.analysis.summary import measures, over_runs
 from dumbbell.results.result import Run
 from dumbbell.spec.units import Wrong, duration_ns, rate_bps
 
 __all__ = [
-    "EXTENT",
     "METRICS",
     "Parameter",
     "by_parameter",
     "dotted_leaves",
     "line_names",
-    "over_runs",
     "parameter_of",
     "wide",
 ]
@@ -132,21 +128,3 @@ def _numbers(texts: Sequence[str]) -> tuple[str, tuple[float, ...]] | None:
         with suppress(Wrong):
             return unit, tuple(read(word) / scale for word in texts)
     return None
-
-
-EXTENT = ("mean", "min", "max")
-
-
-def over_runs(measured: Sequence[Mapping[str, float]]) -> dict[str, dict[str, float | int]]:
-    """By metric: `mean`, `min` and `max` over the runs that have it, and their number `runs`.
-
-    >>> over_runs([{"jain": 0.5}, {"jain": 1.0, "fct_s": 2.0}])["jain"]
-    {'mean': 0.75, 'min': 0.5, 'max': 1.0, 'runs': 2}
-    """
-    found = {}
-    for name in dict.fromkeys(name for each in measured for name in each):
-        values = [each[name] for each in measured if name in each]
-        # Rounding must not move the mean of equal values outside [min, max].
-        mean = min(max(math.fsum(values) / len(values), min(values)), max(values))
-        found[name] = {"mean": mean, "min": min(values), "max": max(values), "runs": len(values)}
-    return found

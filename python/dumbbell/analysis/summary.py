@@ -3,7 +3,8 @@
 The object is what `--json` prints, expectations use and reports show; its keys are a contract. Unknown values are None,
 never NaN. The flat dictionary is for comparisons, matrices and sweeps: its names are those of the object where it has
 them (`groups.bbr.throughput_mbps`, `ping_ms.mean`); numbers that the object has only by flow are here by group too, and
-only requested metrics are computed.
+only requested metrics are computed. `over_runs` has mean, min and max over seeds or cases; `difference` has confidence
+intervals.
 """
 
 import math
@@ -12,18 +13,11 @@ from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import Any, cast
 
-from dumbbell.analysis.native import Window, as_dict, metrics
+from dumbbell.analysis.native import Cycle, Window, as_dict, cycle, metrics
 from dumbbell.analysis.queueing import queue
-from dumbbell.analysis.states import Cycle, cycle
 from dumbbell.results.result import Run
 
-__all__ = [
-    "measure_names",
-    "measures",
-    "summary",
-    "summary_with",
-    "warnings",
-]
+__all__ = ["EXTENT", "measure_names", "measures", "over_runs", "summary", "summary_with", "warnings"]
 
 
 CYCLE = ("period_s", "half_period_s", "strength", "kind", "correlation", "second_leads", "probe_rtt_s")
@@ -159,3 +153,21 @@ def _value(run: Run, window: Window | None, path: _Path) -> float | None:
             return None
         value = value[key]
     return cast("float | None", value)
+
+
+EXTENT = ("mean", "min", "max")
+
+
+def over_runs(measured: Sequence[Mapping[str, float]]) -> dict[str, dict[str, float | int]]:
+    """By metric: `mean`, `min` and `max` over the runs that have it, and their number `runs`.
+
+    >>> over_runs([{"jain": 0.5}, {"jain": 1.0, "fct_s": 2.0}])["jain"]
+    {'mean': 0.75, 'min': 0.5, 'max': 1.0, 'runs': 2}
+    """
+    found = {}
+    for name in dict.fromkeys(name for each in measured for name in each):
+        values = [each[name] for each in measured if name in each]
+        # Rounding must not move the mean of equal values outside [min, max].
+        mean = min(max(math.fsum(values) / len(values), min(values)), max(values))
+        found[name] = {"mean": mean, "min": min(values), "max": max(values), "runs": len(values)}
+    return found

@@ -8,10 +8,10 @@ from rich.table import Table
 from rich.text import Text
 
 from dumbbell.analysis.expect import FigureComparison, Outcome, Reader, compare_source_figures
-from dumbbell.analysis.findings import percents
 from dumbbell.analysis.native import mean_of_known
-from dumbbell.analysis.parameter import EXTENT
+from dumbbell.analysis.summary import EXTENT
 from dumbbell.cli.console import Console, digits, grid, percent
+from dumbbell.reports.markup import percents
 from dumbbell.reports.sentences import repeats
 from dumbbell.results.result import Run
 

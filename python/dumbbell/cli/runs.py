@@ -20,8 +20,7 @@ from rich.text import Text
 
 from dumbbell import limits
 from dumbbell.analysis.expect import Outcome, Reader
-from dumbbell.analysis.parameter import over_runs
-from dumbbell.analysis.summary import measures, summary
+from dumbbell.analysis.summary import measures, over_runs, summary
 from dumbbell.cli.console import err, unwrapped_err
 from dumbbell.cli.run_summary import case_name
 from dumbbell.cli.streams import Interrupted

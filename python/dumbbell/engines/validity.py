@@ -123,7 +123,9 @@ def judge_flows(
 
     `queues`: the sampled queues; a handshake may take as long as their longest delay.
     """
-    delays = _longest_delays_ns(queues) if queues else {}
+    # Only handshakes that may need more time depend on the delays, whose columns take numpy to read.
+    is_any_unconnected = any(report["started_ns"] is not None and report["connected_ns"] is None for report in reports)
+    delays = _longest_delays_ns(queues) if queues and is_any_unconnected else {}
     outcome = {
         "duration_ns": plan.duration_ns,
         "flows": [

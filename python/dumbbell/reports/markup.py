@@ -1,6 +1,7 @@
 """HTML elements, tables and numbers of pages. Names come from untrusted files: all text is escaped."""
 
 import html
+import math
 from collections.abc import Iterable, Mapping, Sequence
 
 from dumbbell.control_characters import visible
@@ -15,6 +16,7 @@ __all__ = [
     "listed",
     "number",
     "percent",
+    "percents",
     "sentence",
     "spread_text",
     "table",
@@ -113,3 +115,31 @@ def sentence(*parts: str, capital: bool = True) -> str | None:
     """Join the non-empty parts into one sentence; None without any. `capital=False` keeps a leading name as is."""
     text = "; ".join(part for part in parts if part)
     return f"{text[0].upper() if capital else text[0]}{text[1:]}." if text else None
+
+
+DECIMALS_MAX = 4
+"""Maximum decimals: a smaller share prints as 0."""
+
+
+def percents(shares: Sequence[float | None], least_places: int = 0) -> list[str | None]:
+    """Shares (0 to 1) as percentages without the sign; the printed ones add up to their rounded sum.
+
+    All have the number of decimals, at least `least_places`, that shows the smallest share above 0 with two digits.
+    Largest remainder (Hamilton's method): every share is rounded down, then the missing last digits go to the largest
+    remainders. An unknown share stays None.
+    """
+    known = [share for share in shares if share is not None]
+    decimals = max([least_places, *(_decimals(share) for share in known if share > 0)])
+    unit: int = 10**decimals
+    scaled = [100 * share * unit for share in known]
+    counts = [math.floor(value) for value in scaled]
+    missing = round(sum(scaled)) - sum(counts)
+    for place in sorted(range(len(known)), key=lambda at: counts[at] - scaled[at])[:missing]:
+        counts[place] += 1
+    texts = iter(f"{count / unit:.{decimals}f}" for count in counts)
+    return [None if share is None else next(texts) for share in shares]
+
+
+def _decimals(share: float) -> int:
+    """Decimals that show a percentage with two digits; none from 10 % on, at most `DECIMALS_MAX`."""
+    return min(max(1 - math.floor(math.log10(100 * share)), 0), DECIMALS_MAX)

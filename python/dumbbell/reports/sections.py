@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dumbbell.analysis.expect import Reader, compare_source_figures
-from dumbbell.analysis.findings import percents
 from dumbbell.analysis.native import SPREAD
 from dumbbell.analysis.parameter import by_parameter, parameter_of, wide
 from dumbbell.analysis.summary import measures
@@ -16,7 +15,7 @@ from dumbbell.engines import requests
 from dumbbell.plots import available, draw
 from dumbbell.plots.run_figures import labels, natural
 from dumbbell.reports.experiment_section import by_hand
-from dumbbell.reports.markup import UNKNOWN, Markup, details, element, jain_text, join, number, percent, table
+from dumbbell.reports.markup import UNKNOWN, Markup, details, element, jain_text, join, number, percent, percents, table
 from dumbbell.reports.page_frame import Figures
 from dumbbell.reports.sentences import sentences
 from dumbbell.results.result import Run

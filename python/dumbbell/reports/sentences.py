@@ -7,8 +7,7 @@ insufficient. Thresholds are next to the functions. A sentence names no cause, a
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dumbbell.analysis.findings import percents
-from dumbbell.reports.markup import jain_text, listed, number, percent, sentence, spread_text
+from dumbbell.reports.markup import jain_text, listed, number, percent, percents, sentence, spread_text
 
 __all__ = [
     "alternation",

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dumbbell.analysis.findings import percents
+from dumbbell.reports.markup import percents
 
 
 @pytest.mark.parametrize(
