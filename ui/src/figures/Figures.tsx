@@ -5,11 +5,12 @@ import { useEffect, useRef } from "preact/hooks";
 import { KERNEL_DASH } from "../kernel/Key";
 import { overlay } from "../kernel/run";
 import { pointed, seek } from "../play/player";
-import { clock, dark, figureData, hidden, pins, problem } from "../state";
+import { clock, figureData, pins, problem } from "../state";
 import type { FigureData, Panel } from "../types";
 import { short } from "../units";
-import type { Palette, RunPanel } from "./build";
+import type { RunPanel } from "./build";
 import { Legend } from "./Legend";
+import { palette } from "./palette";
 import { Plot } from "./plot";
 
 const view = signal<[number, number] | null>(null);
@@ -135,15 +136,6 @@ function runPanels(name: string): RunPanel[] {
     ? of(overlay.value, "kernel").map((runPanel) => ({ ...runPanel, dash: KERNEL_DASH }))
     : [];
   return current.length ? [...current, ...kernel, ...pins.value.flatMap((pin) => of(pin.figureData, pin.name))] : [];
-}
-
-function palette(): Palette {
-  return {
-    dark: dark.value,
-    text: dark.value ? "#c9c9d2" : "#44444c",
-    grid: dark.value ? "#33333a" : "#e8e8e8",
-    hidden: hidden.value,
-  };
 }
 
 /** A text description of the figure for screen readers. */
