@@ -12,11 +12,8 @@ import shutil
 import struct
 import subprocess
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +24,7 @@ from dumbbell.spec import scenarios
 from dumbbell.web.experiment_text import BLANK
 from dumbbell.web.live_figures import FigureRequest, figure_data
 from web.browsing import OpenPage, settled, text_of, visited
+from web.serving import file_server
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))
@@ -40,23 +38,13 @@ pytestmark = pytest.mark.skipif(
 PATH = "some/where"
 
 
-class Quiet(SimpleHTTPRequestHandler):
-    """A file server without a log."""
-
-    def log_message(self, *_arguments: Any) -> None:
-        """Print nothing."""
-
-
 @pytest.fixture(scope="module")
 def static_host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of a host that serves the playground below a path."""
     root = tmp_path_factory.mktemp("host")
     static_site.playground(root / PATH)
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=root))
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_address[1]}"
-    server.shutdown()
-    server.server_close()
+    with file_server(root) as address:
+        yield address
 
 
 @pytest.fixture
