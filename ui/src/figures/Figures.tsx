@@ -5,7 +5,7 @@ import { useEffect, useRef } from "preact/hooks";
 import { KERNEL_DASH } from "../kernel/Key";
 import { overlay } from "../kernel/run";
 import { pointed, seek } from "../play/player";
-import { clock, figureData, pins, problem } from "../state";
+import { clock, figureData, narrow, pins, problem } from "../state";
 import type { FigureData, Panel } from "../types";
 import { short } from "../units";
 import type { RunPanel } from "./build";
@@ -22,11 +22,15 @@ export function Figures() {
     <section class="figures" aria-label="Results">
       <StaleFigures />
       <Legend />
-      {drawn.panels.map((panel, index) => (
-        <Figure key={panel.name} name={panel.name} last={index === drawn.panels.length - 1} />
-      ))}
+      <fieldset class="panels" aria-label="Figures" {...(narrow.value ? { tabIndex: 0 } : {})}>
+        {drawn.panels.map((panel, index) => (
+          <Figure key={panel.name} name={panel.name} last={narrow.value || index === drawn.panels.length - 1} />
+        ))}
+      </fieldset>
       <p class="quiet small">
-        Click a figure to see the packets of that time, drag to zoom in, double-click to zoom out.
+        {narrow.value
+          ? "Swipe for the other figures; tap one to see the packets of that time."
+          : "Click a figure to see the packets of that time, drag to zoom in, double-click to zoom out."}
       </p>
     </section>
   );

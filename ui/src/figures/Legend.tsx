@@ -36,13 +36,13 @@ export function Legend() {
   );
 }
 
-/** The entries of panels with a legend of their own. */
-export function LegendEntries({ panels }: { panels: Panel[] }) {
+/** The entries of panels with a legend of their own; `titled`: behind what they are. */
+export function LegendEntries({ panels, titled = true }: { panels: Panel[]; titled?: boolean }) {
   return panels.map(
     (panel) =>
       panel.entries.length > 0 && (
         <span class="entries" key={panel.name}>
-          {panel.legend}:
+          {titled && `${panel.legend}:`}
           {panel.entries.map((entry) => (
             <span class="entry" key={entry.name}>
               <i style={{ background: dark.value ? entry.dark : entry.colour }} /> {entry.name}

@@ -26,7 +26,7 @@ export function LessonFigures({ step }: { step: Step }) {
             <i style={{ background: dark.value ? line.dark : line.colour }} /> {line.name}
           </span>
         ))}
-        <LegendEntries panels={data.panels} />
+        <LegendEntries panels={data.panels} titled={false} />
         {shown.before && <span class="quiet">{filled("lessons.pale", () => label(shown.before as string))}</span>}
       </p>
       {data.panels.map(({ name }, index) => (
@@ -59,7 +59,8 @@ function LessonFigure({ name, step, last }: { name: string; step: Step; last: bo
     };
   }, [name, last, text("lessons.axis")]);
   useSignalEffect(draw);
-  const left = state.isRunStep(step) ? null : (plot.current?.xOf(state.time.value) ?? null);
+  const seconds = state.time.value;
+  const left = state.isRunStep(step) ? null : (plot.current?.xOf(seconds) ?? null);
   return (
     <figure class="panel">
       <figcaption>{text(`panel.${name}`)}</figcaption>

@@ -16,16 +16,16 @@ export function LessonStep({ lesson, step }: Props) {
   const prefix = `${lesson.id}.${step.id}`;
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => heading.current?.focus({ preventScroll: true }), []);
-  const words = (key: string) => filled(`${prefix}.${key}`, (name) => state.placeholder(step, name));
+  const shownText = (key: string) => filled(`${prefix}.${key}`, (name) => state.placeholder(step, name));
   return (
     <>
       <section class="words" aria-labelledby="lesson-step">
         <h3 id="lesson-step" ref={heading} tabIndex={-1}>
           {text(`${prefix}.title`)}
         </h3>
-        <p>{words("story")}</p>
+        <p>{shownText("story")}</p>
         <fieldset class="prediction">
-          <legend>{words("question")}</legend>
+          <legend>{shownText("question")}</legend>
           {step.options.map(({ id }) => (
             <label key={id}>
               <input
@@ -42,7 +42,7 @@ export function LessonStep({ lesson, step }: Props) {
         </fieldset>
         {state.isRunStep(step) ? <RunControl prefix={prefix} step={step} /> : <TimeControl prefix={prefix} />}
         <Status step={step} />
-        {state.isAnswered(step) && <Answer prefix={prefix} step={step} explanation={words("answer")} />}
+        {state.isAnswered(step) && <Answer prefix={prefix} step={step} explanation={shownText("answer")} />}
         <Way lesson={lesson} />
       </section>
       <section class="shown" aria-label={text("lessons.result")}>
@@ -112,7 +112,7 @@ function TimeControl({ prefix }: { prefix: string }) {
   return (
     <fieldset class="bench" disabled={closed}>
       <legend>{text(`${prefix}.control`)}</legend>
-      <label class="slide">
+      <label class="slide time">
         <input
           type="range"
           min={0}
@@ -227,8 +227,7 @@ function Socket() {
         {filled("lessons.socket", () => amountText({ value: seconds, unit: "s" }))}{" "}
         <strong>{stateAt(data, seconds).toUpperCase()}</strong>
       </p>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must take the keyboard. */}
-      <pre tabIndex={0}>{asSs(socketAt(data, seconds))}</pre>
+      <pre>{asSs(socketAt(data, seconds))}</pre>
       <dl>
         {FIELDS.map((name) => (
           <div key={name}>

@@ -141,7 +141,7 @@ const SHALLOW: Lesson = {
         { id: "report", label: "1.7 BDP", edits: qdisc("bfifo limit 1.7bdp") },
         { id: "deep", label: "8 BDP", edits: qdisc("bfifo limit 8bdp") },
       ],
-      numbers: { bbr: SHARE("bbr"), cubic: SHARE("cubic"), delay: DELAY, retransmitted: RETRANSMITTED("bbr") },
+      numbers: { bbr: SHARE("bbr"), cubic: SHARE("cubic"), delay: DELAY, bbrAgain: RETRANSMITTED("bbr") },
       options: [
         { id: "cubic", holds: (of) => of("deep", "cubic") > of("shallow", "cubic") + 15 },
         { id: "same", holds: (of) => Math.abs(of("deep", "cubic") - of("shallow", "cubic")) <= 15 },
