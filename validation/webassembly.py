@@ -2,10 +2,10 @@
 
     python validation/webassembly.py [-o FILE]
 
-Runs every built-in scenario and 200 random experiments on both (the native one as `cargo` builds it, the module in
-Node.js, in this host's Chromium and in its Firefox) and compares the text of all tables. A random experiment ends after two slices of
-100,000 events, since it may last for hours. `make wasm` builds the module. Exit status: 0 all tables are equal, 1 some
-differ.
+Runs every built-in scenario and 200 random experiments on both and compares the text of all tables: the native one as
+`cargo` builds it, the module in Node.js, in this host's Chromium and, where it is installed, in Firefox. A random
+experiment ends after two slices of 100,000 events, since it may last for hours. `make wasm` builds the module. Exit
+status: 0 all tables are equal, 1 some differ.
 """
 
 import argparse
