@@ -69,7 +69,7 @@ site: wasm ## Build documentation and playground as one static site in target/si
 wasm-test: wasm ## Test the npm package, and compare its tables with the native simulator's
 	$(BIN)/node --test crates/wasm/package/test/*.test.mjs
 	$(PY) validation/webassembly.py
-	DUMBBELL_TEST_STATIC=1 $(BIN)/pytest tests/web/test_static_page.py
+	DUMBBELL_TEST_STATIC=1 $(BIN)/pytest tests/web/test_static_page.py tests/web/test_static_site.py
 
 licences: setup ## List the licences of linked and bundled packages in THIRD-PARTY-LICENSES.md
 	@$(PY) scripts/licences.py

@@ -319,6 +319,8 @@ def main(*, playground: bool = False) -> int:
     shutil.copytree(ROOT / "docs", STAGE, ignore=shutil.ignore_patterns("*.md"))
     texts |= {page: make() for page, make in GENERATED.items()}
     texts["reference/scenarios.md"] = scenarios(playground=playground)
+    if playground:
+        texts["lessons.md"] = re.sub(r"`(#lesson=[a-z-]+)`", rf"[open]({PLAY}/index.html\1)", texts["lessons.md"])
     for page, text in texts.items():
         (STAGE / page).parent.mkdir(parents=True, exist_ok=True)
         (STAGE / page).write_text(text, encoding="utf-8")

@@ -4,7 +4,8 @@
 
 `make site` calls this, after `make wasm`. `scripts/docs.py` builds the documentation. The playground is the workbench's
 page (`ui/`) next to the npm package (`target/npm/dumbbell`), and a file in place of the server's answer to `api/start`.
-Every page gets a content security policy: scripts of the site only, no eval, no other host.
+Every page gets a content security policy: scripts of the site only, no eval, no other host. A service worker keeps the
+site's files, so that it works offline after the first visit.
 """
 
 import base64
@@ -27,6 +28,11 @@ PLAY = docs.SITE / docs.PLAY
 NAMED = ("*.trace", "*.sh")
 """Files next to built-in experiments, which these name."""
 SCRIPT = re.compile(r"<script(?![^>]*\bsrc=)([^>]*)>(.*?)</script>", re.DOTALL)
+WORKER = "service-worker.js"
+OWN = ROOT / "ui" / "src" / "site"
+"""The service worker, and the script that registers it."""
+WHEN_SHOWN = {".png", ".svg"}
+"""Files that the service worker keeps once a page has shown them; it loads all others at the first visit."""
 POLICY = (
     "default-src 'none'; script-src 'self'{hashes}; worker-src 'self' blob:; style-src 'self' 'unsafe-inline'; "
     "img-src 'self' data:; font-src 'self'; connect-src 'self'; frame-src 'self'; base-uri 'none'; form-action 'none'"
@@ -44,6 +50,7 @@ def main() -> int:
     for page in docs.SITE.rglob("*.html"):
         page.write_text(protected(page.read_text(encoding="utf-8")), encoding="utf-8")
     playground(PLAY)
+    offline(docs.SITE)
     sys.stdout.write(f"{PLAY / 'index.html'}\n")
     return 0
 
@@ -70,6 +77,24 @@ def playground(folder: Path) -> None:
     start = page_start(server=False) | {"files": [path.name for path in named]}
     (folder / "api").mkdir(exist_ok=True)
     (folder / "api" / "start").write_text(json_text(start), encoding="utf-8")
+
+
+def offline(site: Path) -> None:
+    """Add the service worker: it keeps every file of the site by its digest."""
+    shutil.copy(OWN / "register.js", site)
+    for page in site.rglob("*.html"):
+        up = "../" * (len(page.relative_to(site).parts) - 1)
+        text = page.read_text(encoding="utf-8")
+        page.write_text(text.replace("</head>", f'<script defer src="{up}register.js"></script></head>', 1), "utf-8")
+    files = [path for path in sorted(site.rglob("*")) if path.is_file()]
+    digests = {
+        path.relative_to(site).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()[:16]
+        for path in files
+        if path.name != WORKER
+    }
+    later = [path for path in digests if Path(path).suffix in WHEN_SHOWN]
+    facts = f"const FILES = {json_text(digests)};\nconst WHEN_SHOWN = new Set({json_text(later)});\n"
+    (site / WORKER).write_text(facts + (OWN / WORKER).read_text(encoding="utf-8"), encoding="utf-8")
 
 
 def protected(page: str) -> str:

@@ -19,7 +19,7 @@ def main() -> None:
     """Pin a run of BBR and CUBIC, change the queue to CoDel, and show packets at ten seconds."""
     with served(ROOT) as server, sync_playwright() as playwright:
         chromium = launched(playwright)
-        page = chromium.new_page(viewport={"width": 1440, "height": 1250})
+        page = chromium.new_page(viewport={"width": 1440, "height": 900})
         page.goto(server.url)
         page.wait_for_selector(".panel canvas")
         page.get_by_role("button", name="Pin this run").click()
@@ -29,7 +29,8 @@ def main() -> None:
         page.get_by_role("button", name=re.compile("^Put half of it")).click()
         settled(page)
         page.locator(".said", has_text=re.compile("reverse path")).wait_for()
-        page.screenshot(path=SCREENSHOT)
+        page.evaluate("scrollTo(0, 0)")
+        page.screenshot(path=SCREENSHOT, full_page=True)
         chromium.close()
 
 

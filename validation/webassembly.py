@@ -2,10 +2,10 @@
 
     python validation/webassembly.py [-o FILE]
 
-Runs every built-in scenario and 200 random experiments on both (the native one as `cargo` builds it, the module in
-Node.js and in this host's Chromium) and compares the text of all tables. A random experiment ends after two slices of
-100,000 events, since it may last for hours. `make wasm` builds the module. Exit status: 0 all tables are equal, 1 some
-differ.
+Runs every built-in scenario and 200 random experiments on both and compares the text of all tables: the native one as
+`cargo` builds it, the module in Node.js, in this host's Chromium and, where it is installed, in Firefox. A random
+experiment ends after two slices of 100,000 events, since it may last for hours. `make wasm` builds the module. Exit
+status: 0 all tables are equal, 1 some differ.
 """
 
 import argparse
@@ -37,6 +37,7 @@ SLICES, RANDOM_SLICES = "100000", "2"
 """Scenarios run to their end."""
 SPEED_OF = ROOT / "scenarios" / "cyclic.toml"
 ROUNDS, RUNS = 4, "6"
+FIREFOX = shutil.which("firefox-esr") or shutil.which("firefox")
 BROTLI = "require('zlib').brotliCompressSync(require('fs').readFileSync(process.argv[1])).length"
 
 
@@ -59,7 +60,7 @@ def main() -> int:
         "# The simulator in WebAssembly",
         "",
         "Made by `make wasm` and `python validation/webassembly.py -o validation/webassembly.md`, in Node.js; "
-        "tables in Chromium too.",
+        f"tables in Chromium {'and Firefox too' if FIREFOX else 'too, not in Firefox: install firefox-esr'}.",
         "",
         "| what | figure |",
         "| --- | --- |",
@@ -95,16 +96,21 @@ def random_experiments(folder: Path) -> list[Path]:
 
 def compared(tables: Path, files: list[Path], slices: str, folder: Path, browser: Page) -> list[str]:
     """Names of the experiments whose tables differ, with where they do."""
-    ours, theirs = folder / "native", folder / "wasm"
-    for one in (ours, theirs):
+    ours, theirs, firefox = folder / "native", folder / "wasm", folder / "firefox"
+    for one in (ours, theirs, firefox):
         one.mkdir(exist_ok=True)
     subprocess.run([tables, ours, "1", slices, *files], check=True)
     subprocess.run([NODE, TESTS / "tables.mjs", PACKAGE, theirs, "1", slices, *files], check=True)
+    if FIREFOX:
+        address = browser.url.removesuffix("/LICENSE")
+        subprocess.run([NODE, TESTS / "firefox.mjs", FIREFOX, address, firefox, "1", slices, *files], check=True)
     found = []
     for file in files:
         native = (ours / f"{file.stem}.txt").read_text(encoding="utf-8")
         if (theirs / f"{file.stem}.txt").read_text(encoding="utf-8") != native:
             found.append(f"{file.stem} in Node.js")
+        if FIREFOX and (firefox / f"{file.stem}.txt").read_text(encoding="utf-8") != native:
+            found.append(f"{file.stem} in Firefox")
         if in_chromium(browser, file, slices) != native:
             found.append(f"{file.stem} in Chromium")
     return found

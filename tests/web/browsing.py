@@ -55,6 +55,17 @@ def visited(
     browser: Browser, url: str, address: str = "/", width: int = 1300, height: int = 1000, **options: Any
 ) -> Iterator[tuple[Page, PageErrors]]:
     """Open a page of a server that a test started and wait for its first figure; yield it with its errors."""
+    with blank(browser, url, width, height, **options) as (page, errors):
+        page.goto(url.rstrip("/") + address)
+        page.wait_for_selector(".plot canvas")
+        yield page, errors
+
+
+@contextmanager
+def blank(
+    browser: Browser, url: str, width: int = 1300, height: int = 1000, **options: Any
+) -> Iterator[tuple[Page, PageErrors]]:
+    """Yield an empty page, and the record of its errors; it may request only what `url` begins with."""
     context = browser.new_context(
         viewport={"width": width, "height": height}, permissions=["clipboard-read", "clipboard-write"], **options
     )
@@ -67,8 +78,6 @@ def visited(
         "request",
         lambda request: None if request.url.startswith(own_prefixes) else errors.foreign_requests.append(request.url),
     )
-    page.goto(url.rstrip("/") + address)
-    page.wait_for_selector(".plot canvas")
     yield page, errors
     context.close()
 

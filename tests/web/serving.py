@@ -1,11 +1,15 @@
-"""A workbench for tests: the command as a separate process, and a client for it."""
+"""Servers for tests: the workbench as a separate process with a client for it, and a file server."""
 
 import re
 import subprocess
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 import httpx2 as httpx
 
@@ -58,3 +62,20 @@ def event_stream(client: httpx.Client, job: str) -> Iterator[Iterator[str]]:
     with client.stream("GET", f"/api/jobs/{job}/events") as stream:
         assert stream.headers["content-type"].startswith("text/event-stream")
         yield (line.removeprefix("data: ") for line in stream.iter_lines() if line.startswith("data: "))
+
+
+class _Quiet(SimpleHTTPRequestHandler):
+    """A file server without a log."""
+
+    def log_message(self, *_arguments: Any) -> None:
+        """Print nothing."""
+
+
+@contextmanager
+def file_server(folder: Path) -> Iterator[str]:
+    """Serve the files of a folder; yield the server's address."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Quiet, directory=folder))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_address[1]}"
+    server.shutdown()
+    server.server_close()

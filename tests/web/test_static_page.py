@@ -5,17 +5,15 @@ The tests need `target/npm` (`make wasm`) and are skipped without it, except in 
 
 import importlib
 import json
+import math
 import os
 import re
 import shutil
 import struct
 import subprocess
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +24,7 @@ from dumbbell.spec import scenarios
 from dumbbell.web.experiment_text import BLANK
 from dumbbell.web.live_figures import FigureRequest, figure_data
 from web.browsing import OpenPage, settled, text_of, visited
+from web.serving import file_server
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))
@@ -39,23 +38,13 @@ pytestmark = pytest.mark.skipif(
 PATH = "some/where"
 
 
-class Quiet(SimpleHTTPRequestHandler):
-    """A file server without a log."""
-
-    def log_message(self, *_arguments: Any) -> None:
-        """Print nothing."""
-
-
 @pytest.fixture(scope="module")
 def static_host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of a host that serves the playground below a path."""
     root = tmp_path_factory.mktemp("host")
     static_site.playground(root / PATH)
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=root))
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_address[1]}"
-    server.shutdown()
-    server.server_close()
+    with file_server(root) as address:
+        yield address
 
 
 @pytest.fixture
@@ -97,16 +86,20 @@ def test_a_link_gives_the_same_numbers_and_a_control_changes_them(playground: Op
 
 
 PANELS = ("throughput", "cwnd", "rtt", "queue", "states", "inflight", "groups", "retransmits")
+SAMPLES = ("cwnd_packets", "rtt_ns", "bbr_bw_bps")
 DRAW = """
 const [module, base, start, toml, panels] = process.argv.slice(2);
 globalThis.document = { baseURI: base };
 const { figuresOf } = await import(module);
-const request = { toml, edits: [], seed: 1, panels: JSON.parse(panels), points: 900, numbers: [] };
+const [names, samples] = JSON.parse(panels);
+const request = { toml, edits: [], seed: 1, panels: names, points: 900, numbers: [], samples };
 const { state, figureData } = await figuresOf(JSON.parse(start), request, new AbortController().signal);
 if (!figureData) throw new Error(JSON.stringify(state.problem));
 const { column, ...facts } = figureData;
 const read = (key, value) => (["s", "v", "e"].includes(key) && Array.isArray(value) ? [...column(value)] : value);
-process.stdout.write(JSON.stringify({ controls: state.controls, ...facts }, read), () => process.exit());
+const sampled = Object.entries(figureData.samples).map(([name, span]) => [name, [...column(span)]]);
+const result = { controls: state.controls, ...facts, samples: Object.fromEntries(sampled) };
+process.stdout.write(JSON.stringify(result, read), () => process.exit());
 """
 """Draws an experiment in Node.js by the page's own module."""
 
@@ -134,7 +127,7 @@ def drawn_by_the_page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Call
 
     def draw(toml: str) -> Any:
         command = [ROOT / ".venv" / "bin" / "node", script]
-        arguments = [(built / "figures.js").as_uri(), f"{folder.as_uri()}/", facts, toml, json.dumps(PANELS)]
+        arguments = [(built / "figures.js").as_uri(), f"{folder.as_uri()}/", facts, toml, json.dumps([PANELS, SAMPLES])]
         return json.loads(subprocess.run([*command, *arguments], check=True, stdout=subprocess.PIPE, text=True).stdout)
 
     yield draw
@@ -142,10 +135,12 @@ def drawn_by_the_page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Call
 
 
 def drawn_by_the_server(toml: str) -> Any:
-    response = figure_data(FigureRequest(toml=toml, panels=PANELS), lambda _seconds: None)
+    response = figure_data(FigureRequest(toml=toml, panels=PANELS, samples=SAMPLES), lambda _seconds: None)
     (length,) = struct.unpack_from("<I", response)
     header = json.loads(response[4 : 4 + length])
-    return header | {"panels": with_columns(header["panels"], np.frombuffer(response, "<f8", offset=4 + length))}
+    floats = np.frombuffer(response, "<f8", offset=4 + length)
+    samples = {name: floats[at : at + rows].tolist() for name, (at, rows) in header["samples"].items()}
+    return header | {"panels": with_columns(header["panels"], floats), "samples": samples}
 
 
 def with_columns(value: Any, floats: Any) -> Any:
@@ -169,6 +164,10 @@ def test_figures_and_controls_are_those_of_the_server(drawn_by_the_page: Callabl
     for key in ("controls", "duration_s", "valid", "invalid"):
         assert theirs[key] == ours[key], key
     assert theirs["numbers"] == {name: pytest.approx(ours["numbers"][name], rel=1e-12) for name in theirs["numbers"]}
+    ours["samples"] = {
+        name: [None if math.isnan(value) else value for value in values] for name, values in ours["samples"].items()
+    }
+    assert list(unequal(ours["samples"], theirs["samples"], "samples")) == []
     assert [panel["name"] for panel in theirs["panels"]] == [panel["name"] for panel in ours["panels"]]
     for own, other in zip(ours["panels"], theirs["panels"], strict=True):
         differences = list(unequal(own, other, own["name"]))

@@ -8,6 +8,8 @@ import { SeedControl } from "./controls/Seed";
 import { Figures } from "./figures/Figures";
 import { Agreement } from "./kernel/Agreement";
 import { KernelRun } from "./kernel/KernelRun";
+import { Lessons } from "./lessons/Lessons";
+import { lessonId, openFromLink as openLesson } from "./lessons/lesson";
 import { write } from "./live";
 import { Editor } from "./page/Editor";
 import { Numbers } from "./page/Numbers";
@@ -15,14 +17,18 @@ import { Pins } from "./page/Pins";
 import { Top } from "./page/Top";
 import { Play } from "./play/Play";
 import { restore } from "./share/share";
-import { busy, dark, offered, problem } from "./state";
+import { busy, dark, offered, problem, text } from "./state";
 import { Tools } from "./tools/Tools";
 import "./style.css";
 import { start } from "./protocol";
 import { Tour } from "./tour/Tour";
-import { openFromLink } from "./tour/tour";
+import { openFromLink as openTour } from "./tour/tour";
 
 function Page() {
+  return lessonId.value === null ? <Workbench /> : <Lessons />;
+}
+
+function Workbench() {
   return (
     <>
       <Top />
@@ -57,15 +63,19 @@ effect(() => {
   document.documentElement.dataset.theme = dark.value ? "dark" : "light";
 });
 
+/** Show what this page's URL names: a lesson, an experiment, a step of the tour, or the first experiment. */
+async function open(): Promise<void> {
+  openLesson();
+  if (lessonId.value !== null) return;
+  if (!(await restore()) && !text.value) write(offered.value?.scenarios[0]?.toml ?? "");
+  openTour();
+}
+
 render(<Page />, document.getElementById("app") as HTMLElement);
 try {
   offered.value = await start();
-  if (!(await restore())) write(offered.value.scenarios[0]?.toml ?? "");
-  openFromLink();
-  addEventListener("hashchange", () => {
-    void restore();
-    openFromLink();
-  });
+  await open();
+  addEventListener("hashchange", () => void open());
 } catch (error) {
   problem.value = { text: String(error), key: "", right: "", line: null };
 }

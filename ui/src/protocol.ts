@@ -14,6 +14,8 @@ export interface FigureRequest {
   points: number;
   /** Patterns of metric names. */
   numbers: string[];
+  /** Numeric columns of the first flow's samples. */
+  samples?: string[];
 }
 
 export interface FigureResponse {

@@ -38,6 +38,12 @@ export const systemDark = signal(preferred.matches);
 preferred.addEventListener("change", () => {
   systemDark.value = preferred.matches;
 });
+const small = matchMedia("(max-width: 760px)");
+/** A screen on which the page has one column (`style.css` has the same width). */
+export const narrow = signal(small.matches);
+small.addEventListener("change", () => {
+  narrow.value = small.matches;
+});
 export const theme = signal<"system" | "light" | "dark">("system");
 export const dark = computed(() => (theme.value === "system" ? systemDark.value : theme.value === "dark"));
 

@@ -103,6 +103,8 @@ export interface Drawn {
   invalid: string[];
   numbers: Record<string, number>;
   panels: Panel[];
+  /** Requested columns of the first flow's samples, and their times in `time_s`. */
+  samples?: Record<string, Span>;
   took_ms: { simulate: number; all: number };
 }
 

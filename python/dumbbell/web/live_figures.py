@@ -67,6 +67,8 @@ class FigureRequest(BaseModel):
     points: int = Field(default=900, ge=10, le=POINTS_MAX)
     numbers: tuple[Annotated[str, Field(max_length=100)], ...] = Field(default=("*",), max_length=NUMBERS_MAX)
     """Patterns of metric names; some metrics take longer to compute than all others together."""
+    samples: tuple[Annotated[str, Field(max_length=100)], ...] = Field(default=(), max_length=NUMBERS_MAX)
+    """Numeric columns of the first flow's samples."""
 
 
 def state(request: FigureRequest) -> dict[str, Any]:
@@ -138,8 +140,20 @@ def run_data(
 
 def _packed_run(run: Run, header: dict[str, Any], request: FigureRequest, started: float) -> bytes:
     facts, numbers = run_data(run, request.panels, request.points, request.numbers)
+    spans, values = _samples(run, request.samples, sum(len(column) for column in numbers))
     took_ms = {"simulate": run.manifest["phases_s"]["simulate"] * 1e3, "all": (time.perf_counter() - started) * 1e3}
-    return packed(header | facts | {"took_ms": took_ms}, numbers)
+    return packed(header | facts | {"samples": spans, "took_ms": took_ms}, [*numbers, *values])
+
+
+def _samples(run: Run, names: Sequence[str], offset: int) -> tuple[dict[str, tuple[int, int]], list[Any]]:
+    """Return the spans and values of columns of the first flow's samples, with their times in `time_s`."""
+    if not names:
+        return {}, []
+    flows = run.flows.filter(pl.col("flow") == run.manifest["flows"][0]["name"])
+    known = [name for name in names if name in flows.columns and flows.schema[name].is_numeric()]
+    table = flows.select((pl.col("time_ns") / NS).alias("time_s"), *(pl.col(name).cast(pl.Float64) for name in known))
+    spans = {name: (offset + at * table.height, table.height) for at, name in enumerate(table.columns)}
+    return spans, [column.fill_null(float("nan")).to_numpy() for column in table]
 
 
 def _scenario_folder() -> Path:

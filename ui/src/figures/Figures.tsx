@@ -5,11 +5,12 @@ import { useEffect, useRef } from "preact/hooks";
 import { KERNEL_DASH } from "../kernel/Key";
 import { overlay } from "../kernel/run";
 import { pointed, seek } from "../play/player";
-import { clock, dark, figureData, hidden, pins, problem } from "../state";
+import { clock, figureData, narrow, pins, problem } from "../state";
 import type { FigureData, Panel } from "../types";
 import { short } from "../units";
-import type { Palette, RunPanel } from "./build";
+import type { RunPanel } from "./build";
 import { Legend } from "./Legend";
+import { palette } from "./palette";
 import { Plot } from "./plot";
 
 const view = signal<[number, number] | null>(null);
@@ -21,11 +22,15 @@ export function Figures() {
     <section class="figures" aria-label="Results">
       <StaleFigures />
       <Legend />
-      {drawn.panels.map((panel, index) => (
-        <Figure key={panel.name} name={panel.name} last={index === drawn.panels.length - 1} />
-      ))}
+      <fieldset class="panels" aria-label="Figures" {...(narrow.value ? { tabIndex: 0 } : {})}>
+        {drawn.panels.map((panel, index) => (
+          <Figure key={panel.name} name={panel.name} last={narrow.value || index === drawn.panels.length - 1} />
+        ))}
+      </fieldset>
       <p class="quiet small">
-        Click a figure to see the packets of that time, drag to zoom in, double-click to zoom out.
+        {narrow.value
+          ? "Swipe for the other figures; tap one to see the packets of that time."
+          : "Click a figure to see the packets of that time, drag to zoom in, double-click to zoom out."}
       </p>
     </section>
   );
@@ -135,15 +140,6 @@ function runPanels(name: string): RunPanel[] {
     ? of(overlay.value, "kernel").map((runPanel) => ({ ...runPanel, dash: KERNEL_DASH }))
     : [];
   return current.length ? [...current, ...kernel, ...pins.value.flatMap((pin) => of(pin.figureData, pin.name))] : [];
-}
-
-function palette(): Palette {
-  return {
-    dark: dark.value,
-    text: dark.value ? "#c9c9d2" : "#44444c",
-    grid: dark.value ? "#33333a" : "#e8e8e8",
-    hidden: hidden.value,
-  };
 }
 
 /** A text description of the figure for screen readers. */

@@ -9,7 +9,7 @@ export function Legend() {
   return (
     <fieldset class="legend">
       <legend class="unseen">Flows</legend>
-      {flows(panels).map((line) => (
+      {legendLines(panels).map((line) => (
         <button
           type="button"
           key={line.name}
@@ -30,26 +30,31 @@ export function Legend() {
           {line.name}
         </button>
       ))}
-      {panels.map(
-        (panel) =>
-          panel.entries.length > 0 && (
-            <span class="entries" key={panel.name}>
-              {panel.legend}:
-              {panel.entries.map((entry) => (
-                <span class="entry" key={entry.name}>
-                  <i style={{ background: dark.value ? entry.dark : entry.colour }} /> {entry.name}
-                </span>
-              ))}
-            </span>
-          ),
-      )}
+      <LegendEntries panels={panels} />
       <KernelKey />
     </fieldset>
   );
 }
 
+/** The entries of panels with a legend of their own; `titled`: behind what they are. */
+export function LegendEntries({ panels, titled = true }: { panels: Panel[]; titled?: boolean }) {
+  return panels.map(
+    (panel) =>
+      panel.entries.length > 0 && (
+        <span class="entries" key={panel.name}>
+          {titled && `${panel.legend}:`}
+          {panel.entries.map((entry) => (
+            <span class="entry" key={entry.name}>
+              <i style={{ background: dark.value ? entry.dark : entry.colour }} /> {entry.name}
+            </span>
+          ))}
+        </span>
+      ),
+  );
+}
+
 /** Every flow with a line in a panel; every group, if there are many flows. */
-function flows(panels: Panel[]): Line[] {
+export function legendLines(panels: Panel[]): Line[] {
   const lines = new Map<string, Line>();
   for (const panel of panels) {
     for (const layer of panel.layers) {

@@ -28,6 +28,7 @@ export class Plot {
   constructor(
     private readonly box: HTMLElement,
     private readonly hooks: Hooks,
+    private readonly timeLabel = "Time, s",
   ) {}
 
   /** Draw these runs; the first is the shown run. */
@@ -148,7 +149,16 @@ export class Plot {
   private timeAxis(palette: Palette, last: boolean): uPlot.Axis {
     const plain = { stroke: palette.text, grid: { stroke: palette.grid, width: 1 }, ticks: { show: false } };
     if (!last) return { ...plain, size: 6, values: (_, splits) => splits.map(() => "") };
-    return { ...plain, size: 18, label: "Time, s", labelSize: 16, labelGap: 0, font: FONT, labelFont: FONT, gap: 2 };
+    return {
+      ...plain,
+      size: 18,
+      label: this.timeLabel,
+      labelSize: 16,
+      labelGap: 0,
+      font: FONT,
+      labelFont: FONT,
+      gap: 2,
+    };
   }
 
   private valueAxis(palette: Palette): uPlot.Axis {

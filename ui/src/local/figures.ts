@@ -34,9 +34,10 @@ export async function figuresOf(start: Start, request: FigureRequest, signal: Ab
     const simulate = performance.now() - began;
     const duration_s = Number(run.metrics.duration_s);
     const colours = new Colours(start.palette);
-    const { panels, column } = panelsOf({ run, duration_s, points: request.points }, request.panels, colours);
+    const measured = { run, duration_s, points: request.points };
+    const drawn = panelsOf(measured, request.panels, colours, request.samples);
     const { flows, invalid } = run.description;
-    const facts = { duration_s, flows, valid: !invalid.length, invalid, numbers: measures(run), panels, column };
+    const facts = { duration_s, flows, valid: !invalid.length, invalid, numbers: measures(run), ...drawn };
     return { state, figureData: { ...facts, took_ms: { simulate, all: performance.now() - began } } };
   } catch (error) {
     if (signal.aborted) throw error;

@@ -18,7 +18,7 @@ import {
   type Trace,
   type Traces,
 } from "./samples";
-import { numbers, type QueueDescription } from "./simulator";
+import { type Column, numbers, type QueueDescription } from "./simulator";
 
 const HEIGHT = 150;
 const ROW = 20;
@@ -55,15 +55,28 @@ interface Drawing extends Measured {
 
 type LineLayer = Extract<Layer, { kind: "lines" }>;
 
-/** The named panels for which the run has data, and the function that returns their columns. */
-export function panelsOf(of: Measured, names: readonly string[], colours: Colours) {
+/** The named panels for which the run has data, columns of the first flow's samples, and the function that returns both. */
+export function panelsOf(of: Measured, names: readonly string[], colours: Colours, sampled: readonly string[] = []) {
   const columns = new Columns(of.duration_s);
   const drawing = { ...of, colours, columns };
   const panels = names.flatMap((name) => {
     const panel = PANELS[name]?.(drawing);
     return panel ? [{ ...panel, name }] : [];
   });
-  return { panels, column: columns.column() };
+  return { panels, samples: samplesOf(of, sampled, columns), column: columns.column() };
+}
+
+function samplesOf({ run }: Measured, names: readonly string[], columns: Columns): Record<string, Span> {
+  const { time_ns, flow, ...others } = run.flows.columns;
+  if (!names.length || !time_ns || !flow) return {};
+  const code = flow.names?.indexOf(run.description.flows[0]?.name ?? "") ?? -1;
+  const codes = numbers(flow);
+  const ofFirst = (column: Column) => [...numbers(column)].filter((_, row) => codes[row] === code);
+  const known = names.flatMap((name) => (others[name] ? [[name, ofFirst(others[name])] as const] : []));
+  const times = ofFirst(time_ns).map((ns) => ns / NS);
+  return Object.fromEntries(
+    [["time_s", times] as const, ...known].map(([name, values]) => [name, columns.add(values)]),
+  );
 }
 
 type Draw = (of: Drawing) => Omit<Panel, "name"> | null;

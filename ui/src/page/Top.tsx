@@ -25,23 +25,37 @@ export function Top() {
         </select>
       </label>
       <TourButton />
+      <nav class="links" aria-label="Other pages">
+        <a href="#lessons">Lessons</a>
+      </nav>
       <span class="quiet small latency">
         {latency.value !== null && `${Math.round(latency.value)} ms from control to figure`}
       </span>
-      <label class="theme">
-        Colours{" "}
-        <select
-          value={theme.value}
-          onChange={(event) => {
-            theme.value = event.currentTarget.value as "system";
-          }}
-        >
-          <option>system</option>
-          <option>light</option>
-          <option>dark</option>
-        </select>
-      </label>
+      <ThemeChoice label="Colours" names={THEMES} />
     </header>
+  );
+}
+
+const THEMES = ["system", "light", "dark"] as const;
+
+/** The choice of light or dark colours, with the names of `THEMES`. */
+export function ThemeChoice({ label, names }: { label: string; names: readonly string[] }) {
+  return (
+    <label class="theme">
+      {label}{" "}
+      <select
+        value={theme.value}
+        onChange={(event) => {
+          theme.value = event.currentTarget.value as (typeof THEMES)[number];
+        }}
+      >
+        {THEMES.map((value, index) => (
+          <option key={value} value={value}>
+            {names[index]}
+          </option>
+        ))}
+      </select>
+    </label>
   );
 }
 

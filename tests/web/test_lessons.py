@@ -1,0 +1,89 @@
+"""Every lesson by keyboard from its first step to its end, in a real browser: predict, run, read."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import expect
+
+from web.browsing import OpenPage
+
+ROOT = Path(__file__).parents[2]
+MESSAGES = {
+    path.stem: json.loads(path.read_text(encoding="utf-8"))
+    for path in (ROOT / "ui" / "src" / "lessons" / "messages").glob("*.json")
+}
+LESSONS = ("bufferbloat", "shallow-buffer", "loss", "two-classes", "bbr-states")
+
+
+def tab_to(page: Any, selector: str) -> None:
+    """Press Tab until an element has the focus; fails if it can't be reached."""
+    for _ in range(60):
+        page.keyboard.press("Tab")
+        if page.evaluate("selector => document.activeElement?.matches(selector) ?? false", selector):
+            return
+    raise AssertionError(f"Tab does not reach {selector}")
+
+
+def press(page: Any, selector: str) -> None:
+    tab_to(page, selector)
+    page.keyboard.press("Enter")
+
+
+def answered(page: Any, language: str) -> str:
+    """Predict, do what the control needs, and return the answer's text."""
+    tab_to(page, ".prediction input")
+    page.keyboard.press("Space")
+    if not page.locator(".shown table").count():
+        while not page.locator(".answer").count():
+            press(page, ".bench .main")
+        return str(page.locator(".answer").inner_text())
+    stops = page.locator(".shown tbody tr").count()
+    for stop in range(1, stops):
+        tab_to(page, ".bench :is(input, select)")
+        page.keyboard.press("ArrowDown" if page.locator(".bench select").count() else "ArrowRight")
+        press(page, ".bench .main")
+        expect(page.locator(".shown tbody tr").nth(stop)).not_to_contain_text("…")
+    answer = page.locator(".answer")
+    answer.wait_for()
+    page.get_by_text(MESSAGES[language]["lessons.running"]).wait_for(state="hidden")
+    return str(answer.inner_text())
+
+
+@pytest.mark.parametrize(("lesson", "language"), [*zip(LESSONS, ["en", "zh-Hans"] * 3, strict=False)])
+def test_a_lesson_is_completed_by_keyboard(opened: OpenPage, lesson: str, language: str) -> None:
+    page, texts = opened(f"#lesson={lesson}&lang={language}"), MESSAGES[language]
+    steps = page.locator(".heading ol button").count()
+    for step in range(steps):
+        page.locator(".plot canvas").first.wait_for()
+        expect(page.locator(".words > p").first).not_to_contain_text("…")
+        answer = answered(page, language)
+        # The runs confirm one prediction, and every number is known.
+        assert texts["lessons.none"] not in answer
+        assert not re.search(r"[…–{}]", answer)
+        if step == 0:
+            page.evaluate((ROOT / "ui" / "node_modules" / "axe-core" / "axe.min.js").read_text())
+            found = page.evaluate("axe.run()")
+            assert [(each["id"], each["nodes"][0]["html"]) for each in found["violations"]] == []
+        press(page, ".way button.main")
+    expect(page.get_by_text(texts[f"{lesson}.end"])).to_be_visible()
+
+
+def test_a_run_of_a_lesson_opens_in_the_playground_and_back_leads_to_the_lesson(opened: OpenPage) -> None:
+    page = opened("#lesson=bufferbloat")
+    page.get_by_role("link", name="Open this run in the playground").click()
+    page.get_by_label("Experiment as TOML").get_by_text("pfifo limit 10").wait_for()
+    page.go_back()
+    page.get_by_role("heading", name="Bufferbloat and its cures").wait_for()
+
+
+def test_the_list_names_every_lesson_and_the_language_is_remembered(opened: OpenPage) -> None:
+    page = opened()
+    page.get_by_role("link", name="Lessons", exact=True).click()
+    page.get_by_label("Language").select_option("zh-Hans")
+    for lesson in LESSONS:
+        page.get_by_role("link", name=MESSAGES["zh-Hans"][f"{lesson}.title"]).wait_for()
+    page.reload()
+    page.get_by_role("heading", name=MESSAGES["zh-Hans"]["lessons.title"]).wait_for()

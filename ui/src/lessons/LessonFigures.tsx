@@ -1,0 +1,80 @@
+// The figures of a step: the newest run, and pale behind it the run before.
+
+import { useSignalEffect } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
+import type { RunPanel } from "../figures/build";
+import { LegendEntries, legendLines } from "../figures/Legend";
+import { palette } from "../figures/palette";
+import { Plot } from "../figures/plot";
+import { dark } from "../state";
+import { stopText } from "./LessonStep";
+import * as state from "./lesson";
+import type { Step } from "./lessons";
+import { filled, text } from "./messages";
+
+export function LessonFigures({ step }: { step: Step }) {
+  const shown = state.drawn.value;
+  const data = shown && state.done(shown.stop, step)?.data;
+  if (!data) return <p class="quiet">{text("lessons.running")}</p>;
+  const label = (id: string) => stopText(state.stopsOf(step).find((stop) => stop.id === id) ?? state.ONLY);
+  return (
+    <>
+      <p class="small keys">
+        {state.isRunStep(step) && <strong>{label(shown.stop)}</strong>}
+        {legendLines(data.panels).map((line) => (
+          <span class="entry" key={line.name}>
+            <i style={{ background: dark.value ? line.dark : line.colour }} /> {line.name}
+          </span>
+        ))}
+        <LegendEntries panels={data.panels} titled={false} />
+        {shown.before && <span class="quiet">{filled("lessons.pale", () => label(shown.before as string))}</span>}
+      </p>
+      {data.panels.map(({ name }, index) => (
+        <LessonFigure key={name} name={name} step={step} last={index === data.panels.length - 1} />
+      ))}
+    </>
+  );
+}
+
+function LessonFigure({ name, step, last }: { name: string; step: Step; last: boolean }) {
+  const box = useRef<HTMLDivElement>(null);
+  const plot = useRef<Plot | null>(null);
+  const draw = () => {
+    const sources = runPanels(step, name);
+    if (sources.length) plot.current?.show(sources, palette(), last);
+  };
+  useEffect(() => {
+    const created = new Plot(
+      box.current as HTMLDivElement,
+      { pointed: () => {}, zoomed: (range) => created.setView(range), picked: state.setTime },
+      text("lessons.axis"),
+    );
+    plot.current = created;
+    draw();
+    const watcher = new ResizeObserver(() => created.resize());
+    watcher.observe(box.current as HTMLDivElement);
+    return () => {
+      watcher.disconnect();
+      created.destroy();
+    };
+  }, [name, last, text("lessons.axis")]);
+  useSignalEffect(draw);
+  const seconds = state.time.value;
+  const left = state.isRunStep(step) ? null : (plot.current?.xOf(seconds) ?? null);
+  return (
+    <figure class="panel">
+      <figcaption>{text(`panel.${name}`)}</figcaption>
+      <div ref={box} class="plot" role="img" aria-label={text(`panel.${name}`)} />
+      {left !== null && <div class="clock" style={{ transform: `translateX(${left}px)` }} />}
+    </figure>
+  );
+}
+
+function runPanels(step: Step, name: string): RunPanel[] {
+  const shown = state.drawn.value;
+  return [shown?.stop, shown?.before].flatMap((stop, index) => {
+    const data = stop ? state.done(stop, step)?.data : undefined;
+    const panel = data?.panels.find((each) => each.name === name);
+    return data && panel ? [{ panel, figureData: data, label: index ? text("lessons.before") : null }] : [];
+  });
+}

@@ -1,0 +1,207 @@
+// The state and the actions of a lesson: the reader predicts, moves the control, runs, and reads the result.
+
+import { batch, computed, signal } from "@preact/signals";
+import { figureData, POINTS, RequestError } from "../protocol";
+import { linkFragment } from "../share/link";
+import * as state from "../state";
+import type { Controls, FigureData } from "../types";
+import { short } from "../units";
+import { LESSONS, type Lesson, type Measure, type RunStep, SOCKET, type Step, type Stop } from "./lessons";
+import { amountText, chooseLanguage } from "./messages";
+import { medians, socketAt, stateAt } from "./socket";
+
+export interface Done {
+  data: FigureData;
+  controls: Controls;
+  toml: string;
+}
+
+/** The run of a step through time. */
+export const ONLY: Stop = { id: "run", label: "", edits: [] };
+const SEED = 1;
+
+/** Null: the workbench is shown; "": the list of lessons. */
+export const lessonId = signal<string | null>(null);
+/** `steps.length` is the end. */
+export const stepIndex = signal(0);
+export const prediction = signal<string | null>(null);
+export const stopIndex = signal(0);
+/** The runs of this lesson, by step and stop. */
+export const runs = signal<ReadonlyMap<string, Done>>(new Map());
+export const running = signal(false);
+export const failure = signal<string | null>(null);
+/** The stops that the figures show: the newest in front. */
+export const drawn = signal<{ stop: string; before: string | null } | null>(null);
+/** The chosen time of a step through time, in seconds. */
+export const time = signal(0);
+export const found = signal(false);
+/** A link to the shown run in the playground. */
+export const playgroundLink = signal("#");
+
+export const lesson = computed<Lesson | null>(() => LESSONS.find(({ id }) => id === lessonId.value) ?? null);
+export const step = computed<Step | null>(() => lesson.value?.steps[stepIndex.value] ?? null);
+
+let active: AbortController | null = null;
+
+/** Show what this page's URL names: a lesson, their list, or the workbench. */
+export function openFromLink(): void {
+  const named = /^#lesson(?:s|=([\w-]+))(?:&lang=([\w-]+))?$/.exec(location.hash);
+  const id = named ? (named[1] ?? "") : null;
+  if (named) chooseLanguage(named[2]);
+  if (id === lessonId.value) return;
+  lessonId.value = id !== null && LESSONS.some((each) => each.id === id) ? id : named ? "" : null;
+  batch(() => {
+    runs.value = new Map();
+    go(0);
+  });
+}
+
+export function go(to: number): void {
+  active?.abort();
+  batch(() => {
+    stepIndex.value = to;
+    [prediction.value, stopIndex.value, drawn.value, failure.value] = [null, 0, null, null];
+    [time.value, found.value, running.value] = [0, false, false];
+  });
+  if (step.value) void run();
+}
+
+export function stopsOf(of: Step): Stop[] {
+  return of.control === "time" ? [ONLY] : of.stops;
+}
+
+export function done(stop: string, of: Step | null = step.value): Done | undefined {
+  return of ? runs.value.get(`${of.id} ${stop}`) : undefined;
+}
+
+/** The stops without a run yet. */
+export function missing(of: Step): Stop[] {
+  return stopsOf(of).filter(({ id }) => !done(id, of));
+}
+
+/** Run the experiment at the control's stop, and show it. */
+export async function run(): Promise<void> {
+  const [of, stop] = [step.value, stopsOf(step.value as Step)[stopIndex.value]];
+  if (!of || !stop) return;
+  active?.abort();
+  const own = new AbortController();
+  active = own;
+  batch(() => {
+    running.value = true;
+    failure.value = null;
+  });
+  try {
+    const result = done(stop.id, of) ?? (await simulated(of, stop, own.signal));
+    if (active === own) await show(of, stop.id, result);
+  } catch (error) {
+    if (active !== own) return;
+    if (!(error instanceof RequestError)) throw error;
+    failure.value = error.message;
+  } finally {
+    if (active === own) running.value = false;
+  }
+}
+
+async function simulated(of: Step, stop: Stop, signal: AbortSignal): Promise<Done> {
+  const all = state.offered.value?.scenarios.filter(({ name }) => name === of.experiment.name) ?? [];
+  const base = all.find((each) => each.case === (of.experiment.case ?? ""));
+  if (!base) throw new RequestError(`there is no built-in experiment ${of.experiment.name}`);
+  const measures = Object.values(of.numbers).map(({ metric }) => metric);
+  const request = {
+    toml: base.toml,
+    edits: [...(of.experiment.edits ?? []), ...stop.edits],
+    seed: SEED,
+    panels: of.panels,
+    points: POINTS,
+    numbers: of.control === "time" ? [] : measures,
+    samples: of.control === "time" ? measures : [],
+  };
+  const { state: answer, figureData: data } = await figureData(request, signal);
+  if (!data || !answer.controls) throw new RequestError(answer.problem?.text ?? "no result");
+  return { data, controls: answer.controls, toml: answer.toml };
+}
+
+async function show(of: Step, stop: string, result: Done): Promise<void> {
+  const link = await linkFragment({ text: result.toml, seed: SEED });
+  batch(() => {
+    runs.value = new Map(runs.value).set(`${of.id} ${stop}`, result);
+    const before = drawn.value && drawn.value.stop !== stop ? drawn.value.stop : (drawn.value?.before ?? null);
+    drawn.value = { stop, before };
+    playgroundLink.value = link;
+  });
+}
+
+/** Choose a time; the step is answered at the state that it looks for. */
+export function setTime(seconds: number): void {
+  const of = step.value;
+  const result = done(ONLY.id);
+  if (of?.control !== "time" || !result) return;
+  batch(() => {
+    time.value = seconds;
+    found.value = prediction.value !== null && stateAt(result.data, seconds) === of.find;
+  });
+}
+
+/** Whether all that the answer needs is there. */
+export function isAnswered(of: Step): boolean {
+  return prediction.value !== null && (of.control === "time" ? found.value : missing(of).length === 0);
+}
+
+/** A number of the step; NaN if it is not known. */
+export function numberOf(of: Step, stop: string, name: string): number {
+  const measure = of.numbers[name];
+  if (!measure) return Number.NaN;
+  if (of.control === "time") {
+    const result = done(ONLY.id, of);
+    if (!result) return Number.NaN;
+    return (stop === "at" ? socketAt(result.data, time.value) : medians(result.data))[name] ?? Number.NaN;
+  }
+  const result = done(stop, of);
+  return result ? measured(result.data, measure) : Number.NaN;
+}
+
+/** A metric of a run; `groups.*` stands for its only group. */
+function measured({ numbers, flows }: FigureData, { metric, factor = 1 }: Measure): number {
+  const value = numbers[metric.replace("*", flows[0]?.group ?? "")];
+  return value === undefined ? Number.NaN : value * factor;
+}
+
+/** The prediction that the runs confirm; null if it is none of them. */
+export function answer(of: Step): string | null {
+  const holding = of.options.filter((option) => option.holds((stop, name) => numberOf(of, stop, name)));
+  return holding.length === 1 ? (holding[0]?.id ?? null) : null;
+}
+
+/** The value of a placeholder. */
+export function placeholder(of: Step, name: string): string | null {
+  const [first = "", second] = name.split("/");
+  const [stop = "", number = ""] = first.split(".");
+  if (stop === "path") return pathValue(of, number);
+  const value = numberOf(of, stop, number);
+  if (second === undefined) {
+    return Number.isFinite(value) ? amountText({ value, unit: of.numbers[number]?.unit ?? "" }) : null;
+  }
+  const [otherStop = "", otherNumber = ""] = second.split(".");
+  const quotient = value / numberOf(of, otherStop, otherNumber);
+  return Number.isFinite(quotient) ? amountText({ value: Number(quotient.toPrecision(2)), unit: "" }) : null;
+}
+
+/** A value of the experiment at the control's first stop. */
+function pathValue(of: Step, name: string): string | null {
+  const controls = done(stopsOf(of)[0]?.id ?? "", of)?.controls;
+  if (!controls) return null;
+  const rate_bps = controls.bottleneck?.rate_bps ?? 0;
+  const values: Record<string, string> = {
+    rate: rate_bps >= 1e9 ? `${short(rate_bps / 1e9)}\u00a0Gbit/s` : `${short(rate_bps / 1e6)}\u00a0Mbit/s`,
+    rtt: `${short(controls.rtt_ns / 1e6)}\u00a0ms`,
+    duration: `${short(controls.duration_ns / 1e9)}\u00a0s`,
+    size: `${short((controls.flows[0]?.bytes ?? 0) / 1e6)}\u00a0MB`,
+  };
+  return values[name] ?? null;
+}
+
+export function isRunStep(of: Step): of is RunStep {
+  return of.control !== "time";
+}
+
+export { SOCKET };
