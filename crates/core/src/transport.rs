@@ -22,6 +22,7 @@ pub(crate) mod testing;
 pub(crate) mod wheel;
 
 pub use endpoint::{Endpoint, Identity};
+pub use receiver::window_scale;
 #[cfg(test)]
 pub(crate) use sender::{Sender, Transmission, tests::receiver::Receiver as StandardReceiver};
 pub use socket_backlog::SocketBacklog;

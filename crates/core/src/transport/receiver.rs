@@ -101,6 +101,12 @@ enum Echo {
     Counting,
 }
 
+/// The window scale that a host offers, one that listens if `passive` (`tcp_select_initial_window`).
+#[must_use]
+pub fn window_scale(settings: &Settings, passive: bool) -> u8 {
+    Space::new(settings, passive).scale()
+}
+
 impl Receiver {
     /// A receiver before the handshake. A `passive` one listens; a `prompt` application reads each segment.
     pub fn new(settings: &Settings, passive: bool, prompt: bool) -> Self {

@@ -16,6 +16,8 @@ pub struct Senders {
     pub hosts: Vec<[HostId; 2]>,
     /// Payload of a full segment, for the SYN's MSS option; 0 for protocols other than TCP.
     pub mss: Vec<u32>,
+    /// Window scales that sender and receiver offer; 0 for protocols other than TCP.
+    pub scales: Vec<[u8; 2]>,
 }
 
 /// Headers of a packet.
@@ -91,7 +93,10 @@ fn ipv4(packet: &Packet, ends: &Ends) -> Vec<u8> {
 }
 
 fn tcp(packet: &Packet, segment: &Segment, ends: &Ends, senders: &Senders) -> Vec<u8> {
-    let options = options(packet, segment, senders.mss[packet.flow.0 as usize]);
+    let flow = packet.flow.0 as usize;
+    let [sender, receiver] = senders.scales[flow];
+    let scale = if packet.direction == Direction::Forward { sender } else { receiver };
+    let options = options(packet, segment, senders.mss[flow], scale);
     let mut header = Vec::with_capacity(60);
     header.extend_from_slice(&ends.ports.map(u16::to_be_bytes).concat());
     header.extend_from_slice(&low32(segment.seq).to_be_bytes());
@@ -99,7 +104,7 @@ fn tcp(packet: &Packet, segment: &Segment, ends: &Ends, senders: &Senders) -> Ve
     let words = u8::try_from((20 + options.len()) / 4).expect("at most 15 words");
     header.push((words << 4) | accurate_bit(segment.flags));
     header.push(flag_bits(packet, segment.flags));
-    header.extend_from_slice(&window(segment).to_be_bytes());
+    header.extend_from_slice(&window(segment, scale).to_be_bytes());
     header.extend_from_slice(&[0; 4]);
     header.extend_from_slice(&options);
     let sum = transport_checksum(&header, segment.len, PROTOCOL_TCP, ends);
@@ -123,7 +128,7 @@ fn udp(packet: &Packet, ends: &Ends) -> Vec<u8> {
 }
 
 /// Options in Linux's order; each group is padded to 32-bit words.
-fn options(packet: &Packet, segment: &Segment, mss: u32) -> Vec<u8> {
+fn options(packet: &Packet, segment: &Segment, mss: u32, scale: u8) -> Vec<u8> {
     let mut options = Vec::with_capacity(40);
     if packet.is_reset() {
         return options;
@@ -134,7 +139,7 @@ fn options(packet: &Packet, segment: &Segment, mss: u32) -> Vec<u8> {
         let [high, low] = low16(mss + TIMESTAMP_BYTES).to_be_bytes();
         options.extend_from_slice(&[2, 4, high, low, 4, 2, 8, 10]);
         options.extend_from_slice(&stamps);
-        options.extend_from_slice(&[1, 3, 3, WINDOW_SCALE]);
+        options.extend_from_slice(&[1, 3, 3, scale]);
         return options;
     }
     options.extend_from_slice(&[1, 1, 8, 10]);
@@ -172,8 +177,8 @@ fn flag_bits(packet: &Packet, flags: Flags) -> u8 {
 }
 
 /// A SYN's window is never scaled (RFC 7323 section 2.2).
-fn window(segment: &Segment) -> u16 {
-    let scaled = if segment.flags.syn { segment.window } else { segment.window >> WINDOW_SCALE };
+fn window(segment: &Segment, scale: u8) -> u16 {
+    let scaled = if segment.flags.syn { segment.window } else { segment.window >> scale };
     u16::try_from(scaled).unwrap_or(u16::MAX)
 }
 
@@ -214,8 +219,6 @@ const PROTOCOL_UDP: u8 = 17;
 const TTL: u8 = 64;
 /// The timestamp option, padded.
 const TIMESTAMP_BYTES: u32 = 12;
-/// Window scale that represents windows up to 64 MiB.
-const WINDOW_SCALE: u8 = 10;
 /// Start of Linux's ephemeral ports (`ip_local_port_range`).
 const FIRST_CLIENT_PORT: u16 = 32_768;
 const CLIENT_PORTS: u32 = 28_232;

@@ -22,6 +22,7 @@ use dumbbell_core::queue::QdiscSnapshot;
 use dumbbell_core::tc::tree::Change as TcChange;
 use dumbbell_core::time::Time;
 use dumbbell_core::transport::Identity;
+use dumbbell_core::transport::window_scale;
 
 /// Creates the world of a plan.
 pub fn world(plan: &Plan) -> Result<World, Error> {
@@ -118,10 +119,14 @@ fn tap(plan: &Plan, capture: plan::Capture, net: &mut Net, order: &[usize]) -> R
         let device = device_at(net, plan::End { side, ..capture.at }, "the capture", plan)?;
         net.devices[device as usize].is_tapped = true;
     }
-    let mss = order
-        .iter()
-        .map(|&index| if let PlanTraffic::Tcp(tcp) = &plan.flows[index].traffic { tcp.sender.mss } else { 0 });
-    Ok(Tap::new(Senders { hosts: net.ends().to_vec(), mss: mss.collect() }))
+    let of_flow = |&index: &usize| match &plan.flows[index].traffic {
+        PlanTraffic::Tcp(tcp) => {
+            (tcp.sender.mss, [window_scale(&tcp.sender, false), window_scale(&tcp.receiver, true)])
+        }
+        PlanTraffic::Udp { .. } => (0, [0; 2]),
+    };
+    let (mss, scales) = order.iter().map(of_flow).unzip();
+    Ok(Tap::new(Senders { hosts: net.ends().to_vec(), mss, scales }))
 }
 
 fn device_at(net: &Net, at: plan::End, object: &str, plan: &Plan) -> Result<DeviceId, Error> {

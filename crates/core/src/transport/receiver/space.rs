@@ -240,6 +240,11 @@ impl Space {
         self.ssthresh.min(self.offered)
     }
 
+    /// The scale of the windows that it offers.
+    pub fn scale(&self) -> u8 {
+        self.scale
+    }
+
     /// Are windows scaled? Then a repeated offer stays the same.
     pub fn is_scaled(&self) -> bool {
         self.scale > 0

@@ -8,7 +8,7 @@ use pcap_file::pcap::PcapReader;
 use std::sync::{Arc, Mutex};
 
 fn senders() -> Senders {
-    Senders { hosts: vec![[0, 2], [1, 2]], mss: vec![1_448, 0] }
+    Senders { hosts: vec![[0, 2], [1, 2]], mss: vec![1_448, 0], scales: vec![[10, 10], [0, 0]] }
 }
 
 fn packet(body: Body, bytes: u32) -> Packet {
