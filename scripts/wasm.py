@@ -84,7 +84,8 @@ def package() -> None:
     shutil.copytree(SOURCE / "src", STAGED)
     metrics = [ROOT / "crates" / "metrics" / "src" / f"{name}.rs" for name in METRICS]
     run(ROOT / "target" / "release" / "dumbbell-wasm-glue", MODULE, STAGED, *metrics)
-    if not (SOURCE / "node_modules" / ".package-lock.json").exists():
+    installed, wanted = SOURCE / "node_modules" / ".package-lock.json", SOURCE / "package-lock.json"
+    if not installed.exists() or installed.stat().st_mtime < wanted.stat().st_mtime:
         step("installing npm packages")
         run(NPM, "--prefix", SOURCE, "--silent", "ci", "--ignore-scripts")
     shutil.rmtree(PACKAGE, ignore_errors=True)
