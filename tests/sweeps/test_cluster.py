@@ -181,7 +181,7 @@ def local_rows(sweep: Sweep) -> list[Row]:
 def test_a_worker_of_another_build_is_refused_before_any_run(small: Sweep, tmp_path: Path) -> None:
     other = tmp_path / "other" / "dumbbell"
     shutil.copytree(Path(dumbbell.__file__).parent, other, ignore=shutil.ignore_patterns("__pycache__"))
-    source = other / "analysis" / "measures.py"
+    source = other / "analysis" / "summary.py"
     source.write_text(f"{source.read_text()}\n# One line more.\n")
     messages: list[str] = []
     with (
