@@ -32,6 +32,7 @@ from dumbbell.kernels import Kernel, edits, find
 from dumbbell.kernels.boot import boot
 from dumbbell.kernels.store import CONFIG
 from dumbbell.kernels.versions import numbers
+from dumbbell.publish.cache import cache_folder
 from dumbbell.results import result
 from dumbbell.spec import find as scenario_file
 from dumbbell.spec import load
@@ -87,13 +88,18 @@ def ran(kernel: Kernel) -> dict[str, Any]:
     config = (kernel.folder / CONFIG).read_text(encoding="utf-8")
     return {
         "source": kernel.source,
-        "edits": kernel.edits,
-        "unedited": kernel.unedited,
+        "edits": edits_of(kernel),
         "absent": kernel.absent,
         "preemption": re.findall(r"^CONFIG_(PREEMPT_(?:NONE|VOLUNTARY|LAZY)|PREEMPT)=y$", config, re.MULTILINE),
         "controllers": len(report.controllers),
         "scenarios": {name: twice(kernel, name) for name in SCENARIOS},
     }
+
+
+def edits_of(kernel: Kernel) -> tuple[str, ...]:
+    """As its record has them; for a kernel built before they were recorded, as its tree has them."""
+    tree = cache_folder("build") / kernel.name / "tree"
+    return kernel.edits or (edits.edit(tree).applied if tree.is_dir() else ())
 
 
 def has_seccomp(kernel: Kernel) -> bool:
@@ -186,7 +192,7 @@ def page(rows: dict[str, dict[str, Any]]) -> str:
         for release, row in rows.items()
         if "seccomp_packets_per_cpu_s" in row
     ]
-    parts = [*table, "", EDITS, "", *edited, "", ABSENT, "", *absent, "", MODES, *modes, "", UNTRIED]
+    parts = [*table, "", SPEED_TEXT, "", EDITS, "", *edited, "", ABSENT, "", *absent, "", MODES, *modes, "", UNTRIED]
     loads = [load for row in rows.values() for load in row["load"]]
     return HEAD.format(least=min(loads), most=max(loads)) + "\n".join(parts) + "\n"
 
@@ -210,6 +216,8 @@ EDITS = """## Edits
 
 `kernel.json` of a kernel lists the edits of arch/um that its source got (`edits`), and what was not found (`unedited`).
 [Why each is needed](design/kernel-engine.md#edits-of-archum)."""
+SPEED_TEXT = """Two reasons for different speeds are known, but not measured apart: before 6.10 samples can't be queued
+ahead, and on kernels newer than 6.12 each segment is read ([kernel engine](design/kernel-engine.md#path))."""
 ABSENT = """## What a version lacks
 
 Options of Dumbbell's configuration that the version doesn't have (`absent` in `kernel.json`). In 7.3 `PROC_SYSCTL` is
@@ -217,7 +225,8 @@ part of `SYSCTL`, which is on:"""
 MODES = """## seccomp instead of ptrace
 
 Linux 7.x can stop a guest's processes by a seccomp filter (`seccomp=on` on the guest's command line). Data packets of
-`cyclic` a CPU second, both modes in turn:
+`cyclic` a CPU second, both modes in turn. Dumbbell uses ptrace
+([why](design/kernel-engine.md#seccomp-instead-of-ptrace)):
 
 | version | ptrace | seccomp | tables of both modes |
 | --- | ---: | ---: | --- |"""

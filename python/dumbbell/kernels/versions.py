@@ -15,7 +15,7 @@ from dumbbell.kernels.suites import Offer
 __all__ = ["LATEST", "OLDEST", "TRIED", "Available", "Found", "available", "find_version", "numbers", "untried"]
 
 LATEST = "latest"
-TRIED = ("6.1", "6.12", "7.3")
+TRIED = ("6.1", "6.12", "7.2", "7.3")
 """Versions that were built and run; docs/kernel-versions.md has what was measured."""
 OLDEST = (5, 10)
 """Older versions are refused: their arch/um lacks too much of what virtual time needs."""
