@@ -127,13 +127,15 @@ evaluations: setup ## Evaluate the simulator's controllers by RFC 9743, all agai
 versions: setup ## Run BBR 1, 2 and 3 through the same experiments and write docs/bbr1-against-bbr3.md
 	$(PY) scripts/bbr_versions.py
 
-kernels: kernel ## Build Linux 6.1 and 7.3 too, compare them with 6.12, write docs/results/linux-6.1-6.12-7.3.md and docs/kernel-versions.md
+kernels: kernel ## Build Linux 6.1, 7.2 and 7.3 too, compare them with 6.12, write docs/results/linux-6.1-6.12-7.3.md and docs/kernel-versions.md
 	$(BIN)/dumbbell kernel build 6.1
+	$(BIN)/dumbbell kernel build 7.2
 	$(BIN)/dumbbell kernel build 7.3
 	$(PY) scripts/kernels.py 6.1 6.12 -o docs/results/linux-6.1-6.12-7.3.md
 	$(PY) scripts/kernels.py 6.12 7.3 -o docs/results/linux-6.1-6.12-7.3.md
 	$(PY) scripts/kernel_controllers.py 6.1 6.12 7.3 -o docs/results/linux-6.1-6.12-7.3.md
-	$(PY) scripts/kernel_versions.py 6.1 6.12 7.3
+	$(PY) validation/random_kernels.py 6.1 6.12 7.3 -o docs/results/linux-6.1-6.12-7.3.md
+	$(PY) scripts/kernel_versions.py 6.1 6.12 7.2 7.3
 
 notebook: setup ## Execute the examples into notebooks
 	$(PY) scripts/notebook.py

@@ -3,8 +3,9 @@
     python scripts/kernel_controllers.py 6.1 6.12 7.3 [-o docs/results/linux-6.1-6.12-7.3.md]
 
 One flow of each controller that all kernels have, 20 Mbit/s, 40 ms, drop-tail of 1 BDP, 30 s, joined by a CUBIC flow
-after 15 s; no random draws but the kernel's own. The first sample that differs between neighbouring versions, and the
-columns that do, come from both runs' tables of flows.
+after 15 s. Receivers read each segment on every version, as they always do on 7.x. No random draws but the kernel's
+own. The first sample that differs between neighbouring versions, and the columns that do, come from both runs' tables
+of flows.
 """
 
 import argparse
@@ -13,7 +14,7 @@ import tempfile
 from itertools import pairwise
 from pathlib import Path
 
-from dumbbell.analysis import summary
+from dumbbell.analysis.summary import summary
 from dumbbell.engines import KernelEngine, Request
 from dumbbell.errors import DumbbellError
 from dumbbell.kernels import find
@@ -33,10 +34,12 @@ qdisc = "bfifo limit 100000"
 name = "it"
 cc = "{cc}"
 ecn = {ecn}
+prompt_reads = true
 [[flows]]
 name = "cubic"
 cc = "cubic"
 start = "15s"
+prompt_reads = true
 """
 MARKS = ("dctcp",)
 """Controllers that need ECN to be themselves."""
@@ -87,7 +90,7 @@ def row(cc: str, kernels: list[str]) -> str:
 
 PURPOSE = (
     "one flow of each controller, 20 Mbit/s, 40 ms, drop-tail of 100 kB (1 BDP), 30 s, joined by a CUBIC flow after "
-    "15 s, seed 1."
+    "15 s, seed 1. Receivers read each segment on every version (`prompt_reads`), as they always do on 7.x."
 )
 
 

@@ -1,17 +1,19 @@
 """Boot and run every given kernel: write docs/kernel-versions.md and validation/results/kernel-versions.json.
 
-    python scripts/kernel_versions.py 6.1 6.12 7.3 [-o docs/kernel-versions.md]
+    python scripts/kernel_versions.py [6.1 6.12 7.2 7.3] [-o docs/kernel-versions.md]
 
 Each kernel boots, runs the six scenarios twice with seed 1, and `cyclic` (60 s, sampled every 10 ms) three times in
 turn with the other kernels for its speed. A row says `same bytes` if the tables of both runs of every scenario are
 equal. Speed is data packets that left the bottleneck by second of CPU time of the guest (user and system), so that
-other programs on the host don't count.
+other programs on the host count little. Rows of kernels that are not given are kept; without a kernel only the page is
+written.
 """
 
 import argparse
 import hashlib
 import json
 import os
+import re
 import resource
 import subprocess
 import sys
@@ -22,17 +24,20 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from generated import write_figures
+from generated import RESULTS, write_figures
 
 from dumbbell.engines import KernelEngine, Request
 from dumbbell.errors import DumbbellError
 from dumbbell.kernels import Kernel, edits, find
 from dumbbell.kernels.boot import boot
+from dumbbell.kernels.store import CONFIG
 from dumbbell.kernels.versions import numbers
+from dumbbell.publish.cache import cache_folder
 from dumbbell.results import result
 from dumbbell.spec import find as scenario_file
 from dumbbell.spec import load
 
+NAME = "kernel-versions"
 SCENARIOS = ("cyclic", "two-classes", "lossy-download", "lossy-lan", "bufferbloat", "bufferbloat-cured")
 SPEED = ("duration=60s", "sample=10ms")
 SPEED_RUNS = 3
@@ -44,33 +49,62 @@ SECCOMP_HELP = b"seccomp=<on/auto/off>"
 def main() -> None:
     """Run everything and write the page."""
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    arguments.add_argument("kernels", nargs="+", metavar="KERNEL")
+    arguments.add_argument("kernels", nargs="*", metavar="KERNEL")
     arguments.add_argument("-o", "--output", type=Path, default=Path("docs/kernel-versions.md"))
+    arguments.add_argument("--speed", action="store_true", help="measure only the speed of kernels that were run")
     options = arguments.parse_args()
-    found = sorted((find(name) for name in options.kernels), key=lambda kernel: numbers(kernel.release))
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        outcomes = list(pool.map(ran, found))
-    rows: dict[str, dict[str, Any]] = {
-        kernel.release: {"source": kernel.source, **outcome} for kernel, outcome in zip(found, outcomes, strict=True)
-    }
+    found = [find(name) for name in options.kernels]
+    rows: dict[str, dict[str, Any]] = json.loads((RESULTS / f"{NAME}.json").read_text(encoding="utf-8"))
+    if not options.speed:
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            rows |= zip((kernel.release for kernel in found), pool.map(ran, found), strict=True)
+    measure_speed(found, rows)
+    rows = {release: rows[release] for release in sorted(rows, key=numbers)}
+    write_figures(NAME, rows)
+    options.output.write_text(page(rows), encoding="utf-8")
+
+
+def measure_speed(found: list[Kernel], rows: dict[str, dict[str, Any]]) -> None:
+    """Add each kernel's speed to its row; the kernels and the modes of one take turns."""
+    for kernel in found:
+        rows[kernel.release] |= {"packets_per_cpu_s": [], "load": []}
+        if has_seccomp(kernel):
+            rows[kernel.release] |= {"seccomp_packets_per_cpu_s": [], "seccomp_same_bytes": True}
     for _ in range(SPEED_RUNS):
         for kernel in found:
             row = rows[kernel.release]
+            row["load"].append(os.getloadavg()[0])
             packets, traced = speed(kernel)
-            row.setdefault("packets_per_cpu_s", []).append(packets)
-            if SECCOMP_HELP in kernel.binary.read_bytes():
+            row["packets_per_cpu_s"].append(packets)
+            if has_seccomp(kernel):
                 packets, other = speed(kernel, SECCOMP)
-                row.setdefault("seccomp_packets_per_cpu_s", []).append(packets)
-                row["seccomp_same_bytes"] = row.get("seccomp_same_bytes", True) and other == traced
-    write_figures("kernel-versions", rows)
-    options.output.write_text(page(rows, found), encoding="utf-8")
+                row["seccomp_packets_per_cpu_s"].append(packets)
+                row["seccomp_same_bytes"] &= other == traced
 
 
 def ran(kernel: Kernel) -> dict[str, Any]:
     """Boot a kernel, and run every scenario twice."""
     report = boot(kernel.binary, kernel.arguments)
-    done = {name: twice(kernel, name) for name in SCENARIOS}
-    return {"controllers": len(report.controllers), "scenarios": done}
+    config = (kernel.folder / CONFIG).read_text(encoding="utf-8")
+    return {
+        "source": kernel.source,
+        "edits": edits_of(kernel),
+        "absent": kernel.absent,
+        "preemption": re.findall(r"^CONFIG_(PREEMPT_(?:NONE|VOLUNTARY|LAZY)|PREEMPT)=y$", config, re.MULTILINE),
+        "controllers": len(report.controllers),
+        "scenarios": {name: twice(kernel, name) for name in SCENARIOS},
+    }
+
+
+def edits_of(kernel: Kernel) -> tuple[str, ...]:
+    """As its record has them; for a kernel built before they were recorded, as its tree has them."""
+    tree = cache_folder("build") / kernel.name / "tree"
+    return kernel.edits or (edits.edit(tree).applied if tree.is_dir() else ())
+
+
+def has_seccomp(kernel: Kernel) -> bool:
+    """Can it stop its processes by a filter?"""
+    return SECCOMP_HELP in kernel.binary.read_bytes()
 
 
 def twice(kernel: Kernel, scenario: str) -> dict[str, Any]:
@@ -125,43 +159,42 @@ def cpu_s() -> float:
     return used.ru_utime + used.ru_stime
 
 
-def page(rows: dict[str, dict[str, Any]], found: list[Kernel]) -> str:
+def page(rows: dict[str, dict[str, Any]]) -> str:
     """The page as Markdown."""
     table = [
-        "| version | source | boots, controllers | six scenarios | repeated | data packets a CPU second |",
-        "| --- | --- | ---: | --- | --- | ---: |",
+        "| version | source | builds | boots, controllers | six scenarios | repeated | data packets a CPU second |",
+        "| --- | --- | --- | ---: | --- | --- | ---: |",
     ]
     for release, row in rows.items():
         done = row["scenarios"].values()
         runs, valid = (sum(each[key] for each in done) for key in ("runs", "valid"))
         same = sum(each["same_bytes"] for each in done)
-        speeds = row["packets_per_cpu_s"]
-        spread = spread_of(speeds)
+        built = f"{len(row['edits'])} edits, {', '.join(row['preemption'])}"
         table.append(
-            f"| {release} | {row['source']} | yes, {row['controllers']} | {valid} of {runs} runs valid "
-            f"| same bytes in {same} of {len(SCENARIOS)} | {spread} |"
+            f"| {release} | {row['source']} | {built} | yes, {row['controllers']} | {valid} of {runs} runs valid "
+            f"| same bytes in {same} of {len(SCENARIOS)} | {spread_of(row['packets_per_cpu_s'])} |"
         )
     needed = [(edits.HZ_NAME, "all", edits.HZ_FILE), *((each.name, each.versions, each.file) for each in edits.EDITS)]
-    releases = [kernel.release for kernel in found]
     edited = [
-        f"| edit | needed by | file | {' | '.join(releases)} |",
-        f"| --- | --- | --- | {' | '.join('---' for _ in releases)} |",
+        f"| edit | needed by | file | {' | '.join(rows)} |",
+        f"| --- | --- | --- | {' | '.join('---' for _ in rows)} |",
         *(
             f"| {name} | {versions} | `{file}` | "
-            + " | ".join("yes" if name in kernel.edits else "no" for kernel in found)
+            + " | ".join("yes" if name in row["edits"] else "no" for row in rows.values())
             + " |"
             for name, versions, file in needed
         ),
     ]
-    absent = [f"- {kernel.release}: {', '.join(kernel.absent) or 'nothing'}" for kernel in found]
+    absent = [f"- {release}: {', '.join(row['absent']) or 'nothing'}" for release, row in rows.items()]
     modes = [
         f"| {release} | {spread_of(row['packets_per_cpu_s'])} | {spread_of(row['seccomp_packets_per_cpu_s'])} "
         f"| {'same bytes' if row['seccomp_same_bytes'] else 'other bytes'} |"
         for release, row in rows.items()
         if "seccomp_packets_per_cpu_s" in row
     ]
-    parts = [*table, "", EDITS, "", *edited, "", ABSENT, "", *absent, "", MODES, *modes, "", UNTRIED]
-    return HEAD + "\n".join(parts) + "\n"
+    parts = [*table, "", SPEED_TEXT, "", EDITS, "", *edited, "", ABSENT, "", *absent, "", MODES, *modes, "", UNTRIED]
+    loads = [load for row in rows.values() for load in row["load"]]
+    return HEAD.format(least=min(loads), most=max(loads)) + "\n".join(parts) + "\n"
 
 
 def spread_of(speeds: list[float]) -> str:
@@ -174,20 +207,26 @@ HEAD = f"""# Versions of Linux
 Made by `python scripts/kernel_versions.py`: each kernel is booted, runs {", ".join(f"`{name}`" for name in SCENARIOS)}
 twice with seed 1, and `cyclic` (60 s, sampled every 10 ms) {SPEED_RUNS} times for its speed, in turn with the others.
 "Same bytes" means that the Parquet tables of both runs are equal. Speed counts CPU time of the guest: median, smallest,
-largest, on a host whose two cores had other work (load 2 to 7).
+largest, on a host whose two cores had other work (load {{least:.0f}} to {{most:.0f}}).
+"builds" has the number of edits and the model of preemption: arch/um of 7.x offers no PREEMPT_NONE, and of what it
+offers PREEMPT_VOLUNTARY alone doesn't preempt by force.
 
 """
 EDITS = """## Edits
 
 `kernel.json` of a kernel lists the edits of arch/um that its source got (`edits`), and what was not found (`unedited`).
 [Why each is needed](design/kernel-engine.md#edits-of-archum)."""
+SPEED_TEXT = """Two reasons for different speeds are known, but not measured apart: before 6.10 samples can't be queued
+ahead, and on kernels newer than 6.12 each segment is read ([kernel engine](design/kernel-engine.md#path))."""
 ABSENT = """## What a version lacks
 
-Options of Dumbbell's configuration that the version doesn't have (`absent` in `kernel.json`):"""
+Options of Dumbbell's configuration that the version doesn't have (`absent` in `kernel.json`). In 7.3 `PROC_SYSCTL` is
+part of `SYSCTL`, which is on:"""
 MODES = """## seccomp instead of ptrace
 
 Linux 7.x can stop a guest's processes by a seccomp filter (`seccomp=on` on the guest's command line). Data packets of
-`cyclic` a CPU second, both modes in turn:
+`cyclic` a CPU second, both modes in turn. Dumbbell uses ptrace
+([why](design/kernel-engine.md#seccomp-instead-of-ptrace)):
 
 | version | ptrace | seccomp | tables of both modes |
 | --- | ---: | ---: | --- |"""

@@ -173,7 +173,7 @@ def page(seed: int, compared: Sequence[Compared], reasons: dict[int, str], wall_
 def _section(compared: Sequence[Compared], reasons: dict[int, str]) -> list[str]:
     lines: list[str] = []
     for each in sorted(compared, key=lambda one: -one.found[0].excess if one.found else 0.0):
-        lines += [f"### {each.number}", "", f"`{_in_a_line(each.case)}`", ""]
+        lines += [f"### {each.number}", "", f"`{in_a_line(each.case)}`", ""]
         if each.number in reasons:
             lines += [reasons[each.number].strip(), ""]
         problems = [each.refused] if each.refused else [f"{engine}: {why[0]}" for engine, why in each.invalid.items()]
@@ -195,7 +195,7 @@ def _row(one: Judged) -> str:
     return f"| {one.metric}{mark} | {numbers} |"
 
 
-def _in_a_line(case: Case) -> str:
+def in_a_line(case: Case) -> str:
     document = tomllib.loads(text_of(case))
     document.pop("title")
     return json.dumps(document).replace('"', "").replace("`", "'")

@@ -195,21 +195,45 @@ def test_a_concurrent_build_of_the_same_name_is_refused(linux: Path, empty_cache
     assert build("mine", source=linux).name == "mine"
 
 
-def test_ctrl_c_ends_every_compiler_and_the_next_build_continues(
-    linux: Path, tmp_path: Path, empty_cache: Path
-) -> None:
+def slow_to_build(linux: Path) -> Path:
+    """Make its build wait for a minute, and write the waiting process's number to this file of the tree."""
     makefile = (linux / "Makefile").read_text()
     slow = (
         makefile.replace("linux: main.o\n", "linux: main.o slow\n")
         + "slow: main.o\n\t@echo $$$$ > slow.pid; sleep 60; touch slow\n"
     )
     (linux / "Makefile").write_text(slow)
+    return Path("tree/slow.pid")
+
+
+def wait_for(pid_file: Path) -> None:
+    while not (pid_file.is_file() and pid_file.read_text().strip()):
+        time.sleep(0.01)
+
+
+def test_an_interrupted_command_says_that_it_can_be_continued(linux: Path, empty_cache: Path) -> None:
+    pid_file = empty_cache / "build/linux-6.99.0-rc1" / slow_to_build(linux)
+    program = [str(Path(sys.executable).with_name("dumbbell")), "kernel", "build", "--source", str(linux)]
+    command = subprocess.Popen(
+        ["env", "--default-signal=INT", *program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    wait_for(pid_file)
+    command.send_signal(signal.SIGINT)
+    errors = command.communicate(timeout=60)[1]
+    assert command.returncode == 130
+    assert "interrupted; the same command continues what was downloaded and compiled" in errors
+    assert not Path(f"/proc/{pid_file.read_text().strip()}").exists()
+
+
+def test_ctrl_c_ends_every_compiler_and_the_next_build_continues(
+    linux: Path, tmp_path: Path, empty_cache: Path
+) -> None:
+    slow = slow_to_build(linux)
     tarball = make_tarball(linux, tmp_path / "linux-6.99.tar")
-    pid_file = empty_cache / "build/linux-6.99/tree/slow.pid"
+    pid_file = empty_cache / "build/linux-6.99" / slow
 
     def press_ctrl_c() -> None:
-        while not (pid_file.is_file() and pid_file.read_text().strip()):
-            time.sleep(0.01)
+        wait_for(pid_file)
         os.kill(os.getpid(), signal.SIGINT)
 
     # polars, which other tests import, installs a handler that restarts a blocked read.

@@ -195,14 +195,16 @@ def test_versions_are_found_by_series_by_release_and_as_the_latest() -> None:
 def test_an_unknown_version_is_an_error_that_lists_the_known_ones() -> None:
     with pytest.raises(KernelError) as caught:
         build(version="6.98")
-    assert re.match(r"no source of Linux 6\.98 was found; available: 6\.12\.5, 6\.99\.2; ", str(caught.value))
+    assert re.match(r"no source of Linux 6\.98 was found; available: 6\.1\.9, 6\.12\.5, 6\.99\.2; ", str(caught.value))
     assert "sha256sums.asc: 404" in str(caught.value)
 
 
 def test_a_suite_with_an_invalid_signature_is_not_used(repository: Server) -> None:
     signed = repository.folder / "debian/dists/newer-backports/InRelease"
     signed.write_text(signed.read_text().replace("Suite: newer-backports", "Suite: newer-backport2"))
-    with pytest.raises(KernelError, match=r"no source of Linux 6\.99 was found; available: 6\.12\.5; .*signature"):
+    with pytest.raises(
+        KernelError, match=r"no source of Linux 6\.99 was found; available: 6\.1\.9, 6\.12\.5; .*signature"
+    ):
         build(version="6.99")
 
 
@@ -262,6 +264,13 @@ def no_lists() -> suites.PackageLists:
 def test_a_release_of_kernel_org_is_built(version: str) -> None:
     kernel = build(version=version)
     assert (kernel.name, kernel.source) == ("linux-6.99.3", "kernel.org 6.99.3")
+
+
+@pytest.mark.parametrize("version", ["6.97", "6.99.2"])
+@pytest.mark.usefixtures("mirror")
+def test_a_version_that_kernel_org_does_not_list_is_an_error_before_the_download(version: str) -> None:
+    with pytest.raises(KernelError, match=rf"no source of Linux {version} was found; .*v6\.x has no Linux {version}"):
+        build(version=version)
 
 
 def test_a_key_s_name_is_that_of_the_web_key_directory() -> None:

@@ -13,6 +13,7 @@ from rich.table import Table
 
 from dumbbell.cli.console import Console, err, out, print_json, unwrapped_err, unwrapped_out
 from dumbbell.cli.options import PATH, config_option, json_option, scenario_argument, set_option
+from dumbbell.cli.streams import Interrupted
 
 if TYPE_CHECKING:
     from rich.progress import TaskID
@@ -49,8 +50,11 @@ def build(jobs: int | None = None, **given: Any) -> None:
     """
     from dumbbell.kernels import build as build_kernel
 
-    with bars_on(err) as progress:
-        built = build_kernel(jobs=jobs, progress=progress, notice=lambda text: err.print(f"note: {text}"), **given)
+    try:
+        with bars_on(err) as progress:
+            built = build_kernel(jobs=jobs, progress=progress, notice=lambda text: err.print(f"note: {text}"), **given)
+    except KeyboardInterrupt:
+        raise Interrupted("the same command continues what was downloaded and compiled") from None
     if built.edits:
         err.print(f"edits of arch/um: {', '.join(built.edits)}")
     for note in built.unedited:
@@ -70,7 +74,11 @@ def default(
 
 
 @kernel.command("list")
-@click.option("--available", is_flag=True, help="List the versions of Linux that can be built, and who tried them.")
+@click.option(
+    "--available",
+    is_flag=True,
+    help="List the versions of Linux that can be built, and whether one of its series was tried.",
+)
 @json_option
 def list_(available: bool = False, as_json: bool = False) -> None:
     """List the kernels that are built."""
@@ -118,7 +126,7 @@ def _list_available(as_json: bool) -> None:
         print_json({"available": offers, "problems": list(found.problems)})
         return
     table = Table(box=None, padding=(0, 2, 0, 0))
-    for column in ("release", "suite", "package", "built and run"):
+    for column in ("release", "suite", "package", "series tried"):
         table.add_column(column, overflow="fold")
     for each in found.offers:
         table.add_row(

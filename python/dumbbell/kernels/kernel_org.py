@@ -41,10 +41,9 @@ def newest(version: str) -> str:
     """The newest release of a version (`7.3`, `7.3.4` or `latest`). Raises KernelError if there is none."""
     if version == "latest":
         return str(json.loads(_text(RELEASES))["latest_stable"]["version"])
-    if version.count(".") == 2:
-        return version
     listed = _text(f"{_folder(version)}/sha256sums.asc")
-    found = re.findall(rf"  linux-({re.escape(version)}(?:\.\d+)?)\.tar\.xz$", listed, re.MULTILINE)
+    fix = r"(?:\.\d+)?" if version.count(".") == 1 else ""
+    found = re.findall(rf"  linux-({re.escape(version)}{fix})\.tar\.xz$", listed, re.MULTILINE)
     if not found:
         raise KernelError(f"{_folder(version)} has no Linux {version}")
     return str(max(found, key=lambda each: tuple(int(part) for part in each.split("."))))

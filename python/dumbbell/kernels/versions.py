@@ -15,7 +15,7 @@ from dumbbell.kernels.suites import Offer
 __all__ = ["LATEST", "OLDEST", "TRIED", "Available", "Found", "available", "find_version", "numbers", "untried"]
 
 LATEST = "latest"
-TRIED = ("6.1", "6.12", "7.3")
+TRIED = ("6.1", "6.12", "7.2", "7.3")
 """Versions that were built and run; docs/kernel-versions.md has what was measured."""
 OLDEST = (5, 10)
 """Older versions are refused: their arch/um lacks too much of what virtual time needs."""
@@ -57,8 +57,9 @@ def untried(release: str) -> str:
 def find_version(version: str) -> Found:
     """The newest source of this version. Raises KernelError if there is none, with the versions that there are."""
     _check(version)
+    system = suites.offers_in() if _has_apt() else ()
     # The newest version is not in the system's lists if a newer suite has it.
-    if version != LATEST and (offer := _newest(suites.offers_in() if _has_apt() else (), version)):
+    if version != LATEST and (offer := _newest(system, version)):
         return Found(offer.release, f"{offer.package}={offer.version}")
     seen, problems = _private()
     offers = seen.offers if seen else ()
@@ -68,7 +69,7 @@ def find_version(version: str) -> Found:
         return Found(kernel_org.newest(version))
     except KernelError as problem:
         problems = (*problems, str(problem))
-    known = sorted({offer.release for offer in offers}, key=numbers)
+    known = sorted({offer.release for offer in (*system, *offers)}, key=numbers)
     raise KernelError(
         f"no source of Linux {version} was found; available: {', '.join(known) or 'none'}; "
         + "; ".join(dict.fromkeys(problems))
