@@ -46,9 +46,9 @@ class Connection:
     """The same to the sender; they contain the sender's waits."""
     handshake: bool
     """Was its handshake captured?"""
+    ecn: bool
+    """Did its handshake ask for ECN (RFC 3168)?"""
     mss: int
-    marked_share: float
-    """Acknowledgements that echo a congestion mark (RFC 3168)."""
 
     @property
     def duration_s(self) -> float:
@@ -112,7 +112,7 @@ def _chosen(source: Source, found: Segments, flows: Sequence[Flow], wanted: str 
         order = sorted(range(len(flows)), key=lambda at: -sent[flows[at][0]])
         listed = "; ".join(f"'{names[at]}' ({sent[flows[at][0]] / 1e6:.3g} MB)" for at in order[:MOST_LISTED])
         source.fail(f"{len(flows)} connections with data", right=f"choose one with --flow: {listed}")
-    matching = [at for at, name in enumerate(names) if wanted in (name, *name.split(" ")) or wanted in _ports(name)]
+    matching = [at for at, name in enumerate(names) if wanted in (name, *name.split(" "), *_ports(name))]
     if len(matching) != 1:
         problem = "no connection matches" if not matching else f"{len(matching)} connections match"
         raise ImportProblem(
@@ -127,7 +127,8 @@ def _name(found: Segments, there: int) -> str:
 
 
 def _ports(name: str) -> list[str]:
-    return [end.rsplit(":", 1)[1] for end in name.split(" ")]
+    ports = [end.rsplit(":", 1)[1] for end in name.split(" ")]
+    return [*ports, *(f":{port}" for port in ports)]
 
 
 def connection(found: Segments, flow: Flow) -> Connection:
@@ -143,7 +144,6 @@ def connection(found: Segments, flow: Flow) -> Connection:
     behind = rtt_by_stamps(found, theirs, data)
     is_data = sent.payload > 0
     syn = mine[found.flags[mine] & SYN > 0]
-    echoes = found.flags[theirs] & (ECE | SYN) == ECE
     return Connection(
         label=_name(found, there),
         time=(sent.time_ns[is_data] - begin) / 1e9,
@@ -154,8 +154,8 @@ def connection(found: Segments, flow: Flow) -> Connection:
         ahead=_seconds(ahead, begin),
         behind=_seconds(behind, begin),
         handshake=bool(syn.size),
+        ecn=bool((found.flags[syn] & ECE > 0).any()),
         mss=int(np.quantile(found.payload_bytes[data], 0.9)),
-        marked_share=float(echoes.mean()) if echoes.size else 0.0,
     )
 
 

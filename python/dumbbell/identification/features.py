@@ -1,6 +1,6 @@
 """A connection's behaviour as numbers that are comparable between a capture and a simulated candidate on its path.
 
-Windows are data sent during the last round trip, in units of the path's BDP; they are the same at both ends of the path.
+Windows are data sent during the last round trip, in units of the path's BDP; they are the same at both ends of it.
 A number that a connection does not show (the window after a loss, without a loss) is NaN. `docs/identify.md` lists
 what each group tells apart.
 """
@@ -168,8 +168,7 @@ def _lagged(values: Floats, lag: int, name: str) -> dict[str, float]:
     if values.size < 3 * lag:
         return {f"{name}.change": np.nan, f"{name}.alike": np.nan}
     change = values[lag:] - values[:-lag]
-    spread = float(values.std())
-    alike = float(np.corrcoef(values[lag:], values[:-lag])[0, 1]) if spread > 0.01 else np.nan
+    alike = _correlated(values[lag:], values[:-lag])
     return {f"{name}.change": np.log2(0.02 + float(np.sqrt((change**2).mean()))), f"{name}.alike": alike}
 
 

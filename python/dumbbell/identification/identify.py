@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path as File
 
 from dumbbell.errors import ImportProblem
-from dumbbell.identification.candidates import CONTROLLERS, Runs, documents, rounded, simulate
+from dumbbell.identification.candidates import CONTROLLERS, Runs, controllers_for, documents, rounded, simulate
 from dumbbell.identification.connection import Connection, read_connection
 from dumbbell.identification.features import features
-from dumbbell.identification.nearest import UNKNOWN, Ranked, load_scales, ranking
+from dumbbell.identification.nearest import UNKNOWN, Ranked, ranking, scales_for
 from dumbbell.identification.path import Path, estimate, least_s
 
 __all__ = ["Identification", "hypotheses", "identify", "prepared"]
@@ -58,9 +58,9 @@ def identify(
     connection, warnings = read_connection(file, flow)
     connection, path, more = prepared(connection, str(file))
     kinds = hypotheses(path)
+    names = controllers_for(connection, controllers)
     candidates = {
-        others: [each for name in controllers for each in documents(name, path, others, started=connection.handshake)]
-        for others in kinds
+        others: [each for name in names for each in documents(name, path, others, connection)] for others in kinds
     }
     total, done = sum(map(len, candidates.values())), 0
 
@@ -70,7 +70,7 @@ def identify(
         advance(done, total)
 
     runs: dict[str | None, Runs] = {others: simulate(each, path, jobs, one) for others, each in candidates.items()}
-    scales = load_scales()
+    scales = scales_for(path)
     ranked = ranking(features(connection, path), runs, scales)
     return Identification(connection, path, ranked, scales.limit, total, [*warnings, *more])
 
@@ -85,7 +85,7 @@ def prepared(flow: Connection, file: str) -> tuple[Connection, Path, list[str]]:
         if counted < needed:
             raise ImportProblem(
                 f"{path.rate_bps / 1e6:.3g} Mbit/s are too fast to simulate the {needed:.3g} s that it takes to say",
-                file=file, value=flow.label, right=f"a bottleneck of at most {path.rate_bps * counted / needed / 1e6:.3g} Mbit/s",
+                file=file, value=flow.label, right=f"at most {path.rate_bps * counted / needed / 1e6:.3g} Mbit/s",
             )  # fmt: skip
         warnings.append(f"only the first {counted:.3g} of {flow.duration_s:.3g} s count")
         flow = flow.until(counted)

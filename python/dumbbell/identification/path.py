@@ -18,9 +18,15 @@ LEAST_SEGMENTS = 200
 GROUP = 4
 """Segments of a rate sample: packets that queued behind each other leave a bottleneck at its rate."""
 FAST = 0.9
-"""Quantile of the rate samples that is the link's rate: a flow that fills the link part of the time has such samples."""
+"""Quantile of the rate samples that is the link's rate: a flow that fills the link at times has such samples."""
+RANDOM = 0.3
+"""Share of such losses from which the path is taken to lose packets at random."""
+LEAST_USUAL = 0.1
+"""Share of acknowledgements outside of recoveries that suffices for the rate."""
 LOW_QUEUE = 0.5
 """A loss at a queue below this share of the longest is no overflow."""
+LEAST_QUEUE = 0.15
+"""Of the round trip time: a link behind a shorter queue is not busy for long."""
 OTHERS = 0.15
 """Rate missing while the queue is busy, from which other traffic is assumed."""
 
@@ -45,6 +51,11 @@ class Path:
     other_share: float
     """Share of the bottleneck that other traffic took while the queue was busy; 0 if it is small."""
     duration_s: float
+
+    @property
+    def disturbed(self) -> bool:
+        """Do other traffic or random loss shape the connection?"""
+        return self.other_share > 0 or self.loss > 0
 
     @property
     def bdp_bytes(self) -> float:
@@ -76,19 +87,20 @@ def estimate(flow: Connection, file: str) -> Path:
             f"{flow.duration_s:.3g} s are too short to say", file=file, value=flow.label,
             right=f"at least {needed:.3g} s with this round trip time ({1e3 * rtt:.3g} ms)",
         )  # fmt: skip
-    rate = link_rate(flow)
     _, trips = round_trips(flow, ahead >= behind)
-    queue = float(np.quantile(trips, 0.995)) - rtt
+    longest = float(np.quantile(trips, 0.995))
+    rate, queue = link_rate(flow, longest), longest - rtt
     events = loss_events(flow, rtt)
     low = _losses_at_short_queue(flow, events, rtt, queue, at_sender=ahead >= behind)
     seen = events.size > 0 and low < 0.5
-    random = float(flow.retransmitted.sum() / flow.time.size) * low if low >= 0.3 else 0.0
+    random = low * events.size / flow.time.size if low >= RANDOM else 0.0
     bytes_seen = rate * queue / 8
     least = 3 * 1514.0
     buffer = max(bytes_seen, least) if seen else max(2 * bytes_seen, 4 * rate * rtt / 8, 20 * least)
     return Path(
         at_sender=ahead >= behind, position=ahead / rtt if rtt else 1.0, rtt_s=rtt, rate_bps=rate,
-        buffer_bytes=buffer, buffer_seen=seen, loss=random, other_share=_others(flow, rate, rtt, queue, ahead >= behind),
+        buffer_bytes=buffer, buffer_seen=seen, loss=random,
+        other_share=_others(flow, rate, rtt, queue, at_sender=ahead >= behind) if seen else 0.0,
         duration_s=flow.duration_s,
     )  # fmt: skip
 
@@ -107,27 +119,27 @@ def round_trips(flow: Connection, at_sender: bool) -> tuple[Floats, Floats]:
 def loss_events(flow: Connection, rtt: float) -> Floats:
     """When each group of retransmissions starts; those within two round trips are one group."""
     times = flow.time[flow.retransmitted]
-    if not times.size:
-        return times
-    first = np.concatenate([[True], np.diff(times) > 2 * rtt])
-    return times[first]
+    first = np.diff(times, prepend=-np.inf) > 2 * rtt
+    events: Floats = times[first]
+    return events
 
 
-def link_rate(flow: Connection) -> float:
+def link_rate(flow: Connection, longest_s: float) -> float:
     """Bit/s of the bottleneck with headers, from the spacing of what was acknowledged."""
     gain = np.diff(flow.acked, prepend=flow.acked[:1])
-    # An acknowledgement after a recovery covers what arrived long before.
-    usual = gain <= 2.5 * flow.mss
-    cumulated = np.cumsum(np.where(usual, gain, 0))
-    step = max(GROUP // 2, 1)
-    if cumulated.size <= 2 * step:
-        step = 1
-    bytes_, seconds = cumulated[step:] - cumulated[:-step], flow.ack_time[step:] - flow.ack_time[:-step]
-    clean = np.convolve(~usual, np.ones(step), "valid")[1:] == 0
-    good = (bytes_ >= 2 * flow.mss) & clean[: bytes_.size] & (seconds > 0)
+    times = flow.time[flow.retransmitted]
+    # The acknowledgement of a retransmission covers what arrived before it too.
+    last = np.concatenate([[-np.inf], times])[np.searchsorted(times, flow.ack_time)]
+    usual = (gain <= 2.5 * flow.mss) & (flow.ack_time > last + 1.5 * longest_s)
+    if usual.mean() < LEAST_USUAL:
+        usual = gain <= 2.5 * flow.mss
+    step = GROUP // 2
+    total = np.cumsum(gain)
+    gained, seconds = total[step:] - total[:-step], flow.ack_time[step:] - flow.ack_time[:-step]
+    good = (gained >= 2 * flow.mss) & (seconds > 0) & usual[step:] & usual[step - 1 : -1]
     if not good.any():
-        good = (bytes_ > 0) & (seconds > 0)
-    return float(np.quantile(bytes_[good] * 8 / seconds[good], FAST)) * flow.frame_ratio
+        good = (gained > 0) & (seconds > 0)
+    return float(np.quantile(gained[good] * 8 / seconds[good], FAST)) * flow.frame_ratio
 
 
 def _least(values: Floats) -> float | None:
@@ -147,12 +159,14 @@ def _losses_at_short_queue(flow: Connection, events: Floats, rtt: float, queue: 
     return float(np.mean(before)) if before else 0.0
 
 
-def _others(flow: Connection, rate: float, rtt: float, queue: float, at_sender: bool) -> float:
+def _others(flow: Connection, rate: float, rtt: float, queue: float, *, at_sender: bool) -> float:
     """Share of the link that the flow did not get while packets were queued."""
     known, trips = round_trips(flow, at_sender)
     edges = np.arange(0, flow.duration_s, max(2 * rtt, 0.1))
     at = np.clip(np.searchsorted(known, edges, side="right") - 1, 0, None)
     delivered = flow.acked[np.clip(np.searchsorted(flow.ack_time, edges, side="right") - 1, 0, None)]
+    if queue < LEAST_QUEUE * rtt:
+        return 0.0
     busy = np.minimum(trips[at][:-1], trips[at][1:]) > rtt + 0.25 * queue
     if busy.sum() < 5:
         return 0.0

@@ -100,6 +100,7 @@ def _unwrapped(numbers: Ints, first: int) -> Ints:
 
 
 def sent_segments(found: Segments, mine: Ints) -> tuple[Sent, int]:
+    """The segments of a direction, and the sequence number of its first byte."""
     syn, fin = found.flags[mine] & SYN > 0, found.flags[mine] & FIN > 0
     payload = found.payload_bytes[mine]
     takes = (payload > 0) | syn | fin
