@@ -24,8 +24,8 @@ def page(tables: Mapping[str, pl.DataFrame], paths: Paths) -> str:
         "receiver; half of the paths have other traffic. `make identifications` repeats it; "
         "[every answer](test.csv).\n",
         "Candidates were run on the simulator, which agrees with Linux packet by packet on many of these paths, "
-        "and the emulated paths are what the estimate assumes: one drop-tail queue. Captures of real hosts are harder; they "
-        "are not measured.\n",
+        "and the emulated paths are what the estimate assumes: one drop-tail queue. Captures of real hosts are "
+        "harder; they are not measured.\n",
         _parts(test),
         _confusion(test),
         _withheld(test),

@@ -15,7 +15,7 @@ from dumbbell.errors import ImportProblem
 from dumbbell.importers.capture import directions
 from dumbbell.importers.log_source import Source, open_source
 from dumbbell.importers.pcap_file import is_capture, records
-from dumbbell.importers.pcap_flow import acknowledged, rtt_by_sequence, rtt_by_stamps, sent_segments
+from dumbbell.importers.pcap_flow import Sent, acknowledged, rtt_by_sequence, rtt_by_stamps, sent_segments
 from dumbbell.importers.pcap_packets import ACK, ECE, SYN, Segments, segments
 
 __all__ = ["Connection", "Floats", "read_connection", "read_flows"]
@@ -49,6 +49,8 @@ class Connection:
     ecn: bool
     """Did its handshake ask for ECN (RFC 3168)?"""
     mss: int
+    missed: float
+    """Share of the acknowledged data that the capture lacks."""
 
     @property
     def duration_s(self) -> float:
@@ -156,7 +158,17 @@ def connection(found: Segments, flow: Flow) -> Connection:
         handshake=bool(syn.size),
         ecn=bool((found.flags[syn] & ECE > 0).any()),
         mss=int(np.quantile(found.payload_bytes[data], 0.9)),
+        missed=_missed(sent, acked),
     )
+
+
+def _missed(sent: Sent, acked: npt.NDArray[np.int64]) -> float:
+    """The share of acknowledged bytes between the first and the last segment that no segment carried."""
+    order = np.argsort(sent.start, kind="stable")
+    start, end = sent.start[order], np.maximum.accumulate(sent.end[order])
+    holes = np.maximum(start[1:] - end[:-1], 0)
+    lost = holes[start[1:] <= acked[-1]].sum() if acked.size else 0
+    return float(lost / max(int(end[-1] - start[0]), 1))
 
 
 def _seconds(samples: tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]], begin: int) -> tuple[Floats, Floats]:

@@ -16,6 +16,8 @@ __all__ = ["Identification", "hypotheses", "identify", "prepared"]
 MOST_S = 60.0
 MOST_PACKETS = 400_000
 """Of one run; the capture's first part of this size counts."""
+MOST_MISSED = 0.01
+"""Share of the data that a capture may lack: its losses would look like the path's."""
 OTHERS = ("udp", "cubic")
 """What other traffic may be: one that takes its rate, or one that adapts."""
 
@@ -77,9 +79,16 @@ def identify(
 
 def prepared(flow: Connection, file: str) -> tuple[Connection, Path, list[str]]:
     """The counted part of a connection, its path as the candidates get it, and warnings. Raises `ImportProblem`."""
+    if flow.missed > MOST_MISSED:
+        raise ImportProblem(
+            f"the capture lacks {100 * flow.missed:.2g} % of the data that was acknowledged", file=file,
+            value=flow.label, right="one without drops, such as tcpdump -B 65536 -s 128 writes",
+        )  # fmt: skip
     path = estimate(flow, file)
     counted = min(MOST_S, MOST_PACKETS * 1514 * 8 / path.rate_bps)
     warnings = []
+    if flow.missed > 0:
+        warnings.append(f"the capture lacks {100 * flow.missed:.2g} % of the data that was acknowledged")
     if counted < flow.duration_s:
         needed = least_s(path.rtt_s)
         if counted < needed:
