@@ -6,7 +6,7 @@ PY := $(BIN)/python
 .DEFAULT_GOAL := help
 # Tests start Python a hundred times: without its bytecode each of them compiles all libraries again.
 unexport PYTHONDONTWRITEBYTECODE
-.PHONY: licences help setup wheels clean-roots release-check kernel demo docs test lint unit lock audit wasm wasm-test site test-lowest fmt validation conformance bench gallery reports pages hpcc versions kernels evaluations notebook programs sweeps searches fuzz nightly same-bytes test-all clean
+.PHONY: licences help setup wheels clean-roots release-check kernel demo docs test lint unit lock audit wasm wasm-test site test-lowest fmt validation conformance bench gallery reports pages hpcc versions kernels evaluations identifications bbr-cases notebook programs sweeps searches fuzz nightly same-bytes test-all clean
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -123,6 +123,17 @@ hpcc: setup ## Run the incast of docs/hpcc.md and draw it
 
 evaluations: setup ## Evaluate the simulator's controllers by RFC 9743, all against all, and write docs/results/evaluate
 	$(PY) scripts/evaluations.py
+
+identifications: kernel ## Identify captures of all Linux controllers and write docs/results/identify
+	$(PY) scripts/identification.py capture develop --seeds 1
+	$(PY) scripts/identification.py describe develop --seeds 1
+	$(PY) scripts/identification.py develop
+	$(PY) scripts/identification.py capture test --seeds 1
+	$(PY) scripts/identification.py describe test --seeds 1
+	$(PY) scripts/identification.py test
+
+bbr-cases: setup ## Run the example test cases of BBR's draft and write docs/results/bbr-cases.md
+	$(PY) scripts/bbr_cases.py
 
 versions: setup ## Run BBR 1, 2 and 3 through the same experiments and write docs/bbr1-against-bbr3.md
 	$(PY) scripts/bbr_versions.py

@@ -33,7 +33,7 @@ LAYERS = [
     {"importers"},
     {"analysis"},
     {"transfer", "sweeps"},
-    {"search", "evaluation"},
+    {"search", "evaluation", "identification"},
     {"exporters"},
     {"plots"},
     {"reports"},

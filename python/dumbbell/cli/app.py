@@ -42,6 +42,7 @@ PANELS: dict[str, dict[str, tuple[str, str]]] = {
         "report": ("result_commands:report", "Write an HTML report about results or a sweep."),
         "map": ("sweep_results:map_", "Draw a sweep's metric over one or two parameters."),
         "sql": ("sweep_results:sql", "Query a sweep's `runs` table with SQL."),
+        "identify": ("identify:identify", "Name the congestion control that made a capture."),
         "import": ("import_export:import_", "Import logs of other programs as a result."),
         "export": ("import_export:export", "Export a result or a sweep's table."),
     },

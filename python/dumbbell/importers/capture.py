@@ -18,7 +18,7 @@ from dumbbell.importers.pcap_file import is_capture, records
 from dumbbell.importers.pcap_flow import Measured, measure
 from dumbbell.importers.pcap_packets import Segments, segments
 
-__all__ = ["NAME", "detect", "read"]
+__all__ = ["NAME", "detect", "directions", "read"]
 
 NAME = "pcap"
 STEP_NS = 100_000_000
@@ -51,7 +51,7 @@ def read(source: Source, options: Options) -> Log:
     if end - begin > 11 * DAY_NS:
         source.fail("the packets span weeks", right="one experiment per file")
     step = options.interval_ns or STEP_NS
-    pairs = list(_pairs(found))
+    pairs = list(directions(found))
     if not pairs:
         source.fail("no connection with data")
     most_rows = min(MOST_ROWS, FREE_ROWS + ROWS_A_PACKET * found.time_ns.size)
@@ -67,7 +67,7 @@ def read(source: Source, options: Options) -> Log:
     return Log(NAME, end - begin, flows, probes=probes, epoch_ns=epoch, warnings=tuple(warnings))
 
 
-def _pairs(found: Segments) -> Iterator[tuple[int, int | None]]:
+def directions(found: Segments) -> Iterator[tuple[int, int | None]]:
     """Directions that carry most of their connection's data, each with its reverse, in order of appearance."""
     sent = np.bincount(found.conversation, weights=found.payload_bytes, minlength=len(found.ends))
     number = {ends: at for at, ends in enumerate(found.ends)}

@@ -22,6 +22,9 @@ SECTION = 0x0A0D0D0A
 INTERFACE, PACKET_OLD, SIMPLE, ENHANCED = 1, 2, 3, 6
 MOST_PACKET_BYTES = 1 << 24
 NS = 1_000_000_000
+RUN = 256
+LEAST_RUN = 8
+"""Packets of one length that are read at once."""
 
 
 @dataclass
@@ -69,6 +72,14 @@ class _Found:
     def add(self, packet: tuple[int, int, int, int, int]) -> None:
         """Add a packet. Raises `ImportProblem` if there are too many."""
         self.rows.extend(packet)
+        self._check()
+
+    def add_all(self, packets: Ints) -> None:
+        """Add the rows of a table."""
+        self.rows.frombytes(packets.tobytes())
+        self._check()
+
+    def _check(self) -> None:
         if len(self.rows) > self.most:
             right = f"a part of it (editcap -c), {limits.raised('capture-packets', len(self.source.data) // 16)}"
             self.source.fail(f"more than {limits.shown('capture-packets')} packets", right=right)
@@ -83,7 +94,7 @@ def _classic(source: Source, found: _Found) -> None:
         source.fail("truncated in its header", place="byte 0")
     link = struct.unpack_from(f"{order}I", data, 20)[0] & 0x0FFFFFFF
     header, end, add = struct.Struct(f"{order}IIII"), len(data), found.add
-    position = 24
+    position, last = 24, -1
     while position + 16 <= end:
         seconds, part, captured, length = header.unpack_from(data, position)
         if captured > MOST_PACKET_BYTES or part * scale >= NS:
@@ -92,8 +103,28 @@ def _classic(source: Source, found: _Found) -> None:
             break
         add((seconds * NS + part * scale, position + 16, captured, length, link))
         position += 16 + captured
+        if captured == last and (alike := _alike(data, order, scale, position, captured, link)) is not None:
+            found.add_all(alike)
+            position += len(alike) * (16 + captured)
+        last = captured
     if position != end:
         found.cut()
+
+
+def _alike(data: bytes, order: str, scale: int, position: int, captured: int, link: int) -> Ints | None:
+    """All at once the packets from here on with the same length in the file; None if there are too few to gain."""
+    most = min((len(data) - position) // (16 + captured), RUN)
+    if most < LEAST_RUN or data[position + 8 : position + 12] != struct.pack(f"{order}I", captured):
+        return None
+    headers = np.ndarray((most, 4), f"{order}u4", data, position, (16 + captured, 4)).astype(np.int64)
+    good = (headers[:, 2] == captured) & (headers[:, 1] * scale < NS)
+    count = most if good.all() else int(good.argmin())
+    if count < LEAST_RUN:
+        return None
+    seconds, part, _, length = headers[:count].T
+    offset = position + 16 + np.arange(count) * (16 + captured)
+    same = np.full(count, captured), length, np.full(count, link)
+    return np.stack([seconds * NS + part * scale, offset, *same], axis=1).astype(np.int64)
 
 
 @dataclass

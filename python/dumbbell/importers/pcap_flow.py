@@ -12,7 +12,7 @@ import polars as pl
 from dumbbell.importers.pcap_file import Ints
 from dumbbell.importers.pcap_packets import ACK, FIN, SYN, Bools, Segments
 
-__all__ = ["Measured", "measure"]
+__all__ = ["Measured", "Sent", "acknowledged", "measure", "rtt_by_sequence", "rtt_by_stamps", "sent_segments"]
 
 Samples = tuple[Ints, Ints]
 """When segments passed, and the times to their acknowledgements."""
@@ -39,7 +39,7 @@ class Measured:
 
 
 @dataclass(frozen=True)
-class _Sent:
+class Sent:
     """Segments that consume sequence space, in order of time, with 0 as the first byte's number."""
 
     time_ns: Ints
@@ -56,12 +56,12 @@ def measure(found: Segments, there: int, back: int | None, begin_ns: int, step_n
     """Analyse the direction `there`, acknowledged by the direction `back`."""
     mine = np.flatnonzero(found.conversation == there)
     theirs = np.flatnonzero((found.conversation == back) & (found.flags & ACK > 0)) if back is not None else mine[:0]
-    sent, base = _sent(found, mine)
-    acked = _acked(found, theirs, base, sent)
+    sent, base = sent_segments(found, mine)
+    acked = acknowledged(found, theirs, base, sent)
     ack_times = found.time_ns[theirs]
     start, stop = int(found.time_ns[mine[0]]), int(found.time_ns[np.concatenate([mine, theirs])].max())
-    sequence = _by_sequence(sent, acked, ack_times)
-    stamps = _by_stamps(found, mine[found.payload_bytes[mine] > 0], theirs)
+    sequence = rtt_by_sequence(sent, acked, ack_times)
+    stamps = rtt_by_stamps(found, mine[found.payload_bytes[mine] > 0], theirs)
     grid = (
         np.arange((start - begin_ns) // step_ns, (stop - begin_ns) // step_ns + 2, dtype=np.int64) * step_ns + begin_ns
     )
@@ -99,7 +99,8 @@ def _unwrapped(numbers: Ints, first: int) -> Ints:
     return np.cumsum((steps + (1 << 31)) % (1 << 32) - (1 << 31))
 
 
-def _sent(found: Segments, mine: Ints) -> tuple[_Sent, int]:
+def sent_segments(found: Segments, mine: Ints) -> tuple[Sent, int]:
+    """The segments of a direction, and the sequence number of its first byte."""
     syn, fin = found.flags[mine] & SYN > 0, found.flags[mine] & FIN > 0
     payload = found.payload_bytes[mine]
     takes = (payload > 0) | syn | fin
@@ -112,10 +113,10 @@ def _sent(found: Segments, mine: Ints) -> tuple[_Sent, int]:
     before = np.concatenate([[np.iinfo(np.int64).min], nxt[:-1]])
     probe = (payload <= 1) & (end == before)  # A keep-alive repeats one byte and is no retransmission.
     retransmitted = (payload > 0) & (start < before) & ~probe
-    return _Sent(found.time_ns[rows], start, end, payload, nxt, retransmitted), base
+    return Sent(found.time_ns[rows], start, end, payload, nxt, retransmitted), base
 
 
-def _acked(found: Segments, theirs: Ints, base: int, sent: _Sent) -> Ints:
+def acknowledged(found: Segments, theirs: Ints, base: int, sent: Sent) -> Ints:
     """snd_una after each acknowledgement."""
     if not theirs.size:
         return np.empty(0, dtype=np.int64)
@@ -123,7 +124,7 @@ def _acked(found: Segments, theirs: Ints, base: int, sent: _Sent) -> Ints:
     return np.clip(np.maximum.accumulate(numbers), None, max(int(sent.nxt[-1]), 0))
 
 
-def _by_sequence(sent: _Sent, acked: Ints, ack_times: Ints) -> Samples:
+def rtt_by_sequence(sent: Sent, acked: Ints, ack_times: Ints) -> Samples:
     """Karn's algorithm: acknowledgements of exactly one segment's end that cover no retransmission."""
     fresh = ~sent.retransmitted & (sent.payload > 0)
     start, end, time = sent.start[fresh], sent.end[fresh], sent.time_ns[fresh]
@@ -144,7 +145,7 @@ def _by_sequence(sent: _Sent, acked: Ints, ack_times: Ints) -> Samples:
     return time[which[good]], rtt[good]
 
 
-def _by_stamps(found: Segments, data: Ints, theirs: Ints) -> Samples:
+def rtt_by_stamps(found: Segments, data: Ints, theirs: Ints) -> Samples:
     """The first segment with a time stamp, and the first acknowledgement that echoes it."""
     data, theirs = data[found.tsval[data] >= 0], theirs[found.tsecr[theirs] > 0]
     sent, first = np.unique(found.tsval[data], return_index=True)
@@ -157,7 +158,7 @@ def _by_stamps(found: Segments, data: Ints, theirs: Ints) -> Samples:
     return time[good][order], rtt[good][order]
 
 
-def _columns(sent: _Sent, acked: Ints, ack_times: Ints, grid: Ints) -> dict[str, Any]:
+def _columns(sent: Sent, acked: Ints, ack_times: Ints, grid: Ints) -> dict[str, Any]:
     """Counters and snd_nxt − snd_una at the grid's times, including events at that time."""
     at = np.searchsorted(sent.time_ns, grid, side="right")
 

@@ -1,0 +1,178 @@
+"""One TCP connection of a capture as the identification sees it: data, acknowledgements, round trip times.
+
+`dumbbell.importers` parses the packets. Simulated candidates are captured too and pass through the same code, so that
+what a capture point hides is hidden from both.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from dumbbell.errors import ImportProblem
+from dumbbell.importers.capture import directions
+from dumbbell.importers.log_source import Source, open_source
+from dumbbell.importers.pcap_file import is_capture, records
+from dumbbell.importers.pcap_flow import Sent, acknowledged, rtt_by_sequence, rtt_by_stamps, sent_segments
+from dumbbell.importers.pcap_packets import ACK, ECE, SYN, Segments, segments
+
+__all__ = ["Connection", "Floats", "read_connection", "read_flows"]
+
+Floats = npt.NDArray[np.float64]
+Flow = tuple[int, int | None]
+
+FRAME_OVERHEAD_BYTES = 66
+"""Ethernet, IPv4 and TCP with time stamps."""
+MOST_LISTED = 10
+
+
+@dataclass(frozen=True)
+class Connection:
+    """Times are seconds since the connection's first packet, sizes payload bytes."""
+
+    label: str
+    time: Floats
+    """When each data segment passed the capture point."""
+    payload: Floats
+    retransmitted: npt.NDArray[np.bool_]
+    ack_time: Floats
+    acked: Floats
+    """Bytes acknowledged in order after each acknowledgement."""
+    ahead: tuple[Floats, Floats]
+    """Round trip times from the capture point to the receiver: when known, and how long."""
+    behind: tuple[Floats, Floats]
+    """The same to the sender; they contain the sender's waits."""
+    handshake: bool
+    """Was its handshake captured?"""
+    ecn: bool
+    """Did its handshake ask for ECN (RFC 3168)?"""
+    mss: int
+    missed: float
+    """Share of the acknowledged data that the capture lacks."""
+
+    @property
+    def duration_s(self) -> float:
+        """From its first packet to its last data segment."""
+        return float(self.time[-1])
+
+    @property
+    def frame_ratio(self) -> float:
+        """Bytes on an Ethernet link per byte of payload."""
+        return 1 + FRAME_OVERHEAD_BYTES / self.mss
+
+    def until(self, stop_s: float) -> "Connection":
+        """Its first part."""
+        return self._part(0.0, stop_s)
+
+    def since(self, start_s: float) -> "Connection":
+        """The rest, as a capture that was started later has it."""
+        return replace(self._part(start_s, np.inf), handshake=False)
+
+    def _part(self, start_s: float, stop_s: float) -> "Connection":
+        data, acks = (slice(*np.searchsorted(each, [start_s, stop_s])) for each in (self.time, self.ack_time))
+        ahead, behind = (
+            tuple(values[slice(*np.searchsorted(each[0], [start_s, stop_s]))] for values in each)
+            for each in (self.ahead, self.behind)
+        )
+        return replace(
+            self, time=self.time[data] - start_s, payload=self.payload[data], retransmitted=self.retransmitted[data],
+            ack_time=self.ack_time[acks] - start_s, acked=self.acked[acks],
+            ahead=(ahead[0] - start_s, ahead[1]), behind=(behind[0] - start_s, behind[1]),
+        )  # fmt: skip
+
+
+def read_connection(file: Path, flow: str | None = None) -> tuple[Connection, list[str]]:
+    """The chosen connection, and warnings.
+
+    Raises `ImportProblem` for what is no capture, has no TCP connection with data, or has several and none is chosen.
+    """
+    source = open_source(file)
+    found, flows, warnings = read_flows(source)
+    return connection(found, _chosen(source, found, flows, flow)), warnings
+
+
+def read_flows(source: Source) -> tuple[Segments, list[Flow], list[str]]:
+    """All segments of a capture, and its connections with data. Raises `ImportProblem`."""
+    if not is_capture(source.data):
+        source.fail("not a capture", place="byte 0", right="a pcap or pcapng file, such as tcpdump -w writes")
+    packets = records(source)
+    found = segments(source.data, packets)
+    flows = list(directions(found))
+    if not flows:
+        source.fail("no TCP connection with data", right="a capture of a TCP transfer")
+    return found, flows, list(packets.warnings)
+
+
+def _chosen(source: Source, found: Segments, flows: Sequence[Flow], wanted: str | None) -> Flow:
+    names = [_name(found, there) for there, _ in flows]
+    if wanted is None:
+        if len(flows) == 1:
+            return flows[0]
+        sent = np.bincount(found.conversation, weights=found.payload_bytes, minlength=len(found.ends))
+        order = sorted(range(len(flows)), key=lambda at: -sent[flows[at][0]])
+        listed = "; ".join(f"'{names[at]}' ({sent[flows[at][0]] / 1e6:.3g} MB)" for at in order[:MOST_LISTED])
+        source.fail(f"{len(flows)} connections with data", right=f"choose one with --flow: {listed}")
+    matching = [at for at, name in enumerate(names) if wanted in (name, *name.split(" "), *_ports(name))]
+    if len(matching) != 1:
+        problem = "no connection matches" if not matching else f"{len(matching)} connections match"
+        raise ImportProblem(
+            problem, file=str(source.path), place="--flow", value=wanted,
+            right="; ".join(f"'{name}'" for name in names[:MOST_LISTED]),
+        )  # fmt: skip
+    return flows[matching[0]]
+
+
+def _name(found: Segments, there: int) -> str:
+    return " ".join(found.ends[there])
+
+
+def _ports(name: str) -> list[str]:
+    ports = [end.rsplit(":", 1)[1] for end in name.split(" ")]
+    return [*ports, *(f":{port}" for port in ports)]
+
+
+def connection(found: Segments, flow: Flow) -> Connection:
+    """The connection of a direction and its reverse."""
+    there, back = flow
+    mine = np.flatnonzero(found.conversation == there)
+    theirs = np.flatnonzero((found.conversation == back) & (found.flags & ACK > 0)) if back is not None else mine[:0]
+    sent, base = sent_segments(found, mine)
+    acked = acknowledged(found, theirs, base, sent)
+    begin = int(found.time_ns[np.concatenate([mine, theirs])].min())
+    data = mine[found.payload_bytes[mine] > 0]
+    ahead = rtt_by_sequence(sent, acked, found.time_ns[theirs])
+    behind = rtt_by_stamps(found, theirs, data)
+    is_data = sent.payload > 0
+    syn = mine[found.flags[mine] & SYN > 0]
+    return Connection(
+        label=_name(found, there),
+        time=(sent.time_ns[is_data] - begin) / 1e9,
+        payload=sent.payload[is_data].astype(np.float64),
+        retransmitted=sent.retransmitted[is_data],
+        ack_time=(found.time_ns[theirs] - begin) / 1e9,
+        acked=acked.astype(np.float64),
+        ahead=_seconds(ahead, begin),
+        behind=_seconds(behind, begin),
+        handshake=bool(syn.size),
+        ecn=bool((found.flags[syn] & ECE > 0).any()),
+        mss=int(np.quantile(found.payload_bytes[data], 0.9)),
+        missed=_missed(sent, acked),
+    )
+
+
+def _missed(sent: Sent, acked: npt.NDArray[np.int64]) -> float:
+    """The share of acknowledged bytes between the first and the last segment that no segment carried."""
+    order = np.argsort(sent.start, kind="stable")
+    start, end = sent.start[order], np.maximum.accumulate(sent.end[order])
+    holes = np.maximum(start[1:] - end[:-1], 0)
+    lost = holes[start[1:] <= acked[-1]].sum() if acked.size else 0
+    return float(lost / max(int(end[-1] - start[0]), 1))
+
+
+def _seconds(samples: tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]], begin: int) -> tuple[Floats, Floats]:
+    """When each sample was complete, in that order, and its length."""
+    sent, rtt = samples
+    order = np.argsort(sent + rtt, kind="stable")
+    return ((sent + rtt)[order] - begin) / 1e9, rtt[order] / 1e9

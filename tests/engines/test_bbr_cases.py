@@ -1,0 +1,20 @@
+"""The example test cases of BBR's draft, as docs/results/bbr-cases.md has them."""
+
+import importlib
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))
+
+bbr_cases: Any = importlib.import_module("bbr_cases")
+
+
+@pytest.mark.parametrize("number", range(1, len(bbr_cases.CASES) + 1))
+def test_bbr_3_passes(number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    _, checks = bbr_cases.judged(number)
+    assert [check for check in checks if not check[2]] == []
+    assert len(checks) >= 2
