@@ -38,7 +38,7 @@ def main() -> None:
         details.append(_detail(number, title, seen, checks))
     head = [
         "# BBR 3 in the example test cases of its draft\n",
-        f"**{passed} of {len(CASES)} pass.**\n",
+        f"**{passed} pass, {len(CASES) - passed} fail.**\n",
         "draft-ietf-ccwg-bbr (August 2026) lists 22 test cases for implementations. `make bbr-cases` runs each as an "
         "experiment ([file](bbr-cases.toml)) with `bbr3` of the simulator and seed 1, judges it by the controller's "
         "phases (`cc_phase`) and samples, and writes this page. The checks are ours, the cases in our words. What "
