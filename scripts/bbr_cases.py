@@ -365,7 +365,7 @@ NOTES = {
     2: "So little is in flight that DRAIN is over with the acknowledgement that began it.",
     4: "The draft takes away a tenth of the bandwidth; at a gain of 0.5 the queue empties in time. Here 60 % go.",
     6: "The long-term bound is not visible; the draft lets a flow that the application limits set none.",
-    12: "The estimate exceeds the link because acknowledgements come in slots of 20 ms, which the draft allows.",
+    12: "The estimate exceeds the link as acknowledgements come in slots of 20 ms; the draft does not forbid it.",
     14: "The path's BDP is 125 bytes; the estimate contains the flow's own queue of four packets.",
     16: "Short-term bounds are forgotten after PROBE_RTT, so the old bandwidth returns until two cycles are over.",
     21: "The UP before it loses packets too, which sets the bound.",

@@ -17,7 +17,8 @@ def page(tables: Mapping[str, pl.DataFrame], paths: Paths) -> str:
     seeds = test["seed"].n_unique()
     parts = [
         "# Identifications\n",
-        f"**{_shares(test)}**\n",
+        f"**{_shares(test)}** Without a limit of the distance the nearest candidate is right in "
+        f"{_percent(len(test.filter(pl.col('nearest') == pl.col('controller'))) / len(test))}.\n",
         f"[`dumbbell identify`](../../identify.md) on {len(test)} captures of the kernel engine (Linux 6.12): "
         f"{test['controller'].n_unique()} controllers, {test['path'].n_unique()} paths that were not used while "
         f"building it, {seeds} {'seed' if seeds == 1 else 'seeds'} each, 15 s, captured at the sender and at the "

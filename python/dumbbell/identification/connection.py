@@ -64,13 +64,13 @@ class Connection:
 
     def until(self, stop_s: float) -> "Connection":
         """Its first part."""
-        return self._part(0.0, stop_s)
+        return self._between(0.0, stop_s)
 
     def since(self, start_s: float) -> "Connection":
         """The rest, as a capture that was started later has it."""
-        return replace(self._part(start_s, np.inf), handshake=False)
+        return replace(self._between(start_s, np.inf), handshake=False)
 
-    def _part(self, start_s: float, stop_s: float) -> "Connection":
+    def _between(self, start_s: float, stop_s: float) -> "Connection":
         data, acks = (slice(*np.searchsorted(each, [start_s, stop_s])) for each in (self.time, self.ack_time))
         ahead, behind = (
             tuple(values[slice(*np.searchsorted(each[0], [start_s, stop_s]))] for values in each)

@@ -73,7 +73,7 @@ def ranking(seen: Mapping[str, float], runs: Mapping[str | None, Runs], scales: 
                 total, groups = distance(seen, run, scales.scales)
                 if controller not in best or total < best[controller][0]:
                     best[controller] = (total, others, groups)
-    order = sorted(best, key=lambda name: (round(best[name][0], DIGITS), _place(name)))
+    order = sorted(best, key=lambda name: (round(best[name][0], DIGITS), _preference(name)))
     sure = _confidences([best[name][0] for name in order], scales)
     return [
         Ranked(name, best[name][0], confidence, best[name][1], best[name][2])
@@ -99,7 +99,7 @@ def distance(
     return sqrt(sum(each * each for each in groups.values()) / len(groups)), groups
 
 
-def _place(name: str) -> int:
+def _preference(name: str) -> int:
     return CONTROLLERS.index(name) if name in CONTROLLERS else len(CONTROLLERS)
 
 
