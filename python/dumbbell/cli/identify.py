@@ -21,7 +21,7 @@ CLOSE = 0.25
 
 
 @click.command("identify")
-@click.argument("trace", type=PATH, metavar="TRACE")
+@click.argument("trace", type=PATH, metavar="TRACE", help="A pcap or pcapng file.")
 @click.option(
     "--flow", metavar="TEXT", help="The connection, if there are several: its two ends, one end, or a port."
 )  # fmt: skip
