@@ -144,9 +144,8 @@ impl Run {
         serde_json::to_string(self.0.metrics()).expect("numbers and names")
     }
 
-    /// What was run, and whether it is valid. JSON: `{flows, queues, bottleneck, invalid, warnings, lives,
-    /// phases}`; `phases` has for
-    /// each flow the names, starts, stops and whether each is inferred.
+    /// What was run, and whether it is valid. JSON: `{flows, queues, bottleneck, invalid, warnings, lives, phases}`;
+    /// `phases` has for each flow the names, starts, stops and whether each is inferred.
     #[must_use]
     pub fn description(&self) -> String {
         let plan = self.0.plan();

@@ -26,8 +26,8 @@ path         (Δbusy − Δrwnd_limited − Δsndbuf_limited) ÷ Δt     the res
 
 are shares of one, and the largest is the limit. The path's share is subdivided by the socket's state in the sample:
 `application` if the newest rate sample was application-limited (`app_limited`, which `tcp_rate_check_app_limited` sets)
-and no data is queued; `pacing` if a BBR has room in cwnd and data is queued; else `cwnd`. The kernel counts in jiffies
-(1 to 10 ms), so over a much shorter Δt the shares are coarse.
+and no data is queued; `pacing` if a BBR's cwnd is not full and data is queued; else `cwnd`. The kernel counts in
+jiffies (1 to 10 ms), so over a much shorter Δt the shares are coarse.
 
 A first sample has no Δ; then the socket's current state decides: nothing unacknowledged and nothing queued is
 `application`, unacknowledged ≥ the peer's window `receiver`, and the rest as above.

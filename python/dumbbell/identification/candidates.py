@@ -23,11 +23,11 @@ from dumbbell.spec import read
 
 __all__ = ["CONTROLLERS", "Candidate", "Runs", "controllers_for", "documents", "rounded", "simulate"]
 
-CONTROLLERS = (
-    "reno", "cubic", "bbr", "bbr2", "bbr3", "bic", "cdg", "copa", "dctcp", "highspeed", "htcp", "hybla", "illinois",
-    "ledbat++", "lp", "nv", "prague", "scalable", "vegas", "veno", "westwood", "yeah",
-)  # fmt: skip
-"""All of the simulator except `fixed` and `hpcc`, which no host on the Internet runs."""
+COMMON = ("reno", "cubic", "bbr")
+"""Among equally near candidates these come first."""
+NO_HOST_RUNS = ("fixed", "hpcc")
+CONTROLLERS = (*COMMON, *(name for name in Simulator.controllers() if name not in (*COMMON, *NO_HOST_RUNS)))
+"""All of the simulator that hosts on the Internet may run, in order of preference."""
 NEED_ECN = ("dctcp", "prague")
 VARIANTS = ((1.0, 1.0, 1.0), (0.98, 1.05, 1.01), (1.02, 0.95, 0.99))
 """Factors of rate, buffer and round trip time: one run each; with other traffic, of which there are two kinds, two."""

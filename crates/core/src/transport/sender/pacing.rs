@@ -68,7 +68,8 @@ impl<C: CongestionControl> Sender<C> {
     #[inline]
     pub(super) fn departure(&self) -> (u64, u16) {
         let time = self.tp.next_send_at.max(self.tp.now);
-        (time.as_micros() + 1, u16::try_from(time.as_nanos() % 1_000).unwrap_or(0))
+        let us = if time == self.tp.now { self.now_us } else { time.as_micros() + 1 };
+        (us, u16::try_from(time.as_nanos() - (us - 1) * 1_000).unwrap_or(0))
     }
 
     /// No packet departs before this time.
