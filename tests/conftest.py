@@ -46,6 +46,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 MAY_BE_SKIPPED_IN_CI = (
     "no npm package",
+    "builds the site",
     "no kernel of Linux 7",
     "Slurm is here",
     "entering a namespace needs root",
