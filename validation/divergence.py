@@ -1,26 +1,31 @@
 """Find the first sample in which both engines differ, and the column.
 
     python validation/divergence.py [-o validation/divergence.md]
+    python validation/divergence.py --random SEED [--experiments 100] [--only NUMBER]... [-o PAGE]
 
 Reno and CUBIC draw no random numbers, and netem draws the same ones on both engines, so a simulator that does all that
 Linux does gives the same samples. A sample taken in the nanosecond of an event may precede the event on one engine and
 follow it on the other; therefore a difference counts only if the next two samples of the flow differ too. Only samples
-that both engines have are compared. `matrix.py` compares the means of longer runs.
+that both engines have are compared. `matrix.py` compares the means of longer runs. With `--random` the experiments are
+those of `random_experiments.py`, whose controllers and disciplines may draw numbers that the engines do not share.
 """
 
 import argparse
 import sys
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import figures
 import polars as pl
+from random_comparison import in_a_line
+from random_experiments import drawn
 from runs import Job, in_parallel
 
 from dumbbell.errors import DumbbellError
 from dumbbell.results.result import Run
-from dumbbell.spec import load
+from dumbbell.spec import Case, load
 
 HERE = Path(__file__).parent
 COLUMNS = (
@@ -53,8 +58,13 @@ def main() -> int:
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("-o", "--output", type=Path)
     arguments.add_argument("--cores", type=int)
+    arguments.add_argument("--random", type=int, metavar="SEED")
+    arguments.add_argument("--experiments", type=int, default=100)
+    arguments.add_argument("--only", type=int, action="append", metavar="NUMBER")
     options = arguments.parse_args()
-    found = divergences(options.cores)
+    if options.random is not None:
+        return of_random(options)
+    found = divergences(load(HERE / "divergence.toml", ()), options.cores)
     text = page(found)
     print(text)
     if options.output:
@@ -63,17 +73,31 @@ def main() -> int:
     return 0
 
 
-def divergences(cores: int | None) -> list[Divergence]:
-    """All of `first_divergence.toml`, the earliest divergence first."""
-    cases = load(HERE / "divergence.toml", ())
+def of_random(options: argparse.Namespace) -> int:
+    """Compare random experiments; write the page, or print it."""
+    numbers = options.only or range(options.experiments)
+    cases = {f"{number}": drawn(options.random, number) for number in numbers}
+    found = divergences([replace(case, name=number) for number, case in cases.items()], options.cores)
+    text = random_page(options.random, found, cases)
+    print(text)
+    if options.output:
+        options.output.write_text(text, encoding="utf-8")
+    return 0
+
+
+def divergences(cases: Sequence[Case], cores: int | None) -> list[Divergence]:
+    """The first divergence of each, the earliest one first."""
     jobs = [Job(case.name, case, engine, SEED) for case in cases for engine in ("kernel", "sim")]
     samples: dict[str, dict[str, pl.DataFrame]] = {}
     for job, made, _ in in_parallel(jobs, cores, lambda _, run: selected(run)):
         if isinstance(made, DumbbellError):
+            if job.title.isdecimal():  # A random experiment that an engine refuses.
+                print(f"{job.title}: {made}", file=sys.stderr)
+                continue
             raise made
         samples.setdefault(job.title, {})[job.engine] = made
     lossy = {case.name: case.experiment.path.loss not in (None, "0%") for case in cases}
-    found = [first_divergence(title, lossy[title], each["kernel"], each["sim"]) for title, each in samples.items()]
+    found = [first_divergence(title, lossy[title], each["kernel"], each["sim"]) for title, each in samples.items() if len(each) == 2]
     return sorted(found, key=lambda one: (one.at_ms is None, one.at_ms, one.title))
 
 
@@ -149,6 +173,27 @@ def page(found: list[Divergence]) -> str:
         at = "the end" if one.at_ms is None else f"{one.at_ms:.0f}"
         values = " | ".join("" if value is None else f"{value:,}" for value in (one.kernel, one.sim, *one.retransmits))
         lines.append(f"| {one.title} | {at} | {one.what} | {values} |")
+    return "\n".join(lines) + "\n"
+
+
+def random_page(seed: int, found: list[Divergence], cases: dict[str, Case]) -> str:
+    """The page of random experiments."""
+    same = sum(one.at_ms is None for one in found)
+    lines = [
+        "# First divergence of the engines in random experiments",
+        "",
+        f"{len(found)} experiments of seed {seed}, drawn over the whole grammar ([how](random_experiments.py)), seed"
+        f" {SEED} of the run. Made by `python validation/divergence.py --random {seed} --experiments {len(found)}`.",
+        "",
+        f"In {same} no compared column differs for three samples or more, to the end.",
+        "",
+        "| experiment | same until, ms | first difference | kernel | sim | draws |",
+        "| --- | ---: | --- | ---: | ---: | --- |",
+    ]
+    for one in found:
+        at = "the end" if one.at_ms is None else f"{one.at_ms:.0f}"
+        values = " | ".join("" if value is None else f"{value:,}" for value in (one.kernel, one.sim))
+        lines.append(f"| {one.title} | {at} | {one.what} | {values} | `{in_a_line(cases[one.title])}` |")
     return "\n".join(lines) + "\n"
 
 

@@ -11,12 +11,16 @@
 //!     +---------------------- + <--------------- old <-------------> Waiting, by time
 //! ```
 //!
-//! Linux 6.7 and newer has three priority bands; all packets here have one priority, so one band suffices. Linux may
-//! forget a flow after three idle seconds; here flows stay.
+//! Linux 6.7 and newer has three priority bands, served by deficit round robin. All packets here have the priority of
+//! band 1, but Linux lists a flow that it has never seen in band 0, because it writes a flow's band after it lists the
+//! flow. A new flow therefore waits until band 1 has used its credit. Linux may forget a flow after three idle seconds;
+//! here flows stay.
 
+mod bands;
 mod flow;
 pub(crate) mod tc;
 
+use self::bands::{Bands, List};
 use self::flow::{Flow, FlowState};
 use super::call::{CallContext, QdiscContext};
 use super::flow_hash::{flow_input, hash_input, mixed};
@@ -39,8 +43,7 @@ pub(super) struct Fq {
     flows: Vec<Flow>,
     /// Index of the flow of a socket or of a hash.
     numbers: BTreeMap<u64, usize>,
-    new: VecDeque<usize>,
-    old: VecDeque<usize>,
+    bands: Bands,
     /// Throttled flows by time; ties in order of arrival.
     waiting: BTreeSet<(Time, u64, usize)>,
     waits_so_far: u64,
@@ -63,8 +66,7 @@ impl Fq {
             is_home: context.is_home,
             flows: Vec::new(),
             numbers: BTreeMap::new(),
-            new: VecDeque::new(),
-            old: VecDeque::new(),
+            bands: Bands::new(),
             waiting: BTreeSet::new(),
             waits_so_far: 0,
             fast: VecDeque::new(),
@@ -100,8 +102,9 @@ impl Fq {
                 flow.credit = flow.credit.max(i64::from(self.config.quantum));
             }
             flow.state = FlowState::Listed;
-            self.new.push_back(number);
+            self.bands.append(List::New, flow.band, number);
         }
+        flow.band = BAND;
         self.busy += usize::from(flow.packets.is_empty());
         self.packets += 1;
         stats.add_packet(packet.bytes);
@@ -117,27 +120,25 @@ impl Fq {
         }
         self.wake(ctx.now);
         loop {
-            let from_new = !self.new.is_empty();
-            let list = if from_new { &mut self.new } else { &mut self.old };
-            let Some(&number) = list.front() else { return self.rest(ctx.now) };
+            let Some((list, number)) = self.bands.first() else { return self.rest(ctx.now) };
             let flow = &mut self.flows[number];
             if flow.credit <= 0 {
                 flow.credit += i64::from(self.config.quantum);
-                list.pop_front();
-                self.old.push_back(number);
+                self.bands.remove(list);
+                self.bands.append(List::Old, flow.band, number);
             } else if let Some(departs_at) = flow.departs_at() {
                 if departs_at > ctx.now {
-                    list.pop_front();
+                    self.bands.remove(list);
                     self.throttle(number, departs_at);
                     continue;
                 }
                 return Next::Packet(self.take(number, departs_at, stats, ctx.now));
             } else {
-                list.pop_front();
-                if from_new {
-                    self.old.push_back(number); // It passes through the old list, so that it cannot starve old flows.
-                } else {
-                    flow.state = FlowState::Detached { since: ctx.now.jiffies() | 1 };
+                self.bands.remove(list);
+                match list {
+                    // It passes through the old list, so that it cannot starve old flows.
+                    List::New => self.bands.append(List::Old, flow.band, number),
+                    List::Old => flow.state = FlowState::Detached { since: ctx.now.jiffies() | 1 },
                 }
             }
         }
@@ -180,6 +181,7 @@ impl Fq {
             }
         }
         flow.credit -= i64::from(packet.bytes);
+        self.bands.charge(packet.bytes);
         if self.config.pacing {
             self.space(number, &packet, now);
         }
@@ -225,7 +227,7 @@ impl Fq {
                 break;
             }
             self.waiting.pop_first();
-            self.old.push_back(number);
+            self.bands.append(List::Old, self.flows[number].band, number);
         }
     }
 
@@ -265,6 +267,8 @@ fn refuse(packet: Packet, stats: &mut QdiscStats, ctx: &mut CallContext) -> Verd
     Verdict::Dropped
 }
 
+/// The band of a packet without a priority (`sch_default_prio2band`).
+const BAND: usize = 1;
 /// Maximum packets on the fast path while flows are throttled.
 const MAX_FAST: usize = 8;
 /// Maximum time for which a flow is throttled.

@@ -11,6 +11,8 @@ pub(super) struct Flow {
     /// Bytes that it may still send in this round.
     pub credit: i64,
     pub state: FlowState,
+    /// The band of its last packet; 0 before the first.
+    pub band: usize,
     /// Earliest time of the next packet, whatever its departure time; zero before the first limit.
     pub next_at: Time,
 }
@@ -27,7 +29,8 @@ pub(super) enum FlowState {
 impl Flow {
     /// An empty flow with this credit.
     pub const fn new(credit: i64, jiffy: u64) -> Self {
-        Self { packets: VecDeque::new(), credit, state: FlowState::Detached { since: jiffy }, next_at: Time::ZERO }
+        let state = FlowState::Detached { since: jiffy };
+        Self { packets: VecDeque::new(), credit, state, band: 0, next_at: Time::ZERO }
     }
 
     /// Departure time of its next packet; None if it is empty.
