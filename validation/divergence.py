@@ -60,6 +60,7 @@ def main() -> int:
     arguments.add_argument("--cores", type=int)
     arguments.add_argument("--random", type=int, metavar="SEED")
     arguments.add_argument("--experiments", type=int, default=100)
+    arguments.add_argument("--kernel", metavar="NAME")
     arguments.add_argument("--only", type=int, action="append", metavar="NUMBER")
     options = arguments.parse_args()
     if options.random is not None:
@@ -77,7 +78,7 @@ def of_random(options: argparse.Namespace) -> int:
     """Compare random experiments; write the page, or print it."""
     numbers = options.only or range(options.experiments)
     cases = {f"{number}": drawn(options.random, number) for number in numbers}
-    found = divergences([replace(case, name=number) for number, case in cases.items()], options.cores)
+    found = divergences([replace(case, name=number) for number, case in cases.items()], options.cores, options.kernel)
     text = random_page(options.random, found, cases)
     print(text)
     if options.output:
@@ -85,9 +86,13 @@ def of_random(options: argparse.Namespace) -> int:
     return 0
 
 
-def divergences(cases: Sequence[Case], cores: int | None) -> list[Divergence]:
+def divergences(cases: Sequence[Case], cores: int | None, kernel: str | None = None) -> list[Divergence]:
     """The first divergence of each, the earliest one first."""
-    jobs = [Job(case.name, case, engine, SEED) for case in cases for engine in ("kernel", "sim")]
+    jobs = [
+        Job(case.name, case, engine, SEED, kernel if engine == "kernel" else None)
+        for case in cases
+        for engine in ("kernel", "sim")
+    ]
     samples: dict[str, dict[str, pl.DataFrame]] = {}
     for job, made, _ in in_parallel(jobs, cores, lambda _, run: selected(run)):
         if isinstance(made, DumbbellError):

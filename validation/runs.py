@@ -30,6 +30,8 @@ class Job:
     case: Case
     engine: str
     seed: int
+    kernel: str | None = None
+    """The kernel to boot; None is the default one."""
 
     @property
     def which(self) -> tuple[str, str, int]:
@@ -62,7 +64,7 @@ def _run(job: Job, make: Callable[[Job, Run], Made]) -> tuple[Made | DumbbellErr
             made = make(
                 job,
                 result.load(
-                    engine_called(job.engine, None, allowed=permitted([job.engine])).run(request, lambda _: None)
+                    engine_called(job.engine, job.kernel, allowed=permitted([job.engine])).run(request, lambda _: None)
                 ),
             )
         except DumbbellError as error:

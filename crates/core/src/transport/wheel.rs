@@ -7,7 +7,8 @@ use crate::time::{Span, Time};
 /// When a timer fires that is set at `now` for `jiffies` ahead (`calc_wheel_index`, kernel/time/timer.c).
 ///
 /// Each level of the wheel has 64 slots, eight times as wide as those of the level below; a timer fires in the slot
-/// after its own, so never early: 10 jiffies are 40 to 44 ms, and 250 are 1000 to 1032 ms.
+/// after its own, so never early: 10 jiffies are 40 to 44 ms, and 250 are 1000 to 1032 ms. Where the slots begin depends
+/// on the kernel's jiffies.
 #[must_use]
 pub(crate) fn fires(now: Time, jiffies: u64) -> Time {
     fires_from(now.jiffies(), jiffies)
@@ -20,7 +21,7 @@ pub(crate) fn fires_from(jiffy: u64, jiffies: u64) -> Time {
     while shift < MAX_SHIFT && jiffies >= FIRST_LEVEL << shift {
         shift += LEVEL_SHIFT;
     }
-    at_jiffy((((jiffy + jiffies) >> shift) + 1) << shift)
+    at_jiffy(((((jiffy + jiffies + START) >> shift) + 1) << shift) - START)
 }
 
 /// Time of the tick with this number.
@@ -29,6 +30,9 @@ pub(crate) fn at_jiffy(jiffy: u64) -> Time {
     Time::ZERO + Span::from_jiffies(jiffy)
 }
 
+/// Linux's jiffy when an experiment starts in a guest, as far as the wheel's widest slot: the guest boots at jiffy
+/// -75,000 (`INITIAL_JIFFIES`), and the agent starts the experiment 26 jiffies later (`Clock::start_on_jiffy`).
+const START: u64 = 290;
 /// Jiffies covered by the first level (`LVL_START(1)`).
 const FIRST_LEVEL: u64 = 63;
 /// Each level is coarser than the one below by this shift (`LVL_CLK_SHIFT`).

@@ -60,6 +60,8 @@ class Guest:
     seed: int
     memory_mib: int
     wall_limit_s: float
+    arguments: tuple[str, ...] = ()
+    """Further boot arguments of this run."""
 
 
 def run_guest(
@@ -156,7 +158,7 @@ def _command(guest: Guest) -> list[str]:
         "time-travel=inf-cpu", f"time-travel-start={START_NS}",
         "rootfstype=hostfs", "rootflags=/proc/self/cwd", "rw", "init=/agent",
         "uml_dir=./uml", "con=null", "con0=fd:0,fd:1", "quiet", "loglevel=4", "panic=-1", "random.trust_cpu=1",
-        *guest.kernel.arguments,
+        *guest.kernel.arguments, *guest.arguments,
     ]  # fmt: skip
 
 

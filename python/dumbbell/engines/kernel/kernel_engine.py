@@ -28,6 +28,7 @@ from dumbbell.engines.base import Progress, Request, check_controllers
 from dumbbell.engines.kernel.crash_report import kernel_warnings
 from dumbbell.engines.kernel.guest import Guest, run_guest
 from dumbbell.engines.kernel.kernel_choice import Choice, check_disciplines, choose
+from dumbbell.engines.kernel.named_streams import STREAMS_EDIT, stream_arguments
 from dumbbell.engines.output_tail import OutputTail
 from dumbbell.engines.program_results import (
     output_tails,
@@ -113,6 +114,7 @@ class KernelEngine:
                 request.seed,
                 _memory_mib(plan),
                 self.wall_limit_s or _wall_limit_s(plan),
+                stream_arguments(plan, request.seed) if STREAMS_EDIT in kernel.edits else (),
             )
             try:
                 agent_plan = write_program_setup(_for_agent(plan, kernel), request.typed) | {"inside": recording_plan}

@@ -37,6 +37,11 @@ impl TaskSet {
         self.0 &= !(1 << task as u8);
     }
 
+    /// Is this task pending?
+    pub const fn has(self, task: Task) -> bool {
+        self.0 & (1 << task as u8) != 0
+    }
+
     /// Is there no task?
     pub const fn is_empty(self) -> bool {
         self.0 == 0

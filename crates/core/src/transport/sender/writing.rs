@@ -30,15 +30,17 @@ impl<C: CongestionControl> Sender<C> {
         self.in_process
     }
 
-    /// The application continues writing, or queues the FIN.
+    /// The application continues writing; if it has nothing to write it closes. What it has written is sent before the
+    /// FIN is queued (the agent calls `send`, then `shutdown`), so the last segment rarely has the FIN.
     pub(super) fn begin_writing(&mut self) {
         self.in_process = true;
+        let mut is_unsent = self.tasks.has(Task::Push);
         if self.app_source.has_more() {
             self.check_app_limited();
             self.app_source.wake(self.tp.snd_una);
-            self.write_on();
+            is_unsent |= self.write_on() && !self.is_corked();
         }
-        if self.app_source.queue_fin() {
+        if !is_unsent && self.app_source.queue_fin() {
             self.note_busy();
         }
         if !self.is_corked() {
@@ -46,8 +48,8 @@ impl<C: CongestionControl> Sender<C> {
         }
     }
 
-    /// Sends what was written, as far as possible; then the application continues, or is woken. Returns whether it
-    /// wrote something.
+    /// Sends what was written, as far as possible; then the application continues, or is woken, and after its last
+    /// write has been sent as far as possible it closes. Returns whether it wrote or closed.
     #[inline]
     pub(super) fn resume_writing(&mut self) -> bool {
         self.check_space();
@@ -58,8 +60,7 @@ impl<C: CongestionControl> Sender<C> {
             self.check_app_limited();
             self.app_source.wake(self.tp.snd_una);
         }
-        let wrote = self.write_on();
-        self.app_source.queue_fin() || wrote
+        self.write_on() || self.app_source.queue_fin()
     }
 
     /// Grows the send buffer with the window while the window is not full, and wakes an application that waits for room

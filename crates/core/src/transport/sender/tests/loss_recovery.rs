@@ -292,7 +292,7 @@ fn a_refused_packet_ends_the_wait_for_a_departure() {
     assert_eq!(d.sender.poll(d.now).unwrap().seq, seq);
 }
 
-/// The last segment carries the FIN if it is queued in time, and the FIN is acknowledged like a byte. The first two
+/// The FIN follows what was written before it, and is acknowledged like a byte. The first two
 /// segments are one packet to TCP, and super-packets carry PSH.
 #[test]
 fn fin_ends_the_stream() {
@@ -300,7 +300,7 @@ fn fin_ends_the_stream() {
     d.sender.close(d.now);
     let sent = d.transmissions();
     let shape: Vec<_> = sent.iter().map(|packet| (packet.seq, packet.len, packet.fin, packet.psh)).collect();
-    assert_eq!(shape, [(1, 2_000, false, true), (2_001, 500, true, true)]);
+    assert_eq!(shape, [(1, 2_000, false, true), (2_001, 500, false, true), (2_501, 0, true, false)]);
     assert!(!d.sender.is_done() && d.sender.next_seq() == 2_502);
     d.wait_ms(40);
     let segment = crate::packet::Segment { seq: 1, ack: 2_502, window: 1 << 20, ..Default::default() };
