@@ -48,6 +48,15 @@ pub enum Kind {
     Timer,
 }
 
+impl Kind {
+    /// Does the kernel act without a program?
+    #[must_use]
+    #[inline]
+    pub fn is_interrupt(self) -> bool {
+        self >= Self::Device
+    }
+}
+
 /// An event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
@@ -138,6 +147,22 @@ impl EventQueue {
             self.fill();
         }
         self.count.checked_sub(1).is_none_or(|last| unpack(self.near[last]).at > at)
+    }
+
+    /// Takes the first event if it is an interrupt of this time: a device's or an endpoint's timer.
+    #[must_use]
+    #[inline]
+    pub fn take_interrupt(&mut self, at: Time) -> Option<Event> {
+        if self.count == 0 {
+            self.fill();
+        }
+        let last = self.count.checked_sub(1)?;
+        let event = unpack(self.near[last]);
+        if event.at > at || !event.kind.is_interrupt() {
+            return None;
+        }
+        self.count = last;
+        Some(event)
     }
 
     /// Takes the first event.

@@ -220,11 +220,20 @@ impl World {
     }
 
     /// Advances to an event and completes all work at its time.
+    ///
+    /// Interrupts of one time are one interrupt to Linux: what devices release arrives after the timers have fired
+    /// (`NET_RX_SOFTIRQ` is raised while `HRTIMER_SOFTIRQ` is pending already).
     #[inline]
     fn process(&mut self, event: Event) -> Result<(), Error> {
         self.advance(event.at)?;
-        self.instant.in_process = runs_program(event.kind);
+        self.instant.in_process = !event.kind.is_interrupt();
         self.act(event)?;
+        if event.kind.is_interrupt() {
+            while let Some(next) = self.event_queue.take_interrupt(self.now) {
+                self.advance(next.at)?;
+                self.act(next)?;
+            }
+        }
         self.settle()
     }
 
@@ -314,11 +323,6 @@ impl World {
     fn violation(&self, what: String) -> Error {
         Error::Violation { what, seed: self.seed, at: self.now }
     }
-}
-
-/// Does an event of this kind run a program, not only the kernel?
-const fn runs_program(kind: Kind) -> bool {
-    !matches!(kind, Kind::Device | Kind::Delay | Kind::Timer)
 }
 
 /// Index of a flow's end: two per flow.

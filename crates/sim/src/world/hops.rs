@@ -160,13 +160,14 @@ impl World {
         verdict
     }
 
-    /// The timer of a queue fired. A packet that leaves alone is forwarded in place: the backlog is empty at the start
-    /// of an event.
+    /// The timer of a queue fired. A packet that leaves alone is forwarded in place, if nothing else happens at this
+    /// time.
     pub(super) fn release(&mut self, device: DeviceId) {
         let next = self.dequeue(device);
         let Next::Packet(packet) = &next else { return self.set_timer(device, next) };
         let host = self.net.devices[device as usize].peer;
-        if packet.segments == 1 && self.is_waiting(device) {
+        let is_alone = self.instant.backlog.is_empty() && self.event_queue.is_quiet_until(self.now);
+        if packet.segments == 1 && is_alone && self.is_waiting(device) {
             self.receive_packet(host, packet, true);
         } else {
             self.push_arrivals(host, packet);
