@@ -139,14 +139,23 @@ impl<C: CongestionControl> Sender<C> {
         }
     }
 
-    /// Merges adjacent SACKed skbs, which frees memory; data that arrived and data that did not are in separate skbs
+    /// Merges each skb of the range that arrived into the one before, which frees memory, and the one after the range
+    /// into the last, if that was merged too. Data that arrived and data that did not are in separate skbs
     /// (`tcp_match_skb_to_sack`, `tcp_shift_skb_data`).
     fn join_arrived(&mut self, first: u64, end: u64) {
+        let mut has_joined = false;
         for number in first.max(self.board.first() + 1)..(end + 1).min(self.board.next()) {
             let [before, here] = [number - 1, number].map(|number| self.board.get(number).marks);
-            if !here.has(Marks::FIRST) && before.has(Marks::SACKED) != here.has(Marks::SACKED) {
-                self.board.split_packet(number);
-            } else if here.has(Marks::FIRST) && before.is_arrived() && here.is_arrived() && self.can_join(number) {
+            if !here.has(Marks::FIRST) {
+                if before.has(Marks::SACKED) != here.has(Marks::SACKED) {
+                    self.board.split_packet(number);
+                    has_joined = false;
+                }
+                continue;
+            }
+            let may_join = has_joined || number < end;
+            has_joined = may_join && before.is_arrived() && here.is_arrived() && self.can_join(number);
+            if has_joined {
                 self.board.join(number);
             }
         }
