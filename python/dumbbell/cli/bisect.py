@@ -24,11 +24,9 @@ from dumbbell.engines import Request
 from dumbbell.engines.permissions import permitted
 from dumbbell.engines.requests import engine_called, repeat_command, seeds_of
 from dumbbell.errors import BuildFailed, EngineError, ExperimentError
-from dumbbell.kernels import Kernel, fragment
-from dumbbell.kernels.bisection import Found, Skipped, Step, bisect
-from dumbbell.kernels.build import KernelSpec, build_at
-from dumbbell.kernels.checkout import Checkout
-from dumbbell.kernels.lock import locked
+from dumbbell.kernels import Kernel, configure
+from dumbbell.kernels.bisection import Checkout, Found, Skipped, Step, bisect
+from dumbbell.kernels.build import KernelSpec, build_at, locked
 from dumbbell.kernels.source import Source
 from dumbbell.plan import plan_case
 from dumbbell.publish import write
@@ -91,7 +89,7 @@ def bisect_all(options: BisectOptions, err: Console) -> Bisection:
     began = time.perf_counter()
     case, seeds = _case(options), seeds_of(options.seeds, "--seed")
     source = options.source.expanduser().resolve()
-    kernel_spec = fragment.read(options.config)
+    kernel_spec = configure.read_fragment(options.config)
     home = cache_folder("bisect") / _key(source, kernel_spec.identity if kernel_spec else "")
     with locked(home, "searched"), tempfile.TemporaryDirectory(prefix="dumbbell-bisect-") as workdir:
         checkout = Checkout(source, home / "tree")
@@ -135,7 +133,7 @@ class _CommitRunner:
     options: BisectOptions
     case: Case
     seeds: Sequence[int]
-    fragment: fragment.Fragment | None
+    fragment: configure.Fragment | None
     checkout: Checkout
     home: Path
     workdir: Path

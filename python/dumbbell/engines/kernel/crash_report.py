@@ -1,7 +1,7 @@
 """Describes how a guest's kernel failed and in which functions.
 
 A panic prints the addresses on the stack; the registers and the stack of a hanging kernel are read with ptrace(2).
-`dumbbell.kernels.symbols` maps addresses to functions; the kernel's manifest states which of them the user added.
+`dumbbell.kernels.boot` maps addresses to functions; the kernel's manifest states which of them the user added.
 """
 
 import ctypes
@@ -12,8 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from dumbbell.kernels import Kernel
-from dumbbell.kernels.boot import CHATTER
-from dumbbell.kernels.symbols import function_at, trace
+from dumbbell.kernels.boot import CHATTER, function_at, trace
 
 __all__ = ["crash_message", "kernel_warnings", "panic_location", "process_location"]
 

@@ -31,8 +31,7 @@ from dumbbell.errors import (
     ToolMissing,
 )
 from dumbbell.kernels import Kernel
-from dumbbell.kernels.boot import without_aslr
-from dumbbell.kernels.guest_requirements import cause_of_death, memory_for
+from dumbbell.kernels.boot import cause_of_death, memory_for, without_aslr
 
 __all__ = ["Guest", "hang_error", "peak_bytes", "run_guest"]
 
