@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from dumbbell.analysis.kernel_stats import counted, sockets_at
 from dumbbell.engines import KernelEngine, Request, Simulator
-from dumbbell.engines.recordings import trace
+from dumbbell.engines.agent_engine import trace
 from dumbbell.errors import ExperimentError, OutputError, ResultError
 from dumbbell.importers.log_source import open_source
 from dumbbell.importers.pcap_file import records

@@ -9,10 +9,9 @@ import polars as pl
 import pytest
 
 from conftest import COMMAND
-from dumbbell.engines.base import Request
-from dumbbell.engines.host.host_engine import HostEngine
-from dumbbell.engines.host.host_load import HELP
-from dumbbell.engines.permissions import Permissions
+from dumbbell.engines.base import Permissions, Request
+from dumbbell.engines.host import HostEngine
+from dumbbell.engines.host_load import HELP
 from dumbbell.errors import DumbbellError, HostError, HostLost
 from dumbbell.results import result
 from dumbbell.spec import parse

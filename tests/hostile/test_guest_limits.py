@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from conftest import COMMAND
-from dumbbell.engines.cores import claimed
+from dumbbell.engines.guest import claimed
 from dumbbell.errors import LocalHostError
 from dumbbell.kernels import boot
 

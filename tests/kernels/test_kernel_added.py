@@ -10,8 +10,8 @@ import pytest
 from fake_linux import compile_program
 
 from dumbbell.engines import Request
-from dumbbell.engines.kernel.crash_report import crash_message, kernel_warnings, panic_location, process_location
-from dumbbell.engines.kernel.kernel_engine import KernelEngine
+from dumbbell.engines.guest_failures import crash_message, kernel_warnings, panic_location, process_location
+from dumbbell.engines.kernel import KernelEngine
 from dumbbell.engines.requests import engine_called
 from dumbbell.errors import ExperimentError, GuestPanic, KernelError
 from dumbbell.kernels import Kernel, add, find, kernels

@@ -14,7 +14,7 @@ import pytest
 
 from dumbbell.analysis.expect import Reader
 from dumbbell.analysis.summary import measures
-from dumbbell.engines.sim.sim_engine import Simulator
+from dumbbell.engines.sim import Simulator
 from dumbbell.plots import available
 from dumbbell.results.result import Run
 from dumbbell.spec.built_in import page

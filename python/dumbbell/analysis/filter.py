@@ -22,7 +22,7 @@ import polars as pl
 
 from dumbbell.analysis.live_sockets import LIMITS
 from dumbbell.errors import FilterError
-from dumbbell.linux.socket_tables import STATES
+from dumbbell.linux import STATES
 from dumbbell.spec.qdisc import suggest
 from dumbbell.spec.units import Wrong, duration_ns, rate_bps
 

@@ -21,8 +21,8 @@ from dumbbell.cli.console import distinct_names
 from dumbbell.cli.options import comma_separated, window_of
 from dumbbell.cli.runs import execute_runs
 from dumbbell.engines import Engine, Request
-from dumbbell.engines.kernel.kernel_engine import KernelEngine
-from dumbbell.engines.permissions import Permissions, permitted
+from dumbbell.engines.base import Permissions, permitted
+from dumbbell.engines.kernel import KernelEngine
 from dumbbell.engines.requests import default_folder, engine_called, plain, repeat_command, run_names, seeds_of
 from dumbbell.errors import ExperimentError
 from dumbbell.plan import plan_case

@@ -144,7 +144,7 @@ def _evaluated(
 ) -> "Evaluation":
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-    from dumbbell.engines.permissions import permitted
+    from dumbbell.engines.base import permitted
     from dumbbell.evaluation.referee import evaluate as run
 
     columns = (

@@ -53,7 +53,7 @@ def entries(kind: str, host: "LocalHost | None" = None) -> list[dict[str, Any]]:
     """Name, engines and parameters of all `controllers` or all `queues`.
 
     A controller has the engine `host` if this host's kernel has it or can load it; `unknown` lists engines that can't
-    be checked. Only creating one shows whether a host has a discipline (`engines.host.capability_probe`).
+    be checked. Only creating one shows whether a host has a discipline (`engines.capability_probe`).
     """
     from dumbbell.host.sources import LocalHost
 

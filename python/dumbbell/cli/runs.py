@@ -25,7 +25,7 @@ from dumbbell.cli.console import err, unwrapped_err
 from dumbbell.cli.run_summary import case_name
 from dumbbell.cli.streams import Interrupted
 from dumbbell.engines import Engine, Request, Simulator
-from dumbbell.engines.permissions import permitted
+from dumbbell.engines.base import permitted
 from dumbbell.engines.requests import default_folder, engine_called, repeat_command, run_names, seeds_of
 from dumbbell.errors import ExperimentError
 from dumbbell.plan.inside import Inside

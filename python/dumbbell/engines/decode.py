@@ -1,6 +1,6 @@
 """Decodes the agent's raw records into tables, and adds each queue's rate and queueing delay.
 
-`dumbbell.linux.agent_records` has the layouts.
+`dumbbell.linux` has the layouts.
 """
 
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from dumbbell.linux.agent_records import (
+from dumbbell.linux import (
     BBR,
     BBR_INFO,
     BBR_UNIT,

@@ -11,8 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from dumbbell import engines
-from dumbbell.engines.base import Engine
-from dumbbell.engines.permissions import NOTHING, Permissions
+from dumbbell.engines.base import NOTHING, Engine, Permissions
 from dumbbell.errors import ExperimentError, OutputError
 from dumbbell.spec import Case
 from dumbbell.spec.document import seeds as parse_seeds

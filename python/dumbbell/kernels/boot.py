@@ -3,7 +3,7 @@
 A boot finds a kernel's congestion controls and their parameters in half a second: the kernel boots on the host's files,
 read-only, with a shell as init that prints and exits. A file that compiles may still register nothing, or be rejected
 (`tcp_register_congestion_control` requires ssthresh, undo_cwnd and cong_avoid or cong_control), so only a boot shows
-it. `dumbbell.engines.kernel.guest` runs experiments.
+it. `dumbbell.engines.guest` runs experiments.
 
 Requirements of a guest on its host are checked before it starts or derived from its crash. Its memory is an unlinked
 file, which needs space on a file system that permits execution.

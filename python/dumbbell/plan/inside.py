@@ -1,7 +1,7 @@
 """What is looked at inside a run beside flows, queues and probes: packets, counters, all sockets, trace events.
 
 Which devices, how often, and how much room waits for a look; the agent's `inside` does it, and what it saw becomes
-tables in `dumbbell.engines.recordings`. Looking is no part of the experiment: it changes nothing that is measured.
+tables in `dumbbell.engines.agent_engine`. Looking is no part of the experiment: it changes nothing that is measured.
 """
 
 import re

@@ -17,7 +17,7 @@ from typing import Any
 from dumbbell import spec
 from dumbbell.analysis.summary import measures
 from dumbbell.engines import Engine, KernelEngine, Request, Simulator
-from dumbbell.engines.permissions import NOTHING, Permissions
+from dumbbell.engines.base import NOTHING, Permissions
 from dumbbell.engines.requests import engine_called, repeat_command
 from dumbbell.errors import DumbbellError, OutputError
 from dumbbell.publish import remove

@@ -22,7 +22,7 @@ import polars as pl
 
 from dumbbell.engines.decode import controller_columns, transport_columns
 from dumbbell.host.versions import TCP_CC_INFO, controller
-from dumbbell.linux.agent_records import BBR, DCTCP, FLOW_RECORD, TCP_INFO, VEGAS
+from dumbbell.linux import BBR, DCTCP, FLOW_RECORD, TCP_INFO, VEGAS
 
 __all__ = [
     "Channel",

@@ -20,7 +20,7 @@ from tomlkit.items import AoT
 
 from dumbbell import __version__
 from dumbbell.control_characters import visible, visible_line
-from dumbbell.engines.sim.sim_engine import Simulator
+from dumbbell.engines.sim import Simulator
 from dumbbell.errors import DumbbellError, ExperimentError
 from dumbbell.plots import state_bands
 from dumbbell.plots.colours import ALARM, CONTROLLERS, DARK_GROUND, HUES, INK, NOTE, ON_DARK

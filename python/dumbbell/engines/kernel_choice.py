@@ -14,7 +14,12 @@ from dumbbell.plan import Plan
 from dumbbell.spec import Case
 from dumbbell.spec.qdisc import GRAMMAR
 
-__all__ = ["Choice", "check_disciplines", "choose", "kernel_for"]
+__all__ = [
+    "Choice",
+    "check_disciplines",
+    "choose",
+    "kernel_for",
+]
 
 
 @dataclass(frozen=True)

@@ -20,24 +20,23 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from dumbbell.engines.agent_connection import order
 from dumbbell.engines.agent_engine import agent_manifest, read_run_folder, refuse_simulator_only_options
-from dumbbell.engines.base import Progress, Request
-from dumbbell.engines.host.host_load import LOAD_SAMPLE_NS
-from dumbbell.engines.permissions import Permissions
-from dumbbell.engines.remote.clock_offset import Comparison, Reading, compare
-from dumbbell.engines.remote.frames import order
-from dumbbell.engines.remote.host_group import CONNECT_S, HostGroup, connect_hosts
-from dumbbell.engines.remote.join import join
-from dumbbell.engines.remote.preflight import check, facts_request, host_entry
-from dumbbell.engines.remote.remote_validity import judge_remote_run, load_by_role
-from dumbbell.engines.validity import Verdict
+from dumbbell.engines.base import Permissions, Progress, Request
+from dumbbell.engines.host_group import CONNECT_S, HostGroup, check, connect_hosts, facts_request, host_entry
+from dumbbell.engines.host_load import LOAD_SAMPLE_NS
+from dumbbell.engines.remote_records import Comparison, Reading, compare, join, judge_remote_run, load_by_role
+from dumbbell.engines.run_manifest import Verdict
 from dumbbell.errors import ExperimentError, HostError, HostLost
 from dumbbell.host.tcp_connections import agent
 from dumbbell.plan.planning import RemotePlan, plan_remote
 from dumbbell.publish import staged
 from dumbbell.results import result
 
-__all__ = ["RemoteEngine"]
+__all__ = [
+    "RemoteEngine",
+]
+
 
 READINGS = 20
 """Readings of each clock before the start."""

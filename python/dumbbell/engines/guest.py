@@ -1,26 +1,35 @@
-"""Runs one guest as a process of the host: command line, limits, failures.
+"""Runs one guest as a process of the host: command line, limits, its core.
 
 A guest is a function of its kernel, the folder's `plan.json` and the seed. Everything else that could
 affect its random pool or its memory layout is fixed: the command line and the environment are
 the same in every run (the folder is `/proc/self/cwd`), addresses are not randomised, time starts at
-a constant, and `getrandom` is seeded (see `dumbbell.kernels`).
+a constant, and `getrandom` is seeded (see `dumbbell.kernels`). `guest_failures` says why a guest failed.
+
+A guest's kernel and its processes pass control to each other at every system call. On one core that is a context
+switch; across two it is the wake-up of an idle core, five times slower. So each guest is pinned to a core. Runs of
+one user coordinate by locks on files in a private folder.
 """
 
 import errno
+import itertools
 import os
 import resource
 import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from dumbbell.engines.cores import claimed
-from dumbbell.engines.kernel.crash_report import crash_message, panic_location, process_location
-from dumbbell.engines.kernel.stall_detector import StallDetector, is_group_running
+from dumbbell.engines.guest_failures import (
+    StallDetector,
+    crash_message,
+    is_group_running,
+    panic_location,
+    process_location,
+)
 from dumbbell.errors import (
     EngineError,
     ExperimentError,
@@ -32,8 +41,45 @@ from dumbbell.errors import (
 )
 from dumbbell.kernels import Kernel
 from dumbbell.kernels.boot import cause_of_death, memory_for, without_aslr
+from dumbbell.publish.folders import locked, opened_file, private
 
-__all__ = ["Guest", "hang_error", "peak_bytes", "run_guest"]
+__all__ = [
+    "Guest",
+    "claimed",
+    "hang_error",
+    "peak_bytes",
+    "run_guest",
+]
+
+
+TURNS = itertools.count()
+"""When no core is free, runs share them in turn."""
+
+
+@contextmanager
+def claimed() -> Iterator[int]:
+    """Yields the number of a free core, or of a shared one if none is known to be free."""
+    cores = sorted(os.sched_getaffinity(0))
+    core, lock = _free(cores)
+    try:
+        yield cores[(os.getpid() + next(TURNS)) % len(cores)] if core is None else core
+    finally:
+        if lock is not None:
+            os.close(lock)
+
+
+def _free(cores: list[int]) -> tuple[int | None, int | None]:
+    """A free core and the locked file that reserves it."""
+    # Hosts may share a home folder, but not their cores.
+    with private(f"cores-{os.uname().nodename}") as folder:
+        for core in cores if folder is not None else []:
+            with suppress(OSError):
+                lock = opened_file(str(core), folder)
+                if locked(lock, wait=False):
+                    return core, lock
+                os.close(lock)
+    return None, None
+
 
 START_NS = 1_700_000_000_000_000_000
 """Start time of every guest: a day in November 2023."""

@@ -2,8 +2,8 @@
 
 Plan, agent, decoding and validity checks are those of the kernel engine. The differences: it refuses what the host's
 kernel lacks before it starts (`capability_probe`), it checks whether the host was too slow (`host_load`), and it
-refuses system-wide settings, since it changes nothing outside its namespaces. `agent_worker` runs the agent.
-Experiments that name real hosts go to `remote`.
+refuses system-wide settings, since it changes nothing outside its namespaces. Experiments that name real hosts go to
+`remote`.
 """
 
 import json
@@ -16,30 +16,30 @@ from pathlib import Path
 from typing import Any
 
 from dumbbell import _sim
-from dumbbell.engines import recordings
 from dumbbell.engines.agent_engine import (
     agent_manifest,
     depends_on_programs,
     flow_memory_mib,
+    missed_warnings,
+    move_capture,
     read_run_folder,
     refuse_simulator_only_options,
+    unexpected_settings,
 )
-from dumbbell.engines.base import Progress, Request, check_controllers
-from dumbbell.engines.host.agent_worker import Worker, start_worker
-from dumbbell.engines.host.capability_probe import ProbeResult, missing, probe_capabilities
-from dumbbell.engines.host.host_facts import available_bytes, facts
-from dumbbell.engines.host.host_load import (
+from dumbbell.engines.base import Permissions, Progress, Request, check_controllers
+from dumbbell.engines.capability_probe import ProbeResult, Worker, missing, probe_capabilities, start_worker
+from dumbbell.engines.host_load import (
     HELP,
     LOAD_SAMPLE_NS,
+    available_bytes,
+    facts,
     judge_host,
     load_statistics,
     read_load_samples,
     shaper_shares,
 )
-from dumbbell.engines.permissions import Permissions
 from dumbbell.engines.remote import RemoteEngine
-from dumbbell.engines.run_manifest import totals
-from dumbbell.engines.validity import closed_windows, judge
+from dumbbell.engines.run_manifest import closed_windows, judge, totals
 from dumbbell.errors import ExperimentError, PlanError
 from dumbbell.host.tcp_connections import agent
 from dumbbell.plan import Plan, plan_case
@@ -49,7 +49,10 @@ from dumbbell.publish import captured, staged
 from dumbbell.results import result
 from dumbbell.results.columns import Framed
 
-__all__ = ["HostEngine"]
+__all__ = [
+    "HostEngine",
+]
+
 
 SETUP_S, PER_FLOW_S = 60.0, 0.05
 """Time limit of the agent beyond the experiment's duration: setup, connecting, cleanup."""
@@ -113,13 +116,13 @@ class HostEngine:
             verdict = judge(plan, end, named, drops, Framed(tables["queues"]), remedy=HELP)
             verdict = verdict.combined(judge_host(plan, measured, tables["flows"], end["duration_ns"]))
             verdict.warnings.extend([*closed_windows(tables["flows"]), *depends_on_programs(end)])
-            verdict.warnings.extend([*recordings.unexpected_settings(plan, end)])
-            verdict.warnings.extend(recordings.missed_warnings(plan, request.inside, end))
+            verdict.warnings.extend([*unexpected_settings(plan, end)])
+            verdict.warnings.extend(missed_warnings(plan, request.inside, end))
             manifest = (
                 agent_manifest(self.name, self.agent, request, plan, end, named, tables, verdict) | _host_manifest()
             )
             manifest["machine"] = before | json.loads((run_folder / "spaces.json").read_text()) | measured
-            recordings.move_capture(run_folder, packets)
+            move_capture(run_folder, packets)
             manifest["phases_s"] = {
                 "plan": planned - began,
                 "host": finished - planned,

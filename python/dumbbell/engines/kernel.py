@@ -15,30 +15,32 @@ from pathlib import Path
 from typing import Any
 
 from dumbbell import limits
-from dumbbell.engines import recordings
 from dumbbell.engines.agent_engine import (
     agent_manifest,
+    check_recordings,
     depends_on_programs,
     flow_memory_mib,
+    missed_warnings,
+    move_capture,
     read_run_folder,
     refuse_simulator_only_options,
     seconds_done,
+    unexpected_settings,
 )
 from dumbbell.engines.base import Progress, Request, check_controllers
-from dumbbell.engines.kernel.crash_report import kernel_warnings
-from dumbbell.engines.kernel.guest import Guest, run_guest
-from dumbbell.engines.kernel.kernel_choice import Choice, check_disciplines, choose
-from dumbbell.engines.output_tail import OutputTail
-from dumbbell.engines.program_results import (
+from dumbbell.engines.guest import Guest, run_guest
+from dumbbell.engines.guest_failures import kernel_warnings
+from dumbbell.engines.kernel_choice import Choice, check_disciplines, choose
+from dumbbell.engines.programs import (
+    OutputTail,
     output_tails,
     program_entries,
     program_problems,
     unlinked,
     write_program_setup,
 )
-from dumbbell.engines.run_manifest import totals
+from dumbbell.engines.run_manifest import closed_windows, judge, memory_ran_out, totals
 from dumbbell.engines.shell_session import serve_shell, write_session_setup
-from dumbbell.engines.validity import closed_windows, judge, memory_ran_out
 from dumbbell.errors import ExperimentError, PlanError
 from dumbbell.host.tcp_connections import agent
 from dumbbell.kernels import Kernel, find
@@ -52,7 +54,10 @@ from dumbbell.results import result
 from dumbbell.results.columns import Framed
 from dumbbell.spec import Case
 
-__all__ = ["KernelEngine"]
+__all__ = [
+    "KernelEngine",
+]
+
 
 BASE_MEMORY_MIB = 512
 PROGRAM_MEMORY_MIB = 128
@@ -102,7 +107,7 @@ class KernelEngine:
         kernel = choice.kernel
         if choice.reason:
             request.notice(choice.reason)
-        recording_plan = recordings.check(plan, request.inside, kernel, capture=request.capture is not None)
+        recording_plan = check_recordings(plan, request.inside, kernel, capture=request.capture is not None)
         with staged(request.out) as folder, captured(request.capture) as packets:
             run_folder = folder / "guest"
             run_folder.mkdir()
@@ -141,16 +146,16 @@ class KernelEngine:
             verdict.warnings.extend(
                 [
                     *depends_on_programs(end),
-                    *recordings.unexpected_settings(plan, end),
+                    *unexpected_settings(plan, end),
                     *unlinked(request.typed),
-                    *recordings.missed_warnings(plan, request.inside, end),
+                    *missed_warnings(plan, request.inside, end),
                 ]
             )
             manifest = agent_manifest(self.name, self.agent, request, plan, end, named, tables, verdict)
             manifest["kernel"] = _kernel_manifest(kernel)
             manifest |= {"programs": programs} if programs else {}
             manifest |= {"session": request.session.manifest_entry()} if request.session else {}
-            recordings.move_capture(run_folder, packets)
+            move_capture(run_folder, packets)
             manifest["guest_peak_bytes"] = peak_bytes
             manifest["phases_s"] = {
                 "plan": planned - began,
