@@ -35,10 +35,9 @@ from dumbbell.notebook import ComparisonResult, Figure, SweepResult, run_html
 from dumbbell.results import result
 from dumbbell.spec.built_in import find
 from dumbbell.spec.document import inline_toml
-from dumbbell.spec.qdisc import suggest
 from dumbbell.spec.sweep import engines_used, read_sweep
 from dumbbell.spec.sweep import load_sweep as load_sweep_file
-from dumbbell.spec.units import Wrong, duration_ns
+from dumbbell.spec.units import Wrong, duration_ns, suggest
 from dumbbell.sweeps import folder as sweeps
 
 __all__ = [

@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 
 from dumbbell import _sim
-from dumbbell.results.table_schema import INSIDE
+from dumbbell.results.reader import INSIDE
 
 __all__ = [
     "BBR",

@@ -13,7 +13,7 @@ from dumbbell import extras
 from dumbbell.analysis.comparison import Comparison
 from dumbbell.analysis.findings import findings
 from dumbbell.errors import ExperimentError, ResultError
-from dumbbell.exporters.tables import export_sweep
+from dumbbell.exporters import export_sweep
 from dumbbell.reports.kept_results import reproduce_command
 from dumbbell.reports.markup import Markup, element, join, number, percent, table
 from dumbbell.reports.sentences import sentences

@@ -17,7 +17,7 @@ from dumbbell.engines.kernel import KernelEngine
 from dumbbell.errors import ExperimentError
 from dumbbell.linux import FLOW_RECORD, PROBE_RECORD, QUEUE_RECORD
 from dumbbell.plan import make
-from dumbbell.results.table_schema import TABLES
+from dumbbell.results.reader import TABLES
 from dumbbell.spec import parse
 from dumbbell.spec.attachments import read_attachments
 from engines.measured import CUBIC, Outcome, experiment, measure

@@ -15,7 +15,7 @@ from dumbbell.engines.host_load import HELP
 from dumbbell.errors import DumbbellError, HostError, HostLost
 from dumbbell.results import result
 from dumbbell.spec import parse
-from dumbbell.spec.experiment import ssh_destinations
+from dumbbell.spec.document import ssh_destinations
 from engines.on_host import host_engine_error
 from engines.ssh_testbed import SshTestbed, connected_hosts, ssh_testbed_error
 

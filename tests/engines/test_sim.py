@@ -18,8 +18,8 @@ from dumbbell.engines import KernelEngine, Request, Simulator, sim
 from dumbbell.errors import EngineError, ExperimentError, OutputError, PlanError
 from dumbbell.plan import as_world, plan_case, simulator_plan
 from dumbbell.results import result
+from dumbbell.results.reader import TABLES
 from dumbbell.results.result import Run
-from dumbbell.results.table_schema import TABLES
 from dumbbell.spec import Case, load, parse, published, scenarios
 from engines.measured import CUBIC, experiment, table_hashes
 

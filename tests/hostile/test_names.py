@@ -17,8 +17,7 @@ from dumbbell.errors import ExperimentError
 from dumbbell.plan import plan_case
 from dumbbell.plan.model import Plan
 from dumbbell.spec import Case, parse
-from dumbbell.spec.document import inline_toml
-from dumbbell.spec.names import distinct
+from dumbbell.spec.document import distinct, inline_toml
 from hostile.fuzzing import search
 
 HEAD = 'duration = "100ms"\n[path]\nrtt = "10ms"\n[path.bottleneck]\nrate = "10mbit"\nqdisc = "pfifo limit 50"\n'

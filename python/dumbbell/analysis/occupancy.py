@@ -13,8 +13,7 @@ import polars as pl
 from dumbbell.analysis.native import NS, Window, bounds_ns, clip_ns
 from dumbbell.analysis.queueing import bottleneck
 from dumbbell.results.result import Run
-from dumbbell.spec.qdisc import parse_qdisc
-from dumbbell.spec.units import Wrong, tc_size_bytes
+from dumbbell.spec.units import Wrong, parse_qdisc, tc_size_bytes
 
 __all__ = [
     "occupancy",

@@ -33,7 +33,7 @@ from dumbbell.publish import write
 from dumbbell.publish.cache import cache_folder
 from dumbbell.results import result
 from dumbbell.spec import Case, find, load
-from dumbbell.spec.qdisc import suggest
+from dumbbell.spec.units import suggest
 
 __all__ = ["BisectOptions", "Bisection", "bisect_all", "show_bisection"]
 

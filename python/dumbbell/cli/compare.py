@@ -30,7 +30,7 @@ from dumbbell.publish import staged
 from dumbbell.results import result
 from dumbbell.results.result import Run, is_import
 from dumbbell.spec import find, load
-from dumbbell.spec.names import distinct
+from dumbbell.spec.document import distinct
 
 __all__ = ["CompareOptions", "Comparisons", "compare_all"]
 

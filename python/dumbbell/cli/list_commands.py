@@ -130,7 +130,7 @@ def _controllers(host: "LocalHost") -> list[dict[str, Any]]:
 def _queues() -> list[dict[str, Any]]:
     from dumbbell import _sim
     from dumbbell.kernels.features import disciplines
-    from dumbbell.spec.qdisc import GRAMMAR, POLICE
+    from dumbbell.spec.units import GRAMMAR, POLICE
 
     has = {"sim": tuple(_sim.SIMULATED), "kernel": _built(disciplines)}
     # A policer is a prio with a filter (`crates/experiment/src/plan/shaping.rs`).

@@ -51,9 +51,8 @@ def watch(
     from dumbbell.cli.watching.fields import BY_NAME
     from dumbbell.errors import LocalHostError
     from dumbbell.host.tcp_connections import Stream
-    from dumbbell.spec.qdisc import suggest
     from dumbbell.spec.typed import quantity
-    from dumbbell.spec.units import duration_ns
+    from dumbbell.spec.units import duration_ns, suggest
 
     text = " ".join(words or [])
     filter_ = parse(text)

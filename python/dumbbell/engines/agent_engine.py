@@ -25,7 +25,7 @@ from dumbbell.linux import sockets
 from dumbbell.plan import Plan, QueuePlan
 from dumbbell.plan.inside import ALL, Inside, for_agent, link_devices, tap
 from dumbbell.results.columns import Framed
-from dumbbell.results.table_schema import INSIDE
+from dumbbell.results.reader import INSIDE
 
 __all__ = [
     "agent_manifest",

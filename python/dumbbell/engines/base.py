@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from dumbbell.errors import ExperimentError, KernelError
 from dumbbell.plan.inside import Inside
-from dumbbell.spec.document import Case, split_setting
-from dumbbell.spec.experiment import ssh_destinations
-from dumbbell.spec.qdisc import suggest
+from dumbbell.spec.document import Case, split_setting, ssh_destinations
+from dumbbell.spec.units import suggest
 
 if TYPE_CHECKING:
     from dumbbell.engines.programs import Typed

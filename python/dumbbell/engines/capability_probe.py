@@ -23,8 +23,7 @@ from dumbbell.plan import Plan, QueuePlan
 from dumbbell.publish import explained
 from dumbbell.spec.document import Case
 from dumbbell.spec.model import Impairment
-from dumbbell.spec.qdisc import POLICE
-from dumbbell.spec.units import time_text
+from dumbbell.spec.units import POLICE, time_text
 
 __all__ = [
     "ProbeResult",

@@ -32,7 +32,7 @@ from dumbbell.linux import (
     XSTATS_BYTES,
 )
 from dumbbell.plan.model import Plan, QueuePlan
-from dumbbell.results.table_schema import FLOWS, PROBES, QUEUES
+from dumbbell.results.reader import FLOWS, PROBES, QUEUES
 
 __all__ = [
     "FLOW_RECORD",

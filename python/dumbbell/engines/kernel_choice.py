@@ -12,7 +12,7 @@ from dumbbell.kernels import Kernel, find, kernels
 from dumbbell.kernels.features import controllers, disciplines, features, holders
 from dumbbell.plan import Plan
 from dumbbell.spec import Case
-from dumbbell.spec.qdisc import GRAMMAR
+from dumbbell.spec.units import GRAMMAR
 
 __all__ = [
     "Choice",

@@ -14,8 +14,8 @@ from dumbbell import engines
 from dumbbell.engines.base import NOTHING, Engine, Permissions
 from dumbbell.errors import ExperimentError, OutputError
 from dumbbell.spec import Case
+from dumbbell.spec.document import distinct
 from dumbbell.spec.document import seeds as parse_seeds
-from dumbbell.spec.names import distinct
 from dumbbell.spec.units import Wrong
 
 __all__ = [

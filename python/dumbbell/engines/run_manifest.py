@@ -20,7 +20,7 @@ from dumbbell import __version__, _sim
 from dumbbell.engines.base import Request
 from dumbbell.plan import FlowPlan, Plan, QueuePlan
 from dumbbell.results import result
-from dumbbell.spec.experiment import document_of
+from dumbbell.spec.document import document_of
 
 if TYPE_CHECKING:
     import polars as pl

@@ -26,9 +26,8 @@ from dumbbell.errors import EngineError, ExperimentError, PlanError
 from dumbbell.plan import Plan, plan_case, simulator_plan
 from dumbbell.plan.inside import ALL, Place, tap
 from dumbbell.publish import captured, staged
-from dumbbell.results import declared
-from dumbbell.results.native_table import NativeTable
 from dumbbell.results.result import Run, write_run
+from dumbbell.results.tables import TABLE_NAMES, NativeTable
 
 __all__ = [
     "COLUMNS",
@@ -153,7 +152,7 @@ class SimulatedRun:
     def run(self) -> Run:
         """The third step: complete tables, validity, manifest."""
         began, plan, request = time.perf_counter(), self.ready.plan, self.ready.request
-        flows, queues, probes = (NativeTable(*each) for each in zip(declared.TABLES, self.tables[:3], strict=True))
+        flows, queues, probes = (NativeTable(*each) for each in zip(TABLE_NAMES, self.tables[:3], strict=True))
         report = json.loads(self.tables[3])
         entries = queue_entries(plan.queues, queues)
         drops = {queue["name"]: queue["drops"] for queue in entries if queue["drops"] is not None}

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable
 
-from dumbbell.host import buffers, controllers, devices, kernel_findings, tcp_settings
+from dumbbell.host import controllers, kernel_findings, tcp_settings
 from dumbbell.host.sources import Finding, LocalHost, unknown
 
 __all__ = ["run_checks"]
@@ -10,7 +10,7 @@ __all__ = ["run_checks"]
 Reading = Callable[[], Finding | Iterable[Finding]]
 
 
-def run_checks(host: LocalHost, path: buffers.Path) -> list[Finding]:
+def run_checks(host: LocalHost, path: tcp_settings.Path) -> list[Finding]:
     """Every finding, group by group."""
     host = host.at_one_time()
     readings: list[tuple[str, str, Reading]] = [
@@ -25,10 +25,10 @@ def run_checks(host: LocalHost, path: buffers.Path) -> list[Finding]:
         ("controller.allowed", "controller", lambda: controllers.allowed(host)),
         ("controller.bbr", "controller", lambda: controllers.bbr(host)),
         ("controller.routes", "controller", lambda: controllers.routes(host)),
-        ("queues.default", "queues", lambda: devices.default_qdisc(host)),
-        ("queues", "queues", lambda: devices.queues(host)),
-        ("offloads", "queues", lambda: devices.offloads(host)),
-        ("buffers", "buffers", lambda: buffers.buffers(host, path)),
+        ("queues.default", "queues", lambda: kernel_findings.default_qdisc(host)),
+        ("queues", "queues", lambda: kernel_findings.queues(host)),
+        ("offloads", "queues", lambda: kernel_findings.offloads(host)),
+        ("buffers", "buffers", lambda: tcp_settings.buffers(host, path)),
         ("protocol", "protocol", lambda: tcp_settings.tcp_settings(host)),
         ("connections.controllers", "connections", lambda: controllers.connections(host)),
     ]

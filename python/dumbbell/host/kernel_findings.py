@@ -1,12 +1,39 @@
-"""Findings about the kernel: version, network namespace, clock, virtualization."""
+"""Findings about the kernel and its egress devices.
 
+The kernel's version, network namespace, clock, virtualization; the devices' qdisc, pacing and offloads. Sources: `ip
+-j`, `tc -s -j`, and the ioctl SIOCETHTOOL (include/uapi/linux/ethtool.h); net/ipv4/tcp_bbr.c on fq and TCP's own
+pacing, net/sched/sch_fq.c.
+"""
+
+import array
+import fcntl
 import re
+import socket
+import struct
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Any
 
-from dumbbell.host.kernel_modules import release
-from dumbbell.host.sources import Finding, LocalHost, unknown
+from dumbbell.host.boot_settings import QDISC
+from dumbbell.host.kernel_modules import option, release
+from dumbbell.host.sources import ROUTES, Finding, LocalHost, Mark, number, rows, unknown, word
 from dumbbell.host.switch import initial_namespace
 
-__all__ = ["clocksource", "namespace", "version", "version_of", "virtual"]
+__all__ = [
+    "LINKS",
+    "QUEUES",
+    "clocksource",
+    "default_qdisc",
+    "egress",
+    "features",
+    "namespace",
+    "offloads",
+    "queues",
+    "version",
+    "version_of",
+    "virtual",
+]
+
 
 FIRST_BBR = (4, 9)
 """net/ipv4/tcp_bbr.c came with Linux 4.9."""
@@ -96,3 +123,149 @@ def virtual(host: LocalHost) -> Finding:
     if re.search(r"^flags\s*:", read.text, re.MULTILINE):
         return Finding(*what, "ok", "physical", product or "physical", read.source, "No hypervisor delays timers.")
     return unknown(*what, read.source, "this processor doesn't report whether there is a hypervisor")
+
+
+QUEUES_GROUP = "queues"
+LINKS = ("ip", "-d", "-j", "link", "show")
+QUEUES = ("tc", "-s", "-j", "qdisc", "show")
+
+SIOCETHTOOL = 0x8946
+COMMANDS = {"tso": 0x1E, "gso": 0x23, "gro": 0x2B, "flags": 0x25}
+"""ETHTOOL_GTSO, ETHTOOL_GGSO, ETHTOOL_GGRO, ETHTOOL_GFLAGS."""
+FLAG_LRO = 1 << 15
+
+
+def egress(host: LocalHost) -> tuple[list[str], str]:
+    """Devices used by routes, except loopback; and the error if routes can't be read."""
+    found, why = rows(host.command(*ROUTES))
+    if why:
+        return [], why
+    named = [word(hop, "dev") for row in found for hop in (row, *_hops(row)) if "type" not in row]
+    return [name for name in dict.fromkeys(named) if name and name != "lo"], ""
+
+
+def default_qdisc(host: LocalHost) -> Finding:
+    """The default qdisc of new devices."""
+    what = ("queues.default", QUEUES_GROUP, "default queue")
+    read = host.sysctl(QDISC)
+    if read.text is None:
+        return unknown(*what, read.source, f"can't be read: {read.why}; it is a host-wide setting, not per namespace")
+    meaning = "Devices brought up from now on get it, one per hardware queue; others keep theirs."
+    return Finding(*what, "ok", read.text, read.text, read.source, meaning)
+
+
+def queues(host: LocalHost) -> Iterator[Finding]:
+    """Each egress device's qdisc, and its effect on pacing with this kernel."""
+    devices, why = egress(host)
+    if why:
+        yield unknown("queues", QUEUES_GROUP, "queues", "ip -j route", why)
+        return
+    read = host.command(*QUEUES)
+    qdiscs, why = rows(read)
+    if not why:
+        for device in devices:
+            yield _queue(host, device, [row for row in qdiscs if word(row, "dev") == device], read.source)
+        return
+    yield unknown("queues", QUEUES_GROUP, "queues", read.source, why)
+
+
+def offloads(host: LocalHost, query: Callable[[str], dict[str, bool]] | None = None) -> Iterator[Finding]:
+    """Each egress device's segmentation and receive offloads."""
+    query = query or features
+    links, _ = rows(host.command(*LINKS))
+    for device in egress(host)[0]:
+        what = (f"offloads.{device}", QUEUES_GROUP, f"{device} offloads")
+        try:
+            found = query(device) if host.live or query is not features else None
+        except OSError as error:
+            yield unknown(*what, "SIOCETHTOOL", f"the device doesn't report them: {(error.strerror or '').lower()}")
+            continue
+        if found is None:
+            yield unknown(*what, "SIOCETHTOOL", "not queried: --root names a folder, not the running host")
+            continue
+        link = next((row for row in links if word(row, "ifname") == device), {})
+        yield _offload(what, found, number(link, "gso_max_size"))
+
+
+def features(device: str) -> dict[str, bool]:
+    """Whether TSO, GSO, GRO and LRO are on, as in `ethtool -k`.
+
+    Raises OSError.
+    """
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one:
+        values = {name: _ethtool(one, device, command) for name, command in COMMANDS.items()}
+    return {name: bool(values[name]) for name in ("tso", "gso", "gro")} | {"lro": bool(values["flags"] & FLAG_LRO)}
+
+
+def _ethtool(one: socket.socket, device: str, command: int) -> int:
+    # struct ethtool_value: command and result; struct ifreq: device name and pointer to ethtool_value.
+    value = array.array("I", [command, 0])
+    request = struct.pack("16sP16x", device.encode()[:15], value.buffer_info()[0])
+    fcntl.ioctl(one, SIOCETHTOOL, request)
+    return value[1]
+
+
+def _queue(host: LocalHost, device: str, listed: list[dict[str, Any]], source: str) -> Finding:
+    what = (f"queues.{device}", QUEUES_GROUP, f"{device} queue")
+    root = next((row for row in listed if row.get("root")), None)
+    if root is None:
+        return unknown(*what, source, "tc lists no qdisc of this device")
+    kind = word(root, "kind")
+    leaves = Counter(word(row, "kind") for row in listed if not row.get("root") and word(row, "kind"))
+    value = {
+        "root": kind,
+        "leaves": dict(leaves),
+        "backlog_bytes": number(root, "backlog"),
+        "dropped_packets": number(root, "drops"),
+    }
+    under = ", ".join(f"{count} × {name}" for name, count in leaves.items())
+    shown = f"{kind} over {under}" if under else kind
+    if backlog := number(root, "backlog"):
+        shown += f", {backlog} bytes backlog"
+    mark, meaning, change = _pacing(host, device, {kind, *leaves})
+    return Finding(*what, mark, value, shown, source, meaning, change)
+
+
+def _pacing(host: LocalHost, device: str, kinds: set[str]) -> tuple[Mark, str, tuple[str, ...]]:
+    version = version_of(host)
+    fq = () if option(host, "NET_SCH_FQ") == "n" else (f"sudo tc qdisc replace dev {device} root fq",)
+    if "netem" in kinds:
+        return "warning", "netem delays or drops packets on this device.", (f"tc -s qdisc show dev {device}",)
+    if "fq" in kinds:
+        return "ok", "fq paces each connection and shares the device fairly.", ()
+    if kinds == {"noqueue"}:
+        return "ok", "No queue: packets go directly to the lower device or the peer; TCP paces itself.", ()
+    return _own_pacing(version, fq)
+
+
+def _own_pacing(version: tuple[int, int] | None, fq: tuple[str, ...]) -> tuple[Mark, str, tuple[str, ...]]:
+    """TCP's internal pacing on this kernel, if no qdisc paces."""
+    if version is None:
+        return "unknown", "The kernel's version is unknown, so it is unknown whether TCP paces itself.", ()
+    if version < OWN_PACING:
+        return "problem", "Before Linux 4.13 only fq paces: without it, BBR floods the path.", fq
+    if version < DEPARTURE_TIME:
+        return "warning", "TCP paces itself coarsely; before Linux 4.20 fq paces better.", fq
+    without = "" if fq else " (this kernel has no fq: CONFIG_NET_SCH_FQ)"
+    return "ok", f"TCP paces itself with a timer per connection; fq would use less CPU{without}.", ()
+
+
+def _offload(what: tuple[str, str, str], found: dict[str, bool], gso_max_size: int | None) -> Finding:
+    value = {**found, "gso_max_size_bytes": gso_max_size}
+    on = [name for name, is_on in found.items() if is_on]
+    shown = f"{' '.join(on) or 'none'}{f', up to {gso_max_size} bytes' if gso_max_size else ''}"
+    source = "SIOCETHTOOL, ip -d -j link"
+    device = what[0].split(".", 1)[1]
+    if found["lro"]:
+        meaning = "LRO merges received packets irreversibly: routers must not use it, and receivers send fewer ACKs."
+        return Finding(*what, "warning", value, shown, source, meaning, (f"sudo ethtool -K {device} lro off",))
+    if found["tso"] or found["gso"]:
+        meaning = "Saves CPU. Qdiscs, netem and captures see up to 64 KB as one packet; turn it off for measurements."
+        return Finding(*what, "ok", value, shown, source, meaning)
+    meaning = "Every packet is handled separately: good for measurements, CPU-intensive at gigabit rates."
+    return Finding(*what, "ok", value, shown, source, meaning)
+
+
+def _hops(row: dict[str, Any]) -> list[dict[str, Any]]:
+    hops = row.get("nexthops")
+    return [hop for hop in hops if isinstance(hop, dict)] if isinstance(hops, list) else []

@@ -26,10 +26,9 @@ from dumbbell.importers.merge import ImportedRun, escaped_run, merged
 from dumbbell.importers.ss_fields import EXTRA
 from dumbbell.publish import staged
 from dumbbell.results import result
-from dumbbell.results.declared import KNOWN
-from dumbbell.results.manifest_schema import RUN
-from dumbbell.results.reader import manifest_problem, table_problem
-from dumbbell.results.table_schema import TABLES
+from dumbbell.results.reader import TABLES, manifest_problem, table_problem
+from dumbbell.results.result import RUN
+from dumbbell.results.tables import KNOWN
 
 __all__ = ["FORMATS", "Format", "import_files", "read_log", "read_run", "recognise"]
 

@@ -23,7 +23,7 @@ from dumbbell.importers.ss_fields import EXTRA
 from dumbbell.linux import STATES
 from dumbbell.publish import staged
 from dumbbell.results import result
-from dumbbell.results.table_schema import FLOWS
+from dumbbell.results.reader import FLOWS
 
 __all__ = ["Recording", "recorded"]
 

@@ -10,8 +10,7 @@ from typing import Any
 
 from dumbbell.errors import ExperimentError
 from dumbbell.plan.model import Plan
-from dumbbell.spec.qdisc import suggest
-from dumbbell.spec.units import Wrong, duration_ns, time_text
+from dumbbell.spec.units import Wrong, duration_ns, suggest, time_text
 
 __all__ = ["ALL", "Inside", "Place", "for_agent", "inside_of", "link_devices", "tap"]
 

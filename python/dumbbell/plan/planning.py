@@ -12,8 +12,7 @@ from dumbbell import _sim, limits
 from dumbbell.errors import ExperimentError
 from dumbbell.plan.model import Plan, plan_of, refusals
 from dumbbell.spec.attachments import Attachments, read_attachments
-from dumbbell.spec.document import Case
-from dumbbell.spec.experiment import Experiment
+from dumbbell.spec.document import Case, Experiment
 from dumbbell.spec.model import Tcp
 
 __all__ = [

@@ -17,8 +17,8 @@ from dumbbell.errors import ResultError
 from dumbbell.plots import state_bands, time_panels
 from dumbbell.plots.chart_style import HEIGHT, WIDTH, charted, run_title, stacked, time_axis, view_names
 from dumbbell.plots.layers import POINTS, Drawn, Lines, rate_lines
+from dumbbell.results.reader import TABLES
 from dumbbell.results.result import Run, is_import
-from dumbbell.results.table_schema import TABLES
 
 __all__ = ["DEFAULT", "PANELS", "Panel", "available", "drawn", "figure", "lacks"]
 

@@ -20,8 +20,8 @@ from dumbbell.plan import plan_case
 from dumbbell.spec.attachments import PLACES, named_in, read_named
 from dumbbell.spec.axes import Point, steps
 from dumbbell.spec.document import with_settings
-from dumbbell.spec.qdisc import suggest
 from dumbbell.spec.sweep import Sweep, case_at, engines_used, selects, settings_at
+from dumbbell.spec.units import suggest
 from dumbbell.sweeps import identity
 from dumbbell.sweeps.identity import is_used
 from dumbbell.sweeps.trials import check_objective

@@ -30,7 +30,7 @@ from dumbbell.kernels.store import hash_of, sha256
 from dumbbell.plan import plan_case
 from dumbbell.spec import Case
 from dumbbell.spec.attachments import named_in, read_named
-from dumbbell.spec.experiment import document_of
+from dumbbell.spec.document import document_of
 from dumbbell.sweeps.task import Base, Task
 
 __all__ = [

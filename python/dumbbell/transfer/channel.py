@@ -21,7 +21,7 @@ import numpy as np
 import polars as pl
 
 from dumbbell.engines.decode import controller_columns, transport_columns
-from dumbbell.host.versions import TCP_CC_INFO, controller
+from dumbbell.host.kernel_modules import TCP_CC_INFO, controller
 from dumbbell.linux import BBR, DCTCP, FLOW_RECORD, TCP_INFO, VEGAS
 
 __all__ = [

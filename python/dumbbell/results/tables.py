@@ -1,22 +1,53 @@
-"""A table of the simulator, whose memory is shared; a data frame or array is made on demand.
+"""The columns of every table of a result, as declared, and the simulator's tables, whose memory is shared.
 
-Metrics are computed and files are written without polars and numpy, whose import takes longer than most runs.
+`crates/metrics/src/columns.rs` declares the columns; `reader` has the same as polars schemas. A data frame or array of
+a simulator's table is made on demand: metrics are computed and files are written without polars and numpy, whose import
+takes longer than most runs.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dumbbell import _sim
-from dumbbell.results.declared import COLUMNS
 
 if TYPE_CHECKING:
     import polars as pl
 
     from dumbbell.results.columns import Column, Names, Places
 
-__all__ = ["NativeTable"]
+__all__ = [
+    "COLUMNS",
+    "INSIDE_NAMES",
+    "KNOWN",
+    "TABLE_NAMES",
+    "DeclaredColumn",
+    "NativeTable",
+]
+
+
+@dataclass(frozen=True)
+class DeclaredColumn:
+    """One column."""
+
+    name: str
+    kind: str
+    """Its type, as polars calls it."""
+    unit: str
+    about: str
+    """Where a kernel has it, and what it means; Markdown."""
+
+
+COLUMNS = {table: [DeclaredColumn(*column) for column in columns] for table, columns, *_ in _sim.TABLES}
+"""All columns in order, by table."""
+TABLE_NAMES = tuple(table for table, _, _, is_always in _sim.TABLES if is_always)
+"""Tables of every result."""
+INSIDE_NAMES = tuple(table for table, _, _, is_always in _sim.TABLES if not is_always)
+"""Tables of a kernel's internals, written if the experiment requests them."""
+KNOWN = {table: tuple(known) for table, _, known, _ in _sim.TABLES if known}
+"""The columns that identify a row's flow, queue or probe; never null."""
 
 
 class NativeTable:

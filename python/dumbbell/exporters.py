@@ -1,13 +1,19 @@
-"""A run as a Flent data file, format 4: the test `tcp_nup` with a ping and the queue's statistics.
+"""Export results: a folder of CSV files, a file of JSON lines, a Flent file; sweeps as CSV, JSON lines, Parquet.
 
-Series are those that Flent's own runners produce: `TCP upload::N` (Mbit/s, with the window, the RTT and the rates of
-its `ss` loop), `Ping (ms) ICMP`, `qdisc_stats_bottleneck`. The complete run is in the key `dumbbell`, which Flent
-ignores. Format: Flent's manual, "The Data File Format", and `flent/resultset.py` of version 2.2.
+Each file contains the whole run: `dumbbell.importers` reads it back without loss.
+
+CSV text is quoted, which distinguishes empty text from null, and never starts like a formula (`harmless`); floats have
+enough digits to round-trip.
+
+A Flent data file has format 4: the test `tcp_nup` with a ping and the queue's statistics. Series are those that Flent's
+own runners produce: `TCP upload::N` (Mbit/s, with the window, the RTT and the rates of its `ss` loop), `Ping (ms)
+ICMP`, `qdisc_stats_bottleneck`. The complete run is in the key `dumbbell`, which Flent ignores. Format: Flent's manual,
+"The Data File Format", and `flent/resultset.py` of version 2.2.
 """
 
 import gzip
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -19,11 +25,121 @@ from dumbbell import __version__
 from dumbbell.analysis.native import bounds_ns
 from dumbbell.analysis.queueing import of_bottleneck
 from dumbbell.analysis.time_series import throughput
-from dumbbell.importers.dumbbell_export import CARRIER
-from dumbbell.results.result import Run
-from dumbbell.results.table_schema import TABLES
+from dumbbell.control_characters import json_text
+from dumbbell.errors import ImportProblem, OutputError
+from dumbbell.importers.dumbbell_export import CARRIER, harmless
+from dumbbell.publish import captured, staged
+from dumbbell.results.reader import TABLES
+from dumbbell.results.result import Run, system_errors
+from dumbbell.sweeps.folder import Sweep
 
-__all__ = ["write_flent"]
+__all__ = [
+    "FORMATS",
+    "export_run",
+    "export_sweep",
+    "write_csv",
+    "write_flent",
+    "write_jsonl",
+    "write_table",
+]
+
+
+def export_run(run: Run, out: Path | None = None, format_: str | None = None) -> Path:
+    """Write the run; returns the path. Never overwrites, and the output appears complete or not at all.
+
+    Raises `ImportProblem` for an unknown format, `OutputError` when it can't be written.
+    """
+    name = format_ or _by_suffix(out)
+    if name not in FORMATS:
+        raise ImportProblem("unknown format", place="--format", value=name, right=f"choose from: {', '.join(FORMATS)}")
+    suffix, write = FORMATS[name]
+    path = out or Path(f"{run.folder.resolve().name}{suffix}")
+    if name == "csv":
+        with staged(path) as folder:
+            write(run, folder)
+    else:
+        with captured(path) as file:
+            assert file is not None
+            write(run, file)
+    return path
+
+
+def _by_suffix(out: Path | None) -> str:
+    """The format of a path's suffix; a path without a known suffix becomes a folder of CSV files."""
+    if out is None:
+        return "csv"
+    if out.name.endswith((".flent.gz", ".flent")):
+        return "flent"
+    return "jsonl" if out.suffix in (".jsonl", ".ndjson") else "csv"
+
+
+PIECE_ROWS = 50_000
+
+
+def write_csv(run: Run, folder: Path) -> None:
+    """Write `run.json` and a CSV file per table into a folder."""
+    (folder / "run.json").write_text(json_text(run.manifest, allow_nan=True, indent=1) + "\n", encoding="utf-8")
+    for name in TABLES:
+        table = harmless(getattr(run, name))
+        with system_errors():
+            table.write_csv(folder / f"{name}.csv", quote_style="non_numeric", null_value="", line_terminator="\n")
+
+
+def write_jsonl(run: Run, file: Path) -> None:
+    """Write the manifest as the first line, then a line per row; nulls are omitted."""
+    with file.open("w", encoding="utf-8") as out:
+        out.writelines(f"{line}\n" for line in _lines(run))
+
+
+def _lines(run: Run) -> Iterator[str]:
+    tables = {name: getattr(run, name) for name in TABLES}
+    head = {
+        "table": "run",
+        "rows": sum(len(table) for table in tables.values()),
+        "columns": {name: table.columns for name, table in tables.items()},
+        "run": run.manifest,
+    }
+    yield json_text(head, allow_nan=True)
+    for name, table in tables.items():
+        for piece in table.iter_slices(PIECE_ROWS):
+            for row in piece.iter_rows(named=True):
+                known = {column: value for column, value in row.items() if value is not None}
+                yield json_text({"table": name, **known}, allow_nan=True)
+
+
+TABLE_FORMATS = ("csv", "jsonl", "parquet")
+
+
+def export_sweep(sweep: Sweep, out: Path | None = None, format_: str | None = None) -> Path:
+    """Write the table; returns the path. Never overwrites, and the file appears complete or not at all.
+
+    Raises `ImportProblem` for an unknown format, `OutputError` when it can't be written.
+    """
+    path = out or Path(f"{sweep.folder.resolve().name}.{format_ or 'csv'}")
+    write_table(sweep.runs, path, format_)
+    return path
+
+
+def write_table(table: pl.DataFrame, path: Path, format_: str | None = None) -> None:
+    """Write any table in this way. Raises as `export_sweep` does."""
+    name = format_ or path.suffix.removeprefix(".") or "csv"
+    if name not in TABLE_FORMATS:
+        place = "--format" if format_ else str(path)
+        raise ImportProblem(
+            "unknown table format", place=place, value=name, right=f"choose from: {', '.join(TABLE_FORMATS)}"
+        )
+    try:
+        with captured(path) as file, system_errors():
+            assert file is not None
+            if name == "csv":
+                harmless(table).write_csv(file, quote_style="non_numeric", null_value="", line_terminator="\n")
+            elif name == "jsonl":
+                table.write_ndjson(file)
+            else:
+                table.write_parquet(file, compression="zstd", statistics=True)
+    except pl.exceptions.PolarsError as error:
+        raise OutputError(f"{path}: can't be written: {error}") from error
+
 
 VERSION = 4
 NS = 1_000_000_000
@@ -176,3 +292,11 @@ def _on_axis(times: pl.Series, values: pl.Series, axis: np.ndarray) -> Series:
         return [None] * axis.size
     line = np.interp(axis, x, y)
     return [value if x[0] <= time <= x[-1] else None for time, value in zip(axis.tolist(), line.tolist(), strict=True)]
+
+
+FORMATS: dict[str, tuple[str, Callable[[Run, Path], None]]] = {
+    "csv": (".csv", write_csv),
+    "jsonl": (".jsonl", write_jsonl),
+    "flent": (".flent.gz", write_flent),
+}
+"""By name: the path's suffix, and the writer. CSV is a folder."""
