@@ -144,5 +144,5 @@ def test_a_simulator_run_imports_only_what_it_needs(tmp_path: Path) -> None:
     assert sum(name.startswith("dumbbell") for name in modules) <= MOST_MODULES
 
 
-MOST_MODULES = 85
-"""Our own modules of a simulator run: 77 when this was written."""
+MOST_MODULES = 50
+"""Our own modules of a simulator run: 45 when this was written."""

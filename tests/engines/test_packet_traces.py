@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import dumbbell as db
 from dumbbell.engines import Request, Simulator
-from dumbbell.engines.sim import COLUMNS, PacketTraces, Window, packet_traces
+from dumbbell.engines.packet_traces import COLUMNS, PacketTraces, Window, packet_traces
 from dumbbell.errors import ExperimentError, PlanError
 from dumbbell.results.result import Run
 from dumbbell.spec import Case, load, parse, scenarios
