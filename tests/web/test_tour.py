@@ -19,8 +19,8 @@ from dumbbell.plots import available
 from dumbbell.results.result import Run
 from dumbbell.spec.built_in import page
 from dumbbell.web.experiment_text import Edit, apply_edits
+from dumbbell.web.handlers import Limits
 from dumbbell.web.live_figures import case_of, simulate
-from dumbbell.web.page_limits import Limits
 
 ROOT = Path(__file__).parents[2]
 TOUR = ROOT / "ui" / "src" / "tour"

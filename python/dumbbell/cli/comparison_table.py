@@ -9,8 +9,19 @@ from dumbbell.analysis.comparison import Comparison
 from dumbbell.analysis.difference import Verdict
 from dumbbell.cli.compare import Comparisons
 from dumbbell.cli.console import Console, grid
-from dumbbell.reports.log_conditions import EXPLAINED, condition_cells, options, setting_cells, settings_title
-from dumbbell.reports.verdict_text import HEAD, absent_metric_cells, cells, described, verdict, verdict_of_all
+from dumbbell.reports.comparison_text import (
+    EXPLAINED,
+    HEAD,
+    absent_metric_cells,
+    cells,
+    condition_cells,
+    described,
+    options,
+    setting_cells,
+    settings_title,
+    verdict,
+    verdict_of_all,
+)
 
 __all__ = ["show_compared"]
 

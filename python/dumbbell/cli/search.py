@@ -101,9 +101,9 @@ def _searched(
     from dumbbell.publish import scratch
     from dumbbell.search.outcome import Runs, concluded
     from dumbbell.search.saving import save
-    from dumbbell.sweeps.journal import JOURNAL, Journal
     from dumbbell.sweeps.pool import Local
     from dumbbell.sweeps.runner import carry_out
+    from dumbbell.sweeps.workdir import JOURNAL, Journal
 
     try:
         with SweepProgress(request.sweep.name) as progress:

@@ -130,7 +130,7 @@ def _executor(cluster: str | None, sweep: "Sweep") -> "ExecutorFactory | None":
 
 
 def _clear() -> None:
-    from dumbbell.sweeps.cache import cache_file, clear
+    from dumbbell.sweeps.task_runner import cache_file, clear
 
     unwrapped_err.print(f"{cache_file()}: deleted {clear() / 1e6:.1f} MB")
 

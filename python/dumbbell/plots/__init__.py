@@ -5,10 +5,9 @@ One Altair description serves the interactive page and the static image. `dumbbe
 """
 
 from dumbbell.plots.catalogue import Entry, catalogue, draw
-from dumbbell.plots.comparison_plot import bundle, comparison_plot, grid_step_ns, series
-from dumbbell.plots.panel_data import columns, packed
-from dumbbell.plots.panels import DEFAULT, PANELS, available, figure
+from dumbbell.plots.panels import DEFAULT, PANELS, available, columns, figure, packed
 from dumbbell.plots.render import SUFFIXES, described, drawn_bytes, library, save, script_json
+from dumbbell.plots.several_runs import bundle, comparison_plot, grid_step_ns, series
 
 __all__ = [
     "DEFAULT",

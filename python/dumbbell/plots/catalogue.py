@@ -10,12 +10,11 @@ import altair as alt
 
 from dumbbell.errors import ResultError
 from dumbbell.plots.chart_style import WIDTH
-from dumbbell.plots.download_times import downloads
+from dumbbell.plots.interval_plots import downloads
 from dumbbell.plots.layers import POINTS
-from dumbbell.plots.overlay import OVERLAYS, overlay
-from dumbbell.plots.panels import PANELS, figure, lacks
+from dumbbell.plots.panels import PANELS, figure, lacks, life_shares
 from dumbbell.plots.run_figures import box, delay_curves, delays, parametric, round_trips, throughput_delay
-from dumbbell.plots.state_bands import life_shares
+from dumbbell.plots.several_runs import OVERLAYS, overlay
 from dumbbell.results.result import Run
 
 __all__ = ["Entry", "catalogue", "draw"]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from dumbbell.evaluation.referee import Evaluation, Finding
 from dumbbell.evaluation.verdict import Verdict
-from dumbbell.plots.verdict_plot import Judgement, verdict_plot
+from dumbbell.plots.interval_plots import Judgement, verdict_plot
 from dumbbell.reports.evaluation_sentences import sentences
 from dumbbell.reports.markup import Markup, details, element, join, listed, number, table, tagged
 from dumbbell.reports.page_frame import Figures, framed, written

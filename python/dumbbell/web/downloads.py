@@ -24,10 +24,9 @@ from dumbbell.reports.page import page
 from dumbbell.results import result
 from dumbbell.results.result import Run
 from dumbbell.spec import Case
-from dumbbell.web.handlers import Handlers, Jobs
+from dumbbell.web.handlers import Handlers, Jobs, Limits, WorkFolder
 from dumbbell.web.kernel_runs import Outcome
 from dumbbell.web.live_figures import PANELS, case_of, simulate
-from dumbbell.web.page_limits import Limits, WorkFolder
 
 __all__ = ["Download", "DownloadHandlers", "File", "create_file"]
 

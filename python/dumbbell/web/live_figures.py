@@ -30,7 +30,7 @@ from dumbbell.results.result import Run
 from dumbbell.spec import Case, scenarios
 from dumbbell.spec.document import parse
 from dumbbell.web.experiment_text import Edit, apply_edits, controls, error_fields
-from dumbbell.web.page_limits import LIVE_BYTES
+from dumbbell.web.handlers import LIVE_BYTES
 
 __all__ = [
     "NO_FOLDER",

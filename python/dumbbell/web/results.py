@@ -36,8 +36,7 @@ from dumbbell.reports.sweep_page import sweep_page
 from dumbbell.results import result
 from dumbbell.sweeps import folder as sweeps
 from dumbbell.web.experiment_text import texts_of
-from dumbbell.web.handlers import BINARY, Handlers, Json, read_body, require_content_type
-from dumbbell.web.page_limits import Limits, WorkFolder
+from dumbbell.web.handlers import BINARY, Handlers, Json, Limits, WorkFolder, read_body, require_content_type
 
 __all__ = ["REPORT_POLICY", "Opened", "ResultHandlers", "Thing", "import_log"]
 

@@ -24,10 +24,9 @@ from dumbbell.web import access
 from dumbbell.web.access import HEAD_BYTES, Guard, OwnerCheck, limited_protocol
 from dumbbell.web.downloads import DownloadHandlers
 from dumbbell.web.experiment_text import page_start
-from dumbbell.web.handlers import BINARY, Handlers, Jobs, Json, error_response
+from dumbbell.web.handlers import BINARY, Handlers, Jobs, Json, Limits, WorkFolder, error_response
 from dumbbell.web.kernel_runs import KernelHandlers
 from dumbbell.web.live_figures import FigureRequest, WindowRequest, figure_data, packet_traces, state
-from dumbbell.web.page_limits import Limits, WorkFolder
 from dumbbell.web.results import Opened, ResultHandlers
 
 __all__ = ["PAGE", "Serving", "make_app", "serve"]
