@@ -23,7 +23,7 @@ LONGER: dict[str, int] = {}
 
 LAYERS = [
     {"control_characters"},
-    {"errors", "signals"},
+    {"errors"},
     {"publish", "limits"},
     {"spec"},
     {"plan"},

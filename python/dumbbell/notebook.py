@@ -15,8 +15,8 @@ from dumbbell.analysis.findings import findings
 from dumbbell.errors import ExperimentError, ResultError
 from dumbbell.exporters import export_sweep
 from dumbbell.reports.comparison_text import HEAD, cells, verdict
-from dumbbell.reports.kept_results import reproduce_command
 from dumbbell.reports.markup import Markup, element, join, number, percent, table
+from dumbbell.reports.page import reproduce_command
 from dumbbell.reports.sentences import sentences
 from dumbbell.results.result import Run
 from dumbbell.spec.sweep import read_map

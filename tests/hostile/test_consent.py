@@ -18,9 +18,8 @@ import dumbbell as db
 from conftest import Dumbbell
 from dumbbell.engines import HostEngine, Request
 from dumbbell.engines.agent_connection import LAUNCH, command
-from dumbbell.engines.base import Permissions, kernels_set, permitted
+from dumbbell.engines.base import Permissions, engine_called, kernels_set, permitted
 from dumbbell.engines.remote import RemoteEngine
-from dumbbell.engines.requests import engine_called
 from dumbbell.errors import DumbbellError, ExperimentError
 from dumbbell.plan.planning import as_remote_script, plan_remote
 from dumbbell.spec import parse

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import strategies as st
 
 from conftest import Dumbbell
-from dumbbell.engines.requests import run_names
+from dumbbell.engines.base import run_names
 from dumbbell.errors import ExperimentError
 from dumbbell.plan import plan_case
 from dumbbell.plan.model import Plan

@@ -10,9 +10,9 @@ import pytest
 from fake_linux import compile_program
 
 from dumbbell.engines import Request
+from dumbbell.engines.base import engine_called
 from dumbbell.engines.guest_failures import crash_message, kernel_warnings, panic_location, process_location
 from dumbbell.engines.kernel import KernelEngine
-from dumbbell.engines.requests import engine_called
 from dumbbell.errors import ExperimentError, GuestPanic, KernelError
 from dumbbell.kernels import Kernel, add, find, kernels
 from dumbbell.kernels.added import tree_copy, work_of, write_sources

@@ -45,7 +45,7 @@ class Metric:
     to_ns: int | None = None
 
     @property
-    def whole(self) -> bool:
+    def of_entire_run(self) -> bool:
         """Is it of the entire run?"""
         return self.from_ns is None and self.to_ns is None
 
@@ -160,7 +160,7 @@ class Reader:
 
     def _summary(self, of: Metric) -> Mapping[str, Any] | None:
         end_ns = round(self._run.manifest["duration_s"] * NS)
-        window = None if of.whole else (of.from_ns or 0, end_ns if of.to_ns is None else min(of.to_ns, end_ns))
+        window = None if of.of_entire_run else (of.from_ns or 0, end_ns if of.to_ns is None else min(of.to_ns, end_ns))
         if window is not None and window[0] >= window[1]:
             return None
         if window not in self._summaries:

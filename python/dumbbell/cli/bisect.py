@@ -21,8 +21,7 @@ from dumbbell.cli.kernels import bars_on
 from dumbbell.cli.runs import execute_runs
 from dumbbell.cli.streams import Interrupted
 from dumbbell.engines import Request
-from dumbbell.engines.base import permitted
-from dumbbell.engines.requests import engine_called, repeat_command, seeds_of
+from dumbbell.engines.base import engine_called, permitted, repeat_command, seeds_of
 from dumbbell.errors import BuildFailed, EngineError, ExperimentError
 from dumbbell.kernels import Kernel, configure
 from dumbbell.kernels.bisection import Checkout, Found, Skipped, Step, bisect

@@ -21,9 +21,17 @@ from dumbbell.cli.console import distinct_names
 from dumbbell.cli.options import comma_separated, window_of
 from dumbbell.cli.runs import execute_runs
 from dumbbell.engines import Engine, Request
-from dumbbell.engines.base import Permissions, permitted
+from dumbbell.engines.base import (
+    Permissions,
+    default_folder,
+    engine_called,
+    permitted,
+    plain,
+    repeat_command,
+    run_names,
+    seeds_of,
+)
 from dumbbell.engines.kernel import KernelEngine
-from dumbbell.engines.requests import default_folder, engine_called, plain, repeat_command, run_names, seeds_of
 from dumbbell.errors import ExperimentError
 from dumbbell.plan import plan_case
 from dumbbell.publish import staged

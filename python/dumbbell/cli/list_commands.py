@@ -41,7 +41,7 @@ def list_(
         else:
             _show(entries(what))
     elif what == "figures" and not as_json:
-        from dumbbell.cli.figure_commands import list_figures
+        from dumbbell.cli.result_commands import list_figures
 
         list_figures(out)
     else:

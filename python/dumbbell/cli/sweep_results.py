@@ -72,7 +72,7 @@ def map_(  # noqa: PLR0913, PLR0917 — a command has many options
     Two axes give a map, one axis gives lines; both show the uncertainty.
     """
     from dumbbell.cli.console import err
-    from dumbbell.engines.requests import plain
+    from dumbbell.engines.base import plain
     from dumbbell.plots import save
     from dumbbell.plots.sweep_map import draw_map
     from dumbbell.spec.sweep import read_map

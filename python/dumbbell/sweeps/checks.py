@@ -13,8 +13,7 @@ from typing import Any
 
 from dumbbell.analysis.summary import measure_names
 from dumbbell.engines import Request
-from dumbbell.engines.base import NOTHING, Permissions
-from dumbbell.engines.requests import engine_called
+from dumbbell.engines.base import NOTHING, Permissions, engine_called
 from dumbbell.errors import DumbbellError, ExperimentError, PlanError
 from dumbbell.plan import plan_case
 from dumbbell.spec.attachments import PLACES, named_in, read_named

@@ -24,8 +24,7 @@ import dumbbell
 from dumbbell import _sim
 from dumbbell.engines import KernelEngine
 from dumbbell.engines.agent_engine import PATH
-from dumbbell.engines.base import NOTHING, Permissions
-from dumbbell.engines.requests import engine_called
+from dumbbell.engines.base import NOTHING, Permissions, engine_called
 from dumbbell.kernels.store import hash_of, sha256
 from dumbbell.plan import plan_case
 from dumbbell.spec import Case

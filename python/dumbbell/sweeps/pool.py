@@ -26,9 +26,8 @@ from queue import SimpleQueue
 from types import TracebackType
 from typing import Any, Self
 
-from dumbbell.errors import EngineError, OutputError
+from dumbbell.errors import ENDING, EngineError, OutputError
 from dumbbell.publish import sync_later
-from dumbbell.signals import ENDING
 from dumbbell.spec import Case
 from dumbbell.sweeps.folder import kept_name
 from dumbbell.sweeps.identity import key_of

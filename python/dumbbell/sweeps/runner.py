@@ -11,8 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
-from dumbbell.engines.base import NOTHING, Permissions
-from dumbbell.engines.requests import runs_folder
+from dumbbell.engines.base import NOTHING, Permissions, runs_folder
 from dumbbell.errors import OutputError
 from dumbbell.spec.sweep import Sweep
 from dumbbell.sweeps.checks import check, check_metrics, engines_of

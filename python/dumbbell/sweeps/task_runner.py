@@ -24,8 +24,7 @@ from typing import Any, NamedTuple, Self
 from dumbbell import spec
 from dumbbell.analysis.summary import measures
 from dumbbell.engines import Engine, KernelEngine, Request, Simulator
-from dumbbell.engines.base import NOTHING, Permissions
-from dumbbell.engines.requests import engine_called, repeat_command
+from dumbbell.engines.base import NOTHING, Permissions, engine_called, repeat_command
 from dumbbell.errors import DumbbellError, OutputError
 from dumbbell.publish import remove
 from dumbbell.publish.cache import cache_folder

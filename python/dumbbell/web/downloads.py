@@ -16,7 +16,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from dumbbell.engines.requests import plain
+from dumbbell.engines.base import plain
 from dumbbell.errors import DumbbellError, ResultError
 from dumbbell.exporters import export_run
 from dumbbell.plots import available, figure, save
