@@ -17,7 +17,7 @@ from dumbbell.engines.host_group import check, connect_hosts, facts_request
 from dumbbell.engines.remote_records import Comparison, Reading, compare, join
 from dumbbell.errors import HostError, ToolMissing
 from dumbbell.linux import FLOW_RECORD, NEVER, PROBE_RECORD, QUEUE_RECORD
-from dumbbell.plan.planning import RemotePlan, plan_remote
+from dumbbell.plan import RemotePlan, plan_remote
 from dumbbell.spec.document import read
 
 PLAN: dict[str, Any] = {

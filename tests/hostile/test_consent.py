@@ -21,7 +21,7 @@ from dumbbell.engines.agent_connection import LAUNCH, command
 from dumbbell.engines.base import Permissions, engine_called, kernels_set, permitted
 from dumbbell.engines.remote import RemoteEngine
 from dumbbell.errors import DumbbellError, ExperimentError
-from dumbbell.plan.planning import as_remote_script, plan_remote
+from dumbbell.plan import as_remote_script, plan_remote
 from dumbbell.spec import parse
 from dumbbell.spec.document import inline_toml
 from dumbbell.spec.sweep import parse_sweep

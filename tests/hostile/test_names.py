@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from conftest import Dumbbell
 from dumbbell.engines.base import run_names
 from dumbbell.errors import ExperimentError
-from dumbbell.plan import plan_case
-from dumbbell.plan.model import Plan
+from dumbbell.plan import Plan, plan_case
 from dumbbell.spec import Case, parse
 from dumbbell.spec.document import distinct, inline_toml
 from hostile.fuzzing import search

@@ -200,8 +200,7 @@ def plan(
     The script runs on any Linux host, as root.
     """
     from dumbbell.cli.console import err
-    from dumbbell.plan import as_script, plan_case
-    from dumbbell.plan.planning import as_remote_script, buffers_note, plan_remote
+    from dumbbell.plan import as_remote_script, as_script, buffers_note, plan_case, plan_remote
     from dumbbell.spec import find, load
     from dumbbell.spec.document import chosen
 

@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from typing import IO, Any
 
 from dumbbell.errors import HostError, ToolMissing
-from dumbbell.plan.planning import RemoteHost
+from dumbbell.plan import RemoteHost
 
 __all__ = [
     "GREETING",

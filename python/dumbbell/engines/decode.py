@@ -31,7 +31,7 @@ from dumbbell.linux import (
     VEGAS_INFO,
     XSTATS_BYTES,
 )
-from dumbbell.plan.model import Plan, QueuePlan
+from dumbbell.plan import Plan, QueuePlan
 from dumbbell.results.reader import FLOWS, PROBES, QUEUES
 
 __all__ = [

@@ -42,9 +42,8 @@ from dumbbell.engines.remote import RemoteEngine
 from dumbbell.engines.run_manifest import closed_windows, judge, totals
 from dumbbell.errors import ExperimentError, PlanError
 from dumbbell.host.tcp_connections import agent
-from dumbbell.plan import Plan, plan_case
+from dumbbell.plan import Plan, plan_case, plan_remote
 from dumbbell.plan.inside import for_agent
-from dumbbell.plan.planning import plan_remote
 from dumbbell.publish import captured, staged
 from dumbbell.results import result
 from dumbbell.results.columns import Framed

@@ -16,7 +16,7 @@ from dumbbell.engines.remote_records import Reading
 from dumbbell.errors import DumbbellError, HostError, HostLost
 from dumbbell.host import sources
 from dumbbell.linux import FLOW_RECORD, PROBE_RECORD, QUEUE_RECORD
-from dumbbell.plan.planning import RemoteHost, RemotePlan
+from dumbbell.plan import RemoteHost, RemotePlan
 
 __all__ = [
     "HostGroup",

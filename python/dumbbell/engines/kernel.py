@@ -47,8 +47,7 @@ from dumbbell.kernels import Kernel, find
 from dumbbell.kernels.features import controllers
 from dumbbell.kernels.store import requested_name
 from dumbbell.kernels.versions import numbers
-from dumbbell.plan import Plan, plan_case
-from dumbbell.plan.model import Command
+from dumbbell.plan import Command, Plan, plan_case
 from dumbbell.publish import captured, staged
 from dumbbell.results import result
 from dumbbell.results.columns import Framed

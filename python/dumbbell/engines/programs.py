@@ -20,7 +20,7 @@ import numpy as np
 
 from dumbbell.engines.run_manifest import Verdict, seconds
 from dumbbell.linux import FLOW_RECORD
-from dumbbell.plan.model import FlowPlan, Plan, ProgramPlan
+from dumbbell.plan import FlowPlan, Plan, ProgramPlan
 
 __all__ = [
     "Connections",
@@ -301,9 +301,7 @@ def _flow(
     cc = socket["cc"]
     flow = FlowPlan(
         name=group, group=group, transport="tcp", sender=socket["host"], receiver=peer_host, address=address, port=port,
-        cc=cc, cc_parameters=(), start_ns=started_ns, stop_ns=None, bytes=None, on_off_ns=None, exchange=None,
-        sndbuf=None, rcvbuf=None, prompt_reads=True, pacing_rate=None, mark=None, packet=None, interval_ns=None,
-        rtt_ns=0,
+        cc=cc, start_ns=started_ns,
     )  # fmt: skip
     last = sender.records["info"][-1] if len(sender.records) else np.zeros(1, FLOW_RECORD)["info"][0]
     got = _received(receiver, sender) if receiver is not None else int(rows["bytes_received"].max(initial=0))

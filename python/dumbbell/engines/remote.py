@@ -29,7 +29,7 @@ from dumbbell.engines.remote_records import Comparison, Reading, compare, join, 
 from dumbbell.engines.run_manifest import Verdict
 from dumbbell.errors import ExperimentError, HostError, HostLost
 from dumbbell.host.tcp_connections import agent
-from dumbbell.plan.planning import RemotePlan, plan_remote
+from dumbbell.plan import RemotePlan, plan_remote
 from dumbbell.publish import staged
 from dumbbell.results import result
 

@@ -30,8 +30,7 @@ from dumbbell.engines.agent_engine import unexpected_settings
 from dumbbell.engines.host_load import HELP, judge_host, load_statistics, read_load_samples, shaper_shares
 from dumbbell.engines.run_manifest import Verdict, closed_windows, device_drops, judge_flows, machine_drops, totals
 from dumbbell.linux import FLOW_RECORD, NEVER, PROBE_RECORD, QUEUE_RECORD
-from dumbbell.plan import QueuePlan
-from dumbbell.plan.planning import RemotePlan
+from dumbbell.plan import QueuePlan, RemotePlan
 from dumbbell.results.columns import Framed
 
 __all__ = [

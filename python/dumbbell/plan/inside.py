@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dumbbell.errors import ExperimentError
-from dumbbell.plan.model import Plan
+from dumbbell.plan import Plan
 from dumbbell.spec.units import Wrong, duration_ns, suggest, time_text
 
 __all__ = ["ALL", "Inside", "Place", "for_agent", "inside_of", "link_devices", "tap"]

@@ -103,7 +103,7 @@ def ssh_destinations(experiment: Experiment) -> tuple[str, ...]:
 
 
 def table_of_values(cls: type[T], values: Mapping[str, Any]) -> T:
-    """A generated dataclass of values that `crates/experiment` parsed."""
+    """A dataclass of values that `crates/experiment` made; values that it has no field for are left out."""
     make: Callable[[Mapping[str, Any]], T] = _table(cls)  # type: ignore[arg-type]  # mypy: a class is hashable.
     return make(values)
 
@@ -111,11 +111,15 @@ def table_of_values(cls: type[T], values: Mapping[str, Any]) -> T:
 @cache
 def _table(cls: type) -> Callable[[Mapping[str, Any]], Any]:
     """What makes a dataclass of its values."""
-    makers = {name: made for name, hint in get_type_hints(cls).items() if (made := _maker(hint)) is not None}
+    makers = {name: _maker(hint) for name, hint in get_type_hints(cls).items()}
 
     def make(values: Mapping[str, Any]) -> Any:
-        held = {name: makers[name](value) for name, value in values.items() if value is not None and name in makers}
-        return cls(**{**values, **held})
+        held = {
+            name: value if (made := makers[name]) is None or value is None else made(value)
+            for name, value in values.items()
+            if name in makers
+        }
+        return cls(**held)
 
     return make
 
