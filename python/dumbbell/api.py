@@ -27,8 +27,8 @@ from dumbbell.analysis.comparison import Arm, Measured, compare_runs
 from dumbbell.analysis.summary import measures, summary
 from dumbbell.engines import Request
 from dumbbell.engines.base import Permissions, engine_called, kernels_set, permitted, plain, repeat_command
-from dumbbell.engines.packet_traces import MOST_ROWS, PacketTraces, Window
-from dumbbell.engines.packet_traces import packet_traces as traces_of
+from dumbbell.engines.sim import MOST_ROWS, PacketTraces, Window
+from dumbbell.engines.sim import packet_traces as traces_of
 from dumbbell.errors import ExperimentError
 from dumbbell.notebook import ComparisonResult, Figure, SweepResult, run_html
 from dumbbell.results import result

@@ -65,7 +65,7 @@ PANELS: dict[str, dict[str, tuple[str, str]]] = {
         "cache": ("cache:cache", "Show what Dumbbell keeps in the cache, or prune it."),
     },
     "Workbench": {
-        "ui": ("ui:ui", "Open the workbench in a browser."),
+        "ui": ("experiment_commands:ui", "Open the workbench in a browser."),
     },
 }
 """By panel and name: module and attribute, and the first sentence of the command's help."""

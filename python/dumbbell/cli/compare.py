@@ -1,7 +1,7 @@
 """The work of `compare`: run an experiment on two engines or kernels, or load two results, and compare them.
 
-`comparison_arms` assigns result folders to arms, `dumbbell.analysis` compares, `comparison_table` prints,
-`dumbbell.reports` writes the page.
+`comparison_arms` assigns result folders to arms and prints, `dumbbell.analysis` compares, `dumbbell.reports` writes
+the page.
 """
 
 import time

@@ -3,8 +3,7 @@
 ```text
 base              the interface of an engine, requests, progress, the user's permission
 requests          engine, seeds, folder name and command of a run
-sim               the packet simulator, in this process
-└── packet_traces     traces of every packet in a time window
+sim               the packet simulator, in this process; traces of every packet
 kernel            the Linux kernel as User-Mode Linux in virtual time
 ├── kernel_choice     which stored kernel runs an experiment
 ├── guest             a guest as a process of the host

@@ -1,17 +1,21 @@
-"""The simulator as an engine: the kernel engine's plan as numbers instead of commands.
+"""The simulator as an engine: the kernel engine's plan as numbers instead of commands; traces of every packet.
 
 It passes the plan to `dumbbell._sim`, checks validity, and writes the result folder or returns the result.
-`crates/core` has protocols and queues, `crates/sim` the event loop. `packet_traces` has traces of every packet.
+`crates/core` has protocols and queues, `crates/sim` the event loop.
+
+For a trace of a time window the simulator repeats the run until every packet in the window has been received or
+dropped, and returns packets instead of samples. `docs/packet-traces.md` describes the columns;
+`crates/sim/src/packet_trace.rs` records the packets.
 """
 
 import json
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dumbbell import _sim, limits
 from dumbbell.engines.base import Progress, Request, check_controllers
@@ -23,7 +27,12 @@ from dumbbell.publish import captured, staged
 from dumbbell.results.result import Run, write_run
 from dumbbell.results.tables import TABLE_NAMES, NativeTable
 
-__all__ = ["Ready", "SimulatedRun", "Simulator", "refusals"]
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = [
+    "MOST_ROWS", "PacketTraces", "Ready", "SimulatedRun", "Simulator", "Window", "packet_traces", "refusals",
+]  # fmt: skip
 
 
 ELSEWHERE = "or run it with --engine kernel"
@@ -211,3 +220,63 @@ def _kernel_manifest(report: Mapping[str, Any]) -> dict[str, Any]:
 @cache
 def _simulator() -> dict[str, str]:
     return {"version": _sim.VERSION, "sha256": sha256(Path(_sim.__file__))}
+
+
+MOST_ROWS = 200_000
+"""A table of 60 MB: five seconds at 200 Mbit/s."""
+
+
+@dataclass(frozen=True)
+class Window:
+    """Selects packets that are in flight at some time of the window, including both ends."""
+
+    start_ns: int
+    stop_ns: int
+    most_rows: int = MOST_ROWS
+
+
+@dataclass(frozen=True)
+class PacketTraces:
+    """Packet traces, and how many are missing."""
+
+    packets: "pl.DataFrame"
+    """One packet per row, in order of sending."""
+    left_out: int
+    """Later packets beyond the limit of rows."""
+    plan: Plan
+    """The plan that was run."""
+
+
+def packet_traces(
+    request: Request, window: Window, progress: Progress = lambda _seconds: None, most_bytes: int | None = None
+) -> PacketTraces:
+    """Traces of the packets in flight in this window; `most_bytes` as in `Simulator`.
+
+    Raises `ExperimentError` for an invalid window, and what `Simulator.simulate` raises.
+    """
+    import polars as pl  # noqa: PLC0415 — a run needs none
+
+    ready = Simulator(most_bytes).prepare(replace(request, capture=None))
+    _refuse(window, ready.plan.duration_ns)
+    with refusals(ready.most_bytes):
+        packets, left_out = _sim.packet_trace(
+            ready.simulated, window.start_ns, window.stop_ns, window.most_rows, progress, ready.held_bytes
+        )
+    return PacketTraces(pl.DataFrame(packets), left_out, ready.plan)
+
+
+def _refuse(window: Window, duration_ns: int) -> None:
+    if not 0 <= window.start_ns <= window.stop_ns:
+        raise ExperimentError(
+            "the window's start exceeds its stop", key="start", value=f"{window.start_ns} ns",
+            right=f"0 to {window.stop_ns} ns",
+        )  # fmt: skip
+    if window.stop_ns > duration_ns:
+        raise ExperimentError(
+            "the window's stop exceeds the experiment's duration", key="stop", value=f"{window.stop_ns} ns",
+            right=f"at most {duration_ns} ns",
+        )  # fmt: skip
+    if window.most_rows < 0:
+        raise ExperimentError(
+            "the number of rows is negative", key="most_rows", value=window.most_rows, right=f"such as {MOST_ROWS}"
+        )

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from dumbbell.errors import ImportProblem
 from dumbbell.importers import (
@@ -14,8 +15,7 @@ from dumbbell.importers import (
     iperf3_text,
     ping,
     ss,
-    tc_json,
-    tc_text,
+    tc,
     tcp_probe,
     timing,
 )
@@ -44,21 +44,23 @@ class Format:
     read: Callable[[Source, Options], Log]
 
 
-FORMATS = tuple(
-    Format(key, module.NAME, module.detect, module.read)
-    for key, module in {
-        "iperf3": iperf3_text,
-        "iperf3-json": iperf3_json,
-        "iperf2": iperf2,
-        "ss": ss,
-        "ping": ping,
-        "tcp_probe": tcp_probe,
-        "tc": tc_text,
-        "tc-json": tc_json,
-        "flent": flent,
-        "time": timing,
-        "pcap": capture,
-    }.items()
+def _format(key: str, module: Any) -> Format:
+    """The format of a module with `NAME`, `detect` and `read`."""
+    return Format(key, module.NAME, module.detect, module.read)
+
+
+FORMATS = (
+    _format("iperf3", iperf3_text),
+    _format("iperf3-json", iperf3_json),
+    _format("iperf2", iperf2),
+    _format("ss", ss),
+    _format("ping", ping),
+    _format("tcp_probe", tcp_probe),
+    Format("tc", tc.TEXT, tc.detect_text, tc.read_text),
+    Format("tc-json", tc.JSON, tc.detect_json, tc.read_json),
+    _format("flent", flent),
+    _format("time", timing),
+    _format("pcap", capture),
 )
 """All formats, in the manual's order."""
 

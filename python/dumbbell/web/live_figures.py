@@ -19,9 +19,8 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from dumbbell.analysis.summary import measures
 from dumbbell.engines import Request
 from dumbbell.engines.base import Progress
-from dumbbell.engines.packet_traces import PacketTraces, Window
-from dumbbell.engines.packet_traces import packet_traces as record_packets
-from dumbbell.engines.sim import Simulator
+from dumbbell.engines.sim import PacketTraces, Simulator, Window
+from dumbbell.engines.sim import packet_traces as record_packets
 from dumbbell.errors import DumbbellError, ExperimentError
 from dumbbell.plan import Plan
 from dumbbell.plots import available, columns, packed

@@ -8,11 +8,17 @@ from rich.table import Table
 from dumbbell.analysis.filter import FILTERED, Filter, matches
 from dumbbell.analysis.live_sockets import Live
 from dumbbell.cli.console import Console
-from dumbbell.cli.watching.fields import ALWAYS, BY_NAME, COLUMNS, SPARK, fitting
+from dumbbell.cli.watch_fields import ALWAYS, BY_NAME, COLUMNS, SPARK, fitting
 from dumbbell.control_characters import json_text
 from dumbbell.host.tcp_connections import Frame
 
-__all__ = ["LISTED", "as_json", "chosen", "show", "totals"]
+__all__ = [
+    "LISTED",
+    "as_json",
+    "chosen",
+    "show",
+    "totals",
+]
 
 
 LISTED = tuple(

@@ -22,11 +22,14 @@ from textual.strip import Strip
 from textual.widgets import Footer, Static
 
 from dumbbell.analysis.live_sockets import HISTORY, Live
-from dumbbell.cli.watching import fields
-from dumbbell.cli.watching.fields import ALWAYS, GROUPS, SPARK, Column, fitting, graph, shown, sparkline
+from dumbbell.cli import watch_fields
+from dumbbell.cli.watch_fields import ALWAYS, GROUPS, SPARK, Column, fitting, graph, shown, sparkline
 from dumbbell.control_characters import visible_line
 
-__all__ = ["Detail", "Grid"]
+__all__ = [
+    "Detail",
+    "Grid",
+]
 
 
 HEAD = Style(bold=True, reverse=True)
@@ -202,9 +205,9 @@ class Grid(ScrollView, can_focus=True):
         self.refresh()
 
 
-GRAPHS = (("send", "send_bps", fields.rate), ("receive", "recv_bps", fields.rate),
-          ("RTT", "rtt_ns", fields.time), ("cwnd", "cwnd_packets", fields.count),
-          ("inflight", "inflight_packets", fields.count))  # fmt: skip
+GRAPHS = (("send", "send_bps", watch_fields.rate), ("receive", "recv_bps", watch_fields.rate),
+          ("RTT", "rtt_ns", watch_fields.time), ("cwnd", "cwnd_packets", watch_fields.count),
+          ("inflight", "inflight_packets", watch_fields.count))  # fmt: skip
 LABEL_WIDTH = 18
 
 
@@ -254,7 +257,7 @@ class Detail(ModalScreen[None]):
     def draw(self) -> None:
         """Draw the heading, the graphs and the fields."""
         row = self.row
-        ends = [fields.address(row[f"{end}_address"], row[f"{end}_port"], 80) for end in ("local", "peer")]
+        ends = [watch_fields.address(row[f"{end}_address"], row[f"{end}_port"], 80) for end in ("local", "peer")]
         head = Text(f"{ends[0]} → {ends[1]}  {visible_line(row['cc'] or '')}  ", style="bold")
         head.append("closed" if row["closed"] else row["state"], "red" if row["closed"] else "green")
         self.query_one("#who", Static).update(head)
@@ -280,7 +283,7 @@ class Detail(ModalScreen[None]):
             for line, label_text in zip(lines, labels, strict=True):
                 parts.append(Text.assemble((label_text.ljust(LABEL_WIDTH), "bold"), _marked(line, retrans)))
         marks = "".join("×" if count > 0 else " " for count in retrans)
-        label = f"retransmitted {fields.count(self.row['retrans_packets'])}".ljust(LABEL_WIDTH)
+        label = f"retransmitted {watch_fields.count(self.row['retrans_packets'])}".ljust(LABEL_WIDTH)
         parts.append(Text.assemble((label, "bold"), (marks, "red")))
         times = self.live.times_s(samples)
         first = float(times[np.isfinite(times)][0])

@@ -1,4 +1,4 @@
-"""The application: keys, sampling, filter, sort; `widgets` draws."""
+"""The screen of `dumbbell watch`: keys, sampling, filter, sort; `watch_widgets` draws."""
 
 from collections.abc import Callable
 from typing import ClassVar
@@ -15,15 +15,18 @@ from textual.worker import get_current_worker
 
 from dumbbell.analysis.filter import Filter, parse
 from dumbbell.analysis.live_sockets import Live
-from dumbbell.cli.watching import fields
-from dumbbell.cli.watching.fields import BY_NAME, fitting
-from dumbbell.cli.watching.plain_output import LISTED, chosen, totals
-from dumbbell.cli.watching.widgets import Detail, Grid
+from dumbbell.cli import watch_fields
+from dumbbell.cli.watch_fields import BY_NAME, fitting
+from dumbbell.cli.watch_table import LISTED, chosen, totals
+from dumbbell.cli.watch_widgets import Detail, Grid
 from dumbbell.control_characters import visible_line
 from dumbbell.errors import DumbbellError, FilterError
 from dumbbell.host.tcp_connections import Frame, Stream, table
 
-__all__ = ["Watch"]
+__all__ = [
+    "Watch",
+]
+
 
 CSS = """
 #totals { height: 1; }
@@ -247,9 +250,9 @@ class Watch(App[None]):
         head.append(f"{len(rows)} of {all_} connections" if str(self.filter) else f"{len(rows)} connections", "bold")
         for cc, connections, send, recv, retrans in totals(rows):
             head.append(f"  {visible_line(cc or '–')} ", "bold cyan")
-            head.append(f"{connections}: {fields.rate(send)}↑ {fields.rate(recv)}↓")
+            head.append(f"{connections}: {watch_fields.rate(send)}↑ {watch_fields.rate(recv)}↓")
             if retrans:
-                head.append(f" {fields.count(retrans)} retr", "red")
+                head.append(f" {watch_fields.count(retrans)} retr", "red")
         if str(self.filter):
             head.append(f"  [{self.filter}]", "dim")
         head.append(f"  by {BY_NAME[self.sort].title}{' reversed' if self.reversed else ''}", "dim")

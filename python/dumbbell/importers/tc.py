@@ -1,20 +1,32 @@
-"""`tc -s qdisc` and `tc -s class` as text, once or in a loop.
+"""tc's statistics: `tc -s qdisc` and `tc -s class` as text, `tc -s -j qdisc` as one JSON array per sample.
 
-Sizes that tc prints as `Kb` or `Mb` are rounded accordingly; counters are exact. The lines below `backlog` are specific
-to the qdisc: `ecn_mark` and `marked` become marks.
+Once or in a loop, with or without times between the samples. In text, sizes that tc prints as `Kb` or `Mb` are rounded
+accordingly; counters are exact, and in JSON backlogs too. The lines below `backlog` are specific to the qdisc:
+`ecn_mark` and `marked` become marks.
 """
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from pydantic import Field
+
 from dumbbell.importers.log_model import Log, Options, Sampled, sampled_log
-from dumbbell.importers.log_source import Line, Source
+from dumbbell.importers.log_source import Count, Line, Loose, Source, checked
 from dumbbell.importers.quantity import Unreadable, integer, rate_bps, size_bytes, stamp_ns
 
-__all__ = ["NAME", "detect", "read"]
+__all__ = [
+    "JSON",
+    "TEXT",
+    "detect_json",
+    "detect_text",
+    "read_json",
+    "read_text",
+]
 
-NAME = "tc"
+
+TEXT = "tc"
 ROUNDING = "counters are exact; a backlog in Kb is within 16 bytes, one in Mb within 1 KB"
 
 _OBJECT = re.compile(
@@ -34,13 +46,13 @@ _OWN = re.compile(r"[A-Za-z][\w./() -]*[ :=]+.*\Z|\s*\(?[\d.].*\Z", re.ASCII)
 MARKING = {"codel", "fq_codel", "pie", "fq_pie", "red"}
 
 
-def detect(source: Source) -> bool:
+def detect_text(source: Source) -> bool:
     """Does it have a qdisc's line, and its counters?"""
     texts = [line.text.strip() for line in source.head]
     return any(_OBJECT.match(text) for text in texts) and any(text.startswith("Sent ") for text in texts)
 
 
-def read(source: Source, options: Options) -> Log:
+def read_text(source: Source, options: Options) -> Log:
     """Read the log."""
     reading = _Reading(source)
     source.through(reading.take)
@@ -50,7 +62,7 @@ def read(source: Source, options: Options) -> Log:
         # These always print their marks, below their counters.
         warnings.append(f"line {found[-1].line}: skipped the last qdisc, which is truncated")
         found = found[:-1]
-    log = sampled_log(NAME, source, found, options, ROUNDING)
+    log = sampled_log(TEXT, source, found, options, ROUNDING)
     return replace(log, warnings=(*log.warnings, *warnings))
 
 
@@ -140,3 +152,80 @@ def _rate(text: str) -> int | None:
 def _options_text(text: str) -> str:
     """A qdisc's options as tc printed them, without its position in the tree."""
     return re.sub(r"\b(?:root|refcnt \d+|parent \S+|prio \d+|leaf \S+)(?= |\Z)", "", text).strip()
+
+
+JSON = "tc JSON"
+
+
+class _Discipline(Loose):
+    kind: str
+    handle: str
+    dev: str | None = None
+    options: dict[str, Any] = Field(default={})
+    bytes: Count
+    packets: Count
+    drops: Count
+    overlimits: Count = 0
+    backlog: Count
+    qlen: Count
+    ecn_mark: Count | None = None
+    marked: Count | None = None
+
+
+def detect_json(source: Source) -> bool:
+    """Is there an array of objects with tc's keys?"""
+    head = source.data[: 1 << 16]
+    return bool(re.search(rb'\[\s*\{\s*"(?:kind|deleted)"\s*:', head)) and b'"handle"' in head
+
+
+def read_json(source: Source, options: Options) -> Log:
+    """Read the log."""
+    found: list[Sampled] = []
+    for instant, (line, stamp, value) in enumerate(_arrays(source)):
+        names = set()
+        for entry in value:
+            if entry == {}:
+                continue  # Old versions of tc leave an empty object for entries that they skip.
+            queue = checked(_Discipline, entry, source, "tc", line)
+            sampled = _sampled(queue, line, instant, stamp)
+            if sampled.name in names:
+                source.fail(f"'{sampled.name}' occurs twice in one sample", line=line)
+            names.add(sampled.name)
+            found.append(sampled)
+    return sampled_log(JSON, source, found, options, "")
+
+
+def _sampled(queue: _Discipline, line: int, instant: int, stamp: int | None) -> Sampled:
+    row = {
+        "sent_bytes": queue.bytes, "sent_packets": queue.packets, "drops_packets": queue.drops,
+        "overlimits": queue.overlimits, "backlog_bytes": queue.backlog, "backlog_packets": queue.qlen,
+        "marks_packets": queue.ecn_mark if queue.ecn_mark is not None else queue.marked,
+    }  # fmt: skip
+    rate = queue.options.get("rate", queue.options.get("bandwidth"))
+    # tc prints rates in bytes per second.
+    rate_bps = rate * 8 if isinstance(rate, int) and not isinstance(rate, bool) and 0 < rate < 2**50 else None
+    words = " ".join(f"{key} {value}" for key, value in queue.options.items() if not isinstance(value, dict | list))
+    name = " ".join(part for part in (queue.dev, queue.handle) if part)
+    return Sampled(name, queue.kind, f"{queue.kind} {words}".strip(), queue.dev, line, instant, stamp, row, rate_bps)
+
+
+def _arrays(source: Source) -> Iterator[tuple[int, int | None, list[Any]]]:
+    """Every array with its line and the preceding time."""
+    text, position, line = source.text, 0, 1
+    stamp: int | None = None
+    while position < len(text):
+        end = text.find("\n", position)
+        rest = text[position : end if end >= 0 else len(text)]
+        time_ns = stamp_ns(rest.strip())
+        if not rest.strip() or _SEPARATOR.match(rest.strip()) or time_ns is not None:
+            stamp = time_ns if time_ns is not None else stamp
+            position, line = position + len(rest) + 1, line + 1
+            continue
+        begin = position + len(rest) - len(rest.lstrip())
+        value, after = source.value(begin)
+        if not isinstance(value, list):
+            source.fail("not an array", line=line, right="the output of tc -s -j qdisc")
+        yield line, stamp, value
+        stamp = None
+        line += text.count("\n", begin, after)
+        position = after
