@@ -12,14 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dumbbell.host import controllers, kernel_findings, kernel_modules, tcp_settings
-from dumbbell.host.checks import run_checks
+from dumbbell.host import controllers, findings, kernel_modules, tcp_settings
+from dumbbell.host.findings import run_checks
 from dumbbell.host.kernel_modules import Presence, presence
 from dumbbell.host.sources import GROUPS, MARKS, Finding, LocalHost, Reading, as_json, rows, sysctl_path
 
-ROUTES, LINKS, QUEUES = (
-    " ".join(fields) for fields in (controllers.ROUTES, kernel_findings.LINKS, kernel_findings.QUEUES)
-)
+ROUTES, LINKS, QUEUES = (" ".join(fields) for fields in (controllers.ROUTES, findings.LINKS, findings.QUEUES))
 
 # As iproute2 6.1 printed them, on Linux 6.18 (routes, links) and 6.12 (congestion).
 ROUTED = (
@@ -206,7 +204,7 @@ def test_an_available_controller_is_a_module_or_built_in(make_host: MakeHost, fi
 def test_a_slow_clock_source_is_a_warning(make_host: MakeHost) -> None:
     folder = "sys__devices__system__clocksource__clocksource0__"
     files = {f"{folder}current_clocksource": "hpet\n", f"{folder}available_clocksource": "tsc hpet acpi_pm \n"}
-    found = kernel_findings.clocksource(make_host(**files))
+    found = findings.clocksource(make_host(**files))
     assert (found.mark, found.value) == ("warning", "hpet")
     assert found.change[0].startswith("echo tsc |")
 

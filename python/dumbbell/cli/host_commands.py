@@ -45,7 +45,7 @@ def doctor(
 
     Reads only and needs no root. Each finding is ok, warning, PROBLEM, or unknown with the reason.
     """
-    from dumbbell.host.checks import run_checks
+    from dumbbell.host.findings import run_checks
     from dumbbell.host.sources import LocalHost
     from dumbbell.host.sources import as_json as parts
 

@@ -15,6 +15,7 @@ google/bbr, branch v3.
 
 import gzip
 import lzma
+import re
 import socket
 import zlib
 from collections.abc import Callable, Iterable, Iterator
@@ -40,6 +41,7 @@ __all__ = [
     "presence",
     "queue_presence",
     "release",
+    "version_of",
     "which",
 ]
 
@@ -65,6 +67,12 @@ class Presence:
 def release(host: LocalHost) -> str | None:
     """The kernel's release, as `uname -r`."""
     return host.sysctl("kernel.osrelease").first()
+
+
+def version_of(host: LocalHost) -> tuple[int, int] | None:
+    """Major and minor version of the running kernel."""
+    match = re.match(r"(\d{1,3})\.(\d{1,4})", release(host) or "")
+    return (int(match[1]), int(match[2])) if match else None
 
 
 def presence(host: LocalHost, name: str) -> Presence:

@@ -15,7 +15,7 @@ of tcp_wmem (1 and 4 MB, with and without offloads).
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from dumbbell.host.kernel_findings import version_of
+from dumbbell.host.kernel_modules import version_of
 from dumbbell.host.sources import Finding, LocalHost, Mark, unknown
 
 __all__ = [

@@ -10,7 +10,8 @@ from typing import Any
 
 from dumbbell.errors import ExperimentError
 from dumbbell.plan import Plan
-from dumbbell.spec.units import Wrong, duration_ns, suggest, time_text
+from dumbbell.spec.typed import quantity
+from dumbbell.spec.units import duration_ns, suggest, time_text
 
 __all__ = ["ALL", "Inside", "Place", "for_agent", "inside_of", "link_devices", "tap"]
 
@@ -106,10 +107,7 @@ def for_agent(plan: Plan, inside: Inside, *, capture: bool) -> dict[str, Any]:
 def _every(key: str, text: str | None) -> int | None:
     if text is None:
         return None
-    try:
-        every_ns = duration_ns(text)
-    except Wrong as wrong:
-        raise ExperimentError(wrong.problem, key=key, value=text, right=wrong.right) from None
+    every_ns = quantity(key, text, duration_ns)
     if every_ns <= 0:
         raise ExperimentError("the sampling interval is zero", key=key, value=text, right="such as 1s")
     return every_ns

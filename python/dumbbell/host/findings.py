@@ -1,4 +1,7 @@
-"""Findings about the kernel and its egress devices.
+"""All findings about a host, in a fixed order, and those about its kernel and its egress devices.
+
+`run_checks` has all; a failing check doesn't prevent the others. `controllers` has the findings about congestion
+controls, `tcp_settings` those about sysctls and buffers.
 
 The kernel's version, network namespace, clock, virtualization; the devices' qdisc, pacing and offloads. Sources: `ip
 -j`, `tc -s -j`, and the ioctl SIOCETHTOOL (include/uapi/linux/ethtool.h); net/ipv4/tcp_bbr.c on fq and TCP's own
@@ -11,11 +14,12 @@ import re
 import socket
 import struct
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from dumbbell.host import controllers, tcp_settings
 from dumbbell.host.boot_settings import QDISC
-from dumbbell.host.kernel_modules import option, release
+from dumbbell.host.kernel_modules import option, version_of
 from dumbbell.host.sources import ROUTES, Finding, LocalHost, Mark, number, rows, unknown, word
 from dumbbell.host.switch import initial_namespace
 
@@ -29,10 +33,47 @@ __all__ = [
     "namespace",
     "offloads",
     "queues",
+    "run_checks",
     "version",
-    "version_of",
     "virtual",
 ]
+
+
+Reading = Callable[[], Finding | Iterable[Finding]]
+
+
+def run_checks(host: LocalHost, path: tcp_settings.Path) -> list[Finding]:
+    """Every finding, group by group."""
+    host = host.at_one_time()
+    readings: list[tuple[str, str, Reading]] = [
+        ("kernel.version", "kernel", lambda: version(host)),
+        ("kernel.namespace", "kernel", lambda: namespace(host)),
+        ("kernel.clocksource", "kernel", lambda: clocksource(host)),
+        ("kernel.virtual", "kernel", lambda: virtual(host)),
+        ("controller.default", "controller", lambda: controllers.default(host)),
+        ("controller.new_connection", "controller", lambda: controllers.opened(host)),
+        ("controller.at_boot", "controller", lambda: controllers.at_boot(host)),
+        ("controller.available", "controller", lambda: controllers.available(host)),
+        ("controller.allowed", "controller", lambda: controllers.allowed(host)),
+        ("controller.bbr", "controller", lambda: controllers.bbr(host)),
+        ("controller.routes", "controller", lambda: controllers.routes(host)),
+        ("queues.default", "queues", lambda: default_qdisc(host)),
+        ("queues", "queues", lambda: queues(host)),
+        ("offloads", "queues", lambda: offloads(host)),
+        ("buffers", "buffers", lambda: tcp_settings.buffers(host, path)),
+        ("protocol", "protocol", lambda: tcp_settings.tcp_settings(host)),
+        ("connections.controllers", "connections", lambda: controllers.connections(host)),
+    ]
+    return [finding for key, group, reading in readings for finding in _found(key, group, reading)]
+
+
+def _found(key: str, group: str, reading: Reading) -> list[Finding]:
+    try:
+        found = reading()
+        return [found] if isinstance(found, Finding) else list(found)
+    # An unfamiliar host may give unexpected output.
+    except Exception as error:
+        return [unknown(key, group, key, "", f"can't be parsed: {type(error).__name__}: {error}")]
 
 
 FIRST_BBR = (4, 9)
@@ -44,12 +85,6 @@ DEPARTURE_TIME = (4, 20)
 FAST_CLOCKS = frozenset(
     "tsc kvm-clock arch_sys_counter hyperv_clocksource_tsc_page timebase tod time-travel-clock xen".split()
 )
-
-
-def version_of(host: LocalHost) -> tuple[int, int] | None:
-    """Major and minor version of the running kernel."""
-    match = re.match(r"(\d{1,3})\.(\d{1,4})", release(host) or "")
-    return (int(match[1]), int(match[2])) if match else None
 
 
 def version(host: LocalHost) -> Finding:
