@@ -18,8 +18,8 @@ from statistics import median
 from command_cost import Spent, spent
 
 from dumbbell.kernels import find
+from dumbbell.kernels.added import work_of
 from dumbbell.kernels.store import kernels_dir
-from dumbbell.kernels.tree_copy import work_of
 
 HERE = Path(__file__).parent
 SOURCE = HERE.parent / "examples/tcp_target.c"

@@ -17,7 +17,7 @@ from experiments import bench
 
 from dumbbell.analysis.summary import measures
 from dumbbell.engines import KernelEngine, Request
-from dumbbell.engines.sim.sim_engine import Simulator
+from dumbbell.engines.sim import Simulator
 from dumbbell.results import result
 from dumbbell.results.result import Run
 

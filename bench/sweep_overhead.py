@@ -20,7 +20,7 @@ from speed import processor
 
 from dumbbell.analysis.summary import measures
 from dumbbell.engines import Request, Simulator
-from dumbbell.engines.sim.sim_engine import Ready, SimulatedRun
+from dumbbell.engines.sim import Ready, SimulatedRun
 from dumbbell.results.result import Run
 from dumbbell.spec import Case
 from dumbbell.spec.document import read, with_settings

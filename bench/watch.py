@@ -19,7 +19,7 @@ from pathlib import Path
 from textual.pilot import Pilot
 
 from dumbbell.analysis.live_sockets import Live
-from dumbbell.cli.watching.screen import Watch
+from dumbbell.cli.watch_screen import Watch
 from dumbbell.host.tcp_connections import Frame, Stream, table
 
 BUSY = 5

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import vl_convert
 
-from dumbbell.cli.watching.screen import Watch
+from dumbbell.cli.watch_screen import Watch
 from dumbbell.host.tcp_connections import Stream
 
 CONTROLLERS = ("bbr", "cubic", "reno")

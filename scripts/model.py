@@ -29,7 +29,7 @@ SWEEP = '"""The tables of a sweep file as frozen values, in nanoseconds.\n'
 def main() -> int:
     """Write the files, or compare them."""
     made = _sim.declarations()
-    experiment = EXPERIMENT + MADE.format(sequence="", typing="Literal", module="qdisc", name="Qdisc")
+    experiment = EXPERIMENT + MADE.format(sequence="", typing="Literal", module="units", name="Qdisc")
     sweep = SWEEP + MADE.format(sequence=", Sequence", typing="Any, Literal", module="axes", name="Axis")
     texts = {
         SPEC / "model.py": f"{experiment}\n\n{made['dataclasses']}",

@@ -14,7 +14,7 @@ from pathlib import Path
 from generated import ROOT, write_or_check
 
 from dumbbell import _sim
-from dumbbell.results.declared import COLUMNS
+from dumbbell.results.tables import COLUMNS
 
 PAGES = tuple(ROOT / "docs" / name for name in ("experiment.md", "sweeps.md", "result.md"))
 BLOCK = re.compile(r"<!-- (keys|columns) of (\w+) -->\n.*?<!-- end -->", re.DOTALL)

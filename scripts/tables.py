@@ -17,7 +17,7 @@ from pathlib import Path
 
 import dumbbell as db
 from dumbbell.errors import DumbbellError
-from dumbbell.results.table_schema import TABLES
+from dumbbell.results.reader import TABLES
 from dumbbell.spec import scenarios
 from dumbbell.spec.units import duration_ns
 

@@ -12,9 +12,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from dumbbell.results.manifest_schema import FORMAT
-from dumbbell.results.result import Run, write
-from dumbbell.results.table_schema import TABLES
+from dumbbell.results.reader import TABLES
+from dumbbell.results.result import FORMAT, Run, write
 
 NS = 1_000_000_000
 MSS = 1448

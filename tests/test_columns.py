@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from dumbbell.engines import Request, Simulator
 from dumbbell.results.columns import Column, Framed, Names, Table
+from dumbbell.results.reader import TABLES
 from dumbbell.results.result import Run
-from dumbbell.results.table_schema import TABLES
 from dumbbell.spec.document import parse
 
 EXPERIMENT = """

@@ -4,12 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from dumbbell.analysis.expect import Reader
+from dumbbell.analysis.expect import Reader, parse_expectation, parse_metric
 from dumbbell.engines import Request, Simulator
 from dumbbell.plan import as_world, plan_case
 from dumbbell.results import result
 from dumbbell.spec import Case, find, load, published
-from dumbbell.spec.expectation import parse_expectation, parse_metric
 
 CASES = [(name, case) for name in published() for case in load(find(name))]
 KERNEL_LACKS = {(name, case.name) for name, case in CASES if case.name.endswith(", exact")}

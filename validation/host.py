@@ -20,7 +20,7 @@ from runs import Job, in_parallel
 
 from dumbbell.analysis.difference import Row, Verdict, compare
 from dumbbell.analysis.summary import measures
-from dumbbell.engines.host.host_facts import facts
+from dumbbell.engines.host_load import facts
 from dumbbell.errors import DumbbellError
 from dumbbell.results.result import Run
 from dumbbell.spec import load

@@ -6,8 +6,8 @@ from typing import Any
 from coverage import acceptance
 from verdicts import Expected
 
+from dumbbell.analysis.expect import ends_of, figure_text, parse_expectation, parse_metric
 from dumbbell.spec import Case, find, load
-from dumbbell.spec.expectation import ends_of, figure_text, parse_expectation, parse_metric
 
 __all__ = ["counts", "page"]
 

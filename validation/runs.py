@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from dumbbell.engines import Request
-from dumbbell.engines.permissions import permitted
-from dumbbell.engines.requests import engine_called
+from dumbbell.engines.base import engine_called, permitted
 from dumbbell.errors import DumbbellError
 from dumbbell.results import result
 from dumbbell.results.result import Run

@@ -26,19 +26,17 @@ from dumbbell import extras, spec
 from dumbbell.analysis.comparison import Arm, Measured, compare_runs
 from dumbbell.analysis.summary import measures, summary
 from dumbbell.engines import Request
-from dumbbell.engines.permissions import Permissions, kernels_set, permitted
-from dumbbell.engines.requests import engine_called, plain, repeat_command
-from dumbbell.engines.sim.packet_traces import MOST_ROWS, PacketTraces, Window
-from dumbbell.engines.sim.packet_traces import packet_traces as traces_of
+from dumbbell.engines.base import Permissions, engine_called, kernels_set, permitted, plain, repeat_command
+from dumbbell.engines.sim import MOST_ROWS, PacketTraces, Window
+from dumbbell.engines.sim import packet_traces as traces_of
 from dumbbell.errors import ExperimentError
 from dumbbell.notebook import ComparisonResult, Figure, SweepResult, run_html
 from dumbbell.results import result
 from dumbbell.spec.built_in import find
 from dumbbell.spec.document import inline_toml
-from dumbbell.spec.qdisc import suggest
 from dumbbell.spec.sweep import engines_used, read_sweep
 from dumbbell.spec.sweep import load_sweep as load_sweep_file
-from dumbbell.spec.units import Wrong, duration_ns
+from dumbbell.spec.units import Wrong, duration_ns, suggest
 from dumbbell.sweeps import folder as sweeps
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""All errors, as one class tree.
+"""All errors, as one class tree; and the signals that end a command.
 
 ```text
 DumbbellError                 2  the request is wrong, or this host can't meet it
@@ -25,9 +25,11 @@ DumbbellError                 2  the request is wrong, or this host can't meet i
 ```
 
 The number is the command's exit status. A run that ends with an invalid result
-raises nothing: `run.json` gives the reason.
+raises nothing: `run.json` gives the reason. A command that a signal ends stops,
+cleans up and exits with status 130.
 """
 
+import signal
 from typing import ClassVar
 
 __all__ = [
@@ -53,6 +55,9 @@ __all__ = [
     "ToolMissing",
     "TransferError",
 ]
+
+ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+"""Ctrl-C, `kill`, a closed terminal, and Ctrl-backslash."""
 
 
 class DumbbellError(Exception):

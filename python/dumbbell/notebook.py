@@ -13,11 +13,11 @@ from dumbbell import extras
 from dumbbell.analysis.comparison import Comparison
 from dumbbell.analysis.findings import findings
 from dumbbell.errors import ExperimentError, ResultError
-from dumbbell.exporters.tables import export_sweep
-from dumbbell.reports.kept_results import reproduce_command
+from dumbbell.exporters import export_sweep
+from dumbbell.reports.comparison_text import HEAD, cells, verdict
 from dumbbell.reports.markup import Markup, element, join, number, percent, table
+from dumbbell.reports.page import reproduce_command
 from dumbbell.reports.sentences import sentences
-from dumbbell.reports.verdict_text import HEAD, cells, verdict
 from dumbbell.results.result import Run
 from dumbbell.spec.sweep import read_map
 from dumbbell.sweeps.folder import Sweep, query, summary

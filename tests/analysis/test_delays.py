@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dumbbell.analysis import occupancy as delays
+from dumbbell.analysis import bottleneck as delays
 from synthetic import NS, Bench, Flow, alternating_rate, sawtooth
 
 

@@ -125,7 +125,7 @@ def test_invalid_expressions_are_refused(text: str) -> None:
 def test_any_text_is_an_expectation_or_an_error(text: str) -> None:
     with suppress(ValueError):
         metric = parse_expectation(text).metric
-        assert metric.whole == (metric.from_ns is None and metric.to_ns is None)
+        assert metric.of_entire_run == (metric.from_ns is None and metric.to_ns is None)
         assert (metric.from_ns or 0) < (metric.to_ns or float("inf"))
 
 

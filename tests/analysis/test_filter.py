@@ -27,7 +27,7 @@ from dumbbell.analysis.filter import (
 )
 from dumbbell.analysis.live_sockets import LIMITS
 from dumbbell.errors import FilterError
-from dumbbell.linux.socket_tables import STATES
+from dumbbell.linux import STATES
 
 OPERATORS = st.sampled_from(["=", "!=", "<", ">", "<=", ">="])
 PORT = st.integers(0, 65535)

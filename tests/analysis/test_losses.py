@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from dumbbell.analysis.losses import flow_loss, group_loss, over_cycle
+from dumbbell.analysis.bottleneck import flow_loss, group_loss, over_cycle
 from dumbbell.analysis.native import Cycle
 from dumbbell.results.result import Run
 from synthetic import MSS, NS, Bench, Flow, alternating

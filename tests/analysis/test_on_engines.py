@@ -6,7 +6,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from dumbbell.analysis.losses import flow_loss
+from dumbbell.analysis.bottleneck import flow_loss
 from dumbbell.analysis.native import cycle
 from dumbbell.analysis.states import phases, probe_rtt_dips, sawtooth
 from dumbbell.engines import Engine, KernelEngine, Request, Simulator

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from dumbbell.analysis.parameter import by_parameter, parameter_of, wide
 from dumbbell.results.result import Run
 from dumbbell.spec import parse
-from dumbbell.spec.experiment import document_of
+from dumbbell.spec.document import document_of
 from synthetic import Bench, Flow
 
 

@@ -12,7 +12,7 @@ from peers_page import agreement, discussion, ratios, spread_of
 
 from dumbbell.analysis.summary import measures
 from dumbbell.engines import Request
-from dumbbell.engines.sim.sim_engine import Simulator
+from dumbbell.engines.sim import Simulator
 from dumbbell.plan import plan_case
 
 

@@ -11,7 +11,7 @@ from dumbbell.cli.runs import execute_runs
 from dumbbell.cli.streams import Interrupted
 from dumbbell.engines import Request
 from dumbbell.engines.base import Progress
-from dumbbell.engines.sim.sim_engine import Simulator
+from dumbbell.engines.sim import Simulator
 from dumbbell.publish import staged
 from dumbbell.spec import find, load
 

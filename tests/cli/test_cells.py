@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dumbbell.cli.watching import fields
-from dumbbell.cli.watching.fields import BLOCKS, COLUMNS, fitting, graph, sparkline
+from dumbbell.cli import watch_fields as fields
+from dumbbell.cli.watch_fields import BLOCKS, COLUMNS, fitting, graph, sparkline
 
 PREFIXES = {"": 1, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}
 
@@ -62,4 +62,9 @@ def test_a_graph_is_as_high_as_its_values(values: list[float], height: int) -> N
 
 def test_a_missing_value_and_zero_differ() -> None:
     assert sparkline(np.array([math.nan, 0, 4, 8])) == " ▁▄█"
-    assert (fields.rate(None), fields.rate(0), fields.time(0), fields.count(None)) == ("", "0", "0", "")
+    assert (fields.rate(None), fields.rate(0), fields.time(0), fields.count(None)) == (
+        "",
+        "0",
+        "0",
+        "",
+    )

@@ -10,7 +10,7 @@ import pytest
 from conftest import COMMAND, Dumbbell
 from dumbbell import __version__
 from dumbbell.cli.experiment_commands import plan
-from dumbbell.engines.requests import run_names
+from dumbbell.engines.base import run_names
 from dumbbell.spec import load, scenarios, with_programs
 
 HEAD = 'duration = "1s"\n[path]\nrtt = "10ms"\n'

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from conftest import COMMAND, Dumbbell
-from dumbbell.results.table_schema import TABLES
+from dumbbell.results.reader import TABLES
 from engines.measured import CUBIC, PYTHON, experiment
 
 

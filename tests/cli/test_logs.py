@@ -11,9 +11,8 @@ import polars as pl
 import pytest
 
 from conftest import COMMAND, Dumbbell
+from dumbbell.analysis.bottleneck import flow_loss, group_loss, one_way_delays, queue_delay_cdf, rtt_cdf
 from dumbbell.analysis.flows import convergence_s, jain_over_time
-from dumbbell.analysis.losses import flow_loss, group_loss
-from dumbbell.analysis.occupancy import one_way_delays, queue_delay_cdf, rtt_cdf
 from dumbbell.analysis.states import durations, phases
 from dumbbell.analysis.summary import measures, summary
 from dumbbell.analysis.time_series import group_throughput, loss, retransmit_rate, throughput

@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 
 from conftest import COMMAND, Dumbbell
-from dumbbell.results.table_schema import TABLES
+from dumbbell.results.reader import TABLES
 from engines.measured import CUBIC, experiment, table_hashes
 from processes import processes_in
 

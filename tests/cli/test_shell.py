@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 
 from conftest import COMMAND, Dumbbell
 from dumbbell.cli.repl import is_unfinished
-from dumbbell.results.table_schema import TABLES
+from dumbbell.results.reader import TABLES
 from engines.measured import CUBIC, experiment
 from processes import processes_in
 

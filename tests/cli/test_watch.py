@@ -21,8 +21,8 @@ from textual.widgets import Input, Static
 
 from dumbbell.analysis.summary import summary
 from dumbbell.cli.app import app
-from dumbbell.cli.watching.screen import Help, Watch
-from dumbbell.cli.watching.widgets import Detail
+from dumbbell.cli.watch_screen import Help, Watch
+from dumbbell.cli.watch_widgets import Detail
 from dumbbell.errors import DumbbellError
 from dumbbell.host.tcp_connections import Stream
 from dumbbell.results.result import load

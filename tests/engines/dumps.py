@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from dumbbell.engines.kernel.guest import Guest, run_guest
-from dumbbell.engines.kernel.kernel_engine import KernelEngine
-from dumbbell.engines.program_results import write_program_setup
+from dumbbell.engines.guest import Guest, run_guest
+from dumbbell.engines.kernel import KernelEngine
+from dumbbell.engines.programs import write_program_setup
 from dumbbell.plan import plan_case
 from dumbbell.spec import parse
 from engines.measured import PYTHON

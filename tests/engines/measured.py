@@ -12,8 +12,8 @@ import pytest
 from dumbbell.analysis.summary import summary
 from dumbbell.engines import Engine, KernelEngine, Request, Simulator
 from dumbbell.results import result
+from dumbbell.results.reader import TABLES
 from dumbbell.results.result import Run
-from dumbbell.results.table_schema import TABLES
 from dumbbell.spec import parse
 
 PYTHON = shutil.which("python3", path="/usr/bin:/bin:/usr/local/bin") or "python3"

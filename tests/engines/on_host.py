@@ -3,9 +3,9 @@
 from functools import cache
 from pathlib import Path
 
-from dumbbell.engines.host.capability_probe import probe_capabilities
-from dumbbell.engines.host.host_engine import HostEngine
-from dumbbell.engines.permissions import Permissions
+from dumbbell.engines.base import Permissions
+from dumbbell.engines.capability_probe import probe_capabilities
+from dumbbell.engines.host import HostEngine
 from dumbbell.errors import DumbbellError
 from dumbbell.plan import plan_case
 from dumbbell.spec import parse

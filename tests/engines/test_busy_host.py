@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from dumbbell.engines import HostEngine, Request
-from dumbbell.engines.permissions import Permissions
+from dumbbell.engines.base import Permissions
 from dumbbell.results import result
 from dumbbell.spec import parse
 from engines.on_host import host_engine_error, plain

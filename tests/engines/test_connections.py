@@ -7,8 +7,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dumbbell.engines.program_connections import Connections, read_connections
-from dumbbell.linux.agent_records import FLOW_RECORD
+from dumbbell.engines.programs import Connections, read_connections
+from dumbbell.linux import FLOW_RECORD
 from dumbbell.plan import plan_case
 from dumbbell.spec import parse
 from engines.measured import experiment

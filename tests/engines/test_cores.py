@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dumbbell.engines.cores import claimed
+from dumbbell.engines.guest import claimed
 
 CORES = sorted(os.sched_getaffinity(0))
 

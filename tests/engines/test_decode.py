@@ -9,9 +9,9 @@ import polars as pl
 import pytest
 
 from dumbbell.engines import decode
-from dumbbell.linux.agent_records import BBR_INFO, DCTCP_INFO, FLOW_RECORD, PROBE_RECORD, QUEUE_RECORD, VEGAS_INFO
+from dumbbell.linux import BBR_INFO, DCTCP_INFO, FLOW_RECORD, PROBE_RECORD, QUEUE_RECORD, VEGAS_INFO
 from dumbbell.plan import Plan, QueuePlan, make
-from dumbbell.results.table_schema import FLOWS, PROBES, QUEUES
+from dumbbell.results.reader import FLOWS, PROBES, QUEUES
 from dumbbell.spec import parse
 from dumbbell.spec.attachments import Attachments
 

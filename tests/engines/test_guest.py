@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from dumbbell.engines.kernel.guest import Guest, _judge, run_guest
-from dumbbell.engines.kernel.kernel_engine import KernelEngine
+from dumbbell.engines.guest import Guest, _judge, run_guest
+from dumbbell.engines.kernel import KernelEngine
 from dumbbell.errors import EngineError, ExperimentError, GuestHang, GuestOutOfMemory, GuestPanic
 from dumbbell.plan import Plan, plan_case
 from dumbbell.spec import parse

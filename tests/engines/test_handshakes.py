@@ -6,7 +6,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from dumbbell.engines.validity import judge_flows
+from dumbbell.engines.run_manifest import judge_flows
 from dumbbell.plan import Plan, QueuePlan, make
 from dumbbell.results.columns import Framed
 from dumbbell.spec import parse

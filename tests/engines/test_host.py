@@ -10,9 +10,8 @@ import pytest
 
 from conftest import Dumbbell
 from dumbbell.engines import HostEngine, Request
-from dumbbell.engines.host.agent_worker import Worker, start_worker
-from dumbbell.engines.host.capability_probe import ProbeResult, missing, probe_commands
-from dumbbell.engines.permissions import Permissions
+from dumbbell.engines.base import Permissions
+from dumbbell.engines.capability_probe import ProbeResult, Worker, missing, probe_commands, start_worker
 from dumbbell.errors import EngineError, ExperimentError
 from dumbbell.plan import Plan, plan_case
 from dumbbell.plan.inside import Inside
@@ -183,7 +182,7 @@ def test_without_namespaces_the_error_states_the_remedy(tmp_path: Path) -> None:
         "Path('/proc/sys/user/max_user_namespaces').write_text('0')\n"
         "Path('/proc/sys/user/max_net_namespaces').write_text('0')\n"
         "from dumbbell.host.tcp_connections import agent\n"
-        "from dumbbell.engines.host.agent_worker import Worker, start_worker\n"
+        "from dumbbell.engines.capability_probe import Worker, start_worker\n"
         "start_worker(Worker(agent(), 'try', Path(sys.argv[1]), 30))\n"
     )
     # The limits belong to the new user namespace.

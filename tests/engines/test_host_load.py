@@ -10,8 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dumbbell.engines.host.host_facts import available_bytes, facts
-from dumbbell.engines.host.host_load import judge_host, load_statistics, read_load_samples, shaper_shares
+from dumbbell.engines.host_load import (
+    available_bytes,
+    facts,
+    judge_host,
+    load_statistics,
+    read_load_samples,
+    shaper_shares,
+)
 from dumbbell.plan import QueuePlan, plan_case
 from dumbbell.spec import parse
 from engines.on_host import plain

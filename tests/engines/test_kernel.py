@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from dumbbell.engines.kernel.guest import Guest, run_guest
-from dumbbell.engines.kernel.kernel_engine import KernelEngine
+from dumbbell.engines.guest import Guest, run_guest
+from dumbbell.engines.kernel import KernelEngine
 from dumbbell.errors import ExperimentError
-from dumbbell.linux.agent_records import FLOW_RECORD, PROBE_RECORD, QUEUE_RECORD
+from dumbbell.linux import FLOW_RECORD, PROBE_RECORD, QUEUE_RECORD
 from dumbbell.plan import make
-from dumbbell.results.table_schema import TABLES
+from dumbbell.results.reader import TABLES
 from dumbbell.spec import parse
 from dumbbell.spec.attachments import read_attachments
 from engines.measured import CUBIC, Outcome, experiment, measure

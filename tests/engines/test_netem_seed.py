@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from dumbbell.engines import Request
-from dumbbell.engines.requests import engine_called
+from dumbbell.engines.base import engine_called
 from dumbbell.results import result
 from dumbbell.spec import parse
 

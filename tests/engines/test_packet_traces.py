@@ -11,13 +11,31 @@ from hypothesis import strategies as st
 
 import dumbbell as db
 from dumbbell.engines import Request, Simulator
-from dumbbell.engines.sim.packet_traces import COLUMNS, PacketTraces, Window, packet_traces
+from dumbbell.engines.sim import PacketTraces, Window, packet_traces
 from dumbbell.errors import ExperimentError, PlanError
 from dumbbell.results.result import Run
 from dumbbell.spec import Case, load, parse, scenarios
 from engines.measured import CUBIC, experiment
 
 MS = 10**6
+COLUMNS = {
+    "flow": pl.String,
+    "kind": pl.String,
+    "direction": pl.String,
+    "sequence_bytes": pl.Int64,
+    "size_bytes": pl.Int64,
+    "retransmit": pl.Boolean,
+    "marked": pl.Boolean,
+    "sent_ns": pl.Int64,
+    "queue": pl.String,
+    "queued_ns": pl.Int64,
+    "dequeued_ns": pl.Int64,
+    "departed_ns": pl.Int64,
+    "received_ns": pl.Int64,
+    "dropped_ns": pl.Int64,
+    "dropped_at": pl.String,
+}
+"""Those of docs/packet-traces.md, in order."""
 ODD_SAMPLE = 'sample = "9999991ns"'
 """Avoids samples at the same instant as other events."""
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from dumbbell.engines import KernelEngine, Request, Simulator
-from dumbbell.engines.program_results import Typed
+from dumbbell.engines.programs import Typed
 from dumbbell.errors import ExperimentError
 from dumbbell.results import result
-from dumbbell.results.table_schema import TABLES
+from dumbbell.results.reader import TABLES
 from dumbbell.spec import parse
 from engines.measured import PYTHON, Outcome, experiment, measure
 

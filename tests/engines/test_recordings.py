@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 
 from dumbbell.analysis.kernel_stats import counted, sockets_at
 from dumbbell.engines import KernelEngine, Request, Simulator
-from dumbbell.engines.recordings import trace
+from dumbbell.engines.agent_engine import trace
 from dumbbell.errors import ExperimentError, OutputError, ResultError
 from dumbbell.importers.log_source import open_source
 from dumbbell.importers.pcap_file import records
 from dumbbell.plan.inside import ALL, Inside
 from dumbbell.results import result
+from dumbbell.results.reader import INSIDE
 from dumbbell.results.result import Run
-from dumbbell.results.table_schema import INSIDE
 from dumbbell.spec import parse
 
 # BBR's phases, RED's drops and netem's losses are random: one more random draw changes all later ones.

@@ -9,14 +9,13 @@ import polars as pl
 import pytest
 
 from conftest import COMMAND
-from dumbbell.engines.base import Request
-from dumbbell.engines.host.host_engine import HostEngine
-from dumbbell.engines.host.host_load import HELP
-from dumbbell.engines.permissions import Permissions
+from dumbbell.engines.base import Permissions, Request
+from dumbbell.engines.host import HostEngine
+from dumbbell.engines.host_load import HELP
 from dumbbell.errors import DumbbellError, HostError, HostLost
 from dumbbell.results import result
 from dumbbell.spec import parse
-from dumbbell.spec.experiment import ssh_destinations
+from dumbbell.spec.document import ssh_destinations
 from engines.on_host import host_engine_error
 from engines.ssh_testbed import SshTestbed, connected_hosts, ssh_testbed_error
 

@@ -12,15 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dumbbell.engines.remote.clock_offset import Comparison, Reading, compare
-from dumbbell.engines.remote.frames import Frame, Inbox, InvalidFrame, order
-from dumbbell.engines.remote.host_group import connect_hosts
-from dumbbell.engines.remote.join import join
-from dumbbell.engines.remote.preflight import check, facts_request
-from dumbbell.engines.remote.ssh import LAUNCH, command, explained
+from dumbbell.engines.agent_connection import LAUNCH, Frame, Inbox, InvalidFrame, command, explained, order
+from dumbbell.engines.host_group import check, connect_hosts, facts_request
+from dumbbell.engines.remote_records import Comparison, Reading, compare, join
 from dumbbell.errors import HostError, ToolMissing
-from dumbbell.linux.agent_records import FLOW_RECORD, NEVER, PROBE_RECORD, QUEUE_RECORD
-from dumbbell.plan.planning import RemotePlan, plan_remote
+from dumbbell.linux import FLOW_RECORD, NEVER, PROBE_RECORD, QUEUE_RECORD
+from dumbbell.plan import RemotePlan, plan_remote
 from dumbbell.spec.document import read
 
 PLAN: dict[str, Any] = {

@@ -15,7 +15,7 @@ from dumbbell import _sim
 from dumbbell.engines import KernelEngine, Request
 from dumbbell.results import result
 from dumbbell.spec import parse
-from dumbbell.spec.qdisc import GRAMMAR, POLICE
+from dumbbell.spec.units import GRAMMAR, POLICE
 from engines.dumps import BY_AGENT, Dump, dumps, without
 
 pytestmark = pytest.mark.kernel

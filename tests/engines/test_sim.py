@@ -14,13 +14,12 @@ import pytest
 
 from dumbbell import _sim
 from dumbbell.analysis.summary import measures
-from dumbbell.engines import KernelEngine, Request, Simulator
-from dumbbell.engines.sim import sim_engine
+from dumbbell.engines import KernelEngine, Request, Simulator, sim
 from dumbbell.errors import EngineError, ExperimentError, OutputError, PlanError
 from dumbbell.plan import as_world, plan_case, simulator_plan
 from dumbbell.results import result
+from dumbbell.results.reader import TABLES
 from dumbbell.results.result import Run
-from dumbbell.results.table_schema import TABLES
 from dumbbell.spec import Case, load, parse, published, scenarios
 from engines.measured import CUBIC, experiment, table_hashes
 
@@ -141,7 +140,7 @@ def test_unexpected_drops_make_a_run_invalid(tmp_path: Path, monkeypatch: pytest
         queues = tuple(type(queue)(**{**vars(queue), "may_drop": False, "under_test": False}) for queue in plan.queues)
         return type(plan)(**{**vars(plan), "queues": queues})
 
-    monkeypatch.setattr(sim_engine, "plan_case", strict)
+    monkeypatch.setattr(sim, "plan_case", strict)
     got = run(tmp_path, experiment(LOUD))
     assert got.manifest["valid"] is False
     assert (

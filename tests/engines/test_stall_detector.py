@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from dumbbell.engines import KernelEngine, Request
-from dumbbell.engines.kernel.stall_detector import FILE_NAME, program_of
+from dumbbell.engines.guest_failures import FILE_NAME, program_of
 from dumbbell.errors import GuestHang
 from dumbbell.spec import parse
 from engines.measured import PYTHON, experiment, measure

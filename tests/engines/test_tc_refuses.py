@@ -9,7 +9,7 @@ import pytest
 
 from conftest import COMMAND
 from dumbbell import _sim
-from dumbbell.spec.qdisc import GRAMMAR, POLICE
+from dumbbell.spec.units import GRAMMAR, POLICE
 from engines.measured import CUBIC, experiment
 
 pytestmark = pytest.mark.kernel

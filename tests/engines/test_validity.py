@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from dumbbell.engines.validity import ESTABLISHED, SOCKET_DROPS, Verdict, closed_windows, judge
+from dumbbell.engines.run_manifest import ESTABLISHED, SOCKET_DROPS, Verdict, closed_windows, judge
 from dumbbell.plan import Plan, make
 from dumbbell.spec import parse
 from dumbbell.spec.attachments import Attachments

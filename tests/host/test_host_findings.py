@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dumbbell.host import buffers, controllers, devices, kernel_findings, tcp_settings, versions
-from dumbbell.host.checks import run_checks
+from dumbbell.host import controllers, findings, kernel_modules, tcp_settings
+from dumbbell.host.findings import run_checks
 from dumbbell.host.kernel_modules import Presence, presence
 from dumbbell.host.sources import GROUPS, MARKS, Finding, LocalHost, Reading, as_json, rows, sysctl_path
 
-ROUTES, LINKS, QUEUES = (" ".join(fields) for fields in (controllers.ROUTES, devices.LINKS, devices.QUEUES))
+ROUTES, LINKS, QUEUES = (" ".join(fields) for fields in (controllers.ROUTES, findings.LINKS, findings.QUEUES))
 
 # As iproute2 6.1 printed them, on Linux 6.18 (routes, links) and 6.12 (congestion).
 ROUTED = (
@@ -64,8 +64,8 @@ def make_host(tmp_path: Path) -> MakeHost:
     return host_with
 
 
-def by_key(host: LocalHost, path: buffers.Path | None = None) -> dict[str, Finding]:
-    return {finding.key: finding for finding in run_checks(host, path or buffers.Path())}
+def by_key(host: LocalHost, path: tcp_settings.Path | None = None) -> dict[str, Finding]:
+    return {finding.key: finding for finding in run_checks(host, path or tcp_settings.Path())}
 
 
 def test_findings_of_a_recorded_host_are_in_the_order_of_groups(make_host: MakeHost) -> None:
@@ -113,7 +113,7 @@ def test_a_queue_that_the_kernel_lacks_is_not_advised(make_host: MakeHost) -> No
     [(10**9, 80 * 10**6, "problem", "problem"), (10**8, 150 * 10**6, "warning", "warning"), (10**7, 10**7, "ok", "ok")],
 )
 def test_buffers_are_judged_against_the_path(make_host: MakeHost, rate: int, rtt: int, receive: str, send: str) -> None:
-    found = by_key(make_host(), buffers.Path(rate, rtt))
+    found = by_key(make_host(), tcp_settings.Path(rate, rtt))
     assert (found["buffers.receive"].mark, found["buffers.send"].mark) == (receive, send)
 
 
@@ -126,12 +126,12 @@ def test_the_advised_buffers_are_sufficient(rate: int, rtt: int) -> None:
             return Reading(name, values.get(name))
 
     values = {str(sysctl_path(key)): value for key, value in SYSCTLS.items()}
-    host, path = AdvisedHost(Path("/nowhere")), buffers.Path(rate, rtt)
-    for finding in buffers.buffers(host, path):
+    host, path = AdvisedHost(Path("/nowhere")), tcp_settings.Path(rate, rtt)
+    for finding in tcp_settings.buffers(host, path):
         for command in finding.change:
             key, value = command.removeprefix("sudo sysctl -w ").split("=", 1)
             values[str(sysctl_path(key))] = value.strip("'")
-    marks = {finding.key: finding.mark for finding in buffers.buffers(host, path)}
+    marks = {finding.key: finding.mark for finding in tcp_settings.buffers(host, path)}
     assert (marks["buffers.receive"], marks["buffers.send"]) == ("ok", "ok")
 
 
@@ -140,7 +140,7 @@ def test_before_6_6_a_setting_gives_the_window_s_share_of_a_buffer(
     make_host: MakeHost, scale: str, share: float
 ) -> None:
     host = make_host({"kernel.osrelease": "6.1.0", "net.ipv4.tcp_adv_win_scale": scale})
-    assert buffers.window_share(host)[0] == share
+    assert tcp_settings.window_share(host)[0] == share
 
 
 V1, V3 = "bbr_lt_bw_sampling", "bbr_adapt_upper_bounds.isra.0"
@@ -150,12 +150,12 @@ V1, V3 = "bbr_lt_bw_sampling", "bbr_adapt_upper_bounds.isra.0"
     ("names", "version"), [([V1, "x"], "v1"), ([V3], "v3"), ([V1, V3], None), (["bbr_main"], None), ([], None)]
 )
 def test_kernel_symbols_give_the_version_of_bbr(names: list[str], version: str | None) -> None:
-    assert versions.of_names(names)[0] == version
+    assert kernel_modules.of_names(names)[0] == version
 
 
 @given(st.binary(max_size=80))
 def test_a_socket_s_info_gives_the_version_of_bbr_or_none(data: bytes) -> None:
-    version, fields = versions.of_info(data)
+    version, fields = kernel_modules.of_info(data)
     assert fields
     assert version == ("v1" if len(data) == 20 else f"v{data[39]}" if len(data) > 39 else None)
 
@@ -184,9 +184,9 @@ def test_the_file_of_an_unloaded_module_gives_the_version_of_bbr(
     file = tmp_path / f"tcp_bbr.ko{suffix}"
     file.write_bytes(pack(b"\x7fELF\0" + V1.encode() + b"\0bbr_main\0"))
     host = LocalHost(tmp_path)
-    assert versions.which(host, Presence("loadable", "", f"/{file.name}")).version == "v1"
+    assert kernel_modules.which(host, Presence("loadable", "", f"/{file.name}")).version == "v1"
     file.write_bytes(b"\xfd7zXZ\0broken" if suffix == ".xz" else b"\x1f\x8bbroken")
-    assert versions.which(host, Presence("loadable", "", f"/{file.name}")).version is None
+    assert kernel_modules.which(host, Presence("loadable", "", f"/{file.name}")).version is None
 
 
 @pytest.mark.parametrize(
@@ -204,7 +204,7 @@ def test_an_available_controller_is_a_module_or_built_in(make_host: MakeHost, fi
 def test_a_slow_clock_source_is_a_warning(make_host: MakeHost) -> None:
     folder = "sys__devices__system__clocksource__clocksource0__"
     files = {f"{folder}current_clocksource": "hpet\n", f"{folder}available_clocksource": "tsc hpet acpi_pm \n"}
-    found = kernel_findings.clocksource(make_host(**files))
+    found = findings.clocksource(make_host(**files))
     assert (found.mark, found.value) == ("warning", "hpet")
     assert found.change[0].startswith("echo tsc |")
 
@@ -235,7 +235,7 @@ OUTPUTS = st.one_of(JSON.map(json.dumps), st.lists(JSON, max_size=4).map(json.du
 @given(OUTPUTS, OUTPUTS, OUTPUTS)
 def test_any_output_of_commands_gives_every_finding(routes: str, links: str, queues: str) -> None:
     host = LocalHost(Path("/nonexistent"), {ROUTES: routes, LINKS: links, QUEUES: queues})
-    found = run_checks(host, buffers.Path())
+    found = run_checks(host, tcp_settings.Path())
     assert not [finding.meaning for finding in found if "can't be parsed" in finding.meaning]
     json.dumps(as_json(found), allow_nan=False)
     for finding in found:
@@ -253,7 +253,7 @@ def test_any_content_of_files_gives_every_finding(texts: dict[str, str]) -> None
             return Reading(name, by_path.get(name), "no such file")
 
     by_path = {str(sysctl_path(key)): text for key, text in texts.items()}
-    found = run_checks(HostWithTexts(Path("/nonexistent")), buffers.Path(10**9, 10**7))
+    found = run_checks(HostWithTexts(Path("/nonexistent")), tcp_settings.Path(10**9, 10**7))
     assert not [finding.meaning for finding in found if "can't be parsed" in finding.meaning]
     assert {finding.group for finding in found} == set(GROUPS)
 
@@ -269,7 +269,7 @@ def test_doctor_runs_each_command_once(tmp_path: Path, monkeypatch: pytest.Monke
         (tmp_path / name).write_text(f'#!/bin/sh\necho {name} "$@" >> {runs}\necho "[]"\n')
         (tmp_path / name).chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    run_checks(LocalHost(), buffers.Path())
+    run_checks(LocalHost(), tcp_settings.Path())
     commands = runs.read_text().splitlines()
     assert "ip -j route show table all" in commands
     assert sorted(set(commands)) == sorted(commands)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dumbbell.errors import LocalHostError
-from dumbbell.host import boot_settings, switch, versions
+from dumbbell.host import boot_settings, kernel_modules, switch
 from dumbbell.host.sources import LocalHost, sysctl_path
 from dumbbell.host.steps import Load, Set, Step, Unload, Write, locked, perform
 
@@ -354,7 +354,7 @@ def test_a_folder_that_is_no_root_is_refused(tmp_path: Path) -> None:
 
 def test_a_failed_verification_reverts_enable_but_not_disable(host: LocalHost, monkeypatch: pytest.MonkeyPatch) -> None:
     original = state(host.root)
-    monkeypatch.setattr(versions, "opened", lambda: versions.Opened(("dctcp", "dctcp"), connected=True))
+    monkeypatch.setattr(kernel_modules, "opened", lambda: kernel_modules.Opened(("dctcp", "dctcp"), connected=True))
     with pytest.raises(
         LocalHostError, match="a new connection got dctcp, not bbr, so the previous settings were restored"
     ):

@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from dumbbell import _sim
-from dumbbell.spec.qdisc import GRAMMAR
+from dumbbell.spec.units import GRAMMAR
 
 __all__ = ["documents", "tc_lines", "with_mistake", "wrong_values"]
 

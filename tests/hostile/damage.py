@@ -19,9 +19,9 @@ import polars as pl
 from dumbbell import api
 from dumbbell.cli.app import app
 from dumbbell.engines import Request
-from dumbbell.engines.requests import engine_called
+from dumbbell.engines.base import engine_called
 from dumbbell.errors import DumbbellError
-from dumbbell.results.table_schema import TABLES
+from dumbbell.results.reader import TABLES
 from dumbbell.spec import read
 from dumbbell.web.results import Opened
 from sweep_fixtures import ran

@@ -23,8 +23,7 @@ from dumbbell.errors import DumbbellError, ExperimentError, PlanError
 from dumbbell.importers import Options, import_files
 from dumbbell.results import result
 from dumbbell.spec import load, scenarios
-from dumbbell.spec.document import parse
-from dumbbell.spec.names import distinct
+from dumbbell.spec.document import distinct, parse
 from dumbbell.web.live_figures import FigureRequest, figure_data
 from importers.packets import pcapng_block
 

@@ -17,12 +17,11 @@ from hypothesis import strategies as st
 import dumbbell as db
 from conftest import Dumbbell
 from dumbbell.engines import HostEngine, Request
-from dumbbell.engines.permissions import Permissions, kernels_set, permitted
+from dumbbell.engines.agent_connection import LAUNCH, command
+from dumbbell.engines.base import Permissions, engine_called, kernels_set, permitted
 from dumbbell.engines.remote import RemoteEngine
-from dumbbell.engines.remote.ssh import LAUNCH, command
-from dumbbell.engines.requests import engine_called
 from dumbbell.errors import DumbbellError, ExperimentError
-from dumbbell.plan.planning import as_remote_script, plan_remote
+from dumbbell.plan import as_remote_script, plan_remote
 from dumbbell.spec import parse
 from dumbbell.spec.document import inline_toml
 from dumbbell.spec.sweep import parse_sweep

@@ -8,13 +8,12 @@ import pytest
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
-from dumbbell.csv_cells import harmless, restored
-from dumbbell.exporters import export_run
-from dumbbell.exporters.tables import write_table
+from dumbbell.exporters import export_run, write_table
 from dumbbell.importers import Options, import_files
+from dumbbell.importers.dumbbell_export import harmless, restored
 from dumbbell.importers.log_model import rows
+from dumbbell.results.reader import TABLES
 from dumbbell.results.result import load
-from dumbbell.results.table_schema import TABLES
 from dumbbell.spec.axes import axis
 from hostile.fuzzing import search
 from hostile.planted import run_command

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from conftest import COMMAND
-from dumbbell.engines.cores import claimed
+from dumbbell.engines.guest import claimed
 from dumbbell.errors import LocalHostError
-from dumbbell.kernels import guest_requirements
+from dumbbell.kernels import boot
 
 EXPERIMENT = """
 duration = "1s"
@@ -152,19 +152,17 @@ def test_a_guest_runs_without_cpu_affinity(tmp_path: Path) -> None:
 )
 def test_the_console_of_a_failed_guest_gives_the_cause(console: str, cause: str) -> None:
     """The first was printed under `ulimit -u 9`, the others on hosts like those above."""
-    found = guest_requirements.cause_of_death(console)
+    found = boot.cause_of_death(console)
     assert cause in found
     assert bool(found) == bool(cause)
 
 
 def test_the_file_system_with_most_space_is_used_if_none_has_enough() -> None:
     file_systems = {
-        folder: os.statvfs(folder)
-        for folder in (guest_requirements.SHARED, tempfile.gettempdir())
-        if Path(folder).is_dir()
+        folder: os.statvfs(folder) for folder in (boot.SHARED, tempfile.gettempdir()) if Path(folder).is_dir()
     }
     free = {folder: status.f_bavail * status.f_frsize for folder, status in file_systems.items()}
-    assert guest_requirements.memory_for(2 * max(free.values())).place == max(free, key=lambda folder: free[folder])
+    assert boot.memory_for(2 * max(free.values())).place == max(free, key=lambda folder: free[folder])
 
 
 def test_links_in_a_planted_lock_folder_are_not_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -186,7 +184,7 @@ def test_links_in_a_planted_lock_folder_are_not_followed(tmp_path: Path, monkeyp
 
 
 def test_a_missing_folder_for_guest_memory_is_an_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(guest_requirements, "SHARED", str(tmp_path / "nowhere"))
-    monkeypatch.setattr(guest_requirements, "_temporary", list)
+    monkeypatch.setattr(boot, "SHARED", str(tmp_path / "nowhere"))
+    monkeypatch.setattr(boot, "_temporary", list)
     with pytest.raises(LocalHostError, match="nowhere: No such file or directory; set TMPDIR"):
-        guest_requirements.memory_for(guest_requirements.LEAST_BYTES)
+        boot.memory_for(boot.LEAST_BYTES)

@@ -14,7 +14,7 @@ from conftest import COMMAND
 from dumbbell.cli.runs import execute_runs
 from dumbbell.cli.streams import Interrupted
 from dumbbell.engines import Request, Simulator
-from dumbbell.engines.sim.sim_engine import Ready
+from dumbbell.engines.sim import Ready
 from dumbbell.results.result import load
 from dumbbell.spec.document import parse
 

@@ -25,7 +25,7 @@ from dumbbell import publish
 from dumbbell.errors import OutputError, ResultError
 from dumbbell.publish.folders import opened_file, private
 from dumbbell.publish.staging import MARK, RECORDS
-from dumbbell.sweeps.journal import Journal
+from dumbbell.sweeps.workdir import Journal
 from hostile.calls import Calls, recorded_calls
 from hostile.fuzzing import SECONDS
 

@@ -12,13 +12,11 @@ import pytest
 from hypothesis import strategies as st
 
 from conftest import Dumbbell
-from dumbbell.engines.requests import run_names
+from dumbbell.engines.base import run_names
 from dumbbell.errors import ExperimentError
-from dumbbell.plan import plan_case
-from dumbbell.plan.model import Plan
+from dumbbell.plan import Plan, plan_case
 from dumbbell.spec import Case, parse
-from dumbbell.spec.document import inline_toml
-from dumbbell.spec.names import distinct
+from dumbbell.spec.document import distinct, inline_toml
 from hostile.fuzzing import search
 
 HEAD = 'duration = "100ms"\n[path]\nrtt = "10ms"\n[path.bottleneck]\nrate = "10mbit"\nqdisc = "pfifo limit 50"\n'

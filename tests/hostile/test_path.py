@@ -18,10 +18,10 @@ from threading import Thread
 import pytest
 
 from dumbbell.engines import HostEngine, KernelEngine, Request
-from dumbbell.engines.permissions import Permissions
-from dumbbell.engines.program_results import Typed
+from dumbbell.engines.base import Permissions
+from dumbbell.engines.programs import Typed
 from dumbbell.results import result
-from dumbbell.results.table_schema import TABLES
+from dumbbell.results.reader import TABLES
 from dumbbell.spec import parse
 from engines.measured import CUBIC, PYTHON, Outcome, experiment, measure
 from engines.on_host import host_engine_error, plain

@@ -21,14 +21,14 @@ from starlette.testclient import TestClient
 from conftest import COMMAND
 from dumbbell.web import access
 from dumbbell.web.experiment_text import BLANK
-from dumbbell.web.page_limits import Limits
+from dumbbell.web.handlers import Limits
 from dumbbell.web.results import Opened
 from dumbbell.web.server import PAGE, make_app
 from hostile.fuzzing import search
 
 SERVE = """
 import json, sys
-from dumbbell.web.page_limits import Limits
+from dumbbell.web.handlers import Limits
 from dumbbell.web.server import Serving, serve
 serving, limits = json.loads(sys.argv[1]), Limits(**json.loads(sys.argv[2]))
 serve(Serving(browser=False, limits=limits, **serving), lambda url: print(url, flush=True))

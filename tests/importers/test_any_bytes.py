@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from dumbbell.errors import ImportProblem
 from dumbbell.importers import FORMATS, Options, read_run
 from dumbbell.importers.merge import ImportedRun
-from dumbbell.results.table_schema import TABLES
+from dumbbell.results.reader import TABLES
 from importers.packets import capture
 from importers.samples import SAMPLES
 

@@ -14,9 +14,9 @@ from dumbbell.errors import ImportProblem, OutputError
 from dumbbell.exporters import export_run
 from dumbbell.importers import Options, import_files, read_run
 from dumbbell.importers.log_model import rows
-from dumbbell.results.declared import KNOWN
+from dumbbell.results.reader import TABLES
 from dumbbell.results.result import Run, load
-from dumbbell.results.table_schema import TABLES
+from dumbbell.results.tables import KNOWN
 from importers.samples import SAMPLES
 
 SAME_FOLDER = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=25)

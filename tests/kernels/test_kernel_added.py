@@ -10,15 +10,15 @@ import pytest
 from fake_linux import compile_program
 
 from dumbbell.engines import Request
-from dumbbell.engines.kernel.crash_report import crash_message, kernel_warnings, panic_location, process_location
-from dumbbell.engines.kernel.kernel_engine import KernelEngine
-from dumbbell.engines.requests import engine_called
+from dumbbell.engines.base import engine_called
+from dumbbell.engines.guest_failures import crash_message, kernel_warnings, panic_location, process_location
+from dumbbell.engines.kernel import KernelEngine
 from dumbbell.errors import ExperimentError, GuestPanic, KernelError
 from dumbbell.kernels import Kernel, add, find, kernels
+from dumbbell.kernels.added import tree_copy, work_of, write_sources
+from dumbbell.kernels.boot import function_at
 from dumbbell.kernels.features import controllers
 from dumbbell.kernels.store import Added, sha256
-from dumbbell.kernels.symbols import function_at
-from dumbbell.kernels.tree_copy import tree_copy, work_of, write_sources
 from dumbbell.spec import parse
 from engines.measured import experiment
 

@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 from dumbbell.cli.bisect import BisectOptions, _CommitRunner, bisect_all
 from dumbbell.cli.console import Console
 from dumbbell.errors import DumbbellError, KernelError
-from dumbbell.kernels.bisection import Found, Skipped, Step, Verdict, bisect
-from dumbbell.kernels.checkout import Checkout
+from dumbbell.kernels.bisection import Checkout, Found, Skipped, Step, Verdict, bisect
 from dumbbell.spec import find, load
 
 

@@ -60,7 +60,7 @@ def test_a_tarball_becomes_a_kernel(
 
 def test_a_second_build_of_the_same_source_does_nothing(linux: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first, progress = build(source=linux), ProgressLog()
-    monkeypatch.setattr("dumbbell.kernels.tools._BUILD", None)  # A build would fail.
+    monkeypatch.setattr("dumbbell.kernels.process._BUILD", None)  # A build would fail.
     assert build(source=linux, progress=progress) == first
     assert progress.last == {}
 

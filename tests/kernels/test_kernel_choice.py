@@ -9,8 +9,8 @@ from fake_linux import compile_program
 
 from conftest import Dumbbell
 from dumbbell.engines import KernelEngine, Request
-from dumbbell.engines.kernel.kernel_choice import choose
-from dumbbell.engines.kernel.kernel_engine import _for_agent
+from dumbbell.engines.kernel import _for_agent
+from dumbbell.engines.kernel_choice import choose
 from dumbbell.errors import ExperimentError
 from dumbbell.kernels import Kernel, find, mark_default
 from dumbbell.kernels.store import sha256

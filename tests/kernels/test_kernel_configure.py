@@ -6,9 +6,8 @@ import pytest
 from fake_linux import WITHOUT, make_tree
 
 from dumbbell.errors import KernelError
-from dumbbell.kernels import fragment as fragments
 from dumbbell.kernels import process
-from dumbbell.kernels.configure import configure
+from dumbbell.kernels.configure import configure, read_fragment
 from dumbbell.kernels.edits import edit
 
 
@@ -17,7 +16,7 @@ def configure_tree(tree: Path, text: str = "") -> tuple[str, ...]:
     fragment = None
     if text:
         (tree.parent / "mine.config").write_text(text)
-        fragment = fragments.read(tree.parent / "mine.config")
+        fragment = read_fragment(tree.parent / "mine.config")
     return configure(tree, tree.parent, log=tree.parent / "log", env=process.environment(), fragment=fragment)
 
 

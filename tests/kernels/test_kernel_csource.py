@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dumbbell.errors import KernelError
-from dumbbell.kernels.csource import controllers_in, tokens
+from dumbbell.kernels.features import controllers_in, tokens
 
 EXAMPLE = Path(__file__).parents[2] / "examples/tcp_target.c"
 ALPHABET = "abz_09 \t\n\"'\\/*#{}()=;,.&<>"

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dumbbell.errors import KernelError
-from dumbbell.kernels.fragment import read, without
+from dumbbell.kernels.configure import read_fragment, without
 
 
 def write_fragment(folder: Path, text: str) -> Path:
@@ -20,15 +20,15 @@ def test_a_fragment_has_kconfig_s_syntax(tmp_path: Path) -> None:
     text = (
         '# why\n\nCONFIG_A=y\nCONFIG_B=n\n# CONFIG_C is not set\nCONFIG_D=4\nCONFIG_E="a b"\nCONFIG_A=n\nCONFIG_F=-1\n'
     )
-    fragment = read(write_fragment(tmp_path, text))
+    fragment = read_fragment(write_fragment(tmp_path, text))
     assert fragment is not None
     assert fragment.values == {"A": "n", "B": "n", "C": "n", "D": "4", "E": '"a b"', "F": "-1"}
-    assert read(None) is None
+    assert read_fragment(None) is None
 
 
 def test_order_and_comments_do_not_change_the_identity(tmp_path: Path) -> None:
     texts = ("CONFIG_A=y\nCONFIG_B=n\n", "# CONFIG_B is not set\n# why\nCONFIG_A=y\n", "CONFIG_A=y\nCONFIG_B=y\n")
-    first, second, third = (read(write_fragment(tmp_path, text)) for text in texts)
+    first, second, third = (read_fragment(write_fragment(tmp_path, text)) for text in texts)
     assert first
     assert second
     assert third
@@ -47,16 +47,16 @@ def test_order_and_comments_do_not_change_the_identity(tmp_path: Path) -> None:
 )
 def test_an_invalid_fragment_is_an_error_with_its_line(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(KernelError, match=message):
-        read(write_fragment(tmp_path, text))
+        read_fragment(write_fragment(tmp_path, text))
 
 
 def test_a_missing_file_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(KernelError, match=r"nowhere\.config: can't be read"):
-        read(tmp_path / "nowhere.config")
+        read_fragment(tmp_path / "nowhere.config")
 
 
 def test_symbols_with_other_values_are_reported(tmp_path: Path) -> None:
-    fragment = read(write_fragment(tmp_path, 'CONFIG_A=y\nCONFIG_B=n\nCONFIG_C=4\nCONFIG_D=y\nCONFIG_E="x"\n'))
+    fragment = read_fragment(write_fragment(tmp_path, 'CONFIG_A=y\nCONFIG_B=n\nCONFIG_C=4\nCONFIG_D=y\nCONFIG_E="x"\n'))
     assert fragment
     fragment.check('CONFIG_A=y\nCONFIG_C=4\nCONFIG_D=y\nCONFIG_E="x"\n', {"A", "B", "C", "D", "E"})
     with pytest.raises(KernelError) as caught:
@@ -66,7 +66,7 @@ def test_symbols_with_other_values_are_reported(tmp_path: Path) -> None:
 
 
 def test_a_user_s_symbol_replaces_the_built_in_one(tmp_path: Path) -> None:
-    fragment = read(write_fragment(tmp_path, "CONFIG_A=n\n"))
+    fragment = read_fragment(write_fragment(tmp_path, "CONFIG_A=n\n"))
     assert without("# A\nCONFIG_A=y\nCONFIG_AB=y\n", fragment) == "# A\nCONFIG_AB=y\n"
     assert without("CONFIG_A=y\n", None) == "CONFIG_A=y\n"
 
@@ -76,7 +76,7 @@ def test_any_text_is_a_fragment_or_an_error_with_the_file(tmp_path_factory: pyte
     file = tmp_path_factory.mktemp("fragment") / "any.config"
     file.write_bytes(text.encode("utf-8", "surrogatepass"))
     try:
-        fragment = read(file)
+        fragment = read_fragment(file)
     except KernelError as error:
         message = str(error)
     else:

@@ -19,7 +19,7 @@ import pytest
 from fake_linux import commit_all, make_tarball, make_tree
 
 from dumbbell.errors import KernelError
-from dumbbell.kernels import build, kernel_org, source, suites
+from dumbbell.kernels import build, kernel_org, source, versions
 from dumbbell.kernels.versions import available, find_version, untried
 
 pytestmark = pytest.mark.skipif(
@@ -145,7 +145,7 @@ def repository(server: Server, key: Key, tmp_path: Path, empty_cache: Path, monk
     publish(server, key, "newer-backports", "newer-backports", [("linux-source-6.99", "6.99.2-1~bpo13+1")], tree)
     keyring = tmp_path / "keyring.gpg"
     keyring.write_bytes(key.public)
-    monkeypatch.setattr(suites, "KEYRINGS", {"Debian": keyring})
+    monkeypatch.setattr(versions, "KEYRINGS", {"Debian": keyring})
     monkeypatch.setattr(kernel_org, "FILES", f"{server.url}/kernel")
     monkeypatch.setattr(kernel_org, "RELEASES", f"{server.url}/releases.json")
     system = tmp_path / "system"
@@ -239,8 +239,8 @@ def mirror(server: Server, key: Key, tmp_path: Path, empty_cache: Path, monkeypa
     monkeypatch.setattr(kernel_org, "RELEASES", f"{server.url}/releases.json")
     monkeypatch.setattr(kernel_org, "KEYS", f"{server.url}/hu")
     monkeypatch.setattr(kernel_org, "MAINTAINERS", {"gregkh": key.fingerprint})
-    monkeypatch.setattr(suites, "private_lists", no_lists)
-    monkeypatch.setattr(suites, "offers_in", lambda *_: ())
+    monkeypatch.setattr(versions, "private_lists", no_lists)
+    monkeypatch.setattr(versions, "offers_in", lambda *_: ())
     folder = server.folder / "kernel/v6.x"
     folder.mkdir(parents=True)
     tarball = make_tarball(make_tree(tmp_path / "linux"), folder / "linux-6.99.3.tar.xz")
@@ -255,7 +255,7 @@ def mirror(server: Server, key: Key, tmp_path: Path, empty_cache: Path, monkeypa
     return server
 
 
-def no_lists() -> suites.PackageLists:
+def no_lists() -> versions.PackageLists:
     raise KernelError("'apt-get' is not installed, so this isn't Debian or Ubuntu")
 
 

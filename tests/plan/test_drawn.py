@@ -7,8 +7,7 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 
 from dumbbell.errors import DumbbellError
-from dumbbell.plan import as_script, as_world, make, simulator_plan
-from dumbbell.plan.planning import as_remote_script, plan_remote
+from dumbbell.plan import as_remote_script, as_script, as_world, make, plan_remote, simulator_plan
 from dumbbell.spec import parse
 from dumbbell.spec.attachments import Attachments, read_script
 from dumbbell.spec.document import read
@@ -38,7 +37,7 @@ def test_a_seed_draws_starts_and_netem_seeds() -> None:
     assert first == again
     starts = [{flow.group: flow.start_ns for flow in plan.flows} for plan in (first, other)]
     assert all(starts[0][group] != starts[1][group] for group in ("cubic", "bbr"))
-    assert first.netem_seeds != other.netem_seeds
+    assert first.for_agent()["netem_seeds"] != other.for_agent()["netem_seeds"]
     assert len(first.flows) > 20
 
 

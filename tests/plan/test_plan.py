@@ -303,7 +303,7 @@ def test_poisson_arrivals_are_drawn_from_the_seed() -> None:
     assert len(first.flows) == pytest.approx(5000, rel=0.05)
     starts = [flow.start_ns for flow in first.flows]
     assert starts == sorted(starts)
-    assert first.ends_when_done
+    assert first.for_agent()["ends_when_done"]
 
 
 def test_count_limits_arrivals() -> None:

@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 from dumbbell.errors import ExperimentError
-from dumbbell.plan import plan_case
-from dumbbell.plan.planning import RemotePlan, as_remote_script, plan_remote
+from dumbbell.plan import RemotePlan, as_remote_script, plan_case, plan_remote
 from dumbbell.spec.document import read
 
 FILE = Path("x.toml")

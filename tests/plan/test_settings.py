@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from dumbbell.errors import ExperimentError
-from dumbbell.plan import as_script, plan_case
-from dumbbell.plan.planning import buffers_note
+from dumbbell.plan import as_script, buffers_note, plan_case
 from dumbbell.spec import parse
 
 TEXT = (

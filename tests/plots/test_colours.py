@@ -25,7 +25,7 @@ from dumbbell.plots.colours import (  # fmt: skip
     dashes,
     shades,
 )
-from dumbbell.plots.state_bands import PALE, phase_colours
+from dumbbell.plots.panels import OTHER_COLOURS, phase_colours
 
 Floats = npt.NDArray[np.float64]
 
@@ -138,7 +138,7 @@ def test_rare_phases_contrast_with_frequent_ones(vision: str) -> None:
     rare = [colours[name] for name in ("startup", "drain", "probe_rtt")]
     assert min(distance(colour, colours["probe_bw"], vision) for colour in rare) > 25
     assert min(distance(one, other, vision) for one, other in itertools.combinations(rare, 2)) > 16
-    assert len(set(PALE)) == len(PALE)
+    assert len(set(OTHER_COLOURS)) == len(OTHER_COLOURS)
 
 
 @pytest.mark.parametrize("vision", VISIONS)
@@ -207,7 +207,7 @@ def test_the_phases_of_a_probe_stand_out_on_a_dark_background(vision: str) -> No
     cruise = colours.pop("probe_bw_cruise")
     assert min(distance(colour, cruise, vision) for colour in colours.values()) > 25
     assert min(distance(one, other, vision) for one, other in itertools.combinations(colours.values(), 2)) > 11
-    assert len({dark(colour) for colour in PALE}) == len(PALE)
+    assert len({dark(colour) for colour in OTHER_COLOURS}) == len(OTHER_COLOURS)
 
 
 @given(st.integers(0, 0xFFFFFF))

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from dumbbell.errors import ResultError
 from dumbbell.plots import PANELS, available, columns, packed
-from dumbbell.plots.panel_data import PICKED
+from dumbbell.plots.panels import PICKED
 from dumbbell.results.result import Run
 from synthetic import Bench, Flow, alternating, sawtooth, with_bbr
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from dumbbell.errors import ResultError
 from dumbbell.plots import catalogue, draw, save
 from dumbbell.plots.colours import CONTROLLERS
-from dumbbell.plots.overlay import overlay_lines
 from dumbbell.plots.run_figures import box_values, configurations, delay_curves, ellipse, labels, points, rtt_curves
+from dumbbell.plots.several_runs import overlay_lines
 from dumbbell.results.result import Run
 from synthetic import Bench, Flow, alternating, sawtooth, with_bbr
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dumbbell.analysis.states import phases
-from dumbbell.plots.state_bands import merged, phase_colours
+from dumbbell.plots.panels import merged, phase_colours
 from synthetic import NS, Bench, Flow, with_bbr
 
 LENGTHS = st.lists(st.tuples(st.integers(0, 3), st.integers(1, 5000)), min_size=1, max_size=200)

@@ -6,7 +6,7 @@ from dumbbell.analysis.comparison import Arm, Comparison, Measured, compare_runs
 from dumbbell.analysis.summary import measures
 from dumbbell.plots import grid_step_ns, series
 from dumbbell.reports.comparison_page import comparison_page
-from dumbbell.reports.verdict_text import verdict, verdict_of_all
+from dumbbell.reports.comparison_text import verdict, verdict_of_all
 from synthetic import Bench, Flow, alternating
 
 

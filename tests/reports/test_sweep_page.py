@@ -13,7 +13,7 @@ import pytest
 from playwright.sync_api import sync_playwright
 
 from dumbbell.errors import ResultError
-from dumbbell.reports.kept_results import reproduce_command
+from dumbbell.reports.page import reproduce_command
 from dumbbell.reports.sweep_page import maps_of, sweep_page, write_sweep
 from dumbbell.spec.axes import axis
 from dumbbell.spec.sweep import read_map

@@ -7,10 +7,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from dumbbell import _sim
+from dumbbell.analysis.expect import parse_expectation
 from dumbbell.errors import ResultError
 from dumbbell.results.result import load
 from dumbbell.spec.attachments import read_script, trace_rates
-from dumbbell.spec.expectation import parse_expectation
 from dumbbell.spec.units import Wrong, value_of
 
 LINES = st.lists(st.one_of(st.integers(-5, 10**6).map(str), st.text(max_size=20)), max_size=30)

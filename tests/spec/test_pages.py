@@ -9,7 +9,7 @@ from dumbbell._sim import SIMULATED
 from dumbbell.errors import ExperimentError
 from dumbbell.spec import load
 from dumbbell.spec.built_in import KINDS, page, pages
-from dumbbell.spec.qdisc import GRAMMAR, POLICE
+from dumbbell.spec.units import GRAMMAR, POLICE
 
 SIMULATED_NAMES = {"controllers": set(_sim.CONTROLLERS), "queues": {*SIMULATED, POLICE}}
 PAGES = [(kind, name, file) for kind in KINDS for name, file in pages(kind).items()]

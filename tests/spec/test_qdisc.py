@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dumbbell.spec.qdisc import GRAMMAR, parse_qdisc, suggest
-from dumbbell.spec.units import Wrong, value_of
+from dumbbell.spec.units import GRAMMAR, Wrong, parse_qdisc, suggest, value_of
 
 EXAMPLES = {
     "time": "5ms",

@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dumbbell import _sim
+from dumbbell.analysis.expect import figure_text, units_of
 from dumbbell.errors import ExperimentError
 from dumbbell.spec import Experiment, load, read
 from dumbbell.spec.built_in import published, scenarios
-from dumbbell.spec.expectation import figure_text, units_of
 
 RATE = "flows.a.throughput_mbps"
 

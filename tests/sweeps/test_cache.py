@@ -7,10 +7,9 @@ from typing import Any
 import pytest
 
 from dumbbell.sweeps import identity
-from dumbbell.sweeps.cache import Cache, Known, cache_file, clear
 from dumbbell.sweeps.identity import key_of
 from dumbbell.sweeps.task import base_of, tasks_at
-from dumbbell.sweeps.task_runner import case_of
+from dumbbell.sweeps.task_runner import Cache, Known, cache_file, case_of, clear
 from sweeps.conftest import SMALL, sweep_from
 
 KNOWN = Known("invalid", "a reason", {"jain": 0.1 + 0.2})

@@ -22,7 +22,6 @@ from dask_site import Site, children
 from dumbbell.errors import ClusterError, ClusterLost
 from dumbbell.kernels import find
 from dumbbell.spec.sweep import Sweep, parse_sweep
-from dumbbell.sweeps.cache import Cache
 from dumbbell.sweeps.cluster import Cluster
 from dumbbell.sweeps.cluster_worker import run_tasks
 from dumbbell.sweeps.folder import table_of
@@ -31,6 +30,7 @@ from dumbbell.sweeps.refinement import next_round
 from dumbbell.sweeps.registry import WorkerRegistry, connected
 from dumbbell.sweeps.runner import InProcessExecutor, run_sweep
 from dumbbell.sweeps.task import Row, base_of
+from dumbbell.sweeps.task_runner import Cache
 
 SWEEP = """
 title = "Small"

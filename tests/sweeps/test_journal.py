@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dumbbell.errors import OutputError, ResultError
-from dumbbell.sweeps.journal import JOURNAL, Journal, explained
 from dumbbell.sweeps.task import Row
+from dumbbell.sweeps.workdir import JOURNAL, Journal, journal_problem
 
 VALUES = st.one_of(
     st.integers(-(2**53), 2**53), st.floats(allow_nan=False), st.text(), st.booleans(), st.lists(st.text())
@@ -85,4 +85,4 @@ def test_a_full_disk_is_reported(tmp_path: Path) -> None:
     with pytest.raises(sqlite3.OperationalError) as error:
         link.execute("INSERT INTO t VALUES (zeroblob(100000))")
     link.close()
-    assert str(explained(error.value, tmp_path / JOURNAL)) == f"{tmp_path / JOURNAL}: the disk is full"
+    assert str(journal_problem(error.value, tmp_path / JOURNAL)) == f"{tmp_path / JOURNAL}: the disk is full"

@@ -13,10 +13,17 @@ from hypothesis import strategies as st
 from dumbbell.errors import TransferError
 from dumbbell.transfer.channel import Channel
 from dumbbell.transfer.client import parse_url
-from dumbbell.transfer.http_request import Refusal, byte_range, parse_request, path_parts, requested_size
-from dumbbell.transfer.response_reader import Reading, Target
+from dumbbell.transfer.http_messages import (
+    Reading,
+    Refusal,
+    Target,
+    byte_range,
+    parse_request,
+    path_parts,
+    requested_size,
+)
+from dumbbell.transfer.responses import Limits
 from dumbbell.transfer.server import Serving
-from dumbbell.transfer.server_limits import Limits
 from transfer.running_server import RunningServer, parse_response, running_server
 
 STATUSES = {200, 206, 400, 404, 405, 408, 413, 416, 431, 501, 505}

@@ -16,9 +16,8 @@ from hypothesis import strategies as st
 
 from dumbbell.errors import DumbbellError, ExperimentError
 from dumbbell.transfer import channel, server
-from dumbbell.transfer.responses import BLOCK_BYTES, block
+from dumbbell.transfer.responses import BLOCK_BYTES, Limits, block
 from dumbbell.transfer.server import Serving, tls_context
-from dumbbell.transfer.server_limits import Limits
 from transfer.running_server import RunningServer, parse_response, read_all, running_server
 
 

@@ -25,8 +25,8 @@ from dumbbell.results import result
 from dumbbell.transfer import channel
 from dumbbell.transfer.ab_session import Session, SessionOptions, Stopped, Transfer, compared, measure
 from dumbbell.transfer.client import Download, DownloadRequest, download, parse_url
+from dumbbell.transfer.responses import Limits
 from dumbbell.transfer.server import Serving, tls_context
-from dumbbell.transfer.server_limits import Limits
 from dumbbell.transfer.session_output import as_json, hints, verdicts, write
 from transfer.running_server import RunningServer, read_all, running_server
 

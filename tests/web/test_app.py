@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from starlette.testclient import TestClient
 
 from dumbbell.web.experiment_text import BLANK, catalogue
-from dumbbell.web.page_limits import Limits
+from dumbbell.web.handlers import Limits
 from dumbbell.web.server import make_app
 
 CLIENT = TestClient(make_app(), raise_server_exceptions=False)

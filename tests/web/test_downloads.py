@@ -14,8 +14,8 @@ from starlette.testclient import TestClient
 from dumbbell.importers import Options, import_files
 from dumbbell.results import result
 from dumbbell.web.experiment_text import BLANK
+from dumbbell.web.handlers import Limits
 from dumbbell.web.live_figures import case_of, simulate
-from dumbbell.web.page_limits import Limits
 from dumbbell.web.server import make_app
 
 SHORT = BLANK.replace("30s", "2s").replace("50mbit", "10mbit").replace("A dumbbell", 'BBR "&" Ü / CUBIC')

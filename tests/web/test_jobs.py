@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from dumbbell.errors import EngineError
-from dumbbell.web.handlers import Job, Jobs, TooManyJobs
-from dumbbell.web.page_limits import Limits
+from dumbbell.web.handlers import Job, Jobs, Limits, TooManyJobs
 from web.serving import TIMEOUT_S
 
 

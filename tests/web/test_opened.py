@@ -16,8 +16,8 @@ from dumbbell.engines import Request, Simulator
 from dumbbell.errors import DumbbellError, ExperimentError, ResultError
 from dumbbell.importers import FORMATS
 from dumbbell.web.experiment_text import BLANK
+from dumbbell.web.handlers import Limits
 from dumbbell.web.live_figures import case_of
-from dumbbell.web.page_limits import Limits
 from dumbbell.web.results import Opened
 from dumbbell.web.server import make_app
 from importers.samples import IPERF3

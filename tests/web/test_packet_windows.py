@@ -9,7 +9,7 @@ from starlette.testclient import TestClient
 
 import dumbbell as db
 from dumbbell.web.experiment_text import BLANK
-from dumbbell.web.page_limits import Limits
+from dumbbell.web.handlers import Limits
 from dumbbell.web.server import make_app
 from web.test_app import unpacked
 

@@ -8,7 +8,7 @@ import polars as pl
 from playwright.sync_api import expect
 
 from dumbbell.engines import Request, Simulator
-from dumbbell.engines.sim.packet_traces import Window, packet_traces
+from dumbbell.engines.sim import Window, packet_traces
 from dumbbell.spec import parse
 from web.browsing import TIMEOUT_MS, OpenPage
 

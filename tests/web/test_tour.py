@@ -12,16 +12,15 @@ from typing import Any
 
 import pytest
 
-from dumbbell.analysis.expect import Reader
+from dumbbell.analysis.expect import Reader, parse_expectation
 from dumbbell.analysis.summary import measures
-from dumbbell.engines.sim.sim_engine import Simulator
+from dumbbell.engines.sim import Simulator
 from dumbbell.plots import available
 from dumbbell.results.result import Run
 from dumbbell.spec.built_in import page
-from dumbbell.spec.expectation import parse_expectation
 from dumbbell.web.experiment_text import Edit, apply_edits
+from dumbbell.web.handlers import Limits
 from dumbbell.web.live_figures import case_of, simulate
-from dumbbell.web.page_limits import Limits
 
 ROOT = Path(__file__).parents[2]
 TOUR = ROOT / "ui" / "src" / "tour"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dumbbell.web.page_limits import WorkFolder
+from dumbbell.web.handlers import WorkFolder
 
 
 @pytest.fixture

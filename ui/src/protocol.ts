@@ -1,4 +1,4 @@
-// Requests to the server. A figure is a header in JSON, followed by numbers (`plots/panel_data.py`). Without a server,
+// Requests to the server. A figure is a header in JSON, followed by numbers (`plots/panels.py`). Without a server,
 // `local` answers: the page then runs the simulator in a Web Worker.
 
 import type { Drawn, Edit, FigureData, Span, Start, State } from "./types";

@@ -1,5 +1,5 @@
 //! Did the run measure what the experiment specifies? The part that every engine can violate: packets dropped where none
-//! may be, and flows that deviate from the plan. `python/dumbbell/engines/validity.py` adds what only a kernel counts.
+//! may be, and flows that deviate from the plan. `python/dumbbell/engines/run_manifest.py` adds what only a kernel counts.
 
 use dumbbell_experiment::limits::grouped;
 use dumbbell_experiment::model::Transport;

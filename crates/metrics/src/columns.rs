@@ -1,6 +1,6 @@
 //! The columns of every table of a result: the only declaration of their names, types, units and sources.
 //!
-//! `docs/result.md` lists them, Python takes its schemas from them (`dumbbell.results.declared`), and `crates/sim` and
+//! `docs/result.md` lists them, Python takes its schemas from them (`dumbbell.results.tables`), and `crates/sim` and
 //! the readers of the agent's records are checked against them. How a value is read from a kernel's structure is in
 //! `dumbbell.linux` and `dumbbell.engines.decode`.
 

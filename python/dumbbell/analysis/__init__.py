@@ -6,10 +6,9 @@ Each number has one definition:
 native             the metrics of `crates/metrics`, computed once per run; time windows, spreads, cycles
 sample_arrays      columns by flow and by queue, as arrays; cached answers per run; base RTT
 time_series        counters, throughput, retransmit rate and loss over time; bytes per flow and interval
-losses             losses of each flow and group, over time and over a cycle
 flows              numbers of flows and groups: throughput, RTT, power, completion, fairness, harm
 queueing           the bottleneck's queue, utilization, ping
-occupancy          share of time that the queue is empty, full; standing queue; distributions of delay
+bottleneck         how full its queue is, standing queue; distributions of delay; losses
 states             controller states over time, PROBE_RTT dips, sawteeth
 summary            the run as JSON (the contract), and flat; mean, min, max over several
 findings           the summary plus the other numbers of a report

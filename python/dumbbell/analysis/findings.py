@@ -10,10 +10,9 @@ from typing import Any
 
 import polars as pl
 
+from dumbbell.analysis.bottleneck import occupancy, over_cycle
 from dumbbell.analysis.flows import answer_times, completion_times, convergence_s, group_retransmit_rates, power
-from dumbbell.analysis.losses import over_cycle
 from dumbbell.analysis.native import Cycle, cycle, is_bulk, life_ns, mean_of_known, sum_of_known
-from dumbbell.analysis.occupancy import occupancy
 from dumbbell.analysis.states import durations, probe_rtt_dips, sawtooth
 from dumbbell.analysis.summary import summary_with
 from dumbbell.results.result import Run

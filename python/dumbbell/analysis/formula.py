@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 import polars as pl
 
 from dumbbell.errors import ResultError
-from dumbbell.spec.qdisc import suggest
+from dumbbell.spec.units import suggest
 
 __all__ = ["condition", "quoted", "value"]
 

@@ -11,8 +11,8 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, TypeVar, cast
 
 from dumbbell import _sim
-from dumbbell.results import declared
 from dumbbell.results.result import Run, is_import
+from dumbbell.results.tables import TABLE_NAMES
 
 if TYPE_CHECKING:
     from dumbbell.results.columns import Floats, Table
@@ -109,7 +109,7 @@ _UNKNOWN = object()
 @remembered
 def native(run: Run) -> _sim.Metrics:
     """A run's metrics, computed on request."""
-    tables = (_given(run.table(name), name) for name in declared.TABLES)
+    tables = (_given(run.table(name), name) for name in TABLE_NAMES)
     return _sim.Metrics(json.dumps(_facts(run)), *tables)
 
 

@@ -11,8 +11,7 @@ import sys
 from types import FrameType
 
 import dumbbell
-from dumbbell.errors import DumbbellError
-from dumbbell.signals import ENDING
+from dumbbell.errors import ENDING, DumbbellError
 
 __all__ = ["main"]
 

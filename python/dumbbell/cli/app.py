@@ -43,8 +43,8 @@ PANELS: dict[str, dict[str, tuple[str, str]]] = {
         "map": ("sweep_results:map_", "Draw a sweep's metric over one or two parameters."),
         "sql": ("sweep_results:sql", "Query a sweep's `runs` table with SQL."),
         "identify": ("identify:identify", "Name the congestion control that made a capture."),
-        "import": ("import_export:import_", "Import logs of other programs as a result."),
-        "export": ("import_export:export", "Export a result or a sweep's table."),
+        "import": ("result_commands:import_", "Import logs of other programs as a result."),
+        "export": ("result_commands:export", "Export a result or a sweep's table."),
     },
     "Kernels": {
         "kernel": ("kernels:kernel", "Build and list Linux kernels for the kernel engine."),
@@ -65,7 +65,7 @@ PANELS: dict[str, dict[str, tuple[str, str]]] = {
         "cache": ("cache:cache", "Show what Dumbbell keeps in the cache, or prune it."),
     },
     "Workbench": {
-        "ui": ("ui:ui", "Open the workbench in a browser."),
+        "ui": ("experiment_commands:ui", "Open the workbench in a browser."),
     },
 }
 """By panel and name: module and attribute, and the first sentence of the command's help."""

@@ -21,21 +21,18 @@ from dumbbell.cli.kernels import bars_on
 from dumbbell.cli.runs import execute_runs
 from dumbbell.cli.streams import Interrupted
 from dumbbell.engines import Request
-from dumbbell.engines.permissions import permitted
-from dumbbell.engines.requests import engine_called, repeat_command, seeds_of
+from dumbbell.engines.base import engine_called, permitted, repeat_command, seeds_of
 from dumbbell.errors import BuildFailed, EngineError, ExperimentError
-from dumbbell.kernels import Kernel, fragment
-from dumbbell.kernels.bisection import Found, Skipped, Step, bisect
-from dumbbell.kernels.build import KernelSpec, build_at
-from dumbbell.kernels.checkout import Checkout
-from dumbbell.kernels.lock import locked
+from dumbbell.kernels import Kernel, configure
+from dumbbell.kernels.bisection import Checkout, Found, Skipped, Step, bisect
+from dumbbell.kernels.build import KernelSpec, build_at, locked
 from dumbbell.kernels.source import Source
 from dumbbell.plan import plan_case
 from dumbbell.publish import write
 from dumbbell.publish.cache import cache_folder
 from dumbbell.results import result
 from dumbbell.spec import Case, find, load
-from dumbbell.spec.qdisc import suggest
+from dumbbell.spec.units import suggest
 
 __all__ = ["BisectOptions", "Bisection", "bisect_all", "show_bisection"]
 
@@ -91,7 +88,7 @@ def bisect_all(options: BisectOptions, err: Console) -> Bisection:
     began = time.perf_counter()
     case, seeds = _case(options), seeds_of(options.seeds, "--seed")
     source = options.source.expanduser().resolve()
-    kernel_spec = fragment.read(options.config)
+    kernel_spec = configure.read_fragment(options.config)
     home = cache_folder("bisect") / _key(source, kernel_spec.identity if kernel_spec else "")
     with locked(home, "searched"), tempfile.TemporaryDirectory(prefix="dumbbell-bisect-") as workdir:
         checkout = Checkout(source, home / "tree")
@@ -135,7 +132,7 @@ class _CommitRunner:
     options: BisectOptions
     case: Case
     seeds: Sequence[int]
-    fragment: fragment.Fragment | None
+    fragment: configure.Fragment | None
     checkout: Checkout
     home: Path
     workdir: Path

@@ -1,7 +1,7 @@
 """The work of `compare`: run an experiment on two engines or kernels, or load two results, and compare them.
 
-`comparison_arms` assigns result folders to arms, `dumbbell.analysis` compares, `comparison_table` prints,
-`dumbbell.reports` writes the page.
+`comparison_arms` assigns result folders to arms and prints, `dumbbell.analysis` compares, `dumbbell.reports` writes
+the page.
 """
 
 import time
@@ -21,16 +21,24 @@ from dumbbell.cli.console import distinct_names
 from dumbbell.cli.options import comma_separated, window_of
 from dumbbell.cli.runs import execute_runs
 from dumbbell.engines import Engine, Request
-from dumbbell.engines.kernel.kernel_engine import KernelEngine
-from dumbbell.engines.permissions import Permissions, permitted
-from dumbbell.engines.requests import default_folder, engine_called, plain, repeat_command, run_names, seeds_of
+from dumbbell.engines.base import (
+    Permissions,
+    default_folder,
+    engine_called,
+    permitted,
+    plain,
+    repeat_command,
+    run_names,
+    seeds_of,
+)
+from dumbbell.engines.kernel import KernelEngine
 from dumbbell.errors import ExperimentError
 from dumbbell.plan import plan_case
 from dumbbell.publish import staged
 from dumbbell.results import result
 from dumbbell.results.result import Run, is_import
 from dumbbell.spec import find, load
-from dumbbell.spec.names import distinct
+from dumbbell.spec.document import distinct
 
 __all__ = ["CompareOptions", "Comparisons", "compare_all"]
 

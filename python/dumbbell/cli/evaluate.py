@@ -4,7 +4,6 @@
 
 import math
 import resource
-import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -130,13 +129,14 @@ def _controller(text: str, engine: str, kernel: str | None, parameters: Sequence
 
 
 def _parameter(text: str) -> tuple[str, Any]:
-    key, equals, value = text.partition("=")
-    if not equals or not key:
-        raise ExperimentError("not a parameter", key="--parameter", value=text, right="KEY=VALUE, such as cwnd=100")
+    """Read as --set is."""
+    from dumbbell.spec.document import split_setting
+
     try:
-        return key, tomllib.loads(f"value = {value}")["value"]
-    except tomllib.TOMLDecodeError:
-        return key, value
+        return split_setting(text)
+    except ExperimentError:
+        right = "KEY=VALUE, such as cwnd=100"
+        raise ExperimentError("not a parameter", key="--parameter", value=text, right=right) from None
 
 
 def _evaluated(
@@ -144,7 +144,7 @@ def _evaluated(
 ) -> "Evaluation":
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-    from dumbbell.engines.permissions import permitted
+    from dumbbell.engines.base import permitted
     from dumbbell.evaluation.referee import evaluate as run
 
     columns = (

@@ -1,4 +1,4 @@
-"""The commands `run`, `compare`, `plan` and `scenarios`."""
+"""The commands about experiments: `run`, `compare`, `plan`, `scenarios`, and the workbench, `ui`."""
 # Modules are imported inside the commands: help and usage errors don't wait for them.
 # ruff: noqa: PLC0415
 
@@ -22,7 +22,7 @@ from dumbbell.cli.options import (
     to_option,
 )
 
-__all__ = ["compare", "plan", "run", "scenarios"]
+__all__ = ["compare", "plan", "run", "scenarios", "ui"]
 
 
 @click.command("run")
@@ -172,7 +172,7 @@ def compare(  # noqa: PLR0913, PLR0917 — a command has many options
     if as_json:
         print_json(done.as_json())
     else:
-        from dumbbell.cli.comparison_table import show_compared
+        from dumbbell.cli.comparison_arms import show_compared
 
         show_compared(out, done, options.window)
     raise click.exceptions.Exit(0 if done.agrees and done.valid else 1)
@@ -200,8 +200,7 @@ def plan(
     The script runs on any Linux host, as root.
     """
     from dumbbell.cli.console import err
-    from dumbbell.plan import as_script, plan_case
-    from dumbbell.plan.planning import as_remote_script, buffers_note, plan_remote
+    from dumbbell.plan import as_remote_script, as_script, buffers_note, plan_case, plan_remote
     from dumbbell.spec import find, load
     from dumbbell.spec.document import chosen
 
@@ -266,3 +265,39 @@ def _scenario_entry(name: str, case: Any, cases: int) -> dict[str, Any]:
         "source": source.title if source else None,
         "file": str(case.file),
     }
+
+
+@click.command("ui")
+@click.argument("paths", type=PATH, nargs=-1, metavar="PATH...", help="Results, sweeps and experiment files to open.")
+@click.option(
+    "--port", type=click.IntRange(min=0, max=65_535), default=8080, metavar="N", help="TCP port; 0 picks a free one."
+)
+@click.option(
+    "--host", default="127.0.0.1", metavar="ADDRESS", help="Address to listen on. Other hosts need the printed token."
+)
+@click.option("--token", is_flag=True, help="Require the printed token; other users of this host can then connect.")
+@click.option("--browser/--no-browser", default=True, help="Open the page in a browser.")
+def ui(
+    paths: tuple[Path, ...] = (),
+    port: int = 8080,
+    host: str = "127.0.0.1",
+    token: bool = False,
+    browser: bool = True,
+) -> None:
+    """Open the workbench in a browser.
+
+    Change an experiment's settings and watch the flows.
+    """
+    from dumbbell.cli.console import err
+    from dumbbell.errors import ResultError
+
+    for path in paths or ():
+        if not path.exists():
+            raise ResultError(f"{path}: no such file or folder; name a result folder, a sweep folder or a .toml file")
+
+    from dumbbell.web.server import Serving, serve
+
+    def opened(url: str) -> None:
+        err.print(f"dumbbell: workbench (^C ends it): {url}", soft_wrap=True)
+
+    serve(Serving(host, port, browser, token, tuple(paths or ())), opened)

@@ -15,9 +15,9 @@ from dumbbell.cli.console import out, print_json, unwrapped_out
 from dumbbell.cli.options import PATH, json_option
 
 if TYPE_CHECKING:
-    from dumbbell.host.buffers import Path as NetworkPath
     from dumbbell.host.sources import Finding, LocalHost, Mark
     from dumbbell.host.switch import Change, Done
+    from dumbbell.host.tcp_settings import Path as NetworkPath
 
 __all__ = ["disable", "doctor", "enable"]
 
@@ -45,7 +45,7 @@ def doctor(
 
     Reads only and needs no root. Each finding is ok, warning, PROBLEM, or unknown with the reason.
     """
-    from dumbbell.host.checks import run_checks
+    from dumbbell.host.findings import run_checks
     from dumbbell.host.sources import LocalHost
     from dumbbell.host.sources import as_json as parts
 
@@ -65,7 +65,7 @@ def doctor(
 
 def _path_of(rate: str | None, rtt: str | None) -> "NetworkPath":
     """The path of `--rate` and `--rtt`."""
-    from dumbbell.host.buffers import Path as NetworkPath
+    from dumbbell.host.tcp_settings import Path as NetworkPath
 
     if rate is None and rtt is None:
         return NetworkPath()

@@ -59,7 +59,7 @@ def identify(
 def _chosen(text: str) -> tuple[str, ...]:
     from dumbbell.engines import Simulator
     from dumbbell.errors import ExperimentError
-    from dumbbell.spec.qdisc import suggest
+    from dumbbell.spec.units import suggest
 
     names, known = comma_separated(text), Simulator.controllers()
     for name in names:

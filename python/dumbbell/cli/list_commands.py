@@ -41,7 +41,7 @@ def list_(
         else:
             _show(entries(what))
     elif what == "figures" and not as_json:
-        from dumbbell.cli.figure_commands import list_figures
+        from dumbbell.cli.result_commands import list_figures
 
         list_figures(out)
     else:
@@ -53,7 +53,7 @@ def entries(kind: str, host: "LocalHost | None" = None) -> list[dict[str, Any]]:
     """Name, engines and parameters of all `controllers` or all `queues`.
 
     A controller has the engine `host` if this host's kernel has it or can load it; `unknown` lists engines that can't
-    be checked. Only creating one shows whether a host has a discipline (`engines.host.capability_probe`).
+    be checked. Only creating one shows whether a host has a discipline (`engines.capability_probe`).
     """
     from dumbbell.host.sources import LocalHost
 
@@ -130,7 +130,7 @@ def _controllers(host: "LocalHost") -> list[dict[str, Any]]:
 def _queues() -> list[dict[str, Any]]:
     from dumbbell import _sim
     from dumbbell.kernels.features import disciplines
-    from dumbbell.spec.qdisc import GRAMMAR, POLICE
+    from dumbbell.spec.units import GRAMMAR, POLICE
 
     has = {"sim": tuple(_sim.SIMULATED), "kernel": _built(disciplines)}
     # A policer is a prio with a filter (`crates/experiment/src/plan/shaping.rs`).

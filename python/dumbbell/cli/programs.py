@@ -28,7 +28,7 @@ from dumbbell.control_characters import visible_line
 
 if TYPE_CHECKING:
     from dumbbell.engines import Request
-    from dumbbell.engines.output_tail import OutputListener
+    from dumbbell.engines.programs import OutputListener
     from dumbbell.spec.typed import TypedCommand
 
 __all__ = ["exec_", "shell", "typed_request"]
@@ -44,8 +44,8 @@ def typed_request(  # noqa: PLR0913 — a command has many options
     explained at `Typed`. Raises `ExperimentError`.
     """
     from dumbbell.engines import Request
-    from dumbbell.engines.program_results import Typed
-    from dumbbell.engines.requests import default_folder
+    from dumbbell.engines.base import default_folder
+    from dumbbell.engines.programs import Typed
     from dumbbell.spec import find, load
     from dumbbell.spec.document import chosen
     from dumbbell.spec.typed import with_typed
@@ -115,8 +115,7 @@ def exec_(  # noqa: PLR0913, PLR0917 — a command has many options
     The program comes from this host. The exit status is the program's.
     """
     from dumbbell.cli.runs import execute_runs
-    from dumbbell.engines.permissions import permitted
-    from dumbbell.engines.requests import engine_called
+    from dumbbell.engines.base import engine_called, permitted
     from dumbbell.results import result
     from dumbbell.spec.typed import TypedCommand
 
@@ -215,8 +214,7 @@ def shell(  # noqa: PLR0913, PLR0917 — a command has many options
     """
     from dumbbell.cli.repl import Repl
     from dumbbell.cli.streams import Interrupted
-    from dumbbell.engines.permissions import permitted
-    from dumbbell.engines.requests import engine_called
+    from dumbbell.engines.base import engine_called, permitted
     from dumbbell.engines.shell_session import COMMAND, Session
     from dumbbell.errors import ToolMissing
     from dumbbell.results import result

@@ -1,6 +1,6 @@
 """The work of `run`: every case with every seed on one engine, in parallel, with progress; the first error stops all.
 
-`dumbbell.engines.requests` names the runs; `runs` executes them.
+`dumbbell.engines.base` names the runs; `runs` executes them.
 """
 
 import ctypes
@@ -25,8 +25,7 @@ from dumbbell.cli.console import err, unwrapped_err
 from dumbbell.cli.run_summary import case_name
 from dumbbell.cli.streams import Interrupted
 from dumbbell.engines import Engine, Request, Simulator
-from dumbbell.engines.permissions import permitted
-from dumbbell.engines.requests import default_folder, engine_called, repeat_command, run_names, seeds_of
+from dumbbell.engines.base import default_folder, engine_called, permitted, repeat_command, run_names, seeds_of
 from dumbbell.errors import ExperimentError
 from dumbbell.plan.inside import Inside
 from dumbbell.publish import staged

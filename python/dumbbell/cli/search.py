@@ -73,7 +73,7 @@ def search(  # noqa: PLR0913, PLR0917 — a command has many options
     Tries paths, queues, losses, changes and cross traffic on the simulator, repeats the worst ones with more seeds and
     on the kernel, and saves the smallest experiment that still fails.
     """
-    from dumbbell.engines.requests import runs_folder
+    from dumbbell.engines.base import runs_folder
     from dumbbell.search.bounds import SearchOptions, definition
     from dumbbell.search.outcome import kernel_is_built
     from dumbbell.search.saving import as_json as found_as_json
@@ -101,9 +101,9 @@ def _searched(
     from dumbbell.publish import scratch
     from dumbbell.search.outcome import Runs, concluded
     from dumbbell.search.saving import save
-    from dumbbell.sweeps.journal import JOURNAL, Journal
     from dumbbell.sweeps.pool import Local
     from dumbbell.sweeps.runner import carry_out
+    from dumbbell.sweeps.workdir import JOURNAL, Journal
 
     try:
         with SweepProgress(request.sweep.name) as progress:

@@ -15,8 +15,7 @@ from dumbbell.analysis.time_series import interval_count, intervals, no_data_sha
 from dumbbell.cli.console import Console, digits, distinct_names, grid, percent
 from dumbbell.errors import ExperimentError
 from dumbbell.results.result import Run
-from dumbbell.spec.qdisc import suggest
-from dumbbell.spec.units import Wrong, duration_ns
+from dumbbell.spec.units import Wrong, duration_ns, suggest
 
 __all__ = ["Every", "Shown", "every", "show_side_by_side", "shown"]
 

@@ -7,7 +7,7 @@ from collections.abc import Coroutine
 from typing import IO, Any, TextIO, TypeVar, cast
 
 from dumbbell.control_characters import visible
-from dumbbell.signals import ENDING
+from dumbbell.errors import ENDING
 
 __all__ = ["Interrupted", "guard", "raw", "run_until_signal"]
 

@@ -17,7 +17,7 @@ from dumbbell.cli.streams import Interrupted
 from dumbbell.errors import ExperimentError
 
 if TYPE_CHECKING:
-    from dumbbell.engines.permissions import Permissions
+    from dumbbell.engines.base import Permissions
     from dumbbell.spec.sweep import Counted, Sweep
     from dumbbell.sweeps.pilot import Forecast, Span
     from dumbbell.sweeps.runner import Done, ExecutorFactory, SweepRequest
@@ -65,7 +65,7 @@ def sweep(  # noqa: PLR0913, PLR0917 — a command has many options
     Writes a table with one row per run.
     """
     from dumbbell.cli.sweep import dry_run, list_sweeps
-    from dumbbell.engines.permissions import kernels_set, permitted
+    from dumbbell.engines.base import kernels_set, permitted
     from dumbbell.spec.sweep import load_sweep
     from dumbbell.sweeps.runner import SweepRequest, default_folder
 
@@ -130,7 +130,7 @@ def _executor(cluster: str | None, sweep: "Sweep") -> "ExecutorFactory | None":
 
 
 def _clear() -> None:
-    from dumbbell.sweeps.cache import cache_file, clear
+    from dumbbell.sweeps.task_runner import cache_file, clear
 
     unwrapped_err.print(f"{cache_file()}: deleted {clear() / 1e6:.1f} MB")
 

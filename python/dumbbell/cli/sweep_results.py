@@ -72,7 +72,7 @@ def map_(  # noqa: PLR0913, PLR0917 — a command has many options
     Two axes give a map, one axis gives lines; both show the uncertainty.
     """
     from dumbbell.cli.console import err
-    from dumbbell.engines.requests import plain
+    from dumbbell.engines.base import plain
     from dumbbell.plots import save
     from dumbbell.plots.sweep_map import draw_map
     from dumbbell.spec.sweep import read_map
@@ -103,7 +103,7 @@ def sql(
 ) -> None:
     """Query a sweep's `runs` table with SQL."""
     from dumbbell.cli.console import digits, err, grid, out, print_json
-    from dumbbell.exporters.tables import write_table
+    from dumbbell.exporters import write_table
     from dumbbell.sweeps.folder import load, query
 
     found = query(load(folder).runs, text)
@@ -168,7 +168,7 @@ def report_swept(folder: Path, output: Path, values: Sequence[str], *, runs: boo
 
 def export_swept(folder: Path, output: Path | None, format_: str | None) -> Path:
     """Export a sweep's table."""
-    from dumbbell.exporters.tables import export_sweep
+    from dumbbell.exporters import export_sweep
     from dumbbell.sweeps.folder import load
 
     return export_sweep(load(folder), output, format_)

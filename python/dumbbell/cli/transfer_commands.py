@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from dumbbell.cli.console import Console
     from dumbbell.transfer.ab_session import Session, SessionOptions, Transfer
     from dumbbell.transfer.http_connection import AccessLogEntry
+    from dumbbell.transfer.responses import Limits
     from dumbbell.transfer.server import Serving
-    from dumbbell.transfer.server_limits import Limits
 
 __all__ = ["fetch", "serve"]
 
@@ -312,9 +312,9 @@ def serve(  # noqa: PLR0913, PLR0917 — a command has many options
     from dumbbell.errors import ExperimentError
     from dumbbell.spec.typed import quantity
     from dumbbell.spec.units import duration_ns, rate_bps, size_bytes
+    from dumbbell.transfer.responses import Limits
     from dumbbell.transfer.server import LOOPBACK, Serving, tls_context
     from dumbbell.transfer.server import serve as serve_
-    from dumbbell.transfer.server_limits import Limits
 
     if key is not None and cert is None:
         raise ExperimentError("--key needs a certificate", key="--key", value=str(key), right="add --cert PEM")

@@ -1,4 +1,4 @@
-"""`dumbbell watch`: live TCP connections; `watching` has the screen, `importers.recording` the recording."""
+"""`dumbbell watch`: live TCP connections; `watch_screen` has the screen, `importers.recording` the recording."""
 # Modules are imported inside the commands: help and usage errors don't wait for them.
 # ruff: noqa: PLC0415
 
@@ -48,12 +48,11 @@ def watch(
     Columns: rates, RTT, windows, losses, and what limits each connection.
     """
     from dumbbell.analysis.filter import matches, parse
-    from dumbbell.cli.watching.fields import BY_NAME
+    from dumbbell.cli.watch_fields import BY_NAME
     from dumbbell.errors import LocalHostError
     from dumbbell.host.tcp_connections import Stream
-    from dumbbell.spec.qdisc import suggest
     from dumbbell.spec.typed import quantity
-    from dumbbell.spec.units import duration_ns
+    from dumbbell.spec.units import duration_ns, suggest
 
     text = " ".join(words or [])
     filter_ = parse(text)
@@ -95,8 +94,8 @@ def _print_samples(stream: "Stream", filter_: "Filter", sort: str, keep: Record 
     """Print to standard output from the second sample on; rates need two samples."""
     from dumbbell.analysis.live_sockets import Live
     from dumbbell.cli.console import out
-    from dumbbell.cli.watching.plain_output import as_json as sample_json
-    from dumbbell.cli.watching.plain_output import show
+    from dumbbell.cli.watch_table import as_json as sample_json
+    from dumbbell.cli.watch_table import show
     from dumbbell.host.tcp_connections import table
 
     live = Live()
@@ -116,7 +115,7 @@ def _print_samples(stream: "Stream", filter_: "Filter", sort: str, keep: Record 
 
 
 def _show_screen(stream: "Stream", text: str, sort: str, keep: Record | None) -> None:
-    from dumbbell.cli.watching.screen import Watch
+    from dumbbell.cli.watch_screen import Watch
 
     app = Watch(stream, text, sort, keep)
     try:

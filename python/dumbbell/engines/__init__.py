@@ -1,23 +1,25 @@
 """Engines run an experiment and write a result folder.
 
 ```text
-base                 the interface of an engine, requests, progress
-sim/                 the packet simulator, in this process
-kernel/              the Linux kernel as User-Mode Linux in virtual time
-host/                this host's own kernel in network namespaces, in real time
-remote/              real hosts, reached by ssh
-agent_engine         shared by the engines that run the agent
-decode               the agent's raw records to tables
-recordings           optional recordings: packets, counters, trace events
-program_connections  connections of programs as flows
-program_results      output, files and exit status of programs
-shell_session        an interactive shell in a guest
-output_tail          a program's output while it runs
-validity             did the run measure what the experiment asks for?
-run_manifest         the manifest, `run.json`
-permissions          what the user allows a run to start
-requests             engine, seeds, folder name and command of a run
-cores                a CPU core for each guest
+base              the interface of an engine, requests, progress, the user's permission
+requests          engine, seeds, folder name and command of a run
+sim               the packet simulator, in this process; traces of every packet
+kernel            the Linux kernel as User-Mode Linux in virtual time
+├── kernel_choice     which stored kernel runs an experiment
+├── guest             a guest as a process of the host
+├── guest_failures    why a guest failed
+└── shell_session     an interactive shell in a guest
+host              this host's own kernel in network namespaces, in real time
+├── capability_probe  what this host's kernel lacks for a plan
+└── host_load         was the host the limit?
+remote            real hosts, reached by ssh
+├── agent_connection  one host: ssh and messages
+├── host_group        all hosts of a run
+└── remote_records    clocks, joined records, validity
+agent_engine      shared by the engines that run the agent; optional recordings
+├── decode            the agent's raw records to tables
+└── programs          output, files, exit status and connections of programs
+run_manifest      the manifest, `run.json`; did the run measure what the experiment asks for?
 ```
 """
 
@@ -26,13 +28,13 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from dumbbell.engines.base import Engine, Progress, Request
-    from dumbbell.engines.host.host_engine import HostEngine
-    from dumbbell.engines.kernel.kernel_engine import KernelEngine
-    from dumbbell.engines.sim.sim_engine import Simulator
+    from dumbbell.engines.host import HostEngine
+    from dumbbell.engines.kernel import KernelEngine
+    from dumbbell.engines.sim import Simulator
 
 __all__ = ["Engine", "HostEngine", "KernelEngine", "Progress", "Request", "Simulator"]
 
-_MODULES = {"HostEngine": "host.host_engine", "KernelEngine": "kernel.kernel_engine", "Simulator": "sim.sim_engine"}
+_MODULES = {"HostEngine": "host", "KernelEngine": "kernel", "Simulator": "sim"}
 """Modules of the names that `base` lacks. They are imported on first use: users of one engine need not wait for the
 others."""
 

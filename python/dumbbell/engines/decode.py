@@ -1,6 +1,6 @@
 """Decodes the agent's raw records into tables, and adds each queue's rate and queueing delay.
 
-`dumbbell.linux.agent_records` has the layouts.
+`dumbbell.linux` has the layouts.
 """
 
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from dumbbell.linux.agent_records import (
+from dumbbell.linux import (
     BBR,
     BBR_INFO,
     BBR_UNIT,
@@ -31,8 +31,8 @@ from dumbbell.linux.agent_records import (
     VEGAS_INFO,
     XSTATS_BYTES,
 )
-from dumbbell.plan.model import Plan, QueuePlan
-from dumbbell.results.table_schema import FLOWS, PROBES, QUEUES
+from dumbbell.plan import Plan, QueuePlan
+from dumbbell.results.reader import FLOWS, PROBES, QUEUES
 
 __all__ = [
     "FLOW_RECORD",

@@ -1,29 +1,275 @@
-"""The manifest of a run: experiment, engine, outcome.
+"""The manifest of a run: experiment, engine, outcome; and whether the run measured what the experiment specifies.
 
-Engines add their own entries (kernel, version, counters).
+A run is invalid if a packet was dropped outside the queues that may drop, a flow used another controller or
+never connected, a socket dropped data, or a program changed the path. `judge_flows` serves every engine, by
+`crates/dumbbell/src/validity.rs`; `judge` also reads a kernel's counters (proc_net_dev, softnet_stat, snmp, netstat).
+Engines add their own entries to the manifest (kernel, version, counters).
 """
 
 import hashlib
+import json
 import platform
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dumbbell import __version__
+from dumbbell import __version__, _sim
 from dumbbell.engines.base import Request
-from dumbbell.engines.validity import Verdict
 from dumbbell.plan import FlowPlan, Plan, QueuePlan
 from dumbbell.results import result
-from dumbbell.spec.experiment import document_of
+from dumbbell.spec.document import document_of
 
 if TYPE_CHECKING:
     import polars as pl
 
     from dumbbell.results.columns import Table
 
-__all__ = ["RunOutcome", "base_manifest", "queue_entries", "seconds", "sha256", "totals"]
+__all__ = [
+    "ESTABLISHED",
+    "RunOutcome",
+    "Verdict",
+    "base_manifest",
+    "closed_windows",
+    "device_drops",
+    "judge",
+    "judge_flows",
+    "machine_drops",
+    "memory_ran_out",
+    "queue_entries",
+    "seconds",
+    "sha256",
+    "softnet",
+    "totals",
+]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Reasons why a run is invalid, and warnings."""
+
+    invalid: list[str]
+    warnings: list[str]
+    too_late: list[str] = field(default_factory=list)
+    """Names of flows that had too little time to connect."""
+
+    def combined(self, other: "Verdict") -> "Verdict":
+        """Both verdicts combined."""
+        return Verdict(
+            [*self.invalid, *other.invalid],
+            [*self.warnings, *other.warnings],
+            [*self.too_late, *other.too_late],
+        )
+
+
+SOCKET_DROPS = {
+    "TCPBacklogDrop": "segments that a busy socket dropped",
+    "TCPRcvQDrop": "segments that did not fit into a receive buffer",
+    "TCPOFODrop": "out-of-order segments that did not fit into a receive buffer",
+    "RcvPruned": "segments pruned from a full receive queue",
+    "OfoPruned": "out-of-order queues pruned for memory",
+    "ListenDrops": "connections dropped at a listening socket",
+    "PFMemallocDrop": "packets dropped for lack of memory",
+    "TCPAbortOnMemory": "connections aborted for lack of memory",
+}
+PRESSURE = "TCPMemoryPressures"
+ESTABLISHED = 1
+"""State number in tcp_info (include/net/tcp_states.h)."""
+
+
+def judge(
+    plan: Plan,
+    end: Mapping[str, Any],
+    named: Sequence[QueuePlan],
+    drops: Mapping[str, int],
+    queues: "Table | None" = None,
+    remedy: str = "",
+) -> Verdict:
+    """Check everything that can invalidate a run on a kernel.
+
+    `drops`: by queue name, at the end. `remedy`: what helps if the kernel was too slow for its packets.
+    """
+    shared = judge_flows(plan, end["flows"], named, drops, queues)
+    invalid = list(shared.invalid)
+    for host in end["counters"]:
+        invalid += device_drops(end, host, named, remedy=remedy)
+        invalid += _socket_drops(end, host)
+    invalid += [*_softnet_drops(end), *_path_changes(end)]
+    warnings = list(shared.warnings)
+    for host, now in end["counters"].items():
+        if _tcp_counters(now).get(PRESSURE, 0) > _tcp_counters(end["counters_before"][host]).get(PRESSURE, 0):
+            warnings.append(f"TCP in '{host}' was under memory pressure, which limits windows")
+    return Verdict(invalid, warnings, shared.too_late)
+
+
+def _path_changes(end: Mapping[str, Any]) -> list[str]:
+    """Changes of the path that the plan did not make, from the agent's `path`."""
+    if not (seen := end.get("path")):
+        return []
+    reasons = [_path_change(change) for change in seen["changes"]]
+    more = f"{seen['further']:,} further changes of the path"
+    return [*reasons, more] if seen["further"] else reasons
+
+
+def _path_change(change: Mapping[str, Any]) -> str:
+    when = "during the run" if change["time_ns"] is None else f"at {change['time_ns'] / 1e9:g} s"
+    names = ", ".join(f"'{name}'" for name in change["programs"])
+    who = f", while program{'s' * (len(change['programs']) > 1)} {names} ran there" if names else ""
+    became = f"{change['before']} → {change['after']}" if change["before"] else change["after"]
+    return f"unexpected change of the path: {change['object']} in '{change['host']}' changed {when}{who}: {became}"
+
+
+def machine_drops(end: Mapping[str, Any]) -> list[str]:
+    """System-wide drops: segments dropped by sockets, packets dropped by the input backlog."""
+    return [*(text for host in end["counters"] for text in _socket_drops(end, host)), *_softnet_drops(end)]
+
+
+def judge_flows(
+    plan: Plan,
+    reports: Sequence[Mapping[str, Any]],
+    named: Sequence[QueuePlan],
+    drops: Mapping[str, int],
+    queues: "Table | None" = None,
+) -> Verdict:
+    """Checks for every engine: unexpected drops, and flows that deviate from the plan.
+
+    `queues`: the sampled queues; a handshake may take as long as their longest delay.
+    """
+    # Only handshakes that may need more time depend on the delays, whose columns take numpy to read.
+    is_any_unconnected = any(report["started_ns"] is not None and report["connected_ns"] is None for report in reports)
+    delays = _longest_delays_ns(queues) if queues and is_any_unconnected else {}
+    outcome = {
+        "duration_ns": plan.duration_ns,
+        "flows": [
+            {
+                "name": flow.name,
+                "is_tcp": flow.transport == "tcp",
+                "planned_cc": flow.cc,
+                "stop_ns": flow.stop_ns,
+                "is_sized": flow.bytes is not None,
+                "rtt_ns": flow.rtt_ns,
+                **{key: report.get(key) for key in ("cc", "started_ns", "connected_ns", "completed_ns", "error")},
+            }
+            for flow, report in zip(plan.flows, reports, strict=True)
+        ],
+        "queues": [
+            {
+                "name": queue.name,
+                "text": queue.text,
+                "may_drop": queue.may_drop,
+                "drops": drops.get(queue.name, 0),
+                "longest_delay_ns": delays.get(queue.name, 0),
+            }
+            for queue in named
+        ],
+    }
+    found = json.loads(_sim.judge_run(json.dumps(outcome)))
+    return Verdict(found["invalid"], [*plan.warnings, *found["warnings"]], found["too_late"])
+
+
+def _longest_delays_ns(queues: "Table") -> dict[str, int]:
+    """The longest queueing delay of each queue in any sample."""
+    delays, names = queues.column("delay_ns"), queues.names("queue")
+    longest: dict[str, int] = {}
+    for code, delay in zip(names.codes[delays.is_known].tolist(), delays.values[delays.is_known].tolist(), strict=True):
+        name = names.texts[code]
+        longest[name] = max(longest.get(name, 0), int(delay))
+    return longest
+
+
+def device_drops(
+    end: Mapping[str, Any], host: str, named: Sequence[QueuePlan], devices: Sequence[str] | None = None,
+    *, remedy: str = "",
+) -> list[str]:  # fmt: skip
+    """Drops counted by a device but not by a qdisc: a receiver's backlog, a veth without a peer.
+
+    `devices`: check only these; by default all of the host. `remedy` ends the reason if the input backlog was full.
+    """
+    problems = []
+    full = f", because the input backlog was full (net.core.netdev_max_backlog); {remedy}" if remedy else ""
+    old = _devices(end["counters_before"][host]["dev"])
+    for device, counts in _devices(end["counters"][host]["dev"]).items():
+        if devices is not None and device not in devices:
+            continue
+        for name, column in (("received", 3), ("sent", 11)):
+            lost = counts[column] - old.get(device, [0] * 16)[column]
+            # A device's count of unsent packets includes its qdiscs' drops, and a bit that netem changes may be in the
+            # Ethernet header: no protocol takes such a packet.
+            excused = (
+                any((queue.host, queue.device) == (host, device) and queue.may_drop for queue in named)
+                if name == "sent"
+                else any(queue.corrupts for queue in named)
+            )
+            if lost > 0 and not excused:
+                why = full if name == "received" and softnet(end, 1) > 0 else ""
+                problems.append(f"device '{device}' of '{host}' dropped {lost} packets that it {name}{why}")
+    return problems
+
+
+def memory_ran_out(console: str) -> list[str]:
+    """Processes that a guest killed for lack of memory; packets may have been dropped for the same reason."""
+    return [
+        f"the guest ran out of memory and killed process '{name}': let programs write less to /tmp, /run and the like, "
+        "or use fewer flows"
+        for name in re.findall(r"^Out of memory: Killed process \d+ \((.*?)\)", console, re.MULTILINE)
+    ]
+
+
+def closed_windows(flows: "pl.DataFrame") -> list[str]:
+    """Flows whose controller set a window of 0: a fault of the controller, not of the run."""
+    import polars as pl  # noqa: PLC0415 — only a kernel's runs have such windows
+
+    closed = flows.filter((pl.col("cwnd_packets") == 0) & (pl.col("state") == ESTABLISHED))
+    return [
+        f"flow '{name}' had a cwnd of 0 in {count} samples, first at {first / 1e9:g} s, set by its controller; "
+        "Linux sends nothing with a cwnd of 0"
+        for name, count, first in closed.group_by("flow", maintain_order=True)
+        .agg(pl.len(), pl.col("time_ns").min())
+        .iter_rows()
+    ]
+
+
+def _devices(text: str) -> dict[str, list[int]]:
+    lines = (line.partition(":") for line in text.splitlines()[2:])
+    return {name.strip(): [int(word) for word in counts.split()] for name, _, counts in lines}
+
+
+def _socket_drops(end: Mapping[str, Any], host: str) -> list[str]:
+    old, new = _tcp_counters(end["counters_before"][host]), _tcp_counters(end["counters"][host])
+    return [
+        f"{new[key] - old.get(key, 0)} {what} in '{host}' ({key})"
+        for key, what in SOCKET_DROPS.items()
+        if new.get(key, 0) > old.get(key, 0)
+    ]
+
+
+def _tcp_counters(texts: Mapping[str, str]) -> dict[str, int]:
+    counters: dict[str, int] = {}
+    for text in (texts["snmp"], texts["netstat"]):
+        lines = text.splitlines()
+        for names, values in zip(lines[::2], lines[1::2], strict=True):
+            counters |= {key: int(value) for key, value in zip(names.split()[1:], values.split()[1:], strict=True)}
+    return counters
+
+
+def softnet(end: Mapping[str, Any], column: int) -> int:
+    """Increase of a column of /proc/net/softnet_stat, which is system-wide and the same in every host.
+
+    1: packets dropped; 2: time_squeeze, the packet budget was exhausted.
+    """
+
+    def total(counters: Mapping[str, Mapping[str, str]]) -> int:
+        text = next(iter(counters.values()))["softnet_stat"]
+        return sum(int(line.split()[column], 16) for line in text.splitlines())
+
+    return total(end["counters"]) - total(end["counters_before"])
+
+
+def _softnet_drops(end: Mapping[str, Any]) -> list[str]:
+    lost = softnet(end, 1)
+    return [f"{lost} packets were dropped in the system's input backlog (net.core.netdev_max_backlog)"] if lost else []
 
 
 @dataclass(frozen=True)

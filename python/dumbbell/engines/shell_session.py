@@ -17,8 +17,8 @@ from pathlib import Path
 from threading import Event, Thread
 from typing import Any, Protocol
 
-from dumbbell.engines.kernel.guest import Guest, hang_error, peak_bytes
-from dumbbell.engines.kernel.stall_detector import CpuUse, interrupt, read_cpu_use
+from dumbbell.engines.guest import Guest, hang_error, peak_bytes
+from dumbbell.engines.guest_failures import CpuUse, interrupt, read_cpu_use
 
 __all__ = ["COMMAND", "CommandPrompt", "Session", "ShellUser", "serve_shell", "write_session_setup"]
 
@@ -40,7 +40,7 @@ exit $DUMBBELL_STATUS""",
 )
 """Commands arrive on descriptor 9, which also returns statuses; ^C leaves a function or all loops.
 
-SIGFPE replaces ^C while virtual time is stopped (`dumbbell.engines.kernel.stall_detector`)."""
+SIGFPE replaces ^C while virtual time is stopped (`dumbbell.engines.guest_failures`)."""
 POLL_S = 0.001
 STEP_NS = 20_000_000
 REACTION_S = 0.5

@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from dumbbell.analysis.flows import harm, harm_of_cost
-from dumbbell.engines.permissions import Permissions
-from dumbbell.engines.requests import repeat_command
+from dumbbell.engines.base import Permissions, repeat_command
 from dumbbell.evaluation.criteria import Criterion, Suite, Unit
 from dumbbell.evaluation.readings import read
 from dumbbell.evaluation.verdict import SEEDS_FIRST, Judged, Verdict, judge

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 
-from dumbbell.host import versions
+from dumbbell.host import kernel_modules
 from dumbbell.host.boot_settings import ALLOWED, CONTROLLER, DROPIN, assignments
 from dumbbell.host.kernel_modules import AVAILABLE, presence
 from dumbbell.host.sources import ROUTES, Finding, LocalHost, Mark, rows, unknown, word
@@ -62,7 +62,7 @@ def default(host: LocalHost) -> Finding:
     return Finding(*what, "warning", name, name, read.source, meaning, change)
 
 
-def bbr(host: LocalHost, info: Callable[[str], bytes] = versions.cc_info) -> Iterator[Finding]:
+def bbr(host: LocalHost, info: Callable[[str], bytes] = kernel_modules.cc_info) -> Iterator[Finding]:
     """How the kernel has BBR, and which version."""
     has = presence(host, BBR)
     kind = ("controller.bbr", GROUP, "BBR is")
@@ -80,7 +80,7 @@ def bbr(host: LocalHost, info: Callable[[str], bytes] = versions.cc_info) -> Ite
     if has.kind == "absent":
         return
     version = ("controller.bbr_version", GROUP, "BBR version")
-    found = versions.which(host, has, info)
+    found = kernel_modules.which(host, has, info)
     if found.version is None:
         yield unknown(*version, found.source, f"{'; '.join(found.seen)}.")
         return
@@ -96,7 +96,7 @@ def opened(host: LocalHost) -> Finding:
     if not host.live:
         return unknown(*what, source, "not tested: --root names a folder, not the running host")
     try:
-        found = versions.opened()
+        found = kernel_modules.opened()
     except OSError as error:
         return unknown(*what, source, f"can't open a socket: {error}")
     found_values = list(dict.fromkeys(found.controllers))

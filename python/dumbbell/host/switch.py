@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
 from dumbbell.errors import LocalHostError
-from dumbbell.host import boot_settings, kernel_modules, versions
+from dumbbell.host import boot_settings, kernel_modules
 from dumbbell.host.boot_settings import ALLOWED, CONTROLLER, DROPIN, MODULES, QDISC, Record
 from dumbbell.host.sources import LocalHost
 from dumbbell.host.steps import Load, Remove, RemoveFolder, Set, Step, Unload, Write, obstacle, perform
@@ -36,7 +36,7 @@ class Done:
 
     change: Change
     notes: tuple[str, ...]
-    opened: versions.Opened | None = None
+    opened: kernel_modules.Opened | None = None
 
 
 def enabling(host: LocalHost, name: str, qdisc: str | None = None, *, running: bool = True) -> Change:
@@ -306,9 +306,9 @@ def _restoring_sets(host: LocalHost, step: Set) -> tuple[Set, ...]:
     return (Set(step.key, now),)
 
 
-def _verified(name: str, *, strict: bool) -> versions.Opened | None:
+def _verified(name: str, *, strict: bool) -> kernel_modules.Opened | None:
     try:
-        opened = versions.opened()
+        opened = kernel_modules.opened()
     except OSError as error:
         if not strict:
             return None

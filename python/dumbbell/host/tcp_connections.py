@@ -23,8 +23,7 @@ import polars as pl
 from dumbbell.engines.decode import controller_columns, transport_columns
 from dumbbell.errors import LocalHostError
 from dumbbell.host.sources import LocalHost
-from dumbbell.linux.agent_records import BBR, MEMORY, TCP_INFO
-from dumbbell.linux.socket_tables import STATES, TIMERS
+from dumbbell.linux import BBR, MEMORY, STATES, TCP_INFO, TIMERS
 
 __all__ = [
     "HEADER",

@@ -12,10 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from dumbbell.errors import ImportProblem
-from dumbbell.importers.capture import directions
+from dumbbell.importers.capture import Sent, acknowledged, directions, rtt_by_sequence, rtt_by_stamps, sent_segments
 from dumbbell.importers.log_source import Source, open_source
 from dumbbell.importers.pcap_file import is_capture, records
-from dumbbell.importers.pcap_flow import Sent, acknowledged, rtt_by_sequence, rtt_by_stamps, sent_segments
 from dumbbell.importers.pcap_packets import ACK, ECE, SYN, Segments, segments
 
 __all__ = ["Connection", "Floats", "read_connection", "read_flows"]

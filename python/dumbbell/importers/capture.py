@@ -2,23 +2,235 @@
 
 Throughput is what was acknowledged in order. Retransmissions are data below the highest sent. Inflight is snd_nxt −
 snd_una at the capture point. An RTT is from there to the receiver and back: of the whole path if captured at the
-sender, else of the rest of the path. Rows are `--interval` apart (100 ms); every RTT sample is a probe: `seq`, by
-sequence numbers (Karn & Partridge 1987), and `ts`, by time stamps (RFC 7323). `pcap_file` reads files, `pcap_packets`
-headers, and `pcap_flow` analyses a connection.
+sender, else of the rest of the path. Losses before the capture point are unknown. Rows are `--interval` apart (100 ms);
+every RTT sample is a probe: `seq`, by sequence numbers (Karn & Partridge 1987), and `ts`, by time stamps (RFC 7323).
+`pcap_file` reads files, `pcap_packets` headers; here one direction of a connection is analysed into counters and state
+at every step.
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import polars as pl
 
 from dumbbell.importers.log_model import EMPTY, FlowLog, Log, Options, columns
 from dumbbell.importers.log_source import Source
-from dumbbell.importers.pcap_file import is_capture, records
-from dumbbell.importers.pcap_flow import Measured, measure
-from dumbbell.importers.pcap_packets import Segments, segments
+from dumbbell.importers.pcap_file import Ints, is_capture, records
+from dumbbell.importers.pcap_packets import ACK, FIN, SYN, Bools, Segments, segments
 
-__all__ = ["NAME", "detect", "directions", "read"]
+__all__ = [
+    "NAME",
+    "Measured",
+    "Sent",
+    "acknowledged",
+    "detect",
+    "directions",
+    "measure",
+    "read",
+    "rtt_by_sequence",
+    "rtt_by_stamps",
+    "sent_segments",
+]
+
+
+Samples = tuple[Ints, Ints]
+"""When segments passed, and the times to their acknowledgements."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Results for one direction."""
+
+    label: str
+    columns: dict[str, Any]
+    start_ns: int
+    stop_ns: int
+    retransmits: int
+    data_segments: int
+    handshake: bool
+    """Was its handshake captured?"""
+    payload_max_bytes: int
+    """The largest packet's; exceeds the segment size with offloads."""
+    mss_offered_bytes: int | None
+    """From its SYN; None without one."""
+    by_sequence: Samples
+    by_stamps: Samples
+
+
+@dataclass(frozen=True)
+class Sent:
+    """Segments that consume sequence space, in order of time, with 0 as the first byte's number."""
+
+    time_ns: Ints
+    start: Ints
+    end: Ints
+    payload: Ints
+    nxt: Ints
+    """snd_nxt after each."""
+    retransmitted: Bools
+    """Does it retransmit?"""
+
+
+def measure(found: Segments, there: int, back: int | None, begin_ns: int, step_ns: int) -> Measured:
+    """Analyse the direction `there`, acknowledged by the direction `back`."""
+    mine = np.flatnonzero(found.conversation == there)
+    theirs = np.flatnonzero((found.conversation == back) & (found.flags & ACK > 0)) if back is not None else mine[:0]
+    sent, base = sent_segments(found, mine)
+    acked = acknowledged(found, theirs, base, sent)
+    ack_times = found.time_ns[theirs]
+    start, stop = int(found.time_ns[mine[0]]), int(found.time_ns[np.concatenate([mine, theirs])].max())
+    sequence = rtt_by_sequence(sent, acked, ack_times)
+    stamps = rtt_by_stamps(found, mine[found.payload_bytes[mine] > 0], theirs)
+    grid = (
+        np.arange((start - begin_ns) // step_ns, (stop - begin_ns) // step_ns + 2, dtype=np.int64) * step_ns + begin_ns
+    )
+    grid = np.unique(np.clip(grid, start, stop))
+    columns = _columns(sent, acked, ack_times, grid)
+    columns |= _rtt(sequence if sequence[0].size else stamps, grid)
+    columns["snd_wnd_bytes"] = _window(found, theirs, grid)
+    mss = int(found.payload_bytes[mine].max())
+    scaled = found.mss[mine[found.flags[mine] & SYN > 0]]
+    offered = int(scaled.max()) if (scaled > 0).any() else None
+    columns["mss_bytes"] = np.full(grid.size, mss if offered is None else min(mss, offered))
+    columns["time_ns"] = grid - begin_ns
+    known = columns["bytes_acked"]
+    if not theirs.size:
+        columns["bytes_acked"] = columns["inflight_bytes"] = [None] * len(known)
+    data = sent.payload > 0
+    return Measured(
+        label=" ".join(found.ends[there]),
+        columns=columns,
+        start_ns=start - begin_ns,
+        stop_ns=stop - begin_ns,
+        retransmits=int(np.count_nonzero(sent.retransmitted)),
+        data_segments=int(np.count_nonzero(data)),
+        handshake=bool((found.flags[mine] & SYN > 0).any()),
+        payload_max_bytes=mss,
+        mss_offered_bytes=offered,
+        by_sequence=(sequence[0] - begin_ns, sequence[1]),
+        by_stamps=(stamps[0] - begin_ns, stamps[1]),
+    )
+
+
+def _unwrapped(numbers: Ints, first: int) -> Ints:
+    """Sequence numbers unwrapped from `first` on: neighbours differ by less than half the range."""
+    steps = np.diff(numbers, prepend=first)
+    return np.cumsum((steps + (1 << 31)) % (1 << 32) - (1 << 31))
+
+
+def sent_segments(found: Segments, mine: Ints) -> tuple[Sent, int]:
+    """The segments of a direction, and the sequence number of its first byte."""
+    syn, fin = found.flags[mine] & SYN > 0, found.flags[mine] & FIN > 0
+    payload = found.payload_bytes[mine]
+    takes = (payload > 0) | syn | fin
+    rows, syn, fin, payload = mine[takes], syn[takes], fin[takes], payload[takes]
+    # Byte 0 is the first data byte, one after the SYN.
+    base = (int(found.seq[rows[0]]) + int(syn[0])) % (1 << 32)
+    start = _unwrapped(found.seq[rows], base)
+    end = start + payload + syn + fin
+    nxt = np.maximum.accumulate(end)
+    before = np.concatenate([[np.iinfo(np.int64).min], nxt[:-1]])
+    probe = (payload <= 1) & (end == before)  # A keep-alive repeats one byte and is no retransmission.
+    retransmitted = (payload > 0) & (start < before) & ~probe
+    return Sent(found.time_ns[rows], start, end, payload, nxt, retransmitted), base
+
+
+def acknowledged(found: Segments, theirs: Ints, base: int, sent: Sent) -> Ints:
+    """snd_una after each acknowledgement."""
+    if not theirs.size:
+        return np.empty(0, dtype=np.int64)
+    numbers = _unwrapped(found.ack[theirs], base)
+    return np.clip(np.maximum.accumulate(numbers), None, max(int(sent.nxt[-1]), 0))
+
+
+def rtt_by_sequence(sent: Sent, acked: Ints, ack_times: Ints) -> Samples:
+    """Karn's algorithm: acknowledgements of exactly one segment's end that cover no retransmission."""
+    fresh = ~sent.retransmitted & (sent.payload > 0)
+    start, end, time = sent.start[fresh], sent.end[fresh], sent.time_ns[fresh]
+    if not end.size or not acked.size:
+        return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
+    twice = np.zeros(end.size + 1, dtype=np.int64)
+    repeated = np.flatnonzero(sent.retransmitted)
+    np.add.at(twice, np.searchsorted(end, sent.start[repeated], side="right"), 1)
+    np.add.at(twice, np.maximum(np.searchsorted(start, sent.end[repeated], side="left"), 0), -1)
+    dirty = np.concatenate([[0], np.cumsum(np.cumsum(twice[:-1]) > 0)])
+    before = np.concatenate([[np.iinfo(np.int64).min], acked[:-1]])
+    which = np.searchsorted(end, acked, side="right") - 1
+    first = np.searchsorted(end, before, side="right")
+    fits = (acked > before) & (which >= 0) & (which >= first)
+    which, first = np.where(fits, which, 0), np.where(fits, first, 0)
+    rtt = ack_times - time[which]
+    good = fits & (end[which] == acked) & (dirty[which + 1] == dirty[first]) & (rtt >= 0)
+    return time[which[good]], rtt[good]
+
+
+def rtt_by_stamps(found: Segments, data: Ints, theirs: Ints) -> Samples:
+    """The first segment with a time stamp, and the first acknowledgement that echoes it."""
+    data, theirs = data[found.tsval[data] >= 0], theirs[found.tsecr[theirs] > 0]
+    sent, first = np.unique(found.tsval[data], return_index=True)
+    echoed, answer = np.unique(found.tsecr[theirs], return_index=True)
+    _, here, there = np.intersect1d(sent, echoed, assume_unique=True, return_indices=True)
+    time = found.time_ns[data[first[here]]]
+    rtt = found.time_ns[theirs[answer[there]]] - time
+    good = rtt >= 0
+    order = np.argsort(time[good], kind="stable")
+    return time[good][order], rtt[good][order]
+
+
+def _columns(sent: Sent, acked: Ints, ack_times: Ints, grid: Ints) -> dict[str, Any]:
+    """Counters and snd_nxt − snd_una at the grid's times, including events at that time."""
+    at = np.searchsorted(sent.time_ns, grid, side="right")
+
+    def counted(values: Ints) -> Ints:
+        return np.concatenate([[0], np.cumsum(values)])[at]
+
+    nxt = np.concatenate([[0], np.maximum(sent.nxt, 0)])[at]
+    una = np.concatenate([[0], np.maximum(acked, 0)])[np.searchsorted(ack_times, grid, side="right")]
+    return {
+        "bytes_sent": counted(sent.payload),
+        "bytes_retrans": counted(np.where(sent.retransmitted, sent.payload, 0)),
+        "retrans_packets": counted(sent.retransmitted.astype(np.int64)),
+        "data_segs_out": counted((sent.payload > 0).astype(np.int64)),
+        "bytes_acked": np.minimum(una, max(int(sent.end[sent.payload > 0].max(initial=0)), 0)),
+        "inflight_bytes": np.maximum(nxt - una, 0),
+    }
+
+
+def _rtt(samples: Samples, grid: Ints) -> dict[str, Any]:
+    """SRTT of RFC 6298 (an eighth of each sample) and the smallest sample so far; null before the first."""
+    sent, rtt = samples
+    if not rtt.size:
+        return {}
+    answered = np.argsort(sent + rtt, kind="stable")
+    known, values = (sent + rtt)[answered], rtt[answered].astype(np.float64)
+    smooth = pl.Series(values).ewm_mean(alpha=0.125, adjust=False).to_numpy()
+    least = np.minimum.accumulate(values)
+    at = np.searchsorted(known, grid, side="right") - 1
+
+    def shown(series: Any) -> pl.Series:
+        return _known(np.rint(series[np.maximum(at, 0)]).astype(np.int64), at >= 0)
+
+    return {"rtt_ns": shown(smooth), "min_rtt_ns": shown(least)}
+
+
+def _known(values: Ints, known: Bools) -> pl.Series:
+    """The known values; null for the others."""
+    return pl.select(pl.when(pl.Series(known)).then(pl.Series(values))).to_series()
+
+
+def _window(found: Segments, theirs: Ints, grid: Ints) -> pl.Series | list[None]:
+    """The receiver's window; null while its scale, which only a SYN has, is unknown."""
+    syn = theirs[found.flags[theirs] & SYN > 0]
+    if not syn.size or not theirs.size:
+        return [None] * grid.size
+    scale = int(np.clip(found.wscale[syn[0]], 0, 14))
+    plain = found.flags[theirs] & SYN > 0
+    window = np.where(plain, found.window[theirs], found.window[theirs] << scale)
+    at = np.searchsorted(found.time_ns[theirs], grid, side="right") - 1
+    return _known(window[np.maximum(at, 0)], at >= 0)
+
 
 NAME = "pcap"
 STEP_NS = 100_000_000

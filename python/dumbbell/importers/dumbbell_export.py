@@ -2,6 +2,10 @@
 
 Three forms: a folder of CSV files with `run.json`, a file of JSON lines, and the key `dumbbell` in a Flent file. The
 manifest is the run's own, with a record of the export and import.
+
+In CSV a text cell that a spreadsheet would evaluate as a formula is escaped (`harmless`): one that begins like a
+formula, or like an escaped cell, gets a leading `'`, the spreadsheet convention; `restored` removes it. Numbers are not
+escaped: -1 stays -1.
 """
 
 from collections.abc import Mapping
@@ -10,15 +14,50 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+import polars.selectors as cs
 
-from dumbbell.csv_cells import restored
 from dumbbell.importers.log_source import Source, open_source
 from dumbbell.importers.ss_fields import EXTRA
-from dumbbell.results.manifest_schema import FORMAT, RUN
-from dumbbell.results.reader import manifest_problem
-from dumbbell.results.table_schema import TABLES
+from dumbbell.results.reader import TABLES, manifest_problem
+from dumbbell.results.result import FORMAT, RUN
 
-__all__ = ["CARRIER", "DumbbellExport", "detect_jsonl", "from_flent", "is_folder", "read_folder", "read_jsonl"]
+__all__ = [
+    "CARRIER",
+    "DumbbellExport",
+    "detect_jsonl",
+    "from_flent",
+    "harmless",
+    "is_folder",
+    "read_folder",
+    "read_jsonl",
+    "restored",
+]
+
+
+ESCAPE = "'"
+BEGINNINGS = r"^['=+\-@\t\r\n\x{FF1D}\x{FF0B}\x{FF0D}\x{FF20}]"
+"""First characters of a formula, characters that some spreadsheets strip before one, and their full-width forms."""
+
+
+def harmless(table: pl.DataFrame) -> pl.DataFrame:
+    """The table, escaped for CSV, column names included."""
+    escaped = table.with_columns(_prefixed(pl.col(name)) for name in cs.expand_selector(table, _TEXT))
+    heads = pl.Series(table.columns, dtype=pl.String).to_frame("name").select(_prefixed(pl.col("name")))
+    return escaped.rename(dict(zip(table.columns, heads["name"], strict=True)))
+
+
+def restored(table: pl.DataFrame) -> pl.DataFrame:
+    """The original table, from one that `harmless` escaped."""
+    return table.with_columns(cs.string().str.strip_prefix(ESCAPE))
+
+
+_TEXT = cs.string(include_categorical=True)
+
+
+def _prefixed(cell: pl.Expr) -> pl.Expr:
+    text = cell.cast(pl.String)
+    return pl.when(text.str.contains(BEGINNINGS)).then(pl.lit(ESCAPE) + text).otherwise(text).name.keep()
+
 
 CARRIER = "dumbbell"
 

@@ -14,7 +14,7 @@ import polars as pl
 from dumbbell.errors import ImportProblem
 from dumbbell.importers.log_source import Source
 from dumbbell.importers.quantity import is_absolute
-from dumbbell.results.table_schema import TABLES
+from dumbbell.results.reader import TABLES
 
 __all__ = [
     "EMPTY",

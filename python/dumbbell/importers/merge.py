@@ -17,7 +17,7 @@ from dumbbell.errors import ImportProblem
 from dumbbell.importers.log_model import EMPTY, FlowLog, Log, Options, QueueLog
 from dumbbell.importers.log_source import Source
 from dumbbell.results import result
-from dumbbell.results.table_schema import TABLES
+from dumbbell.results.reader import TABLES
 
 __all__ = ["ImportedRun", "escaped_run", "manifest", "merged"]
 

@@ -20,10 +20,10 @@ from dumbbell.host.tcp_connections import Frame
 from dumbbell.importers.log_model import EMPTY
 from dumbbell.importers.merge import manifest
 from dumbbell.importers.ss_fields import EXTRA
-from dumbbell.linux.socket_tables import STATES
+from dumbbell.linux import STATES
 from dumbbell.publish import staged
 from dumbbell.results import result
-from dumbbell.results.table_schema import FLOWS
+from dumbbell.results.reader import FLOWS
 
 __all__ = ["Recording", "recorded"]
 

@@ -28,7 +28,7 @@ from dumbbell.importers.ss_fields import (
     mended,
     torn,
 )
-from dumbbell.results.table_schema import FLOWS
+from dumbbell.results.reader import FLOWS
 
 __all__ = ["NAME", "detect", "read"]
 

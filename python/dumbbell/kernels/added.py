@@ -1,16 +1,23 @@
 """Compile the user's congestion control, one C file, into a new kernel: `dumbbell kernel add`.
 
 ```text
-the file ─ csource ─▶ its names ─ tree_copy ─▶ a tree like the kernel's, the file in net/ipv4 ─ make ─▶ linux
+the file ─ features ─▶ its names ─ tree_copy ─▶ a tree like the kernel's, the file in net/ipv4 ─ make ─▶ linux
                                                                                                │ boot: is it registered?
 <cache>/kernels/<kernel>+<name>/added/tcp_<name>.c  ◀── the store, by one rename ◀─────────────┘
+
+<cache>/build/<name>/<name>+/tree/   the copied tree, with the files added last; kept for the next time
+                            /of      the hash of the original kernel
+                            /build.log
 ```
 
-The original kernel is not changed. Files added earlier are taken from the store, so the copied tree is only temporary,
-and the next call overwrites the remains of a failure.
+The original kernel is not changed. Files added earlier are taken from the store, so the next call overwrites the
+remains of a failure. In the copied tree, source files are hard links (in a user's folder, the same symbolic links),
+since nothing writes to them; build output is copied. So the original remains usable for builds, and the copy takes a
+quarter of its space.
 """
 
 import json
+import os
 import re
 import shutil
 from collections.abc import Mapping
@@ -19,18 +26,24 @@ from pathlib import Path
 from typing import Any
 
 from dumbbell.errors import KernelError
-from dumbbell.kernels import features, process, store, tools
+from dumbbell.kernels import features, process, store
 from dumbbell.kernels.boot import BootReport, boot
-from dumbbell.kernels.build import collect, cpus, environment, install
+from dumbbell.kernels.build import collect, cpus, environment, install, locked
 from dumbbell.kernels.configure import MAKE
-from dumbbell.kernels.csource import REGISTER, controllers_in
-from dumbbell.kernels.lock import locked
+from dumbbell.kernels.features import REGISTER, controllers_in
 from dumbbell.kernels.process import Progress
+from dumbbell.kernels.source import SourceRequest, identify
 from dumbbell.kernels.store import Added, Kernel
-from dumbbell.kernels.tree_copy import FOLDER, tree_copy, work_of, write_sources
 from dumbbell.publish.cache import cache_folder
 
-__all__ = ["Addition", "add"]
+__all__ = [
+    "FOLDER",
+    "Addition",
+    "add",
+    "tree_copy",
+    "work_of",
+    "write_sources",
+]
 
 
 @dataclass(frozen=True)
@@ -62,7 +75,7 @@ def add(file: Path, *, to: str | None = None, name: str | None = None, progress:
     known = _known(called)
     if known and (known.base_sha256, _plain(known.added)) == (root.binary_sha256, _plain(files)):
         return Addition(known, added, fresh=False)
-    tools.check()
+    process.check_tools()
     sources = {each.module_file: _stored(base, each) for each in files if each != added}
     sources[added.module_file] = content
     try:
@@ -227,7 +240,7 @@ def _describe(called: str, root: Kernel, added: tuple[Added, ...], result: Path)
         "base": root.name,
         "base_sha256": root.binary_sha256,
         "added": [asdict(each) for each in added],
-        "builders": tools.versions(),
+        "builders": process.tool_versions(),
     }
     (result / store.MANIFEST).write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
 
@@ -237,3 +250,132 @@ STEPS = 12
 """Steps of make for one file: compile it, rebuild four archives, link, and some small ones."""
 _STEP = re.compile(r"  [A-Z]+ ")
 _MAKE_MESSAGE = re.compile(r"make(\[\d+\])?: ")
+
+
+FOLDER = Path("net/ipv4")
+"""The folder of Linux's congestion controls, where files are added."""
+MARK = "# added: "
+ARCHIVE = "built-in.a"
+
+
+def work_of(root: Kernel) -> Path:
+    """The folder of a kernel's copied tree, which may not exist."""
+    return cache_folder("build") / root.name / f"{root.name}+"
+
+
+def tree_copy(root: Kernel, *, progress: Progress) -> Path:
+    """Copy the kernel's tree if there is no copy, or if the kernel was rebuilt; returns the copy.
+
+    The caller holds the lock of both trees. Raises KernelError if the kernel's tree is missing or has changed since the
+    build.
+    """
+    work = work_of(root)
+    tree, of = work / "tree", work / "of"
+    original = work.parent / "tree"
+    _check(root, original)
+    if of.is_file() and of.read_text(encoding="utf-8") == root.binary_sha256:
+        return tree
+    of.unlink(missing_ok=True)
+    shutil.rmtree(tree, ignore_errors=True)
+    _copy(original, tree, (work.parent / "tree.begun").stat().st_mtime_ns, progress)
+    _use_archives(tree)
+    of.write_text(root.binary_sha256, encoding="utf-8")
+    return tree
+
+
+def write_sources(tree: Path, sources: Mapping[str, bytes]) -> None:
+    """Make these files the only additions to the tree; unchanged files are not written."""
+    makefile = tree / FOLDER / "Makefile"
+    text = makefile.read_text(encoding="utf-8")
+    bare, _, _ = text.partition(MARK)
+    for old in re.findall(rf"^{re.escape(MARK)}(\S+)$", text, re.MULTILINE):
+        if old not in sources:
+            (tree / FOLDER / old).unlink(missing_ok=True)
+    for name, content in sources.items():
+        file = tree / FOLDER / name
+        if not file.is_file() or file.read_bytes() != content:
+            file.write_bytes(content)
+    extended = bare + "".join(f"{MARK}{name}\nobj-y += {Path(name).stem}.o\n" for name in sources)
+    if extended != text:
+        _write(makefile, extended)
+
+
+def _check(root: Kernel, original: Path) -> None:
+    rebuild = f"build it again with: dumbbell kernel build --name {root.name}"
+    if folder := _folder_of(root):
+        rebuild += f" --source {folder}"
+        # The tree has links to the user's folder, which may have been edited since.
+        if not f"{root.source} ".startswith(f"{identify(SourceRequest(path=Path(folder))).identity} "):
+            raise KernelError(f"{folder}: has changed since kernel '{root.name}' was built; {rebuild}")
+    binary = original / "linux"
+    if not binary.is_file():
+        if root.folder.parent != store.kernels_dir():
+            raise KernelError(
+                f"kernel '{root.name}' is from the package dumbbell-kernel, which has no source tree; "
+                "build a kernel with: dumbbell kernel build"
+            )
+        raise KernelError(f"{original}: the tree that kernel '{root.name}' was built in no longer exists; {rebuild}")
+    if store.sha256(binary) != root.binary_sha256:
+        raise KernelError(f"{original}: has changed since kernel '{root.name}' was built; {rebuild}")
+
+
+def _folder_of(root: Kernel) -> str:
+    """The user's folder from which a kernel was built; empty for a package or a tarball."""
+    match = re.match(r"(/.*?) (?:commit|files):", root.source)
+    return match[1] if match else ""
+
+
+def _use_archives(tree: Path) -> None:
+    """Make `make` use existing archives instead of descending into unrelated folders, which takes most of its time.
+
+    Linux lists its folders in ./Kbuild since 6.1; in older trees `make` descends.
+    """
+    for makefile, kept in ((tree / "Kbuild", "net"), (tree / "net/Makefile", "ipv4")):
+        text = makefile.read_text(encoding="utf-8") if makefile.is_file() else ""
+        lines = [_with_archives(line, makefile.parent, kept) for line in text.splitlines(keepends=True)]
+        if "".join(lines) != text:
+            _write(makefile, "".join(lines))
+
+
+def _with_archives(line: str, folder: Path, kept: str) -> str:
+    """`obj-y += fs/` becomes `obj-y += fs/built-in.a` where there is one."""
+    if not re.match(r"obj-\S+\s*[:+]?=", line):
+        return line
+
+    def archive(match: re.Match[str]) -> str:
+        built = match[1] != kept and (folder / match[1] / ARCHIVE).is_file()
+        return f"{match[1]}/{ARCHIVE}" if built else match[0]
+
+    return re.sub(r"(?<=\s)([\w-]+)/(?=\s)", archive, line)
+
+
+def _write(file: Path, text: str) -> None:
+    """Replace the file; writing in place could change the original, a hard link."""
+    fresh = file.with_name(f".{file.name}.fresh")
+    fresh.write_text(text, encoding="utf-8")
+    fresh.replace(file)
+
+
+def _copy(original: Path, tree: Path, begun_ns: int, progress: Progress) -> None:
+    """Copy a tree; files changed after `begun_ns` are build output."""
+    done = 0
+    for folder, _, files in os.walk(original):
+        target = tree / Path(folder).relative_to(original)
+        target.mkdir(parents=True, exist_ok=True)
+        for name in files:
+            _copy_file(f"{folder}/{name}", f"{target}/{name}", begun_ns)
+        done += len(files)
+        progress("copy", done, 0)
+    progress("copy", done, done)
+
+
+def _copy_file(source: str, target: str, begun_ns: int) -> None:
+    facts = os.lstat(source)
+    if facts.st_mtime_ns < begun_ns:
+        try:
+            os.link(source, target, follow_symlinks=False)
+        except OSError:
+            # A file system without hard links, or too many of them.
+            shutil.copy2(source, target, follow_symlinks=False)
+    else:
+        shutil.copy2(source, target, follow_symlinks=False)

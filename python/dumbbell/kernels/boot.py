@@ -1,24 +1,44 @@
-"""Boot a kernel to find its congestion controls and their parameters.
+"""Boot a kernel: what a guest needs from its host, what a booted kernel reports, and the functions of a stack trace.
 
-Takes half a second: the kernel boots on the host's files, read-only, with a shell as init that prints and exits. A file
-that compiles may still register nothing, or be rejected (`tcp_register_congestion_control` requires ssthresh, undo_cwnd
-and cong_avoid or cong_control), so only a boot shows it. `dumbbell.engines.kernel.guest` runs experiments.
+A boot finds a kernel's congestion controls and their parameters in half a second: the kernel boots on the host's files,
+read-only, with a shell as init that prints and exits. A file that compiles may still register nothing, or be rejected
+(`tcp_register_congestion_control` requires ssthresh, undo_cwnd and cong_avoid or cong_control), so only a boot shows
+it. `dumbbell.engines.guest` runs experiments.
+
+Requirements of a guest on its host are checked before it starts or derived from its crash. Its memory is an unlinked
+file, which needs space on a file system that permits execution.
+
+Guest kernels have no symbol names (CONFIG_KALLSYMS is off), so their stack traces are addresses; the binary's symbol
+table (ELF-64, .symtab) maps them to functions.
 """
 
 import os
 import re
+import resource
 import shutil
+import struct
 import subprocess
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
-from dumbbell.errors import KernelError, ToolMissing
-from dumbbell.kernels import symbols
-from dumbbell.kernels.guest_requirements import cause_of_death, memory_for
+import numpy as np
 
-__all__ = ["CHATTER", "BootReport", "boot", "without_aslr"]
+from dumbbell.errors import KernelError, LocalHostError, ToolMissing
+
+__all__ = [
+    "CHATTER",
+    "BootReport",
+    "Memory",
+    "boot",
+    "cause_of_death",
+    "function_at",
+    "memory_for",
+    "trace",
+    "without_aslr",
+]
 
 
 @dataclass(frozen=True)
@@ -79,7 +99,7 @@ def _read(binary: Path, console: str) -> BootReport:
         last_lines = [line for line in console.splitlines() if line.startswith(("Kernel panic", "BUG", "kernel BUG"))][
             :2
         ]
-        through = "; call trace: " + " < ".join(calls[:8]) if (calls := symbols.trace(binary, console)) else ""
+        through = "; call trace: " + " < ".join(calls[:8]) if (calls := trace(binary, console)) else ""
         raise KernelError(f"the kernel does not boot: {'; '.join(last_lines) or console.strip()[-300:]}{through}")
     parameters: dict[str, dict[str, str]] = {}
     for module, name, value in re.findall(
@@ -105,3 +125,177 @@ SCRIPT = (
 CHATTER = ("Using a channel type", "setup_one_line failed", "Checking ", "Core dump limits", "\tsoft", "\thard")
 """Lines that User-Mode Linux prints at every start, about missing consoles and its host."""
 LIMIT_S = 30.0
+
+
+SHARED = "/dev/shm"  # noqa: S108 — an unlinked file
+LEAST_BYTES = 32 << 20
+"""Memory that a guest with one flow uses."""
+MIB = 1 << 20
+OTHER_PLACE = "set TMPDIR to a folder on a file system that has enough space and is not mounted noexec"
+
+
+@dataclass(frozen=True)
+class Memory:
+    """Where a guest keeps its memory."""
+
+    place: str
+    free_bytes: int
+    """When the guest started."""
+    most_bytes: int
+    """Maximum that the guest may use."""
+
+    @property
+    def full(self) -> str:
+        """The message for a full file system."""
+        return (
+            f"{self.place} is full: it holds the guest's memory, up to {self.most_bytes // MIB} MiB, and had "
+            f"{self.free_bytes // MIB} MiB free when the guest started; free some space, or {OTHER_PLACE}"
+        )
+
+
+def memory_for(most_bytes: int) -> Memory:
+    """A folder for this much memory: the first with enough space, else the one with most. Raises `LocalHostError`."""
+    _refuse_low_limits(most_bytes)
+    usable, refused = [], []
+    for place in dict.fromkeys([SHARED, *_temporary()]):
+        try:
+            found = os.statvfs(place)
+        except OSError as error:
+            refused.append(f"{place}: {error.strerror}")
+            continue
+        free = found.f_bavail * found.f_frsize
+        if fault := _fault(place, found, free):
+            refused.append(f"{place} {fault}")
+        else:
+            usable.append(Memory(place, free, most_bytes))
+    if not usable:
+        raise LocalHostError(
+            f"no folder can hold the guest's memory, {LEAST_BYTES // MIB} to {most_bytes // MIB} MiB: "
+            f"{'; '.join(refused)}; {OTHER_PLACE}"
+        )
+    return next(
+        (each for each in usable if each.free_bytes >= most_bytes), max(usable, key=lambda each: each.free_bytes)
+    )
+
+
+def cause_of_death(console: str) -> str:
+    """The host's restriction that made a guest crash at startup, and the remedy; empty if none is recognized."""
+    return next((cause for sign, cause in _causes() if re.search(sign, console)), "")
+
+
+def _temporary() -> list[str]:
+    try:
+        return [tempfile.gettempdir()]
+    except FileNotFoundError:  # No writable folder.
+        return []
+
+
+def _fault(place: str, found: os.statvfs_result, free: int) -> str:
+    """Why a folder is unsuitable."""
+    if found.f_flag & os.ST_NOEXEC:
+        return "is mounted noexec"
+    if found.f_flag & os.ST_RDONLY or not os.access(place, os.W_OK | os.X_OK):
+        return "can't be written"
+    if free < LEAST_BYTES:
+        return f"has {free // MIB} MiB free"
+    return ""
+
+
+def _refuse_low_limits(most_bytes: int) -> None:
+    """Refuse resource limits that make a guest crash without a message."""
+    for limit, name, option in (
+        (resource.RLIMIT_FSIZE, "the size of a file", "-f"),
+        (resource.RLIMIT_AS, "the memory of a process", "-v"),
+    ):
+        soft, _ = resource.getrlimit(limit)
+        if soft != resource.RLIM_INFINITY and soft < most_bytes:
+            raise LocalHostError(
+                f"{name} is limited to {soft // MIB} MiB, but the guest's memory needs {most_bytes // MIB} MiB; "
+                f"raise the limit: ulimit {option} unlimited"
+            )
+
+
+def _causes() -> tuple[tuple[str, str], ...]:
+    """Patterns on a guest's console, from User-Mode Linux and the C library, with their causes."""
+    files, processes = (resource.getrlimit(each)[0] for each in (resource.RLIMIT_NOFILE, resource.RLIMIT_NPROC))
+    return (
+        (
+            r"must be not mounted noexec",
+            f"a security module forbids execution in the folder of the guest's memory; {OTHER_PLACE}",
+        ),
+        (
+            r"check_ptrace|ptrace: Operation not permitted",
+            "this host forbids ptrace(2), which guests need to run processes: allow it "
+            "(kernel.yama.ptrace_scope below 3; in a container --security-opt seccomp=unconfined)",
+        ),
+        (
+            r"setarch: failed to set personality",
+            "this host forbids personality(2), which keeps a guest's addresses the same in every run: allow it "
+            "(in a container --security-opt seccomp=unconfined)",
+        ),
+        (
+            r"setup_physmem - mapping \d+ bytes.*errno = -12",
+            "the guest's memory could not be mapped: raise the limit: ulimit -v unlimited, or the container's",
+        ),
+        (
+            r"\bError 24\b|os error 24|Too many open files",
+            f"the guest reached the limit of open files, {_limit(files)}; raise it: ulimit -n 1024",
+        ),
+        (
+            r"fork failed|clone failed|start_userspace.*errno = 11|os error 11\b",
+            f"the guest reached this user's limit of processes, {_limit(processes)} (ulimit -u), which includes the "
+            "guest's; raise it, or the container's limit",
+        ),
+    )
+
+
+def _limit(value: int) -> str:
+    return "any number" if value == resource.RLIM_INFINITY else str(value)
+
+
+SYMBOL = np.dtype(
+    [("name", "<u4"), ("info", "u1"), ("other", "u1"), ("section", "<u2"), ("at", "<u8"), ("size", "<u8")]
+)
+"""Elf64_Sym (elf.h)."""
+SYMTAB, FUNCTION = 2, 2
+_SECTION = struct.Struct("<IIQQQQIIQQ")
+
+
+def function_at(binary: Path, address: int) -> str | None:
+    """The name of the function that contains the address, or None."""
+    starts, ends, names, texts = _functions(binary)
+    at = int(np.searchsorted(starts, np.uint64(address), side="right")) - 1
+    if at < 0 or address >= int(ends[at]):
+        return None
+    start = int(names[at])
+    return texts[start : texts.index(b"\0", start)].decode(errors="replace")
+
+
+def trace(binary: Path, console: str) -> list[str]:
+    """The functions of the last call trace on the console, innermost first; empty if there is none.
+
+    The kernel prints every code address on its stack, so some may be left over from earlier calls.
+    """
+    _, found, after = console.rpartition("Call Trace:")
+    addresses = re.findall(r"^\s*\[<([0-9a-f]+)>\]", after, re.MULTILINE) if found else []
+    # The return address of a call that never returns may lie after the function.
+    names = (function_at(binary, int(address, 16) - 1) for address in addresses)
+    return list(dict.fromkeys(name for name in names if name))
+
+
+@cache
+def _functions(binary: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray, bytes]:
+    """Sorted start addresses, end addresses, name offsets, and the names; empty for a binary without symbols."""
+    content = binary.read_bytes()
+    offset = struct.unpack_from("<Q", content, 40)[0]
+    size, count = struct.unpack_from("<HH", content, 58)
+    sections = [_SECTION.unpack_from(content, offset + size * number) for number in range(count)]
+    table = next((section for section in sections if section[1] == SYMTAB), None)
+    if table is None:
+        nothing = np.zeros(0, np.uint64)
+        return nothing, nothing, nothing, b""
+    symbols = np.frombuffer(content, SYMBOL, table[5] // SYMBOL.itemsize, table[4])
+    functions = np.sort(symbols[(symbols["info"] & 15 == FUNCTION) & (symbols["section"] != 0)], order="at")
+    strings = sections[table[6]]
+    texts = content[strings[4] : strings[4] + strings[5]]
+    return functions["at"], functions["at"] + functions["size"], functions["name"], texts

@@ -1,7 +1,7 @@
 """Build a kernel from source.
 
 ```text
-<cache>/build/<name>.lock           held by the process that builds
+<cache>/build/<name>.lock           held by the process that builds; an error names it
 <cache>/build/<name>/package/       what is downloaded, until it is extracted
                     /tree/          the source and its objects, kept for the next build
                     /build.log      output of all programs
@@ -17,24 +17,34 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from dumbbell.errors import BuildFailed, KernelError
-from dumbbell.kernels import fragment, process, store, tools
-from dumbbell.kernels.configure import FRAGMENT, MAKE, configure
+from dumbbell.kernels import process, store
+from dumbbell.kernels.configure import FRAGMENT, MAKE, Fragment, configure, read_fragment
 from dumbbell.kernels.edits import arguments, edit
-from dumbbell.kernels.fragment import Fragment
-from dumbbell.kernels.lock import locked
 from dumbbell.kernels.process import Progress
 from dumbbell.kernels.source import Source, SourceRequest, fetch, identify
 from dumbbell.kernels.store import Kernel
 from dumbbell.kernels.versions import untried
+from dumbbell.publish import folders
 from dumbbell.publish.cache import cache_folder
 
-__all__ = ["KernelSpec", "build", "build_at", "collect", "cpus", "environment", "install", "kernel_spec"]
+__all__ = [
+    "KernelSpec",
+    "build",
+    "build_at",
+    "collect",
+    "cpus",
+    "environment",
+    "install",
+    "kernel_spec",
+    "locked",
+]
 
 
 def build(  # noqa: PLR0913 — a source, and what to do with it
@@ -100,7 +110,7 @@ class KernelSpec:
 
 def kernel_spec(request: SourceRequest, config: Path | None, progress: Progress = process.silence) -> KernelSpec:
     """Identify source and configuration. Raises KernelError."""
-    return KernelSpec(identify(request, progress), fragment.read(config))
+    return KernelSpec(identify(request, progress), read_fragment(config))
 
 
 def build_at(
@@ -118,7 +128,7 @@ def build_at(
     """
     if found := _existing_kernel(home, spec):
         return found, False
-    tools.check()
+    process.check_tools()
     try:
         with locked(work, "built"):
             if found := _existing_kernel(home, spec):
@@ -230,7 +240,7 @@ def _describe(known: dict[str, Any], tree: Path, result: Path) -> None:
         "binary_sha256": store.sha256(result / store.BINARY),
         "recipe": _recipe(),
         "built_at": store.now(),
-        "builders": tools.versions(),
+        "builders": process.tool_versions(),
     }
     (result / store.MANIFEST).write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
 
@@ -271,3 +281,23 @@ RECIPE = "6"
 """Increased with every change to these modules that affects the built kernel."""
 COMPILATIONS = 715
 """Files that Linux 6.12 compiles with our fragment; the estimated total for progress."""
+
+
+@contextmanager
+def locked(work: Path, doing: str) -> Iterator[None]:
+    """Hold `<work>.lock`. Raises KernelError with the other process and what it does."""
+    path = work.with_name(f"{work.name}.lock")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lock = folders.opened_file(path)
+    except OSError as problem:
+        raise KernelError(f"{path}: can't be locked: {problem.strerror}; remove it") from problem
+    try:
+        if not folders.locked(lock, wait=False):
+            holder = os.pread(lock, 20, 0).decode(errors="replace").strip() or "another"
+            raise KernelError(f"'{work.name}' is already being {doing} by process {holder} (lock: {path})")
+        os.ftruncate(lock, 0)
+        os.pwrite(lock, str(os.getpid()).encode(), 0)
+        yield
+    finally:
+        os.close(lock)

@@ -1,8 +1,9 @@
 """Edits of the Linux source before it is configured, each with a check.
 
-Virtual time and new CPUs need a few changes to arch/um that depend on the version; `syscall_cost` and `polling` have
-further ones. Each edit searches for the code that it changes, not for a version. If it finds nothing to change, its
-check decides whether the tree needs the edit; if so, the missing edit is reported.
+Virtual time and new CPUs need a few changes to arch/um that depend on the version. Each edit searches for the code that
+it changes, not for a version. If it finds nothing to change, its check decides whether the tree needs the edit; if so,
+the missing edit is reported. `ALARM` and `STOPS` reduce the cost of a guest's timers and system calls without affecting
+results, `POLLING` lets virtual time pass while a program polls.
 """
 
 import re
@@ -11,9 +12,30 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dumbbell.errors import KernelError
-from dumbbell.kernels import polling, syscall_cost
 
-__all__ = ["EDITED", "EDITS", "HZ_FILE", "HZ_NAME", "Edit", "Edited", "arguments", "edit", "set_hz"]
+__all__ = [
+    "ALARM_FILE",
+    "CHARGE",
+    "EDITED",
+    "EDITS",
+    "FREE_CALLS",
+    "HZ_FILE",
+    "HZ_NAME",
+    "KEPT",
+    "POLLING_FILE",
+    "STOPS_FILE",
+    "Edit",
+    "Edited",
+    "arguments",
+    "charge_polling",
+    "charges_polling",
+    "clear_what_is_read",
+    "clears_little",
+    "edit",
+    "leave_in_place",
+    "leaves_in_place",
+    "set_hz",
+]
 
 
 @dataclass(frozen=True)
@@ -122,6 +144,127 @@ def _counts_nanoseconds(text: str) -> bool:
     return bool(re.search(r"#define TIMER_MULTIPLIER\s+1$", text, re.MULTILINE))
 
 
+ALARM_FILE = "arch/um/os-Linux/signal.c"
+STOPS_FILE = "arch/um/os-Linux/skas/process.c"
+
+
+def clear_what_is_read(text: str) -> str:
+    """Clear only what a timer interrupt reads: program counter and user mode flag (`update_process_times`)."""
+    return re.sub(r"(?m)^(\t*)else\n\t*memset\(&regs, 0, sizeof\(regs\)\);$", CLEARED, text)
+
+
+def clears_little(text: str) -> bool:
+    """Does the text lack the full clearing?"""
+    return "memset(&regs, 0, sizeof(regs))" not in text
+
+
+def leave_in_place(text: str) -> str:
+    """Restore vector registers only if they may differ from those in the process.
+
+    They are unchanged as long as nothing else ran in the process since they were read: neither another thread nor the
+    stub that maps pages (`wait_stub_done`). Only sigreturn(2) changes the saved copy. A new program has a new process,
+    a new thread its own registers.
+    """
+    pid = "mm_id->pid" if MM_ID in text else "pid"
+    edited = text
+    for pattern, replacement in LEFT_IN_PLACE:
+        edited, count = re.subn(pattern, replacement.replace("PID", pid), edited)
+        if count != 1:
+            return text
+    return edited
+
+
+def leaves_in_place(text: str) -> bool:
+    """Is the text edited, or does it restore nothing?"""
+    return KEPT in text or "put_fp_registers(pid" not in text
+
+
+KEPT = "fp_in_place"
+MM_ID = "struct mm_id *mm_id = current_mm_id();"
+"""In Linux 7.x `userspace` reads the process's number from here in each round; before, it has it in `pid`."""
+CLEARED = r"""\1else {
+\1\tmemset(regs.gp, 0, sizeof(regs.gp));
+\1\tregs.is_user = 0;
+\1}"""
+LEFT_IN_PLACE = (
+    (
+        r"(?m)^void wait_stub_done\(int pid\)\n\{\n(\tint [\w, ]+;\n)",
+        r"""static struct uml_pt_regs *fp_in_place;
+static int fp_in_place_pid;
+
+void wait_stub_done(int pid)
+{
+\1
+\tfp_in_place = NULL;
+""",
+    ),
+    (
+        r"if \(put_fp_registers\(pid, regs->fp\)\)",
+        r"if ((fp_in_place != regs || fp_in_place_pid != pid) && put_fp_registers(pid, regs->fp))",
+    ),
+    (r"(?m)^(\t+)(UPT_SYSCALL_NR\(regs\) = -1;)", r"\1fp_in_place = NULL;\n\1\2"),
+    (
+        r"(?m)^(\t+)(case SIGTRAP \+ 0x80:\n)",
+        r"""\1\2\1\tfp_in_place = PT_SYSCALL_NR(regs->gp) == __NR_rt_sigreturn ? NULL : regs;
+\1\tfp_in_place_pid = PID;
+""",
+    ),
+)
+"""Replacements; if one doesn't match exactly once, the text is left unchanged."""
+
+
+POLLING_FILE = "arch/um/kernel/skas/syscall.c"
+FREE_CALLS = 10_000
+"""More than programs that don't poll make between two sleeps."""
+
+
+def charge_polling(text: str) -> str:
+    """Insert the function and its call, once; unchanged if an insertion point is missing."""
+    if CHARGE in text:
+        return text
+    edited = text
+    for pattern, replacement in CHARGE_INSERTED:
+        edited, count = re.subn(pattern, replacement, edited)
+        if count != 1:
+            return text
+    return edited
+
+
+def charges_polling(text: str) -> bool:
+    """Whether a text has the function and its call."""
+    return text.count(CHARGE) == 2
+
+
+CHARGE = "charge_polling("
+CHARGE_FUNCTION = f"""
+#include <linux/sched/task.h>
+
+/* Sleeping counts as a voluntary switch; two processes that share an entry only start each other's count again. */
+static void charge_polling(void)
+{{
+\tstatic struct {{ pid_t pid; unsigned long switches, calls; }} counts[256];
+\ttypeof(&counts[0]) count = &counts[current->pid % ARRAY_SIZE(counts)];
+
+\tif (time_travel_mode != TT_MODE_INFCPU || is_global_init(current))
+\t\treturn;
+\tif (count->pid != current->pid || count->switches != current->nvcsw) {{
+\t\tcount->pid = current->pid;
+\t\tcount->switches = current->nvcsw;
+\t\tcount->calls = 0;
+\t}}
+\tif (++count->calls <= {FREE_CALLS})
+\t\treturn;
+\tum_udelay(1);
+\tschedule();
+}}
+"""
+CHARGE_INSERTED = (
+    (r"(?m)^(?=void handle_syscall\(struct uml_pt_regs \*r\)$)", CHARGE_FUNCTION.lstrip("\n") + "\n"),
+    (r"(?m)^(\t+)(PT_REGS_SET_SYSCALL_RETURN\(regs, ret\);)$", r"\1\2\n\1charge_polling();"),
+)
+"""The function goes before `handle_syscall`, the call after each system call."""
+
+
 REGISTERS_BYTES = 11_008
 """End of AMX's tile data, the last component, in the XSAVE area (Intel SDM volume 1, section 13.5)."""
 HZ_FILE = "arch/um/Kconfig"
@@ -171,9 +314,9 @@ leave later than those sent by interrupts, and packet times are rounded. Timers 
 ALARM = Edit(
     "timers clear less",
     "all",
-    syscall_cost.ALARM_FILE,
-    syscall_cost.clear_what_is_read,
-    syscall_cost.clears_little,
+    ALARM_FILE,
+    clear_what_is_read,
+    clears_little,
     "every timer interrupt clears 11 KB needlessly",
     "memset(regs.gp, 0, sizeof(regs.gp));",
 )
@@ -181,21 +324,21 @@ ALARM = Edit(
 STOPS = Edit(
     "vector registers in place",
     "all",
-    syscall_cost.STOPS_FILE,
-    syscall_cost.leave_in_place,
-    syscall_cost.leaves_in_place,
+    STOPS_FILE,
+    leave_in_place,
+    leaves_in_place,
     "every system call of a guest takes longer",
-    syscall_cost.KEPT,
+    KEPT,
 )
 """Keep a process's vector registers in place during a system call instead of restoring them."""
 POLLING = Edit(
     "polling costs time",
     "all",
-    polling.FILE,
-    polling.charge,
-    polling.charges,
+    POLLING_FILE,
+    charge_polling,
+    charges_polling,
     "a program that polls without sleeping keeps virtual time from moving",
-    polling.MARK,
+    CHARGE,
 )
 """Let virtual time pass for a program that polls without sleeping, as on a CPU of finite speed."""
 EDITS = (REGISTERS, PAGES, CLOCK, ALARM, STOPS, POLLING)

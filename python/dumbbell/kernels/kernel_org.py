@@ -16,9 +16,8 @@ from http.client import HTTPException
 from pathlib import Path
 
 from dumbbell.errors import KernelError
-from dumbbell.kernels import process, tools
-from dumbbell.kernels.process import Progress
-from dumbbell.kernels.tools import Tool
+from dumbbell.kernels import process
+from dumbbell.kernels.process import Progress, Tool
 
 __all__ = ["download", "newest"]
 
@@ -54,7 +53,7 @@ def download(release: str, folder: Path, *, progress: Progress) -> Path:
 
     Raises KernelError for an unknown release or an invalid signature, ToolMissing without gpgv.
     """
-    tools.require(Tool("gpgv", "to check the signature of Linux", "gpgv"))
+    process.require(Tool("gpgv", "to check the signature of Linux", "gpgv"))
     name = f"linux-{release}.tar"
     tarball, signature = folder / f"{name}.xz", folder / f"{name}.sign"
     if not tarball.is_file():

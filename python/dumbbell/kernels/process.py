@@ -1,21 +1,37 @@
-"""Run other programs, without a shell, and terminate them reliably.
+"""Run the programs that a build needs: without a shell, and terminated reliably.
 
 Each program leads its own process group, so that Ctrl-C, or any other exception,
-terminates `make` with all its compilers. Output goes to a log file.
+terminates `make` with all its compilers. Output goes to a log file. `check_tools`
+runs before anything is downloaded; an error names the Debian package of a missing
+program. Programs that every Debian has (sh, sed, awk, grep, coreutils) are not checked.
 """
 
 import os
+import platform
 import re
+import shutil
 import signal
 import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Protocol
+from typing import IO, NamedTuple, Protocol
 
-from dumbbell.errors import KernelError
+from dumbbell.errors import KernelError, ToolMissing
 
-__all__ = ["Progress", "environment", "output", "silence", "stream", "watch"]
+__all__ = [
+    "Progress",
+    "Tool",
+    "check_tools",
+    "environment",
+    "output",
+    "require",
+    "require_git",
+    "silence",
+    "stream",
+    "tool_versions",
+    "watch",
+]
 
 
 class Progress(Protocol):
@@ -146,3 +162,61 @@ _ERROR = re.compile(r"\berror:|\bfatal\b|\*\*\*|undefined reference|^E: |No spac
 _KEPT = ("PATH", "HOME", "TMPDIR", "http_proxy", "https_proxy", "no_proxy", "APT_CONFIG")
 TICK_S = 0.2
 GRACE_S = 5.0
+
+
+class Tool(NamedTuple):
+    """A program, its purpose, and its Debian package."""
+
+    program: str
+    needed_for: str
+    package: str
+
+
+def check_tools() -> None:
+    """Check the programs that every build needs.
+
+    Raises ToolMissing for the first missing one, KernelError on an unsupported
+    platform.
+    """
+    if platform.system() != "Linux" or platform.machine() != "x86_64":
+        raise KernelError(
+            f"User-Mode Linux needs x86-64 Linux; this is {platform.system()} on {platform.machine()}, which supports "
+            "the engine 'sim'"
+        )
+    for tool in _BUILD:
+        require(tool)
+    _require_headers()
+
+
+def require_git() -> None:
+    """Raises ToolMissing if git is not installed."""
+    require(Tool("git", "to read a repository", "git"))
+
+
+def require(tool: Tool) -> None:
+    """Raises ToolMissing if the program is not on the PATH."""
+    if shutil.which(tool.program) is None:
+        raise ToolMissing(*tool)
+
+
+def tool_versions() -> dict[str, str]:
+    """The first line of each build tool's version output."""
+    return {name: output([name, "--version"]).splitlines()[0] for name in ("gcc", "ld", "make")}
+
+
+def _require_headers() -> None:
+    """Check the C library's headers: UML's host part is an ordinary program."""
+    try:
+        output(["gcc", "-E", "-x", "c", "-"], given="#include <stdlib.h>\n#include <sys/ptrace.h>\n")
+    except KernelError as problem:
+        raise ToolMissing("stdlib.h", "to compile the kernel's host side", "libc6-dev") from problem
+
+
+_BUILD = (
+    Tool("make", "to build a kernel", "make"),
+    Tool("gcc", "to compile a kernel", "gcc"),
+    Tool("ld", "to link a kernel", "binutils"),
+    Tool("flex", "to compile the kernel's configuration program", "flex"),
+    Tool("bison", "to compile the kernel's configuration program", "bison"),
+    Tool("bc", "to compute the kernel's time constants", "bc"),
+)

@@ -1,7 +1,11 @@
 """Kernel sources: a package of the distribution, a release of kernel.org, a tarball, a folder, a git repository.
 
 `identify` is fast, so that an existing kernel isn't built again. `fetch` then
-provides a tree to build in.
+provides a tree to build in. A git repository is cloned without history:
+
+```text
+<cache>/git/<hash of URL and ref>/     one commit; updated by the next build of the same ref
+```
 """
 
 import hashlib
@@ -12,13 +16,18 @@ from pathlib import Path
 from typing import Literal
 
 from dumbbell.errors import KernelError
-from dumbbell.kernels import kernel_org, process, store, tools, tree
-from dumbbell.kernels.clone import clone
+from dumbbell.kernels import kernel_org, process, store, tree
 from dumbbell.kernels.process import Progress
-from dumbbell.kernels.suites import upstream
-from dumbbell.kernels.versions import OLDEST, find_version
+from dumbbell.kernels.versions import OLDEST, find_version, upstream
+from dumbbell.publish.cache import cache_folder
 
-__all__ = ["Source", "SourceRequest", "fetch", "identify"]
+__all__ = [
+    "Source",
+    "SourceRequest",
+    "clone",
+    "fetch",
+    "identify",
+]
 
 
 @dataclass(frozen=True)
@@ -231,7 +240,7 @@ def _state(path: Path) -> str:
     """The state of a tree: its git commit, and a hash of changed files."""
     if not (path / ".git").exists():
         return f"files:{_fingerprint(path, tree.files_of(path))}"
-    tools.require_git()
+    process.require_git()
     git = ["git", "-C", str(path)]
     commit = process.output([*git, "rev-parse", "HEAD"]).strip()
     others = process.output([*git, "ls-files", "-z", "-mo", "--exclude-standard"]).split("\0")
@@ -279,3 +288,35 @@ def _size(file: Path) -> int:
 SPACE_BYTES = 1_000_000_000
 """A tarball of 0.2 GB, a tree of 0.4 GB with its objects, and a margin."""
 _WAY_OUT = "or provide the Linux source with: dumbbell kernel build --source FOLDER|TARBALL"
+
+
+def clone(url: str, ref: str, *, progress: Progress) -> tuple[Path, str]:
+    """Fetch the commit that `ref` means in the repository; returns its folder and the commit.
+
+    Raises KernelError if the repository can't be read or has no such ref.
+    """
+    process.require_git()
+    if ref.startswith("-") or url.startswith("-"):
+        raise KernelError(f"--git {url} --ref {ref}: neither may start with '-'")
+    folder = cache_folder("git") / hashlib.sha256(f"{url}\0{ref}".encode()).hexdigest()[:16]
+    log = folder.with_suffix(".log")
+    folder.mkdir(parents=True, exist_ok=True)
+    log.write_text(f"{url} {ref}\n", encoding="utf-8")
+    git = ["git", "-C", str(folder), "-c", "core.hooksPath=/dev/null", "-c", "advice.detachedHead=false"]
+    process.output([*git, "init", "-q"])
+    progress("download", 0, 0)
+    fetch = [*git, "fetch", "-q", "--depth=1", "--no-tags", url, ref]
+    try:
+        process.watch(fetch, log=log, cwd=folder, tick=lambda: progress("download", _clone_size(folder), 0))
+    except KernelError as problem:
+        said = re.findall(r"^(?:fatal|error|remote): (.*)$", log.read_text(errors="replace"), re.MULTILINE)
+        if not (folder / ".git/FETCH_HEAD").exists() or not (folder / "Makefile").exists():
+            shutil.rmtree(folder, ignore_errors=True)
+        raise KernelError(f"{url}: can't fetch '{ref}': {'; '.join(said) or problem}") from problem
+    process.watch([*git, "checkout", "-q", "--force", "--detach", "FETCH_HEAD"], log=log, cwd=folder, tick=lambda: None)
+    return folder, process.output([*git, "rev-parse", "HEAD"]).strip()
+
+
+def _clone_size(folder: Path) -> int:
+    """Bytes that were fetched so far."""
+    return sum(file.stat().st_size for file in (folder / ".git/objects/pack").glob("*") if file.exists())

@@ -19,8 +19,7 @@ from pathlib import Path
 from dumbbell.errors import KernelError
 from dumbbell.kernels import process
 from dumbbell.kernels.edits import EDITED, HZ_FILE
-from dumbbell.kernels.process import Progress
-from dumbbell.kernels.tools import Tool, require
+from dumbbell.kernels.process import Progress, Tool, require
 from dumbbell.kernels.versions import OLDEST
 
 __all__ = ["check_tree", "extract", "files_of", "is_bulk", "of_kconfig", "recorded", "shadow"]

@@ -1,7 +1,7 @@
 """What is looked at inside a run beside flows, queues and probes: packets, counters, all sockets, trace events.
 
 Which devices, how often, and how much room waits for a look; the agent's `inside` does it, and what it saw becomes
-tables in `dumbbell.engines.recordings`. Looking is no part of the experiment: it changes nothing that is measured.
+tables in `dumbbell.engines.agent_engine`. Looking is no part of the experiment: it changes nothing that is measured.
 """
 
 import re
@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from dumbbell.errors import ExperimentError
-from dumbbell.plan.model import Plan
-from dumbbell.spec.qdisc import suggest
-from dumbbell.spec.units import Wrong, duration_ns, time_text
+from dumbbell.plan import Plan
+from dumbbell.spec.typed import quantity
+from dumbbell.spec.units import duration_ns, suggest, time_text
 
 __all__ = ["ALL", "Inside", "Place", "for_agent", "inside_of", "link_devices", "tap"]
 
@@ -107,10 +107,7 @@ def for_agent(plan: Plan, inside: Inside, *, capture: bool) -> dict[str, Any]:
 def _every(key: str, text: str | None) -> int | None:
     if text is None:
         return None
-    try:
-        every_ns = duration_ns(text)
-    except Wrong as wrong:
-        raise ExperimentError(wrong.problem, key=key, value=text, right=wrong.right) from None
+    every_ns = quantity(key, text, duration_ns)
     if every_ns <= 0:
         raise ExperimentError("the sampling interval is zero", key=key, value=text, right="such as 1s")
     return every_ns

@@ -1,14 +1,24 @@
-"""Draw figures: a figure is a function of a run, or of several.
+"""Draw figures: a figure is a function of a run, or of several. All figures by name.
 
-One Altair description serves the interactive page and the static image. `dumbbell.analysis` computes the numbers;
-`dumbbell.reports` writes the pages.
+`draw` draws one, or raises an error with the reason. There are figures of one run over time, of one run without a time
+axis, and of several runs. One Altair description serves the interactive page and the static image.
+`dumbbell.analysis` computes the numbers; `dumbbell.reports` writes the pages.
 """
 
-from dumbbell.plots.catalogue import Entry, catalogue, draw
-from dumbbell.plots.comparison_plot import bundle, comparison_plot, grid_step_ns, series
-from dumbbell.plots.panel_data import columns, packed
-from dumbbell.plots.panels import DEFAULT, PANELS, available, figure
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import altair as alt
+
+from dumbbell.errors import ResultError
+from dumbbell.plots.chart_style import WIDTH
+from dumbbell.plots.interval_plots import downloads
+from dumbbell.plots.layers import POINTS
+from dumbbell.plots.panels import DEFAULT, PANELS, available, columns, figure, lacks, life_shares, packed
 from dumbbell.plots.render import SUFFIXES, described, drawn_bytes, library, save, script_json
+from dumbbell.plots.run_figures import box, delay_curves, delays, parametric, round_trips, throughput_delay
+from dumbbell.plots.several_runs import OVERLAYS, bundle, comparison_plot, grid_step_ns, overlay, series
+from dumbbell.results.result import Run
 
 __all__ = [
     "DEFAULT",
@@ -31,3 +41,92 @@ __all__ = [
     "script_json",
     "series",
 ]
+
+OF_ONE = {
+    "rtt-cdf": "distribution of each flow's RTT",
+    "delay-cdf": "distribution of the probes' one-way delays and of the queueing delay",
+    "downloads": "time of every download by dumbbell fetch, and the ratio with its interval",
+    "phases": "share of time in each state, for each flow's controller",
+}
+OF_SEVERAL = {
+    **{name: kind.about for name, kind in OVERLAYS.items()},
+    "throughput-delay": "throughput against 95th-percentile delay; an ellipse per controller from three runs on",
+    "cases": "completion time and throughput over the number in which cases differ; a line per controller",
+    "box": "one metric (--metric) over the seeds of each configuration",
+}
+
+
+@dataclass(frozen=True)
+class Entry:
+    """An entry of the catalogue."""
+
+    name: str
+    runs: str
+    """`panel`, `one` or `several`."""
+    about: str
+
+
+def catalogue() -> list[Entry]:
+    """All figures."""
+    return [
+        *(Entry(name, "panel", panel.about) for name, panel in PANELS.items()),
+        *(Entry(name, "one", about) for name, about in OF_ONE.items()),
+        *(Entry(name, "several", about) for name, about in OF_SEVERAL.items()),
+    ]
+
+
+def draw(
+    runs: Sequence[Run], name: str, width: int = WIDTH, *, metric: str | None = None, points: int = POINTS
+) -> alt.TopLevelMixin:
+    """Draw the figure of that name for these runs.
+
+    Raises `ResultError` for an unknown name, an unsupported number of runs, or missing data.
+    """
+    _check(runs, name, metric)
+    for run in runs:
+        if (missing := _missing(run, name)) is not None:
+            raise ResultError(f"{run.folder}: can't draw '{name}': {missing}")
+    if name in ALONE:
+        return ALONE[name](runs[0], width)
+    if name == "throughput-delay":
+        return throughput_delay(runs, width)
+    if name == "cases":
+        return parametric(runs, width)
+    if metric is not None:
+        return box(runs, metric, width)
+    return overlay(runs, name, width, points) if len(runs) > 1 else figure(runs[0], [name], width, points=points)
+
+
+ALONE: dict[str, Callable[[Run, int], alt.TopLevelMixin]] = {
+    "rtt-cdf": round_trips,
+    "delay-cdf": delays,
+    "downloads": downloads,
+    "phases": life_shares,
+}
+
+
+def _check(runs: Sequence[Run], name: str, metric: str | None) -> None:
+    known = dict.fromkeys(entry.name for entry in catalogue())
+    if name not in known:
+        raise ResultError(f"unknown figure '{name}'; choose one of: {', '.join(known)}")
+    if not runs:
+        raise ResultError(f"figure '{name}' needs at least one run")
+    if len(runs) > 1 and name not in OF_SEVERAL:
+        right = ", ".join(OF_SEVERAL)
+        raise ResultError(f"figure '{name}' takes one run, got {len(runs)}; figures of several runs: {right}")
+    if (name == "box") != (metric is not None):
+        problem = "needs --metric" if metric is None else "takes no --metric"
+        raise ResultError(f"figure '{name}' {problem}; for example: --figure box --metric groups.bbr.share")
+
+
+def _missing(run: Run, name: str) -> str | None:
+    """The data that this run lacks for this figure."""
+    if name in PANELS:
+        return lacks(run, name)
+    if name == "phases":
+        return lacks(run, "states")
+    if name in {"rtt-cdf", "throughput-delay"}:
+        return lacks(run, "rtt")
+    if name == "delay-cdf" and delay_curves(run).is_empty():
+        return "its probes have no one-way delay and its bottleneck has no rate"
+    return None

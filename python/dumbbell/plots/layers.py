@@ -1,7 +1,7 @@
 """A panel as data: its lines, bands and marks, and the lines of a run, without lost extremes.
 
-`time_panels` and `state_bands` make a `Drawn` from a run. Two modules read it: `chart_style` makes Altair
-layers (reports, downloads), `panel_data` makes binary data for a page that draws on its own.
+`time_panels` and `panels` make a `Drawn` from a run. Two modules read it: `chart_style` makes Altair
+layers (reports, downloads), `panels` makes binary data for a page that draws on its own.
 
 Lines are traces by name: times in seconds, values. More than eight flows are reduced to one line per group.
 """

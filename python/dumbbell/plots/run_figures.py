@@ -14,9 +14,9 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from dumbbell.analysis.bottleneck import one_way_delays, queue_delay_cdf, rtt_cdf
 from dumbbell.analysis.expect import metric
 from dumbbell.analysis.flows import throughput_and_delay_p95
-from dumbbell.analysis.occupancy import one_way_delays, queue_delay_cdf, rtt_cdf
 from dumbbell.analysis.parameter import METRICS, by_parameter, line_names, parameter_of
 from dumbbell.analysis.summary import summary
 from dumbbell.errors import ResultError

@@ -17,8 +17,8 @@ from dumbbell.plots.colours import CONTROLLERS, HUES, INK, Ramp, diverging, sequ
 from dumbbell.plots.heatmap import CROSS, GAP, Marks, Panel, heat_map, panel_title, reasons_text
 from dumbbell.plots.heatmap_layout import Steps, key_among, step_of, steps
 from dumbbell.spec.axes import Axis
-from dumbbell.spec.qdisc import suggest
 from dumbbell.spec.sweep import Map
+from dumbbell.spec.units import suggest
 from dumbbell.sweeps.folder import Sweep
 
 __all__ = ["PANELS_MAX", "Values", "draw_map", "family", "map_notes", "mapped_cells"]

@@ -1,6 +1,6 @@
 """Panels on the time axis: of flows, of the queue, its losses and pings, and the path's limits.
 
-The manifest names the bottleneck's queue and its rates. `state_bands` has the controllers' states; `panels` maps names
+The manifest names the bottleneck's queue and its rates. `panels` has the controllers' states and maps names
 to panels.
 """
 

@@ -8,11 +8,22 @@ import polars as pl
 from dumbbell.analysis.comparison import Arm, Comparison
 from dumbbell.analysis.difference import Verdict
 from dumbbell.plots import bundle, comparison_plot
-from dumbbell.plots.comparison_plot import GROUPS_MAX
-from dumbbell.reports.log_conditions import EXPLAINED, condition_cells, options, setting_cells, settings_title
+from dumbbell.plots.several_runs import GROUPS_MAX
+from dumbbell.reports.comparison_text import (
+    EXPLAINED,
+    HEAD,
+    absent_metric_cells,
+    cells,
+    condition_cells,
+    described,
+    options,
+    setting_cells,
+    settings_title,
+    verdict,
+    verdict_of_all,
+)
 from dumbbell.reports.markup import Markup, details, element, join, table
 from dumbbell.reports.page_frame import ZOOM, Figures, framed, written
-from dumbbell.reports.verdict_text import HEAD, absent_metric_cells, cells, described, verdict, verdict_of_all
 
 __all__ = ["comparison_page", "write_comparison"]
 

@@ -16,8 +16,7 @@ from dumbbell.plots.colours import shades
 from dumbbell.reports.markup import Markup, details, element, join, tagged
 from dumbbell.results.result import Run
 from dumbbell.spec import Case, Experiment, read
-from dumbbell.spec.document import as_toml
-from dumbbell.spec.experiment import short_document_of
+from dumbbell.spec.document import as_toml, short_document_of
 from dumbbell.spec.model import Flows, Impairment
 from dumbbell.spec.units import Wrong, rate_text, time_text
 

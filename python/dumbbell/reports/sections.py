@@ -11,7 +11,7 @@ from dumbbell.analysis.expect import Reader, compare_source_figures
 from dumbbell.analysis.native import SPREAD
 from dumbbell.analysis.parameter import by_parameter, parameter_of, wide
 from dumbbell.analysis.summary import measures
-from dumbbell.engines import requests
+from dumbbell.engines import base
 from dumbbell.plots import available, draw
 from dumbbell.plots.run_figures import labels, natural
 from dumbbell.reports.experiment_section import by_hand
@@ -294,7 +294,7 @@ def repeat_command(run: Run) -> str:
     manifest = run.manifest
     if manifest.get("command") or manifest["seed"] is None:
         return str(manifest.get("command") or "")
-    return requests.repeat_command(str(manifest.get("name")), str(manifest["engine"]), manifest["seed"], ())
+    return base.repeat_command(str(manifest.get("name")), str(manifest["engine"]), manifest["seed"], ())
 
 
 def repeat(run: Run) -> Markup:

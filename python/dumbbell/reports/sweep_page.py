@@ -1,6 +1,6 @@
 """A sweep as one HTML page: its experiment, its results, the maps requested, and the runs of each cell.
 
-`kept_results` writes the command of a run and links its result.
+`page` writes the command of a run and links its result.
 sweep_page.js handles clicks; `markup` is the frame.
 """
 
@@ -15,8 +15,8 @@ from dumbbell.analysis import formula
 from dumbbell.errors import ExperimentError, ResultError
 from dumbbell.plots import script_json
 from dumbbell.plots.sweep_map import PANELS_MAX, draw_map, map_notes, mapped_cells
-from dumbbell.reports.kept_results import KeptFor, kept_at, reproduce_command, write_kept
 from dumbbell.reports.markup import Markup, details, element, join, number, table, tagged
+from dumbbell.reports.page import KeptFor, kept_at, reproduce_command, write_kept
 from dumbbell.reports.page_frame import Figures, framed, written
 from dumbbell.spec.attachments import text_named
 from dumbbell.spec.axes import Axis

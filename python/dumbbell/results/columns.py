@@ -1,6 +1,6 @@
 """Table columns as numpy arrays, from a polars frame or from the simulator's memory.
 
-A run has 75 columns, and a figure uses few, so the full frame is built only on request. `declared` has the columns.
+A run has 75 columns, and a figure uses few, so the full frame is built only on request. `tables` has the columns.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,7 @@
-"""Read a result's files and check them: JSON against its schema, Parquet against its columns.
+"""Read a result's files and check them: JSON against its schema, Parquet against the polars schemas of its tables.
 
 An error has the file, the value found and the value expected. A table that would not fit into memory is refused.
-`manifest_schema` declares the keys, `result` the columns.
+`result` declares the keys, `tables` the columns.
 """
 
 import json
@@ -16,10 +16,44 @@ import polars as pl
 
 from dumbbell import limits
 from dumbbell.errors import ResultError
-from dumbbell.results.manifest_schema import FORMAT
+from dumbbell.results.result import FORMAT
 from dumbbell.results.schema import Object, fault, strange
+from dumbbell.results.tables import COLUMNS, INSIDE_NAMES, TABLE_NAMES
 
-__all__ = ["check_known", "manifest_problem", "read_frame", "read_json", "read_table", "table_problem"]
+__all__ = [
+    "COUNTERS",
+    "FLOWS",
+    "INSIDE",
+    "PROBES",
+    "QUEUES",
+    "SCHEMAS",
+    "SOCKETS",
+    "TABLES",
+    "TRACE",
+    "Schema",
+    "check_known",
+    "manifest_problem",
+    "read_frame",
+    "read_json",
+    "read_table",
+    "table_problem",
+]
+
+
+Schema = dict[str, type[pl.DataType]]
+
+SCHEMAS: dict[str, Schema] = {
+    table: {column.name: getattr(pl, column.kind) for column in columns} for table, columns in COLUMNS.items()
+}
+"""Every table's columns, in order, with their types."""
+TABLES = {name: SCHEMAS[name] for name in TABLE_NAMES}
+"""Those of every result."""
+INSIDE = {name: SCHEMAS[name] for name in INSIDE_NAMES}
+"""Those of a kernel's internals."""
+
+FLOWS, QUEUES, PROBES = TABLES["flows"], TABLES["queues"], TABLES["probes"]
+COUNTERS, SOCKETS, TRACE = INSIDE["counters"], INSIDE["sockets"], INSIDE["trace"]
+
 
 REMEDY = "the result is damaged: run it again or remove it"
 MOST = 2**62

@@ -1,7 +1,8 @@
-"""The result folder: a manifest (`run.json`) and Parquet tables, written atomically.
+"""The result folder: a manifest (`run.json`) and Parquet tables, written atomically; every key that a reader relies on.
 
-`docs/result.md` lists every column. This module knows names, types and files;
-`dumbbell.analysis` computes what the numbers mean.
+`docs/result.md` lists every key and column. This module knows names, types and files; `dumbbell.analysis` computes what
+the numbers mean. `reader`, `sweeps.folder` and the importers of our own exports check every file against the schemas of
+`run.json` and `sweep.json`. Keys that are only displayed or copied may hold any value.
 """
 
 import os
@@ -14,17 +15,132 @@ from typing import TYPE_CHECKING, Any, overload
 
 from dumbbell.control_characters import json_text
 from dumbbell.errors import ResultError
-from dumbbell.results import declared
-from dumbbell.results.manifest_schema import FORMAT, RUN
-from dumbbell.results.native_table import NativeTable
+from dumbbell.results.schema import ANY, LARGEST, Bool, Listed, Mapped, Number, Object, Row, Text
+from dumbbell.results.tables import KNOWN, TABLE_NAMES, NativeTable
 
 if TYPE_CHECKING:
     import polars as pl
 
     from dumbbell.results.columns import Table
-    from dumbbell.results.table_schema import Schema
+    from dumbbell.results.reader import Schema
 
-__all__ = ["FORMAT", "Run", "load", "load_manifest", "system_errors", "write"]
+__all__ = [
+    "FORMAT",
+    "LONGEST_S",
+    "RUN",
+    "SWEEP",
+    "Run",
+    "load",
+    "load_manifest",
+    "system_errors",
+    "write",
+]
+
+
+FORMAT = 1
+"""Version of both folder formats; increased when an old reader would misread a new folder."""
+LONGEST_S = 1e9
+"""Thirty years; a recording may last as long as a host is up."""
+
+TEXT, TEXT_OR_NULL, BOOL, TEXTS = Text(), Text(null=True), Bool(), Listed(Text())
+TIME_S = Number("seconds", 0, LONGEST_S)
+TIME_S_OR_NULL = Number("seconds", 0, LONGEST_S, null=True)
+CLOCK_S = Number("seconds", -1e11, 1e11, null=True)
+COUNT = Number("", 0, 2**62, whole=True)
+COUNT_OR_NULL = Number("", 0, 2**62, whole=True, null=True)
+TOOK_S = Number("seconds", -1, LONGEST_S, null=True)
+"""May be slightly negative: the clocks of two real hosts differ."""
+SEED = Number("", 0, 2**64, whole=True, null=True)
+RATE_OR_NULL = Number("bits per second", 0, 1e15, null=True)
+RATIO = Number("", 1e-9, 1e9, null=True)
+VERSION = Number("", 1, FORMAT, whole=True)
+FIGURE_OR_NULL = Number("", -LARGEST, LARGEST, null=True)
+
+_FLOW = Object(
+    {"name": TEXT, "group": TEXT, "kind": TEXT, "cc": TEXT_OR_NULL, "fct_s": TOOK_S},
+    {
+        "cc_asked": TEXT_OR_NULL, "start_s": TIME_S_OR_NULL, "stop_s": TIME_S_OR_NULL, "bytes_asked": COUNT_OR_NULL,
+        "bytes_received": COUNT_OR_NULL, "retransmits": COUNT_OR_NULL, "data_segs_out": COUNT_OR_NULL,
+        "connected": BOOL, "completed": BOOL, "error": TEXT_OR_NULL, "exchanges_s": Listed(TIME_S_OR_NULL),
+        "block": COUNT, "url": TEXT, "address": TEXT,
+    },
+)  # fmt: skip
+_QUEUE = Object(
+    {"name": TEXT, "kind": TEXT_OR_NULL, "qdisc": TEXT_OR_NULL},
+    {
+        "under_test": BOOL, "host": TEXT_OR_NULL,
+        "device": TEXT_OR_NULL, "rates": Listed(Row((TIME_S, RATE_OR_NULL)), null=True), "drops": COUNT_OR_NULL,
+        "marks": COUNT_OR_NULL, "sent_bytes": COUNT_OR_NULL, "sent_packets": COUNT_OR_NULL,
+    },
+)  # fmt: skip
+_PROGRAM = Object(
+    {
+        "name": TEXT, "host": TEXT, "started_s": TIME_S_OR_NULL, "ended_s": TIME_S_OR_NULL,
+        "status": Number("", -256, 256, whole=True, null=True), "signal": COUNT_OR_NULL, "stopped": BOOL,
+        "fault": TEXT_OR_NULL,
+    },
+    {},
+)  # fmt: skip
+_SEEN = Object(
+    {"what": TEXT},
+    {
+        "value": ANY, "low": FIGURE_OR_NULL, "high": FIGURE_OR_NULL, "unit": TEXT, "metric": TEXT_OR_NULL,
+        "case": TEXT_OR_NULL,
+    },
+)  # fmt: skip
+_SOURCE = Object({"title": TEXT, "seen": Listed(_SEEN)}, {"url": TEXT_OR_NULL, "note": TEXT_OR_NULL}, null=True)
+_EXPERIMENT = Object(
+    {},
+    {
+        "path": Object({}, {"mtu": Number("bytes", 1, 1e6, whole=True, null=True)}, null=True),
+        "flows": Listed(Mapped(ANY), null=True),
+    },
+    null=True,
+)
+_KERNEL = Object(
+    {},
+    {
+        "name": TEXT_OR_NULL, "release": TEXT_OR_NULL, "version": TEXT_OR_NULL, "config_sha256": TEXT_OR_NULL,
+        "binary_sha256": TEXT_OR_NULL, "unseeded": BOOL,
+    },
+    null=True,
+)  # fmt: skip
+_PROGRAM_OF_OURS = Object({}, {"version": TEXT_OR_NULL, "sha256": TEXT_OR_NULL}, null=True)
+_LOG = Object({"format": TEXT, "sha256": TEXT}, {"epoch_s": CLOCK_S, "begins_s": TIME_S})
+_RATIO = Object(
+    {"first": TEXT_OR_NULL, "second": TEXT_OR_NULL},
+    {"ratio": RATIO, "interval": Row((RATIO, RATIO), null=True), "confidence": Number("", 0, 1)},
+)
+
+RUN = Object(
+    {
+        "format": VERSION, "name": TEXT_OR_NULL, "title": TEXT, "engine": TEXT, "seed": SEED,
+        "duration_s": TIME_S, "wall_s": TIME_S_OR_NULL, "valid": BOOL, "invalid": TEXTS, "warnings": TEXTS,
+        "source": _SOURCE, "flows": Listed(_FLOW, unique="name"), "queues": Listed(_QUEUE, unique="name"),
+    },
+    {
+        "dumbbell": TEXT, "case": TEXT_OR_NULL, "command": TEXT_OR_NULL, "asked_duration_s": TIME_S_OR_NULL,
+        "phases_s": Mapped(TIME_S), "experiment": _EXPERIMENT, "expect": TEXTS, "host": ANY,
+        "commands": Listed(TEXT, null=True), "generator": TEXT_OR_NULL, "bottleneck": TEXT_OR_NULL,
+        "probes": Listed(Mapped(ANY)), "programs": Listed(_PROGRAM), "kernel": _KERNEL,
+        "agent": _PROGRAM_OF_OURS, "simulator": _PROGRAM_OF_OURS, "import": Object({"files": Listed(_LOG)}, {}),
+        "fetch": Object({"comparisons": Listed(_RATIO), "verdicts": TEXTS}, {}),
+    },
+)  # fmt: skip
+"""`run.json`: required keys, then optional keys."""
+
+_AXIS = Object({"key": TEXT, "scale": TEXT, "values": Listed(ANY)}, {"column": TEXT, "unit": TEXT_OR_NULL})
+_COUNTS = Object({"ok": COUNT, "invalid": COUNT, "failed": COUNT}, {"wanted": COUNT})
+
+SWEEP = Object(
+    {"format": VERSION, "axes": Listed(_AXIS, unique="key"), "counts": _COUNTS},
+    {
+        "dumbbell": TEXT, "name": TEXT_OR_NULL, "title": TEXT_OR_NULL, "command": TEXT_OR_NULL, "seeds": Listed(COUNT),
+        "metrics": TEXTS, "keep": TEXT_OR_NULL, "window": Row((COUNT, COUNT_OR_NULL), null=True),
+        "engines": Mapped(ANY), "maps": Listed(Mapped(ANY)), "experiment": TEXT, "source": Mapped(ANY, null=True),
+    },
+)  # fmt: skip
+"""`sweep.json`."""
 
 
 class _Frame:
@@ -75,12 +191,11 @@ class Run:
     @property
     def frames(self) -> "dict[str, pl.DataFrame]":
         """The tables of every result as frames."""
-        return {name: self.table(name).frame() for name in declared.TABLES}
+        return {name: self.table(name).frame() for name in TABLE_NAMES}
 
     def inside(self, name: str) -> "pl.DataFrame | None":
         """A table of a kernel's internals, or None if the run has none. Raises `ResultError` as `load` does."""
-        from dumbbell.results.reader import read_table  # noqa: PLC0415 — needs polars
-        from dumbbell.results.table_schema import INSIDE  # noqa: PLC0415
+        from dumbbell.results.reader import INSIDE, read_table  # noqa: PLC0415 — needs polars
 
         path = self.folder / f"{name}.parquet"
         return read_table(path, INSIDE[name]) if path.exists() else None
@@ -92,7 +207,7 @@ def load(folder: Path) -> Run:
     Raises `ResultError` when a file is missing, unreadable, or of a newer format.
     """
     manifest = load_manifest(folder)
-    return Run(folder, manifest, **{name: _table(folder, name) for name in declared.TABLES})
+    return Run(folder, manifest, **{name: _table(folder, name) for name in TABLE_NAMES})
 
 
 def load_manifest(folder: Path) -> dict[str, Any]:
@@ -123,7 +238,7 @@ def write(
     """
     import polars as pl  # noqa: PLC0415 — the simulator's tables need none
 
-    from dumbbell.results.table_schema import INSIDE, TABLES  # noqa: PLC0415
+    from dumbbell.results.reader import INSIDE, TABLES  # noqa: PLC0415
 
     for name, columns in [*TABLES.items(), *((name, INSIDE[name]) for name in INSIDE if name in tables)]:
         table = tables[name]
@@ -137,7 +252,7 @@ def write(
 
 def write_run(folder: Path, run: Run) -> None:
     """The same for a run in memory."""
-    for name in declared.TABLES:
+    for name in TABLE_NAMES:
         run.table(name).write(folder / f"{name}.parquet")
     _write_manifest(folder, run.manifest)
 
@@ -172,7 +287,6 @@ def _write_manifest(folder: Path, manifest: Mapping[str, Any]) -> None:
 
 
 def _table(folder: Path, name: str) -> "pl.DataFrame":
-    from dumbbell.results.reader import read_table  # noqa: PLC0415 — needs polars
-    from dumbbell.results.table_schema import TABLES  # noqa: PLC0415
+    from dumbbell.results.reader import TABLES, read_table  # noqa: PLC0415 — needs polars
 
-    return read_table(folder / f"{name}.parquet", TABLES[name], declared.KNOWN[name])
+    return read_table(folder / f"{name}.parquet", TABLES[name], KNOWN[name])

@@ -1,7 +1,7 @@
 """JSON schemas of our files: used to check files on reading, and to list the keys in the manual.
 
 A schema is a tree of `Kind`s. `fault` checks a value and returns the first key that differs; `keys` lists every
-key with its expected value. `manifest_schema` declares the keys of a result's files.
+key with its expected value. `result` declares the keys of a result's files.
 """
 
 import json

@@ -14,7 +14,7 @@ from dumbbell.errors import ExperimentError
 from dumbbell.spec import document as documents
 from dumbbell.spec.axes import axis
 from dumbbell.spec.built_in import find, sweeps
-from dumbbell.spec.experiment import Experiment, short_document_of
+from dumbbell.spec.document import Experiment, short_document_of
 from dumbbell.spec.sweep import Sweep, read_sweep
 from dumbbell.spec.units import Wrong
 

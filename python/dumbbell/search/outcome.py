@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from dumbbell import _sim
-from dumbbell.engines.permissions import Permissions
+from dumbbell.engines.base import Permissions
 from dumbbell.errors import DumbbellError, ResultError
 from dumbbell.kernels import store
 from dumbbell.search.shrink import SHORTEST_S, canonical, smaller

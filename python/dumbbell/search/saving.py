@@ -9,8 +9,7 @@ from typing import Any
 from dumbbell import _sim, publish
 from dumbbell.search.outcome import Checked, Found
 from dumbbell.spec import document as documents
-from dumbbell.spec.document import as_toml
-from dumbbell.spec.experiment import Experiment
+from dumbbell.spec.document import Experiment, as_toml
 from dumbbell.spec.sweep import Sweep
 from dumbbell.sweeps.trials import Candidate
 

@@ -13,7 +13,7 @@ from typing import Any
 from dumbbell.errors import DumbbellError
 from dumbbell.spec import document as documents
 from dumbbell.spec.axes import axis, value_near
-from dumbbell.spec.experiment import short_document_of
+from dumbbell.spec.document import short_document_of
 from dumbbell.spec.units import Wrong
 
 __all__ = ["SHORTEST_S", "canonical", "smaller"]

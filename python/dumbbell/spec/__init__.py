@@ -4,7 +4,6 @@ How Linux is told is `dumbbell.plan`; nothing here knows an engine.
 """
 
 from dumbbell.spec.built_in import find, published, scenarios, with_programs
-from dumbbell.spec.document import Case, load, parse, read
-from dumbbell.spec.experiment import Experiment
+from dumbbell.spec.document import Case, Experiment, load, parse, read
 
 __all__ = ["Case", "Experiment", "find", "load", "parse", "published", "read", "scenarios", "with_programs"]

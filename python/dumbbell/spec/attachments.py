@@ -1,7 +1,7 @@
 """The files that an experiment names: a tc script, a trace, both below its folder.
 
 Each part is opened in the folder that was opened before it, so nobody can swap a part between check and use. No link is
-followed. `transfer.http_request` serves files the same way.
+followed. `transfer.http_messages` serves files the same way.
 """
 
 import os

@@ -11,7 +11,7 @@ import os
 from pathlib import Path
 
 from dumbbell.errors import ExperimentError
-from dumbbell.spec.qdisc import suggest
+from dumbbell.spec.units import suggest
 
 __all__ = [
     "KINDS",

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from dumbbell.spec.qdisc import Qdisc
+from dumbbell.spec.units import Qdisc
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

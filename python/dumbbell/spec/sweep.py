@@ -22,7 +22,7 @@ from dumbbell.spec import sweep_model
 from dumbbell.spec.attachments import text_named
 from dumbbell.spec.axes import Axis, Point, points, steps, written
 from dumbbell.spec.built_in import built_in, find_sweep
-from dumbbell.spec.experiment import table_of_values
+from dumbbell.spec.document import table_of_values
 from dumbbell.spec.sweep_model import Map, Refine, Search, Until, Validation
 from dumbbell.spec.units import Wrong, refused
 

@@ -6,9 +6,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from dumbbell.errors import ExperimentError
-from dumbbell.spec.document import Case, read
-from dumbbell.spec.experiment import Experiment, document_of
-from dumbbell.spec.names import free_name
+from dumbbell.spec.document import Case, Experiment, document_of, free_name, read
 from dumbbell.spec.units import Wrong, duration_ns, size_bytes, value_of
 
 __all__ = ["COMMAND", "TypedCommand", "quantity", "with_typed"]

@@ -1,24 +1,32 @@
-"""Quantities as tc writes them: rates, times, sizes, shares; and values of other kinds, one by one.
+"""Quantities and queue disciplines as tc takes them: rates, times, sizes, shares; and values of other kinds.
 
-`crates/experiment/src/units.rs` parses them. Each function takes what a person wrote and returns an integer (bits per
-second, nanoseconds, bytes) or a share of one; it raises `Wrong` for another text.
+`crates/experiment/src/units.rs` parses quantities. Each function takes what a person wrote and returns an integer (bits
+per second, nanoseconds, bytes) or a share of one; it raises `Wrong` for another text. `crates/core/src/tc` has the
+grammar of disciplines, `crates/experiment` checks every word.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 from dumbbell import _sim
 from dumbbell._sim import rate_text, time_text
 
 __all__ = [
+    "GRAMMAR",
+    "POLICE",
+    "Qdisc",
     "Wrong",
     "duration_ns",
+    "parse_qdisc",
+    "qdisc_of_values",
     "rate_bps",
     "rate_text",
     "refused",
     "share",
     "size_bytes",
+    "suggest",
     "tc_size_bytes",
     "time_text",
     "value_of",
@@ -90,3 +98,50 @@ def size_bytes(value: object) -> int:
     (61000000, 65536)
     """
     return int(value_of("size", value))
+
+
+POLICE = "police"
+
+Options = dict[str, tuple[str, ...]]
+"""An option's arguments; a trailing ? marks one that may be missing; words|like|this are a choice."""
+
+GRAMMAR: dict[str, Options] = _sim.QDISCS
+
+
+@dataclass(frozen=True)
+class Qdisc:
+    """A discipline whose every word was checked."""
+
+    kind: str
+    words: tuple[str, ...]
+    """What follows the kind, as written."""
+    bdp_words: dict[int, tuple[float, str]]
+    """Position of each size in bandwidth-delay products, with its number and its unit (`size` or `packets`)."""
+
+    @property
+    def text(self) -> str:
+        """As written."""
+        return " ".join((self.kind, *self.words))
+
+    def option(self, *names: str) -> str | None:
+        """First argument of the first of these options that was written."""
+        for name in names:
+            if name in self.words[:-1]:
+                return self.words[self.words.index(name) + 1]
+        return None
+
+
+def parse_qdisc(value: object) -> Qdisc:
+    """Check a discipline as one would write it to tc; raises `Wrong`."""
+    return qdisc_of_values(value_of("discipline", value))
+
+
+def qdisc_of_values(values: Mapping[str, Any]) -> Qdisc:
+    """The discipline that `crates/experiment` parsed."""
+    sizes = {int(position): (products, unit) for position, (products, unit) in values["bdp_words"].items()}
+    return Qdisc(values["kind"], tuple(values["words"]), sizes)
+
+
+def suggest(word: str, known: Collection[str]) -> str:
+    """What could have been meant, and what there is."""
+    return _sim.suggest(word, list(known))

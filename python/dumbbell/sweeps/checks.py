@@ -13,15 +13,14 @@ from typing import Any
 
 from dumbbell.analysis.summary import measure_names
 from dumbbell.engines import Request
-from dumbbell.engines.permissions import NOTHING, Permissions
-from dumbbell.engines.requests import engine_called
+from dumbbell.engines.base import NOTHING, Permissions, engine_called
 from dumbbell.errors import DumbbellError, ExperimentError, PlanError
 from dumbbell.plan import plan_case
 from dumbbell.spec.attachments import PLACES, named_in, read_named
 from dumbbell.spec.axes import Point, steps
 from dumbbell.spec.document import with_settings
-from dumbbell.spec.qdisc import suggest
 from dumbbell.spec.sweep import Sweep, case_at, engines_used, selects, settings_at
+from dumbbell.spec.units import suggest
 from dumbbell.sweeps import identity
 from dumbbell.sweeps.identity import is_used
 from dumbbell.sweeps.trials import check_objective

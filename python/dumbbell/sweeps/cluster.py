@@ -4,7 +4,7 @@ Each worker gets a few batches at a time, so queues stay short and each task's w
 tasks go to other workers. Tasks that may have killed it run alone from then on, so that a task that kills every worker
 fails by itself. `registry` keeps the workers.
 
-Local workers query the cache themselves (`worker`), since they parse the experiment anyway. Remote workers have another
+Local workers query the cache themselves (`pool`), since they parse the experiment anyway. Remote workers have another
 cache, so this process looks up rows before it sends tasks, and stores new ones.
 """
 
@@ -20,11 +20,10 @@ from typing import TYPE_CHECKING, Any, Self
 
 from dumbbell.errors import ClusterError, DumbbellError
 from dumbbell.sweeps import cluster_worker
-from dumbbell.sweeps.cache import Cache, Known
 from dumbbell.sweeps.cluster_worker import WorkerPayload, payload_of
 from dumbbell.sweeps.identity import key_of, tools
 from dumbbell.sweeps.task import Base, Row, Task
-from dumbbell.sweeps.task_runner import case_of, row_of, run_task
+from dumbbell.sweeps.task_runner import Cache, Known, case_of, row_of, run_task
 
 if TYPE_CHECKING:
     from distributed import Future

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
-from dumbbell.engines.permissions import permitted
+from dumbbell.engines.base import permitted
 from dumbbell.errors import DumbbellError, KernelError, OutputError, PlanError
 from dumbbell.kernels import Kernel, find
 from dumbbell.kernels.store import BINARY, CONFIG, MANIFEST, PRELOAD, hash_of, kernels_dir, sha256

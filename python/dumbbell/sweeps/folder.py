@@ -20,8 +20,8 @@ from dumbbell.analysis.formula import quoted
 from dumbbell.control_characters import json_text
 from dumbbell.errors import ResultError
 from dumbbell.results import result
-from dumbbell.results.manifest_schema import FORMAT, SWEEP
 from dumbbell.results.reader import check_known, read_frame, read_json
+from dumbbell.results.result import FORMAT, SWEEP
 from dumbbell.spec import document as documents
 from dumbbell.spec.attachments import text_named
 from dumbbell.spec.axes import UNITS, Axis, Scale, written

@@ -24,13 +24,12 @@ import dumbbell
 from dumbbell import _sim
 from dumbbell.engines import KernelEngine
 from dumbbell.engines.agent_engine import PATH
-from dumbbell.engines.permissions import NOTHING, Permissions
-from dumbbell.engines.requests import engine_called
+from dumbbell.engines.base import NOTHING, Permissions, engine_called
 from dumbbell.kernels.store import hash_of, sha256
 from dumbbell.plan import plan_case
 from dumbbell.spec import Case
 from dumbbell.spec.attachments import named_in, read_named
-from dumbbell.spec.experiment import document_of
+from dumbbell.spec.document import document_of
 from dumbbell.sweeps.task import Base, Task
 
 __all__ = [

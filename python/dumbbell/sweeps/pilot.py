@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import nnls
 
-from dumbbell.engines.permissions import NOTHING, Permissions
+from dumbbell.engines.base import NOTHING, Permissions
 from dumbbell.spec.axes import Point
 from dumbbell.spec.model import Experiment
 from dumbbell.spec.sweep import Counted, Sweep, case_at

@@ -2,7 +2,11 @@
 
 Processes, not threads, for every engine: threads would share one core for Python's part of a run (docs/design has the
 measurements), and a dying process takes only its own task with it. That task is retried once; after the second death
-its row is failed. `worker` is the code of a worker process.
+its row is failed.
+
+A worker process (`work`) reads the setup, then batches of tasks, and sends an answer for each task. It exits when its
+pipe closes, so if the parent dies, the run is aborted and leaves no files. It ignores signals from the terminal, which
+the parent handles.
 """
 
 import os
@@ -10,22 +14,132 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
+from queue import SimpleQueue
 from types import TracebackType
 from typing import Any, Self
 
-from dumbbell.errors import EngineError, OutputError
-from dumbbell.signals import ENDING
-from dumbbell.sweeps.cache import Cache, Known
+from dumbbell.errors import ENDING, EngineError, OutputError
+from dumbbell.publish import sync_later
+from dumbbell.spec import Case
+from dumbbell.sweeps.folder import kept_name
+from dumbbell.sweeps.identity import key_of
 from dumbbell.sweeps.task import Base, Row, Task
-from dumbbell.sweeps.task_runner import row_of
-from dumbbell.sweeps.worker import Setup, Stop
+from dumbbell.sweeps.task_runner import Cache, Known, row_of, run_task
 
-__all__ = ["Local"]
+__all__ = [
+    "Answer",
+    "Given",
+    "Local",
+    "Setup",
+    "Stop",
+    "work",
+]
+
+
+@dataclass(frozen=True)
+class Setup:
+    """The data that all tasks of a worker share."""
+
+    base: Base
+    tmp_dir: Path
+    """Folder for temporary files of runs."""
+    keep: Path | None
+    """Folder of the kept results, or None."""
+    cache: Path | None
+
+
+@dataclass(frozen=True)
+class Stop:
+    """The run's files can't be written, so the sweep stops: other runs would fail too."""
+
+    reason: str
+
+
+Given = list[tuple[int, Task]]
+"""Numbered tasks."""
+Answer = tuple[int, Row | Stop, str | None]
+"""Task number, outcome, and cache key."""
+
+
+def work() -> None:
+    """Serve the pipe whose descriptor is the first argument, until it closes."""
+    for number in ENDING:
+        signal.signal(number, _ignored)
+    # The parent blocked them until these handlers are set.
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
+    # The journal syncs results in bulk before it commits their rows.
+    sync_later()
+    link = Connection(int(sys.argv[1]))
+    try:
+        setup: Setup = link.recv()
+        link.send("ready")
+    except (EOFError, OSError):
+        return  # The parent has ended.
+    _Serving(setup, link).serve()
+
+
+class _ParentExitedError(BaseException):
+    """The parent has exited."""
+
+
+class _Serving:
+    def __init__(self, setup: Setup, link: Connection) -> None:
+        self._setup, self._link = setup, link
+        self._tasks: SimpleQueue[Given | None] = SimpleQueue()
+        self._parent_exited = threading.Event()
+        self._key: str | None = None
+        # Kept results need a real run: the cache has rows only.
+        self._cache = Cache(setup.cache) if setup.cache and not setup.keep else None
+
+    def serve(self) -> None:
+        threading.Thread(target=self._listen, daemon=True).start()
+        try:
+            while (given := self._tasks.get()) is not None:
+                for number, task in given:
+                    self._link.send(self._answer(number, task))
+        except (_ParentExitedError, OSError):
+            pass  # The parent has exited, or is stopping us.
+        if self._cache is not None:
+            self._cache.close()
+
+    def _listen(self) -> None:
+        try:
+            while True:
+                self._tasks.put(self._link.recv())
+        except (EOFError, OSError):
+            self._parent_exited.set()
+            self._tasks.put(None)
+
+    def _answer(self, number: int, task: Task) -> Answer:
+        self._key = None
+        keep = self._setup.keep / kept_name(task.point, task.seed) if self._setup.keep else None
+        lookup = None if self._cache is None else partial(self._look_up, task)
+        try:
+            row = run_task(self._setup.base, task, self._tick, keep, tmp_dir=self._setup.tmp_dir, lookup=lookup)
+        except OutputError as error:
+            return number, Stop(str(error)), None
+        return number, row, None if row.cached or row.status == "failed" else self._key
+
+    def _look_up(self, task: Task, case: Case) -> Known | None:
+        self._key = key_of(self._setup.base, task, case)
+        return self._cache.get(self._key) if self._cache is not None and self._key else None
+
+    def _tick(self) -> None:
+        if self._parent_exited.is_set():
+            raise _ParentExitedError
+
+
+def _ignored(_number: int, _frame: object) -> None:
+    """A handler instead of SIG_IGN, which child processes of a run would inherit."""
+
 
 BATCH_AHEAD_S = 0.1
 """Duration of the tasks queued at a worker: enough to keep it busy, little enough to balance load at the end."""
@@ -204,7 +318,7 @@ def _started(descriptor: int) -> "subprocess.Popen[bytes]":
     before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
     try:
         return subprocess.Popen(
-            [sys.executable, "-c", "from dumbbell.sweeps.worker import main; main()", str(descriptor)],
+            [sys.executable, "-c", "from dumbbell.sweeps.pool import work; work()", str(descriptor)],
             pass_fds=[descriptor], env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
         )  # fmt: skip
     finally:

@@ -1,7 +1,7 @@
 """Run a sweep on this host round by round, from the work directory to the final table.
 
-A `Store` keeps the rows: in memory, or in a `journal`, from which an interrupted sweep resumes. `pool` is the default
-executor, `workdir` keeps the folder.
+A `Store` keeps the rows: in memory, or in a `workdir.Journal`, from which an interrupted sweep resumes. `pool` is the
+default executor, `workdir` keeps the folder.
 """
 
 import time
@@ -11,17 +11,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
-from dumbbell.engines.permissions import NOTHING, Permissions
-from dumbbell.engines.requests import runs_folder
+from dumbbell.engines.base import NOTHING, Permissions, runs_folder
 from dumbbell.errors import OutputError
 from dumbbell.spec.sweep import Sweep
-from dumbbell.sweeps.cache import Cache, cache_file
 from dumbbell.sweeps.checks import check, check_metrics, engines_of
 from dumbbell.sweeps.folder import manifest_of, table_of
 from dumbbell.sweeps.pool import Local
 from dumbbell.sweeps.refinement import next_round, precisions
 from dumbbell.sweeps.task import Base, Row, Task, base_of
-from dumbbell.sweeps.task_runner import run_task
+from dumbbell.sweeps.task_runner import Cache, cache_file, run_task
 from dumbbell.sweeps.workdir import WorkDir, opened
 
 __all__ = [

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from dumbbell.engines.kernel.kernel_choice import kernel_for
-from dumbbell.engines.permissions import NOTHING, Permissions
+from dumbbell.engines.base import NOTHING, Permissions
+from dumbbell.engines.kernel_choice import kernel_for
 from dumbbell.errors import DumbbellError
 from dumbbell.kernels.store import requested_name
 from dumbbell.plan import plan_case

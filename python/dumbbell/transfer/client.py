@@ -1,6 +1,6 @@
 """One download over its own connection, and its measurements: times, bytes over time, socket samples of both ends.
 
-`ab_session` decides which downloads to make, `response_reader` parses responses.
+`ab_session` decides which downloads to make, `http_messages` parses responses.
 """
 
 import asyncio
@@ -19,8 +19,7 @@ from urllib.parse import urljoin, urlsplit
 
 from dumbbell.errors import TransferError
 from dumbbell.transfer.channel import Channel, Sample, rows, sample
-from dumbbell.transfer.http_request import CC, SAMPLE, STATS
-from dumbbell.transfer.response_reader import Head, Reading, Target
+from dumbbell.transfer.http_messages import CC, SAMPLE, STATS, Head, Reading, Target
 
 __all__ = ["Download", "DownloadRequest", "Url", "about", "download", "parse_url"]
 

@@ -1,6 +1,6 @@
 """One connection of the server: reads requests and sends responses until either end closes.
 
-h11 does the framing, `http_request` parses requests, `server_limits` limits rates. A slow client occupies no memory
+h11 does the framing, `http_messages` parses requests, `responses` limits rates. A slow client occupies no memory
 beyond its socket's buffer.
 """
 
@@ -16,8 +16,8 @@ import h11
 
 from dumbbell import __version__
 from dumbbell.transfer import channel
-from dumbbell.transfer.channel import Channel
-from dumbbell.transfer.http_request import (
+from dumbbell.transfer.channel import Channel, Recorder, StatisticsStore
+from dumbbell.transfer.http_messages import (
     CC,
     STATS,
     Folder,
@@ -28,9 +28,19 @@ from dumbbell.transfer.http_request import (
     path_parts,
     requested_size,
 )
-from dumbbell.transfer.responses import Answer, Payload, Sending, TooSlow, about, as_json, front_page, of_file, refused
-from dumbbell.transfer.server_limits import Limits, Throttle
-from dumbbell.transfer.statistics import Recorder, StatisticsStore
+from dumbbell.transfer.responses import (
+    Answer,
+    Limits,
+    Payload,
+    Sending,
+    Throttle,
+    TooSlow,
+    about,
+    as_json,
+    front_page,
+    of_file,
+    refused,
+)
 
 __all__ = ["AccessLogEntry", "Exchange", "ServerState"]
 

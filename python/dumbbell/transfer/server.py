@@ -20,9 +20,8 @@ from dumbbell.host.sources import LocalHost
 from dumbbell.transfer import channel
 from dumbbell.transfer.channel import Channel
 from dumbbell.transfer.http_connection import AccessLogEntry, Exchange, ServerState
-from dumbbell.transfer.http_request import Folder
-from dumbbell.transfer.responses import TooSlow, block
-from dumbbell.transfer.server_limits import ClientCounter, Entry, Limits
+from dumbbell.transfer.http_messages import Folder
+from dumbbell.transfer.responses import ClientCounter, Entry, Limits, TooSlow, block
 
 __all__ = ["LOOPBACK", "Serving", "serve", "tls_context"]
 

@@ -20,7 +20,7 @@ from dumbbell.importers.log_model import EMPTY, rows
 from dumbbell.importers.merge import manifest
 from dumbbell.publish import staged
 from dumbbell.results import result
-from dumbbell.results.table_schema import FLOWS
+from dumbbell.results.reader import FLOWS
 from dumbbell.transfer.ab_session import Comparison, Session, Stopped, Transfer, compared, margin
 from dumbbell.transfer.client import Download
 

@@ -29,7 +29,7 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from dumbbell.web.page_limits import Limits
+from dumbbell.web.handlers import Limits
 
 __all__ = [
     "COOKIE",

@@ -20,9 +20,9 @@ from tomlkit.items import AoT
 
 from dumbbell import __version__
 from dumbbell.control_characters import visible, visible_line
-from dumbbell.engines.sim.sim_engine import Simulator
+from dumbbell.engines.sim import Simulator
 from dumbbell.errors import DumbbellError, ExperimentError
-from dumbbell.plots import state_bands
+from dumbbell.plots import panels
 from dumbbell.plots.colours import ALARM, CONTROLLERS, DARK_GROUND, HUES, INK, NOTE, ON_DARK
 from dumbbell.spec import Experiment, load, published, scenarios
 from dumbbell.spec.document import Case, as_toml, text_of, toml, without_cases
@@ -165,8 +165,8 @@ def page_start(*, server: bool) -> dict[str, Any]:
             "ink": INK,
             "note": NOTE,
             "alarm": ALARM,
-            "states": state_bands.KNOWN,
-            "pale": state_bands.PALE,
+            "states": panels.STATE_COLOURS,
+            "pale": panels.OTHER_COLOURS,
         },
     }
 

@@ -28,15 +28,14 @@ from dumbbell.control_characters import json_text
 from dumbbell.engines import KernelEngine, Simulator
 from dumbbell.errors import DumbbellError, ExperimentError, ResultError
 from dumbbell.kernels import find
-from dumbbell.plots.panel_data import packed
-from dumbbell.reports.verdict_text import HEAD, absent_metric_cells, cells, verdict
+from dumbbell.plots.panels import packed
+from dumbbell.reports.comparison_text import HEAD, absent_metric_cells, cells, verdict
 from dumbbell.results import result
 from dumbbell.results.result import Run
 from dumbbell.spec import Case
 from dumbbell.web.experiment_text import error_fields
-from dumbbell.web.handlers import BINARY, Handlers, Job, Jobs, Json, TooManyJobs
+from dumbbell.web.handlers import BINARY, LIVE_BYTES, Handlers, Job, Jobs, Json, Limits, TooManyJobs, WorkFolder
 from dumbbell.web.live_figures import NO_FOLDER, POINTS_MAX, case_of, run_data
-from dumbbell.web.page_limits import LIVE_BYTES, Limits, WorkFolder
 
 __all__ = [
     "KernelComparison",

@@ -2,7 +2,7 @@
 
 The same text and seed give the same response. `dumbbell.plots` defines the format of a figure.
 
-The page requests one window after another while it plays a run. `dumbbell.engines.sim.packet_traces` records the
+The page requests one window after another while it plays a run. `dumbbell.engines.sim` records the
 packets; the page draws them.
 """
 
@@ -19,9 +19,8 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from dumbbell.analysis.summary import measures
 from dumbbell.engines import Request
 from dumbbell.engines.base import Progress
-from dumbbell.engines.sim.packet_traces import PacketTraces, Window
-from dumbbell.engines.sim.packet_traces import packet_traces as record_packets
-from dumbbell.engines.sim.sim_engine import Simulator
+from dumbbell.engines.sim import PacketTraces, Simulator, Window
+from dumbbell.engines.sim import packet_traces as record_packets
 from dumbbell.errors import DumbbellError, ExperimentError
 from dumbbell.plan import Plan
 from dumbbell.plots import available, columns, packed
@@ -30,7 +29,7 @@ from dumbbell.results.result import Run
 from dumbbell.spec import Case, scenarios
 from dumbbell.spec.document import parse
 from dumbbell.web.experiment_text import Edit, apply_edits, controls, error_fields
-from dumbbell.web.page_limits import LIVE_BYTES
+from dumbbell.web.handlers import LIVE_BYTES
 
 __all__ = [
     "NO_FOLDER",

@@ -26,18 +26,16 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
-from dumbbell.engines.requests import plain
+from dumbbell.engines.base import plain
 from dumbbell.errors import DumbbellError, ExperimentError, ImportProblem, ResultError
 from dumbbell.importers import Options, import_files
 from dumbbell.reports.experiment_section import experiment_of, text_of
-from dumbbell.reports.kept_results import experiment_at, kept_here
-from dumbbell.reports.page import page
+from dumbbell.reports.page import experiment_at, kept_here, page
 from dumbbell.reports.sweep_page import sweep_page
 from dumbbell.results import result
 from dumbbell.sweeps import folder as sweeps
 from dumbbell.web.experiment_text import texts_of
-from dumbbell.web.handlers import BINARY, Handlers, Json, read_body, require_content_type
-from dumbbell.web.page_limits import Limits, WorkFolder
+from dumbbell.web.handlers import BINARY, Handlers, Json, Limits, WorkFolder, read_body, require_content_type
 
 __all__ = ["REPORT_POLICY", "Opened", "ResultHandlers", "Thing", "import_log"]
 

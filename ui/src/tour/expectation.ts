@@ -1,4 +1,4 @@
-// Evaluates expectations of a run's numbers. The grammar is that of `expect` (python/dumbbell/spec/expectation.py) without
+// Evaluates expectations of a run's numbers. The grammar is that of `expect` (python/dumbbell/analysis/expect.py) without
 // time windows, for which the page has no numbers. `expectations.json` tests both evaluators.
 
 export type Numbers = Readonly<Record<string, number>>;

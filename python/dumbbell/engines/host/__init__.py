@@ -1,1 +1,0 @@
-"""The host engine: the kernel of this host, in network namespaces."""

@@ -1,1 +1,0 @@
-"""The Linux kernel in virtual time as an engine."""

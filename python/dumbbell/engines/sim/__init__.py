@@ -1,1 +1,0 @@
-"""The packet simulator as an engine."""
