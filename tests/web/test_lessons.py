@@ -79,6 +79,23 @@ def test_a_run_of_a_lesson_opens_in_the_playground_and_back_leads_to_the_lesson(
     page.get_by_role("heading", name="Bufferbloat and its cures").wait_for()
 
 
+def test_an_invalid_run_answers_no_question(opened: OpenPage) -> None:
+    page = opened()
+
+    def lossy(route: Any) -> None:
+        start = route.fetch().json()
+        for each in start["scenarios"]:
+            each["toml"] = each["toml"].replace("[path.bottleneck]", 'loss = "100%"\n[path.bottleneck]')
+        route.fulfill(json=start)
+
+    page.route("**/api/start", lossy)
+    page.goto("about:blank")
+    page.go_back()
+    page.evaluate("location.hash = '#lesson=bufferbloat'")
+    page.locator(".words .trouble").get_by_text(re.compile("invalid.*never connected")).wait_for()
+    assert page.locator(".plot").count() == 0
+
+
 def test_the_list_names_every_lesson_and_the_language_is_remembered(opened: OpenPage) -> None:
     page = opened()
     page.get_by_role("link", name="Lessons", exact=True).click()

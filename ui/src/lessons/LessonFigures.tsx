@@ -29,6 +29,7 @@ export function LessonFigures({ step }: { step: Step }) {
         <LegendEntries panels={data.panels} titled={false} />
         {shown.before && <span class="quiet">{filled("lessons.pale", () => label(shown.before as string))}</span>}
       </p>
+      {data.warnings.length > 0 && <p class="quiet small">{filled("lessons.note", () => data.warnings.join("; "))}</p>}
       {data.panels.map(({ name }, index) => (
         <LessonFigure key={name} name={name} step={step} last={index === data.panels.length - 1} />
       ))}

@@ -7,7 +7,7 @@ import * as state from "../state";
 import type { Controls, FigureData } from "../types";
 import { short } from "../units";
 import { LESSONS, type Lesson, type Measure, type RunStep, SOCKET, type Step, type Stop } from "./lessons";
-import { amountText, chooseLanguage } from "./messages";
+import { amountText, chooseLanguage, filled } from "./messages";
 import { medians, socketAt, stateAt } from "./socket";
 
 export interface Done {
@@ -118,6 +118,7 @@ async function simulated(of: Step, stop: Stop, signal: AbortSignal): Promise<Don
   };
   const { state: answer, figureData: data } = await figureData(request, signal);
   if (!data || !answer.controls) throw new RequestError(answer.problem?.text ?? "no result");
+  if (!data.valid) throw new RequestError(filled("lessons.invalid", () => data.invalid.join("; ")));
   return { data, controls: answer.controls, toml: answer.toml };
 }
 
