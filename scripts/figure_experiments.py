@@ -120,16 +120,16 @@ def points(sweep: Sweep) -> Iterator[Shown]:
     for values, settings in some:
         own = {key: value for key, value in settings.items() if key not in ABOUT_THE_RUN}
         differing = [key for key in values if len({str(other[key]) for other, _ in some}) > 1]
-        name = _named({key.rpartition(".")[2]: values[key] for key in differing}, values)
+        name = _label({key.rpartition(".")[2]: values[key] for key in differing}, values)
         yield Shown(name, as_toml(with_settings(sweep.experiment, own, sweep.experiment_file)))
 
 
 def study(runs: list[Mapping[str, Any]]) -> Iterator[Shown]:
     """Some of a study's runs, named by their labels."""
-    return (Shown(_named(run["labels"], {}), text(run["run"])) for run in _some(runs))
+    return (Shown(_label(run["labels"], {}), text(run["run"])) for run in _some(runs))
 
 
-def _named(values: Mapping[str, Any], placeholders: Mapping[str, Any]) -> str:
+def _label(values: Mapping[str, Any], placeholders: Mapping[str, Any]) -> str:
     """Numbers and texts by name, without tables and what is off; a text may have placeholders."""
     texts = {key: value.format_map(placeholders) if isinstance(value, str) else value for key, value in values.items()}
     told = [

@@ -7,10 +7,9 @@ import { LegendEntries, legendLines } from "../figures/Legend";
 import { palette } from "../figures/palette";
 import { Plot } from "../figures/plot";
 import { dark } from "../state";
-import { stopText } from "./LessonStep";
 import * as state from "./lesson";
 import type { Step } from "./lessons";
-import { filled, text } from "./messages";
+import { filled, stopText, text } from "./messages";
 
 export function LessonFigures({ step }: { step: Step }) {
   const shown = state.drawn.value;
