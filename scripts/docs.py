@@ -49,6 +49,7 @@ PLAY = "play"
 
 FENCE = re.compile(r"^(```|~~~).*?^\1", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"(!?\[(?:[^\[\]]|\[[^\]]*\])*\])\((?!https?://|mailto:)([^)\s]+)\)")
+IMAGE = re.compile(r"^!\[[^\]]*\]\(([^)\s]+)\)$", re.MULTILINE)
 HEADING = re.compile(r"^#{1,6} +(.+?)(?: +\{#([\w-]+)\})?$", re.MULTILINE)
 
 
@@ -136,6 +137,25 @@ def mapped(tree: Tree, source: Path) -> str:
         parts += [LINK.sub(replace, text[last : fence.start()]), fence[0]]
         last = fence.end()
     return "".join([*parts, LINK.sub(replace, text[last:])])
+
+
+def opened_in_playground(texts: dict[str, str]) -> dict[str, str]:
+    """The pages with links below each simulated figure, which open its experiments in the playground."""
+    import figure_experiments  # noqa: PLC0415 — the scripts that draw figures need every extra
+
+    shown = figure_experiments.of_figures()
+
+    def with_links(page: str, text: str) -> str:
+        folder = Path(page).parent
+        up = os.path.relpath(f"{PLAY}/index.html", folder)
+
+        def below(image: re.Match[str]) -> str:
+            of = shown.get(ROOT / "docs" / os.path.normpath(folder / image[1]))
+            return f"{image[0]}\n\n{figure_experiments.links(of, up)}" if of else image[0]
+
+        return IMAGE.sub(below, text)
+
+    return {page: with_links(page, text) for page, text in texts.items()}
 
 
 # Generated pages
@@ -320,6 +340,7 @@ def main(*, playground: bool = False) -> int:
     texts |= {page: make() for page, make in GENERATED.items()}
     texts["reference/scenarios.md"] = scenarios(playground=playground)
     if playground:
+        texts = opened_in_playground(texts)
         texts["lessons.md"] = re.sub(r"`(#lesson=[a-z-]+)`", rf"[open]({PLAY}/index.html\1)", texts["lessons.md"])
     for page, text in texts.items():
         (STAGE / page).parent.mkdir(parents=True, exist_ok=True)

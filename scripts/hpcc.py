@@ -67,13 +67,18 @@ def main() -> int:
 
 
 def incast(name: str, work: Path) -> db.Run:
+    """The run of the incast under one controller."""
+    return db.run(incast_of(name), out=work / name)
+
+
+def incast_of(name: str) -> db.Experiment:
     """The incast under one controller."""
     changes: dict[str, object] = {"duration": DURATION, "expect": []}
     if name != "hpcc":
         changes |= {"flows.*.cc": name, "flows.*.cc_parameters": {}}
     if name == "dctcp":
         changes |= {"path.bottleneck.qdisc": MARKING, "tcp.ecn": True}
-    return db.run(db.scenario("hpcc-incast"), out=work / name, **changes)
+    return db.scenario("hpcc-incast").set(**changes)
 
 
 def queue(run: db.Run) -> pl.DataFrame:

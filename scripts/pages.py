@@ -34,6 +34,8 @@ NEEDS: dict[str, dict[str, Any]] = {
 """Settings of the path that a controller requires."""
 NUMBERS = {"fixed": {"cwnd": 60}}
 """Parameters that a controller requires."""
+JOINED = "joined"
+"""Prefix of the title of the case that the figure shows."""
 BUFFER = "buffer of"
 """Prefix of the buffer in a case's title, where the queue is not the page's subject."""
 ARGUMENTS = {
@@ -80,7 +82,7 @@ def measure(kind: str, name: str, file: Path, engines: list[str]) -> str:
     for title, case in experiment(kind, name):
         for engine in engines:
             run = db.run(case, engine=engine)
-            joined = title.startswith("joined")
+            joined = title.startswith(JOINED)
             numbers = summary(result.load(run.folder), TOGETHER if joined else None)
             lines.append(row(f"{title}: from 20 s" if joined else title, engine, numbers))
             if joined and (shown is None or engine == "kernel"):
@@ -118,6 +120,11 @@ def experiment(kind: str, name: str) -> Iterator[tuple[str, Any]]:
             yield case, base.case(case)
         elif buffer == base.cases[0].partition(BUFFER)[2]:
             yield f"{where}{qdisc}", base.case(case)
+
+
+def joined(kind: str, name: str) -> Any:
+    """The case that the page's figure shows."""
+    return next(case for title, case in experiment(kind, name) if title.startswith(JOINED))
 
 
 def _set_it(node: Any, settings: dict[str, Any]) -> None:

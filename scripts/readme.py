@@ -13,6 +13,8 @@ from dumbbell.plots.colours import CONTROLLERS
 from dumbbell.results.result import load
 
 ENGINES = {"sim": "Simulator", "kernel": "Linux 6.12 in virtual time"}
+SCENARIO = "cyclic"
+FIGURE = ROOT / "docs" / "first-run.svg"
 GROUPS = ("bbr", "cubic")
 STEP_NS = 500_000_000
 END_S = 120
@@ -20,7 +22,7 @@ END_S = 120
 
 def throughput(engine: str) -> pl.DataFrame:
     """Throughput of each group in bins of 0.5 s."""
-    run = db.run(db.scenario("cyclic"), engine=engine)
+    run = db.run(db.scenario(SCENARIO), engine=engine)
     return group_throughput(load(run.folder), STEP_NS, (0, END_S * 10**9)).select(
         pl.col("group").str.to_uppercase().alias("Controller"),
         (pl.col("time_ns") / 1e9).alias("Time, s"),
@@ -45,7 +47,7 @@ def panel(engine: str) -> alt.Chart:
 def main() -> None:
     """Run both and write the figure."""
     chart = alt.vconcat(*map(panel, ENGINES), background="white", padding=8).configure_legend(orient="top")
-    chart.configure_title(anchor="start").save(ROOT / "docs" / "first-run.svg")
+    chart.configure_title(anchor="start").save(FIGURE)
 
 
 if __name__ == "__main__":

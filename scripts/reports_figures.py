@@ -39,6 +39,18 @@ PANELS = {
     "bufferbloat-cured.png": ("bufferbloat-cured", "--figure rtt"),
 }
 """Figures that `dumbbell plot` draws of the kernel's first seed."""
+AS_REPORTED = "as reported"
+"""The case of the two-class report."""
+SCENARIOS = {
+    "lossy-lan.png": "lossy-lan",
+    "lossy-download.png": "lossy-download",
+    "two-classes.png": f"two-classes --case '{AS_REPORTED}'",
+    **{
+        file: f"{scenario} --case '{AS_REPORTED}'" if scenario == "two-classes" else scenario
+        for file, (scenario, _) in PANELS.items()
+    },
+}
+"""What each figure shows, as arguments of `dumbbell run`."""
 
 
 def draw(runs: Runs, log: Run, folder: Path) -> None:
@@ -46,7 +58,7 @@ def draw(runs: Runs, log: Run, folder: Path) -> None:
     _save(_by_loss(runs["lossy-lan", "kernel"], "throughput, MB/s", log_scale=False), folder / "lossy-lan.png")
     _save(_by_loss(runs["lossy-download", "kernel"], "time of the download, s", log_scale=True),
           folder / "lossy-download.png")  # fmt: skip
-    ours = next(run for run in _first_seed(runs["two-classes", "kernel"]) if run.manifest["case"] == "as reported")
+    ours = next(run for run in _first_seed(runs["two-classes", "kernel"]) if run.manifest["case"] == AS_REPORTED)
     _save(_intervals(log, ours), folder / "two-classes.png")
     for file, (scenario, arguments) in PANELS.items():
         chosen = [ours] if scenario == "two-classes" else _first_seed(runs[scenario, "kernel"])

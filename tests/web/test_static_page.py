@@ -36,6 +36,7 @@ pytestmark = pytest.mark.skipif(
     not BUILT and not os.environ.get("DUMBBELL_TEST_STATIC"), reason="no npm package: run make wasm"
 )
 PATH = "some/where"
+NEVER_CONNECTS = BLANK.replace("[path.bottleneck]", 'loss = "100%"\n[path.bottleneck]')
 
 
 @pytest.fixture(scope="module")
@@ -157,11 +158,21 @@ def with_columns(value: Any, floats: Any) -> Any:
     }
 
 
-@pytest.mark.parametrize("name", ["dumbbell", "cyclic", "hpcc-incast"])
+EXPERIMENTS = {
+    "dumbbell": BLANK,
+    "cyclic": scenarios()["cyclic"].read_text(),
+    "hpcc-incast": scenarios()["hpcc-incast"].read_text(),
+    "invalid": NEVER_CONNECTS,
+    "warned": f'{BLANK}[[flows]]\ncc = "reno"\nstart = "29.99s"\n[[flows]]\ncc = "reno"\nbytes = "1GB"\n',
+}
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
 def test_figures_and_controls_are_those_of_the_server(drawn_by_the_page: Callable[[str], Any], name: str) -> None:
-    toml = BLANK if name == "dumbbell" else scenarios()[name].read_text()
+    toml = EXPERIMENTS[name]
     ours, theirs = drawn_by_the_server(toml), drawn_by_the_page(toml)
-    for key in ("controls", "duration_s", "valid", "invalid"):
+    assert (ours["valid"], len(ours["warnings"])) == (name != "invalid", 2 if name == "warned" else 0)
+    for key in ("controls", "duration_s", "valid", "invalid", "warnings"):
         assert theirs[key] == ours[key], key
     assert theirs["numbers"] == {name: pytest.approx(ours["numbers"][name], rel=1e-12) for name in theirs["numbers"]}
     ours["samples"] = {
@@ -232,6 +243,25 @@ def test_packets_are_shown_and_downloads_work(playground: OpenPage, tmp_path: Pa
     assert (tmp_path / "figure.png").read_bytes().startswith(b"\x89PNG")
     assert (tmp_path / "data.csv").read_bytes().startswith(b"PK")
     assert (tmp_path / "experiment.toml").read_text() == BLANK
+
+
+def test_an_invalid_run_says_so_before_its_figures_and_in_a_download(playground: OpenPage, tmp_path: Path) -> None:
+    page = playground()
+    settled(page)
+    assert page.locator(".validity").inner_text() == ""
+    page.get_by_label("Loss, value").fill("100%")
+    page.get_by_label("Loss, value").press("Enter")
+    settled(page)
+    told = page.locator(".validity")
+    told.get_by_text("2 flows (bbr, cubic) never connected").wait_for()
+    assert told.inner_text().startswith("INVALID")
+    assert told.bounding_box()["y"] < page.locator(".panel").first.bounding_box()["y"]
+    with page.expect_download() as found:
+        page.get_by_role("button", name="Download", exact=True).click()
+    found.value.save_as(tmp_path / "figure.svg")
+    assert ">INVALID: 2 flows (bbr, cubic) never connected<" in (tmp_path / "figure.svg").read_text()
+    page.get_by_role("button", name="Pin this run").click()
+    page.get_by_role("button", name=re.compile("pin 1, invalid")).first.wait_for()
 
 
 def test_what_needs_a_server_says_so(playground: OpenPage) -> None:

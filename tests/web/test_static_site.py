@@ -22,7 +22,8 @@ sys.path.insert(0, str(ROOT / "scripts"))
 static_site: Any = importlib.import_module("static_site")
 
 pytestmark = pytest.mark.skipif(
-    not os.environ.get("DUMBBELL_TEST_STATIC"), reason="builds the site from the npm package, some 20 s; run: make wasm-test"
+    not os.environ.get("DUMBBELL_TEST_STATIC"),
+    reason="builds the site from the npm package, some 20 s; run: make wasm-test",
 )
 KEPT = """async () => {
   await navigator.serviceWorker.ready;
@@ -67,6 +68,10 @@ def test_documentation_lesson_and_playground_work_below_a_path_and_offline(
         page.get_by_role("link", name="Open this run in the playground").click()
         settled(page)
         assert "codel limit 1000" in page.locator(".cm-content").inner_text()
+        page.goto(f"{host}/some/where/gallery/index.html")
+        page.get_by_role("link", name="maxq 200", exact=True).first.click()
+        settled(page)
+        assert "limit 200" in page.locator(".cm-content").inner_text()
         assert errors.empty
 
         server.close()

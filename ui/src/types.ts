@@ -100,7 +100,9 @@ export interface Drawn {
   duration_s: number;
   flows: { name: string; group: string }[];
   valid: boolean;
+  /** Why it did not measure what its experiment specifies. */
   invalid: string[];
+  warnings: string[];
   numbers: Record<string, number>;
   panels: Panel[];
   /** Requested columns of the first flow's samples, and their times in `time_s`. */

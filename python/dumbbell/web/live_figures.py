@@ -131,6 +131,7 @@ def run_data(
         "flows": [{"name": flow["name"], "group": flow["group"]} for flow in run.manifest["flows"]],
         "valid": run.manifest["valid"],
         "invalid": run.manifest["invalid"],
+        "warnings": run.manifest["warnings"],
         "numbers": measures(run, patterns=patterns),
         "panels": panel_headers,
     }

@@ -12,6 +12,7 @@ import type { RunPanel } from "./build";
 import { Legend } from "./Legend";
 import { palette } from "./palette";
 import { Plot } from "./plot";
+import { Validity } from "./Validity";
 
 const view = signal<[number, number] | null>(null);
 
@@ -21,6 +22,7 @@ export function Figures() {
   return (
     <section class="figures" aria-label="Results">
       <StaleFigures />
+      <Validity of={drawn} />
       <Legend />
       <fieldset class="panels" aria-label="Figures" {...(narrow.value ? { tabIndex: 0 } : {})}>
         {drawn.panels.map((panel, index) => (

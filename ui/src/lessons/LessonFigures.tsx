@@ -7,10 +7,9 @@ import { LegendEntries, legendLines } from "../figures/Legend";
 import { palette } from "../figures/palette";
 import { Plot } from "../figures/plot";
 import { dark } from "../state";
-import { stopText } from "./LessonStep";
 import * as state from "./lesson";
 import type { Step } from "./lessons";
-import { filled, text } from "./messages";
+import { filled, stopText, text } from "./messages";
 
 export function LessonFigures({ step }: { step: Step }) {
   const shown = state.drawn.value;
@@ -29,6 +28,7 @@ export function LessonFigures({ step }: { step: Step }) {
         <LegendEntries panels={data.panels} titled={false} />
         {shown.before && <span class="quiet">{filled("lessons.pale", () => label(shown.before as string))}</span>}
       </p>
+      {data.warnings.length > 0 && <p class="quiet small">{filled("lessons.note", () => data.warnings.join("; "))}</p>}
       {data.panels.map(({ name }, index) => (
         <LessonFigure key={name} name={name} step={step} last={index === data.panels.length - 1} />
       ))}

@@ -4,7 +4,7 @@ import { useEffect, useRef } from "preact/hooks";
 import { LessonFigures } from "./LessonFigures";
 import * as state from "./lesson";
 import type { Lesson, RunStep, Step, Stop } from "./lessons";
-import { amountText, filled, text } from "./messages";
+import { amountText, filled, stopText, text } from "./messages";
 import { asSs, nextState, socketAt, stateAt } from "./socket";
 
 interface Props {
@@ -36,13 +36,13 @@ export function LessonStep({ lesson, step }: Props) {
                   state.prediction.value = id;
                 }}
               />
-              <span>{text(`${prefix}.option.${id}`)}</span>
+              <span>{shownText(`option.${id}`)}</span>
             </label>
           ))}
         </fieldset>
         {state.isRunStep(step) ? <RunControl prefix={prefix} step={step} /> : <TimeControl prefix={prefix} />}
         <Status step={step} />
-        {state.isAnswered(step) && <Answer prefix={prefix} step={step} explanation={shownText("answer")} />}
+        {state.isAnswered(step) && <Answer step={step} shownText={shownText} />}
         <Way lesson={lesson} />
       </section>
       <section class="shown" aria-label={text("lessons.result")}>
@@ -51,10 +51,6 @@ export function LessonStep({ lesson, step }: Props) {
       </section>
     </>
   );
-}
-
-export function stopText({ label }: Stop): string {
-  return typeof label === "string" ? label : amountText(label);
 }
 
 function RunControl({ prefix, step }: { prefix: string; step: RunStep }) {
@@ -152,16 +148,16 @@ function Status({ step }: { step: Step }) {
   );
 }
 
-function Answer({ prefix, step, explanation }: { prefix: string; step: Step; explanation: string }) {
+function Answer({ step, shownText }: { step: Step; shownText(key: string): string }) {
   const holds = state.answer(step);
   const verdict =
     holds === null ? "lessons.none" : holds === state.prediction.value ? "lessons.right" : "lessons.wrong";
   return (
     <div class="answer" role="status">
       <p>
-        <b>{text(verdict)}</b> {holds !== null && text(`${prefix}.option.${holds}`)}
+        <b>{text(verdict)}</b> {holds !== null && shownText(`option.${holds}`)}
       </p>
-      <p>{explanation}</p>
+      <p>{shownText("answer")}</p>
     </div>
   );
 }
@@ -232,7 +228,7 @@ function Socket() {
         {FIELDS.map((name) => (
           <div key={name}>
             <dt>{name}</dt>
-            <dd>{text(`field.${name}`)}</dd>
+            <dd>{filled(`field.${name}`, state.constant)}</dd>
           </div>
         ))}
       </dl>

@@ -6,14 +6,27 @@ import { linkFragment } from "../share/link";
 import * as state from "../state";
 import type { Controls, FigureData } from "../types";
 import { short } from "../units";
-import { LESSONS, type Lesson, type Measure, type RunStep, SOCKET, type Step, type Stop } from "./lessons";
-import { amountText, chooseLanguage } from "./messages";
+import {
+  type Amount,
+  CONSTANTS,
+  LESSONS,
+  type Lesson,
+  type Measure,
+  type RunStep,
+  SOCKET,
+  type Step,
+  type Stop,
+} from "./lessons";
+import { amountText, chooseLanguage, filled, stopText } from "./messages";
+import { settingText, settingValue } from "./settings";
 import { medians, socketAt, stateAt } from "./socket";
 
 export interface Done {
   data: FigureData;
   controls: Controls;
   toml: string;
+  /** The parsed text. */
+  document: Record<string, unknown>;
 }
 
 /** The run of a step through time. */
@@ -118,7 +131,9 @@ async function simulated(of: Step, stop: Stop, signal: AbortSignal): Promise<Don
   };
   const { state: answer, figureData: data } = await figureData(request, signal);
   if (!data || !answer.controls) throw new RequestError(answer.problem?.text ?? "no result");
-  return { data, controls: answer.controls, toml: answer.toml };
+  if (!data.valid) throw new RequestError(filled("lessons.invalid", () => data.invalid.join("; ")));
+  const { parse } = await import("@decimalturn/toml-patch");
+  return { data, controls: answer.controls, toml: answer.toml, document: parse(answer.toml) as Done["document"] };
 }
 
 async function show(of: Step, stop: string, result: Done): Promise<void> {
@@ -172,18 +187,53 @@ export function answer(of: Step): string | null {
   return holding.length === 1 ? (holding[0]?.id ?? null) : null;
 }
 
-/** The value of a placeholder. */
+/**
+ * The value of a placeholder; null while it is not known. A text may have
+ * - `{stop.number}`: a number of a run, and `{stop.number/stop.number}`: a quotient of two;
+ * - `{stop.setting}`: what the control sets there;
+ * - `{path.rate}`: a value of the experiment, and `{key.flows.0.access.rate}`: the value of one of its keys;
+ *   `{key.path.tc.commands loss}`: the word after `loss` in that value;
+ * - `{limit.name}`: a limit of the step's predictions;
+ * - `{constant.name}`: what a controller does in every experiment.
+ */
 export function placeholder(of: Step, name: string): string | null {
   const [first = "", second] = name.split("/");
-  const [stop = "", number = ""] = first.split(".");
-  if (stop === "path") return pathValue(of, number);
-  const value = numberOf(of, stop, number);
-  if (second === undefined) {
-    return Number.isFinite(value) ? amountText({ value, unit: of.numbers[number]?.unit ?? "" }) : null;
-  }
-  const [otherStop = "", otherNumber = ""] = second.split(".");
-  const quotient = value / numberOf(of, otherStop, otherNumber);
-  return Number.isFinite(quotient) ? amountText({ value: Number(quotient.toPrecision(2)), unit: "" }) : null;
+  const [kind = "", number = ""] = first.split(".");
+  if (second !== undefined) return quotient(numeric(of, first), numeric(of, second));
+  if (kind === "path") return pathValue(of, number);
+  if (kind === "key") return settingText(setting(of, first));
+  if (kind === "limit") return of.limits?.[number] ? amountText(of.limits[number]) : null;
+  if (kind === "constant") return constant(name);
+  const stop = stopsOf(of).find(({ id }) => id === kind);
+  if (number === "setting") return stop ? stopText(stop) : null;
+  const value = numberOf(of, kind, number);
+  return Number.isFinite(value) ? amountText({ value, unit: of.numbers[number]?.unit ?? "" }) : null;
+}
+
+export function constant(name: string): string | null {
+  const known: Record<string, Amount> = CONSTANTS;
+  const value = known[name.replace("constant.", "")];
+  return value ? amountText(value) : null;
+}
+
+function numeric(of: Step, name: string): number {
+  const [stop = "", number = ""] = name.split(".");
+  return stop === "key" ? (settingValue(setting(of, name)) ?? Number.NaN) : numberOf(of, stop, number);
+}
+
+function quotient(value: number, other: number): string | null {
+  const found = value / other;
+  return Number.isFinite(found) ? amountText({ value: Number(found.toPrecision(2)), unit: "" }) : null;
+}
+
+/** The value of a key at the control's first stop: `key.flows.0.bytes`. */
+function setting(of: Step, name: string): unknown {
+  const [path = "", word] = name.replace("key.", "").split(" ");
+  const document: unknown = done(stopsOf(of)[0]?.id ?? "", of)?.document;
+  const value = path.split(".").reduce((node, key) => (node as Record<string, unknown> | undefined)?.[key], document);
+  if (word === undefined || typeof value !== "string") return value;
+  const words = value.split(/\s+/);
+  return words[words.indexOf(word) + 1];
 }
 
 /** A value of the experiment at the control's first stop. */
@@ -196,8 +246,15 @@ function pathValue(of: Step, name: string): string | null {
     rtt: `${short(controls.rtt_ns / 1e6)}\u00a0ms`,
     duration: `${short(controls.duration_ns / 1e9)}\u00a0s`,
     size: `${short((controls.flows[0]?.bytes ?? 0) / 1e6)}\u00a0MB`,
+    buffer: bufferText(controls.bottleneck),
   };
   return values[name] ?? null;
+}
+
+function bufferText(bottleneck: Controls["bottleneck"]): string {
+  const limit = Number(bottleneck?.limit);
+  if (bottleneck?.kind === "bfifo") return `${short(limit / 1e3)}\u00a0kB`;
+  return amountText({ value: limit, unit: "packets" });
 }
 
 export function isRunStep(of: Step): of is RunStep {

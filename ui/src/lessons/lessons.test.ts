@@ -1,5 +1,9 @@
 import { expect, test } from "vitest";
-import { LESSONS, type Step } from "./lessons";
+import probeBw from "../../../crates/core/src/cc/bbr/probe_bw.rs?raw";
+import bandwidth from "../../../crates/core/src/cc/model/bandwidth.rs?raw";
+import probeRtt from "../../../crates/core/src/cc/model/probe_rtt.rs?raw";
+import timer from "../../../crates/core/src/transport/sender/rtt.rs?raw";
+import { CONSTANTS, LESSONS, type Step } from "./lessons";
 import { LANGUAGES, PLACEHOLDER } from "./messages";
 
 const placeholders = (text: string) => [...text.matchAll(PLACEHOLDER)].map(([, name]) => name as string).sort();
@@ -31,14 +35,44 @@ test("every lesson has all of its texts, and no text is left over", () => {
   ).toEqual(expected.sort());
 });
 
-test("placeholders name stops and numbers of their step", () => {
+test("placeholders name stops, numbers, limits and constants that exist", () => {
   for (const { id, steps } of LESSONS)
     for (const step of steps) {
       const stops = step.control === "time" ? ["at", "usual"] : step.stops.map((stop) => stop.id);
-      const known = stops.flatMap((stop) => Object.keys(step.numbers).map((name) => `${stop}.${name}`));
-      known.push(...["rate", "rtt", "duration", "size"].map((name) => `path.${name}`));
-      for (const part of ["story", "question", "answer"])
+      const known = stops.flatMap((stop) => [...Object.keys(step.numbers), "setting"].map((name) => `${stop}.${name}`));
+      known.push(...["rate", "rtt", "duration", "size", "buffer"].map((name) => `path.${name}`));
+      known.push(...Object.keys(step.limits ?? {}).map((name) => `limit.${name}`));
+      known.push(...Object.keys(CONSTANTS).map((name) => `constant.${name}`));
+      const parts = ["story", "question", "answer", ...step.options.map((option) => `option.${option.id}`)];
+      for (const part of parts)
         for (const name of placeholders(en[`${id}.${step.id}.${part}`] ?? ""))
-          for (const each of name.split("/")) expect(known, `${id}.${step.id}.${part}`).toContain(each);
+          for (const each of name.split("/").filter((one) => !one.startsWith("key.")))
+            expect(known, `${id}.${step.id}.${part}`).toContain(each);
     }
+});
+
+test.each(Object.entries(LANGUAGES))("no number is written into the texts of %s", (_, texts) => {
+  // The metric's name, `p95`.
+  const percentile = /95th percentile|第 95 百分位/g;
+  const plain = (text: string) => text.replaceAll(PLACEHOLDER, "").replaceAll(percentile, "");
+  const written = Object.entries(texts).filter(([, text]) => /\d/.test(plain(text)));
+  expect(written).toEqual([]);
+  for (const step of LESSONS.flatMap(({ steps }) => steps))
+    if (step.control !== "time") expect(step.numbers.rtt?.metric ?? "rtt_ms.p95").toMatch(/rtt_ms\.p95$/);
+});
+
+test("constants are those of the simulator", () => {
+  const number = (source: string, pattern: RegExp) => Number((pattern.exec(source)?.[1] ?? "").replaceAll("_", ""));
+  const fraction = (index: number) => {
+    const [, over = "", under = ""] = [...probeBw.matchAll(/UNIT \* (\d+) \/ (\d+)/g)][index] ?? [];
+    return Number(over) / Number(under);
+  };
+  expect(Object.fromEntries(Object.entries(CONSTANTS).map(([name, { value }]) => [name, value]))).toEqual({
+    minRtt: number(probeRtt, /MIN_RTT_WINDOW: Span = Span::from_secs\((\d+)\)/),
+    probeRtt: number(probeRtt, /DURATION: Span = Span::from_millis\((\d+)\)/),
+    probeUp: fraction(0),
+    probeDown: fraction(1),
+    margin: number(bandwidth, /MARGIN_PERCENT: u64 = (\d+)/),
+    leastTimer: number(timer, /RTO_MIN_US: u64 = ([\d_]+)/) / 1000,
+  });
 });

@@ -5,7 +5,7 @@
 
 import type { Edit } from "../types";
 
-export type Unit = "ms" | "s" | "Mbit/s" | "%" | "packets" | "";
+export type Unit = "ms" | "s" | "Mbit/s" | "%" | "packets" | "BDP" | "";
 
 export interface Amount {
   value: number;
@@ -39,6 +39,8 @@ interface Common {
   experiment: { name: string; case?: string; edits?: Edit[] };
   panels: string[];
   numbers: Record<string, Measure>;
+  /** The limits of the predictions; messages show one as `{limit.name}`. */
+  limits?: Record<string, Amount>;
   options: Option[];
 }
 
@@ -84,11 +86,28 @@ function least(stops: string[], number: string): Option[] {
   }));
 }
 
+/** What BBR and TCP do in every experiment; messages show one as `{constant.name}`. A test compares crates/core. */
+export const CONSTANTS = {
+  minRtt: amount(10, "s"),
+  probeRtt: amount(200, "ms"),
+  probeUp: amount(1.25, ""),
+  probeDown: amount(0.75, ""),
+  margin: amount(1, "%"),
+  leastTimer: amount(200, "ms"),
+};
+
 const packets = (value: number): Stop => ({
   id: `p${value}`,
   label: amount(value, "packets"),
   edits: qdisc(`pfifo limit ${value}`),
 });
+
+const GROWTH = { rate: 1.5, rtt: 3 };
+
+/** Whether the largest queue gives more than so many times the smallest one's number. */
+function grows(of: Values, number: keyof typeof GROWTH): boolean {
+  return of("p200", number) > GROWTH[number] * of("p10", number);
+}
 
 const BUFFERBLOAT: Lesson = {
   id: "bufferbloat",
@@ -100,16 +119,11 @@ const BUFFERBLOAT: Lesson = {
       control: "slider",
       stops: [10, 100, 200].map(packets),
       numbers: { rate: RATE("reno"), rtt: RTT_95("reno"), delay: DELAY },
+      limits: { rate: amount(GROWTH.rate, ""), rtt: amount(GROWTH.rtt, "") },
       options: [
-        { id: "rate", holds: (of) => of("p200", "rate") > 1.5 * of("p10", "rate") },
-        {
-          id: "rtt",
-          holds: (of) => of("p200", "rate") <= 1.5 * of("p10", "rate") && of("p200", "rtt") > 3 * of("p10", "rtt"),
-        },
-        {
-          id: "neither",
-          holds: (of) => of("p200", "rate") <= 1.5 * of("p10", "rate") && of("p200", "rtt") <= 3 * of("p10", "rtt"),
-        },
+        { id: "rate", holds: (of) => grows(of, "rate") },
+        { id: "rtt", holds: (of) => !grows(of, "rate") && grows(of, "rtt") },
+        { id: "neither", holds: (of) => !grows(of, "rate") && !grows(of, "rtt") },
       ],
     },
     {
@@ -128,6 +142,10 @@ const BUFFERBLOAT: Lesson = {
   ],
 };
 
+const products = (value: number) => ({ label: amount(value, "BDP"), edits: qdisc(`bfifo limit ${value}bdp`) });
+const POINTS = 15;
+const CHANGE = 0.3;
+
 const SHALLOW: Lesson = {
   id: "shallow-buffer",
   steps: [
@@ -137,15 +155,16 @@ const SHALLOW: Lesson = {
       panels: ["groups", "queue", "rtt"],
       control: "slider",
       stops: [
-        { id: "shallow", label: "0.5 BDP", edits: qdisc("bfifo limit 0.5bdp") },
-        { id: "report", label: "1.7 BDP", edits: qdisc("bfifo limit 1.7bdp") },
-        { id: "deep", label: "8 BDP", edits: qdisc("bfifo limit 8bdp") },
+        { id: "shallow", ...products(0.5) },
+        { id: "report", ...products(1.7) },
+        { id: "deep", ...products(8) },
       ],
       numbers: { bbr: SHARE("bbr"), cubic: SHARE("cubic"), delay: DELAY, bbrAgain: RETRANSMITTED("bbr") },
+      limits: { points: amount(POINTS, "") },
       options: [
-        { id: "cubic", holds: (of) => of("deep", "cubic") > of("shallow", "cubic") + 15 },
-        { id: "same", holds: (of) => Math.abs(of("deep", "cubic") - of("shallow", "cubic")) <= 15 },
-        { id: "bbr", holds: (of) => of("deep", "cubic") < of("shallow", "cubic") - 15 },
+        { id: "cubic", holds: (of) => of("deep", "cubic") > of("shallow", "cubic") + POINTS },
+        { id: "same", holds: (of) => Math.abs(of("deep", "cubic") - of("shallow", "cubic")) <= POINTS },
+        { id: "bbr", holds: (of) => of("deep", "cubic") < of("shallow", "cubic") - POINTS },
       ],
     },
     {
@@ -159,10 +178,11 @@ const SHALLOW: Lesson = {
         edits: [set("path.rtt", `${value}ms`)],
       })),
       numbers: { period: { metric: "cycle.period_s", unit: "s" }, bbr: SHARE("bbr"), cubic: SHARE("cubic") },
+      limits: { change: amount(CHANGE * 100, "%") },
       options: [
-        { id: "shorter", holds: (of) => of("r26", "period") < 0.7 * of("r13", "period") },
-        { id: "same", holds: (of) => Math.abs(of("r26", "period") / of("r13", "period") - 1) <= 0.3 },
-        { id: "longer", holds: (of) => of("r26", "period") > 1.3 * of("r13", "period") },
+        { id: "shorter", holds: (of) => of("r26", "period") < (1 - CHANGE) * of("r13", "period") },
+        { id: "same", holds: (of) => Math.abs(of("r26", "period") / of("r13", "period") - 1) <= CHANGE },
+        { id: "longer", holds: (of) => of("r26", "period") > (1 + CHANGE) * of("r13", "period") },
       ],
     },
   ],
@@ -174,6 +194,13 @@ const loss = (percent: number): Stop => ({
   edits: [set("path.tc.commands", `tc qdisc add dev eth0 root handle 1: netem loss ${percent}% limit 1000000`)],
 });
 
+const TIMES = { few: 2, many: 10 };
+
+/** How many times as long the download takes at the highest loss. */
+function longer(of: Values): number {
+  return of("l10", "time") / of("l0", "time");
+}
+
 const LOSS: Lesson = {
   id: "loss",
   steps: [
@@ -184,13 +211,11 @@ const LOSS: Lesson = {
       control: "slider",
       stops: [0, 1, 5, 10].map(loss),
       numbers: { time: TIME("cubic"), rate: RATE("cubic"), retransmitted: RETRANSMITTED("cubic") },
+      limits: { few: amount(TIMES.few, ""), many: amount(TIMES.many, "") },
       options: [
-        { id: "twice", holds: (of) => of("l10", "time") <= 2 * of("l0", "time") },
-        {
-          id: "ten",
-          holds: (of) => of("l10", "time") > 2 * of("l0", "time") && of("l10", "time") <= 10 * of("l0", "time"),
-        },
-        { id: "more", holds: (of) => of("l10", "time") > 10 * of("l0", "time") },
+        { id: "twice", holds: (of) => longer(of) <= TIMES.few },
+        { id: "ten", holds: (of) => longer(of) > TIMES.few && longer(of) <= TIMES.many },
+        { id: "more", holds: (of) => longer(of) > TIMES.many },
       ],
     },
     {
@@ -213,6 +238,20 @@ const LOSS: Lesson = {
   ],
 };
 
+const FALL = 3;
+
+/** Whether a group's rate falls by more than this factor with the loss. */
+function falls(of: Values, group: string): boolean {
+  return of("l0_01", group) > FALL * of("l1", group);
+}
+
+const FASTER = { some: 1.5, many: 5 };
+
+/** How many times as fast CUBIC is on the shortest path. */
+function faster(of: Values): number {
+  return of("d1", "cubic") / of("d10", "cubic");
+}
+
 const CLASSES: Lesson = {
   id: "two-classes",
   steps: [
@@ -227,10 +266,11 @@ const CLASSES: Lesson = {
         edits: [set("flows.0.access.loss", `${percent}%`), set("flows.1.access.loss", `${percent}%`)],
       })),
       numbers: { bbr: RATE("bbr"), cubic: RATE("cubic"), bbrAgain: RETRANSMITTED("bbr") },
+      limits: { times: amount(FALL, "") },
       options: [
-        { id: "both", holds: (of) => fall(of, "cubic") > 3 && fall(of, "bbr") > 3 },
-        { id: "cubic", holds: (of) => fall(of, "cubic") > 3 && fall(of, "bbr") <= 3 },
-        { id: "bbr", holds: (of) => fall(of, "cubic") <= 3 && fall(of, "bbr") > 3 },
+        { id: "both", holds: (of) => falls(of, "cubic") && falls(of, "bbr") },
+        { id: "cubic", holds: (of) => falls(of, "cubic") && !falls(of, "bbr") },
+        { id: "bbr", holds: (of) => !falls(of, "cubic") && falls(of, "bbr") },
       ],
     },
     {
@@ -244,22 +284,15 @@ const CLASSES: Lesson = {
         edits: [set("flows.0.access.delay", `${ms}ms`), set("flows.1.access.delay", `${ms}ms`)],
       })),
       numbers: { cubic: RATE("cubic"), bbr: RATE("bbr") },
+      limits: { some: amount(FASTER.some, ""), many: amount(FASTER.many, "") },
       options: [
-        { id: "same", holds: (of) => of("d1", "cubic") < 1.5 * of("d10", "cubic") },
-        {
-          id: "some",
-          holds: (of) => of("d1", "cubic") >= 1.5 * of("d10", "cubic") && of("d1", "cubic") < 5 * of("d10", "cubic"),
-        },
-        { id: "many", holds: (of) => of("d1", "cubic") >= 5 * of("d10", "cubic") },
+        { id: "same", holds: (of) => faster(of) < FASTER.some },
+        { id: "some", holds: (of) => faster(of) >= FASTER.some && faster(of) < FASTER.many },
+        { id: "many", holds: (of) => faster(of) >= FASTER.many },
       ],
     },
   ],
 };
-
-/** By how much a group's rate falls with the loss. */
-function fall(of: Values, group: string): number {
-  return of("l0_01", group) / of("l1", group);
-}
 
 /** What a step through time reads at the chosen time (`at`) and as the median of the run (`usual`). */
 export const SOCKET: Record<string, Measure> = {
@@ -278,6 +311,14 @@ export const SOCKET: Record<string, Measure> = {
 const ALONE = { name: "dumbbell", edits: [{ do: "remove" as const, key: "flows.1" }, set("duration", "15s")] };
 const OF_TIME = { experiment: ALONE, panels: ["states", "inflight", "rtt"], control: "time" as const, numbers: SOCKET };
 
+const GAIN = { low: 1, middle: 1.5, high: 2 };
+const CLOSE = 0.1;
+const FEW = 10;
+
+function shrinks(of: Values): boolean {
+  return of("at", "cwnd") < (1 - CLOSE) * of("usual", "cwnd");
+}
+
 const STATES: Lesson = {
   id: "bbr-states",
   steps: [
@@ -285,43 +326,44 @@ const STATES: Lesson = {
       id: "startup",
       ...OF_TIME,
       find: "startup",
+      limits: { low: amount(GAIN.low, ""), high: amount(GAIN.high, "") },
       options: [
-        { id: "below", holds: (of) => of("at", "pacingGain") < 1 },
-        { id: "one", holds: (of) => of("at", "pacingGain") >= 1 && of("at", "pacingGain") <= 2 },
-        { id: "above", holds: (of) => of("at", "pacingGain") > 2 },
+        { id: "below", holds: (of) => of("at", "pacingGain") < GAIN.low },
+        { id: "one", holds: (of) => of("at", "pacingGain") >= GAIN.low && of("at", "pacingGain") <= GAIN.high },
+        { id: "above", holds: (of) => of("at", "pacingGain") > GAIN.high },
       ],
     },
     {
       id: "drain",
       ...OF_TIME,
       find: "drain",
+      limits: { close: amount(CLOSE * 100, "%") },
       options: [
-        { id: "faster", holds: (of) => of("at", "pacing") > 1.1 * of("at", "bw") },
-        { id: "equal", holds: (of) => Math.abs(of("at", "pacing") / of("at", "bw") - 1) <= 0.1 },
-        { id: "slower", holds: (of) => of("at", "pacing") < 0.9 * of("at", "bw") },
+        { id: "faster", holds: (of) => of("at", "pacing") > (1 + CLOSE) * of("at", "bw") },
+        { id: "equal", holds: (of) => Math.abs(of("at", "pacing") / of("at", "bw") - 1) <= CLOSE },
+        { id: "slower", holds: (of) => of("at", "pacing") < (1 - CLOSE) * of("at", "bw") },
       ],
     },
     {
       id: "probe_bw",
       ...OF_TIME,
       find: "probe_bw",
+      limits: { low: amount(GAIN.low, ""), middle: amount(GAIN.middle, "") },
       options: [
-        { id: "below", holds: (of) => of("at", "cwndGain") < 1 },
-        { id: "one", holds: (of) => of("at", "cwndGain") >= 1 && of("at", "cwndGain") < 1.5 },
-        { id: "above", holds: (of) => of("at", "cwndGain") >= 1.5 },
+        { id: "below", holds: (of) => of("at", "cwndGain") < GAIN.low },
+        { id: "one", holds: (of) => of("at", "cwndGain") >= GAIN.low && of("at", "cwndGain") < GAIN.middle },
+        { id: "above", holds: (of) => of("at", "cwndGain") >= GAIN.middle },
       ],
     },
     {
       id: "probe_rtt",
       ...OF_TIME,
       find: "probe_rtt",
+      limits: { close: amount(CLOSE * 100, "%"), few: amount(FEW, "packets") },
       options: [
-        { id: "same", holds: (of) => of("at", "cwnd") > 0.9 * of("usual", "cwnd") },
-        {
-          id: "half",
-          holds: (of) => of("at", "cwnd") <= 0.9 * of("usual", "cwnd") && of("at", "cwnd") > 10,
-        },
-        { id: "few", holds: (of) => of("at", "cwnd") <= 10 },
+        { id: "same", holds: (of) => !shrinks(of) && of("at", "cwnd") > FEW },
+        { id: "half", holds: (of) => shrinks(of) && of("at", "cwnd") > FEW },
+        { id: "few", holds: (of) => of("at", "cwnd") <= FEW },
       ],
     },
   ],

@@ -1,10 +1,9 @@
 // The texts of the lessons, one file per language in `messages`; a new file there is a new language.
 //
-// `{stop.number}` in a text is a number of a run, `{stop.number/stop.number}` a quotient of two, `{path.rate}` a value of
-// the experiment. The page fills them in when the runs are done.
+// No number is written into a text: `lesson.ts` fills in placeholders when the runs are done.
 
 import { computed, signal } from "@preact/signals";
-import type { Amount, Unit } from "./lessons";
+import type { Amount, Stop, Unit } from "./lessons";
 
 export type Messages = Record<string, string>;
 
@@ -67,6 +66,10 @@ export function amountText({ value, unit }: Amount): string {
   const digits = new Intl.NumberFormat(language.value, { maximumSignificantDigits: 3 }).format(value);
   const name = unitText(unit);
   return name ? `${digits}\u00a0${name}` : digits;
+}
+
+export function stopText({ label }: Stop): string {
+  return typeof label === "string" ? label : amountText(label);
 }
 
 function unitText(unit: Unit): string {

@@ -36,8 +36,8 @@ export async function figuresOf(start: Start, request: FigureRequest, signal: Ab
     const colours = new Colours(start.palette);
     const measured = { run, duration_s, points: request.points };
     const drawn = panelsOf(measured, request.panels, colours, request.samples);
-    const { flows, invalid } = run.description;
-    const facts = { duration_s, flows, valid: !invalid.length, invalid, numbers: measures(run), ...drawn };
+    const { flows, invalid, warnings } = run.description;
+    const facts = { duration_s, flows, valid: !invalid.length, invalid, warnings, numbers: measures(run), ...drawn };
     return { state, figureData: { ...facts, took_ms: { simulate, all: performance.now() - began } } };
   } catch (error) {
     if (signal.aborted) throw error;

@@ -106,6 +106,8 @@ const PANELS: Record<string, Draw> = {
     return panel("Groups, Mbit/s", [layer], { note: binNote(of, traces), legend: "group", entries });
   },
   retransmits: (of) => {
+    const counted = of.run.flows.columns.retrans_packets;
+    if (!counted || !numbers(counted).some(Number.isFinite)) return null;
     const traces = binned(of, "retransmits", NS / of.run.series.stepNs, isGrouped(of));
     return panel("Retransmits, packets/s", [flowLines(of, traces, "step")], { note: binNote(of, traces) });
   },

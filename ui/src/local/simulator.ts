@@ -34,6 +34,7 @@ export interface Run {
     queues: QueueDescription[];
     bottleneck: string | null;
     invalid: string[];
+    warnings: string[];
     /** Start and stop of each flow in ns. */
     lives: [number, number][];
     phases: [name: string, start_ns: number, stop_ns: number, inferred: boolean][][];

@@ -6,6 +6,7 @@ const [WIDTH, LEFT, RIGHT, TITLE, AXIS, GAP] = [900, 70, 14, 22, 36, 14];
 const FONT = 'font-family="system-ui, sans-serif" font-size="12"';
 const INK = "#333333";
 const GRID = "#E8E8E8";
+const ALARM = "#B00020";
 
 interface Scale {
   x(seconds: number): number;
@@ -14,7 +15,7 @@ interface Scale {
 
 /** All panels on one time axis, on white. */
 export function svgOf(of: FigureData, title: string): string {
-  let top = 30;
+  let top = of.valid ? 30 : 48;
   const parts = of.panels.map((panel) => {
     const part = panelSvg(panel, of, top);
     top += TITLE + panel.height + GAP;
@@ -29,12 +30,17 @@ export function svgOf(of: FigureData, title: string): string {
     `<svg xmlns="http://www.w3.org/2000/svg" width="${WIDTH}" height="${height}" viewBox="0 0 ${WIDTH} ${height}" ${FONT}>`,
     `<rect width="100%" height="100%" fill="#fff"/>`,
     `<text x="${LEFT}" y="20" font-size="15" font-weight="600" fill="${INK}">${escaped(title)}</text>`,
+    ...(of.valid ? [] : [invalidLine(of)]),
     ...parts,
     ...axis,
     label,
     legend(of, top + AXIS),
     "</svg>",
   ].join("\n");
+}
+
+function invalidLine({ invalid }: FigureData): string {
+  return `<text x="${LEFT}" y="38" font-weight="600" fill="${ALARM}">INVALID: ${escaped(invalid.join("; "))}</text>`;
 }
 
 /** The same as PNG, at twice the resolution. */

@@ -38,7 +38,6 @@ export function Numbers() {
       <p class="quiet small" aria-live="polite">
         {sentence(of)}
       </p>
-      {!drawn.valid && <p class="trouble">This run is invalid: {drawn.invalid.join("; ")}</p>}
     </section>
   );
 }

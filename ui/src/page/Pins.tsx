@@ -30,14 +30,15 @@ export function Pins() {
 function pin(): void {
   if (!figureData.value) return;
   pinCount += 1;
+  const name = `pin ${pinCount}${figureData.value.valid ? "" : ", invalid"}`;
   pins.value = [
     ...pins.value,
     {
       id: pinCount,
       toml: text.value,
       seed: seed.value,
-      name: `pin ${pinCount}`,
-      label: `pin ${pinCount}${statusText()}`,
+      name,
+      label: `${name}${statusText()}`,
       figureData: figureData.value,
     },
   ];

@@ -102,6 +102,12 @@ function judgeFigure(): void {
   const [now, controls, drawn] = [step(), state.controls.value, state.figureData.value];
   if (!now || !controls || !drawn) return;
   if (state.text.value === now.toml) base = controls;
+  clearTimeout(resting);
+  if (!drawn.valid) {
+    verdict.value = { kind: "elsewhere", text: "Nothing to judge: this run is invalid.", miss: before ?? 0 };
+    rested.value = verdict.value;
+    return;
+  }
   const changes = base && otherChanges(now, base, controls);
   const current = judge(now, drawn.numbers, before);
   before ??= current.miss;
@@ -110,7 +116,6 @@ function judgeFigure(): void {
     found.value = new Set([...found.value, now.experiment]);
     store();
   }
-  clearTimeout(resting);
   resting = setTimeout(rest, REST_MS);
 }
 

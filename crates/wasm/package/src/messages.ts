@@ -72,6 +72,8 @@ export interface Description {
   bottleneck: string | null;
   /** Why the run did not measure what the experiment specifies; empty: it is valid. */
   invalid: string[];
+  /** What else a reader should know, for example a flow that had no time to connect. */
+  warnings: string[];
   /** Start and stop of each flow in nanoseconds. */
   lives: [number, number][];
   /** For each flow the states of its controller: name, start and stop in nanoseconds, whether it is inferred. */

@@ -87,6 +87,13 @@ test("what can't be run is refused with the reason", async () => {
   assert.ok((await run(traced, { files: { "link.trace": "2\n4\n6\n" } })).flows.rows > 10);
 });
 
+test("an invalid run has its reasons, a valid one may have warnings", async () => {
+  const { description: lost } = await run(TEXT.replace("0.5%", "100%"));
+  assert.deepEqual([lost.invalid, lost.warnings], [["flow 'cubic' never connected"], []]);
+  const { description: late } = await run(`${TEXT}start = "4.99s"\n`);
+  assert.deepEqual([late.invalid, late.warnings], [[], ["flow 'cubic' came too late to connect before the end"]]);
+});
+
 test("packets of a window have their path", async () => {
   const { packets: table, leftOut } = await packets(TEXT, { from: 1, to: 1.1 });
   assert.equal(leftOut, 0);
