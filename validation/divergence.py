@@ -102,7 +102,11 @@ def divergences(cases: Sequence[Case], cores: int | None, kernel: str | None = N
             raise made
         samples.setdefault(job.title, {})[job.engine] = made
     lossy = {case.name: case.experiment.path.loss not in (None, "0%") for case in cases}
-    found = [first_divergence(title, lossy[title], each["kernel"], each["sim"]) for title, each in samples.items() if len(each) == 2]
+    found = [
+        first_divergence(title, lossy[title], each["kernel"], each["sim"])
+        for title, each in samples.items()
+        if len(each) == 2
+    ]
     return sorted(found, key=lambda one: (one.at_ms is None, one.at_ms, one.title))
 
 

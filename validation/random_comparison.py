@@ -1,7 +1,7 @@
 """Compare the simulator with the kernel on random experiments, and write how many are equivalent.
 
     python validation/random_comparison.py [--seed N] [--experiments 200] [--most-pairs 80] [--minutes M]
-        [--only NUMBER]... [-o validation/random.md]
+        [--only NUMBER]... [--kernel NAME] [-o validation/random.md]
 
 `random_experiments` draws them, `equivalence` judges. An experiment gets pairs of runs (the same seed on both engines)
 until its answer is known, the limit of pairs is reached or the time is over. `--seed` defaults to today's date, so that
@@ -73,12 +73,14 @@ def main() -> int:
     compared = [Compared(number, drawn(options.seed, number)) for number in numbers]
     began = time.monotonic()
     until = began + 60 * options.minutes if options.minutes else None
-    run_until_known(compared, options.most_pairs, options.jobs, until)
+    run_until_known(compared, options.most_pairs, options.jobs, until, options.kernel)
     reasons = _reasons(options.seed)
-    text = page(options.seed, compared, reasons, time.monotonic() - began)
+    text = page(options.seed, compared, reasons, time.monotonic() - began, options.kernel)
     if options.output:
         options.output.write_text(text, encoding="utf-8")
-        figures.write("random", {"seed": options.seed, "experiments": len(compared), "answers": counts(compared)})
+        figures.write(
+            options.output.stem, {"seed": options.seed, "experiments": len(compared), "answers": counts(compared)}
+        )
     else:
         sys.stdout.write(text)
     return 1 if any(each.answer not in _FINE and each.number not in reasons for each in compared) else 0
@@ -95,12 +97,17 @@ def _options() -> argparse.Namespace:
     arguments.add_argument("--minutes", type=float)
     arguments.add_argument("--only", type=int, action="append", metavar="NUMBER")
     arguments.add_argument("--jobs", type=int)
+    arguments.add_argument("--kernel", metavar="NAME")
     arguments.add_argument("-o", "--output", type=Path)
     return arguments.parse_args()
 
 
 def run_until_known(
-    compared: Sequence[Compared], most_pairs: int, cores: int | None, until: float | None = None
+    compared: Sequence[Compared],
+    most_pairs: int,
+    cores: int | None,
+    until: float | None = None,
+    kernel: str | None = None,
 ) -> None:
     """Add pairs to every experiment whose answer is not known; at the end of the time no further look begins."""
     for pairs in (look for look in LOOKS if look <= most_pairs):
@@ -109,7 +116,7 @@ def run_until_known(
             return
         print(f"{pairs} pairs, {len(todo)} experiments", file=sys.stderr)
         jobs = [
-            Job(each.title, each.case, engine, seed)
+            Job(each.title, each.case, engine, seed, kernel if engine == "kernel" else None)
             for each in todo
             for seed in range(1, pairs + 1)
             for engine in ENGINES
@@ -141,18 +148,22 @@ def counts(compared: Iterable[Compared]) -> dict[str, int]:
     return dict(Counter(each.answer for each in compared).most_common())
 
 
-def page(seed: int, compared: Sequence[Compared], reasons: dict[int, str], wall_s: float) -> str:
+def page(
+    seed: int, compared: Sequence[Compared], reasons: dict[int, str], wall_s: float, kernel: str | None = None
+) -> str:
     """The page as Markdown."""
     found = counts(compared)
     total = len(compared)
+    kernels = f" `{kernel}`, which draws the simulator's random numbers," if kernel else ""
+    option = f" --kernel {kernel} -o validation/random-streams.md" if kernel else " -o validation/random.md"
     lines = [
         "# Random experiments on both engines",
         "",
         f"{total} experiments of seed {seed}, drawn over the whole grammar ([how](random_experiments.py)), on the"
-        " kernel and on the simulator. An experiment gets pairs of runs until its answer is known, at most"
+        f" kernel{kernels} and on the simulator. An experiment gets pairs of runs until its answer is known, at most"
         f" {max((each.pairs for each in compared), default=0)}; [the test](equivalence.py) and"
         " [how often it is wrong](equivalence.md). Made by"
-        f" `python validation/random_comparison.py --seed {seed} --experiments {total} -o validation/random.md`.",
+        f" `python validation/random_comparison.py --seed {seed} --experiments {total}{option}`.",
         "",
         "| answer | experiments | share |",
         "| --- | ---: | ---: |",

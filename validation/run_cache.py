@@ -1,7 +1,7 @@
 """Run many experiments on both engines, and cache the results.
 
-The cache is a file of JSON lines. The key of a run is a hash of its plan, seed, engine and the engine's binaries. It
-does not cover the code that computes the measures: after a change of that code run with `--fresh`.
+The cache is a file of JSON lines. The key of a run is a hash of its experiment, plan, seed, engine and the engine's
+binaries. It does not cover the code that computes the measures: after a change of that code run with `--fresh`.
 """
 
 import hashlib
@@ -70,19 +70,21 @@ def show_progress(done: int, of: int) -> None:
 
 
 def _key(job: Job) -> str:
-    plan = repr(plan_case(job.case, job.seed))
-    return hashlib.sha256("\0".join([plan, job.engine, str(job.seed), _build(job.engine)]).encode()).hexdigest()
+    experiment = _sim.write_toml(_sim.write_experiment(job.case.experiment))
+    plan = json.dumps(plan_case(job.case, job.seed).for_agent())
+    parts = [experiment, plan, job.engine, str(job.seed), _build(job.engine, job.kernel)]
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
 @cache
-def _build(engine: str) -> str:
+def _build(engine: str, kernel: str | None) -> str:
     """A hash of the engine's binaries."""
     hashed = hashlib.sha256()
     if engine == "sim":
         hashed.update(Path(_sim.__file__).read_bytes())
     else:
-        kernel = KernelEngine()
-        hashed.update(kernel.agent.read_bytes() + kernel.kernel.binary.read_bytes())
+        booted = KernelEngine(kernel)
+        hashed.update(booted.agent.read_bytes() + booted.kernel.binary.read_bytes())
     return hashed.hexdigest()
 
 

@@ -40,6 +40,11 @@ def kernel() -> None:
 @click.option("--ref", metavar="REF", help="Branch, tag or commit of --git.")
 @config_option
 @click.option(
+    "--named-streams",
+    is_flag=True,
+    help="Draw the simulator's random numbers, to compare the engines packet by packet.",
+)
+@click.option(
     "--jobs", type=click.IntRange(min=1), metavar="N", help="Parallel compiler jobs; default: number of CPUs."
 )
 def build(jobs: int | None = None, **given: Any) -> None:
@@ -56,7 +61,7 @@ def build(jobs: int | None = None, **given: Any) -> None:
     except KeyboardInterrupt:
         raise Interrupted("the same command continues what was downloaded and compiled") from None
     if built.edits:
-        err.print(f"edits of arch/um: {', '.join(built.edits)}")
+        err.print(f"edits of the source: {', '.join(built.edits)}")
     for note in built.unedited:
         err.print(f"note: {note}")
     err.print(f"kernel '{built.name}' ({built.release}) is in {built.folder}")

@@ -31,7 +31,7 @@ from dumbbell.engines.base import Progress, Request, check_controllers
 from dumbbell.engines.guest import Guest, run_guest
 from dumbbell.engines.guest_failures import kernel_warnings
 from dumbbell.engines.kernel_choice import Choice, check_disciplines, choose
-from dumbbell.engines.named_streams import STREAMS_EDIT, stream_arguments
+from dumbbell.engines.named_streams import stream_arguments
 from dumbbell.engines.programs import (
     OutputTail,
     output_tails,
@@ -46,6 +46,7 @@ from dumbbell.errors import ExperimentError, PlanError
 from dumbbell.host.tcp_connections import agent
 from dumbbell.kernels import Kernel, find
 from dumbbell.kernels.features import controllers
+from dumbbell.kernels.named_streams import STREAMS_EDIT
 from dumbbell.kernels.store import requested_name
 from dumbbell.kernels.versions import numbers
 from dumbbell.plan import Command, Plan, plan_case

@@ -8,18 +8,16 @@ from collections import defaultdict
 
 from dumbbell.plan import Plan
 
-__all__ = ["STREAMS_EDIT", "stream_arguments"]
+__all__ = ["stream_arguments"]
 
-STREAMS_EDIT = "random numbers in named streams"
-"""The edit that such a kernel has."""
 MOST_CHARACTERS = 3_500
 """What the kernel's command line holds, without the other arguments. Flows beyond it share a stream."""
 
 
 def stream_arguments(plan: Plan, seed: int) -> tuple[str, ...]:
-    """The seed, the name of the bottleneck's stream, and for each port its flows in the order of their starts, with the simulator's numbers and names.
+    """The seed, the name of the bottleneck's stream, and for each port its flows in the order of their starts.
 
-    The simulator numbers flows by name, and probes after them.
+    A flow has the simulator's number and name. The simulator numbers flows by name, and probes after them.
     """
     numbers = {flow.name: number for number, flow in enumerate(sorted(plan.flows, key=lambda flow: flow.name))}
     ports: defaultdict[int, list[str]] = defaultdict(list)

@@ -27,6 +27,7 @@ from dumbbell.errors import BuildFailed, KernelError
 from dumbbell.kernels import process, store
 from dumbbell.kernels.configure import FRAGMENT, MAKE, Fragment, configure, read_fragment
 from dumbbell.kernels.edits import arguments, edit
+from dumbbell.kernels.named_streams import add_streams, streams_identity
 from dumbbell.kernels.process import Progress
 from dumbbell.kernels.source import Source, SourceRequest, fetch, identify
 from dumbbell.kernels.store import Kernel
@@ -56,6 +57,7 @@ def build(  # noqa: PLR0913 — a source, and what to do with it
     git: str | None = None,
     ref: str | None = None,
     config: Path | None = None,
+    named_streams: bool = False,
     jobs: int | None = None,
     progress: Progress | None = None,
     notice: Callable[[str], None] = lambda _: None,
@@ -64,20 +66,21 @@ def build(  # noqa: PLR0913 — a source, and what to do with it
 
     The source is a `version` (`7.3`, `7.3.4`, `latest`), a `source` (a folder or a tarball), a `package`, a `ref` of a
     repository (`git`), or by default the distribution's preferred package. `name` derives from the version, `jobs` is
-    one per CPU. `config` is a fragment applied over ours. `progress` gets the phases download and extract (in bytes or
+    one per CPU. `config` is a fragment applied over ours; with `named_streams` the kernel draws the simulator's random
+    numbers. `progress` gets the phases download and extract (in bytes or
     files), configure (0 or 1) and build (in files compiled), `notice` a message about a version that nobody tried. The
     default kernel changes only in a call without arguments.
     Raises ToolMissing or KernelError; a KeyboardInterrupt leaves nothing running.
     """
     request = SourceRequest(version, source, package, git, ref)
-    spec = kernel_spec(request, config, progress or process.silence)
+    spec = kernel_spec(request, config, progress or process.silence, named_streams=named_streams)
     if spec.origin.version and (message := untried(spec.origin.version)):
         notice(message)
     called = store.check_name(name or spec.name)
     home = store.kernels_dir() / called
     if not name:
         _refuse_to_replace_another(home, spec)
-    plain = request.is_default and (name, config) == (None, None)
+    plain = request.is_default and (name, config, named_streams) == (None, None, False)
 
     def keep_default() -> None:
         if not plain:
@@ -96,21 +99,27 @@ class KernelSpec:
 
     origin: Source
     fragment: Fragment | None
+    named_streams: bool = False
+    """Whether it draws the simulator's random numbers."""
 
     @property
     def identity(self) -> str:
         """Changes when the resulting kernel would change."""
-        return self.origin.identity + (f" {self.fragment.identity}" if self.fragment else "")
+        configured = self.origin.identity + (f" {self.fragment.identity}" if self.fragment else "")
+        return configured + (f" {streams_identity()}" if self.named_streams else "")
 
     @property
     def name(self) -> str:
         """The default name."""
-        return self.origin.name + (f"-{self.fragment.file.stem}" if self.fragment else "")
+        configured = self.origin.name + (f"-{self.fragment.file.stem}" if self.fragment else "")
+        return configured + ("-streams" if self.named_streams else "")
 
 
-def kernel_spec(request: SourceRequest, config: Path | None, progress: Progress = process.silence) -> KernelSpec:
+def kernel_spec(
+    request: SourceRequest, config: Path | None, progress: Progress = process.silence, *, named_streams: bool = False
+) -> KernelSpec:
     """Identify source and configuration. Raises KernelError."""
-    return KernelSpec(identify(request, progress), read_fragment(config))
+    return KernelSpec(identify(request, progress), read_fragment(config), named_streams)
 
 
 def build_at(
@@ -178,6 +187,7 @@ def _build(home: Path, spec: KernelSpec, work: Path, jobs: int, progress: Progre
     tree = fetch(spec.origin, work, log=log, progress=progress)
     progress("configure", 0, 1)
     edited = edit(tree)
+    streams = (add_streams(tree),) if spec.named_streams else ()
     absent = configure(tree, work, log=log, env=environment(), fragment=spec.fragment)
     progress("configure", 1, 1)
     try:
@@ -193,7 +203,7 @@ def _build(home: Path, spec: KernelSpec, work: Path, jobs: int, progress: Progre
             "name": home.name,
             "source": spec.identity,
             "absent": absent,
-            "edits": edited.applied,
+            "edits": (*edited.applied, *streams),
             "unedited": edited.missing,
             "arguments": arguments(tree),
         },
