@@ -1,6 +1,6 @@
 """The simulator as a Python extension, built from `crates/python`."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -377,3 +377,11 @@ def declarations() -> dict[str, Any]:
 
 def is_of_the_machine(sysctl: str) -> bool:
     """Whether a sysctl is the machine's, and not that of a network namespace."""
+
+def queue_rates(
+    limits: Sequence[Sequence[tuple[int, int]]], queue: bytes, time_ns: bytes, backlog_bytes: bytes
+) -> tuple[Numbers, Numbers]:
+    """Rate and delay of each sample of queues, 0 where nothing limits the rate; `limits` of each queue.
+
+    The samples' columns are bytes: the queue's index (u32), time and backlog (i64).
+    """

@@ -38,8 +38,6 @@ __all__ = [
     "export_run",
     "export_sweep",
     "write_csv",
-    "write_flent",
-    "write_jsonl",
     "write_table",
 ]
 

@@ -34,7 +34,6 @@ __all__ = [
     "OPTION_ECN",
     "PROBE_RECORD",
     "QUEUE_RECORD",
-    "SOCKET_RECORD",
     "TCP_INFO",
     "UDP",
     "UDP_INFO",

@@ -10,6 +10,7 @@
 //! changes      changes and traces as commands with times
 //! programs     programs and their hosts
 //! settings     sysctls and parameters of modules
+//! queue_rate   the rate that limits a queue at a time, and the delay of its backlog
 //! size         memory and packets of a run, and `limits` on them
 //! remote       a plan on real hosts
 //! agent        a plan as the agent reads it
@@ -32,6 +33,7 @@ pub mod limits;
 mod names;
 mod path;
 mod programs;
+pub mod queue_rate;
 pub mod remote;
 mod remote_shell;
 mod script_tree;

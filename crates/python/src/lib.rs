@@ -36,7 +36,7 @@ mod _sim {
     #[pymodule_export]
     use super::numbers::Numbers;
     #[pymodule_export]
-    use super::plan::{Plan, PlanRefused, RemotePlan, SimulatorPlan, is_of_the_machine};
+    use super::plan::{Plan, PlanRefused, RemotePlan, SimulatorPlan, is_of_the_machine, queue_rates};
     #[pymodule_export]
     use super::run::{check, packet_trace, parameters, simulate};
     #[pymodule_export]

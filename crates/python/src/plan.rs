@@ -1,9 +1,11 @@
 //! Experiments as plans, for Python.
 
 use crate::experiment::experiment_from_python;
+use crate::numbers::Numbers;
 use dumbbell_experiment::plan::attachments::Attachments;
 use dumbbell_experiment::plan::error::Error;
 use dumbbell_experiment::plan::limits::Limits;
+use dumbbell_experiment::plan::queue_rate::{delay_ns, rate_at};
 use dumbbell_experiment::plan::remote::{self, plan_remote};
 use dumbbell_experiment::plan::size::{Size, refuse_too_much};
 use dumbbell_experiment::plan::{self, as_remote_script};
@@ -141,6 +143,28 @@ impl RemotePlan {
 #[pyfunction]
 pub fn is_of_the_machine(sysctl: &str) -> bool {
     plan::is_of_the_machine(sysctl)
+}
+
+/// The rate and the delay of each sample of queues, 0 where nothing limits the rate; `limits` of each queue. The other
+/// arguments are the samples' columns as bytes: the queue's index (u32), time and backlog (i64).
+#[pyfunction]
+#[expect(clippy::needless_pass_by_value, reason = "arguments from Python are owned")]
+pub fn queue_rates(
+    limits: Vec<Vec<(u64, u64)>>,
+    queue: &[u8],
+    time_ns: &[u8],
+    backlog_bytes: &[u8],
+) -> (Numbers, Numbers) {
+    let index = queue.as_chunks().0.iter().map(|bytes| u32::from_ne_bytes(*bytes) as usize);
+    let rates: Vec<i64> =
+        index.zip(integers(time_ns)).map(|(queue, time)| rate_at(&limits[queue], time).unwrap_or(0)).collect();
+    let delay = |(backlog, rate): (i64, &i64)| if *rate > 0 { delay_ns(backlog, *rate) } else { 0 };
+    let delays: Vec<i64> = integers(backlog_bytes).zip(&rates).map(delay).collect();
+    (rates.into(), delays.into())
+}
+
+fn integers(column: &[u8]) -> impl Iterator<Item = i64> {
+    column.as_chunks().0.iter().map(|bytes| i64::from_ne_bytes(*bytes))
 }
 
 /// Adds the defaults of the limits on a run, by name, and the layouts of the agent's records.

@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Folders",
-    "Pair",
     "paired",
     "show_compared",
     "two_arms",

@@ -33,7 +33,6 @@ __all__ = [
     "import_",
     "list_figures",
     "plot",
-    "plot_runs",
     "report",
     "stats",
 ]

@@ -25,7 +25,6 @@ from dumbbell.errors import HostError, ToolMissing
 from dumbbell.plan import RemoteHost
 
 __all__ = [
-    "GREETING",
     "LAUNCH",
     "AgentConnection",
     "Frame",

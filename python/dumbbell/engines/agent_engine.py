@@ -36,7 +36,6 @@ __all__ = [
     "missed_warnings",
     "move_capture",
     "read_run_folder",
-    "recording_tables",
     "refuse_simulator_only_options",
     "seconds_done",
     "trace",

@@ -31,7 +31,6 @@ __all__ = [
     "missing",
     "probe_capabilities",
     "probe_commands",
-    "probe_purposes",
     "start_worker",
 ]
 

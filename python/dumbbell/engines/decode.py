@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from dumbbell import _sim
 from dumbbell.linux import (
     BBR,
     BBR_INFO,
@@ -39,38 +40,13 @@ __all__ = [
     "PROBE_RECORD",
     "QUEUE_RECORD",
     "controller_columns",
-    "delays",
     "flows",
     "is_rate_limited",
     "name_queues",
     "probes",
     "queues",
-    "rates",
     "transport_columns",
 ]
-
-
-def rates(number: np.ndarray, time_ns: np.ndarray, named: Sequence[QueuePlan]) -> np.ndarray:
-    """Bits per second; 0 if nothing limits the rate.
-
-    `number`: index in `named` of each row's queue.
-    """
-    # Most rates never change; those that do are looked up by time.
-    limits = [queue.limits for queue in named]
-    rate = np.array([steps[0][1] if steps else 0 for steps in limits], dtype=np.int64)[number]
-    for position, steps in enumerate(limits):
-        if len(steps) > 1:
-            rows = number == position
-            starts = np.array([start for start, _ in steps])
-            values = np.array([value for _, value in steps])
-            # A sample at the time of a change is taken before it.
-            rate[rows] = values[np.maximum(np.searchsorted(starts, time_ns[rows], side="left") - 1, 0)]
-    return np.asarray(rate)
-
-
-def delays(backlog_bytes: np.ndarray, rate: np.ndarray) -> np.ndarray:
-    """Nanoseconds as integers: backlog ÷ rate; 0 if nothing limits the rate."""
-    return np.asarray(np.rint(backlog_bytes.astype(np.float64) * 8e9 / np.where(rate > 0, rate, np.inf)))
 
 
 def is_rate_limited(number: np.ndarray, named: Sequence[QueuePlan]) -> np.ndarray:
@@ -105,8 +81,10 @@ def queues(file: Path, named: Sequence[QueuePlan], kinds: Sequence[str]) -> pl.D
     """The table `queues` from `queues.bin`; `named` and `kinds` in the order in which the agent found them."""
     records = np.fromfile(file, QUEUE_RECORD)
     number, time = records["queue"], records["time_ns"].astype(np.int64)
-    rate = rates(number, time, named)
-    delay = delays(records["backlog"], rate)
+    samples = (number.astype(np.uint32), time, records["backlog"].astype(np.int64))
+    rate, delay = map(
+        np.asarray, _sim.queue_rates([queue.limits for queue in named], *(each.tobytes() for each in samples))
+    )
     known = rate > 0
     marks, marking = _marks(records, kinds)
     columns = {

@@ -29,7 +29,6 @@ from dumbbell.kernels.boot import CHATTER, function_at, trace
 __all__ = [
     "CpuUse",
     "StallDetector",
-    "busy_process",
     "crash_message",
     "interrupt",
     "is_group_running",

@@ -25,7 +25,6 @@ from dumbbell.plan import Plan, QueuePlan
 __all__ = [
     "HELP",
     "LOAD_SAMPLE_NS",
-    "LoadSamples",
     "available_bytes",
     "facts",
     "judge_host",

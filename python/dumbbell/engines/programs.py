@@ -28,7 +28,6 @@ __all__ = [
     "OutputTail",
     "Typed",
     "output_tails",
-    "pair_up",
     "program_entries",
     "program_problems",
     "read_connections",

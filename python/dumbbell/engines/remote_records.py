@@ -35,7 +35,6 @@ from dumbbell.results.columns import Framed
 
 __all__ = [
     "Comparison",
-    "Joined",
     "Reading",
     "compare",
     "join",

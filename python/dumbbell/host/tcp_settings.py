@@ -24,7 +24,6 @@ __all__ = [
     "Setting",
     "buffers",
     "tcp_settings",
-    "top_rate_bps",
     "window_share",
 ]
 

@@ -14,26 +14,16 @@ from pathlib import Path
 from dumbbell.errors import KernelError
 
 __all__ = [
-    "ALARM_FILE",
-    "CHARGE",
     "EDITED",
     "EDITS",
-    "FREE_CALLS",
     "HZ_FILE",
     "HZ_NAME",
     "KEPT",
-    "POLLING_FILE",
-    "STOPS_FILE",
     "Edit",
     "Edited",
     "arguments",
     "charge_polling",
-    "charges_polling",
-    "clear_what_is_read",
-    "clears_little",
     "edit",
-    "leave_in_place",
-    "leaves_in_place",
     "set_hz",
 ]
 

@@ -14,7 +14,6 @@ from dumbbell.errors import KernelError
 from dumbbell.kernels.store import Kernel, kernels
 
 __all__ = [
-    "Token",
     "controllers",
     "controllers_in",
     "disciplines",

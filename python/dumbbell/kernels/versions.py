@@ -19,12 +19,8 @@ from dumbbell.kernels import kernel_org, process
 from dumbbell.publish.cache import cache_folder
 
 __all__ = [
-    "LATEST",
     "OLDEST",
-    "TRIED",
-    "Available",
     "Found",
-    "Offer",
     "PackageLists",
     "available",
     "find_version",

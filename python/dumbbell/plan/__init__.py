@@ -19,10 +19,23 @@ from dumbbell.spec.document import Case, Experiment, mistakes_in, table_of_value
 from dumbbell.spec.model import Tcp
 
 __all__ = [
-    "Command", "FlowPlan", "Link", "NetPlan", "Plan", "ProbePlan", "ProgramPlan", "QueuePlan", "RemoteHost",
-    "RemotePlan", "TimedCommand", "as_remote_script", "as_script", "as_world", "attachments_json", "buffers_note",
-    "limits_json", "make", "plan_case", "plan_remote", "simulator_plan",
-]  # fmt: skip
+    "Command",
+    "FlowPlan",
+    "Link",
+    "Plan",
+    "ProgramPlan",
+    "QueuePlan",
+    "RemoteHost",
+    "RemotePlan",
+    "as_remote_script",
+    "as_script",
+    "as_world",
+    "buffers_note",
+    "make",
+    "plan_case",
+    "plan_remote",
+    "simulator_plan",
+]
 
 
 @contextmanager

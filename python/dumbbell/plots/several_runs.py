@@ -53,7 +53,6 @@ from dumbbell.results.result import Run
 __all__ = [
     "GROUPS_MAX",
     "OVERLAYS",
-    "Overlay",
     "bundle",
     "comparison_plot",
     "grid_step_ns",

@@ -21,15 +21,12 @@ from dumbbell.results.schema import Object, fault, strange
 from dumbbell.results.tables import COLUMNS, INSIDE_NAMES, TABLE_NAMES
 
 __all__ = [
-    "COUNTERS",
     "FLOWS",
     "INSIDE",
     "PROBES",
     "QUEUES",
     "SCHEMAS",
-    "SOCKETS",
     "TABLES",
-    "TRACE",
     "Schema",
     "check_known",
     "manifest_problem",
@@ -52,7 +49,6 @@ INSIDE = {name: SCHEMAS[name] for name in INSIDE_NAMES}
 """Those of a kernel's internals."""
 
 FLOWS, QUEUES, PROBES = TABLES["flows"], TABLES["queues"], TABLES["probes"]
-COUNTERS, SOCKETS, TRACE = INSIDE["counters"], INSIDE["sockets"], INSIDE["trace"]
 
 
 REMEDY = "the result is damaged: run it again or remove it"

@@ -23,7 +23,6 @@ __all__ = [
     "INSIDE_NAMES",
     "KNOWN",
     "TABLE_NAMES",
-    "DeclaredColumn",
     "NativeTable",
 ]
 

@@ -27,7 +27,6 @@ __all__ = [
     "chosen",
     "distinct",
     "document_of",
-    "experiment_of_values",
     "free_name",
     "inline_toml",
     "load",

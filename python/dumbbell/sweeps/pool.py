@@ -38,7 +38,6 @@ __all__ = [
     "Answer",
     "Given",
     "Local",
-    "Setup",
     "Stop",
     "work",
 ]

@@ -38,7 +38,6 @@ __all__ = [
     "controller",
     "default",
     "retransmits",
-    "round_trip_s",
     "rows",
     "sample",
     "set_controller",

@@ -31,7 +31,6 @@ from dumbbell.transfer.http_messages import Refusal
 __all__ = [
     "BLOCK_BYTES",
     "Answer",
-    "Bucket",
     "ClientCounter",
     "Entry",
     "Limits",

@@ -33,7 +33,6 @@ from dumbbell.errors import DumbbellError, EngineError
 __all__ = [
     "BINARY",
     "LIVE_BYTES",
-    "Cancelled",
     "Handlers",
     "Job",
     "Jobs",

@@ -55,10 +55,8 @@ from dumbbell.web.results import Opened, ResultHandlers
 __all__ = [
     "PAGE",
     "Download",
-    "DownloadHandlers",
     "File",
     "Serving",
-    "create_file",
     "make_app",
     "serve",
 ]

@@ -3,10 +3,8 @@
 
 use crate::plan::{self, Plan};
 use crate::table::{Cells, Column, Table};
+use dumbbell_experiment::plan::queue_rate::{delay_ns, rate_at};
 use std::sync::Arc;
-
-const BITS: f64 = 8.0;
-const NS: f64 = 1e9;
 
 /// What the plan says about flows, queues and probes, in its order.
 #[derive(Clone, Debug)]
@@ -74,19 +72,6 @@ impl Facts {
     }
 }
 
-/// The rate that limits a queue at a time, if any. A sample at the time of a change is taken before it.
-fn rate_at(limits: &[(u64, u64)], time_ns: i64) -> Option<i64> {
-    let after = limits.partition_point(|(start, _)| start.cast_signed() < time_ns);
-    let (_, rate) = limits.get(after.saturating_sub(1))?;
-    (*rate > 0).then(|| rate.cast_signed())
-}
-
-/// Backlog ÷ rate.
-#[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, reason = "both are below 2^53")]
-fn delay_ns(backlog_bytes: i64, rate_bps: i64) -> i64 {
-    (backlog_bytes as f64 * (BITS * NS) / rate_bps as f64).round_ties_even() as i64
-}
-
 /// Names that belong to other names: `of` has the name for each code.
 fn translated((codes, _): (&Cells<u32>, &Arc<[String]>), of: &[String]) -> Column {
     let mut list: Vec<String> = Vec::new();
@@ -118,20 +103,6 @@ fn numbers<'a>(table: &'a Table, column: &str) -> &'a Cells<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_sample_at_a_change_has_the_rate_before_it() {
-        let limits = [(0, 10), (100, 20)];
-        assert_eq!([0, 99, 100, 101].map(|time| rate_at(&limits, time)), [10, 10, 10, 20].map(Some));
-        assert_eq!(rate_at(&[], 5), None);
-        assert_eq!(rate_at(&[(0, 0)], 5), None);
-    }
-
-    #[test]
-    fn a_delay_is_rounded_to_the_nearest_nanosecond() {
-        assert_eq!(delay_ns(1_500, 10_000_000), 1_200_000);
-        assert_eq!(delay_ns(1, 3_000_000_000), 3);
-    }
 
     #[test]
     fn groups_are_listed_once() {
