@@ -22,7 +22,8 @@ sys.path.insert(0, str(ROOT / "scripts"))
 static_site: Any = importlib.import_module("static_site")
 
 pytestmark = pytest.mark.skipif(
-    not os.environ.get("DUMBBELL_TEST_STATIC"), reason="builds the site from the npm package, some 20 s; run: make wasm-test"
+    not os.environ.get("DUMBBELL_TEST_STATIC"),
+    reason="builds the site from the npm package, some 20 s; run: make wasm-test",
 )
 KEPT = """async () => {
   await navigator.serviceWorker.ready;

@@ -24,12 +24,16 @@ __all__ = ["search"]
 @click.command("search")
 @click.argument("target", metavar="SCENARIO|FILE", help="A scenario, an experiment file, or a sweep file with bounds.")
 @click.option(
-    "--minimize", metavar="METRIC", help="The metric, or arithmetic with several, whose least value is options."
+    "--minimize", metavar="METRIC", help="The metric, or arithmetic with several, whose least value is searched."
 )
-@click.option("--maximize", metavar="METRIC", help="The one whose largest value is options.")
+@click.option("--maximize", metavar="METRIC", help="The one whose largest value is searched.")
 @click.option(
     "--vary", multiple=True, metavar="KEY=LOW..HIGH",
     help="Bounds of a key, or a list of its values; default: common bounds. Repeatable.",
+)  # fmt: skip
+@click.option(
+    "--packets", type=click.IntRange(1, 16), metavar="N",
+    help="Search over packets instead: which ones, at most N, the path drops or delays. With --vary, over both.",
 )  # fmt: skip
 @click.option("--trials", type=click.IntRange(min=1), metavar="N", help="Points to try; default: 200.")
 @click.option("--seed", type=click.IntRange(min=0), metavar="N", help="Seed of the search's own draws; default: 1.")
@@ -53,6 +57,7 @@ def search(  # noqa: PLR0913, PLR0917 — a command has many options
     minimize: str | None = None,
     maximize: str | None = None,
     vary: tuple[str, ...] = (),
+    packets: int | None = None,
     trials: int | None = None,
     seed: int | None = None,
     seeds: str | None = None,
@@ -80,7 +85,7 @@ def search(  # noqa: PLR0913, PLR0917 — a command has many options
     from dumbbell.sweeps.runner import SweepRequest
 
     began = time.monotonic()
-    options = SearchOptions(target, minimize, maximize, vary, settings, case, trials, seed, seeds, window)
+    options = SearchOptions(target, minimize, maximize, vary, settings, case, trials, seed, seeds, window, packets)
     sweep = definition(options)
     folder = out or runs_folder() / f"search-{sweep.name}"
     request = SweepRequest(sweep, folder, resume, jobs, use_cache, settings)

@@ -146,6 +146,18 @@ class Link(Segment):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PacketFate:
+    """One packet that the path drops or delays, in front of everything else on the path."""
+
+    number: int
+    """The packet's number, from 1, among all that enter the path: handshakes, data, retransmissions and probes of
+    all groups but those with `enter`. With `offloads`, a super-packet is one.
+    """
+    delay: int | None
+    """It is this much late, and later packets overtake it. Without it, the packet is dropped."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Verbatim:
     """tc commands verbatim, on the senders' device, instead of a bottleneck."""
 
@@ -182,6 +194,8 @@ class Path(Impairment):
     """More links in a row."""
     reverse: Segment | None
     """A different reverse path."""
+    packets: tuple[PacketFate, ...]
+    """Single packets to drop or delay, at most 16; `sim`, and `kernel` with Linux 6.6 or later."""
     tc: Verbatim | None
     """tc commands instead of `bottleneck`."""
 

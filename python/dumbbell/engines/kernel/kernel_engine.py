@@ -21,6 +21,7 @@ from dumbbell.engines.agent_engine import (
     depends_on_programs,
     flow_memory_mib,
     read_run_folder,
+    refuse_packet_fates,
     refuse_simulator_only_options,
     seconds_done,
 )
@@ -171,6 +172,9 @@ class KernelEngine:
         check_disciplines(request.case, plan, kernel)
         _refuse_unknown_parameters(request, kernel)
         refuse_simulator_only_options(request, plan)
+        if kernel.unseeded:
+            problem = f"netem of kernel '{kernel.name}' takes no seed, so it can't be made to hit single packets"
+            refuse_packet_fates(request, problem, "a kernel from Linux 6.6 on, or --engine sim")
         _refuse_large(plan)
         return plan, choice
 
