@@ -36,6 +36,7 @@ pub(super) struct Counted {
 pub(super) fn stages(packets: &[PacketFate]) -> Vec<Vec<Counted>> {
     let mut fates = packets.to_vec();
     fates.sort_by_key(|fate| core::cmp::Reverse(fate.number));
+    fates.dedup();
     let (dropped, delayed): (Vec<_>, Vec<_>) = fates.into_iter().partition(|fate| fate.delay.is_none());
     let after_drops = |fate: &PacketFate| {
         let absent: u32 = dropped.iter().map(|dropped| u32::from(dropped.number < fate.number)).sum();
@@ -124,7 +125,7 @@ mod tests {
     #[test]
     fn drops_share_a_host_and_delays_count_what_is_left() {
         let late = Some(5_000_000);
-        let fates = [(3, None), (9, late), (7, None), (2, late), (8, None)];
+        let fates = [(3, None), (9, late), (7, None), (2, late), (8, None), (7, None)];
         let stages = stages(&fates.map(|(number, delay)| PacketFate { number, delay }));
         let numbers: Vec<Vec<_>> =
             stages.iter().map(|stage| stage.iter().map(|each| (each.fate.number, each.number)).collect()).collect();

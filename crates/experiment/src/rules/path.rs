@@ -3,7 +3,7 @@
 use crate::declare::location::Report;
 use crate::model::{Bottleneck, Impairment, Link, PacketFate, Path, Position, Verbatim};
 use crate::units::milliseconds;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 /// Each is a netem that all packets cross.
 const MOST_PACKET_FATES: usize = 16;
@@ -77,16 +77,16 @@ pub fn path(made: &Path, report: &mut Report<'_>) {
     packets(&made.packets, report);
 }
 
-/// Not too many, and each packet once.
+/// Not too many, and not dropped and delayed at once; an item may be repeated.
 fn packets(packets: &[PacketFate], report: &mut Report<'_>) {
     if packets.len() > MOST_PACKET_FATES {
         let problem = format!("{} packets to drop or delay, more than {MOST_PACKET_FATES}", packets.len());
         report.fault("packets", problem, "fewer, or a loss: path.loss");
     }
-    let mut numbers = HashSet::new();
+    let mut delays = HashMap::new();
     for (index, packet) in packets.iter().enumerate() {
-        if !numbers.insert(packet.number) {
-            let problem = format!("packet {} twice", packet.number);
+        if *delays.entry(packet.number).or_insert(packet.delay) != packet.delay {
+            let problem = format!("packet {} twice, with different delays", packet.number);
             report.fault(&format!("packets.{index}.number"), problem, "name each packet once");
         }
     }
