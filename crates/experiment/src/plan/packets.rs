@@ -1,7 +1,7 @@
 //! Packets that the path drops or delays by their number: a netem for each, on hosts of their own in front of the path.
 //!
 //! Linux's tc can't count packets. But netem draws one random number for each packet, from a seed that the plan sets:
-//! with the right seed the numbers meet the probability at one packet. A drop is `loss state` with no way back from the
+//! with the right seed the numbers meet the probability at one packet. A drop is `loss state` that never returns from the
 //! state after the loss, so that later numbers don't matter. A delay is a `delay` whose `reorder` sends all other packets
 //! immediately; its seed is right for as many packets as the run can have.
 //!

@@ -15,7 +15,7 @@ from dumbbell.errors import ExperimentError
 from dumbbell.plan import Plan, QueuePlan
 from dumbbell.publish import explained
 from dumbbell.spec.document import Case
-from dumbbell.spec.model import Impairment
+from dumbbell.spec.path_model import Impairment
 from dumbbell.spec.qdisc import POLICE
 from dumbbell.spec.units import time_text
 
