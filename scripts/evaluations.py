@@ -1,8 +1,9 @@
 """Makes docs/results/evaluate/index.md: verdicts of the simulator's controllers, and all against all.
 
-    python scripts/evaluations.py [--runs N] [--write]
+    python scripts/evaluations.py [--runs N] [--write] [CONTROLLER …]
 
-`make evaluations` calls this. A budget in runs makes the verdicts repeatable. The tables are kept as JSON and CSV next
+`make evaluations` calls this. With names it evaluates only these and keeps the other tables; `pairs` is that of all
+against all. A budget in runs makes the verdicts repeatable. The tables are kept as JSON and CSV next
 to the page; `--write` writes the page from them without runs.
 """
 
@@ -36,12 +37,18 @@ def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("--runs", type=int, default=700, help="budget of each controller")
     arguments.add_argument("--write", action="store_true", help="write the page from the existing tables, without runs")
+    parts = (*CONTROLLERS, "pairs")
+    arguments.add_argument("parts", nargs="*", metavar="CONTROLLER", help=f"default: {', '.join(parts)}")
     options = arguments.parse_args()
+    if unknown := sorted(set(options.parts) - set(parts)):
+        arguments.error(f"unknown: {', '.join(unknown)}; choose from {', '.join(parts)}")
+    wanted = options.parts or parts
     FOLDER.mkdir(parents=True, exist_ok=True)
     if not options.write:
-        for name in CONTROLLERS:
+        for name in (name for name in CONTROLLERS if name in wanted):
             (FOLDER / f"{name}.json").write_text(json.dumps(evaluated(name, options.runs), indent=1) + "\n")
-        pairs().write_csv(FOLDER / "pairs.csv")
+        if "pairs" in wanted:
+            pairs().write_csv(FOLDER / "pairs.csv")
     found = {name: json.loads((FOLDER / f"{name}.json").read_text()) for name in CONTROLLERS}
     (FOLDER / "index.md").write_text(page(found, pl.read_csv(FOLDER / "pairs.csv")), encoding="utf-8")
 

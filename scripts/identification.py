@@ -29,11 +29,12 @@ from identification_answers import Described, answers, fit, load
 from identification_page import page
 
 from dumbbell.errors import ImportProblem
-from dumbbell.identification.candidates import CONTROLLERS as KNOWN
-from dumbbell.identification.candidates import controllers_for, documents, simulate
+from dumbbell.identification.candidates import CONTROLLERS, controllers_for, documents, simulate
 from dumbbell.identification.connection import Connection, read_connection
 from dumbbell.identification.features import features
 from dumbbell.identification.identify import hypotheses, prepared
+from dumbbell.kernels import find
+from dumbbell.kernels.features import controllers
 from dumbbell.spec.document import as_toml
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -41,11 +42,6 @@ CAPTURES = ROOT / "target" / "identify"
 FOLDER = ROOT / "docs" / "results" / "identify"
 SCALES = ROOT / "python" / "dumbbell" / "identification" / "scales.json"
 DUMBBELL = str(Path(sys.executable).with_name("dumbbell"))
-CONTROLLERS = (
-    "reno", "cubic", "bbr", "bic", "cdg", "dctcp", "highspeed", "htcp", "hybla", "illinois", "lp", "nv", "scalable",
-    "vegas", "veno", "westwood", "yeah",
-)  # fmt: skip
-"""All of Linux."""
 DURATION = "15s"
 SPREAD = 0.1
 """Each seed draws rate, round trip time and buffer up to this far from the path's, because one flow draws nothing."""
@@ -143,10 +139,15 @@ def experiment(name: str, path: str, controller: str, seed: int) -> dict[str, An
     return document
 
 
+def of_linux() -> tuple[str, ...]:
+    """All controllers of the default kernel."""
+    return controllers(find()) or ()
+
+
 def capture_all(name: str, seeds: int, jobs: int) -> None:
     """Run what is missing."""
     wanted = [
-        (path, controller, seed) for seed in range(1, seeds + 1) for path in PATHS[name] for controller in CONTROLLERS
+        (path, controller, seed) for seed in range(1, seeds + 1) for path in PATHS[name] for controller in of_linux()
     ]
     with ThreadPoolExecutor(jobs) as pool:
         for _ in pool.map(lambda each: capture(name, *each), wanted):
@@ -200,7 +201,7 @@ def describe_all(name: str, seeds: int, jobs: int, only: str | None) -> None:
         for path in PATHS[name]
         if only is None or path in only.split(",")
         for point in POINTS
-        for controller in CONTROLLERS
+        for controller in of_linux()
     ]
     for each in wanted:
         if capture_file(*each).exists():
@@ -227,7 +228,7 @@ def described(path: str, controller: str, seed: int, point: str, jobs: int = 1) 
 
 def candidates(flow: Connection, path: Any, others: str | None, jobs: int) -> str:
     """The key of the candidates' numbers on this path; captures with the same estimate share them."""
-    names = controllers_for(flow, KNOWN)
+    names = controllers_for(flow, CONTROLLERS)
     wanted = [each for name in names for each in documents(name, path, others, flow)]
     text = json.dumps([[each.controller, each.document, each.skip_s] for each in wanted] + [path.at_sender])
     key = hashlib.sha256(text.encode()).hexdigest()[:20]

@@ -5,6 +5,7 @@
 `--check` writes nothing and fails if a file is out of date.
 """
 
+import re
 import sys
 
 from generated import ROOT, write_or_check
@@ -16,23 +17,36 @@ MADE = """
 `scripts/model.py` makes this file of the keys declared in `crates/experiment/src/keys`.
 \"\"\"
 
-from collections.abc import Mapping{sequence}
-from dataclasses import dataclass
+{collections}from dataclasses import dataclass
 from typing import {typing}
 
-from dumbbell.spec.{module} import {name}
+{imports}
 """
+MAPPING = "from collections.abc import Mapping\n"
+QDISC = "from dumbbell.spec.units import Qdisc"
 EXPERIMENT = '"""The tables of an experiment as frozen values, in bits per second, nanoseconds and bytes.\n'
+PATH = '"""The tables of a path as frozen values, in bits per second, nanoseconds and bytes.\n'
+OF_PATH = ("Impairment", "Bottleneck", "Segment", "Link", "PacketFate", "Verbatim", "Path")
+SEPARATOR = "\n\n\n"
+NAME = re.compile(r"^class (\w+)", re.MULTILINE)
 SWEEP = '"""The tables of a sweep file as frozen values, in nanoseconds.\n'
 
 
 def main() -> int:
     """Write the files, or compare them."""
     made = _sim.declarations()
-    experiment = EXPERIMENT + MADE.format(sequence="", typing="Literal", module="units", name="Qdisc")
-    sweep = SWEEP + MADE.format(sequence=", Sequence", typing="Any, Literal", module="axes", name="Axis")
+    tables = made["dataclasses"].removesuffix("\n").split(SEPARATOR)
+    of_path = [table for table in tables if NAME.search(table)[1] in OF_PATH]  # type: ignore[index]
+    rest = [table for table in tables if table not in of_path]
+    path = PATH + MADE.format(collections="", typing="Literal", imports=QDISC)
+    imports = f"from dumbbell.spec.path_model import Path, Segment\n{QDISC}"
+    experiment = EXPERIMENT + MADE.format(collections=MAPPING, typing="Literal", imports=imports)
+    collections = "from collections.abc import Mapping, Sequence\n"
+    imports = "from dumbbell.spec.axes import Axis"
+    sweep = SWEEP + MADE.format(collections=collections, typing="Any, Literal", imports=imports)
     texts = {
-        SPEC / "model.py": f"{experiment}\n\n{made['dataclasses']}",
+        SPEC / "path_model.py": f"{path}\n\n{SEPARATOR.join(of_path)}\n",
+        SPEC / "model.py": f"{experiment}\n\n{SEPARATOR.join(rest)}\n",
         SPEC / "sweep_model.py": f"{sweep}\n\n{made['sweep_dataclasses']}",
     }
     return write_or_check(texts, "scripts/model.py")

@@ -53,7 +53,8 @@ SEARCHES = (
         "bbr-stuck", "BBRv1 sticks at a low rate",
         "BBR keeps the smallest round-trip time of the last 10 s. The path became longer, so the window of two "
         "bandwidth-delay products is too small until that time has passed. (CC-Fuzz's stall, HotNets 2022, comes from "
-        "particular lost packets, which no key of an experiment names yet.)",
+        "particular lost packets. Two searches of 200 trials over up to six lost packets, on 12 Mbit/s and 40 ms, "
+        "found none that costs utilization after the first second.)",
         (Check("at the change", "utilization", start="6s"),
          Check("the next 10 s, in a run of 30 s", "utilization", ("duration=30s",), "17s")),
     ),
@@ -98,6 +99,13 @@ SEARCHES = (
          Check("with 10 %", "utilization", ("path.loss=10%",), "5s")),
         ("--threshold", "0.2"),
     ),
+    Known(
+        "lost-tail", "A lost tail waits for a timer (Flach et al., SIGCOMM 2013)",
+        "The last segment has no later one whose ACK would reveal its loss, so TCP waits for a timer: 353 ms on a path "
+        "of 40 ms. The first segment's loss ends slow start at once, and another one adds a round trip.",
+        (Check("with these losses", "flows.0.fct_s"),
+         Check("without them", "flows.0.fct_s", ("path.packets=[]",))),
+    ),
 )  # fmt: skip
 
 HEAD = """# Failures that the search finds by itself
@@ -137,7 +145,8 @@ def _searched(each: Known) -> dict[str, Any]:
         runs = pl.read_parquet(out / "runs.parquet")
     return {
         "trials": runs["point"].n_unique(), "runs": runs.height, "first": found["first"], "took_s": found["wall_s"],
-        "searched_s": found["trials_s"], "formula": found["objective"], "unchanged": found["unchanged"]["mean"],
+        "searched_s": found["trials_s"], "formula": found["objective"],
+        "minimize": found["direction"] == "minimize", "unchanged": found["unchanged"]["mean"],
         "steps": len(found["smallest"]["steps"]), "confirmed": found["smallest"]["confirmed"],
         "simulated": found["smallest"]["simulated"], "kernel": found["smallest"]["kernel"], "checks": checks,
     }  # fmt: skip
@@ -156,7 +165,7 @@ def _checked(check: Check, file: Path, engine: str, work: str) -> float | None:
         return None
     value: Any = _json("stats", out, *(["--from", check.start] if check.start else []))
     for key in check.metric.split("."):
-        value = value[key]
+        value = value[int(key) if key.isdecimal() else key]
     return float(value)
 
 
@@ -182,11 +191,12 @@ def _section(each: Known, row: dict[str, Any]) -> str:
     file = f"{each.name}-worst.toml"
     body = (FOLDER / file).read_text().partition("[source]")[0].strip()
     options = " ".join(("", *each.options))
+    extreme = "Least" if row.get("minimize", True) else "Largest"
     kernel = row["kernel"]
     confirmed = "the kernel confirms it" if row["confirmed"] else f"not on the kernel: {kernel and kernel['reason']}"
     lines = [
         f"\n## {each.name}\n", f"{each.known}. {each.why}\n",
-        f"Least `{row['formula']}`; `dumbbell search {each.name}.toml{options}` ([bounds]({each.name}.toml)). "
+        f"{extreme} `{row['formula']}`; `dumbbell search {each.name}.toml{options}` ([bounds]({each.name}.toml)). "
         f"The smallest experiment ([file]({file})) is {row['steps']} steps from the worst point; {confirmed}.\n",
         f"```toml\n{body}\n```\n", "| why | simulator | kernel |", "| --- | ---: | ---: |",
     ]  # fmt: skip

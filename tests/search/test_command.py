@@ -12,6 +12,7 @@ import polars as pl
 import pytest
 
 from conftest import COMMAND, Dumbbell
+from dask_site import Site
 
 EXPERIMENT = """
 duration = "6s"
@@ -65,6 +66,28 @@ def test_jobs_change_nothing_and_an_interrupted_search_goes_on(
     other = dumbbell("search", experiment, *options, "--out", "one", "--resume", "--seed", "5")
     assert other.returncode == 2
     assert "started with other settings" in other.stderr
+
+
+def test_a_cluster_finds_what_one_host_finds(dumbbell: Dumbbell, experiment: Path, tmp_path: Path) -> None:
+    options = [*SEARCH, *BOUNDS, "--confirm", "none", "--no-shrink", "--no-cache"]
+    assert dumbbell("search", experiment, *options, "--out", "alone").returncode == 0
+    folder = tmp_path / "site"
+    folder.mkdir()
+    with Site(folder) as site, site.workers(2):
+        done = dumbbell("search", experiment, *options, "--cluster", site.address, "--out", "cluster")
+    assert done.returncode == 0, done.stderr
+    for name in ("runs.parquet", "worst.toml", "search.json"):
+        assert (tmp_path / "cluster" / name).read_bytes() == (tmp_path / "alone" / name).read_bytes()
+
+
+def test_packets_that_are_dropped_are_searched(dumbbell: Dumbbell, experiment: Path, tmp_path: Path) -> None:
+    options = ["--minimize", "utilization", "--trials", "40", "--seeds", "1", "--confirm", "none", "--packets", "3"]
+    done = dumbbell("search", experiment, *options, "--out", "found", "--json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["best"][0]["values"]["path.packets"]
+    assert found["smallest"]["simulated"]["mean"] < found["unchanged"]["mean"]
+    assert "[[path.packets]]" in (tmp_path / "found" / "worst.toml").read_text()
 
 
 def test_common_bounds_need_no_options(dumbbell: Dumbbell, experiment: Path, tmp_path: Path) -> None:

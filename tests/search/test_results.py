@@ -10,7 +10,7 @@ SAVED = sorted((Path(__file__).parents[2] / "docs" / "results" / "search").glob(
 
 
 def test_every_search_has_saved_one() -> None:
-    assert len(SAVED) == 6
+    assert len(SAVED) == 7
 
 
 @pytest.mark.parametrize("file", SAVED, ids=lambda file: file.stem)

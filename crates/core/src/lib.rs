@@ -10,6 +10,7 @@
 //! | [`queue`] | which packet leaves a device next, when, and which packet is dropped |
 //! | [`cc`] | how large the window is, and how fast to send |
 //! | [`tc`], [`tc_syntax`] | which tree of qdiscs tc commands build; tc's words |
+//! | [`netem_seed`] | with which seed netem hits one packet |
 //! | [`transport`] | what to send, what to acknowledge, what was lost |
 //!
 //! `dumbbell-sim` schedules events and connects endpoints.
@@ -21,6 +22,7 @@
 extern crate alloc;
 
 pub mod cc;
+pub mod netem_seed;
 mod number;
 pub mod packet;
 mod probability;

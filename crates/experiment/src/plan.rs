@@ -4,6 +4,7 @@
 //! layout       hosts, links, addresses
 //! shaping      qdiscs of a device: shaper, queue, netem
 //! path         the hosts of the path and their qdiscs
+//! packets      packets that the path drops or delays by their number
 //! building     a plan under construction
 //! traffic      groups of flows as single flows; arrivals and jitter come from `draws`
 //! verbatim     tc scripts; `script_tree`: the rates that their qdiscs and classes let through
@@ -31,6 +32,7 @@ pub mod error;
 mod layout;
 pub mod limits;
 mod names;
+mod packets;
 mod path;
 mod programs;
 pub mod queue_rate;

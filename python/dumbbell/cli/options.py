@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 __all__ = [
     "PATH",
     "case_option",
+    "cluster_option",
     "comma_separated",
     "config_option",
     "figure_option",
@@ -60,6 +61,9 @@ jobs_option = click.option(
     type=click.IntRange(min=1),
     metavar="N",
     help="Parallel runs; default: number of CPUs, or 1 with the host engine.",
+)
+cluster_option = click.option(
+    "--cluster", metavar="ADDRESS", help="Run on a cluster: a Dask scheduler (tcp://…), slurm:…, or a TOML file."
 )
 flows_option = click.option("--flows/--no-flows", default=True, help="Run the experiment's flows as well.")
 server_option = click.option(

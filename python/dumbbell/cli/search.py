@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from dumbbell.cli.console import print_json, unwrapped_err, unwrapped_out
-from dumbbell.cli.options import PATH, case_option, jobs_option, json_option, set_option
+from dumbbell.cli.options import PATH, case_option, cluster_option, jobs_option, json_option, set_option
 from dumbbell.cli.streams import Interrupted
 
 if TYPE_CHECKING:
@@ -24,12 +24,16 @@ __all__ = ["search"]
 @click.command("search")
 @click.argument("target", metavar="SCENARIO|FILE", help="A scenario, an experiment file, or a sweep file with bounds.")
 @click.option(
-    "--minimize", metavar="METRIC", help="The metric, or arithmetic with several, whose least value is options."
+    "--minimize", metavar="METRIC", help="The metric, or arithmetic with several, whose least value is searched."
 )
-@click.option("--maximize", metavar="METRIC", help="The one whose largest value is options.")
+@click.option("--maximize", metavar="METRIC", help="The one whose largest value is searched.")
 @click.option(
     "--vary", multiple=True, metavar="KEY=LOW..HIGH",
     help="Bounds of a key, or a list of its values; default: common bounds. Repeatable.",
+)  # fmt: skip
+@click.option(
+    "--packets", type=click.IntRange(1, 16), metavar="N",
+    help="Search over packets instead: which ones, at most N, the path drops or delays. With --vary, over both.",
 )  # fmt: skip
 @click.option("--trials", type=click.IntRange(min=1), metavar="N", help="Points to try; default: 200.")
 @click.option("--seed", type=click.IntRange(min=0), metavar="N", help="Seed of the search's own draws; default: 1.")
@@ -44,6 +48,7 @@ __all__ = ["search"]
 @case_option
 @set_option
 @jobs_option
+@cluster_option
 @click.option("--resume", is_flag=True, help="Resume an interrupted search.")
 @click.option("--out", type=PATH, metavar="DIR", help="Folder of the search; default: runs/search-NAME.")
 @click.option("--cache/--no-cache", "use_cache", default=True, help="Reuse runs of earlier searches and sweeps.")
@@ -53,6 +58,7 @@ def search(  # noqa: PLR0913, PLR0917 — a command has many options
     minimize: str | None = None,
     maximize: str | None = None,
     vary: tuple[str, ...] = (),
+    packets: int | None = None,
     trials: int | None = None,
     seed: int | None = None,
     seeds: str | None = None,
@@ -63,6 +69,7 @@ def search(  # noqa: PLR0913, PLR0917 — a command has many options
     case: str | None = None,
     settings: tuple[str, ...] = (),
     jobs: int | None = None,
+    cluster: str | None = None,
     resume: bool = False,
     out: Path | None = None,
     use_cache: bool = True,
@@ -73,6 +80,7 @@ def search(  # noqa: PLR0913, PLR0917 — a command has many options
     Tries paths, queues, losses, changes and cross traffic on the simulator, repeats the worst ones with more seeds and
     on the kernel, and saves the smallest experiment that still fails.
     """
+    from dumbbell.cli.sweep import executor_of
     from dumbbell.engines.base import runs_folder
     from dumbbell.search.bounds import SearchOptions, definition
     from dumbbell.search.outcome import kernel_is_built
@@ -80,10 +88,10 @@ def search(  # noqa: PLR0913, PLR0917 — a command has many options
     from dumbbell.sweeps.runner import SweepRequest
 
     began = time.monotonic()
-    options = SearchOptions(target, minimize, maximize, vary, settings, case, trials, seed, seeds, window)
+    options = SearchOptions(target, minimize, maximize, vary, settings, case, trials, seed, seeds, window, packets)
     sweep = definition(options)
     folder = out or runs_folder() / f"search-{sweep.name}"
-    request = SweepRequest(sweep, folder, resume, jobs, use_cache, settings)
+    request = SweepRequest(sweep, folder, resume, jobs, use_cache, settings, executor_of(cluster, sweep))
     confirmed = kernel_is_built() if confirm is None else confirm == "kernel"
     done, found, saved = _searched(request, _command(), confirm=confirmed, threshold=threshold, shrink=shrink)
     if as_json:
@@ -126,7 +134,7 @@ def _searched(
         ) from None
 
 
-NOT_REPEATED = ("resume", "as_json", "jobs", "use_cache", "out")
+NOT_REPEATED = ("resume", "as_json", "jobs", "cluster", "use_cache", "out")
 """Options that change nothing of what is found."""
 
 

@@ -12,7 +12,7 @@ import click
 from rich.table import Table
 
 from dumbbell.cli.console import print_json, unwrapped_err, unwrapped_out
-from dumbbell.cli.options import PATH, hosts_option, jobs_option, json_option, set_option
+from dumbbell.cli.options import PATH, cluster_option, hosts_option, jobs_option, json_option, set_option
 from dumbbell.cli.streams import Interrupted
 from dumbbell.errors import ExperimentError
 
@@ -22,15 +22,13 @@ if TYPE_CHECKING:
     from dumbbell.sweeps.pilot import Forecast, Span
     from dumbbell.sweeps.runner import Done, ExecutorFactory, SweepRequest
 
-__all__ = ["dry_run", "forecast_lines", "list_sweeps", "sweep"]
+__all__ = ["dry_run", "executor_of", "forecast_lines", "list_sweeps", "sweep"]
 
 
 @click.command("sweep")
 @click.argument("file", type=PATH, required=False, metavar="SWEEP|FILE", help="A built-in sweep or a sweep file.")
 @jobs_option
-@click.option(
-    "--cluster", metavar="ADDRESS", help="Run on a cluster: a Dask scheduler (tcp://…), slurm:…, or a TOML file."
-)
+@cluster_option
 @click.option("--resume", is_flag=True, help="Resume an interrupted sweep.")
 @click.option("--out", type=PATH, metavar="DIR", help="Sweep folder; default: runs/sweep-NAME.")
 @set_option
@@ -86,7 +84,7 @@ def sweep(  # noqa: PLR0913, PLR0917 — a command has many options
         return
     request = SweepRequest(
         definition, out or default_folder(definition), resume, jobs, use_cache, changes,
-        _executor(cluster, definition), allowed, engine,
+        executor_of(cluster, definition), allowed, engine,
     )  # fmt: skip
     how = ["--cluster", cluster] if cluster else []
     how += ["--jobs", str(jobs)] if jobs else []
@@ -117,7 +115,7 @@ def _run_sweep(request: "SweepRequest", file: Path, how: list[str]) -> "Done":
     return done
 
 
-def _executor(cluster: str | None, sweep: "Sweep") -> "ExecutorFactory | None":
+def executor_of(cluster: str | None, sweep: "Sweep") -> "ExecutorFactory | None":
     """The executor of `--cluster`; None for processes of this host."""
     if cluster is None:
         return None

@@ -36,6 +36,7 @@ __all__ = [
     "missed_warnings",
     "move_capture",
     "read_run_folder",
+    "refuse_packet_fates",
     "refuse_simulator_only_options",
     "seconds_done",
     "trace",
@@ -78,6 +79,12 @@ def refuse_simulator_only_options(request: Request, plan: Plan) -> None:
             "Linux's netem can't drop every N-th packet",
             file=str(request.case.file), key="loss", right="a random loss such as 1%, or --engine sim",
         )  # fmt: skip
+
+
+def refuse_packet_fates(request: Request, problem: str, right: str) -> None:
+    """Raises `ExperimentError` if the experiment drops or delays single packets, which this kernel can't do."""
+    if request.case.experiment.path.packets:
+        raise ExperimentError(problem, file=str(request.case.file), key="path.packets", right=right)
 
 
 def flow_memory_mib(plan: Plan) -> int:

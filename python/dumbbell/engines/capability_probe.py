@@ -22,7 +22,7 @@ from dumbbell.errors import EngineError, ExperimentError, PlanError
 from dumbbell.plan import Plan, QueuePlan
 from dumbbell.publish import explained
 from dumbbell.spec.document import Case
-from dumbbell.spec.model import Impairment
+from dumbbell.spec.path_model import Impairment
 from dumbbell.spec.units import POLICE, time_text
 
 __all__ = [

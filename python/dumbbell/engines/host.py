@@ -23,6 +23,7 @@ from dumbbell.engines.agent_engine import (
     missed_warnings,
     move_capture,
     read_run_folder,
+    refuse_packet_fates,
     refuse_simulator_only_options,
     unexpected_settings,
 )
@@ -135,6 +136,8 @@ class HostEngine:
     def _planned(self, request: Request) -> Plan:
         plan = _without_guest_settings(plan_case(request.case, request.seed))
         refuse_simulator_only_options(request, plan)
+        problem = "netem of this host may take no seed, and then can't be made to hit single packets"
+        refuse_packet_fates(request, problem, "--engine kernel, or --engine sim")
         _refuse_unsafe_on_host(request, plan)
         _refuse_too_much(plan)
         probed = probe_capabilities(self.agent, plan)

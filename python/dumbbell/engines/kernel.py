@@ -23,6 +23,7 @@ from dumbbell.engines.agent_engine import (
     missed_warnings,
     move_capture,
     read_run_folder,
+    refuse_packet_fates,
     refuse_simulator_only_options,
     seconds_done,
     unexpected_settings,
@@ -178,6 +179,9 @@ class KernelEngine:
         check_disciplines(request.case, plan, kernel)
         _refuse_unknown_parameters(request, kernel)
         refuse_simulator_only_options(request, plan)
+        if kernel.unseeded:
+            problem = f"netem of kernel '{kernel.name}' takes no seed, so it can't be made to hit single packets"
+            refuse_packet_fates(request, problem, "a kernel from Linux 6.6 on, or --engine sim")
         _refuse_large(plan)
         return plan, choice
 

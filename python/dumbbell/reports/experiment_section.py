@@ -17,7 +17,8 @@ from dumbbell.reports.markup import Markup, details, element, join, tagged
 from dumbbell.results.result import Run
 from dumbbell.spec import Case, Experiment, read
 from dumbbell.spec.document import as_toml, short_document_of
-from dumbbell.spec.model import Flows, Impairment
+from dumbbell.spec.model import Flows
+from dumbbell.spec.path_model import Impairment
 from dumbbell.spec.units import Wrong, rate_text, time_text
 
 __all__ = ["by_hand", "dumbbell", "experiment_of", "experiment_section", "text_of"]

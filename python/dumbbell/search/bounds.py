@@ -25,6 +25,8 @@ RTT = {"from": "2ms", "to": "200ms", "scale": "log"}
 PACKETS = {"from": 5, "to": 1000, "scale": "log"}
 LOSS = {"from": "0.01%", "to": "20%", "scale": "log"}
 SLOT = {"from": "1ms", "to": "50ms", "scale": "log"}
+PACKET_DELAY = {"from": "1ms", "to": "500ms", "scale": "log"}
+LEAST_PACKETS, MOST_PACKET_NUMBER = 100, 1_000_000
 START_SHARE = 0.5
 """Other groups start in the first half, so that both are measured."""
 CHANGE_SHARES = (0.2, 0.8)
@@ -51,6 +53,8 @@ class SearchOptions:
     seed: int | None = None
     seeds: str | None = None
     window: str | None = None
+    packets: int | None = None
+    """Search over the fates of at most so many packets, in addition to `vary`."""
 
 
 def definition(given: SearchOptions) -> Sweep:
@@ -72,7 +76,11 @@ def definition(given: SearchOptions) -> Sweep:
     document = {"experiment": file.name, "title": f"The worst network: {case.experiment.title}", "search": options}
     if case.name:
         document["case"] = case.name
-    document |= _axes(given.vary) if given.vary else common_bounds(case.experiment, _text(options))
+    if given.vary or given.packets:
+        axes = _axes(given.vary) + (_packets(case.experiment, given.packets) if given.packets else [])
+        document["axes"] = axes
+    else:
+        document |= common_bounds(case.experiment, _text(options))
     return _read(document, Path(f"{file.stem}.toml"), given, named=file)
 
 
@@ -122,8 +130,31 @@ def _others(experiment: Experiment, objective: str) -> list[dict[str, Any]]:
     return axes
 
 
-def _axes(vary: Sequence[str]) -> dict[str, Any]:
-    return {"axes": [{key: _bounds(key, value)} for key, value in map(documents.split_setting, vary)]}
+def _axes(vary: Sequence[str]) -> list[dict[str, Any]]:
+    return [{key: _bounds(key, value)} for key, value in map(documents.split_setting, vary)]
+
+
+def _packets(experiment: Experiment, most: int) -> list[dict[str, Any]]:
+    """No packet, or one to `most` of them that are all dropped or all delayed."""
+    dropped = [{"number": f"{{packet{index}}}"} for index in range(1, most + 1)]
+    delayed = [fate | {"delay": "{packet_delay}"} for fate in dropped]
+    fates = [[], *(each[: count + 1] for each in (dropped, delayed) for count in range(most))]
+    numbers = {"from": 1, "to": _packets_carried(experiment), "scale": "log"}
+    return [
+        {"path.packets": fates},
+        *({f"packet{index}": numbers} for index in range(1, most + 1)),
+        {"packet_delay": PACKET_DELAY},
+    ]
+
+
+def _packets_carried(experiment: Experiment) -> int:
+    """Full packets that the bottleneck carries in the experiment, as far as a fate may name them."""
+    bottleneck = experiment.path.bottleneck
+    if bottleneck is None or bottleneck.rate is None:
+        right = "path.bottleneck with a rate, or --vary with bounds of their numbers"
+        raise ExperimentError("how many packets cross this path is unknown", key="--packets", right=right)
+    carried = bottleneck.rate * experiment.duration // (8 * 10**9 * experiment.path.mtu)
+    return min(max(carried, LEAST_PACKETS), MOST_PACKET_NUMBER)
 
 
 def _bounds(key: str, value: Any) -> Any:

@@ -26,7 +26,8 @@ from dumbbell.plots import panels
 from dumbbell.plots.colours import ALARM, CONTROLLERS, DARK_GROUND, HUES, INK, NOTE, ON_DARK
 from dumbbell.spec import Experiment, load, published, scenarios
 from dumbbell.spec.document import Case, as_toml, text_of, toml, without_cases
-from dumbbell.spec.model import Bottleneck, Flows
+from dumbbell.spec.model import Flows
+from dumbbell.spec.path_model import Bottleneck
 
 __all__ = ["BLANK", "Edit", "apply_edits", "catalogue", "controls", "error_fields", "line_of", "page_start", "texts_of"]
 

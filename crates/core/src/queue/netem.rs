@@ -35,7 +35,7 @@ mod correlated_rng;
 mod distribution;
 mod link;
 mod loss;
-mod prandom;
+pub(crate) mod prandom;
 mod slot;
 pub(crate) mod tc;
 #[cfg(test)]

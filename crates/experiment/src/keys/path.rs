@@ -97,6 +97,17 @@ table! {
 }
 
 table! {
+    /// One packet that the path drops or delays, in front of everything else on the path.
+    pub struct PacketFate {
+        /// The packet's number, from 1, among all that enter the path: handshakes, data, retransmissions and probes of all
+        /// groups but those with `enter`. With `offloads`, a super-packet is one.
+        number: Integer<u32, 1, 1_000_000>, required("number = 12");
+        /// It is this much late, and later packets overtake it. Without it, the packet is dropped.
+        delay: Duration, optional;
+    }
+}
+
+table! {
     /// From the senders to the receivers and back.
     pub struct Path, rules rules::path::path {
         ..impairment: Impairment,
@@ -115,6 +126,8 @@ table! {
         links: List<Link> = Vec::new();
         /// A different reverse path.
         reverse: Segment, optional;
+        /// Single packets to drop or delay, at most 16; `sim`, and `kernel` with Linux 6.6 or later.
+        packets: List<PacketFate> = Vec::new();
         /// tc commands instead of `bottleneck`.
         tc: Verbatim, optional;
     }

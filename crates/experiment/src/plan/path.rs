@@ -3,6 +3,7 @@
 use super::building::Building;
 use super::changes;
 use super::error::Error;
+use super::packets;
 use super::shaping::{Netem, Requested, impairs, queue};
 use crate::model::{Flows, Link, Position, Segment};
 use std::collections::BTreeMap;
@@ -14,6 +15,8 @@ pub(super) const SENDER: &str = "sender";
 /// What a host between senders and receivers is for.
 #[derive(Clone, Copy, Debug)]
 enum Role<'a> {
+    /// Netems that drop or delay single packets: the stage with this number.
+    Packets(usize),
     /// The path's own netem.
     Path,
     /// Netem of a link.
@@ -32,7 +35,7 @@ impl Role<'_> {
         match self {
             Self::Netem(link) | Self::Queue(link) => Some(&link.name),
             Self::Bottleneck => Some("bottleneck"),
-            Self::Path | Self::Reverse => None,
+            Self::Packets(_) | Self::Path | Self::Reverse => None,
         }
     }
 }
@@ -72,6 +75,9 @@ pub(super) fn lay_out(building: &mut Building<'_>) -> Result<(), Error> {
 fn chain<'a>(building: &Building<'a>) -> Chain<'a> {
     let path = &building.experiment.path;
     let mut chain = Chain::new();
+    chain.extend(
+        (0..packets::stages(&path.packets).len()).map(|stage| (format!("packets{}", stage + 1), Role::Packets(stage))),
+    );
     let needs_netem = impairs(&path.impairment) || changes::needs_path_netem(building.experiment);
     if needs_netem || building.forward_delay() > 0 {
         chain.push(("netem".into(), Role::Path));
@@ -208,6 +214,10 @@ fn put_segment(building: &mut Building<'_>, host: &str, name: &str, what: &Segme
 fn furnish(building: &mut Building<'_>, host: &str, role: Role<'_>) -> Result<(), Error> {
     let path = &building.experiment.path;
     match role {
+        Role::Packets(stage) => {
+            let device = building.right_of(host);
+            packets::put_packet_netems(building, &device, &packets::stages(&path.packets)[stage])?;
+        }
         Role::Path => {
             let settings = Netem { impairment: building.forward_path(), rate_bps: None };
             building.put_netem(vec![building.right_of(host)], "path.netem", settings, "path");

@@ -228,6 +228,9 @@ fn refuse(experiment: &Experiment, hosts: &Hosts) -> Result<(), Error> {
     if path.tc.is_some() {
         return Err(elsewhere("path.tc", "a script of tc commands isn't allowed on real hosts"));
     }
+    if !path.packets.is_empty() {
+        return Err(elsewhere("path.packets", "real hosts have no device for it in front of the path"));
+    }
     if !experiment.programs.is_empty() {
         return Err(elsewhere("programs", "the engine for real hosts starts no programs there"));
     }

@@ -1,9 +1,12 @@
 //! Rules of the path: delays must add up, netem needs a delay for some options, one source of the rate.
 
 use crate::declare::location::Report;
-use crate::model::{Bottleneck, Impairment, Link, Path, Position, Verbatim};
+use crate::model::{Bottleneck, Impairment, Link, PacketFate, Path, Position, Verbatim};
 use crate::units::milliseconds;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
+
+/// Each is a netem that all packets cross.
+const MOST_PACKET_FATES: usize = 16;
 
 /// netem delays only what has a delay.
 pub fn impairment(made: &Impairment, report: &mut Report<'_>) {
@@ -69,6 +72,22 @@ pub fn path(made: &Path, report: &mut Report<'_>) {
         if !names.insert(&link.name) {
             let right = "name each link differently, and none 'bottleneck'";
             report.fault(&format!("links.{number}.name"), "two links of one name", right);
+        }
+    }
+    packets(&made.packets, report);
+}
+
+/// Not too many, and not dropped and delayed at once; an item may be repeated.
+fn packets(packets: &[PacketFate], report: &mut Report<'_>) {
+    if packets.len() > MOST_PACKET_FATES {
+        let problem = format!("{} packets to drop or delay, more than {MOST_PACKET_FATES}", packets.len());
+        report.fault("packets", problem, "fewer, or a loss: path.loss");
+    }
+    let mut delays = HashMap::new();
+    for (index, packet) in packets.iter().enumerate() {
+        if *delays.entry(packet.number).or_insert(packet.delay) != packet.delay {
+            let problem = format!("packet {} twice, with different delays", packet.number);
+            report.fault(&format!("packets.{index}.number"), problem, "name each packet once");
         }
     }
 }

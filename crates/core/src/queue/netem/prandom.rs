@@ -5,7 +5,7 @@
 
 /// Four shift registers.
 #[derive(Clone, Debug)]
-pub(super) struct Prandom([u32; 4]);
+pub(crate) struct Prandom([u32; 4]);
 
 /// Per register: its shifts, and the number of unused low bits.
 const REGISTERS: [(u32, u32, u32, u32); 4] = [(6, 13, 18, 1), (2, 27, 2, 3), (13, 21, 7, 4), (3, 12, 13, 7)];
