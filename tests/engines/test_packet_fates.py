@@ -6,10 +6,10 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from dumbbell.engines.kernel import KernelEngine
 
 from dumbbell.engines import Request
 from dumbbell.engines.base import engine_called
+from dumbbell.engines.kernel import KernelEngine
 from dumbbell.errors import ExperimentError
 from dumbbell.identification.connection import read_flows
 from dumbbell.importers.log_source import open_source

@@ -132,3 +132,22 @@ fn a_local_probe_has_its_own_queue() {
     bench.offer(probe);
     assert!(bench.take().is_some_and(|packet| packet.bytes == 98));
 }
+
+/// Linux lists a new flow in band 0 before it knows its band, and serves band 1 until its credit is used up. From then on
+/// the flow is like others.
+#[test]
+fn a_new_flow_waits_for_the_credit_of_the_band_that_is_served() {
+    let mut bench = bench(FqConfig { flow_limit: 1_000, ..config() }, false);
+    bench.offer_all((0..20).map(|_| departing(1, ms(0))));
+    bench.drain();
+    let after = |bench: &Bench, number: usize| flows(bench)[number..].iter().position(|flow| *flow == 2);
+    bench.offer_all((0..400).map(|_| departing(1, ms(0))));
+    bench.offer(departing(2, ms(0)));
+    bench.drain();
+    // The first packet takes the fast path, which uses no credit.
+    assert_eq!(after(&bench, 20), Some(1 + (3 << 16_usize).div_ceil(1_514)));
+    bench.offer_all((0..20).map(|_| departing(1, ms(0))));
+    bench.offer(departing(2, ms(0)));
+    bench.drain();
+    assert!(after(&bench, 421).is_some_and(|position| position <= 5));
+}
