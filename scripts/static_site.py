@@ -28,6 +28,8 @@ PLAY = docs.SITE / docs.PLAY
 NAMED = ("*.trace", "*.sh")
 """Files next to built-in experiments, which these name."""
 SCRIPT = re.compile(r"<script(?![^>]*\bsrc=)([^>]*)>(.*?)</script>", re.DOTALL)
+OF_PAGE = {"index", "workers", "threads", "tables"}
+"""Modules of the npm package that run in the page, not in its workers."""
 WORKER = "service-worker.js"
 OWN = ROOT / "ui" / "src" / "site"
 """The service worker, and the script that registers it."""
@@ -68,6 +70,8 @@ def playground(folder: Path) -> None:
     """Write the playground into a folder that may exist."""
     shutil.copytree(PAGE, folder, dirs_exist_ok=True)
     shutil.copytree(PACKAGE, folder / "simulator", dirs_exist_ok=True, ignore=shutil.ignore_patterns("*.d.ts"))
+    index = folder / "index.html"
+    index.write_text(without_server(index.read_text(encoding="utf-8"), folder), encoding="utf-8")
     files = folder / "files"
     files.mkdir(exist_ok=True)
     source = next(iter(scenarios().values())).resolve().parent
@@ -77,6 +81,16 @@ def playground(folder: Path) -> None:
     start = page_start(server=False) | {"files": [path.name for path in named]}
     (folder / "api").mkdir(exist_ok=True)
     (folder / "api" / "start").write_text(json_text(start), encoding="utf-8")
+
+
+def without_server(page: str, folder: Path) -> str:
+    """The page with a mark that no server is behind it, and with what it needs for its first figure loaded early."""
+    needed = [*sorted((folder / "assets").glob("figures-*.js")), *sorted((folder / "assets").glob("toml-patch-*.js"))]
+    needed += [path for path in sorted((folder / "simulator").glob("*.js")) if path.stem in OF_PAGE]
+    modules = [f'<link rel="modulepreload" href="{path.relative_to(folder).as_posix()}">' for path in needed]
+    start = '<link rel="preload" as="fetch" crossorigin href="api/start">'
+    marked = page.replace('<html lang="en">', '<html lang="en" data-server="none">', 1)
+    return marked.replace("</title>", "</title>" + "".join([start, *modules]), 1)
 
 
 def offline(site: Path) -> None:

@@ -14,7 +14,9 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "crates" / "wasm" / "package"
@@ -30,6 +32,10 @@ MOST_MEMORY = 2**31
 """Bytes that a module may grow to: more than that, and the browser ends the tab instead of the run."""
 FEATURES = "bulk-memory mutable-globals nontrapping-float-to-int multivalue reference-types sign-ext".split()
 """What Rust's target uses; every browser since 2022 has it."""
+SMALL_LIBRARY = ["-Z", "build-std=std,panic_abort", "-Z", "build-std-features=optimize_for_size"]
+"""Compiles Rust's library with the module: small sorts, and no texts of panics, which nobody reads in a browser."""
+SMALL_ENVIRONMENT = {"RUSTC_BOOTSTRAP": "1", "RUSTFLAGS": "-Zunstable-options -Cpanic=immediate-abort"}
+"""Permits these options to a stable compiler, for this build only."""
 METRICS = ("summary", "queue", "spread", "cycle", "cycle/movement")
 """Sources in `crates/metrics` whose types a run's metrics in JSON have."""
 BEGAN = time.monotonic()
@@ -73,7 +79,22 @@ def module() -> None:
     """Compile the module."""
     step("compiling the simulator for WebAssembly (some minutes at first)")
     linked = ["-C", f"link-arg=--max-memory={MOST_MEMORY}"]
-    cargo("rustc", "--profile", "web", "--package", "dumbbell-wasm", "--target", TRIPLE, "--", *linked)
+    command = ["rustc", "--profile", "web", "--package", "dumbbell-wasm", "--target", TRIPLE]
+    if has_library_source():
+        cargo(*command, *SMALL_LIBRARY, "--", *linked, environment=SMALL_ENVIRONMENT)
+    else:
+        step(
+            "without the source of Rust's library the module is larger by an eighth; run: rustup component add rust-src"
+        )
+        cargo(*command, "--", *linked)
+
+
+def has_library_source() -> bool:
+    """Whether the source of Rust's standard library is there; rustup gets it."""
+    source = Path(output("rustc", "--print", "sysroot")) / "lib" / "rustlib" / "src" / "rust" / "library" / "std"
+    if not source.is_dir() and shutil.which("rustup"):
+        subprocess.run(["rustup", "component", "add", "rust-src"], capture_output=True, check=False)
+    return source.is_dir()
 
 
 def package() -> None:
@@ -124,16 +145,16 @@ def inputs() -> str:
     return digest.hexdigest()
 
 
-def cargo(command: str, *arguments: str) -> None:
+def cargo(command: str, *arguments: str, environment: Mapping[str, str] = MappingProxyType({})) -> None:
     """Build with Rust's own progress, on a terminal."""
     quiet = [] if sys.stderr.isatty() else ["--quiet"]
-    run("cargo", command, "--locked", "--target-dir", ROOT / "target", *quiet, *arguments)
+    run("cargo", command, "--locked", "--target-dir", ROOT / "target", *quiet, *arguments, environment=environment)
 
 
-def run(*command: str | Path) -> None:
+def run(*command: str | Path, environment: Mapping[str, str] = MappingProxyType({})) -> None:
     """Run a program that must succeed. npm's tools find Node.js in the virtual environment."""
     path = f"{ROOT / '.venv' / 'bin'}:{os.environ.get('PATH', '')}"
-    subprocess.run(command, cwd=ROOT, env=os.environ | {"PATH": path}, check=True)
+    subprocess.run(command, cwd=ROOT, env={**os.environ, "PATH": path, **environment}, check=True)
 
 
 def output(*command: str) -> str:

@@ -2,6 +2,7 @@
 // control as fast as they are simulated. When the control is released, the newest request replaces the active one.
 
 import { batch } from "@preact/signals";
+import { measure } from "./measure";
 import { requestedMetrics as numbers } from "./metrics";
 import { type FigureResponse, figureData, POINTS, RequestError } from "./protocol";
 import * as state from "./state";
@@ -133,5 +134,5 @@ function abortActive(): void {
 
 function recordLatency(since: number): void {
   state.latency.value = performance.now() - since;
-  performance.measure("control-to-figure", { start: since });
+  measure("control-to-figure", since);
 }

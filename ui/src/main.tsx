@@ -11,7 +11,8 @@ import { KernelRun } from "./kernel/KernelRun";
 import { Lessons } from "./lessons/Lessons";
 import { lessonId, openFromLink as openLesson } from "./lessons/lesson";
 import { write } from "./live";
-import { Editor } from "./page/Editor";
+import { simulator } from "./local/simulator";
+import { hasEditor, LazyEditor } from "./page/LazyEditor";
 import { Numbers } from "./page/Numbers";
 import { Pins } from "./page/Pins";
 import { Top } from "./page/Top";
@@ -49,7 +50,7 @@ function Workbench() {
           <PathControls />
           <FlowControls />
           <SeedControl />
-          <Editor />
+          <LazyEditor />
         </div>
       </main>
     </>
@@ -57,7 +58,7 @@ function Workbench() {
 }
 
 effect(() => {
-  document.documentElement.dataset.busy = String(busy.value);
+  document.documentElement.dataset.busy = String(busy.value || (lessonId.value === null && !hasEditor()));
 });
 effect(() => {
   document.documentElement.dataset.theme = dark.value ? "dark" : "light";
@@ -71,6 +72,8 @@ async function open(): Promise<void> {
   openTour();
 }
 
+// A static page starts its simulator while the rest is loaded; `scripts/static_site.py` sets the mark.
+if (document.documentElement.dataset.server === "none") void simulator();
 render(<Page />, document.getElementById("app") as HTMLElement);
 try {
   offered.value = await start();

@@ -85,10 +85,17 @@ interface Package {
 const ADDRESS = "simulator/index.js";
 let loaded: Promise<Package> | null = null;
 
-/** Load the package once. */
+/** Load the package once, with a worker that waits for requests. */
 export function simulator(): Promise<Package> {
-  loaded ??= import(/* @vite-ignore */ new URL(ADDRESS, document.baseURI).href);
+  loaded ??= load();
   return loaded;
+}
+
+async function load(): Promise<Package> {
+  const found: Package = await import(/* @vite-ignore */ new URL(ADDRESS, document.baseURI).href);
+  // The first request starts a worker; others that came before its answer would start more.
+  await found.parse("");
+  return found;
 }
 
 /** A column's values as numbers, NaN where a value is not known; a column of names as indices. */
