@@ -60,8 +60,8 @@ SEARCHES = (
     ),
     Known(
         "bbr-starved", "BBR starves BBR (Arun et al., SIGCOMM 2022)",
-        "The flow with the longer path has the larger window, keeps more in the queue, and both believe that what they "
-        "get is all there is.",
+        "One flow's access link releases packets in batches; with the same link on both, the shares are nearly equal. "
+        "Why the other flow takes so much more is not traced.",
         (Check("other's share", "groups.other.share"),
          Check("other's share with the same delay on both", "groups.other.share", ("flows.other.access={access}",)),
         ),

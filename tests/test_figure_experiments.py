@@ -45,7 +45,7 @@ def test_every_link_has_an_experiment_of_the_simulator(figure: Path) -> None:
     for each in links:
         answer = state(FigureRequest(toml=opened(each.fragment)))
         assert answer["problem"] is None
-        known = set(importlib.import_module("dumbbell.engines.sim.sim_engine").Simulator.controllers())
+        known = set(importlib.import_module("dumbbell.engines.sim").Simulator.controllers())
         assert {flow["cc"] for flow in answer["controls"]["flows"]} - {None} <= known
 
 

@@ -59,7 +59,7 @@ def test_only_one_module_parses_numbers_of_logs() -> None:
         "ping",
         "ss",
         "ss_fields",
-        "tc_text",
+        "tc",
         "tcp_probe",
         "timing",
     )

@@ -145,7 +145,7 @@ fn a_new_flow_waits_for_the_credit_of_the_band_that_is_served() {
     bench.offer(departing(2, ms(0)));
     bench.drain();
     // The first packet takes the fast path, which uses no credit.
-    assert_eq!(after(&bench, 20), Some(1 + (3 << 16_usize).div_ceil(1_514)));
+    assert_eq!(after(&bench, 20), Some(1 + (3_usize << 16).div_ceil(1_514)));
     bench.offer_all((0..20).map(|_| departing(1, ms(0))));
     bench.offer(departing(2, ms(0)));
     bench.drain();
