@@ -69,7 +69,16 @@ mod tests {
     /// Below 63 jiffies a timer is at most a tick late, below 504 jiffies eight, below 4032 sixty-four.
     #[test]
     fn the_wheel_gets_coarser_with_distance() {
-        let table = [(0, 50, 51), (7, 50, 58), (0, 62, 63), (0, 63, 70), (6, 63, 70), (7, 63, 78), (1, 500, 502), (1, 504, 542)];
+        let table = [
+            (0, 50, 51),
+            (7, 50, 58),
+            (0, 62, 63),
+            (0, 63, 70),
+            (6, 63, 70),
+            (7, 63, 78),
+            (1, 500, 502),
+            (1, 504, 542),
+        ];
         for (now, delta, fire_timer) in table {
             assert_eq!(wheel::fires_from(now, delta), Time::ZERO + Span::from_jiffies(fire_timer), "{now} + {delta}");
         }
