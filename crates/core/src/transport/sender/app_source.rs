@@ -20,8 +20,8 @@ pub(super) struct AppSource {
     backlog: u64,
     /// Sequence number after the data in the socket, without FIN (`write_seq`).
     written: u64,
-    /// End of each skb that was not sent yet (`sk_write_queue`).
-    ends: VecDeque<u64>,
+    /// The skbs that were not sent yet (`sk_write_queue`).
+    skbs: VecDeque<UnsentSkb>,
     fragments: Fragments,
     /// Has the application closed?
     closing: bool,
@@ -35,8 +35,6 @@ pub(super) struct AppSource {
     pub push_one: bool,
     /// Position of the last push while writing (`pushed_seq`).
     pushed: u64,
-    /// Positions of the pushes since the data that was sent last: packets that end there have PSH.
-    push_ends: VecDeque<u64>,
     /// Is it waiting for buffer space (`SOCK_NOSPACE`)?
     pub nospace: bool,
     /// Was it woken, and has not written since?
@@ -51,13 +49,22 @@ pub(super) struct AppSource {
     pub small_end: u64,
 }
 
+/// An skb that was not sent yet.
+#[derive(Clone, Copy, Debug)]
+struct UnsentSkb {
+    /// Sequence number after its data.
+    end: u64,
+    /// Has it PSH? A split moves PSH to the second skb (`tcp_fragment`).
+    pushed: bool,
+}
+
 impl AppSource {
     /// Nothing written.
     pub fn new(settings: &Settings) -> Self {
         Self {
             backlog: 0,
             written: 1,
-            ends: VecDeque::new(),
+            skbs: VecDeque::new(),
             fragments: Fragments::new(1),
             closing: false,
             fin: false,
@@ -65,7 +72,6 @@ impl AppSource {
             corked: false,
             push_one: false,
             pushed: 1,
-            push_ends: VecDeque::new(),
             nospace: false,
             woken: false,
             limit: settings.sndbuf.unwrap_or(FIRST_SNDBUF),
@@ -147,60 +153,59 @@ impl AppSource {
 
     /// Bytes from `next` to the end of its skb.
     pub fn head(&self, next: u64) -> u64 {
-        self.ends.front().map_or(0, |end| end - next)
+        self.skbs.front().map_or(0, |skb| skb.end - next)
     }
 
     /// Grows the skb at `next` to `length` bytes: takes them from the next skb, if it has fragment slots for them
-    /// (`tcp_grow_skb`, `skb_shift`).
+    /// (`tcp_grow_skb`, `skb_shift`). It keeps its PSH, and gets the next skb's with that skb's last byte.
     pub fn grow_head(&mut self, next: u64, length: u64) {
-        let (Some(end), Some(behind)) = (self.ends.front().copied(), self.ends.get(1).copied()) else { return };
-        let grown = behind.min(next + length);
-        if end >= grown || !self.fragments.fit(next, grown) {
+        let (Some(head), Some(behind)) = (self.skbs.front().copied(), self.skbs.get(1).copied()) else { return };
+        let end = behind.end.min(next + length);
+        if head.end >= end || !self.fragments.fit(next, end) {
             return;
         }
-        self.ends.pop_front();
-        if behind > next + length {
-            self.ends.push_front(next + length);
+        let is_whole = end == behind.end;
+        if is_whole {
+            self.skbs.pop_front();
         }
+        self.skbs[0] = UnsentSkb { end, pushed: head.pushed || (is_whole && behind.pushed) };
     }
 
     /// Splits the first skb at `end` although it is not sent: Linux splits before it checks whether the host's queue
     /// has room.
     pub fn cut_head(&mut self, end: u64) {
-        if self.ends.front().is_some_and(|front| *front > end) {
-            self.ends.push_front(end);
+        if self.skbs.front().is_some_and(|skb| skb.end > end) {
+            self.skbs.push_front(UnsentSkb { end, pushed: false });
         }
     }
 
     /// Is there at most one skb?
     pub fn is_tail(&self) -> bool {
-        self.ends.len() <= 1
+        self.skbs.len() <= 1
     }
 
     /// Number of skbs.
     pub fn skbs(&self) -> u64 {
-        self.ends.len() as u64
+        self.skbs.len() as u64
     }
 
     /// Everything before `next` was sent.
     pub fn sent(&mut self, next: u64) {
-        while self.ends.front().is_some_and(|end| *end <= next) {
-            self.ends.pop_front();
+        while self.skbs.front().is_some_and(|skb| skb.end <= next) {
+            self.skbs.pop_front();
         }
     }
 
-    /// Data that ends here was not sent after all: it stays a separate skb.
-    pub fn take_back(&mut self, end: u64) {
-        if self.ends.front() != Some(&end) {
-            self.ends.push_front(end);
-        }
+    /// Data that ends here was not sent after all: it stays a separate skb, with its PSH.
+    pub fn take_back(&mut self, end: u64, pushed: bool) {
+        self.skbs.push_front(UnsentSkb { end, pushed });
     }
 
     /// Fills the last skb up to `goal` bytes, limited by the pipe's load and its fragment slots; `next` is the first
     /// unsent byte. Returns whether it had room.
     pub fn fill(&mut self, next: u64, goal: u64) -> bool {
         let room = goal.saturating_sub(self.tail(next)).min(self.backlog);
-        if self.ends.is_empty() || room == 0 {
+        if self.skbs.is_empty() || room == 0 {
             return false;
         }
         let start = self.start_of_last(next);
@@ -209,15 +214,10 @@ impl AppSource {
             self.note_push(); // Its fragment slots are used up (-EMSGSIZE).
             return false;
         }
-        let was_pushed = self.push_ends.back() == Some(&self.written);
-        let is_first = self.fragments.handed_over(self.written) == 0;
-        self.extend(room);
-        if was_pushed {
-            self.push_ends.pop_back(); // The first data of a call clear the skb's PSH.
-            if !is_first {
-                self.push_ends.push_back(self.written);
-            }
+        if let Some(tail) = self.skbs.back_mut() {
+            tail.pushed &= self.fragments.handed_over(self.written) > 0; // A call's first data clear PSH.
         }
+        self.extend(room);
         true
     }
 
@@ -237,23 +237,27 @@ impl AppSource {
 
     /// Bytes of the last skb.
     pub fn tail(&self, next: u64) -> u64 {
-        if self.ends.is_empty() { 0 } else { self.written - self.start_of_last(next) }
+        if self.skbs.is_empty() { 0 } else { self.written - self.start_of_last(next) }
     }
 
-    /// Marks everything so far as pushed (`tcp_mark_push`).
+    /// Sets PSH on the last skb (`tcp_mark_push`).
     pub fn note_push(&mut self) {
-        self.pushed = self.written;
-        if !self.ends.is_empty() && self.push_ends.back() != Some(&self.written) {
-            self.push_ends.push_back(self.written);
+        if let Some(tail) = self.skbs.back_mut() {
+            tail.pushed = true;
+            self.pushed = self.written;
         }
     }
 
-    /// Was data of the packet from `seq` to `end`, which is sent now, pushed?
-    pub fn is_pushed(&mut self, seq: u64, end: u64) -> bool {
-        while self.push_ends.front().is_some_and(|position| *position <= seq) {
-            self.push_ends.pop_front();
+    /// Has the packet up to `end`, taken from the first skb, PSH?
+    pub fn is_pushed(&self, end: u64) -> bool {
+        self.skbs.front().is_some_and(|skb| skb.end == end && skb.pushed)
+    }
+
+    /// Sets PSH on the first skb, as probes of the peer's window do (`tcp_write_wakeup`).
+    pub fn push_head(&mut self) {
+        if let Some(head) = self.skbs.front_mut() {
+            head.pushed = true;
         }
-        self.push_ends.front().is_some_and(|position| *position <= end)
     }
 
     /// Adds an skb of up to `bytes` if there is any room besides `memory` (`sk_stream_memory_free`); otherwise the
@@ -269,7 +273,7 @@ impl AppSource {
         }
         let added = bytes.min(self.backlog).min(self.fragments.free_bytes(self.written, self.written));
         if added > 0 {
-            self.ends.push_back(self.written);
+            self.skbs.push_back(UnsentSkb { end: self.written, pushed: false });
             self.extend(added);
         }
         added > 0
@@ -279,14 +283,14 @@ impl AppSource {
     fn extend(&mut self, bytes: u64) {
         let bytes = bytes.min(self.fragments.left(self.written));
         self.count(bytes);
-        if let Some(end) = self.ends.back_mut() {
-            *end = self.written;
+        if let Some(tail) = self.skbs.back_mut() {
+            tail.end = self.written;
         }
     }
 
     fn start_of_last(&self, next: u64) -> u64 {
-        let before = self.ends.len().checked_sub(2).and_then(|index| self.ends.get(index));
-        before.copied().unwrap_or(next)
+        let before = self.skbs.len().checked_sub(2).and_then(|index| self.skbs.get(index));
+        before.map_or(next, |skb| skb.end)
     }
 
     const fn count(&mut self, bytes: u64) {

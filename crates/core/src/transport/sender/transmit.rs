@@ -75,6 +75,7 @@ impl<C: CongestionControl> Sender<C> {
         let room = self.window_end() - seq;
         let unsent = self.app_source.unsent(seq);
         let len = unsent.min(u64::from(self.tp.mss)).min(room);
+        self.app_source.push_head();
         let fin = self.app_source.has_fin() && len == unsent && room > len;
         Transmission { psh: true, ..self.transmit(&Piece { len: narrow(len), fin }) }
     }
@@ -103,6 +104,7 @@ impl<C: CongestionControl> Sender<C> {
             return;
         }
         self.burst.refused = true;
+        let pushed = refused.len > 0 && self.board.get(self.board.next() - 1).marks.has(Marks::PSH);
         while !self.board.is_empty() && self.board.start_of(self.board.next() - 1) >= refused.seq {
             self.board.pop_last();
             self.tp.packets_out -= 1;
@@ -110,7 +112,7 @@ impl<C: CongestionControl> Sender<C> {
         }
         self.tp.snd_nxt = refused.seq;
         if refused.len > 0 {
-            self.app_source.take_back(refused.seq + u64::from(refused.len));
+            self.app_source.take_back(refused.seq + u64::from(refused.len), pushed);
         }
         if self.tp.packets_out == 0 {
             self.timer.stop();
@@ -244,7 +246,7 @@ impl<C: CongestionControl> Sender<C> {
         self.note_sent(len, segments);
         let end = seq + u64::from(len);
         let is_last = end == self.app_source.written() && self.app_source.is_complete();
-        let pushed = len > 0 && (is_last || self.app_source.is_pushed(seq, end));
+        let pushed = len > 0 && (is_last || self.burst.is_probe || self.app_source.is_pushed(end));
         let transmission = Transmission {
             seq,
             len,

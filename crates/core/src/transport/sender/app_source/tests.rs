@@ -59,7 +59,7 @@ fn a_short_skb_takes_only_from_the_next_one() {
     app_source.grow_head(1_501, 9_000);
     assert_eq!((app_source.head(1_501), app_source.skbs()), (2_500, 2), "one at a time");
     app_source.sent(4_001);
-    app_source.take_back(4_001);
+    app_source.take_back(4_001, false);
     assert_eq!((app_source.head(3_001), app_source.skbs()), (1_000, 2), "refused data stays separate");
 }
 
@@ -97,4 +97,21 @@ fn an_skb_with_seventeen_page_fragments_is_full() {
     assert!(app_source.fill(23_169, 65_160));
     assert_eq!(app_source.head(23_169), 40_544 + 6 * 4_096, "40 bytes below its goal");
     assert!(!app_source.fill(23_169, 65_160) && app_source.add(65_160, 0));
+}
+
+#[test]
+fn a_grown_skb_keeps_its_psh_at_its_new_end_and_a_split_moves_it() {
+    let mut app_source = endless();
+    app_source.add(2_000, 0);
+    app_source.note_push();
+    app_source.add(2_000, 0);
+    assert!(app_source.is_pushed(2_001));
+    app_source.grow_head(1, 3_000);
+    assert!(!app_source.is_pushed(2_001) && app_source.is_pushed(3_001));
+    app_source.cut_head(2_501);
+    assert!(!app_source.is_pushed(2_501));
+    app_source.sent(2_501);
+    assert!(app_source.is_pushed(3_001));
+    app_source.sent(3_001);
+    assert!(!app_source.is_pushed(4_001), "the rest of the second skb was never pushed");
 }
