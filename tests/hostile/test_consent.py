@@ -223,7 +223,7 @@ def test_a_cluster_worker_does_not_start_the_host_engine(tmp_path: Path) -> None
     sweep = parse_sweep(SWEEPS["key"], tmp_path / "x.toml")
     base = base_of(sweep, permitted(["host"], kernels=["/bin/true"]))
     task = next_round(sweep, [])[0]
-    cluster_worker.equip("one", base, {}, {})
+    cluster_worker.equip("one", base, {}, {}, str(tmp_path))
     try:
         (row,) = cluster_worker.run_tasks("one", [task]).rows  # type: ignore[union-attr]
     finally:

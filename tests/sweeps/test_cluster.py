@@ -122,7 +122,7 @@ class ClusterWorkers:
 
     def worker_payloads(self) -> set[Path]:
         """Payload folders of the workers; those of a killed worker remain."""
-        return set(self.temporary.glob("dumbbell-payload-*"))
+        return set(self.temporary.rglob("dumbbell-payload-*"))
 
     def close(self) -> None:
         self._stack.close()

@@ -52,11 +52,13 @@ def test_a_changed_file_changes_the_payload(tmp_path: Path) -> None:
     assert payload_of(base, tasks).key != before
 
 
-def test_a_file_outside_the_folder_is_not_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+def test_a_file_outside_the_folder_is_not_written(tmp_path: Path) -> None:
     base, _ = sweep_and_tasks(tmp_path)
+    home = tmp_path / "home"
+    home.mkdir()
     with pytest.raises(OutputError, match="outside the experiment's folder"):
-        cluster_worker.equip("key", base, {"../../../out": b""}, {})
+        cluster_worker.equip("key", base, {"../../../out": b""}, {}, str(home))
+    assert not list(home.iterdir()), "a refused payload leaves nothing"
 
 
 def test_a_worker_without_the_payload_runs_no_task(tmp_path: Path) -> None:

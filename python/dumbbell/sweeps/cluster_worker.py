@@ -10,7 +10,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -210,36 +210,43 @@ def keep_kernel(bundle: KernelBundle) -> None:
 
 
 def equip(
-    key: str, base: Base, files: Mapping[str, bytes], kernels: Mapping[str | None, tuple[str, str, Mapping[str, str]]]
+    key: str,
+    base: Base,
+    files: Mapping[str, bytes],
+    kernels: Mapping[str | None, tuple[str, str, Mapping[str, str]]],
+    home: str,
 ) -> None:
-    """Prepare for a sweep: write its files into a private folder and locate its kernels.
+    """Prepare for a sweep: write its files into a private folder below `home`, and locate its kernels.
 
-    `kernels` maps the names that tasks use to key, name and hashes. Raises `OutputError` if the files can't be written.
+    `home` is the worker's own folder: Dask removes it when the worker ends, and that of a killed worker when another
+    one starts. `kernels` maps the names that tasks use to key, name and hashes.
+    Raises `OutputError` if the files can't be written.
     """
     with _GATE:
         if key in _PAYLOADS:
             return
-    try:
-        private = Path(tempfile.mkdtemp(prefix="dumbbell-payload-")).resolve()
-        # Same folder name as on the submitting host: a relative path may leave the folder and re-enter it.
-        folder = private / (base.file.resolve().parent.name or "experiment")
-        folder.mkdir()
-        for name, content in files.items():
-            path = (folder / name).resolve()
-            if not path.is_relative_to(folder):
-                raise OutputError(f"'{name}' is outside the experiment's folder")
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(content)
-    except OSError as error:
-        raise OutputError(f"the experiment's files can't be written: {error}") from None
-    kernel_paths = {task_name: str(_needed(*kernel) / BINARY) for task_name, kernel in kernels.items()}
-    with _GATE:
-        # Clients of the scheduler may run only the kernels that were sent, no other program of this host.
-        ours = replace(base, file=folder / base.file.name, allowed=permitted(kernels=kernel_paths.values()))
-        if key not in _DISMISSED:
-            _PAYLOADS[key] = _SweepData(ours, base.file, private, kernel_paths)
-            return
-    shutil.rmtree(private, ignore_errors=True)
+    with ExitStack() as undo:
+        try:
+            private = Path(tempfile.mkdtemp(prefix="dumbbell-payload-", dir=home)).resolve()
+            undo.callback(shutil.rmtree, private, ignore_errors=True)
+            # Same folder name as on the submitting host: a relative path may leave the folder and re-enter it.
+            folder = private / (base.file.resolve().parent.name or "experiment")
+            folder.mkdir()
+            for name, content in files.items():
+                path = (folder / name).resolve()
+                if not path.is_relative_to(folder):
+                    raise OutputError(f"'{name}' is outside the experiment's folder")
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(content)
+        except OSError as error:
+            raise OutputError(f"the experiment's files can't be written: {error}") from None
+        kernel_paths = {task_name: str(_needed(*kernel) / BINARY) for task_name, kernel in kernels.items()}
+        with _GATE:
+            # Clients of the scheduler may run only the kernels that were sent, no other program of this host.
+            ours = replace(base, file=folder / base.file.name, allowed=permitted(kernels=kernel_paths.values()))
+            if key not in _DISMISSED:
+                _PAYLOADS[key] = _SweepData(ours, base.file, private, kernel_paths)
+                undo.pop_all()
 
 
 def run_tasks(key: str, tasks: Sequence[Task]) -> Done | Full | Unprepared:

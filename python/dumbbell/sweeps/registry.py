@@ -277,7 +277,7 @@ class WorkerRegistry:
         assert payload is not None
         kernels = {name: (each.key, each.name, each.hashes) for name, each in payload.kernels.items()}
         then = partial(self._on_equipped, member, key)
-        self._call_worker(member, then, cluster_worker.equip, key, payload.base, payload.files, kernels)
+        self._call_worker(member, then, cluster_worker.equip, key, payload.base, payload.files, kernels, member.home)
 
     def _on_equipped(self, member: ClusterWorker, key: str, _answer: None) -> None:
         member.payloads.add(key)
