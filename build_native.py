@@ -1,8 +1,11 @@
 """Builds the parts that are not Python and installs them into the package.
 
-The agent and the simulator (an extension module) from Rust, the workbench page from TypeScript. The environment
-variable DUMBBELL_WHEEL states the platform of a wheel that runs elsewhere, such as `manylinux_2_17_x86_64`: then zig
-links the extension to that C library, and the optimization takes longer. `scripts/wheels.py` sets it.
+    python build_native.py [simulator] [agent] [page]
+
+Without arguments all three: the agent and the simulator (an extension module) from Rust, the workbench page from
+TypeScript. The environment variable DUMBBELL_WHEEL states the platform of a wheel that runs elsewhere, such as
+`manylinux_2_17_x86_64`: then zig links the extension to that C library, and the optimization takes longer.
+`scripts/wheels.py` sets it.
 """
 
 import hashlib
@@ -13,6 +16,7 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +40,7 @@ HAS_AGENT = platform.system() == "Linux"
 PUBLISHED = os.environ.get("DUMBBELL_WHEEL", "")
 # cargo's folder: a source distribution is built in another folder than the checkout, and shares its products.
 TARGET_FOLDER = Path(os.environ.get("CARGO_TARGET_DIR") or ROOT / "target").absolute()
+PARTS = ("simulator", "agent", "page")
 IS_SOURCE_DISTRIBUTION = (ROOT / "PKG-INFO").is_file()
 
 
@@ -51,7 +56,8 @@ class NativeHook(BuildHookInterface):
         if self.target_name == "sdist":
             _page()
             return
-        build()
+        if not os.environ.get("DUMBBELL_BUILT"):  # `scripts/setup.sh` shows each step and builds them itself.
+            build()
         build_data["pure_python"] = False
         if version != "editable":
             from packaging.tags import platform_tags  # noqa: PLC0415 — a dependency of hatchling, unknown to others
@@ -61,11 +67,18 @@ class NativeHook(BuildHookInterface):
             build_data["infer_tag"] = True
 
 
-def build() -> None:
-    """Build everything; fast if nothing changed."""
+def build(parts: Collection[str] = PARTS) -> None:
+    """Build these parts, by default all; fast if nothing changed."""
     machine = PUBLISHED.partition("_")[2].split("_", 2)[-1] if PUBLISHED else platform.machine()
-    if HAS_AGENT:
+    if "simulator" in parts:
+        _simulator(machine)
+    if "agent" in parts and HAS_AGENT:
         _agent(machine)
+    if "page" in parts:
+        _page()
+
+
+def _simulator(machine: str) -> None:
     # The stable ABI needs no interpreter. Without this, cargo rebuilds it for every interpreter and environment.
     if glibc := re.match(r"manylinux_(\d+)_(\d+)_", PUBLISHED):
         target = f"{machine}-unknown-linux-gnu"
@@ -77,7 +90,6 @@ def build() -> None:
         _cargo("compiling the simulator", "--profile", "extension", "-p", "dumbbell-python", PYO3_NO_PYTHON="1")
         built = TARGET_FOLDER / "extension"
     _install(built / f"lib_sim.{'so' if HAS_AGENT else 'dylib'}", PACKAGE / "_sim.abi3.so")
-    _page()
 
 
 def _agent(machine: str) -> None:
@@ -87,8 +99,9 @@ def _agent(machine: str) -> None:
     target = f"{machine}-unknown-linux-{'gnu' if is_native else 'musl'}"
     linker = {} if is_native else {f"CARGO_TARGET_{target.upper().replace('-', '_')}_LINKER": "rust-lld"}
     static = {"RUSTFLAGS": "-C target-feature=+crt-static", **linker}
-    _cargo("compiling the agent", "--release", "-p", "dumbbell-agent", "--target", target, **static)
-    _install(TARGET_FOLDER / target / "release" / "dumbbell-agent", PACKAGE / "bin" / "dumbbell-agent")
+    profile = "release" if PUBLISHED else "agent"
+    _cargo("compiling the agent", "--profile", profile, "-p", "dumbbell-agent", "--target", target, **static)
+    _install(TARGET_FOLDER / target / profile / "dumbbell-agent", PACKAGE / "bin" / "dumbbell-agent")
 
 
 def _cargo(step: str, *arguments: str, by: str = "build", **environment: str) -> None:
@@ -168,4 +181,6 @@ def _install(built: Path, target: Path) -> None:
 
 
 if __name__ == "__main__":
-    build()
+    if unknown := set(sys.argv[1:]) - set(PARTS):
+        raise SystemExit(f"unknown: {' '.join(sorted(unknown))}; the parts are {', '.join(PARTS)}")
+    build(sys.argv[1:] or PARTS)

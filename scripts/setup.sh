@@ -1,10 +1,11 @@
 #!/bin/sh
-# Installs Dumbbell's requirements: apt packages (as root or with sudo), a virtual environment, the simulator, the agent.
+# Installs Dumbbell's requirements: apt packages (as root or with sudo), a virtual environment, the simulator, the agent, the page.
+# `setup.sh first` leaves out the agent and the page: the simulator runs without them. `tests` and `bench` add programs.
 # Fast if everything is up to date.
 set -eu
 cd "$(dirname "$0")/.."
 
-began=$(date +%s)
+began=${DUMBBELL_SETUP_BEGAN:-$(date +%s)}
 step() { printf 'setup: %3d s  %s\n' "$(($(date +%s) - began))" "$*" >&2; }
 fail() { step "$*"; exit 1; }
 
@@ -77,9 +78,21 @@ if [ -n "$packages" ] || ! apt-cache show linux-source >/dev/null 2>&1; then
     fi
 fi
 
+# The simulator compiles while Python packages are downloaded. Compilations of a few seconds show no step.
+export DUMBBELL_SETUP_BEGAN="$began"
+installed=python/dumbbell/_sim.abi3.so
+if [ -f $installed ] && [ -z "$(find crates Cargo.lock ui/src -newer $installed -type f 2>/dev/null | head -n 1)" ]; then
+    unset DUMBBELL_SETUP_BEGAN
+fi
+# In a process group of its own: a shell's background jobs ignore Ctrl-C, so an early end has to stop the compiler itself.
+setsid python3 build_native.py simulator &
+simulator=$!
+trap 'kill -- -$simulator 2>/dev/null || true' EXIT
+trap 'exit 130' INT TERM
+
 # Recreate the environment when its inputs change.
 stamp=.venv/made-from
-expected="$(cat pyproject.toml requirements.lock build_native.py | cksum) $(python3 -V)"
+expected="$(cat pyproject.toml requirements.lock | cksum) $(python3 -V)"
 if [ ! -x .venv/bin/dumbbell ] || [ "$(cat $stamp 2>/dev/null)" != "$expected" ]; then
     step "creating .venv"
     [ -x .venv/bin/python ] || python3 -m venv .venv
@@ -91,14 +104,9 @@ if [ ! -x .venv/bin/dumbbell ] || [ "$(cat $stamp 2>/dev/null)" != "$expected" ]
         fail "$unreachable"
     step "installing $(grep -c '^[a-z0-9]' requirements.lock) Python packages"
     .venv/bin/uv pip sync --quiet --python .venv/bin/python --require-hashes requirements.lock || fail "$unreachable"
-    # Built here, where each step is shown; the installation below finds it built.
-    DUMBBELL_SETUP_BEGAN=$began .venv/bin/python build_native.py
-    step "installing dumbbell into .venv"
-    .venv/bin/uv pip install --quiet --python .venv/bin/python --no-deps --no-build-isolation -e .
+    DUMBBELL_BUILT=1 .venv/bin/uv pip install --quiet --python .venv/bin/python --no-deps --no-build-isolation -e .
     echo "$expected" > $stamp
-    step "done"
-elif [ -n "$(find crates Cargo.lock ui/src -newer python/dumbbell/_sim.abi3.so -type f 2>/dev/null | head -n 1)" ]; then
-    DUMBBELL_SETUP_BEGAN=$began .venv/bin/python build_native.py
-else
-    .venv/bin/python build_native.py
 fi
+wait $simulator || fail "the simulator could not be compiled"
+trap - EXIT INT TERM
+[ "${1:-}" = first ] || .venv/bin/python build_native.py agent page
