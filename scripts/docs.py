@@ -95,8 +95,8 @@ def collect() -> Tree:
     return tree
 
 
-def linked(tree: Tree, source: Path, target: str) -> str:
-    """A link of a page in the repository as a link of the site."""
+def linked(tree: Tree, source: Path, target: str, line: int) -> str:
+    """A link of a page in the repository, on a line, as a link of the site."""
     file, _, anchor = target.partition("#")
     here = Path(tree.pages[source])
     if not file:
@@ -117,10 +117,10 @@ def linked(tree: Tree, source: Path, target: str) -> str:
         elif source.name == "CHANGELOG.md":
             return "#"  # The changelog may name deleted files.
         else:
-            tree.errors.append(f"{source.relative_to(ROOT)}: no file {target}")
+            tree.errors.append(f"{source.relative_to(ROOT)}:{line}: no file {target}")
             return target
     if anchor and page in tree.anchors and anchor not in tree.anchors[page]:
-        tree.errors.append(f"{source.relative_to(ROOT)}: no heading {target}")
+        tree.errors.append(f"{source.relative_to(ROOT)}:{line}: no heading {target}")
     relative = os.path.relpath(page, here.parent) if file else ""
     return f"{relative}#{anchor}" if anchor else relative
 
@@ -129,14 +129,18 @@ def mapped(tree: Tree, source: Path) -> str:
     """A page's text with its links mapped to the site; code blocks are not changed."""
     text = source.read_text(encoding="utf-8")
 
-    def replace(match: re.Match[str]) -> str:
-        return f"{match[1]}({linked(tree, source, match[2])})"
+    def piece(start: int, end: int) -> str:
+        def replace(match: re.Match[str]) -> str:
+            line = text.count("\n", 0, start + match.start()) + 1
+            return f"{match[1]}({linked(tree, source, match[2], line)})"
+
+        return LINK.sub(replace, text[start:end])
 
     parts, last = [], 0
     for fence in FENCE.finditer(text):
-        parts += [LINK.sub(replace, text[last : fence.start()]), fence[0]]
+        parts += [piece(last, fence.start()), fence[0]]
         last = fence.end()
-    return "".join([*parts, LINK.sub(replace, text[last:])])
+    return "".join([*parts, piece(last, len(text))])
 
 
 def opened_in_playground(texts: dict[str, str]) -> dict[str, str]:
@@ -318,8 +322,8 @@ def configuration(tree: Tree) -> str:
     before, _, menu = text.partition("\nnav:\n")
     there = {page for path, page in tree.pages.items() if path != ROOT / "README.md"} | set(GENERATED)
     nav = expanded(yaml.safe_load(menu), there)
-    tree.errors += [f"mkdocs.yml: the menu lacks {page}" for page in sorted(there - in_menu(nav))]
-    tree.errors += [f"mkdocs.yml: no page {page}" for page in sorted(in_menu(nav) - there)]
+    tree.errors += [f"mkdocs.yml:1: the menu lacks {page}" for page in sorted(there - in_menu(nav))]
+    tree.errors += [f"mkdocs.yml:1: no page {page}" for page in sorted(in_menu(nav) - there)]
     return f"{before}\n{yaml.safe_dump({'nav': nav}, sort_keys=False, allow_unicode=True)}"
 
 

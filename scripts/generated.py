@@ -28,5 +28,5 @@ def write_or_check(files: dict[Path, str], command: str) -> int:
             path.write_text(text, encoding="utf-8")
         return 0
     old = [path for path, text in files.items() if not path.is_file() or path.read_text(encoding="utf-8") != text]
-    sys.stderr.writelines(f"{path.relative_to(ROOT)} is out of date: run {command}\n" for path in old)
+    sys.stderr.writelines(f"{path.relative_to(ROOT)}:1: out of date; run {command}\n" for path in old)
     return int(bool(old))

@@ -4,7 +4,7 @@
 
 cargo lists the packages that are linked (normal dependencies of the extension and the agent, not those of builds and
 tests) and the licence expressions of their manifests; cargo-deny confirms the licences. `make licences` calls this.
-`--check` compares the list without cargo-deny; tests/test_provenance.py calls it.
+`--check` compares the list without cargo-deny.
 """
 
 import json

@@ -4,7 +4,6 @@
 
 A file of ours follows a file of Linux if its text names it. `--check` writes nothing and fails if the table on the page
 is out of date; a file of Linux without a known licence is an error.
-tests/test_provenance.py calls this.
 """
 
 import re

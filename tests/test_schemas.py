@@ -1,4 +1,4 @@
-"""The schemas and the reference are those of the declarations, and every experiment and sweep file is valid."""
+"""The schemas are valid and accept every experiment and sweep file; the dataclasses are those of the declarations."""
 
 import json
 import random
@@ -40,10 +40,9 @@ def errors(document: dict[str, Any], name: str = "experiment.json") -> list[str]
     return sorted(error.json_path for error in validator.iter_errors(document))
 
 
-@pytest.mark.parametrize("script", ["schemas.py", "reference.py", "model.py"])
-def test_what_is_made_of_the_declarations_is_up_to_date(script: str) -> None:
+def test_the_dataclasses_are_those_of_the_declarations() -> None:
     checked = subprocess.run(
-        [sys.executable, f"scripts/{script}", "--check"], cwd=ROOT, capture_output=True, text=True, check=False
+        [sys.executable, "scripts/model.py", "--check"], cwd=ROOT, capture_output=True, text=True, check=False
     )
     assert checked.returncode == 0, checked.stderr
 

@@ -2,7 +2,7 @@
 
 An input above a limit is refused before it runs. The environment variable `DUMBBELL_LIMITS` raises or lowers limits for
 this process and its children: `DUMBBELL_LIMITS=memory=16GB,flows=200000`. An experiment file can't change them.
-`docs/limits.md` documents this table. The workbench server has its own limits in `web.limits`.
+`docs/limits.md` documents this table. The workbench server has its own limits in `web.handlers`.
 """
 
 import os

@@ -1,7 +1,7 @@
 //! Tries what this host supports, in a separate network namespace: reads `trial.json`, writes `result.json`.
 //!
 //! A qdisc or filter is tried with a few `tc` commands on a new veth pair, a controller with a socket.
-//! `dumbbell.engines.host.capability_probe` decides what to try and judges what is missing.
+//! `dumbbell.engines.capability_probe` decides what to try and judges what is missing.
 
 use crate::error::{Attempt, Error, Result};
 use crate::{setup, sys};

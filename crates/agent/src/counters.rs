@@ -1,6 +1,6 @@
 //! Kernel counters that reveal drops outside the queues under test.
 //!
-//! Stored as text; `dumbbell.engines.validity` reads and judges them.
+//! Stored as text; `dumbbell.engines.run_manifest` reads and judges them.
 
 use crate::error::{Attempt, Result};
 use crate::sys;

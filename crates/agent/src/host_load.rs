@@ -2,7 +2,7 @@
 //! of every core.
 //!
 //! Not used in a guest, where virtual time does not advance while the agent works. Writes one line per sample to
-//! `machine.jsonl`; `dumbbell.engines.host.host_load` sets the limits.
+//! `machine.jsonl`; `dumbbell.engines.host_load` sets the limits.
 
 use crate::error::{Attempt, Result};
 use crate::sys::process;

@@ -10,7 +10,7 @@
 //! ```
 //!
 //! Each recording is taken at one instant, like a sample, and changes nothing. `dumbbell.plan.inside` decides what is
-//! recorded and how often; `dumbbell.engines.recordings` reads the records.
+//! recorded and how often; `dumbbell.engines.agent_engine` reads the records.
 
 mod capture;
 mod counters;

@@ -14,7 +14,8 @@
 //!            └─ restores the host if the watchdog dies; if both die, the next agent does
 //! ```
 //!
-//! `event_loop` runs the experiment; `dumbbell.plan.planning` decides which part runs on which host.
+//! `event_loop` runs the experiment; `crates/experiment/src/plan/remote.rs` decides which part runs on which
+//! host.
 
 mod control;
 mod facts;

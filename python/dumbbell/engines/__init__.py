@@ -2,7 +2,6 @@
 
 ```text
 base              the interface of an engine, requests, progress, the user's permission
-requests          engine, seeds, folder name and command of a run
 sim               the packet simulator, in this process; traces of every packet
 kernel            the Linux kernel as User-Mode Linux in virtual time
 ├── kernel_choice     which stored kernel runs an experiment

@@ -14,7 +14,7 @@ from dumbbell.spec.document import with_settings
 __all__ = ["Compared", "Criterion", "Limit", "Section", "Suite", "Unit", "load_suite"]
 
 Compared = Literal["value", "harm", "harm of cost"]
-"""`value`: the metric itself. Else the harm to the metric (`analysis.coexistence`) minus that by the standard."""
+"""`value`: the metric itself. Else the harm to the metric (`analysis.flows`) minus that by the standard."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The numbers that criteria ask of a run: every metric of `expect`, and those of `coexistence` and `transients`."""
+"""The numbers that criteria ask of a run: every metric of `expect`, starvation, recovery."""
 
 from collections.abc import Callable, Mapping
 from typing import Any

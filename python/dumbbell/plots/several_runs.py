@@ -3,7 +3,7 @@
 Arms: the mean over an arm's runs, and their range; one panel for each metric and group, one colour for each arm. A
 series table has the columns `panel` (`bbr: cwnd, packets`), `s` (centre of the bin, seconds), `v`; a bundle has
 `panel, s, mean, low, high`. A group's throughput is the sum of its flows, its window and RTT their mean, as in
-`analysis.measures`.
+`analysis.summary`.
 
 Overlay: a line per run. A run with several flows has a line for each flow, or for each group if there are many; more
 than eight lines become small multiples, a panel per run. `layers` and the panels supply the values.

@@ -242,7 +242,7 @@ def alternation(numbers: Numbers) -> str | None:
 
 
 def repeats(numbers: Numbers) -> str | None:
-    """The periodicity in the rates of the two largest groups; `analysis.alternation` decides whether they alternate."""
+    """The period in the rates of the two largest groups; `crates/metrics/src/cycle.rs` decides if they alternate."""
     cycle, order = numbers["cycle"], _by_share(numbers)
     if cycle is None or len(order) < 2:
         return None

@@ -3,7 +3,7 @@
 //! Every sample dumps all TCP connections of the hosts that run programs. When a socket is destroyed, Linux sends a
 //! notification with its last statistics (`SKNLGRP_INET_TCP_DESTROY`, `net/core/sock_diag.c`), so connections that
 //! live between two samples are not missed. Each end is recorded as a flow;
-//! `dumbbell.engines.program_connections` merges the two.
+//! `dumbbell.engines.programs` merges the two.
 
 use crate::error::{Attempt, Result};
 use crate::programs::processes;

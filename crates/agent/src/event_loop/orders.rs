@@ -6,7 +6,7 @@
 //!           anything else  end now (for a router, which has no flows that could end)
 //! ```
 //!
-//! `remote` holds the other end; `dumbbell.engines.remote.clock_offset` compares the clocks of the hosts.
+//! `remote` holds the other end; `dumbbell.engines.remote_records` compares the clocks of the hosts.
 
 use super::poller::Token;
 use super::{EventLoop, Traffic};

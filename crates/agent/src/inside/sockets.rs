@@ -1,7 +1,7 @@
 //! Records every TCP and UDP socket of every host by `inet_diag` dumps, like `ss -tunameio`.
 //!
 //! Records have a fixed size: time, host, protocol, then `struct inet_diag_msg`, socket memory, congestion control
-//! name and `tcp_info`, each zero if missing. `dumbbell.linux.socket_tables` has the same layout.
+//! name and `tcp_info`, each zero if missing. `dumbbell.linux` has the same layout.
 
 use crate::error::Result;
 use crate::sample::diag::{

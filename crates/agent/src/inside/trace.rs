@@ -1,6 +1,6 @@
 //! Records kernel trace events (tracefs) from time zero on: `trace.txt` in the kernel's format.
 //!
-//! Needs a kernel with `CONFIG_EVENT_TRACING`; `dumbbell.engines.recordings` refuses others before the start.
+//! Needs a kernel with `CONFIG_EVENT_TRACING`; `dumbbell.engines.agent_engine` refuses others before the start.
 
 use crate::error::{Attempt, Error, Result};
 use nix::fcntl::OFlag;

@@ -23,7 +23,7 @@ const MAX_KEPT: u64 = 16 << 20;
 /// Bytes per read.
 const PIECE_BYTES: usize = 64 << 10;
 
-/// A program's summary; `dumbbell.engines.program_results` reads it. Times are since the experiment's start.
+/// A program's summary; `dumbbell.engines.programs` reads it. Times are since the experiment's start.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Report {
     /// Name in the plan.

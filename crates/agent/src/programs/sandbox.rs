@@ -25,7 +25,7 @@ const DEVICES: [(&str, u64, u64); 6] =
     [("null", 1, 3), ("zero", 1, 5), ("full", 1, 7), ("random", 1, 8), ("urandom", 1, 9), ("tty", 5, 0)];
 const STREAMS: [(&str, &str); 4] = [("fd", "/proc/self/fd"), ("stdin", "fd/0"), ("stdout", "fd/1"), ("stderr", "fd/2")];
 
-/// Maximum number of links in a typed program's folder; must equal the limit in `dumbbell.engines.program_results`.
+/// Maximum number of links in a typed program's folder; must equal `MOST_LINKS` of `dumbbell.engines.programs`.
 const MAX_LINKS: usize = 1000;
 
 /// Capabilities with which root could leave its sandbox or write the host's files, by number

@@ -1,4 +1,4 @@
-//! Properties of the host, read before anything is changed; `dumbbell.engines.remote.preflight` judges them.
+//! Properties of the host, read before anything is changed; `dumbbell.engines.host_group` judges them.
 
 use crate::capability_probe;
 use crate::error::{Attempt, Result};

@@ -1,6 +1,6 @@
 //! Messages between Python and the agent: a line of JSON, followed by as many bytes as it states.
 //!
-//! `dumbbell.engines.remote.frames` is the other end.
+//! `dumbbell.engines.agent_connection` is the other end.
 
 use super::facts::{Facts, FactsRequest};
 use crate::error::{Attempt, Error, Result};

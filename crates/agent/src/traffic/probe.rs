@@ -128,7 +128,7 @@ fn unseen(probe: u32, sequence: u32, sent_ns: u64) -> ProbeRecord {
     ProbeRecord { probe, sequence, sent_ns, arrived_ns: NEVER, answered_ns: NEVER }
 }
 
-/// The most that a plan may send (`MOST_SAMPLES` of `dumbbell.plan.build`).
+/// Bounds the records of one receiver.
 const MAX_RECEIVED_PROBES: u32 = 20_000_000;
 const ECHO_REPLY: u8 = 0;
 const ECHO_REQUEST: u8 = 8;

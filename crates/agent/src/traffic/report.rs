@@ -1,4 +1,4 @@
-//! A flow's summary at the end; `dumbbell.engines.decode` reads it.
+//! A flow's summary at the end; `dumbbell.engines.run_manifest` reads it.
 
 use serde::Serialize;
 

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! If only one end is on this host, the flow runs that end and reports its own measurements. Another host's agent runs
-//! the other end, and `dumbbell.engines.remote.join` joins the reports.
+//! the other end, and `dumbbell.engines.remote_records` joins the reports.
 //!
 //! The sender splices pages of one file into the socket without copying; the receiver discards data with `MSG_TRUNC`
 //! and uses `SO_RCVLOWAT` to wake up for large amounts only.
