@@ -90,7 +90,7 @@ def head(figures: Figures, limits_s: Sequence[int]) -> str:
     return f"""# Dumbbell and ns-3
 
 {figures.began:%d %B %Y}, {host} at the end; one core used by each.
-Dumbbell {__version__}; {peers}. Made by `make bench`, or alone by
+Dumbbell {__version__}; {peers}. Made by `make page NAME=bench`, or alone by
 `scripts/setup.sh bench && scripts/ns3.sh && .venv/bin/python bench/peers.py -o docs/benchmarks.md`.
 
 The experiments are those of [bench/experiments.py](../bench/experiments.py). Contestants alternate for {rounds}

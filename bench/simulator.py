@@ -48,7 +48,7 @@ def main() -> int:
         "# The simulator's speed and memory",
         "",
         f"{options.runs} runs of each on {os.cpu_count()} cores ({processor()}), one core used; wall seconds of the",
-        "simulation with its tables. Made by `make bench`.",
+        "simulation with its tables. Made by `make page NAME=bench`.",
         "",
         "| experiment | s, median | s, least | target | data packets | million a second | ns a packet "
         "| events a packet | peak MiB | packets alive |",

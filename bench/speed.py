@@ -51,7 +51,7 @@ def main() -> int:
         "# Speed",
         "",
         f"Median of {options.runs} runs on {os.cpu_count()} cores ({processor()}), one core used. "
-        "Made by `make bench`.",
+        "Made by `make page NAME=bench`.",
         "",
         "| experiment | wall s | × real time | in the guest s | data packets | packets a wall second "
         "| the guest's peak memory MiB | utilization |",

@@ -2,7 +2,7 @@
 
     python scripts/bbr_cases.py
 
-`make bbr-cases` calls this. The experiments are docs/results/bbr-cases.toml, run on the simulator with seed 1. Each
+`make page` calls this. The experiments are docs/results/bbr-cases.toml, run on the simulator with seed 1. Each
 case has checks below; a case passes if all of them hold. What a check can't see from outside (counters and saved
 values of the controller) is left to crates/core/src/cc/bbr3/tests. `bbr_seen` reads a run.
 """
@@ -39,10 +39,10 @@ def main() -> None:
     head = [
         "# BBR 3 in the example test cases of its draft\n",
         f"**{passed} pass, {len(CASES) - passed} fail.**\n",
-        "draft-ietf-ccwg-bbr (August 2026) lists 22 test cases for implementations. `make bbr-cases` runs each as an "
-        "experiment ([file](bbr-cases.toml)) with `bbr3` of the simulator and seed 1, judges it by the controller's "
-        "phases (`cc_phase`) and samples, and writes this page. The checks are ours, the cases in our words. What "
-        "happens at a time is timed on this seed: a change of the simulator that moves a phase fails a check instead "
+        "draft-ietf-ccwg-bbr (August 2026) lists 22 test cases for implementations. `make page NAME=bbr-cases` runs "
+        "each as an experiment ([file](bbr-cases.toml)) with `bbr3` of the simulator and seed 1, judges it by the "
+        "controller's phases (`cc_phase`) and samples, and writes this page. The checks are ours, the cases in our words. "
+        "What happens at a time is timed on this seed: a change of the simulator that moves a phase fails a check instead "
         "of passing unseen. Counters and saved values of the controller, which no sample shows, are checked in "
         "`crates/core/src/cc/bbr3/tests`.\n",
         "`dumbbell run docs/results/bbr-cases.toml --case 5` repeats one.\n",

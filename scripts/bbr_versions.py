@@ -2,7 +2,7 @@
 
     python scripts/bbr_versions.py [--seeds 3] [--draw]
 
-On the simulator: no Linux has all versions. `make versions` calls this. The experiments are dictionaries below, so that
+On the simulator: no Linux has all versions. `make page` calls this. The experiments are dictionaries below, so that
 each number can be reproduced with `dumbbell.experiment`; the page's sentences take their numbers from the tables.
 """
 
@@ -380,7 +380,7 @@ def as_table(table: pl.DataFrame) -> str:
 HEAD = """# BBR 1 against BBR 3
 
 Differences between Linux's BBR (version 1) and the IETF draft's (version 3), with BBR 2 in between, on paths where
-version 1 is known to perform poorly. All on the simulator, means of {seeds} seeds; `make versions`
+version 1 is known to perform poorly. All on the simulator, means of {seeds} seeds; `make page NAME=versions`
 repeats the runs and writes this page. Version 3 is the draft's (`dumbbell explain bbr3`); mainline Linux does not
 have it.
 """

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs the wheels of dist/ in clean roots of Debian 12 and 13 as an ordinary user, and runs both engines there.
-# target/roots/SUITE.txt is the transcript. It needs root, for chroot; `make clean-roots` calls it.
+# target/roots/SUITE.txt is the transcript. It needs root, for chroot; `make test-all PARTS=clean-roots` calls it.
 set -eu
 cd "$(dirname "$0")/.."
 [ "$(id -u)" = 0 ] || { echo "clean-roots: only root can make and enter a root" >&2; exit 1; }

@@ -273,9 +273,7 @@ def shows(text: str, value: Decimal) -> bool:
     return number in {value.quantize(step, rounding) for rounding in (ROUND_HALF_EVEN, ROUND_HALF_UP)}
 
 
-CHECKS: dict[str, Callable[[], Problems]] = {
-    each.__name__: each for each in (links, names, claims, generated, site)
-}
+CHECKS: dict[str, Callable[[], Problems]] = {each.__name__: each for each in (links, names, claims, generated, site)}
 
 
 def main() -> int:

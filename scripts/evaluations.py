@@ -2,7 +2,7 @@
 
     python scripts/evaluations.py [--runs N] [--write] [CONTROLLER …]
 
-`make evaluations` calls this. With names it evaluates only these and keeps the other tables; `pairs` is that of all
+`make page` calls this. With names it evaluates only these and keeps the other tables; `pairs` is that of all
 against all. A budget in runs makes the verdicts repeatable. The tables are kept as JSON and CSV next
 to the page; `--write` writes the page from them without runs.
 """
@@ -115,8 +115,8 @@ def page(found: Mapping[str, Mapping[str, Any]], table: pl.DataFrame) -> str:
     """The page."""
     parts = [
         "# Evaluations\n",
-        "`make evaluations` runs [`dumbbell evaluate`](../../evaluate.md) for seven controllers of the simulator and "
-        "writes this page. Against "
+        "`make page NAME=evaluations` runs [`dumbbell evaluate`](../../evaluate.md) for seven controllers of the "
+        "simulator and writes this page. Against "
         + AGAINST.replace(",", ", ")
         + ". `?`: not known within the budget of runs, or because "
         "runs are invalid: among many flows some of Prague and DCTCP connect "

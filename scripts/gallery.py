@@ -1,6 +1,6 @@
 """Write docs/gallery: run the six scenarios on the kernel engine, draw their figures, list each with its command.
 
-`make gallery` calls this.
+`make page NAME=gallery` calls this.
 """
 
 import shlex
@@ -106,7 +106,7 @@ def main() -> int:
 
 _HEAD = """# Gallery
 
-Figures of the six built-in scenarios on the kernel engine. `make gallery` writes this page;
+Figures of the six built-in scenarios on the kernel engine. `make page NAME=gallery` writes this page;
 `dumbbell plot --list` names every figure.
 """
 

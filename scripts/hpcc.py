@@ -2,7 +2,7 @@
 
     python scripts/hpcc.py
 
-The path is that of `scenarios/hpcc-incast.toml` for every controller. `make hpcc` calls this.
+The path is that of `scenarios/hpcc-incast.toml` for every controller. `make page NAME=hpcc` calls this.
 """
 
 import sys
@@ -32,7 +32,8 @@ HEAD = """# HPCC under incast
 
 Sixteen senders, each with a link of 100 Gbit/s of its own, start 1 us apart and send into one link of 100 Gbit/s. The
 base round trip is 13 us, packets carry 1000 bytes, the buffer holds 32 MB. It is `scenarios/hpcc-incast.toml` for 10 ms
-on the simulator, with only the controller changed; for DCTCP the queue marks from 5 us on. Made by `make hpcc`.
+on the simulator, with only the controller changed; for DCTCP the queue marks from 5 us on. Made by
+`make page NAME=hpcc`.
 
 ![The queue of sixteen flows under each controller](hpcc.png)
 

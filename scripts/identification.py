@@ -5,7 +5,7 @@
     python scripts/identification.py develop                               fix scales and limits
     python scripts/identification.py test                                  measure, write the page
 
-`make identifications` calls all of them. The paths for development and for the test differ. `develop` fixes
+`make page NAME=identifications` calls all of them. The paths for development and for the test differ. `develop` fixes
 `python/dumbbell/identification/scales.json`; `test` only measures. What is done is kept in target/identify, so that an
 interrupted run goes on: remove that folder after a change of the estimates, the candidates or the numbers.
 """

@@ -22,7 +22,7 @@ def page(tables: Mapping[str, pl.DataFrame], paths: Paths) -> str:
         f"[`dumbbell identify`](../../identify.md) on {len(test)} captures of the kernel engine (Linux 6.12): "
         f"{test['controller'].n_unique()} controllers, {test['path'].n_unique()} paths that were not used while "
         f"building it, {seeds} {'seed' if seeds == 1 else 'seeds'} each, 15 s, captured at the sender and at the "
-        "receiver; half of the paths have other traffic. `make identifications` repeats it; "
+        "receiver; half of the paths have other traffic. `make page NAME=identifications` repeats it; "
         "[every answer](test.csv).\n",
         "Candidates were run on the simulator, which agrees with Linux packet by packet on many of these paths, "
         "and the emulated paths are what the estimate assumes: one drop-tail queue. Captures of real hosts are "

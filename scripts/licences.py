@@ -3,7 +3,7 @@
     python scripts/licences.py [--check]
 
 cargo lists the packages that are linked (normal dependencies of the extension and the agent, not those of builds and
-tests) and the licence expressions of their manifests; cargo-deny confirms the licences. `make licences` calls this.
+tests) and the licence expressions of their manifests; cargo-deny confirms the licences. `make page` calls this.
 `--check` compares the list without cargo-deny.
 """
 
@@ -39,7 +39,7 @@ def main() -> int:
     rust = linked()
     if "--check" not in sys.argv[1:]:
         confirm(rust)
-    return write_or_check({PAGE: page_text(rust, bundled())}, "`make licences`")
+    return write_or_check({PAGE: page_text(rust, bundled())}, "`make page NAME=licences`")
 
 
 def page_text(rust: dict[str, Linked], page: dict[str, str]) -> str:
@@ -48,8 +48,8 @@ def page_text(rust: dict[str, Linked], page: dict[str, str]) -> str:
         "# Third-party licences",
         "",
         "Packages of others that are linked into Dumbbell's binaries or bundled into its pages, with the SPDX",
-        "expressions of their manifests (`A/B` is `A OR B`). `make licences` makes this list and confirms it by",
-        "cargo-deny. The texts of the licences are in the packages.",
+        "expressions of their manifests (`A/B` is `A OR B`). `make page NAME=licences` makes this list and confirms",
+        "it by cargo-deny. The texts of the licences are in the packages.",
         "",
         "## Rust",
         "",

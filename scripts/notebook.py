@@ -1,4 +1,4 @@
-"""Makes examples/*.ipynb, executed, from examples/*.py, whose cells begin with `# %%`. `make notebook` calls this.
+"""Makes examples/*.ipynb, executed, from examples/*.py, whose cells begin with `# %%`. `make page` calls this.
 
 Edit the .py; the notebook shows its output. The notebook has no times and no random ids, so it differs between two
 executions only where outputs do.

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs the ns-3 builds that `make bench` compares with, in target/peers: the wheel from PyPI, and the distribution's
+# Installs the ns-3 builds that `make page NAME=bench` compares with, in target/peers: the wheel from PyPI, and the distribution's
 # source package built with ns-3's profile "release" (-O3, no logging, no assertions; packages differ in these). The profile
 # "optimized" also uses instructions of this processor, not all of which valgrind supports. scripts/setup.sh installs
 # libns3-dev. Builds that are not available are reported and skipped.

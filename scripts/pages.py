@@ -5,7 +5,7 @@
 Every controller runs on the same paths, every queue with the same loads, on each engine that has them. The experiments
 are in `docs/controllers/measured.toml` and `docs/queues/measured.toml`, so that users can run them. A queue that needs
 classes or a faster link in front of it has its own file, such as `docs/queues/htb.toml`.
-`make pages` calls this.
+`make page NAME=controllers` calls this.
 """
 
 import sys
@@ -75,7 +75,7 @@ def main(names: list[str]) -> int:
 def measure(kind: str, name: str, file: Path, engines: list[str]) -> str:
     """Run the page's cases, draw its figure, write its last section."""
     source = experiments(kind, name).relative_to(ROOT)
-    lines = [MARK, "", f"`{source}`, seed 1, run by `make pages`.", ""]
+    lines = [MARK, "", f"`{source}`, seed 1, run by `make page NAME=controllers`.", ""]
     lines += ["| case | engine | Mbit/s | share | retransmits | queue, ms (mean, p95) | ping p95, ms | utilization |"]
     lines += ["| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |"]
     shown = None

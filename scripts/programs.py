@@ -150,9 +150,9 @@ HEADINGS = [
 ]
 HEAD = """# nginx and curl against the built-in sender
 
-Written by `scripts/programs.py` (`make programs`) on {date}: seeds {seeds}, {jobs} guests in parallel on two shared
-cores. Transfer times are means ± standard deviations over the seeds. The agent's flow is timed from connect to the
-receiver's last byte, curl by its `time_total`. Wall times are seconds of a whole run including boot; compare them
+Written by `scripts/programs.py` (`make page NAME=programs`) on {date}: seeds {seeds}, {jobs} guests in parallel on two
+shared cores. Transfer times are means ± standard deviations over the seeds. The agent's flow is timed from connect to
+the receiver's last byte, curl by its `time_total`. Wall times are seconds of a whole run including boot; compare them
 only with each other.
 
 In {differ} of the {cases} cases the means differ by more than random variation, by at most {differ_most_ms:.1f} ms.

@@ -1,6 +1,6 @@
 """Draw docs/first-run.svg, the README's figure: `cyclic` on the simulator and on the kernel.
 
-`make gallery` calls this.
+`make page NAME=gallery` calls this.
 """
 
 import altair as alt

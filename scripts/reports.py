@@ -4,7 +4,7 @@
 
 It compares every figure of the reports, of the logs in `examples/logs` and of the tc scripts in `scenarios` with both
 engines. Finished runs are not repeated; `make clean` removes them. `reports_figures.py` draws the figures.
-`make reports` calls this. The exit status is 1 when a run is invalid or missing.
+`make page NAME=reports` calls this. The exit status is 1 when a run is invalid or missing.
 """
 
 import argparse
@@ -206,7 +206,7 @@ def page(text: dict[str, Any], runs: Runs, found: dict[str, list[Row]], compared
                 "```",
                 "",
             )
-    yield from ("`make reports` writes this page.",)
+    yield from ("`make page NAME=reports` writes this page.",)
 
 
 def table(name: str, seeds: str, found: Sequence[Row], reasons: dict[str, str]) -> Iterator[str]:

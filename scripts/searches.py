@@ -4,7 +4,7 @@
 
 Each `NAME.toml` there states the bounds, `NAME-worst.toml` is what the search saved. Trials are not taken from the
 cache of sweeps, so that times are those of the search. With names it runs only these and keeps the page's other rows.
-`make searches` calls this.
+`make page NAME=searches` calls this.
 """
 
 import json
@@ -112,9 +112,9 @@ HEAD = """# Failures that the search finds by itself
 
 Each search states bounds in a file of this folder and knows nothing of the failure.
 [`dumbbell search`](../../search.md) tries points on the simulator, repeats the worst on Linux 6.12 (the kernel engine),
-and saves the smallest experiment that still fails, which `dumbbell run` checks. Made by `make searches` on {cores}
-cores, which other work shared. The last three columns have the searched value of the unchanged experiment and of the
-smallest one that fails.
+and saves the smallest experiment that still fails, which `dumbbell run` checks. Made by `make page NAME=searches` on
+{cores} cores, which other work shared. The last three columns have the searched value of the unchanged experiment and
+of the smallest one that fails.
 
 | search | trials | first failure | trials' time | all of it | unchanged | simulator | kernel |
 | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |

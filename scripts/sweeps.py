@@ -4,7 +4,7 @@
 
 `--from` takes finished sweeps from the folders `FOLDER/NAME` instead of running them. The text below a map is its
 `text` in `scenarios/sweeps/NAME.toml`. `validation/results/sweeps/NAME.csv` has every cell of every map, and
-`validation/results/sweeps.json` the counts. `make sweeps` calls this.
+`validation/results/sweeps.json` the counts. `make page NAME=sweeps` calls this.
 """
 
 import argparse
@@ -72,7 +72,7 @@ def page(name: str, swept: folder.Sweep) -> Iterator[str]:
     yield from (
         "```",
         "",
-        f"`make sweeps` makes this page. The file: [{name}.toml](../../scenarios/sweeps/{name}.toml).",
+        f"`make page NAME=sweeps` makes this page. The file: [{name}.toml](../../scenarios/sweeps/{name}.toml).",
     )
 
 

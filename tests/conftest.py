@@ -23,10 +23,12 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
 settings.register_profile(
     "dumbbell", deadline=None, derandomize=True, database=None, suppress_health_check=[HealthCheck.too_slow]
 )
-# For `make fuzz`: many more examples, new ones every time.
+# For `make test-all PARTS=fuzz`: many more examples, new ones every time.
 settings.register_profile(
     "long", deadline=None, max_examples=5_000, database=None, suppress_health_check=[HealthCheck.too_slow]
 )
+# For `make quick` and `make test`: a fixed part of the examples; `make test-all` has all of them.
+settings.register_profile("few", settings.get_profile("dumbbell"), max_examples=20)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dumbbell"))
 
 COMMAND = Path(sys.executable).with_name("dumbbell")
@@ -35,13 +37,25 @@ Finished = subprocess.CompletedProcess[str]
 Dumbbell = Callable[..., Finished]
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark tests by what they use, before `-m` selects; skip those of a guest if there is no kernel."""
     reason = _why_no_kernel()
-    if reason:
-        skip = pytest.mark.skip(reason=reason)
-        for item in items:
-            if "kernel" in item.keywords and item.get_closest_marker("kernel"):
-                item.add_marker(skip)
+    for item in items:
+        if "chromium" in getattr(item, "fixturenames", ()):
+            item.add_marker("browser")
+        if reason and item.get_closest_marker("kernel"):
+            item.add_marker(pytest.mark.skip(reason=reason))
+        _keep_one(item)
+
+
+def _keep_one(item: pytest.Item) -> None:
+    """`@pytest.mark.slow(keep="ID")` leaves one of a test's parameters in `make test`."""
+    callspec = getattr(item, "callspec", None)
+    if callspec is not None:
+        item.own_markers[:] = [
+            mark for mark in item.own_markers if not (mark.name == "slow" and mark.kwargs.get("keep") == callspec.id)
+        ]
 
 
 MAY_BE_SKIPPED_IN_CI = (

@@ -30,6 +30,7 @@ def test_axes_are_crossed_and_keys_of_a_tuple_vary_together(tmp_path: Path) -> N
     assert db.load_sweep(tmp_path / "swept").runs.equals(swept.runs)
 
 
+@pytest.mark.slow
 def test_a_sweep_of_a_scenario_in_a_temporary_folder() -> None:
     experiment = db.scenario("bufferbloat").case("maxq 100").set(duration="500ms")
     swept = db.sweep(experiment, {"path.rtt": {"from": "5ms", "to": "15ms", "points": 3}}, seeds=1, metrics=["queue.*"])
@@ -60,6 +61,7 @@ def test_errors_are_those_of_the_command() -> None:
         db.sweep(SMALL)
 
 
+@pytest.mark.slow
 def test_sweep_stays_a_function_after_importing_the_package() -> None:
     text = "import dumbbell.sweeps.folder, dumbbell as db; db.sweep('nothing')"
     process = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=False)

@@ -16,6 +16,7 @@ def notebook_of(source: Path) -> dict[str, Any]:
     return notebook
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.stem)
 def test_an_example_runs(source: Path) -> None:
     names: dict[str, Any] = {}
@@ -30,7 +31,7 @@ def test_a_notebook_is_executed_small_and_up_to_date(source: Path) -> None:
     code = [cell for cell in notebook_of(source)["cells"] if cell["cell_type"] == "code"]
     assert len(code) > 3
     for cell in code:
-        assert "".join(cell["source"]) in text, "run: make notebook"
+        assert "".join(cell["source"]) in text, "run: make page NAME=notebooks"
         assert cell["execution_count"] is not None
         assert cell["outputs"]
         assert not [output for output in cell["outputs"] if output["output_type"] == "error"]

@@ -59,6 +59,7 @@ def test_every_case_has_a_plan_for_both_engines() -> None:
         assert as_world(plan, 1)
 
 
+@pytest.mark.slow(keep="bbr2016-five-flows-")
 @pytest.mark.parametrize(("name", "case"), QUICK)
 def test_a_short_case_passes_on_the_simulator(tmp_path: Path, name: str, case: str) -> None:
     selected = case_of(name, case)

@@ -39,6 +39,7 @@ def copy() -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_the_recipe_adds_a_controller(copy: Path) -> None:
     new_files, insertions = NEW_FILES.findall(RECIPE), INSERTIONS.findall(RECIPE)
     assert (len(new_files), len(insertions)) == (1, 3)

@@ -25,6 +25,7 @@ def test_marked(): pass
 """
 
 
+@pytest.mark.slow(keep="-6 skipped")
 @pytest.mark.parametrize(("in_ci", "outcome"), [("true", "1 failed, 3 skipped, 2 errors"), ("", "6 skipped")])
 def test_a_skip_in_ci_is_a_failure_unless_its_reason_is_listed(in_ci: str, outcome: str, tmp_path: Path) -> None:
     for name, reason in (("listed", "Slurm is here"), ("other", "no Chromium")):

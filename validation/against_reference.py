@@ -187,7 +187,7 @@ def table(rows: list[Row], engine: str, seeds: int, seconds: float) -> str:
         f"**{numbers['cases_agree']} cases agree in every metric; of {numbers['means']} means "
         f"{numbers['means_agree']} ({numbers['means_agree'] / numbers['means']:.1%}) agree.**",
         "",
-        "Made by `make validation`.",
+        "Made by `make page NAME=validation`.",
         "",
         "| case | metric | reference | here | difference | allowed | × | |",
         "| --- | --- | ---: | ---: | ---: | ---: | ---: | --- |",

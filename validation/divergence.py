@@ -167,7 +167,7 @@ def page(found: list[Divergence]) -> str:
         "",
         f"{len(found)} experiments of [divergence.toml](divergence.toml), 3 s each, seed {SEED}, one sample per"
         " millisecond;"
-        f" {numbers['with_random_loss']} have random loss. Made by `make validation`.",
+        f" {numbers['with_random_loss']} have random loss. Made by `make page NAME=validation`.",
         "",
         f"- **In {numbers['same_to_the_end']} no compared column differs for three samples or more, to the end**:"
         " bytes sent, acknowledged and received, retransmissions, cwnd, the peer's window, bytes not sent."

@@ -39,8 +39,8 @@ def page(cases: Sequence[Compared], seconds: float) -> str:
             "and on the simulator.",
             f"Each ran on {_seeds(cases, min)} seeds or more, up to {_seeds(cases, max)} until two standard errors of "
             "every difference were within its tolerance.",
-            "Made by `make validation`. To compare one theme: `dumbbell compare validation/matrix/FILE.toml --engines "
-            "kernel,sim --seeds 1..5`.",
+            "Made by `make page NAME=validation`. To compare one theme: `dumbbell compare validation/matrix/FILE.toml "
+            "--engines kernel,sim --seeds 1..5`.",
             "",
             *_headline(cases),
             "",

@@ -44,7 +44,7 @@ def page(
         f"The scenarios of `scenarios/published`, {seeds} seed{'s' if seeds > 1 else ''} each.",
         "An expectation passes if every seed meets it. Cells show the mean and, where seeds differ, the range.",
         "The scenario's note states the source of the bounds; reasons for failures are below each table.",
-        f"Wall seconds, summed over runs: {took}. Made by `make validation`.",
+        f"Wall seconds, summed over runs: {took}. Made by `make page NAME=validation`.",
         "",
         *met,
         "",

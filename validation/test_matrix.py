@@ -1,4 +1,4 @@
-"""A part of the matrix: one experiment of each kind, on three seeds. `make validation` runs all of it."""
+"""A part of the matrix: one experiment of each kind, on three seeds. `make page NAME=validation` runs all of it."""
 
 import pytest
 from matrix import compared, experiments, title_of
@@ -27,6 +27,7 @@ QUICK = (
 SEEDS = 3
 
 
+@pytest.mark.slow
 def test_one_of_each_kind_agrees() -> None:
     quick = [each for each in experiments() if title_of(*each) in QUICK]
     assert len(quick) == len(QUICK)

@@ -57,6 +57,7 @@ def test_keys_without_usual_values_are_drawn_too() -> None:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.kernel
 def test_some_random_experiments_do_not_differ() -> None:
     compared = [Compared(number, drawn(1, number)) for number in range(6)]

@@ -6,6 +6,7 @@ from theory import Check, agrees, checks
 QUICK = [check for check in checks() if check.judged and "1,000,000" not in check.name]
 
 
+@pytest.mark.slow(keep="reno, 1 loss in 10,000, RTT 100 ms: mean window")
 @pytest.mark.parametrize("check", QUICK, ids=lambda check: check.name)
 def test_theory_is_met(check: Check) -> None:
     measured = check.measure()

@@ -268,7 +268,7 @@ def main() -> int:
     lines = [
         "# Comparison with theory",
         "",
-        "Experiments on `sim` whose result is known in closed form. Made by `make validation`.",
+        "Experiments on `sim` whose result is known in closed form. Made by `make page NAME=validation`.",
         "",
         "Three rows are shown, not judged. With one loss in 1,000 a cycle has 26 round trips; the formulas omit",
         "the round trip of recovery, and the RFC applies one of CUBIC's two curves to a whole cycle that alternates",

@@ -94,6 +94,7 @@ ALTERNATION: dict[str, tuple[Signal, float, float]] = {
 """Signals with a period of 20 s; the minimum share detected, and detected within a tenth of it."""
 
 
+@pytest.mark.slow(keep="a random walk")
 @pytest.mark.parametrize("kind", NOTHING)
 def test_false_alarms_are_rare(kind: str) -> None:
     signal, most = NOTHING[kind]
@@ -101,6 +102,7 @@ def test_false_alarms_are_rare(kind: str) -> None:
     assert sum(period(signal(rng), STEP_S) is not None for _ in range(CASES)) <= most
 
 
+@pytest.mark.slow(keep="exact")
 @pytest.mark.parametrize("kind", ALTERNATION)
 def test_alternation_is_detected(kind: str) -> None:
     signal, found, right = ALTERNATION[kind]
@@ -110,6 +112,7 @@ def test_alternation_is_detected(kind: str) -> None:
     assert sum(abs(period_s - 20) <= 2 for period_s in periods) >= right * CASES
 
 
+@pytest.mark.slow(keep="sine-4.0-120")
 @pytest.mark.parametrize("count", [120, 240])
 @pytest.mark.parametrize("true_s", [4.0, 10.0, 17.3])
 @pytest.mark.parametrize("signal", ["sine", "noisy sine", "square"])
@@ -126,6 +129,7 @@ def test_a_period_is_detected(count: int, true_s: float, signal: str) -> None:
     assert right >= 0.95 * (CASES // 4)
 
 
+@pytest.mark.slow
 def test_alternation_with_jitter_is_mostly_detected_and_rarely_wrong() -> None:
     rng = np.random.default_rng(20240103)
     time = np.arange(240) * STEP_S

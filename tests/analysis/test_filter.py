@@ -108,6 +108,7 @@ def test_not_negates_the_result_of_every_row(filter_: Filter) -> None:
 SCRAPS = [*KEYS, "and", "or", "not", "(", ")", "=", ">", "443", "bbr", "10.0.0.0/8", "::", "[", "&", "1e9", "5ms"]
 
 
+@pytest.mark.slow
 @given(st.lists(st.sampled_from(SCRAPS) | st.text(max_size=5), max_size=12).map(" ".join))
 def test_any_text_is_a_filter_or_an_error_with_a_position(text: str) -> None:
     position: int | None = None

@@ -99,6 +99,7 @@ def test_a_closed_connection_stays_for_a_few_samples() -> None:
     assert sorted(live.add_frame(frame(11, {1: 0, 2: 0}))["cookie"]) == [1, 2]
 
 
+@pytest.mark.slow
 @given(st.lists(st.dictionaries(st.integers(0, 30), st.integers(0, 100), max_size=12), min_size=1, max_size=12))
 def test_the_history_equals_the_samples(samples: list[dict[int, int]]) -> None:
     """Compared with a simple model: a list of tables, from which each value is looked up."""

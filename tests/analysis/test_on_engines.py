@@ -62,6 +62,7 @@ def test_the_senders_losses_are_the_queue_s_drops(engine: str, tmp_path: Path) -
     )  # Pings are dropped too, and the run ends before the last are missed.
 
 
+@pytest.mark.slow(keep="reno-0.5-sim")
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize(("cc", "depth"), [("reno", 0.5), ("cubic", 0.3)])
 def test_a_single_flow_has_the_sawtooth_of_its_standard(engine: str, cc: str, depth: float, tmp_path: Path) -> None:
@@ -83,6 +84,7 @@ def test_bbr_has_dips_and_no_sawtooth(engine: str, tmp_path: Path) -> None:
     assert dips["lasted_ns"].to_numpy() / 1e9 == pytest.approx(0.25, abs=0.06)
 
 
+@pytest.mark.slow(keep="sim")
 @pytest.mark.parametrize("engine", ENGINES)
 def test_bbr_and_cubic_alternate_at_a_shallow_buffer(engine: str, tmp_path: Path) -> None:
     """Single changes fail at random: two of three seeds must show the period."""
@@ -96,6 +98,7 @@ def test_bbr_and_cubic_alternate_at_a_shallow_buffer(engine: str, tmp_path: Path
     assert sum(abs(one.period_s - 20.5) < 0.5 and abs((one.phase or 0) - 0.5) < 0.1 for one in found) >= 2
 
 
+@pytest.mark.slow(keep="sim")
 @pytest.mark.parametrize("engine", ENGINES)
 def test_four_cubic_flows_do_not_alternate(engine: str, tmp_path: Path) -> None:
     """A significance level of 2.5 % gives false alarms: one of thirty seeds, on either engine."""

@@ -71,6 +71,7 @@ def test_each_value_has_mean_and_extent_over_its_valid_runs() -> None:
     assert [row[:3] for row in rows] == [[0, 1, 1], [5, 5, None]]
 
 
+@pytest.mark.slow
 @given(st.lists(st.floats(0, 100).map(lambda share: f"{share:.6f}%"), min_size=2, max_size=6, unique=True))
 def test_any_valid_loss_is_parsed_back(shares: list[str]) -> None:
     text = (

@@ -15,6 +15,7 @@ def counted() -> dict[str, int]:
     return counts()
 
 
+@pytest.mark.slow
 def test_no_run_needs_many_more_instructions(counted: dict[str, int]) -> None:
     stored_counts = stored().instructions
     grown = {

@@ -33,6 +33,7 @@ class Late(Simulator):
         return super().run(request, progress)
 
 
+@pytest.mark.slow(keep="1")
 @pytest.mark.parametrize("thread", [1, 2])
 def test_an_interrupt_while_a_thread_starts_leaves_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, thread: int

@@ -70,6 +70,7 @@ def test_ten_thousand_flows_are_refused_with_a_remedy(dumbbell: Dumbbell, file: 
     assert "sample less often: --set sample=29ms" in done.stderr
 
 
+@pytest.mark.slow(keep="arguments0-nothing.toml: no such experiment file")
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -127,6 +128,7 @@ def test_without_a_kernel_the_error_names_the_build_command(dumbbell: Dumbbell, 
     assert [path.name for path in tmp_path.iterdir()] == ["empty"]
 
 
+@pytest.mark.slow
 def test_a_cache_that_can_not_be_written_is_an_error(dumbbell: Dumbbell) -> None:
     done = dumbbell("kernel", "build", DUMBBELL_CACHE="/proc/nowhere")
     assert (done.returncode, done.stdout) == (2, "")

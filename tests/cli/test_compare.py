@@ -95,6 +95,7 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_json_has_exactly_the_contract_s_keys(dumbbell: Dumbbell, similar: tuple[Path, Path]) -> None:
     done = dumbbell("compare", *similar, "--json")
     assert (done.returncode, done.stderr, done.stdout.count("\n")) == (0, "", 1)
@@ -115,6 +116,7 @@ def test_json_has_exactly_the_contract_s_keys(dumbbell: Dumbbell, similar: tuple
     assert numbers["worst"] == "groups.cubic.throughput_mbps"
 
 
+@pytest.mark.slow
 def test_a_stated_tolerance_decides_verdict_and_status(dumbbell: Dumbbell, similar: tuple[Path, Path]) -> None:
     assert compared(*similar, tolerances=["groups.cubic.throughput_mbps=1%,0.3"])["agrees"]
     done = dumbbell("compare", *similar, "--tolerance", "groups.*.throughput_mbps=1%")
@@ -185,6 +187,7 @@ def test_a_completion_time_of_one_arm_only_is_outside(dumbbell: Dumbbell, tmp_pa
     assert done.stdout.splitlines()[-1] == "outside: groups.cubic.fct_s: missing in one arm"
 
 
+@pytest.mark.slow
 def test_compare_proposes_settings_that_give_a_run_the_log_s_conditions(dumbbell: Dumbbell, tmp_path: Path) -> None:
     logs = Path(__file__).parents[2] / "examples" / "logs"
     import_files([logs / "iperf3-bbr.txt", logs / "iperf3-cubic.txt"], tmp_path / "log", Options())
@@ -252,6 +255,7 @@ def test_a_case_of_one_arm_only_is_reported_and_fails(dumbbell: Dumbbell, tmp_pa
     assert "the case 'three' is only in the first arm" in dumbbell("compare", "a", "b").stdout
 
 
+@pytest.mark.slow
 def test_a_page_is_written(dumbbell: Dumbbell, similar: tuple[Path, Path], tmp_path: Path) -> None:
     done = dumbbell("compare", *similar, "-o", "page.html")
     assert (done.returncode, done.stderr) == (0, "wrote page.html\n")
@@ -292,6 +296,7 @@ def test_an_experiment_on_the_simulator_and_on_the_kernel(dumbbell: Dumbbell, fi
     assert 'id="figure-1"' in (tmp_path / "page.html").read_text()
 
 
+@pytest.mark.slow(keep="options4---kernels: the number of kernels is not that of kernel engines, 1")
 @pytest.mark.parametrize(
     ("options", "message"),
     [

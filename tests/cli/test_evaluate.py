@@ -18,6 +18,7 @@ def verdicts(done: CompletedProcess[str]) -> dict[str, str]:
     return {each["name"]: each["verdict"] for section in found["sections"] for each in section["criteria"]}
 
 
+@pytest.mark.slow
 def test_cubic_passes_and_every_section_is_listed(dumbbell: Dumbbell) -> None:
     done = dumbbell("evaluate", "cubic", "--only", FEW, "--against", "reno", "--runs", "60", "--json")
     assert verdicts(done)["standing-queue"] == "pass"
@@ -29,6 +30,7 @@ def test_cubic_passes_and_every_section_is_listed(dumbbell: Dumbbell) -> None:
     assert multipath["not_tested"]
 
 
+@pytest.mark.slow
 def test_a_window_of_a_thousand_packets_fails_for_harm_and_standing_queue(dumbbell: Dumbbell) -> None:
     done = dumbbell("evaluate", "fixed", "--parameter", "cwnd=1000", "--only", FEW, "--against", "cubic", "--json")
     assert done.returncode == 1
@@ -42,6 +44,7 @@ def test_two_packets_fail_for_utilization(dumbbell: Dumbbell) -> None:
     assert verdicts(done)["harm-deep/cubic"] == "pass"
 
 
+@pytest.mark.slow
 def test_the_same_number_of_runs_gives_the_same_answer(dumbbell: Dumbbell) -> None:
     def answer(jobs: str) -> dict[str, Any]:
         done = dumbbell(
@@ -62,6 +65,7 @@ def test_a_budget_that_ends_early_leaves_not_known(dumbbell: Dumbbell) -> None:
     assert done.returncode == 0
 
 
+@pytest.mark.slow
 def test_two_controllers_side_by_side_on_a_page(dumbbell: Dumbbell, tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     done = dumbbell("evaluate", "reno", "cubic", "--only", "use-one", "--runs", "6", "-o", str(page))
@@ -95,6 +99,7 @@ def test_a_command_of_the_page_runs(dumbbell: Dumbbell) -> None:
     assert json.loads(done.stdout)["flows"][0]["cc"] == "reno"
 
 
+@pytest.mark.slow
 @pytest.mark.kernel
 def test_c_files_are_judged_on_the_kernel(dumbbell: Dumbbell) -> None:
     arguments = ("--only", FEW, "--against", "cubic", "--runs", "60", "--json")

@@ -32,6 +32,7 @@ def test_a_command_s_output_and_status_are_passed_on(dumbbell: Dumbbell, file: P
     assert manifest["flows"] == []
 
 
+@pytest.mark.slow
 @pytest.mark.kernel
 def test_a_command_downloads_from_a_server_while_flows_run(dumbbell: Dumbbell, file: Path) -> None:
     request = "import urllib.request; print(len(urllib.request.urlopen('http://sender/big').read()))"
@@ -134,6 +135,7 @@ def test_a_printed_plan_includes_the_programs(dumbbell: Dumbbell, name: str) -> 
     subprocess.run(["sh", "-n"], input=script, text=True, check=True)
 
 
+@pytest.mark.slow
 @pytest.mark.kernel
 def test_sockets_of_a_guest_are_imported_from_a_pipe(file: Path, tmp_path: Path) -> None:
     guest = [str(COMMAND), "exec", file.name, "--on", "sender", "--start", "2s", "--out", "result", "--", "ss", "-tin"]

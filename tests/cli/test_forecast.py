@@ -12,6 +12,7 @@ Dumbbell = Callable[..., CompletedProcess[str]]
 SHORT = ("taking-turns", "--set", "duration=200ms", "--set", "seeds=1", "--set", "path.rtt=3ms", "--jobs", "1")
 
 
+@pytest.mark.slow
 def test_a_dry_run_counts_runs_times_a_few_and_leaves_nothing(dumbbell: Dumbbell, tmp_path: object) -> None:
     done = dumbbell("sweep", *SHORT, "--dry-run")
     assert done.returncode == 0, done.stderr
@@ -20,6 +21,7 @@ def test_a_dry_run_counts_runs_times_a_few_and_leaves_nothing(dumbbell: Dumbbell
     assert list(tmp_path.iterdir()) == []  # type: ignore[attr-defined]
 
 
+@pytest.mark.slow
 def test_a_dry_run_as_json(dumbbell: Dumbbell) -> None:
     settings = ("until.metric=utilization", "until.half_width=1%", "until.most=20")
     done = dumbbell(

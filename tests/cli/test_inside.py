@@ -18,6 +18,7 @@ def command(dumbbell: Dumbbell, tmp_path: Path) -> Dumbbell:
     return dumbbell
 
 
+@pytest.mark.slow
 @pytest.mark.kernel
 def test_counters_and_sockets_match_the_run(command: Dumbbell, tmp_path: Path) -> None:
     result = json.loads(command("stats", "result", "--counters", "--sockets", "--json").stdout)

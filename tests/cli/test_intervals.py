@@ -65,6 +65,7 @@ def test_flows_and_groups_are_chosen_by_name(dumbbell_with_run: Dumbbell) -> Non
     assert [flow["name"] for flow in shown["flows"]] == ["bbr-2"]
 
 
+@pytest.mark.slow(keep="arguments1---every: the interval is zero")
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -28,6 +28,7 @@ LOGS = Path(__file__).parents[2] / "examples" / "logs"
 PAIR = [LOGS / "iperf3-bbr.txt", LOGS / "iperf3-cubic.txt"]
 
 
+@pytest.mark.slow
 def test_a_pair_of_logs_is_imported_as_a_run_of_two_flows(dumbbell: Dumbbell, tmp_path: Path) -> None:
     done = dumbbell("import", *PAIR, "-o", "pair", "--json")
     assert done.returncode == 0, done.stderr
@@ -50,6 +51,7 @@ def test_a_pair_of_logs_is_imported_as_a_run_of_two_flows(dumbbell: Dumbbell, tm
     assert dumbbell("import", "pair.jsonl", "-o", "again").returncode == 0
 
 
+@pytest.mark.slow
 def test_a_log_is_read_from_standard_input(tmp_path: Path) -> None:
     """A pipe has no length and no name and can be read once; one sample has an RTT and a window, and no rate."""
 
@@ -67,6 +69,7 @@ def test_a_log_is_read_from_standard_input(tmp_path: Path) -> None:
     assert import_text("", "-", "-").stderr.startswith("dumbbell: standard input can be read only once")
 
 
+@pytest.mark.slow
 def test_a_malformed_log_is_an_error_of_one_line(dumbbell: Dumbbell, tmp_path: Path) -> None:
     (tmp_path / "log").write_text(SAMPLES["ss"].replace("Time:", "When:"))
     done = dumbbell("import", "log", "-o", "run")
@@ -86,6 +89,7 @@ def any_run(request: pytest.FixtureRequest, tmp_path: Path) -> Run:
     return load(import_files([tmp_path / "log"], tmp_path / "run", Options(size_bytes=61_000_000)))
 
 
+@pytest.mark.slow(keep="iperf3")
 def test_figures_and_reports_work_on_every_log(any_run: Run) -> None:
     available_panels = available(any_run, tuple(PANELS))
     assert len(available_panels) < len(PANELS)
@@ -104,6 +108,7 @@ def test_figures_and_reports_work_on_every_log(any_run: Run) -> None:
             draw([any_run], name)
 
 
+@pytest.mark.slow(keep="iperf3")
 def test_results_of_every_log_are_finite_or_omitted(any_run: Run) -> None:
     step_ns = 100_000_000
     for numbers in (flow_loss, group_loss, retransmit_rate, loss, throughput, group_throughput, jain_over_time):
@@ -129,6 +134,7 @@ def test_without_a_threshold_slow_start_is_unknown(tmp_path: Path) -> None:
     assert phases(replace(run, flows=once))["phase"].to_list() == ["avoidance"]
 
 
+@pytest.mark.slow
 def test_two_imports_are_compared(dumbbell: Dumbbell, tmp_path: Path) -> None:
     for name in ("first", "second"):
         import_files(PAIR, tmp_path / name, Options())

@@ -113,6 +113,7 @@ def test_a_run_repeats_bit_for_bit_in_any_folder_and_environment(
     assert table_hashes(tmp_path / "c")["flows"] != first["flows"]
 
 
+@pytest.mark.slow(keep="sim")
 def test_seeds_in_parallel_give_the_same_results_as_alone(dumbbell: Dumbbell, engine: str, tmp_path: Path) -> None:
     numbers = run(dumbbell, engine, "cyclic", "--set", "duration=1s", "--seed", "1..3", "--out", "many", "--jobs", "2")
     assert set(numbers) >= {"run", "engine", "valid", "warnings", "wall_s", "cases"}
@@ -140,6 +141,7 @@ def test_cases_are_selected_by_name(dumbbell: Dumbbell, tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.slow(keep="sim")
 def test_seeds_and_cases_are_summarized_by_mean_and_range(dumbbell: Dumbbell, engine: str, tmp_path: Path) -> None:
     cases = '[[cases]]\nname = "{path.loss}"\nset = { "path.loss" = ["1%", "3%"] }\n'
     (tmp_path / "mine.toml").write_text(experiment(CUBIC, duration="1s") + cases)
@@ -159,6 +161,7 @@ def test_seeds_and_cases_are_summarized_by_mean_and_range(dumbbell: Dumbbell, en
         assert row["min"] < row["max"]
 
 
+@pytest.mark.slow(keep="sim")
 def test_an_expectation_decides_the_status(dumbbell: Dumbbell, engine: str) -> None:
     def status(expectation: str, out: str) -> int:
         return dumbbell(
@@ -216,6 +219,7 @@ def long_run(folder: Path, engine: str, *arguments: str) -> Iterator["subprocess
             os.kill(guest, signal.SIGKILL)
 
 
+@pytest.mark.slow(keep="sim-2-one run")
 @pytest.mark.parametrize("arguments", [(), ("--seed", "1..4", "--jobs", "2")], ids=["one run", "two at a time"])
 @pytest.mark.parametrize("signal_number", [signal.SIGINT, signal.SIGTERM])
 def test_ctrl_c_leaves_no_folder_and_no_guest(
@@ -231,6 +235,7 @@ def test_ctrl_c_leaves_no_folder_and_no_guest(
         assert processes_in(tmp_path / ".run.running") == []
 
 
+@pytest.mark.slow(keep="sim")
 def test_a_second_run_into_the_same_folder_is_refused(dumbbell: Dumbbell, engine: str, tmp_path: Path) -> None:
     with long_run(tmp_path, engine) as process:
         done = dumbbell("run", "cyclic", "--engine", engine, *SHORT, "--out", "run")
@@ -248,6 +253,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", disk], check=False, capture_output=True)
 
 
+@pytest.mark.slow(keep="before the guest")
 @pytest.mark.usefixtures("as_root")
 @pytest.mark.parametrize(
     ("engine", "size"),
@@ -271,6 +277,7 @@ def test_a_full_disk_is_an_error_and_leaves_nothing(
     assert done.returncode == 2
 
 
+@pytest.mark.slow(keep="sim")
 def test_ten_thousand_flows_run_in_bounded_memory(tmp_path: Path, engine: str) -> None:
     """The command's own memory; the guest's is fixed by its `mem=`. The run may be valid or not."""
     arguments = [
@@ -302,6 +309,7 @@ def test_ten_thousand_flows_run_in_bounded_memory(tmp_path: Path, engine: str) -
     assert usage.ru_maxrss < 2 << 20
 
 
+@pytest.mark.slow(keep="sim")
 def test_stats_prints_the_same_as_run(dumbbell: Dumbbell, engine: str) -> None:
     numbers = run(dumbbell, engine, "cyclic", *SHORT, "--out", "run")
     assert json.loads(dumbbell("stats", "run", "--json").stdout) == numbers

@@ -71,6 +71,7 @@ def test_lines_of_a_file_are_commands_of_one_shell_in_virtual_time(file: Path) -
     assert (file.parent / "result" / "programs" / "shell.out").read_text() == done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.kernel
 def test_the_same_commands_give_the_same_bytes(file: Path) -> None:
     text = "sleep 0.5\ntc qdisc show\nss -tin\nsleep 0.5\n(exit 5)\n"
@@ -83,6 +84,7 @@ def test_the_same_commands_give_the_same_bytes(file: Path) -> None:
     assert session(file, "../first")["commands"] == session(file, "../second")["commands"]
 
 
+@pytest.mark.slow
 @pytest.mark.kernel
 def test_every_command_has_a_time_limit(file: Path) -> None:
     text = "sleep 100\ntrap '' INT; sleep 100\nf() { while :; do sleep 1; done; }; f\necho alive $?\nsleep 100\n"
@@ -97,6 +99,7 @@ def test_every_command_has_a_time_limit(file: Path) -> None:
     assert recorded["commands"][-1]["ended_s"] == pytest.approx(9, abs=0.3)
 
 
+@pytest.mark.slow
 @pytest.mark.kernel
 def test_the_shell_ends_with_the_experiment(file: Path) -> None:
     done = run_shell(file, "echo one\nsleep 100\necho two\n", "--no-flows", "--set", "duration=3s")
@@ -110,6 +113,7 @@ def test_the_shell_ends_with_the_experiment(file: Path) -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.kernel
 def test_a_busy_loop_is_stopped_at_the_wall_time_limit(file: Path) -> None:
     done = run_shell(file, "while :; do :; done\n", "--no-flows", "--wall-limit", "3")
@@ -118,6 +122,7 @@ def test_a_busy_loop_is_stopped_at_the_wall_time_limit(file: Path) -> None:
     assert list(file.parent.iterdir()) == [file]
 
 
+@pytest.mark.slow
 @pytest.mark.kernel
 def test_the_experiment_continues_between_commands_in_real_time(file: Path) -> None:
     command = [str(COMMAND), "shell", file.name, "--no-flows", "--real-time", "--out", "result"]
@@ -191,6 +196,7 @@ def terminal(file: Path) -> Iterator[Terminal]:
     os.close(descriptor)
 
 
+@pytest.mark.slow
 @pytest.mark.kernel
 def test_ctrl_c_ends_the_command_and_ctrl_d_the_shell(terminal: Terminal, file: Path) -> None:
     assert "600 s in total" in terminal.wait_for(r"sender 0\.000 s# ")
@@ -215,6 +221,7 @@ def test_ctrl_c_ends_the_command_and_ctrl_d_the_shell(terminal: Terminal, file: 
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.kernel
 @pytest.mark.parametrize(("loop", "status"), [("while :; do :; done", 130), ("sh -c 'while :; do :; done'", 136)])
 def test_ctrl_c_ends_a_busy_loop(terminal: Terminal, file: Path, loop: str, status: int) -> None:

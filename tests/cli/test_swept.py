@@ -16,6 +16,7 @@ def sweep(tmp_path_factory: pytest.TempPathFactory) -> Sweep:
     return ran(TWO, tmp_path_factory.mktemp("sweeps") / "two")
 
 
+@pytest.mark.slow(keep="map.svg")
 @pytest.mark.parametrize("name", ["map.svg", "map.png", "map.pdf", "map.html"])
 def test_a_map_s_suffix_selects_its_format(sweep: Sweep, dumbbell: Any, name: str, tmp_path: Path) -> None:
     done = dumbbell(
@@ -27,12 +28,14 @@ def test_a_map_s_suffix_selects_its_format(sweep: Sweep, dumbbell: Any, name: st
     assert (tmp_path / name).read_bytes().startswith(heads[name[4:]])
 
 
+@pytest.mark.slow
 def test_a_map_without_a_name_is_named_after_the_sweep(sweep: Sweep, dumbbell: Any, tmp_path: Path) -> None:
     done = dumbbell("map", sweep.folder, "--x", "buffer", "--lines", "path.rtt", "--value", "utilization")
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "two-utilization.svg").exists()
 
 
+@pytest.mark.slow(keep="arguments3---within: must be positive")
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -54,6 +57,7 @@ def test_an_invalid_option_is_an_error_of_one_line(
     assert len(done.stderr.splitlines()) == 1
 
 
+@pytest.mark.slow
 def test_sql_gives_a_table_json_and_files(sweep: Sweep, dumbbell: Any, tmp_path: Path) -> None:
     query = "select path.rtt, count(*) as n, avg(utilization) as mean from runs group by path.rtt order by n, path.rtt"
     expected = sweep.runs.group_by("path.rtt").agg(n=pl.len(), mean=pl.col("utilization").mean()).sort("path.rtt")
@@ -80,6 +84,7 @@ def test_stats_of_a_sweep(sweep: Sweep, dumbbell: Any) -> None:
     assert json.loads(dumbbell("stats", sweep.folder, "--json").stdout)["counts"]["ok"] == 36
 
 
+@pytest.mark.slow
 def test_an_export_is_the_table_and_overwrites_nothing(sweep: Sweep, dumbbell: Any, tmp_path: Path) -> None:
     assert dumbbell("export", sweep.folder).stderr == "wrote two.csv\n"
     table = pl.read_csv(tmp_path / "two.csv", schema=sweep.runs.schema)
@@ -103,6 +108,7 @@ def test_pages_of_runs_are_refused_if_the_sweep_kept_none(sweep: Sweep, dumbbell
     assert "needs a sweep" in dumbbell("report", "nothing", "--runs").stderr
 
 
+@pytest.mark.slow
 def test_a_report_of_a_sweep_is_one_page(sweep: Sweep, dumbbell: Any, tmp_path: Path) -> None:
     done = dumbbell("report", sweep.folder, "-o", "page.html", "--value", "utilization", "--value", "groups.bbr.share")
     assert (done.returncode, done.stderr) == (0, "wrote page.html\n")

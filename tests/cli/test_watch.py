@@ -110,6 +110,7 @@ def test_the_busiest_connection_is_first_and_the_header_counts_all(connections: 
     with_watch(connections, check)
 
 
+@pytest.mark.slow
 def test_keys_select_the_sort_column_and_reverse_the_order(connections: Connections) -> None:
     async def check(screen: Watch, pilot: Pilot[None]) -> None:
         screen.sort = "peer"
@@ -124,6 +125,7 @@ def test_keys_select_the_sort_column_and_reverse_the_order(connections: Connecti
     with_watch(connections, check)
 
 
+@pytest.mark.slow
 def test_a_filter_applies_while_it_is_typed_and_escape_removes_it(connections: Connections) -> None:
     async def check(screen: Watch, pilot: Pilot[None]) -> None:
         await pilot.press("slash")
@@ -152,6 +154,7 @@ def test_a_filter_applies_while_it_is_typed_and_escape_removes_it(connections: C
     with_watch(connections, check)
 
 
+@pytest.mark.slow
 def test_enter_keeps_a_filter(connections: Connections) -> None:
     async def check(screen: Watch, pilot: Pilot[None]) -> None:
         await pilot.press("slash")
@@ -166,6 +169,7 @@ def test_enter_keeps_a_filter(connections: Connections) -> None:
     with_watch(connections, check)
 
 
+@pytest.mark.slow
 def test_the_detail_shows_every_field_and_closes(connections: Connections) -> None:
     async def check(screen: Watch, pilot: Pilot[None]) -> None:
         await pilot.press("enter")
@@ -185,6 +189,7 @@ def test_the_detail_shows_every_field_and_closes(connections: Connections) -> No
     with_watch(connections, check)
 
 
+@pytest.mark.slow
 def test_a_sample_before_the_detail_is_drawn_waits_for_it(connections: Connections) -> None:
     async def check(screen: Watch, pilot: Pilot[None]) -> None:
         assert screen.table_shown is not None
@@ -199,6 +204,7 @@ def test_a_sample_before_the_detail_is_drawn_waits_for_it(connections: Connectio
     with_watch(connections, check)
 
 
+@pytest.mark.slow
 def test_pause_freezes_the_table_while_sampling_continues(connections: Connections) -> None:
     async def check(screen: Watch, pilot: Pilot[None]) -> None:
         await pilot.press("p")
@@ -213,6 +219,7 @@ def test_pause_freezes_the_table_while_sampling_continues(connections: Connectio
     with_watch(connections, check)
 
 
+@pytest.mark.slow
 def test_the_cursor_stays_with_its_connection_and_closed_ones_fade(connections: Connections) -> None:
     async def check(screen: Watch, pilot: Pilot[None]) -> None:
         await pilot.press("down")
@@ -232,6 +239,7 @@ def test_the_cursor_stays_with_its_connection_and_closed_ones_fade(connections: 
     with_watch(connections, check)
 
 
+@pytest.mark.slow
 def test_the_table_fits_any_terminal_size(connections: Connections) -> None:
     async def check(screen: Watch, pilot: Pilot[None]) -> None:
         for size in ((40, 8), (80, 24), (250, 60), (120, 40)):
@@ -290,6 +298,7 @@ def test_invalid_arguments_are_errors(arguments: list[str], message: str) -> Non
     assert message in str(error)
 
 
+@pytest.mark.slow
 def test_q_ends_and_leaves_a_complete_recording(connections: Connections, tmp_path: Path) -> None:
     out = tmp_path / "run"
     status, _ = in_terminal(["--every", "50ms", "--record", str(out), f"dport {connections.port}"], out, b"q")
@@ -297,6 +306,7 @@ def test_q_ends_and_leaves_a_complete_recording(connections: Connections, tmp_pa
     assert len(load(out).flows) >= 3
 
 
+@pytest.mark.slow
 def test_a_killed_watch_leaves_no_agent_and_no_partial_result(connections: Connections, tmp_path: Path) -> None:
     out = tmp_path / "run"
     status, agents = in_terminal(

@@ -12,6 +12,7 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))
 bbr_cases: Any = importlib.import_module("bbr_cases")
 
 
+@pytest.mark.slow(keep="1")
 @pytest.mark.parametrize("number", range(1, len(bbr_cases.CASES) + 1))
 def test_bbr_3_passes(number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)

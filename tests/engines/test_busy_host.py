@@ -52,6 +52,7 @@ def hogs(as_root: None) -> Iterator[list[subprocess.Popen[str]]]:
             process.communicate()
 
 
+@pytest.mark.slow
 def test_a_flow_that_waits_for_the_agent_makes_a_run_invalid(hogs: list[subprocess.Popen[str]], tmp_path: Path) -> None:
     """Samples are a second apart, and no timer is that late: only the flow shows that the agent was."""
     started: list[float] = []

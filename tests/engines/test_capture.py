@@ -37,6 +37,7 @@ def tshark(capture: Path, shown: str) -> list[str]:
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
 
 
+@pytest.mark.slow
 @needs_tshark
 def test_tshark_finds_the_retransmissions_that_the_flows_counted(tmp_path: Path) -> None:
     capture = tmp_path / "packets.pcap"

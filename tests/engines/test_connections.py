@@ -4,6 +4,7 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -47,6 +48,7 @@ def rows(number: int, sent: list[int], received: list[int]) -> np.ndarray:
     return records
 
 
+@pytest.mark.slow
 @given(
     st.lists(
         st.tuples(st.integers(1024, 1030), st.integers(0, 10**9), st.integers(0, 10**9), st.booleans()),

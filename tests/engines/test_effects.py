@@ -71,6 +71,7 @@ def test_fq_on_a_host_paces_flows_that_do_not_request_pacing(tmp_path: Path) -> 
     assert queues[1] <= 12
 
 
+@pytest.mark.slow(keep="sim")
 def test_cake_shapes_and_shares_among_hosts(tmp_path: Path) -> None:
     one, many = (CUBIC + f'name = "{name}"\naccess = {{ delay = "1ms" }}\n' for name in ("one", "many"))
     got = valid(
@@ -268,6 +269,7 @@ SCRIPT = (
 )
 
 
+@pytest.mark.slow(keep="sim-tbf rate 10mbit burst 10kb limit 100kb")
 @pytest.mark.parametrize(
     "kind", ["tbf rate 10mbit burst 10kb limit 100kb", "tbf rate 20mbit burst 10kb limit 100kb", "bfifo limit 100kb"]
 )
@@ -285,6 +287,7 @@ def test_a_script_s_netem_has_no_queueing_delay(tmp_path: Path) -> None:
         assert 0.5 < got.numbers["utilization"] <= 1.06
 
 
+@pytest.mark.slow(keep="sim")
 def test_linux_buffer_limits_bound_the_window(tmp_path: Path) -> None:
     def most_inflight_bytes(folder: str, top: str) -> int:
         text = experiment(rate="1gbit", rtt="100ms", qdisc="pfifo limit 20000", top=top)
@@ -305,6 +308,7 @@ def test_a_pacing_rate_is_kept(tmp_path: Path) -> None:
     assert got.mbps() == pytest.approx(4, rel=0.1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("path", "effect"),
     [
@@ -397,6 +401,7 @@ def test_other_queues_fill_the_link_and_drop(tmp_path: Path, qdisc: str) -> None
     assert got.queue("bottleneck")["kind"] == qdisc.partition(" ")[0]
 
 
+@pytest.mark.slow(keep="sim-pie ecn")
 @pytest.mark.parametrize("qdisc", ["pie ecn", "fq_pie ecn", "codel ce_threshold 3ms", "sfb target 5"])
 def test_queues_mark_ect_packets(tmp_path: Path, qdisc: str) -> None:
     rest = '[[flows]]\ncc = "cubic"\ncount = 2\necn = true\n'

@@ -29,6 +29,7 @@ cc = "reno"
 ROOT = Path(__file__).parents[2]
 
 
+@pytest.mark.slow
 def test_a_host_in_a_guest_measures_what_the_kernel_engine_does(dumbbell: Dumbbell, tmp_path: Path) -> None:
     script = (
         f'printf "%s" "$0" > x.toml && exec {sys.executable} -m dumbbell run x.toml --engine host --out inner --json'

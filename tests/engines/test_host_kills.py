@@ -92,6 +92,7 @@ def wait_until(process: "subprocess.Popen[Any]", event: str, condition: Callable
         time.sleep(0.01)
 
 
+@pytest.mark.slow(keep="command")
 @pytest.mark.parametrize("victim", ["command", "keeper", "worker"])
 def test_a_killed_run_leaves_nothing(victim: str, tmp_path: Path) -> None:
     if reason := host_engine_error():
@@ -129,6 +130,7 @@ def test_a_killed_run_leaves_nothing(victim: str, tmp_path: Path) -> None:
     assert not list(results.glob(".*"))
 
 
+@pytest.mark.slow(keep="2")
 @pytest.mark.parametrize("signal_number", [signal.SIGINT, signal.SIGTERM])
 def test_ctrl_c_ends_a_run_and_leaves_nothing(signal_number: signal.Signals, tmp_path: Path) -> None:
     if reason := host_engine_error():

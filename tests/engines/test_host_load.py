@@ -134,6 +134,7 @@ def records(speed: float, backlog_bytes: int) -> pl.DataFrame:
     )
 
 
+@pytest.mark.slow
 @given(st.floats(0.1, 1.0))
 def test_a_shaper_s_share_is_sent_over_possible_bytes(speed: float) -> None:
     assert shaper_shares([QUEUE], records(speed, 60_000))["bottleneck"] == pytest.approx(speed, abs=1e-4)
@@ -205,6 +206,7 @@ def test_without_files_host_facts_are_unknown(tmp_path: Path) -> None:
     assert available_bytes(tmp_path) is None
 
 
+@pytest.mark.slow
 @given(st.binary(max_size=200))
 def test_any_bytes_in_its_files_are_harmless(content: bytes) -> None:
     import tempfile  # noqa: PLC0415 — tmp_path is one for all examples

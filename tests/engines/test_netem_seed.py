@@ -38,6 +38,7 @@ def drops(folder: Path, engine: str, loss: str, seed: int = 1) -> list[int]:
     return run.queues.filter(pl.col("queue") == "path.netem")["drops_packets"].to_list()
 
 
+@pytest.mark.slow(keep="3%")
 @pytest.mark.parametrize("loss", ["3%", "gemodel 1% 10% 70% 0.1%", "state 1% 20% 5% 60% 2%"])
 def test_both_engines_lose_the_same_packets(loss: str, tmp_path: Path) -> None:
     on_kernel = drops(tmp_path, "kernel", loss)
@@ -45,5 +46,6 @@ def test_both_engines_lose_the_same_packets(loss: str, tmp_path: Path) -> None:
     assert on_kernel[-1] > 100
 
 
+@pytest.mark.slow
 def test_another_seed_loses_other_packets(tmp_path: Path) -> None:
     assert drops(tmp_path, "kernel", "3%", seed=1) != drops(tmp_path, "kernel", "3%", seed=2)

@@ -41,6 +41,7 @@ def crossed(folder: Path, engine: str, text: str) -> np.ndarray:
     return run.queues.filter(pl.col("queue") == "bottleneck")["sent_packets"].to_numpy()
 
 
+@pytest.mark.slow(keep="sim")
 @pytest.mark.parametrize("engine", ENGINES)
 def test_these_packets_are_dropped_or_late_and_others_keep_their_times(engine: str, tmp_path: Path) -> None:
     """A link with room for all: a packet that is missing moves no other."""

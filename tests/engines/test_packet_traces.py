@@ -81,6 +81,7 @@ QDISCS = [
 ]
 
 
+@pytest.mark.slow
 @settings(max_examples=15, deadline=None)
 @given(
     st.sampled_from(QDISCS),

@@ -145,6 +145,7 @@ def test_vector_registers_are_preserved_by_system_calls_threads_and_signals(tmp_
     assert output_of(outcome, "registers") == "2400 of 2400, 0\n"
 
 
+@pytest.mark.slow
 @pytest.mark.kernel
 def test_problems_of_programs_are_reported(tmp_path: Path) -> None:
     text = experiment(

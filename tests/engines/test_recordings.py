@@ -100,6 +100,7 @@ def test_a_capture_has_every_packet_that_the_queue_sent(tmp_path: Path, plain: R
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
 
 
+@pytest.mark.slow
 @pytest.mark.kernel
 @pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed (make test tries to)")
 def test_tshark_reads_devices_and_directions(recorded: Run) -> None:
@@ -247,6 +248,7 @@ def test_trace_events_are_a_table(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.slow
 @given(st.text() | st.lists(st.sampled_from([*LINES.splitlines(), "", "x-1 [0] 9: y: ", "\x00"])).map("\n".join))
 def test_any_trace_text_is_parsed(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
     file = tmp_path_factory.getbasetemp() / "any-trace.txt"

@@ -47,6 +47,7 @@ def refusal(engine: Engine, folder: Path, qdisc: str) -> DumbbellError | None:
     return None
 
 
+@pytest.mark.slow(keep="tbf rate 1mbit burst 3kb limit 10kb overhead 10")
 @pytest.mark.kernel
 @pytest.mark.parametrize("qdisc", KERNEL_RUNS)
 def test_the_simulator_refers_to_the_kernel_engine(tmp_path: Path, qdisc: str) -> None:
@@ -56,6 +57,7 @@ def test_the_simulator_refers_to_the_kernel_engine(tmp_path: Path, qdisc: str) -
     assert refusal(KernelEngine(), tmp_path, qdisc) is None
 
 
+@pytest.mark.slow(keep="prio bands 20")
 @pytest.mark.kernel
 @pytest.mark.parametrize("qdisc", KERNEL_REFUSES)
 def test_options_that_both_engines_refuse(tmp_path: Path, qdisc: str) -> None:

@@ -69,6 +69,7 @@ def rate_mbps(remote_run: result.Run) -> float:
     return float(got * 8e-6 / remote_run.manifest["duration_s"])
 
 
+@pytest.mark.slow
 def test_real_hosts_measure_the_same_as_the_host_engine(hosts: SshTestbed, tmp_path: Path) -> None:
     on_hosts = run(hosts, tmp_path / "there")
     assert [flow["cc"] for flow in on_hosts.manifest["flows"]] == ["cubic", "bbr"]
@@ -90,6 +91,7 @@ def test_real_hosts_measure_the_same_as_the_host_engine(hosts: SshTestbed, tmp_p
     assert on_hosts.flows.columns == on_host_engine.flows.columns
 
 
+@pytest.mark.slow
 def test_every_kind_of_flow_and_probe_runs_between_two_hosts(hosts: SshTestbed, tmp_path: Path) -> None:
     flows = (
         '[[flows]]\nname = "sized"\ncc = "cubic"\nbytes = "200kB"\ncount = 2\n'
@@ -117,6 +119,7 @@ def test_completed_flows_end_the_run(hosts: SshTestbed, tmp_path: Path) -> None:
     assert remote_run.manifest["flows"][0]["completed"]
 
 
+@pytest.mark.slow
 def test_missing_kernel_features_are_reported_and_the_host_is_restored(hosts: SshTestbed, tmp_path: Path) -> None:
     """No kernel has this sysctl."""
     broken = PATH.replace("[path.bottleneck]", '[tcp]\nsysctl = { "net.ipv4.tcp_no_such" = 1 }\n[path.bottleneck]')
@@ -125,6 +128,7 @@ def test_missing_kernel_features_are_reported_and_the_host_is_restored(hosts: Ss
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_configured_root_qdisc_is_refused_and_kept(hosts: SshTestbed, tmp_path: Path) -> None:
     hosts["router"].run("tc qdisc add dev eth2 root handle 7: tbf rate 1gbit burst 100kb limit 1mb")
     try:
@@ -135,6 +139,7 @@ def test_a_configured_root_qdisc_is_refused_and_kept(hosts: SshTestbed, tmp_path
         hosts["router"].run("tc qdisc del dev eth2 root")
 
 
+@pytest.mark.slow
 def test_device_problems_are_reported_before_any_change(hosts: SshTestbed, tmp_path: Path) -> None:
     hosts["receiver"].run("ip link set eth1 mtu 1400")
     try:
@@ -144,6 +149,7 @@ def test_device_problems_are_reported_before_any_change(hosts: SshTestbed, tmp_p
         hosts["receiver"].run("ip link set eth1 mtu 1500")
 
 
+@pytest.mark.slow(keep="IdentityFile /nowhere-refused the login")
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -164,6 +170,7 @@ def test_ssh_errors_are_reported_with_a_remedy(
         run(hosts, tmp_path / "run")
 
 
+@pytest.mark.slow
 def test_the_command_plans_and_runs(hosts: SshTestbed, tmp_path: Path) -> None:
     file = tmp_path / "x.toml"
     file.write_text(f'title = "t"\nduration = "1s"\n{PATH}{BOTH}' + hosts.table())

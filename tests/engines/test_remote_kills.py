@@ -131,6 +131,7 @@ KILLS: dict[str, Callable[[SshTestbed, subprocess.Popen[bytes]], None]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("moment", range(MOMENTS))
 @pytest.mark.parametrize("victim", KILLS)
 def test_hosts_are_restored(

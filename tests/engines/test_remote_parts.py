@@ -39,6 +39,7 @@ def plan() -> RemotePlan:
 # --- frames
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(st.sampled_from(["beat", "file", "done"]), st.binary(max_size=300))), st.data())
 def test_frames_are_parsed_from_fragments(frames: list[tuple[str, bytes]], data: st.DataObject) -> None:
     stream = b"".join(order(kind, body, bytes=len(body)) for kind, body in frames)
@@ -232,6 +233,7 @@ def test_ssh_through_the_device_under_test_is_a_warning() -> None:
     assert "the ssh connection uses 'eth1'" in warnings[0]
 
 
+@pytest.mark.slow
 @given(st.text(max_size=60) | st.recursive(st.none() | st.integers(), st.lists).map(json.dumps))
 def test_any_output_of_ip_is_parsed_or_an_error(output: str) -> None:
     with suppress(HostError):

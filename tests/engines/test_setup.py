@@ -211,6 +211,7 @@ CASE = st.one_of(*(qdisc(kind) for kind in KINDS), gred(), classes(), classes(),
 
 
 # Shrinking would boot hundreds of guests; a difference names its case.
+@pytest.mark.slow
 @settings(max_examples=4, deadline=None, suppress_health_check=list(HealthCheck), phases=[Phase.generate])
 @given(st.lists(CASE, min_size=CASES, max_size=CASES))
 def test_the_agent_sets_up_what_tc_sets_up(tmp_path_factory: pytest.TempPathFactory, cases: list[list[str]]) -> None:
@@ -219,6 +220,7 @@ def test_the_agent_sets_up_what_tc_sets_up(tmp_path_factory: pytest.TempPathFact
     _expect_equal(by_tc, by_agent, cases)
 
 
+@pytest.mark.slow
 def test_every_option_is_set(tmp_path: Path) -> None:
     """Each option once, alone if it can be, else with what it needs."""
     root, change = "qdisc add dev {dev} root handle 1:", "qdisc change dev {dev} root handle 1:"

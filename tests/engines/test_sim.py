@@ -60,6 +60,7 @@ def test_a_folder_has_every_column_and_a_manifest(tmp_path: Path) -> None:
 SHORT_NS = 3 * 10**9
 
 
+@pytest.mark.slow(keep="bbr-draft")
 @pytest.mark.parametrize("name", sorted(scenarios()))
 def test_a_run_in_memory_equals_the_one_read_from_a_folder(tmp_path: Path, name: str) -> None:
     """For every built-in scenario that the simulator supports, cut to three seconds."""
@@ -214,6 +215,7 @@ SHORT = "duration=2s"
 SHORT_NS = 2 * 10**9
 
 
+@pytest.mark.slow(keep="bbr-draft")
 @pytest.mark.parametrize(
     "name", [name for name in sorted(scenarios().keys() - published()) if not name.startswith("lossy")]
 )

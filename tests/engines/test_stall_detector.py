@@ -32,6 +32,7 @@ def program(script: str) -> str:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.kernel
 def test_a_polling_program_lets_virtual_time_advance(tmp_path: Path) -> None:
     outcome = measure(tmp_path, experiment(program(POLL)))
@@ -39,6 +40,7 @@ def test_a_polling_program_lets_virtual_time_advance(tmp_path: Path) -> None:
     assert (outcome.run.folder / "programs" / "one.out").read_text() == "0.1\n"
 
 
+@pytest.mark.slow
 @pytest.mark.kernel
 @pytest.mark.skipif(IPERF3 is None, reason="iperf3 is not installed (make test tries to)")
 def test_iperf3_as_the_sending_client_exits(tmp_path: Path) -> None:
@@ -59,6 +61,7 @@ def test_iperf3_as_the_sending_client_exits(tmp_path: Path) -> None:
     assert 9.56 * 0.95 < float(received[received.index("Mbits/sec") - 1]) <= 9.57
 
 
+@pytest.mark.slow
 @pytest.mark.kernel
 def test_an_endless_loop_is_reported_by_name(tmp_path: Path) -> None:
     case = parse(experiment(program(SPIN)), tmp_path / "experiment.toml")[0]
@@ -76,6 +79,7 @@ def test_an_endless_loop_is_reported_by_name(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.kernel
 def test_the_timeout_error_names_the_program(tmp_path: Path) -> None:
     case = parse(experiment(program(SPIN)), tmp_path / "experiment.toml")[0]

@@ -129,6 +129,7 @@ KINDS: dict[str, tuple[Callable[[random.Random], list[str]], Callable[[Settings]
 }
 
 
+@pytest.mark.slow
 @pytest.mark.kernel
 def test_the_settings_equal_those_that_tc_prints(tmp_path: Path) -> None:
     draw = random.Random(1)

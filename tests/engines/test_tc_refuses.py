@@ -127,6 +127,7 @@ def refused_by_tc(folder: Path, cases: list[list[str]]) -> dict[tuple[int, int],
     return {(int(case), int(index)): message for _, case, index, message in answers}
 
 
+@pytest.mark.slow
 def test_the_grammar_refuses_what_tc_refuses(tmp_path: Path) -> None:
     drawer = Drawer(SEED)
     cases = [drawer.case() for _ in range(CASES)]

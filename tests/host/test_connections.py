@@ -73,6 +73,7 @@ def test_any_bytes_are_an_error_or_no_frame(raw: bytes) -> None:
     assert not decoded or raw.startswith(MAGIC)
 
 
+@pytest.mark.slow
 @given(st.integers(0, 3).flatmap(lambda n: st.binary(min_size=n * ROW.itemsize, max_size=n * ROW.itemsize)))
 def test_any_rows_become_a_table(raw: bytes) -> None:
     frame = frame_of(raw, 0)

@@ -232,6 +232,7 @@ JSON = st.recursive(
 OUTPUTS = st.one_of(JSON.map(json.dumps), st.lists(JSON, max_size=4).map(json.dumps), st.text())
 
 
+@pytest.mark.slow
 @given(OUTPUTS, OUTPUTS, OUTPUTS)
 def test_any_output_of_commands_gives_every_finding(routes: str, links: str, queues: str) -> None:
     host = LocalHost(Path("/nonexistent"), {ROUTES: routes, LINKS: links, QUEUES: queues})

@@ -29,6 +29,7 @@ def test_doctor_reads_a_guest_s_host(dumbbell: Dumbbell, tmp_path: Path) -> None
     assert found["offloads.right"]["value"]["tso"] is False
 
 
+@pytest.mark.slow
 @pytest.mark.kernel
 def test_enable_and_disable_work_in_a_guest_s_host(dumbbell: Dumbbell, tmp_path: Path) -> None:
     """A guest's /etc is the real host's and read-only, so the drop-in is written to a folder in the guest's memory."""

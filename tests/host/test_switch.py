@@ -98,6 +98,7 @@ def expected_state(before: dict[str, str | None], controller: str) -> dict[str, 
     return before | {name: " ".join(cc for cc in READY if cc in {*allowed, controller}) + "\n"}
 
 
+@pytest.mark.slow
 @given(INITIAL_STATES, REQUESTS)
 def test_disable_after_any_enables_restores_the_original_state(
     before: InitialState, requests: list[tuple[str, str | None]]
@@ -113,6 +114,7 @@ def test_disable_after_any_enables_restores_the_original_state(
         assert state(Path(folder)) == expected_state(original, before.controller)
 
 
+@pytest.mark.slow
 @given(INITIAL_STATES, REQUESTS, st.integers(0, 4), st.integers(0, 4))
 def test_disable_restores_after_a_kill_between_any_steps(
     before: InitialState, requests: list[tuple[str, str | None]], steps_done: int, undo_steps_done: int

@@ -15,10 +15,14 @@ Example = TypeVar("Example")
 
 
 def search(strategy: SearchStrategy[Example], check: Callable[[Example], None], examples: int = 100) -> None:
-    """Call `check` with examples of `strategy`; the smallest that makes it raise is printed by Hypothesis."""
+    """Call `check` with examples of `strategy`; the smallest that makes it raise is printed by Hypothesis.
+
+    `examples` counts for the default profile, with 100 for each property; profile `few` has its share of them.
+    """
+    share = settings().max_examples / 100
 
     @settings(
-        max_examples=examples,
+        max_examples=max(1, round(examples * share)),
         derandomize=SECONDS == 0,
         database=None,
         deadline=None,

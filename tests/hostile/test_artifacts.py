@@ -79,6 +79,7 @@ def test_files_of_every_kind_are_kept_as_plain_files_or_omitted(tmp_path: Path) 
     assert (run.folder / entry["stdout"]).read_text() == "no devices\n"
 
 
+@pytest.mark.slow
 @pytest.mark.kernel
 def test_deep_folders_are_kept_up_to_the_depth_limit(tmp_path: Path) -> None:
     """Once the agent failed, and the run with it."""
@@ -101,6 +102,7 @@ def test_deep_folders_are_kept_up_to_the_depth_limit(tmp_path: Path) -> None:
     assert any("copied up to 64 levels deep" in warning for warning in run.manifest["warnings"])
 
 
+@pytest.mark.slow
 @pytest.mark.kernel
 def test_lost_files_are_listed_up_to_a_limit_and_counted(tmp_path: Path) -> None:
     run = run_script(

@@ -183,6 +183,7 @@ def test_the_workbench_refuses_a_figure_of_gigabytes() -> None:
     assert b"GB of memory, more than 1 GB" in figure_data(request, lambda _seconds: None)
 
 
+@pytest.mark.slow
 def test_gzip_is_unpacked_up_to_the_size_limit_of_a_log(tmp_path: Path) -> None:
     with gzip.open(tmp_path / "bomb.txt.gz", "wb", 9) as file:
         for _ in range(200):
@@ -223,6 +224,7 @@ def _capture(days: int) -> bytes:
     return data
 
 
+@pytest.mark.slow
 def test_a_capture_of_few_packets_over_a_long_time_has_limited_rows(tmp_path: Path) -> None:
     (tmp_path / "far.pcapng").write_bytes(_capture(1))
     done = run("import", "far.pcapng", "-o", "out", cwd=tmp_path)

@@ -83,6 +83,7 @@ SWEEPS = {
 }
 
 
+@pytest.mark.slow(keep="key-options0")
 @pytest.mark.parametrize(
     ("how", "options"),
     [(how, options) for how in SWEEPS for options in ((), ("--dry-run",))] + [("key", ("--set", "engine=host"))],
@@ -98,6 +99,7 @@ def test_no_sweep_file_starts_the_host_engine(
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.slow(keep="key")
 @pytest.mark.parametrize("how", SWEEPS)
 def test_the_user_may_start_the_host_engine(tmp_path: Path, how: str) -> None:
     """Whether this host can run it is checked only after the permission."""
@@ -111,6 +113,7 @@ def test_the_user_may_start_the_host_engine(tmp_path: Path, how: str) -> None:
     assert all(row.status == "failed" and "the user's permission" in (row.reason or "") for row in refused)
 
 
+@pytest.mark.slow(keep="file4-arguments4-add --engine host")
 @pytest.mark.parametrize(
     ("file", "arguments", "message"),
     [
@@ -144,6 +147,7 @@ def test_no_file_starts_ssh(
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.slow(keep="file0-arguments0")
 @pytest.mark.parametrize(
     ("file", "arguments"),
     [
@@ -244,6 +248,7 @@ KERNELS = {
 }
 
 
+@pytest.mark.slow(keep="key-run")
 @pytest.mark.parametrize("options", [(), ("--dry-run",)], ids=["run", "dry"])
 @pytest.mark.parametrize("how", KERNELS)
 def test_no_sweep_file_starts_a_kernel_by_its_path(

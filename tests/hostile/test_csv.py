@@ -72,6 +72,7 @@ def test_column_names_are_escaped(tmp_path: Path) -> None:
     assert cells(tmp_path / "t.csv")[0] == ["'=a", "''=a"]
 
 
+@pytest.mark.slow
 def test_fuzz_any_text_is_restored_exactly(tmp_path: Path) -> None:
     def check(texts: list[str | None]) -> None:
         table = rows("probes", [{"probe": text, "kind": text, "seq": -1} for text in texts])

@@ -175,6 +175,7 @@ def test_a_flow_missing_from_the_manifest_is_ignored(damaged: Path, good_run: Pa
     assert summary(load(damaged))["flows"] == summary(load(good_run))["flows"]
 
 
+@pytest.mark.slow
 def test_names_with_control_characters_are_read_and_plotted(damaged: Path, good_run: Path, tmp_path: Path) -> None:
     text = (damaged / "run.json").read_text().replace('"cubic"', '"a\\u0000\\u001b[31m\\u202e</script>"')
     (damaged / "run.json").write_text(text)
@@ -183,6 +184,7 @@ def test_names_with_control_characters_are_read_and_plotted(damaged: Path, good_
         assert call(command, damaged, good_run, tmp_path / "out") is None
 
 
+@pytest.mark.slow(keep="sim-expect")
 @pytest.mark.parametrize("key", ["expect", "case", "import", "programs", "experiment", "bottleneck", "commands"])
 @pytest.mark.parametrize("engine", ["sim", "kernel", "import", "fetch"])
 def test_every_command_accepts_a_missing_optional_key(

@@ -101,6 +101,7 @@ def result_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return Bench(flows=[Flow("a", "bbr")], duration_s=1).make_folder(tmp_path_factory.mktemp("runs") / "run")
 
 
+@pytest.mark.slow
 def test_every_planted_text_is_drawn_in_every_format(tmp_path: Path) -> None:
     for text in (*PLANTED, *EXPRESSIONS):
         root = ET.fromstring(drawn_bytes(chart(text, text), "svg"))
@@ -121,6 +122,7 @@ def test_one_process_draws_all_figures() -> None:
     assert render_processes(os.getpid()) == first
 
 
+@pytest.mark.slow(keep="9")
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGABRT, signal.SIGSEGV])
 def test_a_killed_render_process_is_an_error_and_the_next_figure_is_drawn(
     number: signal.Signals, slow_figure: dict[str, Any]
@@ -188,6 +190,7 @@ def test_ctrl_c_ends_a_command_and_its_render_process(tmp_path: Path, result_fol
     assert not (tmp_path / "f.png").exists()
 
 
+@pytest.mark.slow
 def test_the_render_process_ends_when_its_command_is_killed(tmp_path: Path, result_folder: Path) -> None:
     with subprocess.Popen([COMMAND, "plot", result_folder, "-o", tmp_path / "f.png"]) as process:
         (worker,) = wait_until(lambda: render_processes(process.pid))
@@ -215,6 +218,7 @@ def ui(tmp_path: Path) -> Iterator[Served]:
         yield served_
 
 
+@pytest.mark.slow
 def test_the_workbench_survives_a_killed_render_process(ui: Served) -> None:
     request = {"what": "figure.png", "toml": EXPERIMENT, "seed": 1}
     with concurrent.futures.ThreadPoolExecutor(1) as pool, ui.asks as client:
@@ -228,6 +232,7 @@ def test_the_workbench_survives_a_killed_render_process(ui: Served) -> None:
         assert client.post("/api/download", json=request).content.startswith(b"\x89PNG")
 
 
+@pytest.mark.slow
 def test_a_planted_title_is_refused_and_the_workbench_survives(ui: Served) -> None:
     planted = EXPERIMENT.replace('"x"', '"\\u001b[31m"')
     with ui.asks as client:

@@ -15,12 +15,14 @@ SEEDS = st.integers(0, 2**63)
 """A seed gives one damaged result, reproducibly; smaller seeds do not give simpler ones."""
 
 
+@pytest.mark.slow(keep="stats BAD")
 @pytest.mark.parametrize("command", RUN_COMMANDS, ids=" ".join)
 def test_the_undamaged_run_is_read_by_every_command(command: tuple[str, ...], good_run: Path, tmp_path: Path) -> None:
     other = shutil.copytree(good_run, tmp_path / "other")
     assert call(command, other, good_run, tmp_path / "out") is None
 
 
+@pytest.mark.slow(keep="stats BAD")
 @pytest.mark.parametrize("command", SWEEP_COMMANDS, ids=" ".join)
 def test_the_undamaged_sweep_is_read_by_every_command(
     command: tuple[str, ...], good_sweep: Path, tmp_path: Path

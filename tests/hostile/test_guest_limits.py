@@ -75,6 +75,7 @@ def mounted(folder: str, options: str) -> str:
     return f"mount -t tmpfs -o {options} none {folder}"
 
 
+@pytest.mark.slow(keep="mount -t tmpfs -o size=16m none /dev/shm")
 @pytest.mark.kernel
 @mounts
 @pytest.mark.parametrize(
@@ -115,6 +116,7 @@ def test_a_full_file_system_of_the_guest_s_memory_is_named(tmp_path: Path) -> No
     assert "40 MiB free when the guest started; free some space, or set TMPDIR" in errors
 
 
+@pytest.mark.slow(keep="ulimit -f 400000-None-the size of a file is limited to 195 MiB")
 @pytest.mark.kernel
 @pytest.mark.parametrize(
     ("setup", "denied", "message"),

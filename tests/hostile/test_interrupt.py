@@ -41,6 +41,7 @@ PHASES = {
 """An experiment whose phase takes long, and the file that shows that the phase has started."""
 
 
+@pytest.mark.slow(keep="parsing")
 @pytest.mark.parametrize("phase", PHASES)
 def test_ctrl_c_ends_a_run(phase: str, tmp_path: Path) -> None:
     text, pattern = PHASES[phase]
@@ -57,6 +58,7 @@ def test_ctrl_c_ends_a_run(phase: str, tmp_path: Path) -> None:
         assert remaining == ["x.toml"]
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_an_import(tmp_path: Path) -> None:
     line = b"64 bytes from 10.0.0.2: icmp_seq=%d ttl=64 time=1.0 ms\n"
     with (tmp_path / "ping.txt").open("wb") as file:

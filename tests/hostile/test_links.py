@@ -94,6 +94,7 @@ def template(calls: Calls, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow(keep="run here")
 @pytest.mark.parametrize("name", COMMANDS)
 def test_fuzz_no_planted_link_misleads_a_command(name: str, calls: Calls, template: Path, tmp_path: Path) -> None:
     working_folder = copy_of(template, tmp_path / "clean")
@@ -123,6 +124,7 @@ HISTORICAL = [
 ]
 
 
+@pytest.mark.slow(keep="sweep-runs/.sweep-sw.running-link to a folder")
 @pytest.mark.parametrize(("command", "name", "kind"), HISTORICAL)
 def test_a_link_that_once_misled_a_command_is_harmless(
     command: str, name: str, kind: str, calls: Calls, template: Path, tmp_path: Path
@@ -258,6 +260,7 @@ def test_the_clean_up_follows_no_link_and_enters_no_mount_point(tmp_path: Path, 
             subprocess.run(["umount", mount_point], check=True)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("cache")
 def test_very_deep_folders_are_removed(tmp_path: Path) -> None:
     staging = killed_command(tmp_path / "res")

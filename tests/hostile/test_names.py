@@ -122,6 +122,7 @@ def test_colliding_queue_names_are_refused_before_a_run(text: str, message: str)
 ANY = st.lists(st.text(alphabet="aAbB.-2é/ outr", max_size=6), max_size=12)
 
 
+@pytest.mark.slow
 def test_fuzz_names_are_made_unique() -> None:
     def check(names: list[str]) -> None:
         text = distinct(names, own=["a"])

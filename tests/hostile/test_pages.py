@@ -97,6 +97,7 @@ def run_with_text(run: Run, path: tuple[Any, ...], text: str) -> Run:
     return Run(run.folder, with_text(run.manifest, path, text), run.flows, run.queues, run.probes)
 
 
+@pytest.mark.slow
 def test_every_text_of_a_run_is_text_in_its_report(run: Run, before: ParsedPage) -> None:
     pages = 0
     for path in text_paths(run.manifest):
@@ -142,6 +143,7 @@ def test_a_planted_title_adds_no_element_to_a_figure_s_page(tmp_path: Path) -> N
     check_elements(pages[1], ParsedPage(pages[0]))
 
 
+@pytest.mark.slow
 def test_a_planted_title_adds_no_element_to_a_comparison(run: Run, tmp_path: Path) -> None:
     pages = []
     for text in ("", EVERYTHING):
@@ -162,6 +164,7 @@ def write_comparison(run: Run, folder: Path, text: str) -> Path:
     return folder / "page.html"
 
 
+@pytest.mark.slow
 def test_every_text_of_a_sweep_is_text_in_its_report(tmp_path: Path) -> None:
     axes = [axis("rate", ["1mbit", "2mbit"]), axis("name", ["x", "y"])]
     points = [{"rate": rate, "name": name} for rate in ("1mbit", "2mbit") for name in "xy"]
@@ -181,6 +184,7 @@ def test_every_text_of_a_sweep_is_text_in_its_report(tmp_path: Path) -> None:
     assert pages > 3
 
 
+@pytest.mark.slow
 def test_the_workbench_replies_in_json_and_allows_only_its_own_scripts(run: Run, tmp_path: Path) -> None:
     shutil.copytree(run.folder, tmp_path / "run")
     (tmp_path / "run" / "run.json").write_text(json.dumps(with_text(run.manifest, ("title",), EVERYTHING)))

@@ -228,6 +228,7 @@ def toml_of(document: dict[str, Any]) -> str:
     return as_toml(document)
 
 
+@pytest.mark.slow(keep="False")
 @pytest.mark.parametrize("terminal", [False, True])
 def test_a_separate_process_prints_no_hidden_character(run: Path, tmp_path: Path, terminal: bool) -> None:
     target = run_with_text(run, tmp_path, ("title",), "".join(PLANTED))
@@ -278,6 +279,7 @@ def test_requests_are_escaped_in_the_server_s_log(tmp_path: Path) -> None:
         assert not hidden_characters(process.stderr.read().decode())
 
 
+@pytest.mark.slow
 def test_requests_are_escaped_in_the_workbench_s_log(tmp_path: Path) -> None:
     with served(tmp_path) as ui:
         port = int(ui.url.rstrip("/").rpartition(":")[2])

@@ -116,6 +116,7 @@ JSON = "Content-Type: application/json"
 CHUNKED = "Transfer-Encoding: chunked"
 
 
+@pytest.mark.slow(keep="-fields0--")
 @pytest.mark.parametrize(
     ("request_line", "fields", "chunk", "status"),
     [
@@ -153,6 +154,7 @@ def test_a_slow_or_endless_request_is_ended(
     assert received.startswith(status)
 
 
+@pytest.mark.slow
 def test_a_client_that_does_not_read_is_disconnected(impatient: Workbench) -> None:
     times = 200
     with socket.socket() as sock:
@@ -168,6 +170,7 @@ def test_a_client_that_does_not_read_is_disconnected(impatient: Workbench) -> No
         assert len(read_all(sock)) < times * SCRIPT.stat().st_size
 
 
+@pytest.mark.slow
 def test_new_connections_are_served_while_idle_ones_fill_the_server(tmp_path: Path) -> None:
     with started_workbench(tmp_path, {"connections": 8}) as workbench, ExitStack() as held:
         assert workbench.responds()
@@ -178,6 +181,7 @@ def test_new_connections_are_served_while_idle_ones_fill_the_server(tmp_path: Pa
         assert workbench.descriptors < before + 50
 
 
+@pytest.mark.slow
 def test_a_new_connection_gets_503_while_all_are_busy(tmp_path: Path) -> None:
     with started_workbench(tmp_path, {"connections": 2}) as workbench, ExitStack() as held:
         for _ in range(2):
@@ -236,6 +240,7 @@ def test_an_aborted_request_is_not_logged_as_an_error(impatient: Workbench) -> N
     assert impatient.log.read_text() == ""
 
 
+@pytest.mark.slow
 def test_a_second_import_waits_until_the_first_ends(tmp_path: Path) -> None:
     """Each log may need 64 MB of memory."""
     fields = ["Content-Type: application/octet-stream", "Connection: close"]
@@ -287,6 +292,7 @@ def test_another_user_of_the_host_is_refused(impatient: Workbench) -> None:
         assert status_for_another_user(impatient, target, "X-Forwarded-For: 127.0.0.1") == 403
 
 
+@pytest.mark.slow
 @needs_root
 def test_another_user_needs_the_token_and_this_one_does_not(tmp_path: Path) -> None:
     with started_workbench(tmp_path, {}, token=True) as workbench:
@@ -300,6 +306,7 @@ def test_another_user_needs_the_token_and_this_one_does_not(tmp_path: Path) -> N
         assert secret not in workbench.log.read_text()
 
 
+@pytest.mark.slow
 def test_this_user_needs_the_token_under_a_foreign_name(tmp_path: Path) -> None:
     """Another site's name can resolve to this address, so that this user's browser sends the request (DNS rebinding).
 
@@ -311,6 +318,7 @@ def test_this_user_needs_the_token_under_a_foreign_name(tmp_path: Path) -> None:
         assert workbench.exchange(foreign).startswith(b"HTTP/1.1 403")
 
 
+@pytest.mark.slow
 def test_the_token_is_on_no_command_line(tmp_path: Path) -> None:
     """Every user of a host can read command lines."""
     browser, opened = tmp_path / "browser", tmp_path / "opened"

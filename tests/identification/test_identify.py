@@ -56,6 +56,7 @@ def refusal(dumbbell: Dumbbell, file: Path, *options: str) -> str:
     return done.stderr
 
 
+@pytest.mark.slow(keep="reno-sender")
 @pytest.mark.parametrize("end", ENDS)
 @pytest.mark.parametrize("cc", CANDIDATES.split(","))
 def test_a_capture_is_named_after_its_controller(dumbbell: Dumbbell, capture: Capture, cc: str, end: str) -> None:
@@ -70,6 +71,7 @@ def test_a_near_candidate_is_named_with_its_confidence(dumbbell: Dumbbell, captu
     assert done.stdout.splitlines()[-1].startswith("The flow behaves like cubic (confidence ")
 
 
+@pytest.mark.slow(keep="sender")
 @pytest.mark.parametrize("end", ENDS)
 def test_the_path_is_estimated(dumbbell: Dumbbell, capture: Capture, end: str) -> None:
     path = answer(dumbbell, capture("reno", end), "--candidates", "reno")["path"]
@@ -88,6 +90,7 @@ def test_a_capture_of_linux_is_named(dumbbell: Dumbbell, capture: Capture, end: 
     assert answer(dumbbell, capture("cubic", end, "kernel"), "--candidates", CANDIDATES)["verdict"] == "cubic"
 
 
+@pytest.mark.slow
 def test_a_controller_that_is_no_candidate_is_unknown(dumbbell: Dumbbell, capture: Capture) -> None:
     file = capture("vegas")
     found = answer(dumbbell, file, "--candidates", "cubic,reno")
@@ -96,6 +99,7 @@ def test_a_controller_that_is_no_candidate_is_unknown(dumbbell: Dumbbell, captur
     assert done.stdout.splitlines()[-1].startswith("Unknown: even the nearest candidate, ")
 
 
+@pytest.mark.slow
 def test_without_the_start_the_rest_suffices(dumbbell: Dumbbell, capture: Capture) -> None:
     file = capture("cubic", duration="12s")
     write(file, (each for each in records(file) if each[0] >= 2.0))
@@ -104,6 +108,7 @@ def test_without_the_start_the_rest_suffices(dumbbell: Dumbbell, capture: Captur
     assert "the connection's start is missing" in found["warnings"][0]
 
 
+@pytest.mark.slow
 def test_a_connection_is_chosen_by_its_ends(dumbbell: Dumbbell, capture: Capture) -> None:
     file = capture("reno", count=2)
     error = refusal(dumbbell, file)
@@ -115,6 +120,7 @@ def test_a_connection_is_chosen_by_its_ends(dumbbell: Dumbbell, capture: Capture
     assert found["path"]["other_share"] > 0.2
 
 
+@pytest.mark.slow
 def test_what_tells_nothing_is_refused(dumbbell: Dumbbell, capture: Capture, tmp_path: Path) -> None:
     (tmp_path / "text").write_text("no packets")
     assert "not a capture; a pcap or pcapng file" in refusal(dumbbell, tmp_path / "text")

@@ -67,6 +67,7 @@ def test_an_exported_run_is_imported_unchanged(tmp_path: Path, name: str, format
     assert {key: value for key, value in back.manifest.items() if key != "imported"} == run.manifest
 
 
+@pytest.mark.slow(keep="csv")
 @pytest.mark.parametrize("format_", ["csv", "jsonl"])
 @SAME_FOLDER
 @given(st.data())

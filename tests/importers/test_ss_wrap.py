@@ -30,6 +30,7 @@ def wrapped(text: str, width: int) -> str:
     return "\n".join(line[at : at + width] for line in lines for at in range(0, max(len(line), 1), width))
 
 
+@pytest.mark.slow(keep="sockets")
 @pytest.mark.parametrize("text", [NO_TIMES, BARE], ids=["sockets", "fields alone"])
 def test_any_width_from_twenty_columns_gives_the_same_sample(text: str, tmp_path: Path) -> None:
     good = flows(tmp_path, text)
@@ -39,6 +40,7 @@ def test_any_width_from_twenty_columns_gives_the_same_sample(text: str, tmp_path
             assert flows(tmp_path, broken).equals(good), width
 
 
+@pytest.mark.slow
 @SAME_FOLDER
 @given(st.integers(1, len(BARE) - 1))
 def test_one_break_anywhere_is_repaired(tmp_path: Path, at: int) -> None:

@@ -69,6 +69,7 @@ BROKEN = {
 """Text of a file that compiles → its replacement, and the expected error."""
 
 
+@pytest.mark.slow
 @pytest.mark.kernel
 def test_a_file_is_built_into_a_kernel_and_its_errors_are_reported(cache: Path, tmp_path: Path) -> None:
     """Real builds: typing errors, then a controller that crashes on the first ACK."""

@@ -193,6 +193,7 @@ def test_a_logarithmic_legend_s_numbers(ends: tuple[float, float], ticks: list[f
     assert sequential(ends).ticks(7) == []
 
 
+@pytest.mark.slow
 def test_the_legend_of_a_logarithmic_map_is_labelled(tmp_path: Path) -> None:
     sweep = made(
         tmp_path / "made", [RTT, BUFFER], crossed(RTT, BUFFER), lambda point, seed: 3.0 * 10 ** precise(point, seed)
@@ -266,6 +267,7 @@ def test_a_refined_grid_marks_measured_points(tmp_path: Path) -> None:
     assert set(marks_of(chart)) == {(point["path.rtt"], point["buffer"]) for point in points}
 
 
+@pytest.mark.slow
 def test_panels_name_the_key_of_values_that_need_it(tmp_path: Path) -> None:
     axes = [
         axis("flows.one.cc", ["bbr", "cubic"]), axis("path.offloads", ["true", "false"]),

@@ -72,6 +72,7 @@ RATES = st.floats(0, 1e9)
 FLOWS = st.lists(st.tuples(st.sampled_from(["bbr", "cubic"]), RATES, st.floats(0, 0.5)), max_size=15)
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(FLOWS, st.integers(2, 300), st.integers(0, 400), st.integers(0, 9), st.integers(2, 2000), st.booleans())
 def test_packed_data_can_be_parsed(

@@ -40,6 +40,7 @@ def lines(spec: dict[str, Any], panel: int, layer: int = 0) -> dict[str, list[fl
     return found
 
 
+@pytest.mark.slow(keep="throughput")
 @pytest.mark.parametrize("panel", PANELS)
 def test_every_panel_is_drawn(panel: str, tmp_path: Path) -> None:
     save(figure(RUN, [panel], width=300), tmp_path / "figure.svg")
@@ -73,6 +74,7 @@ def test_a_line_shows_the_numbers() -> None:
     assert max(lines(spec, 1)["bbr-1"]) == 129
 
 
+@pytest.mark.slow
 def test_panels_share_a_time_axis_and_its_zoom() -> None:
     spec = figure(RUN, list(PANELS)).to_dict()
     assert spec["resolve"]["scale"]["x"] == "shared"
@@ -91,6 +93,7 @@ def test_the_time_axis_is_titled_once() -> None:
     assert [layer["encoding"]["x"]["title"] for layer in layers(spec)] == [None, "Time, s"]
 
 
+@pytest.mark.slow
 def test_axes_have_units() -> None:
     spec = figure(RUN, list(PANELS)).to_dict()
     titles = [panel["layer"][0]["encoding"]["y"]["title"] for panel in spec["vconcat"]]

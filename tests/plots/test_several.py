@@ -39,6 +39,7 @@ LOSSES = [
 
 
 # `downloads` needs a result of fetch: tests/transfer draws it.
+@pytest.mark.slow(keep="panel-throughput")
 @pytest.mark.parametrize(
     "entry",
     [entry for entry in catalogue() if entry.name != "downloads"],

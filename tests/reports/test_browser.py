@@ -76,6 +76,7 @@ def changed_range(page: Page, before: str) -> str:
     return axes(page)[0]
 
 
+@pytest.mark.slow
 def test_ctrl_wheel_and_drag_zoom_and_pan_all_panels(browser: Browser, report: Path) -> None:
     messages: list[str] = []
     page = open_page(browser, report, 1200, messages)
@@ -100,6 +101,7 @@ def test_ctrl_wheel_and_drag_zoom_and_pan_all_panels(browser: Browser, report: P
     page.close()
 
 
+@pytest.mark.slow
 def test_a_click_on_the_legend_selects_a_flow_and_a_second_deselects_it(browser: Browser, report: Path) -> None:
     page = open_page(browser, report, 1200, [])
     faint = "#figure-0 path[opacity='0.06']"
@@ -121,6 +123,7 @@ def test_a_phone_scrolls_tables_and_not_the_page(browser: Browser, report: Path)
     page.close()
 
 
+@pytest.mark.slow
 def test_print_has_every_figure_and_no_buttons(browser: Browser, report: Path) -> None:
     page = open_page(browser, report, 1000, [])
     page.emulate_media(media="print")
@@ -130,6 +133,7 @@ def test_print_has_every_figure_and_no_buttons(browser: Browser, report: Path) -
     page.close()
 
 
+@pytest.mark.slow
 def test_a_page_of_eight_runs_is_short_and_draws_a_run_on_opening_its_section(browser: Browser, tmp_path: Path) -> None:
     runs = [db.run(db.scenario("lossy-download").case(f"bbr at {loss}% loss")) for loss in (0, 1)]
     path = tmp_path / "page.html"

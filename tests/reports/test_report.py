@@ -128,6 +128,7 @@ def test_untrusted_text_is_not_executed() -> None:
     assert untrusted in "".join(read(text).text)
 
 
+@pytest.mark.slow
 def test_several_runs_share_one_page_and_one_library() -> None:
     runs = [alternating(12, 4, 0.1).make(), Bench([Flow("a", "a")], manifest={"title": "Other"}).make()]
     text = page(runs)
@@ -138,6 +139,7 @@ def test_several_runs_share_one_page_and_one_library() -> None:
         page([])
 
 
+@pytest.mark.slow(keep="1")
 @pytest.mark.parametrize("count", [1, 2])
 def test_no_heading_level_is_skipped(count: int) -> None:
     levels = headings(page([alternating(12, 4, 0.1).make()] * count))
@@ -146,6 +148,7 @@ def test_no_heading_level_is_skipped(count: int) -> None:
     assert all(after <= before + 1 for before, after in itertools.pairwise(levels))
 
 
+@pytest.mark.slow
 def test_several_runs_have_distinct_names() -> None:
     runs = [alternating(12, 4, 0.1).make(), alternating(12, 4, 0.1).make()]
     runs[1].manifest["seed"] = 2
@@ -167,6 +170,7 @@ def test_an_unwritable_path_is_reported(tmp_path: Path) -> None:
         write([Bench([]).make()], tmp_path / "nowhere" / "report.html")
 
 
+@pytest.mark.slow
 def test_sized_flows_have_completion_times() -> None:
     run = Bench([Flow("page", "web", bytes_asked=10**7, fct_s=9.25)]).make()
     assert "completion time, s" in text_of(page([run]))
@@ -204,6 +208,7 @@ def test_only_markup_is_not_escaped() -> None:
     assert "<th>x&lt;</th>" in table(("",), [("x<",)])
 
 
+@pytest.mark.slow
 def test_a_page_of_several_runs_starts_with_completion_times_and_folds_each_run() -> None:
     flow = Flow("page", "page", bytes_asked=10**6, fct_s=1.5, cc="cubic")
     cases = ("cubic at 10% loss", "cubic at 5% loss")
@@ -221,6 +226,7 @@ def test_a_page_of_several_runs_starts_with_completion_times_and_folds_each_run(
     assert text.count("<details><summary>cubic at") == 2
 
 
+@pytest.mark.slow
 def test_a_page_without_sized_flows_has_no_completion_times() -> None:
     runs = [Bench([Flow("a", "a")], sample_s=0.1, manifest={"case": case}).make(Path(case)) for case in "ab"]
     assert "Completion times" not in text_of(page(runs))

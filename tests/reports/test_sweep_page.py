@@ -55,6 +55,7 @@ def test_every_cell_links_its_runs(two: Sweep) -> None:
     assert runs == {(row["point"], row["seed"]): row["utilization"] for row in two.runs.iter_rows(named=True)}
 
 
+@pytest.mark.slow
 def test_the_command_of_a_run_reproduces_its_numbers(two: Sweep, dumbbell: Any, tmp_path: Path) -> None:
     row = two.runs.row(10, named=True)
     program, *arguments = shlex.split(reproduce_command(two, row))
@@ -66,6 +67,7 @@ def test_the_command_of_a_run_reproduces_its_numbers(two: Sweep, dumbbell: Any, 
     assert numbers["groups"]["bbr"]["share"] == row["groups.bbr.share"]
 
 
+@pytest.mark.slow
 def test_the_page_has_these_commands(two: Sweep) -> None:
     points = points_of(sweep_page(two))["points"]
     for row in two.runs.iter_rows(named=True):
@@ -99,6 +101,7 @@ def test_kept_runs_are_linked_relative_to_the_page(kept: Sweep, tmp_path: Path) 
     assert points["1"]["runs"][1]["kept"] is None
 
 
+@pytest.mark.slow
 def test_pages_of_kept_runs_are_written_on_request(kept: Sweep, tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     assert write_sweep(kept, page, runs=True) == tmp_path / "page-runs"
@@ -163,6 +166,7 @@ def test_additional_axes_become_panels_up_to_the_limit(tmp_path: Path) -> None:
     assert "where &quot;c&quot; = &#x27;x&#x27;" in sweep_page(load(sweep.folder))
 
 
+@pytest.mark.slow(keep="390-dark")
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here: the page was not opened in a browser")
 @pytest.mark.parametrize(("width", "scheme"), [(390, "dark"), (1440, "light")])
 def test_a_click_or_a_key_shows_a_cell_s_runs(two: Sweep, width: int, scheme: Any, tmp_path: Path) -> None:
@@ -194,6 +198,7 @@ def test_a_click_or_a_key_shows_a_cell_s_runs(two: Sweep, width: int, scheme: An
     assert messages == []
 
 
+@pytest.mark.slow(keep="False")
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here: the page was not opened in a browser")
 @pytest.mark.parametrize("runs", [False, True])
 def test_a_cell_links_its_kept_runs(kept: Sweep, *, runs: bool, tmp_path: Path) -> None:

@@ -35,6 +35,7 @@ def experiment(tmp_path: Path) -> Path:
     return file
 
 
+@pytest.mark.slow
 def test_the_saved_experiment_fails_as_it_expects(dumbbell: Dumbbell, experiment: Path, tmp_path: Path) -> None:
     done = dumbbell("search", experiment, *SEARCH, *BOUNDS, "--confirm", "none", "--out", "found", "--json")
     assert done.returncode == 0, done.stderr
@@ -52,6 +53,7 @@ def test_the_saved_experiment_fails_as_it_expects(dumbbell: Dumbbell, experiment
     assert "as expected" in run.stdout
 
 
+@pytest.mark.slow
 def test_jobs_change_nothing_and_an_interrupted_search_goes_on(
     dumbbell: Dumbbell, experiment: Path, tmp_path: Path
 ) -> None:
@@ -68,6 +70,7 @@ def test_jobs_change_nothing_and_an_interrupted_search_goes_on(
     assert "started with other settings" in other.stderr
 
 
+@pytest.mark.slow
 def test_a_cluster_finds_what_one_host_finds(dumbbell: Dumbbell, experiment: Path, tmp_path: Path) -> None:
     options = [*SEARCH, *BOUNDS, "--confirm", "none", "--no-shrink", "--no-cache"]
     assert dumbbell("search", experiment, *options, "--out", "alone").returncode == 0
@@ -80,6 +83,7 @@ def test_a_cluster_finds_what_one_host_finds(dumbbell: Dumbbell, experiment: Pat
         assert (tmp_path / "cluster" / name).read_bytes() == (tmp_path / "alone" / name).read_bytes()
 
 
+@pytest.mark.slow
 def test_packets_that_are_dropped_are_searched(dumbbell: Dumbbell, experiment: Path, tmp_path: Path) -> None:
     options = ["--minimize", "utilization", "--trials", "40", "--seeds", "1", "--confirm", "none", "--packets", "3"]
     done = dumbbell("search", experiment, *options, "--out", "found", "--json")
@@ -99,6 +103,7 @@ def test_common_bounds_need_no_options(dumbbell: Dumbbell, experiment: Path, tmp
     assert set(runs["status"]) == {"ok"}
 
 
+@pytest.mark.slow
 def test_mistakes_name_what_to_write(dumbbell: Dumbbell, experiment: Path) -> None:
     for options, told in (
         ([], "neither minimize nor maximize"),
@@ -111,6 +116,7 @@ def test_mistakes_name_what_to_write(dumbbell: Dumbbell, experiment: Path) -> No
         assert told in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.kernel
 def test_the_kernel_confirms(dumbbell: Dumbbell, experiment: Path) -> None:
     done = dumbbell("search", experiment, *SEARCH, *BOUNDS, "--confirm", "kernel", "--out", "found", "--json")
@@ -121,6 +127,7 @@ def test_the_kernel_confirms(dumbbell: Dumbbell, experiment: Path) -> None:
     assert smallest["kernel"]["mean"] == pytest.approx(smallest["simulated"]["mean"], rel=0.5)
 
 
+@pytest.mark.slow
 def test_ctrl_c_keeps_the_trials_and_the_resumed_search_finds_the_same(
     dumbbell: Dumbbell, experiment: Path, tmp_path: Path
 ) -> None:

@@ -13,6 +13,7 @@ def test_every_search_has_saved_one() -> None:
     assert len(SAVED) == 7
 
 
+@pytest.mark.slow(keep="bbr-cliff-worst")
 @pytest.mark.parametrize("file", SAVED, ids=lambda file: file.stem)
 def test_a_saved_experiment_fails_as_it_expects(dumbbell: Dumbbell, file: Path) -> None:
     done = dumbbell("run", file, "--seed", "1", "--out", "run")

@@ -35,6 +35,7 @@ def axis_of(settings: dict[str, Any]) -> Axis:
         raise
 
 
+@pytest.mark.slow
 @given(ranges())
 def test_a_range_rises_from_end_to_end_and_its_values_parse_to_its_numbers(settings: dict[str, Any]) -> None:
     result = axis_of(settings)
@@ -47,6 +48,7 @@ def test_a_range_rises_from_end_to_end_and_its_values_parse_to_its_numbers(setti
         assert all(isinstance(value, int) for value in result.values)
 
 
+@pytest.mark.slow
 @given(ranges())
 def test_a_range_s_steps_are_equal_on_its_scale(settings: dict[str, Any]) -> None:
     result = axis_of(settings)
@@ -64,6 +66,7 @@ MOST_HALVINGS = 1_100
 """Halvings until no double is between the ends: the exponent's range and the digits of a double."""
 
 
+@pytest.mark.slow
 @given(ranges())
 def test_the_middle_is_between_its_neighbours_and_parses_to_its_number(settings: dict[str, Any]) -> None:
     result = axis_of(settings)

@@ -284,6 +284,7 @@ DOCUMENTS = st.dictionaries(st.sampled_from(KEYS), VALUES, max_size=3).flatmap(
 )
 
 
+@pytest.mark.slow
 @settings(suppress_health_check=[HealthCheck.too_slow], max_examples=300)
 @given(DOCUMENTS)
 @example({"experiment": "\0"})

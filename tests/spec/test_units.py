@@ -43,6 +43,7 @@ def test_a_time_is_parsed_back_from_its_text(time: int) -> None:
     assert units.duration_ns(units.time_text(time)) == time
 
 
+@pytest.mark.slow(keep="rate_bps")
 @pytest.mark.parametrize("parser", PARSERS)
 @given(value=ANYTHING)
 def test_a_quantity_is_a_number_or_wrong(parser: "type[int]", value: object) -> None:

@@ -178,6 +178,7 @@ def local_rows(sweep: Sweep) -> list[Row]:
     return run_sweep(sweep, InProcessExecutor(), lambda _row: None)
 
 
+@pytest.mark.slow
 def test_a_worker_of_another_build_is_refused_before_any_run(small: Sweep, tmp_path: Path) -> None:
     other = tmp_path / "other" / "dumbbell"
     shutil.copytree(Path(dumbbell.__file__).parent, other, ignore=shutil.ignore_patterns("__pycache__"))
@@ -221,6 +222,7 @@ def test_a_cluster_s_table_equals_the_local_one_and_files_are_sent(
     assert until_true(lambda: workers.worker_payloads() == before)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("workers")
 def test_cached_runs_are_reused_on_the_cluster_and_locally(site: Site, small: Sweep, tmp_path: Path) -> None:
     some = replace(small, seeds=(1, 2))
@@ -235,6 +237,7 @@ def test_cached_runs_are_reused_on_the_cluster_and_locally(site: Site, small: Sw
     assert expected == local_rows(small)
 
 
+@pytest.mark.slow
 @pytest.mark.kernel
 def test_a_missing_kernel_is_sent_to_a_worker_once(tmp_path: Path) -> None:
     """Workers of its own: other tests may have sent the kernel to the shared ones."""
@@ -267,6 +270,7 @@ def test_kernel_engine_runs_are_cached(site: Site, tmp_path: Path) -> None:
     assert rows == repeated
 
 
+@pytest.mark.slow
 @pytest.mark.kernel
 def test_a_worker_with_another_iproute2_gets_no_runs_that_depend_on_it_and_rows_of_another_numpy_are_not_cached(
     small: Sweep, tmp_path: Path
@@ -318,6 +322,7 @@ def test_an_interrupt_stops_runs_and_deletes_payloads(site: Site, workers: Clust
         assert until_true(lambda: workers.worker_payloads() == before)
 
 
+@pytest.mark.slow
 def test_a_killed_worker_loses_no_rows_and_duplicates_none(
     site: Site, workers: ClusterWorkers, small: Sweep, tmp_path: Path
 ) -> None:
@@ -338,6 +343,7 @@ def test_a_killed_worker_loses_no_rows_and_duplicates_none(
     assert table(received, small, tmp_path / "cluster") == table(local_rows(small), small, tmp_path / "local")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("workers")
 def test_a_task_that_kills_its_workers_is_a_failed_row_and_other_tasks_succeed(site: Site, small: Sweep) -> None:
     with_fatal_task = replace(small, seeds=(1, FATAL_SEED))
@@ -350,6 +356,7 @@ def test_a_task_that_kills_its_workers_is_a_failed_row_and_other_tasks_succeed(s
     assert counts_by_point_and_seed(rows) == Counter(good.keys())
 
 
+@pytest.mark.slow
 def test_a_lost_scheduler_ends_the_sweep_and_received_rows_are_kept(small: Sweep, tmp_path: Path) -> None:
     """Over TLS, with Dask's own settings."""
     secure, variables = certificates(tmp_path)

@@ -27,6 +27,7 @@ ROWS = st.builds(
 )
 
 
+@pytest.mark.slow
 @given(st.lists(ROWS, max_size=8, unique_by=lambda row: (row.point, row.seed)))
 def test_rows_are_read_as_written_ordered_by_point_and_seed(
     tmp_path_factory: pytest.TempPathFactory, rows: list[Row]
@@ -57,6 +58,7 @@ def test_an_added_row_is_committed_without_a_further_call(tmp_path: Path) -> Non
         other.close()
 
 
+@pytest.mark.slow
 def test_a_locked_journal_is_an_error_and_keeps_its_rows_until_unlocked(tmp_path: Path) -> None:
     """Another program holds the file, longer than SQLite waits."""
     Journal.create(tmp_path / JOURNAL, {})

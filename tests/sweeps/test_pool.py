@@ -6,6 +6,8 @@ import threading
 import time
 from pathlib import Path
 
+import pytest
+
 from dumbbell.sweeps.pool import Local
 from dumbbell.sweeps.runner import InProcessExecutor
 from dumbbell.sweeps.task import Row, base_of, tasks_at
@@ -30,6 +32,7 @@ def test_two_processes_give_the_rows_of_one(tmp_path: Path) -> None:
     assert not [pid for pid in pids if Path(f"/proc/{pid}").exists()]
 
 
+@pytest.mark.slow
 def test_a_task_whose_process_dies_twice_fails_and_the_next_succeeds(tmp_path: Path) -> None:
     """The first task lasts long enough for a signal to kill its process, and the next process."""
     sweep = sweep_from(LONG, tmp_path)

@@ -152,6 +152,7 @@ def test_failed_invalid_and_mixed_points_are_no_edge() -> None:
     assert points_after(lambda task: (None if task.point + task.seed > 2 else 1.0, "ok")) == set()
 
 
+@pytest.mark.slow
 @given(st.sampled_from([0.02, 0.1, 0.3]), st.floats(0.011, 9.9), st.floats(11, 109))
 def test_neighbours_are_never_closer_than_finest(finest: float, loss_at: float, rtt_at: float) -> None:
     sweep = refined_sweep([LOSS, RTT], 300, refine={"finest": finest})
@@ -171,6 +172,7 @@ FUNCTIONS = st.tuples(st.floats(-3, 3), st.floats(-3, 3), st.floats(-3, 3)).map(
 EDGES = st.floats(-2, 2).map(lambda edge: lambda loss, rtt=50.0: math.sin(loss) + rtt / 100 > edge)
 
 
+@pytest.mark.slow
 @given(st.sampled_from([[LOSS], [RTT], [LOSS, RTT], [RTT, LOSS]]), st.integers(12, 60), FUNCTIONS, EDGES)
 def test_refinement_is_bounded_reproducible_and_without_duplicates(
     keys: list[str], most: int, function: Callable[..., float], is_known: Callable[..., bool]

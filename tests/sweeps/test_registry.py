@@ -16,6 +16,7 @@ from dumbbell.sweeps.registry import WorkerRegistry, connected
 TIMEOUT_S = 60.0
 
 
+@pytest.mark.slow
 def test_a_worker_whose_reply_is_lost_is_queried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The worker has finished its reply, and stops before the registry fetches it."""
     monkeypatch.setattr(registry, "RESULT_S", 0.5)

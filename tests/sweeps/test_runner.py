@@ -173,6 +173,7 @@ def test_a_failed_point_is_a_row(tmp_path: Path) -> None:
     assert not failed["reason"].str.contains(str(tmp_path), literal=True).any()
 
 
+@pytest.mark.slow
 def test_a_second_sweep_reuses_cached_runs(tmp_path: Path) -> None:
     first = run_in(ONE, tmp_path / "first", in_process=False)
     more = ONE.replace('["5ms"]', '["5ms", "10ms"]')
@@ -182,6 +183,7 @@ def test_a_second_sweep_reuses_cached_runs(tmp_path: Path) -> None:
     assert result_files(tmp_path / "second") == result_files(tmp_path / "third")
 
 
+@pytest.mark.slow
 def test_kept_results_are_folders_whose_commands_reproduce_them(dumbbell: Dumbbell, tmp_path: Path) -> None:
     run_in(ONE, tmp_path / "before", in_process=False)
     done = run_in('keep = "runs"\n' + ONE, tmp_path / "out", in_process=False)

@@ -46,6 +46,7 @@ assert signal.getsignal(signal.SIGINT) == before
 """
 
 
+@pytest.mark.slow
 def test_ctrl_c_still_interrupts_after_the_import_of_dask_jobqueue() -> None:
     """In a process of its own: a module is imported once."""
     subprocess.run([sys.executable, "-c", SIGINT_HANDLERS], check=True, timeout=120)

@@ -38,6 +38,7 @@ def expected(tmp_path_factory: pytest.TempPathFactory) -> tuple[bytes, bytes]:
     return result_files(folder / "out")
 
 
+@pytest.mark.slow
 def test_kills_at_any_time_do_not_change_the_result(
     small: Path, start_sweep: Start, expected: tuple[bytes, bytes]
 ) -> None:
@@ -72,6 +73,7 @@ def test_a_killed_worker_loses_no_rows(small: Path, start_sweep: Start, expected
     assert result_files(sweep.out) == expected
 
 
+@pytest.mark.slow(keep="SIGTERM")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["SIGINT", "SIGTERM"])
 def test_an_interrupt_keeps_finished_runs_and_prints_the_command_to_resume(
     small: Path, start_sweep: Start, expected: tuple[bytes, bytes], number: signal.Signals
@@ -94,6 +96,7 @@ def test_an_interrupt_keeps_finished_runs_and_prints_the_command_to_resume(
     assert result_files(sweep.out) == expected
 
 
+@pytest.mark.slow
 def test_ctrl_c_in_a_terminal_interrupts_once(small: Path, tmp_path: Path) -> None:
     """The whole foreground process group gets the signal, including workers."""
     process, terminal = pty.fork()
@@ -124,6 +127,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", folder], check=False, stderr=subprocess.DEVNULL)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("as_root")
 def test_a_full_disk_stops_the_sweep_and_rows_are_kept(
     dumbbell: Dumbbell, small: Path, small_disk: Path, expected: tuple[bytes, bytes]
@@ -144,6 +148,7 @@ def test_a_full_disk_stops_the_sweep_and_rows_are_kept(
     assert result_files(out) == expected
 
 
+@pytest.mark.slow
 def test_a_second_sweep_in_the_same_folder_is_refused(dumbbell: Dumbbell, small: Path, start_sweep: Start) -> None:
     first = start_sweep(small, "--no-cache", "--jobs", "1")
     first.until_rows(1)

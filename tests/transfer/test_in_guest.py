@@ -13,6 +13,7 @@ ROOT = Path(__file__).parents[2]
 DUMBBELL = f"{sys.executable} -m dumbbell"
 
 
+@pytest.mark.slow
 @pytest.mark.kernel
 def test_at_5_percent_loss_bbr_is_faster_and_the_run_reports_it(dumbbell: Dumbbell, tmp_path: Path) -> None:
     server = f"{DUMBBELL} serve --host 0.0.0.0 --port 80"

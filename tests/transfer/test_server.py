@@ -184,6 +184,7 @@ def test_an_idle_connection_is_closed_without_a_response() -> None:
         assert read_all(sock) == b""
 
 
+@pytest.mark.slow
 def test_a_client_that_stops_reading_is_closed_and_others_are_served() -> None:
     with running_server(Serving(limits=Limits(silence_s=3.0))) as running, running.connect() as slow:
         slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
@@ -305,6 +306,7 @@ def test_an_invalid_tls_certificate_is_an_error_with_its_file(tmp_path: Path) ->
         tls_context(tmp_path / "server.pem", None)
 
 
+@pytest.mark.slow
 def test_responses_in_progress_are_completed_when_the_server_ends() -> None:
     with running_server(Serving(limits=Limits(rate_bps=1_000_000))) as running:
         sock = running.connect()

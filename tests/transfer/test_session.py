@@ -273,6 +273,7 @@ def test_invalid_statistics_of_another_server_are_ignored(samples: object, tmp_p
     assert not isinstance(samples, list) or samples == [1] or "ignored" in " ".join(run.manifest["warnings"])
 
 
+@pytest.mark.slow
 def test_the_command_prints_one_object_and_writes_a_run(dumbbell: Dumbbell, plain: RunningServer) -> None:
     arguments = [
         "fetch",
@@ -298,6 +299,7 @@ def test_the_command_prints_one_object_and_writes_a_run(dumbbell: Dumbbell, plai
     assert (repeated.returncode, "exists already" in repeated.stderr) == (2, True)
 
 
+@pytest.mark.slow(keep="arguments0-a congestion control is listed twice")
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -314,6 +316,7 @@ def test_an_invalid_option_is_an_error(dumbbell: Dumbbell, arguments: list[str],
     assert message in process.stderr
 
 
+@pytest.mark.slow
 def test_ctrl_c_prints_the_results_so_far_and_stops_the_server() -> None:
     """Both commands as processes: the client is interrupted after some downloads, then the server."""
     server = subprocess.Popen([COMMAND, "serve", "--port", "0", "--quiet"], stderr=subprocess.PIPE, text=True)

@@ -9,6 +9,7 @@ from web.browsing import OpenPage
 AXE = Path(__file__).parents[2] / "ui" / "node_modules" / "axe-core" / "axe.min.js"
 
 
+@pytest.mark.slow(keep="390-dark-tour")
 @pytest.mark.parametrize("view", ["page", "tour", "packets", "results"])
 @pytest.mark.parametrize(("width", "colours"), [(390, "dark"), (1440, "light"), (1440, "dark")])
 def test_axe_finds_no_violation(opened: OpenPage, colours: str, width: int, view: str) -> None:
@@ -23,6 +24,7 @@ def test_axe_finds_no_violation(opened: OpenPage, colours: str, width: int, view
     assert messages == []
 
 
+@pytest.mark.slow
 def test_the_keyboard_reaches_every_control(opened: OpenPage) -> None:
     """Tab alone focuses every control."""
     page = opened()

@@ -138,6 +138,7 @@ def test_an_experiment_reads_no_file_of_the_host() -> None:
         assert "root:" not in json.dumps(header)
 
 
+@pytest.mark.slow
 def test_every_entry_of_the_catalogue_is_valid() -> None:
     entries = catalogue()
     assert entries[0]["toml"] == BLANK

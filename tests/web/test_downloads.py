@@ -37,6 +37,7 @@ def download(client: TestClient, what: str, **options: Any) -> tuple[str, bytes]
     return found[1], response.content
 
 
+@pytest.mark.slow
 def test_a_figure_is_a_file_of_its_kind(client: TestClient) -> None:
     starts = {"svg": b"<svg", "png": b"\x89PNG", "pdf": b"%PDF"}
     for form, start in starts.items():

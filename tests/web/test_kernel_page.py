@@ -27,6 +27,7 @@ def write(page: Page, old: str, new: str) -> None:
     page.keyboard.type(new)
 
 
+@pytest.mark.slow
 @pytest.mark.kernel
 def test_the_kernel_s_curves_are_shown_until_the_text_changes(chromium: Browser, server: Served) -> None:
     with visited(chromium, server.url) as (page, errors):
@@ -64,6 +65,7 @@ def test_a_cancelled_run_can_be_restarted(chromium: Browser, server: Served) -> 
         assert errors.empty, errors
 
 
+@pytest.mark.slow
 @pytest.mark.kernel
 def test_an_unsupported_setting_is_reported_with_its_line(chromium: Browser, server: Served) -> None:
     with visited(chromium, server.url) as (page, errors):
@@ -73,6 +75,7 @@ def test_an_unsupported_setting_is_reported_with_its_line(chromium: Browser, ser
         assert errors.empty, errors
 
 
+@pytest.mark.slow
 def test_without_a_kernel_the_page_names_the_command_that_builds_one(
     chromium: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -123,6 +123,7 @@ def test_an_unsupported_setting_is_a_problem_with_its_key(setting: str) -> None:
     assert key in {"", "loss"} or response["problem"]["line"] is not None
 
 
+@pytest.mark.slow
 @pytest.mark.kernel
 def test_a_cancelled_run_leaves_no_process_and_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path))
@@ -139,6 +140,7 @@ def test_a_cancelled_run_leaves_no_process_and_no_folder(tmp_path: Path, monkeyp
         assert list(tmp_path.glob("dumbbell-ui-*/*/*")) == []
 
 
+@pytest.mark.slow(keep="9")
 @pytest.mark.kernel
 @pytest.mark.parametrize("signal_number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_a_server_that_ends_ends_its_guests(

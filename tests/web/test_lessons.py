@@ -52,6 +52,7 @@ def answered(page: Any, language: str) -> str:
     return str(answer.inner_text())
 
 
+@pytest.mark.slow(keep="bufferbloat-en")
 @pytest.mark.parametrize("language", sorted(MESSAGES))
 @pytest.mark.parametrize("lesson", LESSONS)
 def test_a_lesson_is_completed_by_keyboard(opened: OpenPage, lesson: str, language: str) -> None:
@@ -73,6 +74,7 @@ def test_a_lesson_is_completed_by_keyboard(opened: OpenPage, lesson: str, langua
     expect(page.get_by_text(texts[f"{lesson}.end"])).to_be_visible()
 
 
+@pytest.mark.slow
 def test_a_run_of_a_lesson_opens_in_the_playground_and_back_leads_to_the_lesson(opened: OpenPage) -> None:
     page = opened("#lesson=bufferbloat")
     page.get_by_role("link", name="Open this run in the playground").click()
@@ -84,6 +86,7 @@ def test_a_run_of_a_lesson_opens_in_the_playground_and_back_leads_to_the_lesson(
     page.get_by_role("heading", name="Bufferbloat and its cures").wait_for()
 
 
+@pytest.mark.slow
 def test_an_invalid_run_answers_no_question(opened: OpenPage) -> None:
     page = opened()
 

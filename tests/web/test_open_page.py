@@ -38,6 +38,7 @@ def seed_of(page: Page) -> str:
     return page.get_by_label("Seed", exact=True).input_value()
 
 
+@pytest.mark.slow
 def test_a_result_s_report_is_shown_and_its_experiment_played(chromium: Browser, server: Served) -> None:
     with visited(chromium, server.url) as (page, errors):
         page.get_by_role("button", name="Open…").click()
@@ -61,6 +62,7 @@ def sweep_report(page: Page) -> FrameLocator:
     return report
 
 
+@pytest.mark.slow
 def test_a_cell_of_a_sweep_s_map_opens_its_run(chromium: Browser, server: Served) -> None:
     with visited(chromium, server.url) as (page, errors):
         report = sweep_report(page)
@@ -76,6 +78,7 @@ def test_a_cell_of_a_sweep_s_map_opens_its_run(chromium: Browser, server: Served
         assert errors.empty, errors
 
 
+@pytest.mark.slow
 def test_a_sweep_s_map_opens_the_report_of_a_kept_run(chromium: Browser, server: Served) -> None:
     with visited(chromium, server.url) as (page, errors):
         report = sweep_report(page)
@@ -88,6 +91,7 @@ def test_a_sweep_s_map_opens_the_report_of_a_kept_run(chromium: Browser, server:
         assert errors.empty, errors
 
 
+@pytest.mark.slow
 def test_a_typed_path_is_added_and_one_outside_the_folder_is_refused(chromium: Browser, server: Served) -> None:
     with visited(chromium, server.url) as (page, errors):
         page.get_by_role("button", name="Open…").click()
@@ -104,6 +108,7 @@ def test_a_typed_path_is_added_and_one_outside_the_folder_is_refused(chromium: B
         assert errors.foreign_requests == []
 
 
+@pytest.mark.slow
 def test_a_log_is_imported_from_the_file_dialog_and_by_drag_and_drop(
     chromium: Browser, server: Served, tmp_path: Path
 ) -> None:
@@ -161,6 +166,7 @@ def test_a_link_restores_the_experiment_and_its_seed(chromium: Browser, server: 
         assert errors.empty, errors
 
 
+@pytest.mark.slow
 def test_a_broken_link_is_reported_and_the_page_works(chromium: Browser, server: Served) -> None:
     with visited(chromium, server.url, "/#e=eJwLycgsVgCi") as (page, errors):
         expect(page.locator(".tools [role='status']")).to_contain_text("This link is broken")
@@ -171,6 +177,7 @@ def test_a_broken_link_is_reported_and_the_page_works(chromium: Browser, server:
 DOWNLOADS = ["figure.svg", "figure.png", "figure.pdf", "data.csv", "data.parquet", "experiment.toml", "report.html"]
 
 
+@pytest.mark.slow
 def test_the_shown_run_can_be_downloaded(chromium: Browser, server: Served, tmp_path: Path) -> None:
     with visited(chromium, server.url) as (page, errors):
         drop(page, "mine.toml", MINE)
@@ -190,6 +197,7 @@ def test_the_shown_run_can_be_downloaded(chromium: Browser, server: Served, tmp_
         assert json.loads(archive.read("my-own-seed1-parquet/run.json"))["seed"] == 1
 
 
+@pytest.mark.slow
 def test_another_seed_gives_another_run(chromium: Browser, server: Served) -> None:
     with visited(chromium, server.url) as (page, errors):
         drop(page, "mine.toml", MINE.replace("[path]", '[path]\nloss = "1%"'))

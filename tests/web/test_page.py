@@ -20,6 +20,7 @@ def figure_text(page: Any) -> str:
     return " ".join(box.get_attribute("aria-label") for box in page.locator(".plot").all())
 
 
+@pytest.mark.slow(keep="RTT-keys1-ArrowRight")
 @pytest.mark.parametrize(
     ("control", "keys", "key"),
     [
@@ -51,6 +52,7 @@ def value_at(document: Any, keys: tuple[Any, ...]) -> Any:
     return document
 
 
+@pytest.mark.slow
 def test_a_queue_discipline_can_be_selected(opened: OpenPage) -> None:
     page = opened()
     for kind in ("codel", "red", "fq_codel", "cake", "pfifo"):
@@ -60,6 +62,7 @@ def test_a_queue_discipline_can_be_selected(opened: OpenPage) -> None:
         expect(page.locator(".trouble")).to_have_count(0)
 
 
+@pytest.mark.slow
 def test_flows_can_be_added_and_removed(opened: OpenPage) -> None:
     page = opened()
     page.get_by_role("button", name="Add flows").click()
@@ -90,6 +93,7 @@ def test_an_edit_of_the_text_changes_the_controls(opened: OpenPage) -> None:
     expect(page.get_by_label("RTT", exact=True)).to_have_attribute("aria-valuetext", "20 ms", timeout=TIMEOUT_MS)
 
 
+@pytest.mark.slow
 def test_an_error_is_shown_at_its_line_and_the_figure_stays(opened: OpenPage) -> None:
     page = opened()
     drawn = figure_text(page)
@@ -102,6 +106,7 @@ def test_an_error_is_shown_at_its_line_and_the_figure_stays(opened: OpenPage) ->
     assert figure_text(page) == drawn
 
 
+@pytest.mark.slow
 def test_a_pinned_run_can_be_restored(opened: OpenPage) -> None:
     page = opened()
     first = toml(page)
@@ -119,6 +124,7 @@ def test_a_pinned_run_can_be_restored(opened: OpenPage) -> None:
     expect(page.locator(".pin")).to_have_count(0)
 
 
+@pytest.mark.slow
 def test_the_legend_hides_a_flow(opened: OpenPage) -> None:
     page = opened()
     button = page.locator(".legend button", has_text="cubic")
@@ -126,6 +132,7 @@ def test_the_legend_hides_a_flow(opened: OpenPage) -> None:
     expect(button).to_have_attribute("aria-pressed", "false")
 
 
+@pytest.mark.slow
 def test_the_readout_follows_a_new_figure(opened: OpenPage) -> None:
     page = opened()
     page.locator(".panel .u-over").first.click(position={"x": 200, "y": 60})
@@ -140,6 +147,7 @@ def test_the_readout_follows_a_new_figure(opened: OpenPage) -> None:
     assert float(rate[1]) <= 0.2
 
 
+@pytest.mark.slow
 def test_scenarios_can_be_selected(opened: OpenPage) -> None:
     page = opened()
     chooser = page.get_by_label("Experiment", exact=True)
@@ -149,6 +157,7 @@ def test_scenarios_can_be_selected(opened: OpenPage) -> None:
         expect(page.locator(".trouble")).to_have_count(0)
 
 
+@pytest.mark.slow
 def test_a_new_value_of_a_control_cancels_the_run_of_the_last(opened: OpenPage) -> None:
     page = opened()
     cancelled: list[str] = []
@@ -161,6 +170,7 @@ def test_a_new_value_of_a_control_cancels_the_run_of_the_last(opened: OpenPage) 
     assert toml(page)["path"]["bottleneck"]["rate"] == "100kbit"
 
 
+@pytest.mark.slow
 def test_two_tabs_are_independent(opened: OpenPage) -> None:
     first, second = opened(), opened()
     first.get_by_label("RTT", exact=True).press("ArrowRight")
@@ -168,12 +178,14 @@ def test_two_tabs_are_independent(opened: OpenPage) -> None:
     assert toml(second)["path"]["rtt"] == "40ms"
 
 
+@pytest.mark.slow(keep="390")
 @pytest.mark.parametrize("width", [390, 768, 1440])
 def test_the_page_fits_the_width_of_the_screen(opened: OpenPage, width: int) -> None:
     page = opened(width=width, height=900)
     assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
+@pytest.mark.slow
 def test_an_error_of_the_server_is_shown(opened: OpenPage) -> None:
     page = opened(allowed="503")
     page.route(

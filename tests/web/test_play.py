@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+import pytest
 from playwright.sync_api import expect
 
 from dumbbell.engines import Request, Simulator
@@ -73,6 +74,7 @@ def click_at(page: Any, fraction: float, panel: int = 0) -> None:
     page.mouse.click(box["x"] + box["width"] * fraction, box["y"] + box["height"] / 2)
 
 
+@pytest.mark.slow
 def test_the_player_plays_and_pauses_and_the_figures_follow(opened: OpenPage) -> None:
     page = open_player(opened)
     page.get_by_role("button", name="Play").click()
@@ -87,6 +89,7 @@ def test_the_player_plays_and_pauses_and_the_figures_follow(opened: OpenPage) ->
     assert time_of(page) == paused_at
 
 
+@pytest.mark.slow
 def test_the_pointer_over_a_figure_does_not_move_a_playing_run(opened: OpenPage) -> None:
     page = open_player(opened)
     page.get_by_role("button", name="Play").click()
@@ -97,6 +100,7 @@ def test_the_pointer_over_a_figure_does_not_move_a_playing_run(opened: OpenPage)
     assert time_of(page) < 1
 
 
+@pytest.mark.slow
 def test_a_click_seeks_and_the_packet_counts_match_the_simulator(opened: OpenPage) -> None:
     page = open_player(opened)
     run = Simulator().simulate(REQUEST)
@@ -154,6 +158,7 @@ def test_steps_go_from_event_to_event_and_describe_it(opened: OpenPage) -> None:
     assert float(described(page)["time"]) < now
 
 
+@pytest.mark.slow
 def test_a_changed_text_fetches_new_packets(opened: OpenPage) -> None:
     page = open_player(opened)
     click_at(page, 0.5)
@@ -168,6 +173,7 @@ def test_a_changed_text_fetches_new_packets(opened: OpenPage) -> None:
     assert not any("limit 1.5bdp" in body for body in bodies)
 
 
+@pytest.mark.slow
 def test_reduced_motion_disables_playing_but_not_stepping(opened: OpenPage) -> None:
     page = open_player(opened, reduced_motion="reduce")
     expect(page.get_by_role("button", name="Play", exact=False).first).to_be_disabled()
@@ -180,6 +186,7 @@ def test_reduced_motion_disables_playing_but_not_stepping(opened: OpenPage) -> N
     expect(page.get_by_role("button", name="Pause")).to_be_visible()
 
 
+@pytest.mark.slow
 def test_the_player_waits_for_a_slow_server(opened: OpenPage) -> None:
     page = open_player(opened)
     blocked: list[Any] = []

@@ -1,6 +1,6 @@
 """The playground: the workbench's page from a static file server, below a path, with the simulator in Web Workers.
 
-The tests need `target/npm` (`make wasm`) and are skipped without it, except in `make wasm-test`.
+The tests need `target/npm` (`make wasm`) and are skipped without it, except in `make test-all PARTS=wasm`.
 """
 
 import importlib

@@ -1,6 +1,6 @@
 """The whole static site below a path: from the documentation to a lesson and the playground, then without the network.
 
-Needs `target/npm` (`make wasm`); without it the test is skipped, except in `make wasm-test`.
+Needs `target/npm` (`make wasm`); without it the test is skipped, except in `make test-all PARTS=wasm`.
 """
 
 import importlib
@@ -24,7 +24,7 @@ static_site: Any = importlib.import_module("static_site")
 
 pytestmark = pytest.mark.skipif(
     not os.environ.get("DUMBBELL_TEST_STATIC"),
-    reason="builds the site from the npm package, some 20 s; run: make wasm-test",
+    reason="builds the site from the npm package, some 20 s; run: make test-all PARTS=wasm",
 )
 KEPT = """async () => {
   await navigator.serviceWorker.ready;

@@ -60,6 +60,7 @@ def found(step: dict[str, Any], run: Run) -> bool:
     return all(verdicts)
 
 
+@pytest.mark.slow(keep="bdp")
 @steps
 def test_a_step_is_solved_by_its_answer_and_not_at_its_start_or_next_to_it(step: dict[str, Any]) -> None:
     assert not found(step, run_step(step))
@@ -163,6 +164,7 @@ def test_turns_probe_rtt_finds_the_path_empty_once_a_period() -> None:
     assert [round(time / 20) for time in visits] == [1, 2, 3]
 
 
+@pytest.mark.slow(keep="1")
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_bbr3_leaves_cubic_more_than_version_1_and_less_than_version_2(seed: int) -> None:
     texts = {
@@ -181,6 +183,7 @@ def test_bbr3_retransmits_less_than_a_fifth_of_version_1() -> None:
     assert rate["bbr3"] < 0.2 * rate["bbr"]
 
 
+@pytest.mark.slow
 def test_hpcc_is_the_only_answer_among_all_controllers() -> None:
     step = STEPS["hpcc"]
     solving = [cc for cc in Simulator.controllers() if found(step, run_step(step, {"key": "flows.0.cc", "value": cc}))]

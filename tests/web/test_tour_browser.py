@@ -53,6 +53,7 @@ def solve(page: Any, step: dict[str, Any]) -> None:
     expect(page.locator(".meaning")).to_be_visible(timeout=TIMEOUT_MS)
 
 
+@pytest.mark.slow
 def test_the_tour_can_be_finished_by_its_controls(opened: OpenPage) -> None:
     page = open_tour(opened)
     for index, step in enumerate(STEPS):
@@ -83,6 +84,7 @@ def test_a_verdict_is_warmer_or_colder_and_announced_when_the_control_rests(open
     expect(page.locator(".verdict.colder")).to_be_visible(timeout=TIMEOUT_MS)
 
 
+@pytest.mark.slow
 def test_another_control_gives_no_answer(opened: OpenPage) -> None:
     page = open_tour(opened)
     page.locator(".controls").get_by_label("Rate", exact=True).fill("0")
@@ -91,6 +93,7 @@ def test_another_control_gives_no_answer(opened: OpenPage) -> None:
     expect(page.locator(".verdict.no")).to_be_visible(timeout=TIMEOUT_MS)
 
 
+@pytest.mark.slow(keep="0")
 @pytest.mark.parametrize("index", range(STEP_COUNT))
 def test_show_me_shows_the_answer(opened: OpenPage, index: int) -> None:
     page = open_tour(opened)
@@ -101,6 +104,7 @@ def test_show_me_shows_the_answer(opened: OpenPage, index: int) -> None:
     expect(page.locator(".meaning")).to_be_visible(timeout=TIMEOUT_MS)
 
 
+@pytest.mark.slow
 def test_leaving_restores_the_experiment_and_returning_resumes_the_step(opened: OpenPage) -> None:
     page = opened()
     page.get_by_label("Rate", exact=True).press("ArrowLeft")
@@ -124,6 +128,7 @@ def test_leaving_restores_the_experiment_and_returning_resumes_the_step(opened: 
     expect(page.get_by_role("button", name=f"1: {STEPS[0]['title']} (found)")).to_be_visible()
 
 
+@pytest.mark.slow(keep="null")
 @pytest.mark.parametrize("stored", ["{", "null", '{"place": 99, "found": 7}', '{"place": "x", "found": ["nonsense"]}'])
 def test_an_invalid_stored_state_of_the_tour_is_ignored(opened: OpenPage, stored: str) -> None:
     page = opened()
@@ -133,6 +138,7 @@ def test_an_invalid_stored_state_of_the_tour_is_ignored(opened: OpenPage, stored
     assert page.locator("#tour-step").inner_text() in {step["title"] for step in STEPS}
 
 
+@pytest.mark.slow(keep="light")
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_on_a_phone_the_control_stays_visible_and_covers_no_figure(opened: OpenPage, scheme: str) -> None:
     page = open_tour(opened, width=390, height=844, color_scheme=scheme)

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / os.environ.get("DUMBBELL_TEST_WHEELS", "target/wheels/tested")
 PROGRAMS = ("sh", "env", "setarch", "ip", "tc", "uname")
@@ -69,10 +70,12 @@ def test_there_is_no_compiler_on_the_path(environment: dict[str, str]) -> None:
         assert shutil.which(name, path=environment["PATH"]) is None
 
 
+@pytest.mark.slow
 def test_the_simulator_runs(environment: dict[str, str]) -> None:
     assert "bbr-1" in call(environment, "run", "cyclic", "--engine", "sim", "--out", "sim")
 
 
+@pytest.mark.slow
 @pytest.mark.kernel
 def test_the_kernel_of_the_package_is_listed_and_runs(environment: dict[str, str]) -> None:
     assert "linux-6.12" in call(environment, "kernel", "list")
