@@ -39,12 +39,12 @@ def main() -> None:
     head = [
         "# BBR 3 in the example test cases of its draft\n",
         f"**{passed} pass, {len(CASES) - passed} fail.**\n",
-        "draft-ietf-ccwg-bbr (August 2026) lists 22 test cases for implementations. `make page NAME=bbr-cases` runs "
-        "each as an experiment ([file](bbr-cases.toml)) with `bbr3` of the simulator and seed 1, judges it by the "
-        "controller's phases (`cc_phase`) and samples, and writes this page. The checks are ours, the cases in our words. "
-        "What happens at a time is timed on this seed: a change of the simulator that moves a phase fails a check instead "
-        "of passing unseen. Counters and saved values of the controller, which no sample shows, are checked in "
-        "`crates/core/src/cc/bbr3/tests`.\n",
+        "draft-ietf-ccwg-bbr (August 2026) lists 22 test cases for implementations. `make page NAME=bbr-cases` "
+        "runs each as an experiment ([file](bbr-cases.toml)) with `bbr3` of the simulator and seed 1, judges it "
+        "by the controller's phases (`cc_phase`) and samples, and writes this page. The checks are ours, the "
+        "cases in our words. What happens at a time is timed on this seed: a change of the simulator that moves a "
+        "phase fails a check instead of passing unseen. Counters and saved values of the controller, which no "
+        "sample shows, are checked in `crates/core/src/cc/bbr3/tests`.\n",
         "`dumbbell run docs/results/bbr-cases.toml --case 5` repeats one.\n",
         "| case | | |\n| ---: | --- | --- |",
     ]
