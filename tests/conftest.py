@@ -1,10 +1,12 @@
 """Fixtures of all tests: a kernel or a skip with its reason, the command as a process, a repeatable Hypothesis."""
 
 import os
+import re
 import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 
@@ -91,6 +93,25 @@ def _why_no_kernel() -> str:
         return "" if kernels() else "no kernel is built; build one with: dumbbell kernel build"
     except KernelError as error:
         return f"the kernel can't be used: {error}"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def temporary_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A folder for temporary files of this process and of all that it starts; nothing of Dumbbell may stay there.
+
+    Other programs keep locks: uv one for each environment, Dask two.
+    """
+    tmp_path_factory.getbasetemp()  # pytest keeps its own folders for a look at failures.
+    folder = Path(tempfile.mkdtemp(prefix="dumbbell-tests-"))
+    folder.chmod(0o1777)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TMPDIR", str(folder))
+        patch.setattr(tempfile, "tempdir", str(folder))
+        yield folder
+    # `dumbbell-UID-…` holds the records of a user without a home, for the next command.
+    left = [each.name for each in folder.iterdir() if re.match(r"dumbbell-(?!\d)", each.name)]
+    shutil.rmtree(folder, ignore_errors=True)
+    assert not left, f"left in the temporary folder: {left}"
 
 
 @pytest.fixture(scope="session")

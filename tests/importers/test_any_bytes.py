@@ -39,7 +39,7 @@ def attempt(file: Path, content: bytes, format_: str | None = None) -> ImportedR
     return run
 
 
-@pytest.mark.slow(keep="iperf3")
+@pytest.mark.slow
 @pytest.mark.parametrize("format_", [each.key for each in FORMATS])
 @SAME_FOLDER
 @given(
@@ -51,7 +51,7 @@ def test_any_bytes_are_a_run_or_an_error(tmp_path: Path, format_: str, content: 
     attempt(tmp_path / "log", content, format_)
 
 
-@pytest.mark.slow(keep="iperf3")
+@pytest.mark.slow
 @pytest.mark.parametrize("name", GOOD)
 @SAME_FOLDER
 @given(st.data())
@@ -63,7 +63,7 @@ def test_a_damaged_log_is_a_run_or_an_error(tmp_path: Path, name: str, data: st.
     attempt(tmp_path / "log", bytes(good))
 
 
-@pytest.mark.slow(keep="iperf3")
+@pytest.mark.slow
 @pytest.mark.parametrize("name", GOOD)
 def test_a_truncated_log_is_an_error_or_its_prefix_with_a_warning(tmp_path: Path, name: str) -> None:
     good = GOOD[name]

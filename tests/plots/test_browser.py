@@ -16,7 +16,10 @@ from dumbbell.plots import figure, save
 from synthetic import alternating, with_bbr
 from web.browsing import CHROMIUM
 
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here: pages were not opened in a browser")
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here: pages were not opened in a browser"),
+]
 
 BEFORE = """<script>
 const messages = [];

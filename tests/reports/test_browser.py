@@ -14,7 +14,10 @@ from dumbbell.reports.page import PANELS, write
 from dumbbell.results.result import load
 from web.browsing import CHROMIUM
 
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here: reports were not opened in a browser")
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here: reports were not opened in a browser"),
+]
 
 MOST_BYTES = 3_000_000
 

@@ -167,6 +167,7 @@ def test_additional_axes_become_panels_up_to_the_limit(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow(keep="390-dark")
+@pytest.mark.browser
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here: the page was not opened in a browser")
 @pytest.mark.parametrize(("width", "scheme"), [(390, "dark"), (1440, "light")])
 def test_a_click_or_a_key_shows_a_cell_s_runs(two: Sweep, width: int, scheme: Any, tmp_path: Path) -> None:
@@ -199,6 +200,7 @@ def test_a_click_or_a_key_shows_a_cell_s_runs(two: Sweep, width: int, scheme: An
 
 
 @pytest.mark.slow(keep="False")
+@pytest.mark.browser
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here: the page was not opened in a browser")
 @pytest.mark.parametrize("runs", [False, True])
 def test_a_cell_links_its_kept_runs(kept: Sweep, *, runs: bool, tmp_path: Path) -> None:
