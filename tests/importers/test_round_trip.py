@@ -19,7 +19,7 @@ from dumbbell.results.result import Run, load
 from dumbbell.results.tables import KNOWN
 from importers.samples import SAMPLES
 
-SAME_FOLDER = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=25)
+SAME_FOLDER = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=settings().max_examples // 4)
 SUFFIXES = {"csv": "", "jsonl": ".jsonl", "flent": ".flent.gz"}
 LIMITS: dict[type[pl.DataType], tuple[int, int]] = {
     pl.Int64: (0, 2**62),

@@ -285,7 +285,7 @@ DOCUMENTS = st.dictionaries(st.sampled_from(KEYS), VALUES, max_size=3).flatmap(
 
 
 @pytest.mark.slow
-@settings(suppress_health_check=[HealthCheck.too_slow], max_examples=300)
+@settings(suppress_health_check=[HealthCheck.too_slow], max_examples=settings().max_examples * 3)
 @given(DOCUMENTS)
 @example({"experiment": "\0"})
 @example({"experiment": "x" * 5000})

@@ -123,7 +123,7 @@ RESPONSES = [
     st.one_of(st.none(), st.integers(1, 10)),
     st.integers(1, 5),
 )
-@settings(max_examples=300)
+@settings(max_examples=settings().max_examples * 3)
 def test_any_bytes_in_a_response_are_a_body_or_a_transfer_error(response: bytes, most: int | None, pieces: int) -> None:
     with contextlib.suppress(TransferError, OSError):
         asyncio.run(_read(response, most, pieces))
