@@ -14,7 +14,9 @@ from dumbbell.results.reader import TABLES
 from importers.packets import capture
 from importers.samples import SAMPLES
 
-SAME_FOLDER = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=settings().max_examples * 3 // 5)
+SAME_FOLDER = settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=settings().max_examples * 3 // 5
+)
 GOOD = {name: text.encode() for name, text in SAMPLES.items()} | {
     "pcap": capture(),
     "pcapng": capture(modern=True),
@@ -50,7 +52,6 @@ def test_any_bytes_are_a_run_or_an_error(tmp_path: Path, format_: str, content: 
     attempt(tmp_path / "log", content, format_)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", GOOD)
 @SAME_FOLDER
 @given(st.data())
@@ -62,6 +63,7 @@ def test_a_damaged_log_is_a_run_or_an_error(tmp_path: Path, name: str, data: st.
     attempt(tmp_path / "log", bytes(good))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", GOOD)
 def test_a_truncated_log_is_an_error_or_its_prefix_with_a_warning(tmp_path: Path, name: str) -> None:
     good = GOOD[name]

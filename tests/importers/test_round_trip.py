@@ -19,7 +19,9 @@ from dumbbell.results.result import Run, load
 from dumbbell.results.tables import KNOWN
 from importers.samples import SAMPLES
 
-SAME_FOLDER = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=settings().max_examples // 4)
+SAME_FOLDER = settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=settings().max_examples // 4
+)
 SUFFIXES = {"csv": "", "jsonl": ".jsonl", "flent": ".flent.gz"}
 LIMITS: dict[type[pl.DataType], tuple[int, int]] = {
     pl.Int64: (0, 2**62),
@@ -67,7 +69,6 @@ def test_an_exported_run_is_imported_unchanged(tmp_path: Path, name: str, format
     assert {key: value for key, value in back.manifest.items() if key != "imported"} == run.manifest
 
 
-@pytest.mark.slow(keep="csv")
 @pytest.mark.parametrize("format_", ["csv", "jsonl"])
 @SAME_FOLDER
 @given(st.data())

@@ -284,7 +284,6 @@ DOCUMENTS = st.dictionaries(st.sampled_from(KEYS), VALUES, max_size=3).flatmap(
 )
 
 
-@pytest.mark.slow
 @settings(suppress_health_check=[HealthCheck.too_slow], max_examples=settings().max_examples * 3)
 @given(DOCUMENTS)
 @example({"experiment": "\0"})
