@@ -6,7 +6,7 @@ PY := $(BIN)/python
 .DEFAULT_GOAL := help
 # Tests start Python a hundred times: without its bytecode each of them compiles all libraries again.
 unexport PYTHONDONTWRITEBYTECODE
-.PHONY: licences help setup wheels clean-roots release-check kernel demo docs docs-check test lint unit lock audit wasm wasm-test site test-lowest fmt validation conformance bench gallery reports pages hpcc versions kernels evaluations identifications bbr-cases notebook programs sweeps searches fuzz nightly same-bytes test-all clean
+.PHONY: licences help setup wheels clean-roots release-check kernel demo docs docs-check transcripts test lint unit lock audit wasm wasm-test site test-lowest fmt validation conformance bench gallery reports pages hpcc versions kernels evaluations identifications bbr-cases notebook programs sweeps searches fuzz nightly same-bytes test-all clean
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -33,8 +33,11 @@ release-check: clean-roots ## Do all of a release but the upload; with TAG=v0.2.
 docs: setup ## Build the documentation site in target/site; a broken link is an error
 	@$(PY) scripts/docs.py
 
-docs-check: setup ## Check links, names in comments, figures against results, generated pages, and build the site
+docs-check: kernel ## Check links, names in comments, figures against results, generated pages, console blocks; build the site
 	@$(PY) scripts/docs_check.py
+
+transcripts: kernel ## Run the commands of the console blocks in README and docs, and write what they print
+	@$(PY) scripts/transcripts.py
 
 test: kernel lint unit ## Run everything that must pass: kernel, lints, types, tests, documentation
 
