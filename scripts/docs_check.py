@@ -279,7 +279,9 @@ def shows(text: str, value: Decimal) -> bool:
     return number in {value.quantize(step, rounding) for rounding in (ROUND_HALF_EVEN, ROUND_HALF_UP)}
 
 
-CHECKS: dict[str, Callable[[], Problems]] = {each.__name__: each for each in (links, names, claims, generated, transcripts, site)}
+CHECKS: dict[str, Callable[[], Problems]] = {
+    each.__name__: each for each in (links, names, claims, generated, transcripts, site)
+}
 
 
 def main() -> int:

@@ -8,11 +8,14 @@ run in their order, in one shell. `docs`, `examples` and `scenarios` are there, 
 has a title (```` ```toml title="my.toml" ````) is a file. The cache has the default kernel and nothing else.
 
 A line `…` or `...` in an output is a cut and stays one: what is above and below it is found in the new output. `…` in a
-line cuts words. Wall times, dates, paths and releases of Linux are not compared; if nothing else differs, a line stays.
+line cuts words. Wall times, dates, paths, releases of Linux and digits of virtual times below a millisecond are not
+compared; if nothing else differs, a line stays.
 
 Comments right above a block change what is done with it:
 
     <!-- transcript: not run, REASON -->    it needs root, another host, hours, a network, a terminal: not compared
+    <!-- transcript: not compared, REASON -->
+                                            `--check` leaves it out: it is another one with other versions of programs
     <!-- transcript: needs NAME... -->      not run where one of the programs (or files of the checkout) is missing
     <!-- transcript: setup COMMAND -->      run before the block, for what a page doesn't show
 
@@ -48,7 +51,7 @@ SHARED = ("docs", "examples", "scenarios")
 
 MARKS = r"(?P<marks>(?:^<!-- transcript: [^\n]* -->\n+)*)"
 BLOCK = re.compile(MARKS + r"^```console\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
-MARK = re.compile(r"<!-- transcript: (not run|needs|setup),? (.+?) -->")
+MARK = re.compile(r"<!-- transcript: (not run|not compared|needs|setup),? (.+?) -->")
 FILE = re.compile(r'^```\w+ title="(?P<name>[^"]+)"\n(?P<text>.*?)^```$', re.MULTILINE | re.DOTALL)
 CUT = ("…", "...")
 
@@ -73,6 +76,7 @@ class Block:
     setup: list[str] = field(default_factory=list)
     needs: list[str] = field(default_factory=list)
     not_run: str = ""
+    not_compared: str = ""
 
     @property
     def skipped(self) -> str:
@@ -95,8 +99,10 @@ def blocks(page: str) -> list[Block]:
                 block.setup.append(text)
             elif kind == "needs":
                 block.needs += text.split()
-            else:
+            elif kind == "not run":
                 block.not_run = text
+            else:
+                block.not_compared = text
         found.append(block)
     return found
 
@@ -151,6 +157,8 @@ MASKS = [
         (r"\s+", " "),
     )
 ]
+VIRTUAL = re.compile(r"\b\d+\.\d{5,}\b|\b\d[\d.]*e-\d+\b")
+"""Virtual times in seconds: the host's libraries, which programs load in guests, change them by microseconds."""
 NUMBER = re.compile(r"\d[\d.,]*(?:e[+-]?\d+)?")
 SIMILAR = 0.6
 """A line is found again below a cut if it resembles the old one at least so much, numbers left out."""
@@ -160,7 +168,7 @@ def masked(line: str) -> str:
     """A line without what differs between runs and hosts."""
     for pattern, text in MASKS:
         line = pattern.sub(text, line)
-    return line.strip()
+    return VIRTUAL.sub(lambda time: f"{float(time[0]):.3f}", line).strip()
 
 
 def kept(old: Sequence[str], new: Sequence[str]) -> list[str]:
@@ -261,9 +269,11 @@ def run(page: Path, text: str, found: Sequence[Block]) -> list[str]:
         (folder / file["name"]).write_text(file["text"], encoding="utf-8")
     script = folder.with_suffix(".sh")
     script.write_text("".join(script_lines(found)), encoding="utf-8")
-    environment = os.environ | {
+    # Only this: programs in guests get it, and each search for a program in PATH takes virtual time.
+    environment = {
         "COLUMNS": COLUMNS,
         "DUMBBELL_CACHE": str(own),
+        "HOME": str(folder),
         "LC_ALL": "C.UTF-8",
         "NO_COLOR": "1",
         "PATH": search_path(),
@@ -343,7 +353,7 @@ def is_here(name: str) -> bool:
 
 def search_path() -> str:
     """Dumbbell of this checkout first."""
-    return f"{Path(sys.executable).parent}:{os.environ['PATH']}:/usr/sbin:/sbin"
+    return f"{Path(sys.executable).parent}:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 def private_cache(cache: Path) -> None:
@@ -399,6 +409,8 @@ def main() -> int:
     named = [Path(name).resolve() for name in sys.argv[1:] if name != "--check"]
     pages = {page: page.read_text(encoding="utf-8") for page in named or PAGES}
     found = {page: blocks(text) for page, text in pages.items() if BLOCK.search(text)}
+    for block in (block for each in found.values() for block in each if is_check):
+        block.not_run = block.not_run or block.not_compared
     problems: list[str] = []
 
     def one(page: Path) -> tuple[list[str], float]:

@@ -74,6 +74,8 @@ def test_a_page_stays_when_only_wall_times_and_dates_differ(seconds: float, fact
         ("kernel 6.12.117, seed 1", "kernel 6.12.120, seed 1", True),
         ("flow   cc   9.5", "flow cc 9.5", True),
         ("bbr 28.45 4372", "bbr 28.45 4575", False),
+        ("5.00011 s of virtual time", "5.00012 s of virtual time", True),
+        ("4.5e-05 s of virtual time", "2e-05 s of virtual time", True),
         ("0.51 s of virtual time", "0.52 s of virtual time", False),
     ],
 )
@@ -98,6 +100,8 @@ def test_marks_say_what_is_run() -> None:
     assert (block.setup, block.skipped) == (['printf "%s" a > b'], "no no-such-program here")
     (block,) = transcripts.blocks(page("$ ls\nb\n", "<!-- transcript: not run, needs root -->\n"))
     assert block.skipped == "needs root"
+    (block,) = transcripts.blocks(page("$ ls\nb\n", "<!-- transcript: not compared, times -->\n"))
+    assert (block.skipped, block.not_compared) == ("", "times")
     (block,) = transcripts.blocks(page("$ ls\nb\n", "<!-- transcript: needs README.md scripts/docs.py -->\n"))
     assert block.skipped == "no README.md here"
 
