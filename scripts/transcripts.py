@@ -259,7 +259,7 @@ def run(page: Path, text: str, found: Sequence[Block]) -> list[str]:
     """Run the blocks of a page in a folder of its own; returns errors."""
     folder = WORK / name_of(page).replace("/", "-").removesuffix(".md")
     shutil.rmtree(folder, ignore_errors=True)
-    own = folder.with_suffix(".cache")
+    own = folder.with_name(f"{folder.name}.cache")
     shutil.rmtree(own, ignore_errors=True)
     private_cache(own)
     folder.mkdir(parents=True)
@@ -267,7 +267,7 @@ def run(page: Path, text: str, found: Sequence[Block]) -> list[str]:
         (folder / shared).symlink_to(ROOT / shared)
     for file in FILE.finditer(text):
         (folder / file["name"]).write_text(file["text"], encoding="utf-8")
-    script = folder.with_suffix(".sh")
+    script = folder.with_name(f"{folder.name}.sh")
     script.write_text("".join(script_lines(found)), encoding="utf-8")
     # Only this: programs in guests get it, and each search for a program in PATH takes virtual time.
     environment = {
@@ -283,6 +283,7 @@ def run(page: Path, text: str, found: Sequence[Block]) -> list[str]:
         "TZ": "UTC",
     }
     output = shell(script, folder, environment)
+    shutil.rmtree(own, ignore_errors=True)
     for before, after in ((f"{folder}/", ""), (str(own), "~/.cache/dumbbell"), (f"{ROOT}/", ""), (f"{script}", "bash")):
         output = output.replace(before, after)
     return assign(page, found, output)
