@@ -55,7 +55,7 @@ fmt: setup ## Format all languages
 docs: setup ## Build the documentation site in target/site; a broken link is an error
 	@$(PY) scripts/docs.py
 
-docs-check: setup ## Check links, claims against results, transcripts and names in the documentation
+docs-check: kernel ## Check links, names in comments, figures against results, generated pages and console blocks
 	@$(PY) scripts/docs_check.py
 
 transcripts: kernel ## Run the console blocks of README and docs and write what they print

@@ -6,6 +6,7 @@
     names        modules and files that comments and pages name exist
     claims       figures about quality agree with committed results (docs/claims.toml)
     generated    pages that scripts make of declarations and manifests are up to date
+    transcripts  console blocks show what their commands print (scripts/transcripts.py)
     site         the site builds without a warning and loads nothing from another host
 
 NAME selects checks; without one all run. Each problem is a line `FILE:LINE: what is wrong`.
@@ -54,6 +55,11 @@ def site() -> Problems:
         for page in built.rglob("*.html"):
             for external in EXTERNAL.finditer(page.read_text(encoding="utf-8")):
                 yield f"{page.relative_to(ROOT)}: loads {external[0]}; put the file below docs/"
+
+
+def transcripts() -> Problems:
+    """Console blocks whose commands print something else."""
+    return failed("transcripts.py", "--check")
 
 
 EXTERNAL = re.compile(r"""<(?:script|img|link)\b[^>]*\b(?:src|href)=["']?(?:https?:)?//[^>]*>""")
@@ -273,7 +279,9 @@ def shows(text: str, value: Decimal) -> bool:
     return number in {value.quantize(step, rounding) for rounding in (ROUND_HALF_EVEN, ROUND_HALF_UP)}
 
 
-CHECKS: dict[str, Callable[[], Problems]] = {each.__name__: each for each in (links, names, claims, generated, site)}
+CHECKS: dict[str, Callable[[], Problems]] = {
+    each.__name__: each for each in (links, names, claims, generated, transcripts, site)
+}
 
 
 def main() -> int:

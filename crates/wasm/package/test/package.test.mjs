@@ -112,7 +112,7 @@ test("the program in the documentation runs", () => {
     symlinkSync(BUILT, join(folder, "node_modules/dumbbell"));
     writeFileSync(join(folder, "sweep.mjs"), program);
     const output = execFileSync(process.execPath, ["sweep.mjs"], { cwd: folder, encoding: "utf8" });
-    const [, printed] = page.match(/```text title="output"\n(.*?)```/s);
+    const [, printed] = page.match(/```console\n\$ node sweep.mjs\n(.*?)```/s);
     assert.equal(output, printed);
   } finally {
     rmSync(folder, { recursive: true });
