@@ -154,6 +154,9 @@ class Metrics:
     def bytes_counters(self) -> list[tuple[Numbers, Numbers]]:
         """Every flow's goodput counter: times and bytes."""
 
+    def queue_counter(self, queue: str, column: str, total: float | None = None) -> tuple[Numbers, Numbers]:
+        """The counter of a queue: times and values; empty without values."""
+
     def intervals(self, step_ns: int, window: _Window = None) -> list[tuple[Numbers, Numbers, Numbers]]:
         """Every flow's intervals: edges, bytes, retransmissions."""
 

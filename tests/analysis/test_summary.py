@@ -77,6 +77,7 @@ def test_a_run_without_anything_is_all_null() -> None:
 
 def test_nulls_of_an_import_stay_null() -> None:
     run = Bench([Flow("a", "a")]).make()
+    run.manifest["engine"] = "import"
     run.manifest["flows"][0] |= {"retransmits": None, "data_segs_out": None, "stop_s": None, "start_s": None}
     flow = summary(run)["flows"][0]
     assert (flow["retransmits"], flow["retransmit_rate"]) == (None, None)

@@ -106,3 +106,29 @@ def test_c_files_are_judged_on_the_kernel(dumbbell: Dumbbell) -> None:
     thousand = verdicts(dumbbell("evaluate", str(EXAMPLES / "tcp_thousand.c"), *arguments))
     assert (thousand["standing-queue"], thousand["harm-deep/cubic"]) == ("fail", "fail")
     assert verdicts(dumbbell("evaluate", str(EXAMPLES / "tcp_two.c"), *arguments))["use-four"] == "fail"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["nosuchcc"], "CC: the simulator has no congestion control with this name, got 'nosuchcc'"),
+        (["cubic", "--against", "reno,nosuch"], "--against: the simulator has no congestion control with this name"),
+        (["cubic", "--kernel", "nosuch"], "--kernel: the simulator runs no kernel, got 'nosuch'"),
+        (["cubic", "--parameter", "foo=1"], "cubic: no parameter 'foo'; its parameters: initial_ssthresh"),
+        (["cubic", "--parameter", "beta=99999999"], "parameter 'beta' is 99999999; it takes an integer from 1 to 1023"),
+    ],
+)
+def test_what_the_engine_lacks_is_refused_before_any_run(
+    dumbbell: Dumbbell, arguments: list[str], message: str
+) -> None:
+    done = dumbbell("evaluate", *arguments, "--runs", "1")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert message in done.stderr
+
+
+@pytest.mark.kernel
+def test_what_the_kernel_lacks_is_refused_before_any_run(dumbbell: Dumbbell) -> None:
+    for arguments in (["bbr3"], ["cubic", "--kernel", "nosuch"], ["cubic", "--parameter", "foo=1"]):
+        done = dumbbell("evaluate", *arguments, "--engine", "kernel", "--runs", "1")
+        assert (done.returncode, done.stdout) == (2, "")
+        assert arguments[-1].split("=")[0] in done.stderr

@@ -75,6 +75,15 @@ def test_a_failed_pilot_gives_its_reason_and_no_time() -> None:
     assert all("nosuch" in (pilot.reason or "") for pilot in found.pilots)
 
 
+def test_runs_on_this_host_are_not_divided_among_jobs() -> None:
+    sweep = sweep_of(axes=[{"path.rtt": ["5ms", "20ms"]}], seeds="1..10")
+    loads = [Load("host", 100, 10)] * 2
+    pilots = [Pilot(number, load, 4.0, None, None) for number, load in enumerate(loads)]
+    found = estimate(sweep, loads, pilots, jobs=8)
+    assert found.wall_s
+    assert found.wall_s.least == pytest.approx(20 * 4.0)
+
+
 def test_an_engine_is_estimated_by_its_own_pilots() -> None:
     sweep = sweep_of(axes=[{"engine": ["sim", "kernel"]}])
     loads = [Load("sim", 100, 10), Load("kernel", 100, 10)]

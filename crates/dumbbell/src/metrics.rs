@@ -28,16 +28,17 @@ pub fn all(run: &Run<'_>) -> Metrics {
 pub fn facts(plan: &Plan, result: &RunResult) -> Facts {
     let report = &result.report;
     let under_test = plan.bottleneck.as_ref().and_then(|name| plan.queues.iter().find(|queue| queue.name == *name));
+    let duration_ns = report.duration_ns / MICROSECOND_NS * MICROSECOND_NS;
     Facts {
-        duration_ns: (report.duration_ns / MICROSECOND_NS * MICROSECOND_NS).cast_signed(),
-        flows: plan.flows.iter().zip(&report.flows).map(|(plan, report)| flow(plan, report)).collect(),
+        duration_ns: duration_ns.cast_signed(),
+        flows: plan.flows.iter().zip(&report.flows).map(|(plan, report)| flow(plan, report, duration_ns)).collect(),
         queue: under_test.map(|planned| queue(planned, result)),
         holds_super_packets: plan.net.offloads || plan.queues.iter().any(|queue| queue.key.starts_with("path.tc")),
         is_import: false,
     }
 }
 
-fn flow(plan: &types::Flow, report: &FlowReport) -> Flow {
+fn flow(plan: &types::Flow, report: &FlowReport, duration_ns: u64) -> Flow {
     let is_udp = plan.transport == Transport::Udp;
     let times = || report.completed_ns.zip(report.started_ns);
     Flow {
@@ -45,12 +46,13 @@ fn flow(plan: &types::Flow, report: &FlowReport) -> Flow {
         group: plan.group.clone(),
         cc: report.cc.clone().filter(|_| !is_udp),
         is_udp,
-        start_ns: report.started_ns.unwrap_or(0).cast_signed(),
-        stop_ns: report.stopped_ns.map(u64::cast_signed),
+        is_intermittent: plan.on_off_ns.is_some() || plan.exchange.is_some(),
+        start_ns: report.started_ns.unwrap_or(duration_ns).cast_signed(),
+        stop_ns: if report.started_ns.is_some() { report.stopped_ns } else { Some(duration_ns) }.map(u64::cast_signed),
         bytes_asked: plan.bytes,
         bytes_received: Some(report.bytes_received),
-        retransmits: Some(report.retransmits),
-        data_segs_out: Some(report.data_segs_out),
+        retransmits: Some(report.retransmits).filter(|_| !is_udp),
+        data_segs_out: Some(report.data_segs_out).filter(|_| !is_udp),
         fct_s: times().map(|(completed, started)| seconds(completed) - seconds(started)),
         exchanges_s: plan.exchange.map(|_| report.exchanges_ns.iter().copied().map(seconds).collect()),
     }

@@ -32,7 +32,9 @@ pub struct Flow {
     pub cc: Option<String>,
     /// Whether it is UDP.
     pub is_udp: bool,
-    /// When it started.
+    /// Whether its program pauses: requests and responses, or on and off.
+    pub is_intermittent: bool,
+    /// When it started. A flow that never did starts and stops at the run's end.
     pub start_ns: i64,
     /// When it stopped; None: at the end.
     pub stop_ns: Option<i64>,
@@ -51,10 +53,10 @@ pub struct Flow {
 }
 
 impl Flow {
-    /// Whether it sends as much as it can during its lifetime: TCP without a size.
+    /// Whether it sends as much as it can during its lifetime: TCP without a size or pauses.
     #[must_use]
     pub fn is_bulk(&self) -> bool {
-        !self.is_udp && self.bytes_asked.is_none()
+        !self.is_udp && !self.is_intermittent && self.bytes_asked.is_none()
     }
 
     /// Whether it ends by itself.

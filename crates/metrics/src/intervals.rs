@@ -3,7 +3,7 @@
 use crate::counter::Counter;
 use crate::facts::Window;
 use crate::run::{Error, Run};
-use crate::{count, nearest, signed_float};
+use crate::{nearest, signed_float};
 
 /// A flow's intervals.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -35,18 +35,20 @@ impl Run<'_> {
         received.iter().enumerate().map(of_flow).collect()
     }
 
-    /// Intervals of one second in which a flow's receiver got no byte ÷ all its intervals in the window, by flow. None
-    /// for a flow without an interval or with unknown bytes.
+    /// Time of the intervals in which a flow's receiver got no byte ÷ time of all its intervals in the window, by flow:
+    /// the first and the last interval may be short. None for a flow without an interval or with unknown bytes.
     ///
     /// # Errors
     ///
     /// As [`Run::intervals`].
     pub fn no_data_shares(&self, step_ns: i64, window: Option<Window>) -> Result<Vec<Option<f64>>, Error> {
         let share = |(flow, received): (usize, &Counter)| {
-            let counts = whole_counts(received, &self.interval_edges(flow, step_ns, window, received)?);
-            let silent = counts.iter().filter(|bytes| **bytes == 0.0).count();
+            let edges = self.interval_edges(flow, step_ns, window, received)?;
+            let counts = whole_counts(received, &edges);
+            let lengths = edges.windows(2).map(|pair| pair[1] - pair[0]);
+            let silent: i64 = counts.iter().zip(lengths).filter(|(bytes, _)| **bytes == 0.0).map(|(_, ns)| ns).sum();
             let is_known = !received.is_empty() && !counts.is_empty();
-            Ok(is_known.then(|| count(silent) / count(counts.len())))
+            Ok(is_known.then(|| signed_float(silent) / signed_float(edges[edges.len() - 1] - edges[0])))
         };
         self.bytes_counters().iter().enumerate().map(share).collect()
     }

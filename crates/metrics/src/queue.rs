@@ -34,7 +34,7 @@ pub fn metrics(run: &Run<'_>, queue: &Queue, window: Option<Window>, bounds: Win
     };
     let total = |total: Option<u64>, column| match window {
         None => total,
-        Some(_) => counted(run, queue, column, bounds),
+        Some(_) => counted(run, queue, column, total, bounds),
     };
     let (drops, sent) = (total(queue.drops, "drops_packets"), total(queue.sent_packets, "sent_packets"));
     let left = drops.zip(sent).map(|(drops, sent)| drops + sent);
@@ -68,19 +68,36 @@ pub fn one_way_delay_ms(run: &Run<'_>, bounds: Window) -> Option<Spread> {
 pub fn utilization(run: &Run<'_>, queue: &Queue, window: Option<Window>, bounds: Window) -> Option<f64> {
     let sent = match window {
         None => queue.sent_bytes,
-        Some(_) => counted(run, queue, "sent_bytes", bounds),
+        Some(_) => counted(run, queue, "sent_bytes", queue.sent_bytes, bounds),
     };
     let could = integral_bits(&queue.rates, bounds).filter(|bits| *bits > 0.0)?;
     sent.map(|sent| 8.0 * float(sent) / could)
 }
 
 /// The increase of a counter of the queue in a window.
-fn counted(run: &Run<'_>, queue: &Queue, column: &str, bounds: Window) -> Option<u64> {
-    let (times, values) = (run.queues.numbers("time_ns")?, run.queues.numbers(column)?);
-    let known = rows(run, &queue.name).filter_map(|row| Some((times.get(row)?, values.get(row)?)));
-    let (times, values): (Vec<_>, Vec<_>) = known.unzip();
-    let counter = Counter::new(times, values);
+fn counted(run: &Run<'_>, queue: &Queue, column: &str, total: Option<u64>, bounds: Window) -> Option<u64> {
+    let counter = run.queue_counter(&queue.name, column, total.map(float));
     (!counter.is_empty()).then(|| nearest(counter.between(bounds)).unsigned_abs())
+}
+
+impl Run<'_> {
+    /// A column of `queues` as a counter of a queue, with 0 at the run's start and the given total at its end: samples
+    /// need not begin at 0 nor reach the end. A log's counter starts at its first reading, since it may count from boot.
+    /// Empty without samples.
+    #[must_use]
+    pub fn queue_counter(&self, queue: &str, column: &str, total: Option<f64>) -> Counter {
+        let (Some(times), Some(values)) = (self.queues.numbers("time_ns"), self.queues.numbers(column)) else {
+            return Counter::default();
+        };
+        let known = rows(self, queue).filter_map(|row| Some((times.get(row)?, values.get(row)?)));
+        let (times, values): (Vec<_>, Vec<_>) = known.unzip();
+        let counter = Counter::new(times, values);
+        if self.facts.is_import || counter.is_empty() {
+            counter
+        } else {
+            counter.anchored((0, self.facts.duration_ns), total)
+        }
+    }
 }
 
 fn rows<'a>(run: &Run<'a>, name: &str) -> impl Iterator<Item = usize> + use<'a> {

@@ -91,8 +91,9 @@ impl<'a> Run<'a> {
         self.clip(flow, bounds)
     }
 
-    /// Whether each flow's rate is comparable with the others': TCP without a size, active for at least half of the
-    /// window. Sized flows end early and UDP flows have a configured rate, so neither reflects sharing.
+    /// Whether each flow's rate is comparable with the others': TCP without a size or pauses, active for at least half of
+    /// the window. Sized flows end early, programs that pause send what they have, and UDP flows have a configured rate,
+    /// so none of them reflects sharing.
     #[must_use]
     pub fn long_lived(&self, bounds: Window) -> Vec<bool> {
         let is_long = |flow: &Flow| {

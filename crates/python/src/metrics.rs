@@ -102,6 +102,20 @@ impl Metrics {
         Ok(readings.map(|(times, bytes)| (times.to_vec().into(), bytes.to_vec().into())).collect())
     }
 
+    /// The counter of a queue: times and values.
+    #[pyo3(signature = (queue, column, total=None))]
+    fn queue_counter(
+        &self,
+        py: Python<'_>,
+        queue: &str,
+        column: &str,
+        total: Option<f64>,
+    ) -> PyResult<(Numbers, Numbers)> {
+        let counter = self.compute(py, |run| Ok(run.queue_counter(queue, column, total)))?;
+        let (times, values) = counter.readings();
+        Ok((times.to_vec().into(), values.to_vec().into()))
+    }
+
     /// Every flow's intervals: edges, bytes, retransmissions.
     #[pyo3(signature = (step_ns, window=None))]
     fn intervals(

@@ -181,9 +181,9 @@ def jain(run: Run, window: Window | None = None) -> float | None:
 def jain_over_time(run: Run, step_ns: int, window: Window | None = None) -> pl.DataFrame:
     """Jain's index of the throughput in every bin: `time_ns, flows, jain`.
 
-    (Σx)² ÷ (n Σx²) over the n `flows` that could share it: TCP without a size limit, active during the whole bin. Short
-    bins count a sawtooth as unfairness (Jain, Chiu & Hawe 1984 leave the interval open). Bins with fewer than two such
-    flows have no row.
+    (Σx)² ÷ (n Σx²) over the n `flows` that could share it: TCP without a size limit or pauses, active during the whole
+    bin. Short bins count a sawtooth as unfairness (Jain, Chiu & Hawe 1984 leave the interval open). Bins with fewer
+    than two such flows have no row.
     """
     lives = [(flow["name"], *life_ns(run, flow)) for flow in run.manifest["flows"] if is_bulk(flow)]
     schema = {"flow": pl.String, "start_ns": pl.Int64, "stop_ns": pl.Int64}
@@ -211,7 +211,7 @@ def convergence_s(run: Run, step_ns: int = NS, epsilon: float = 0.8) -> float | 
 
 
 def long_lived(run: Run, window: Window | None = None) -> list[Mapping[str, Any]]:
-    """The flows with comparable rates: TCP without a size limit, active for at least half of the window."""
+    """The flows with comparable rates: TCP without a size limit or pauses, active for at least half of the window."""
     is_long = native(run).long_lived(window)
     return [flow for flow, long in zip(run.manifest["flows"], is_long, strict=True) if long]
 
@@ -250,16 +250,18 @@ def harm_of_cost(solo: float, shared: float | None) -> float:
 def starvation_s(run: Run, group: str, window: Window | None = None) -> float | None:
     """The longest time in which one flow of the group gets less than a tenth of its fair share, in seconds.
 
-    The fair share of each half second is the goodput of all long flows ÷ their number. Only half seconds that are fully
-    inside the flow's lifetime and the window count. None without a long flow in the group.
+    The fair share of each half second is the goodput of the long flows that live throughout it ÷ their number. Only
+    half seconds that are fully inside the flow's lifetime and the window count. None without a long flow in the group.
     """
     begin_ns, end_ns = bounds_ns(run, window)
     rates = goodput(run, STEP_NS)
     bulk = [flow for flow in run.manifest["flows"] if is_bulk(flow) and flow["name"] in rates]
     totals: dict[int, list[float]] = {}
     for flow in bulk:
+        life = life_ns(run, flow)
         for middle, rate in zip(*rates[flow["name"]], strict=True):
-            totals.setdefault(int(middle), []).append(float(rate))
+            if _is_inside(middle, life):
+                totals.setdefault(int(middle), []).append(float(rate))
     longest = [
         _longest(totals, (begin_ns, end_ns), life_ns(run, flow), rates[flow["name"]])
         for flow in bulk
@@ -268,11 +270,15 @@ def starvation_s(run: Run, group: str, window: Window | None = None) -> float | 
     return max(longest) if longest else None
 
 
+def _is_inside(middle: float, window: Window) -> bool:
+    return window[0] <= middle - STEP_NS // 2 <= middle + STEP_NS // 2 <= window[1]
+
+
 def _longest(totals: dict[int, list[float]], window: Window, life: Window, rates: tuple[Floats, Floats]) -> float:
     begin_ns, end_ns = max(window[0], life[0]), min(window[1], life[1])
     longest = current = 0
     for middle, rate in zip(*rates, strict=True):
-        if not begin_ns <= middle - STEP_NS // 2 <= middle + STEP_NS // 2 <= end_ns:
+        if not _is_inside(middle, (begin_ns, end_ns)):
             continue
         every = totals[int(middle)]
         current = current + 1 if rate < STARVING * sum(every) / len(every) else 0

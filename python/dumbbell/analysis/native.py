@@ -62,9 +62,15 @@ def bounds_ns(run: Run, window: Window | None = None) -> Window:
 
 
 def life_ns(run: Run, flow: Mapping[str, Any]) -> Window:
-    """The lifetime of a flow of the manifest; a flow without a stop lives until the run's end."""
+    """The lifetime of a flow of the manifest; a flow without a stop lives until the run's end.
+
+    A flow that never started has an empty one there; a log may not say when a flow started: at the log's beginning.
+    """
+    end_ns = bounds_ns(run)[1]
     start_s, stop_s = flow.get("start_s"), flow.get("stop_s")
-    stop_ns = bounds_ns(run)[1] if stop_s is None else round(stop_s * NS)
+    if start_s is None and not is_import(run.manifest):
+        return end_ns, end_ns
+    stop_ns = end_ns if stop_s is None else round(stop_s * NS)
     return (0 if start_s is None else round(start_s * NS)), stop_ns
 
 
@@ -77,8 +83,13 @@ def clip_ns(run: Run, flow: Mapping[str, Any], window: Window | None = None) -> 
 
 
 def is_bulk(flow: Mapping[str, Any]) -> bool:
-    """Whether a flow sends as much as it can during its lifetime: TCP without a size limit."""
-    return flow.get("kind") != "udp" and flow.get("bytes_asked") is None
+    """Whether a flow sends as much as it can during its lifetime: TCP without a size limit or pauses."""
+    return flow.get("kind") != "udp" and flow.get("bytes_asked") is None and not is_intermittent(flow)
+
+
+def is_intermittent(flow: Mapping[str, Any]) -> bool:
+    """Whether a flow's program pauses: requests and responses, or on and off."""
+    return bool(flow.get("intermittent")) or flow.get("exchanges_s") is not None
 
 
 Params = ParamSpec("Params")
@@ -142,12 +153,15 @@ def _facts(run: Run) -> dict[str, Any]:
 
 def _flow(run: Run, flow: Mapping[str, Any]) -> dict[str, Any]:
     start_ns, stop_ns = life_ns(run, flow)
-    counts = ("bytes_asked", "bytes_received", "retransmits", "data_segs_out")
+    is_udp = flow.get("kind") == "udp"
+    # UDP retransmits nothing: results before 0.2 have 0.
+    counts = ("bytes_asked", "bytes_received", *(() if is_udp else ("retransmits", "data_segs_out")))
     return {
         "name": flow["name"],
         "group": flow["group"],
         "cc": flow.get("cc"),
-        "is_udp": flow.get("kind") == "udp",
+        "is_udp": is_udp,
+        "is_intermittent": is_intermittent(flow),
         "start_ns": start_ns,
         "stop_ns": stop_ns,
         "fct_s": flow.get("fct_s"),

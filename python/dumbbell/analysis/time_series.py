@@ -94,6 +94,14 @@ def bytes_counters(run: Run) -> dict[str, Counter]:
     return {name: Counter(*map(np.asarray, readings)) for name, readings in found.items()}
 
 
+def queue_counter(run: Run, queue: Mapping[str, Any], column: str, total: str) -> Counter:
+    """A column of `queues.parquet` as a counter of a queue of the manifest; `total` names its final value there.
+
+    `Run::queue_counter` of `crates/metrics` defines it. Empty without values.
+    """
+    return Counter(*map(np.asarray, native(run).queue_counter(queue["name"], column, queue.get(total))))
+
+
 def _anchored(run: Run, flow: Mapping[str, Any], counter: Counter, total: str | None) -> Counter:
     final = None if total is None else flow.get(total)
     if not counter and final is None:
@@ -210,13 +218,13 @@ def loss(run: Run, step_ns: int, window: Window | None = None) -> pl.DataFrame:
     edges = edges_ns(run, step_ns, window)
     columns = ("dropped_packets", "loss_rate")
     frames = [frame(edges[:0], {"queue": ""}, dict.fromkeys(columns, NOTHING))]
-    rows = run.queues.select("queue", "time_ns", "drops_packets", "sent_packets").drop_nulls()
-    for (name,), part in rows.partition_by("queue", as_dict=True, maintain_order=True).items():
-        times = part["time_ns"].to_numpy()
-        dropped = differences(Counter(times, part["drops_packets"].to_numpy()), edges)
-        sent = differences(Counter(times, part["sent_packets"].to_numpy()), edges)
-        columns_of = dict(zip(columns, (dropped, ratio(dropped, dropped + sent)), strict=True))
-        frames.append(frame(edges, {"queue": str(name)}, columns_of))
+    for queue in run.manifest["queues"]:
+        drops = queue_counter(run, queue, "drops_packets", "drops")
+        sends = queue_counter(run, queue, "sent_packets", "sent_packets")
+        if drops and sends:
+            dropped, sent = differences(drops, edges), differences(sends, edges)
+            columns_of = dict(zip(columns, (dropped, ratio(dropped, dropped + sent)), strict=True))
+            frames.append(frame(edges, {"queue": queue["name"]}, columns_of))
     return pl.concat(frames)
 
 

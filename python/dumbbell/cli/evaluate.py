@@ -68,6 +68,8 @@ def evaluate(  # noqa: PLR0913, PLR0917 — a command has many options
     engine = engine or ("kernel" if any(each.endswith(".c") for each in controllers) else "sim")
     _check(engine, against, budget, runs, full=full)
     chosen = [_controller(each, engine, kernel, parameters) for each in controllers]
+    for each in chosen:
+        _check_offered(each, comma_separated(against))
     limit = _budget(engine, budget, runs, full=full)
     done = [_evaluated(suite, each, comma_separated(against), limit, full, jobs) for each in chosen]
     if output is not None:
@@ -126,6 +128,32 @@ def _controller(text: str, engine: str, kernel: str | None, parameters: Sequence
     with bars_on(err) as bars:
         addition = add(Path(text), to=kernel, progress=bars)
     return Controller(addition.added.names[0], named, engine, addition.kernel.name)
+
+
+def _check_offered(controller: "Controller", against: Sequence[str]) -> None:
+    """Raises `ExperimentError` or `PlanError` before any run if the engine lacks a controller or a parameter."""
+    import tempfile
+
+    from dumbbell.engines import Request
+    from dumbbell.engines.base import engine_called, permitted
+    from dumbbell.spec import read
+
+    engine = engine_called(controller.engine, controller.kernel, allowed=permitted(kernels=[controller.kernel]))
+    bottleneck = {"rate": "10mbit", "qdisc": "pfifo limit 100"}
+    for key, name in (("CC", controller.name), *(("--against", name) for name in against)):
+        parameters = dict(controller.parameters) if key == "CC" else {}
+        flow = {"cc": name} | ({"cc_parameters": parameters} if parameters else {})
+        document = {"duration": "1ms", "path": {"rtt": "10ms", "bottleneck": bottleneck}, "flows": [flow]}
+        (case,) = read(document, Path("evaluate"))
+        try:
+            if not parameters:
+                engine.check(Request("evaluate", case, 1, Path("evaluate")))
+                continue
+            # Only the controller itself knows its parameters.
+            with tempfile.TemporaryDirectory(prefix="dumbbell-evaluate-") as folder:
+                engine.run(Request("evaluate", case, 1, Path(folder) / "run"), lambda _seconds: None)
+        except ExperimentError as error:
+            raise ExperimentError(error.problem, key=key, value=name, right=error.right) from None
 
 
 def _parameter(text: str) -> tuple[str, Any]:

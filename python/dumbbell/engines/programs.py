@@ -247,7 +247,9 @@ def read_connections(file: Path, plan: Plan, end: Mapping[str, Any]) -> Connecti
     """Read `connections.bin` and the reports in `end.json`, at the run's sampling times."""
     records = np.fromfile(file, FLOW_RECORD) if file.exists() else np.zeros(0, FLOW_RECORD)
     duration_ns = end["duration_ns"]
-    on_grid = -(-records["time_ns"] // np.uint64(plan.sample_ns)) * np.uint64(plan.sample_ns)
+    step_ns = np.uint64(plan.sample_ns)
+    # Unsigned: a negated time would wrap.
+    on_grid = (records["time_ns"] + (step_ns - np.uint64(1))) // step_ns * step_ns
     # The last record is taken when a socket is destroyed; move it to the next sampling time.
     records["time_ns"] = np.minimum(on_grid, np.uint64(duration_ns))
     sockets = end["connections"]

@@ -369,12 +369,14 @@ def _flow_entry(flow: FlowPlan, report: Mapping[str, Any]) -> dict[str, Any]:
         "bytes_asked": flow.bytes,
         "bytes_received": report["bytes_received"],
         "fct_s": completed - started if completed is not None and started is not None else None,
-        "retransmits": report["retransmits"],
-        "data_segs_out": report["data_segs_out"],
+        "retransmits": report["retransmits"] if flow.transport == "tcp" else None,
+        "data_segs_out": report["data_segs_out"] if flow.transport == "tcp" else None,
         "connected": report["connected_ns"] is not None,
         "completed": completed is not None,
         "error": report["error"],
-    } | ({"exchanges_s": [time_ns / 1e9 for time_ns in exchanges]} if flow.exchange else {})
+        **({"exchanges_s": [time_ns / 1e9 for time_ns in exchanges]} if flow.exchange else {}),
+        **({"intermittent": True} if flow.exchange or flow.on_off_ns else {}),
+    }
 
 
 def seconds(report: Mapping[str, Any], key: str) -> float | None:

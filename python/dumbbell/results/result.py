@@ -61,8 +61,8 @@ _FLOW = Object(
     {
         "cc_asked": TEXT_OR_NULL, "start_s": TIME_S_OR_NULL, "stop_s": TIME_S_OR_NULL, "bytes_asked": COUNT_OR_NULL,
         "bytes_received": COUNT_OR_NULL, "retransmits": COUNT_OR_NULL, "data_segs_out": COUNT_OR_NULL,
-        "connected": BOOL, "completed": BOOL, "error": TEXT_OR_NULL, "exchanges_s": Listed(TIME_S_OR_NULL),
-        "block": COUNT, "url": TEXT, "address": TEXT,
+        "connected": BOOL, "completed": BOOL, "intermittent": BOOL, "error": TEXT_OR_NULL,
+        "exchanges_s": Listed(TIME_S_OR_NULL), "block": COUNT, "url": TEXT, "address": TEXT,
     },
 )  # fmt: skip
 _QUEUE = Object(

@@ -7,6 +7,7 @@ value and a quarter of the difference to the unchanged experiment's.
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from typing import Any
 
 from dumbbell import _sim
@@ -122,13 +123,26 @@ def concluded(
     assert worst is not None
     if threshold is None:
         threshold = worst if baseline.mean is None else worst + BACK * (baseline.mean - worst)
-    threshold = float(f"{threshold:.3g}")
+        threshold = rounded(threshold, up=sweep.search.minimize is not None)
     found = Found(objective(sweep.search), sweep.search.minimize is not None, threshold, baseline, None, tuple(best))
     beyond = [trial.point for trial in trials_of(sweep, rows) if trial.found and found.is_beyond(trial.found[0])]
     found = replace(found, first=min(beyond) + 1 if beyond else None)
     if not found.is_beyond(worst):
         return found
     return _made_small(sweep, found, runs, confirm=confirm, shrink=shrink)
+
+
+def rounded(threshold: float, *, up: bool) -> float:
+    """The threshold with three digits, rounded to the side on which the worst value stays beyond it.
+
+    >>> rounded(0.12345, up=True), rounded(0.12345, up=False), rounded(-4567.0, up=True)
+    (0.124, 0.123, -4560.0)
+    """
+    number = Decimal(repr(threshold))
+    if not number.is_finite() or not number:
+        return threshold
+    step = Decimal(1).scaleb(number.adjusted() - 2)
+    return float(number.quantize(step, ROUND_CEILING if up else ROUND_FLOOR))
 
 
 def _made_small(sweep: Sweep, found: Found, runs: Runs, *, confirm: bool, shrink: bool) -> Found:

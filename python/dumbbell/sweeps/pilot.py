@@ -136,6 +136,7 @@ def forecast(
 def estimate(sweep: Sweep, loads: Sequence[Load], pilots: Sequence[Pilot], jobs: int) -> Forecast:
     """The estimate for points with these loads, from the measured runs."""
     walls, kept = 0.0, 0.0
+    parallel = min(jobs, sweep.counted_runs.least)
     known = bool(loads)
     for engine in {load.engine for load in loads}:
         good = [each for each in pilots if each.load.engine == engine and each.reason is None]
@@ -144,7 +145,9 @@ def estimate(sweep: Sweep, loads: Sequence[Load], pilots: Sequence[Pilot], jobs:
             continue
         terms = np.array([load.terms for load in loads if load.engine == engine])
         measured = np.array([each.load.terms for each in good])
-        walls += float((terms @ _fitted(measured, np.array([each.wall_s for each in good]))).sum())
+        wall_s = float((terms @ _fitted(measured, np.array([each.wall_s for each in good]))).sum())
+        # Runs on this host share its cores and devices: one after the other, whatever the jobs.
+        walls += wall_s if engine == "host" else wall_s / parallel
         kept += float((terms @ _fitted(measured, np.array([each.kept_bytes or 0.0 for each in good]))).sum())
     runs = sweep.counted_runs
 
@@ -152,12 +155,11 @@ def estimate(sweep: Sweep, loads: Sequence[Load], pilots: Sequence[Pilot], jobs:
         each = total / len(loads) if known else 0.0
         return Span(each * runs.least, each * runs.most) if known else None
 
-    parallel = min(jobs, runs.least)
     return Forecast(
         sweep.counted,
         runs,
         jobs,
-        span(walls / parallel),
+        span(walls),
         span(kept) if sweep.keep == "runs" else None,
         tuple(pilots),
     )
