@@ -35,6 +35,7 @@ FOLDERS = {"docs": "", "bench": "results/bench", "validation": "results/validati
 SINGLE = {
     "ARCHITECTURE.md": "design/architecture.md",
     "CHANGELOG.md": "changelog.md",
+    "CODE_OF_CONDUCT.md": "conduct.md",
     "CONTRIBUTING.md": "contributing.md",
     "README.md": "index.md",
     "SECURITY.md": "security.md",
