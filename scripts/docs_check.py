@@ -3,7 +3,7 @@
     python scripts/docs_check.py [NAME...]
 
     links        links, anchors, and each page in the menu
-    names        modules and files that comments and pages name exist
+    names        modules, files and make targets that comments and pages name exist
     claims       figures about quality agree with committed results (docs/claims.toml)
     generated    pages that scripts make of declarations and manifests are up to date
     transcripts  console blocks show what their commands print (scripts/transcripts.py)
@@ -93,6 +93,7 @@ TRACKED = re.compile(
     r"(?<![\w/.$*{}%+-])(?:bench|crates|docs|examples|packaging|python|scenarios|scripts|tests|ui|validation)/[\w.+/-]*\w"
     r"\.(?:toml|md|json|csv|c|config|html|cc)\b(?![\w(*-])"
 )
+TARGET = re.compile(r"`make [a-z][\w-]*")
 RUST_PATH = re.compile(r"(?<![\w:])[a-zA-Z_]\w*(?:::[a-zA-Z_]\w*)+")
 COMMENTS = {
     **dict.fromkeys((".rs", ".ts", ".tsx"), re.compile(r"(?<!\S)//[^\n]*|(?<!\S)/\*.*?\*/", re.DOTALL)),
@@ -117,6 +118,7 @@ def stale_names(file: str, text: str) -> Iterator[str]:
             (SOURCE, functools.partial(is_file, text), "file"),
             (TRACKED, functools.partial(is_file, text), "file"),
             (RUST_PATH, functools.partial(is_rust, file), "Rust module or name"),
+            (TARGET, lambda name: name.removeprefix("`make ") in targets(), "target of the Makefile"),
         ):
             for found in pattern.finditer(prose):
                 if not is_known(found[0]):
@@ -188,6 +190,12 @@ def rust_words() -> set[str]:
             found |= set(Path(file).with_suffix("").parts)
             found |= set(re.findall(r"\w+", COMMENTS[".rs"].sub("", (ROOT / file).read_text(encoding="utf-8"))))
     return found
+
+
+@functools.cache
+def targets() -> set[str]:
+    """Targets of the Makefile."""
+    return set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
 
 
 @functools.cache

@@ -28,6 +28,7 @@ docs_check: Any = importlib.import_module("docs_check")
         ("a.md", "`docs/no_page.md`\n\n```sh\npython no_file.py\n```\n", ["a.md:1: docs/no_page.md"]),
         ("a.md", "`mine.py` is yours:\n\n```sh\npython mine.py\n```\n", []),
         ("a.ts", "// one\nconst x = 1; /* `ui/src/no_file.ts`\n*/\n", ["a.ts:2: ui/src/no_file.ts"]),
+        ("a.md", "`make docs-check` and `make nothing`\n", ["a.md:1: nothing"]),
         ("a.md", "Copy `crates/core/src/queue/KIND.rs`.\n", []),
     ],
 )
