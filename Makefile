@@ -23,17 +23,17 @@ demo: ## Set up, run cyclic on the simulator and on the kernel engine, and compa
 	@scripts/demo.sh
 
 quick: lint ## Check formatting, lints, types, units and properties: no guest, browser or compiler
-	@$(PY) scripts/test_parts.py quick
+	@$(PY) scripts/run_tests.py quick
 
 test: lint ## Run what must pass before a change lands: quick, each engine, one test a page, kills, fuzzers
 	@scripts/setup.sh tests
 	@$(BIN)/dumbbell kernel build
-	@$(PY) scripts/test_parts.py test
+	@$(PY) scripts/run_tests.py test
 
 test-all: lint ## Run everything, in parts of at most ten minutes: make test-all PARTS="kills web"; PARTS=list lists them
 	@scripts/setup.sh tests
 	@$(BIN)/dumbbell kernel build
-	@$(PY) scripts/test_parts.py $(or $(PARTS),all)
+	@$(PY) scripts/run_tests.py $(or $(PARTS),all)
 
 nightly: kernel ## Search for inputs that break something, ten minutes per target
 	DUMBBELL_FUZZ_SECONDS=600 $(BIN)/pytest tests/hostile -k test_fuzz -p no:cacheprovider
@@ -74,7 +74,7 @@ wheels: kernel ## Build the wheels, the source distribution and the kernel's sou
 	@$(PY) scripts/wheels.py
 
 release-check: wheels ## Do all of a release but the upload; with TAG=v0.2.0 also check version and changelog
-	@$(PY) scripts/test_parts.py clean-roots
+	@$(PY) scripts/run_tests.py clean-roots
 	@$(PY) scripts/release.py $(TAG)
 
 lock: setup ## Update requirements.lock to the newest versions that pyproject.toml allows, with hashes

@@ -1,6 +1,6 @@
 """Runs the tests in parts: the one place that says which test runs when.
 
-    python scripts/test_parts.py quick | test | all | list | PART...
+    python scripts/run_tests.py quick | test | all | list | PART...
 
 `make quick` and `make test` run the tiers of these names after formatting, lints and types; `make test-all` runs all
 parts, or those in PARTS. A part that passed on a clean working tree notes its commit in target/tested.json, and
@@ -72,7 +72,12 @@ def python(what: str, *arguments: str, before: tuple[str, ...] = ()) -> Part:
 
 PARTS = {
     "rust": Part("all crates with all cases of their properties", (f"cargo test --quiet {CRATES}",)),
-    "units": python("units of Python with all examples", UNITS),
+    "units": python(
+        "units of Python with all examples, and tests of scripts",
+        UNITS,
+        "tests/test_docs_check.py tests/test_figure_experiments.py tests/test_run_tests.py tests/test_schemas.py",
+        "tests/test_published_scenarios.py tests/test_skips.py tests/test_transcripts.py",
+    ),
     "engines": python(
         "engines: effects, the agent's set-up, tc, programs, recordings, hosts",
         "tests/engines tests/host tests/transfer tests/identification --ignore tests/engines/test_remote.py",
@@ -112,6 +117,7 @@ PARTS = {
     ),
     "docs": Part("documentation: links, figures, transcripts, the site", ("python scripts/docs_check.py",)),
     "audit": Part("licences, sources and known vulnerabilities of packages", ("python scripts/audit.py",)),
+    "workflows": Part("the workflows, by actionlint", ("go run github.com/rhysd/actionlint/cmd/actionlint@v1.7.12",)),
     "lowest": Part(
         "the oldest Python packages that pyproject.toml allows", (f"scripts/lowest.sh -m 'not slow' {UNITS}",)
     ),
