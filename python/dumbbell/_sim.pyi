@@ -321,16 +321,26 @@ class Mistakes(ValueError):
     """
 
 def parse_experiment(
-    text: str, title: str, settings: list[str] = ..., limits: dict[str, int] = ..., file: str = ""
+    text: str,
+    title: str,
+    settings: list[str] = ...,
+    limits: dict[str, int] = ...,
+    file: str = "",
+    cases: list[str] = ...,
 ) -> list[tuple[str, dict[str, Any], dict[str, Any]]]:
     """Parse a TOML text. Returns the cases: name, values (bits per second, nanoseconds, bytes), and what each sets.
 
     `title`: of an experiment without one. `settings`: `key=value` texts that come last. `limits`: those that differ
-    from the defaults. Raises `Mistakes`.
+    from the defaults. `cases`: names of those that are meant; settings then come last even where a case sets the key.
+    Raises `Mistakes`.
     """
 
 def read_experiment(
-    document: dict[str, Any], title: str, settings: list[str] = ..., limits: dict[str, int] = ...
+    document: dict[str, Any],
+    title: str,
+    settings: list[str] = ...,
+    limits: dict[str, int] = ...,
+    cases: list[str] = ...,
 ) -> list[tuple[str, dict[str, Any], dict[str, Any]]]:
     """The same for a document that was parsed already."""
 

@@ -74,15 +74,20 @@ class Experiment:
     @cached_property
     def _cases(self) -> list[spec.Case]:
         return (
-            spec.load(self.file, self.settings)
+            spec.load(self.file, self.settings, self._chosen)
             if self.document is None
-            else spec.read(dict(self.document), self.file, self.settings)
+            else spec.read(dict(self.document), self.file, self.settings, cases=self._chosen)
         )
+
+    @property
+    def _chosen(self) -> tuple[str, ...]:
+        return () if self.only is None else (self.only,)
 
     @property
     def cases(self) -> list[str]:
         """The names of its cases; one empty name for an experiment without cases."""
-        return [case.name for case in self._cases]
+        every = self if self.only is None else Experiment(self.name, self.document, self.file)
+        return [case.name for case in every._cases]
 
     def case(self, name: str) -> "Experiment":
         """Select one of its cases. Raises `ExperimentError` with the valid names."""

@@ -206,8 +206,9 @@ def test_a_warning_about_offloads_is_given_only_if_they_are_on(offloads: bool) -
     script = 'interface = "eth0"\ncommands = "tc qdisc add dev eth0 root netem loss 1%"\n'
     text = f'duration = "1s"\n[path]\nrtt = "1ms"\noffloads = {str(offloads).lower()}\n'
     text += f'[path.bottleneck]\nrate = "1gbit"\n[path.tc]\n{script}[[flows]]\ncc = "reno"\n'
-    (warning,) = plan_of(text).warnings
+    warning, loss = plan_of(text).warnings
     assert "sender's own device" in warning
+    assert "write path.loss" in loss
     assert ("offloads" in warning) == offloads
 
 

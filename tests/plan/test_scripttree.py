@@ -4,9 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from dumbbell.errors import ExperimentError
 from dumbbell.plan import QueuePlan, make
 from dumbbell.spec import parse
 from dumbbell.spec.attachments import Attachments, read_script
+from dumbbell.spec.units import Wrong
 
 CLASSES = """
 tc qdisc add dev eth0 root handle 1: htb
@@ -63,10 +65,21 @@ def test_a_rate_is_capped_by_its_own_and_all_parents(text: str, handle: str, mbp
     assert found.holds_netem is holds
 
 
-def test_a_loop_of_classes_ends() -> None:
-    loop = CLASSES.replace("parent 1: classid 1:1 ", "parent 1:10 classid 1:1 ")
-    assert queue(loop, "10:").capped_bps == 6 * 10**9
+def test_a_class_below_itself_is_refused() -> None:
+    with pytest.raises(Wrong, match="no class 1:10 to be the parent"):
+        queue(CLASSES.replace("parent 1: classid 1:1 ", "parent 1:10 classid 1:1 "), "10:")
 
 
-def test_a_class_without_an_id_is_ignored() -> None:
-    assert queue(CLASSES.replace("classid 1:20 ", ""), "10:").capped_bps == 6 * 10**9
+def test_a_class_without_an_id_is_refused() -> None:
+    with pytest.raises(Wrong, match="a class without a classid"):
+        queue(CLASSES.replace("classid 1:20 ", ""), "10:")
+
+
+def test_the_queue_to_report_must_be_left() -> None:
+    script = 'interface = "eth0"\nqueue = "10:"'
+    experiment = parse(EXPERIMENT.replace('interface = "eth0"', script), Path("mine.toml"))[0].experiment
+    deleted = CLASSES + "tc qdisc del dev eth0 parent 1:10\n"
+    assert make(experiment, Attachments(read_script(CLASSES.splitlines(), "eth0")), 1).bottleneck == "tc.10"
+    with pytest.raises(ExperimentError, match="no discipline of this handle is there") as caught:
+        make(experiment, Attachments(read_script(deleted.splitlines(), "eth0")), 1)
+    assert (caught.value.key, caught.value.right) == ("path.tc.queue", "one of: 1:, 20:")

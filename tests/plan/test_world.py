@@ -258,7 +258,6 @@ def test_supported_settings_and_defaults_are_accepted() -> None:
             {"flows": CUBIC + 'access = { qdisc = "skbprio limit 10", rate = "1mbit" }'},
             "flows.0.access.qdisc: the simulator has no 'skbprio'",
         ),
-        ({"flows": CUBIC + 'request = "1"\nresponse = "1"\non = "1s"\noff = "1s"'}, "both requests and on/off times"),
     ],
 )
 def test_unsupported_features_are_refused_with_key_value_and_suggestion(more: dict[str, str], message: str) -> None:

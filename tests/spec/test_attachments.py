@@ -136,16 +136,47 @@ def test_a_trace_repeats_and_only_changes_are_kept() -> None:
     assert rates_of(times, 10, 40_000_000) == [(0, slow), (10_000_000, fast), (20_000_000, slow), (30_000_000, fast)]
 
 
-def test_the_mean_of_a_trace_is_its_packets_over_its_length() -> None:
-    times = sorted([1, 1, 1, 7, 30, 31, 64, 65, 99, 100])
-    rates = rates_of(times, 25, 100_000_000)
-    ends = [at for at, _ in rates[1:]] + [100_000_000]
-    bits = sum(rate * (end - at) / 1e9 for (at, rate), end in zip(rates, ends, strict=True))
-    assert bits == pytest.approx(len(times) * OPPORTUNITY_BYTES * 8)
+def mean_bps(rates: list[tuple[int, int]], duration_ns: int) -> float:
+    ends = [at for at, _ in rates[1:]] + [duration_ns]
+    return sum(rate * (end - at) for (at, rate), end in zip(rates, ends, strict=True)) / duration_ns
 
 
-def test_an_interval_without_packets_has_a_tenth_of_a_packet() -> None:
-    assert rates_of([1, 1000], 100, 10**9)[1] == (100_000_000, round(0.1 * OPPORTUNITY_BYTES * 8 * 10))
+@pytest.mark.parametrize("step_ms", [1, 7, 100, 1_000, 10_000])
+@pytest.mark.parametrize(
+    ("times", "bps"),
+    [
+        ([1], 12_032_000),
+        (range(1, 1051), 12_032_000),
+        ([1000], 12_032),
+        ([250, 500, 750, 1000], 48_128),
+        (sorted([1, 1, 1, 7, 30, 31, 64, 65, 99, 100]), 1_203_200),
+        ([0, 3, 3, 3, 7], 5 * 12_032_000 / 7),
+    ],
+    ids=["12 Mbit/s", "1050 lines", "12 kbit/s", "48 kbit/s", "uneven", "7 ms"],
+)
+def test_the_mean_of_a_trace_holds_at_every_step_and_length(times: Iterable[int], bps: float, step_ms: int) -> None:
+    duration_ns = 210 * 10**9 if step_ms > 1 else 21 * 10**9
+    assert mean_bps(rates_of(times, step_ms, duration_ns), duration_ns) == pytest.approx(bps, rel=1e-3)
+
+
+def test_a_step_is_not_rounded_to_milliseconds() -> None:
+    """One packet in the first millisecond, two in the second."""
+    rates = [round(packets * OPPORTUNITY_BYTES * 8 / 1.5e-3) for packets in (2, 2.5)]
+    assert trace_rates(b"1\n2\n2\n", 1_500_000, 6_000_000) == ((0, rates[0]), (3_000_000, rates[1]))
+
+
+def test_a_pause_is_one_packet_long() -> None:
+    """Three packets in the last tenth of a second: the first is under way for the nine tenths before."""
+    pause, rest = round(OPPORTUNITY_BYTES * 8 / 0.9), 2 * OPPORTUNITY_BYTES * 8 * 10
+    assert rates_of([950, 960, 1000], 100, 2 * 10**9) == [
+        (0, pause), (900_000_000, rest), (10**9, pause), (1_900_000_000, rest),
+    ]  # fmt: skip
+
+
+def test_the_only_packet_of_a_step_is_under_way_since_the_last() -> None:
+    first, second = rates_of([1, 1000], 100, 10**9)
+    assert first == (0, OPPORTUNITY_BYTES * 80)
+    assert second == (10**8, round(OPPORTUNITY_BYTES * 8 / 0.9))
 
 
 @pytest.mark.parametrize("fault", ["bytes that are no text", "a zero byte", "a name of 300 letters", "a loop of links"])

@@ -62,7 +62,7 @@ BAD = {
     ),
     "parameters of a UDP flow": (
         HEAD + PATH + BOTTLENECK + '[[flows]]\nkind = "udp"\nrate = "1mbit"\ncc_parameters = { beta = 1 }\n',
-        "flows.0.cc_parameters", None, "'cc_parameters' are for TCP flows", "no controller",
+        "flows.0.cc_parameters", None, "'cc_parameters' has no effect on a UDP flow", "no controller",
     ),
     "an unknown link to enter": (
         GOOD + 'enter = "second"\n', "flows.0.enter", None, "'enter' names no link: 'second'", "links in the order of the path: bottleneck",

@@ -116,35 +116,86 @@ def test_a_script_may_only_run_tc_on_its_own_device(line: str) -> None:
         read_script(["# a comment", line], "eth0")
 
 
+TREE = [
+    "tc qdisc add dev eth0 root handle 1: htb",
+    "tc class add dev eth0 parent 1: classid 1:1 htb rate 1mbit",
+    "tc class add dev eth0 parent 1: classid 1:10 htb rate 1mbit",
+    "tc class add dev eth0 parent 1: classid 1:20 htb rate 1mbit",
+    "tc qdisc add dev eth0 parent 1:20 handle 20: netem loss 1%",
+    "tc filter add dev eth0 parent 1: prio 7 u32 match ip dport 5201 0xffff flowid 1:10",
+]
+
+
 @pytest.mark.parametrize(
     "line",
     [
-        "tc qdisc add dev eth0 root handle 1: prio bands 3",
+        "tc qdisc add dev eth0 parent 1:1 handle 3: prio bands 3",
         "tc qdisc replace dev eth0 root handle 2: fq_codel target 5ms",
-        "tc qdisc change dev eth0 root handle 2: netem delay 10ms 1ms 25% distribution normal",
+        "tc qdisc change dev eth0 parent 1:20 handle 20: netem delay 10ms 1ms 25% distribution normal",
         "tc class change dev eth0 parent 1: classid 1:1 htb rate 1mbit ceil 2mbit prio 1",
+        "tc class replace dev eth0 parent 1: classid 1:10 htb rate 1mbit",
+        "tc qdisc del dev eth0 parent 1:20",
+        "tc qdisc del dev eth0 root",
+        "tc class del dev eth0 parent 1: classid 1:20",
+        "tc filter del dev eth0 parent 1: prio 7",
         "tc filter add dev eth0 protocol ip parent 1:0 prio 1 u32 match ip dport 5201 0xffff flowid 1:10",
         "tc filter add dev eth0 parent 1: protocol ip flower ip_proto tcp dst_port 5201 classid 1:10",
         "tc filter add dev eth0 parent 1: protocol ip u32 match ip dst 10.0.0.1/32 flowid 1:1",
     ],
 )
 def test_commands_that_set_up_a_queue_are_kept_as_written(line: str) -> None:
-    kept = read_script([f"sudo {line}  # why"], "eth0").lines
-    assert [" ".join(tokens) for tokens in kept] == [line.replace("eth0", "{device}")]
+    kept = read_script([*TREE, f"sudo {line}  # why"], "eth0").lines
+    assert " ".join(kept[-1]) == line.replace("eth0", "{device}")
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("tc qdisc del dev eth0 parent 1:10", "there is no discipline at '1:10' to delete"),
+        ("tc qdisc del dev eth0 root netem", "the discipline at 'root' is a htb"),
+        ("tc qdisc change dev eth0 parent 1:10 pfifo limit 5", "no pfifo to change at '1:10'"),
+        ("tc qdisc change dev eth0 root tbf rate 1mbit burst 5kb limit 9kb", "no tbf to change at 'root'"),
+        ("tc qdisc add dev eth0 root pfifo", "there is a discipline at 'root' already"),
+        ("tc class change dev eth0 classid 1:30 htb rate 1mbit", "no class 1:30 to change"),
+        ("tc class del dev eth0 classid 1:30", "there is no class 1:30 to delete"),
+        ("tc filter del dev eth0 parent 1: prio 9", "there is no such filter to delete"),
+    ],
+)
+def test_what_can_t_be_applied_is_refused_with_its_line(line: str, message: str) -> None:
+    with pytest.raises(Wrong) as wrong:
+        read_script([*TREE, line], "eth0")
+    assert wrong.value.problem == f"line {len(TREE) + 1} ('{line}'): {message}"
+    assert wrong.value.right
+
+
+def test_a_script_may_start_with_deleting_what_a_host_had() -> None:
+    script = read_script(["tc qdisc del dev eth0 root", "tc qdisc add dev eth0 root pfifo"], "eth0")
+    assert (len(script.lines), script.left_out) == (1, ("tc qdisc del dev eth0 root",))
 
 
 def test_a_discipline_without_a_handle_gets_a_new_one() -> None:
-    script = ["tc qdisc add dev eth0 root prio", "tc qdisc add dev eth0 parent 1:1 pfifo limit 10"]
+    script = ["tc qdisc add dev eth0 root handle 1: prio", "tc qdisc add dev eth0 parent 1:1 pfifo limit 10"]
     assert [" ".join(tokens) for tokens in read_script(script, "eth0").lines] == [
-        "tc qdisc add dev {device} root handle db00: prio",
+        "tc qdisc add dev {device} root handle 1: prio",
         "tc qdisc add dev {device} parent 1:1 handle db01: pfifo limit 10",
     ]
+    root = read_script(["tc qdisc add dev eth0 root prio"], "eth0").lines[0]
+    assert " ".join(root) == "tc qdisc add dev {device} root handle db00: prio"
 
 
 def test_a_change_keeps_the_handle_of_its_qdisc() -> None:
     script = ["tc qdisc add dev eth0 root netem delay 10ms", "tc qdisc change dev eth0 root netem delay 20ms"]
     added, changed = (tokens[tokens.index("handle") + 1] for tokens in read_script(script, "eth0").lines)
     assert added == changed
+
+
+def test_a_discipline_of_another_kind_in_the_same_place_gets_another_handle() -> None:
+    script = ["tc qdisc add dev eth0 root netem delay 10ms", "tc qdisc replace dev eth0 root prio"]
+    script += ["tc qdisc del dev eth0 root", "tc qdisc add dev eth0 root pfifo"]
+    handles = [
+        tokens[tokens.index("handle") + 1] for tokens in read_script(script, "eth0").lines if "del" not in tokens
+    ]
+    assert len(set(handles)) == 3
 
 
 PIECES = st.sampled_from(
@@ -163,7 +214,7 @@ def test_the_kept_lines_of_any_script_are_harmless(pieces: list[str]) -> None:
     for tokens in script.lines:
         assert tokens[0] == "tc"
         assert tokens[1] in ("qdisc", "class", "filter")
-        assert tokens[2] in ("add", "replace", "change")
+        assert tokens[2] in ("add", "replace", "change", "del", "delete")
         assert all(token == "{device}" or token.isascii() for token in tokens)
         assert not any(set(token) & set(";$`<>|&'\"\\ \n") or ".." in token for token in tokens)
     assert all(isinstance(number, int) for mark in script.marks for number in mark)

@@ -255,7 +255,7 @@ impl<'a> EventLoop<'a> {
             Kind::Change => self.change(number, now_ns)?,
             Kind::Launch => self.launch(number, now_ns)?,
             Kind::Halt => self.programs.running[number].stop(Signal::SIGTERM),
-            Kind::Start => self.start(self.start_order[number], now_ns)?,
+            Kind::Start => self.start(number, now_ns)?,
             Kind::Packet => self.send_packet(now_ns, number)?,
             Kind::Probe => {
                 let next_ns = self.probes[number].send(now_ns)?;
@@ -283,7 +283,9 @@ impl<'a> EventLoop<'a> {
         made.or_else(|error| self.change_failed(&command.host, error))
     }
 
-    fn start(&mut self, number: usize, now_ns: u64) -> Result<()> {
+    /// Starts the flow at this position of their order.
+    fn start(&mut self, position: usize, now_ns: u64) -> Result<()> {
+        let number = self.start_order[position];
         match &mut self.flows[number] {
             Traffic::Tcp(flow) => {
                 let descriptor = flow.start(now_ns)?;
@@ -296,16 +298,23 @@ impl<'a> EventLoop<'a> {
                 Ok(())
             }
             Traffic::Udp(flow) => {
+                let was_watched = flow.receiver().is_some();
                 flow.start(now_ns)?;
-                self.send_packet(now_ns, number)
+                if let Some(receiver) = flow.receiver().filter(|_| !was_watched) {
+                    self.poller.watch(receiver, Token::Sink(number))?;
+                }
+                self.send_packet(now_ns, position)
             }
         }
     }
 
-    fn send_packet(&mut self, now_ns: u64, number: usize) -> Result<()> {
-        let Traffic::Udp(flow) = &mut self.flows[number] else { unreachable!("only UDP flows send packets") };
+    /// Sends a packet of the flow at this position: at one time in the order of their names, as the simulator does.
+    fn send_packet(&mut self, now_ns: u64, position: usize) -> Result<()> {
+        let Traffic::Udp(flow) = &mut self.flows[self.start_order[position]] else {
+            unreachable!("only UDP flows send packets")
+        };
         if let Some(next_ns) = flow.send(now_ns)? {
-            self.event_queue.add(next_ns, Kind::Packet, number);
+            self.event_queue.add(next_ns, Kind::Packet, position);
         }
         Ok(())
     }

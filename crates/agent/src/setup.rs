@@ -146,5 +146,14 @@ fn set_offloads(command: &Command) -> Result<()> {
         sys::within(&command.host, || Ok(sys::features::set(device, number, pair[1] == "on")?))
             .attempt(|| command.line())?;
     }
-    Ok(())
+    if command.argv[3..].chunks_exact(2).any(|pair| pair[1] == "on") {
+        return Ok(());
+    }
+    let stay = sys::within(&command.host, || Ok(sys::features::without_super_packets(device)?));
+    let stay = stay.attempt(|| command.line())?;
+    if stay.is_empty() {
+        return Ok(());
+    }
+    let reason = format!("{} can't be turned off on {device}; path.offloads = true accepts that", stay.join(", "));
+    Err(Error::Refused { command: command.line(), reason })
 }

@@ -11,6 +11,7 @@
 //! | [`cc`] | how large the window is, and how fast to send |
 //! | [`tc`], [`tc_syntax`] | which tree of qdiscs tc commands build; tc's words |
 //! | [`netem_seed`] | with which seed netem hits one packet |
+//! | [`datagrams`] | when a UDP flow sends |
 //! | [`transport`] | what to send, what to acknowledge, what was lost |
 //!
 //! `dumbbell-sim` schedules events and connects endpoints.
@@ -22,6 +23,7 @@
 extern crate alloc;
 
 pub mod cc;
+pub mod datagrams;
 pub mod netem_seed;
 mod number;
 pub mod packet;

@@ -8,6 +8,7 @@ use crate::hidden::{find, visible_line};
 use crate::keypath::apply;
 use crate::limits::{Limits, MAX_DEPTH};
 use crate::model::Experiment;
+use crate::overrides::Overrides;
 use crate::toml;
 use crate::value::{Key, Node, Table, Value};
 use core::fmt::Write as _;
@@ -33,8 +34,11 @@ pub struct Case {
 pub struct Options {
     /// The title of an experiment without one: the file's name without its ending.
     pub title: String,
-    /// Dotted keys with values that come last, as [`setting`] reads them.
+    /// Dotted keys with values that come last, as [`setting`] reads them; `cases.NAME.KEY` is of one case.
     pub settings: Vec<(String, Value)>,
+    /// Names of the cases that are read, and that settings change even where a case sets the key; empty: all, which
+    /// settings must not contradict.
+    pub cases: Vec<String>,
     /// What the document may use.
     pub limits: Limits,
 }
@@ -60,7 +64,8 @@ pub fn read(mut document: Table, options: &Options) -> Result<Vec<Case>, Vec<Dia
     if !tree.is_within(MAX_DEPTH + 1) {
         return Err(vec![toml::too_deep()]);
     }
-    for (key, value) in &options.settings {
+    let overrides = Overrides::split(&document, options).map_err(|fault| vec![*fault])?;
+    for (key, value) in &overrides.general {
         apply(&mut document, key, value).map_err(|fault| vec![*fault])?;
     }
     let mut faults = Vec::new();
@@ -72,8 +77,14 @@ pub fn read(mut document: Table, options: &Options) -> Result<Vec<Case>, Vec<Dia
     let mut document = document.or("title", title);
     let cases = document.take("cases").unwrap_or_else(|| Vec::new().into());
     let mut made = Vec::new();
-    for variant in variants(&document, &cases, &options.limits).map_err(|fault| vec![*fault])? {
-        let changed = variant.document(&document).map_err(|fault| vec![*fault]);
+    let mut variants = variants(&document, &cases, &options.limits).map_err(|fault| vec![*fault])?;
+    if variants.iter().any(|variant| options.cases.contains(&variant.name)) {
+        variants.retain(|variant| options.cases.contains(&variant.name));
+    }
+    let conflicts = overrides.conflicts(&document, &variants, !options.cases.is_empty());
+    conflicts.map_err(|fault| vec![*fault])?;
+    for mut variant in variants {
+        let changed = overrides.document(&document, &mut variant).map_err(|fault| vec![*fault]);
         match changed.and_then(|changed| experiment(changed, &options.limits)) {
             Ok(experiment) => made.push(Case { name: variant.name, experiment, settings: variant.settings }),
             Err(found) => add_new(&mut faults, found, &variant.name),

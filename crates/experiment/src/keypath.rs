@@ -22,6 +22,33 @@ pub fn apply(document: &mut Table, key: &str, value: &Value) -> Result<(), Box<D
     applied
 }
 
+/// The places that a dotted key names in a document, with a number for each item of a list; none if it names nothing.
+#[must_use]
+pub fn resolve(document: &Table, key: &str) -> Vec<String> {
+    let root = Value::from(document.clone());
+    let mut places = vec![(String::new(), Some(&root))];
+    for part in key.split('.') {
+        let mut below = Vec::new();
+        for (place, held) in places {
+            let join = |part: &str| if place.is_empty() { part.to_owned() } else { format!("{place}.{part}") };
+            match held.map(|held| &held.node) {
+                Some(Node::List(items)) if part == "*" => {
+                    below
+                        .extend(items.iter().enumerate().map(|(number, item)| (join(&number.to_string()), Some(item))));
+                }
+                Some(Node::List(items)) => {
+                    let Ok(number) = index(items, part, key) else { return Vec::new() };
+                    below.push((join(&number.to_string()), items.get(number)));
+                }
+                Some(Node::Table(table)) => below.push((join(part), table.get(part))),
+                _ => below.push((join(part), None)),
+            }
+        }
+        places = below;
+    }
+    places.into_iter().map(|(place, _)| place).collect()
+}
+
 fn set(root: &mut Value, key: &str, full: &str, value: &Value) -> Result<(), Box<Diagnostic>> {
     if let Some((listed, rest)) = key.split_once(".*") {
         let count = match &at(root, listed.split('.'), full)?.node {

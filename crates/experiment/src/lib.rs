@@ -29,6 +29,7 @@ pub mod limits;
 pub mod model;
 pub mod names;
 pub mod netem;
+mod overrides;
 pub mod plan;
 pub mod qdisc;
 pub mod random;

@@ -12,6 +12,7 @@
 //! programs     programs and their hosts
 //! settings     sysctls and parameters of modules
 //! queue_rate   the rate that limits a queue at a time, and the delay of its backlog
+//! warnings     what may not be what the author meant
 //! size         memory and packets of a run, and `limits` on them
 //! remote       a plan on real hosts
 //! agent        a plan as the agent reads it
@@ -47,6 +48,7 @@ pub mod text;
 mod traffic;
 pub mod types;
 mod verbatim;
+mod warnings;
 
 use crate::model::{Experiment, Trace, Transport};
 use attachments::Attachments;
@@ -85,10 +87,10 @@ pub fn make(experiment: &Experiment, attachments: &Attachments, seed: u64, limit
     let ends: Vec<_> = building.receivers.iter().map(|host| (host.clone(), address(&building, host))).collect();
     let mut draws = Streams::new(seed);
     let flows = traffic::flows(&building, &ends, &mut draws);
-    let mut setup = setup(&mut building);
+    let mut setup = setup(&mut building)?;
     setup.extend(programs::settings(&programs)?);
     let hosts_file = if programs.is_empty() { String::new() } else { programs::hosts_file(&building.layout) };
-    let plan = Plan {
+    let mut plan = Plan {
         duration_ns: experiment.duration,
         sample_ns: experiment.sample,
         ends_when_done: programs::ends_when_done(experiment, are_sized(&flows)),
@@ -101,12 +103,13 @@ pub fn make(experiment: &Experiment, attachments: &Attachments, seed: u64, limit
         probes: traffic::probes(experiment, prober(&building), RECEIVER, address(&building, RECEIVER)),
         changes,
         netem_seeds: netem_seeds(&building.queues, &mut draws),
+        bottleneck: bottleneck(experiment, &building.queues),
         queues: building.queues,
-        bottleneck: bottleneck(experiment),
-        warnings: warnings(experiment),
+        warnings: Vec::new(),
         programs,
         hosts_file,
     };
+    plan.warnings = warnings::warnings(experiment, &plan);
     size::refuse_too_much(&plan, limits, None)?;
     names::refuse_duplicates(&plan.queues)?;
     Ok(plan)
@@ -148,7 +151,7 @@ fn net(experiment: &Experiment, wires: Vec<Link>, senders: Vec<Sender>) -> Net {
     Net { wires, senders, mtu: path.mtu, offloads: path.offloads, tcp }
 }
 
-fn setup(building: &mut Building<'_>) -> Vec<Command> {
+fn setup(building: &mut Building<'_>) -> Result<Vec<Command>, Error> {
     let experiment = building.experiment;
     let senders = building.sender_hosts();
     let mut commands = settings::machine_commands(&experiment.tcp);
@@ -159,16 +162,15 @@ fn setup(building: &mut Building<'_>) -> Vec<Command> {
         commands.extend(settings.iter().map(|(key, value)| Command::sysctl(host, key, value)));
     }
     commands.append(&mut building.disciplines);
-    commands.extend(verbatim::commands(building));
-    commands
+    commands.extend(verbatim::commands(building)?);
+    Ok(commands)
 }
 
-fn bottleneck(experiment: &Experiment) -> Option<String> {
+fn bottleneck(experiment: &Experiment, queues: &[Queue]) -> Option<String> {
     if experiment.path.bottleneck.is_some() {
         return Some("bottleneck".into());
     }
-    let handle = experiment.path.tc.as_ref()?.queue.as_ref()?;
-    Some(format!("tc.{}", handle.trim_end_matches(':')))
+    verbatim::queue_name(queues, experiment.path.tc.as_ref()?.queue.as_ref()?)
 }
 
 /// The seed of every netem without one of its own.
@@ -183,20 +185,4 @@ fn netem_seeds(queues: &[Queue], draws: &mut Streams) -> Vec<NetemSeed> {
         NetemSeed { host: host.clone(), device: device.clone(), handle: handle.clone(), seed }
     };
     queues.iter().filter(needs_seed).map(seed).collect()
-}
-
-fn warnings(experiment: &Experiment) -> Vec<String> {
-    let mut warnings = Vec::new();
-    if experiment.hosts.is_some() {
-        warnings.push("[hosts] is for --engine host; here the experiment has hosts of its own".into());
-    }
-    if experiment.path.tc.is_some() {
-        let offloads =
-            if experiment.path.offloads { "; offloads are on, so one loss takes a whole super-packet" } else { "" };
-        warnings.push(format!(
-            "the queue under test is on the sender's own device, as in the script, and TCP is throttled by \
-             back-pressure{offloads}"
-        ));
-    }
-    warnings
 }

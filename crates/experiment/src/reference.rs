@@ -2,8 +2,12 @@
 
 use crate::declare::Declared;
 use crate::declare::spec::{KeySpec, Presence, TableSpec};
+use crate::keys::flow_kinds;
 use crate::keys::sweep::Sweep;
 use crate::model::Experiment;
+
+/// The table of keys and kinds of flows.
+const FLOW_KINDS: &str = "FlowKinds";
 
 /// The first version; keys that it has need no note.
 const FIRST: &str = "0.1";
@@ -11,6 +15,9 @@ const FIRST: &str = "0.1";
 /// The reference of a table's own keys in Markdown; None: no table has this name.
 #[must_use]
 pub fn reference(table: &str) -> Option<String> {
+    if table == FLOW_KINDS {
+        return Some(flow_kinds::reference());
+    }
     let spec = all_tables().into_iter().find(|spec| spec.name == table)?;
     let mut text = String::from("| key | meaning | default |\n| --- | --- | --- |\n");
     for key in spec.keys {
@@ -22,7 +29,7 @@ pub fn reference(table: &str) -> Option<String> {
 /// The names of all tables.
 #[must_use]
 pub fn tables() -> Vec<&'static str> {
-    all_tables().into_iter().map(|spec| spec.name).collect()
+    all_tables().into_iter().map(|spec| spec.name).chain([FLOW_KINDS]).collect()
 }
 
 /// Every table of experiment and sweep files, each once, before those that have it.

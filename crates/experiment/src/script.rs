@@ -1,13 +1,15 @@
 //! tc commands verbatim, made harmless.
 //!
-//! What sets up disciplines, classes and filters is kept, word for word but for the interface's name and a handle where
-//! it has none; an iptables rule that marks by port becomes a mark on the sockets of the flows to that port; what only
-//! shows or deletes is left out, since a run starts empty. Anything else, and any word that could reach a file or a
-//! program, is an error with its line.
+//! What adds, changes, replaces or deletes disciplines, classes and filters is kept, word for word but for the
+//! interface's name and a handle where it has none; an iptables rule that marks by port becomes a mark on the sockets of
+//! the flows to that port; what only shows is left out, and a deletion of the root before the first command, since a run
+//! starts empty. Anything else, what can't be applied to the tree that the lines before it leave, and any word that
+//! could reach a file or a program, is an error with its line.
 
 use crate::qdisc::{POLICE, check, grammar, kinds};
 use crate::shell_words::split;
 use dumbbell_core::tc::grammar::Grammar;
+use dumbbell_core::tc::tree::Tree;
 use dumbbell_core::tc::{Wrong, classes, disciplines};
 use serde::{Deserialize, Serialize};
 
@@ -34,7 +36,7 @@ pub struct Script {
     pub lines: Vec<Vec<String>>,
     /// Destination port and mark.
     pub marks: Vec<(u16, u32)>,
-    /// Lines that only show or delete.
+    /// Lines that only show, or delete what a run does not have.
     #[serde(default)]
     pub left_out: Vec<String>,
 }
@@ -52,38 +54,78 @@ enum Command {
 /// A line that is no command of setup; the error names it.
 pub fn read<'a>(lines: impl IntoIterator<Item = &'a str>, interface: &str) -> Result<Script, Wrong> {
     let mut script = Script::default();
+    let mut tree = Tree::of_script();
+    let mut handles = Handles::default();
     for (number, line) in (1..).zip(lines) {
         let shown: String = line.trim().chars().take(MAX_SHOWN).collect();
         let named = |wrong: Wrong| Wrong::new(format!("line {number} ('{shown}'): {}", wrong.problem), wrong.right);
-        match command(line, interface).map_err(named)? {
+        match command(line, interface, script.lines.is_empty()).map_err(named)? {
             None => {}
-            Some(Command::Tc(words)) => script.lines.push(words),
+            Some(Command::Tc(mut words)) => {
+                handles.complete(&mut words, &tree).map_err(named)?;
+                execute(&mut tree, &words).map_err(named)?;
+                script.lines.push(words);
+            }
             Some(Command::Mark(port, mark)) => script.marks.push((port, mark)),
             Some(Command::LeftOut) => script.left_out.push(line.trim().to_owned()),
         }
     }
-    add_handles(&mut script.lines);
     Ok(script)
 }
 
-/// A discipline without a handle gets its place's, so that its statistics are distinct.
-fn add_handles(lines: &mut [Vec<String>]) {
-    let mut places: Vec<String> = Vec::new();
-    for words in lines.iter_mut().filter(|words| words[1] == "qdisc") {
-        let parent = words.iter().position(|word| word == "parent").and_then(|at| words.get(at + 1));
-        let place = parent.cloned().unwrap_or_else(|| "root".into());
-        let number = places.iter().position(|each| *each == place).unwrap_or_else(|| {
-            places.push(place);
-            places.len() - 1
-        });
-        let kind = words.iter().position(|word| grammar(word).is_some());
-        if let Some(kind) = kind.filter(|_| !words.iter().any(|word| word == "handle")) {
-            words.splice(kind..kind, ["handle".to_owned(), format!("{:x}:", FIRST_HANDLE + number)]);
-        }
+impl Script {
+    /// The tree that it leaves.
+    ///
+    /// # Errors
+    ///
+    /// Linux refuses a line; [`read`] returns no such script.
+    pub fn tree(&self) -> Result<Tree, Wrong> {
+        let mut tree = Tree::of_script();
+        self.lines.iter().try_for_each(|words| execute(&mut tree, words))?;
+        Ok(tree)
     }
 }
 
-fn command(line: &str, interface: &str) -> Result<Option<Command>, Wrong> {
+fn execute(tree: &mut Tree, words: &[String]) -> Result<(), Wrong> {
+    let words: Vec<_> = words[1..].iter().map(String::as_str).collect();
+    tree.execute(&words).map(|_| ())
+}
+
+/// Handles of disciplines that are written without one, so that their statistics are distinct.
+#[derive(Debug, Default)]
+struct Handles {
+    /// Disciplines that were added.
+    count: usize,
+}
+
+impl Handles {
+    /// Adds a handle to a command without one: that of the discipline that it changes, or a new one.
+    fn complete(&mut self, words: &mut Vec<String>, tree: &Tree) -> Result<(), Wrong> {
+        let is_deletion = words[2].starts_with("del");
+        if words[1] != "qdisc" || is_deletion {
+            return Ok(());
+        }
+        let plain: Vec<_> = words[3..].iter().map(String::as_str).collect();
+        let (there, kind) = (tree.handle_at(&plain)?, plain.len() - kind_and_options(&plain).len());
+        let kind_there = tree.places().find(|place| Some(&place.location) == there.as_ref()).map(|place| place.kind);
+        let is_changed = kind_there == plain.get(kind).copied() && words[2] != "add";
+        let is_named = plain.contains(&"handle");
+        let handle = if is_changed { there } else { Some(self.next(tree)) };
+        if let Some(handle) = handle.filter(|_| !is_named) {
+            words.splice(kind + 3..kind + 3, ["handle".to_owned(), handle]);
+        }
+        Ok(())
+    }
+
+    fn next(&mut self, tree: &Tree) -> String {
+        let taken: Vec<_> = tree.places().map(|place| place.location).collect();
+        let mut free = (FIRST_HANDLE + self.count..).map(|number| format!("{number:x}:"));
+        self.count += 1;
+        free.find(|handle| !taken.contains(handle)).unwrap_or_default()
+    }
+}
+
+fn command(line: &str, interface: &str, is_first: bool) -> Result<Option<Command>, Wrong> {
     let words = split(line, true).map_err(|problem| Wrong::new(problem, "plain words, without quotes"))?;
     let is_plain = |word: &String| {
         let is_safe = |byte: u8| byte.is_ascii_alphanumeric() || b"_.:,%/-".contains(&byte);
@@ -98,7 +140,7 @@ fn command(line: &str, interface: &str) -> Result<Option<Command>, Wrong> {
     match words.first() {
         None => Ok(None),
         Some(&"iptables") => mark(words).map(Some),
-        Some(&"tc") => tc(&words[1..], interface).map(Some),
+        Some(&"tc") => tc(&words[1..], interface, is_first).map(Some),
         Some(other) => {
             let problem = format!("'{other}' is not a command that an experiment may hold");
             Err(Wrong::new(problem, "only tc, and iptables … -j MARK"))
@@ -127,18 +169,25 @@ fn mark(words: &[&str]) -> Result<Command, Wrong> {
 }
 
 /// The command with its interface replaced.
-fn tc(words: &[&str], interface: &str) -> Result<Command, Wrong> {
+fn tc(words: &[&str], interface: &str, is_first: bool) -> Result<Command, Wrong> {
     let flags = words.iter().take_while(|word| word.starts_with('-')).count();
     let mut words = words[flags..].to_vec();
     if words.len() < 2 || !["qdisc", "class", "filter"].contains(&words[0]) {
         return Err(Wrong::new("not a tc command of setup", "tc qdisc, tc class or tc filter"));
     }
     match words[1] {
-        "show" | "list" | "ls" | "lst" | "del" | "delete" => return Ok(Command::LeftOut),
-        "add" | "replace" | "change" => {}
+        "show" | "list" | "ls" | "lst" => return Ok(Command::LeftOut),
+        // Of another device, or of a root that was there before the script.
+        "del" | "delete" if is_first || after(&words, "dev") != Some(interface) => {
+            let is_cleanup = words[0] == "qdisc" && words.iter().any(|word| matches!(*word, "root" | "ingress"));
+            if is_cleanup {
+                return Ok(Command::LeftOut);
+            }
+        }
+        "add" | "replace" | "change" | "del" | "delete" => {}
         verb => {
             let problem = format!("'{verb}' can't be applied to a {}", words[0]);
-            return Err(Wrong::new(problem, "add, replace or change"));
+            return Err(Wrong::new(problem, "add, replace, change or del"));
         }
     }
     let device = words.iter().position(|word| *word == "dev").map(|at| at + 1);
@@ -147,7 +196,10 @@ fn tc(words: &[&str], interface: &str) -> Result<Command, Wrong> {
         return Err(Wrong::new(format!("not for the interface {interface}"), right));
     };
     words[at] = DEVICE;
+    let names_kind = !words[1].starts_with("del") || !kind_and_options(&words[2..]).is_empty();
     match words[0] {
+        "filter" if words[1].starts_with("del") => check_filter(&words)?,
+        _ if !names_kind => {}
         "qdisc" => check_qdisc(&words)?,
         "class" => check_class(&words)?,
         _ => check_filter(&words)?,
@@ -214,6 +266,18 @@ fn is_number(word: &str) -> bool {
     let (address, length) = word.split_once('/').unwrap_or((word, "0"));
     let octets: Vec<_> = address.split('.').collect();
     (is_hex(major) && is_hex(minor)) || (octets.len() == 4 && octets.into_iter().chain([length]).all(is_decimal))
+}
+
+/// The words from a discipline's or class's kind on.
+fn kind_and_options<'a, 'w>(words: &'a [&'w str]) -> &'a [&'w str] {
+    let mut rest = words;
+    loop {
+        match rest {
+            ["root", ..] => rest = &rest[1..],
+            ["dev" | "parent" | "handle" | "classid", _, ..] => rest = &rest[2..],
+            _ => return rest,
+        }
+    }
 }
 
 /// What follows `root`, `parent X`, `handle X`, `classid X`, `dev X`.

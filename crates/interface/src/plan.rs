@@ -164,6 +164,9 @@ pub struct Flow {
     pub packet: Option<u32>,
     /// Interval between UDP packets.
     pub interval_ns: Option<u64>,
+    /// Whether UDP packets are ECN-capable (ECT(0)); TCP's are as host and controller have it.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub ecn: bool,
     /// Which ends are on this host.
     #[serde(default, skip_serializing_if = "is_default")]
     pub ends: Ends,

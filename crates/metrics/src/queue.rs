@@ -63,16 +63,23 @@ pub fn one_way_delay_ms(run: &Run<'_>, bounds: Window) -> Option<Spread> {
 
 /// Bits that the queue under test sent ÷ bits that it could have sent: 8 × sent bytes ÷ ∫ rate dt.
 ///
-/// Sent bytes are the qdisc's own counter, with link headers; the rate is the manifest's step function. None if it has
-/// no rate during part of the window.
+/// Sent bytes are the qdisc's own counter, with link headers; the rate is the manifest's step function. What a
+/// shaper's bucket of one packet lets through beyond the rate does not count beyond 1. None if the queue has no rate during part of the window.
 pub fn utilization(run: &Run<'_>, queue: &Queue, window: Option<Window>, bounds: Window) -> Option<f64> {
     let sent = match window {
         None => queue.sent_bytes,
         Some(_) => counted(run, queue, "sent_bytes", queue.sent_bytes, bounds),
     };
     let could = integral_bits(&queue.rates, bounds).filter(|bits| *bits > 0.0)?;
-    sent.map(|sent| 8.0 * float(sent) / could)
+    sent.map(|sent| {
+        let bits = 8.0 * float(sent);
+        let is_under_way = bits > could && bits - could <= BUCKET_BITS;
+        if is_under_way { 1.0 } else { bits / could }
+    })
 }
+
+/// Two packets of Ethernet: a shaper's bucket of one is full at the start, and a packet counts when it begins.
+const BUCKET_BITS: f64 = 2.0 * 8.0 * 1514.0;
 
 /// The increase of a counter of the queue in a window.
 fn counted(run: &Run<'_>, queue: &Queue, column: &str, total: Option<u64>, bounds: Window) -> Option<u64> {

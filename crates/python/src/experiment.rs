@@ -27,9 +27,10 @@ pub(crate) const MAX_LEVELS: usize = 64;
 
 /// Reads a text: the cases, each with its name, its values in the units of the code, and what it sets.
 ///
-/// `settings` are `key=value` texts that come last; `limits` are those that differ from the defaults, by name.
+/// `settings` are `key=value` texts that come last; `limits` are those that differ from the defaults, by name; `cases`
+/// are the names of those that are read, all if there are none.
 #[pyfunction]
-#[pyo3(signature = (text, title, settings = vec![], limits = BTreeMap::new(), file = ""))]
+#[pyo3(signature = (text, title, settings = vec![], limits = BTreeMap::new(), file = "", cases = vec![]))]
 #[expect(clippy::needless_pass_by_value, reason = "arguments from Python are owned")]
 pub fn parse_experiment<'py>(
     py: Python<'py>,
@@ -38,24 +39,26 @@ pub fn parse_experiment<'py>(
     settings: Vec<String>,
     limits: BTreeMap<String, usize>,
     file: &str,
+    cases: Vec<String>,
 ) -> PyResult<Bound<'py, PyList>> {
-    let options = options(py, title, &settings, &limits)?;
+    let options = Options { cases, ..options(py, title, &settings, &limits)? };
     let cases = document::parse(text, &options).map_err(|faults| mistakes(py, &faults, text, file))?;
     cases_in_python(py, &cases)
 }
 
 /// As `parse_experiment`, of a document that was parsed already.
 #[pyfunction]
-#[pyo3(signature = (document, title, settings = vec![], limits = BTreeMap::new()))]
+#[pyo3(signature = (document, title, settings = vec![], limits = BTreeMap::new(), cases = vec![]))]
 #[expect(clippy::needless_pass_by_value, reason = "arguments from Python are owned")]
 pub fn read_experiment<'py>(
     document: &Bound<'py, PyDict>,
     title: &str,
     settings: Vec<String>,
     limits: BTreeMap<String, usize>,
+    cases: Vec<String>,
 ) -> PyResult<Bound<'py, PyList>> {
     let py = document.py();
-    let options = options(py, title, &settings, &limits)?;
+    let options = Options { cases, ..options(py, title, &settings, &limits)? };
     let table = table_from_python(document, "", MAX_LEVELS)?;
     let cases = document::read(table, &options).map_err(|faults| mistakes(py, &faults, "", ""))?;
     cases_in_python(py, &cases)
@@ -201,7 +204,7 @@ fn options(py: Python<'_>, title: &str, settings: &[String], limits: &BTreeMap<S
     let limits = limits_of(limits)?;
     let read = settings.iter().map(|setting| document::setting(setting, &limits)).collect::<Result<_, _>>();
     let settings = read.map_err(|fault| mistakes(py, &[*fault], "", ""))?;
-    Ok(Options { title: title.to_owned(), settings, limits })
+    Ok(Options { title: title.to_owned(), settings, limits, ..Options::default() })
 }
 
 fn cases_in_python<'py>(py: Python<'py>, cases: &[Case]) -> PyResult<Bound<'py, PyList>> {

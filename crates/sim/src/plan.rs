@@ -244,12 +244,29 @@ pub enum Traffic {
     /// A TCP connection.
     Tcp(Box<Tcp>),
     /// Datagrams at a constant rate.
-    Udp {
-        /// Payload bytes per datagram.
-        payload: u32,
-        /// Time between datagrams.
-        interval: Span,
-    },
+    Udp(Udp),
+}
+
+/// Datagrams at a constant rate.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Udp {
+    /// Payload bytes per datagram.
+    pub payload: u32,
+    /// Time between datagrams.
+    pub interval: Span,
+    /// Sends for the first time, pauses for the second.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on_off: Option<(Span, Span)>,
+    /// Whether datagrams are ECN-capable.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub ecn: bool,
+    /// Memory that datagrams may take in the sender's own queues; None: Linux's default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sndbuf: Option<u64>,
+    /// Memory of datagrams that the receiver has not read; None: Linux's default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rcvbuf: Option<u64>,
 }
 
 /// A TCP connection.

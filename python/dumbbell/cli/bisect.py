@@ -215,7 +215,7 @@ class _CommitRunner:
 
 def _case(options: BisectOptions) -> Case:
     """The case to run. Raises `ExperimentError` if the case or the metric doesn't exist."""
-    cases = load(find(options.scenario), options.settings)
+    cases = load(find(options.scenario), options.settings, (options.case,) if options.case else ())
     names = "; ".join(case.name for case in cases)
     chosen = [case for case in cases if options.case in (None, case.name)]
     if len(chosen) != 1:

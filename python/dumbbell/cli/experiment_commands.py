@@ -204,7 +204,7 @@ def plan(
     from dumbbell.spec import find, load
     from dumbbell.spec.document import chosen
 
-    cases = load(find(scenario), settings)
+    cases = load(find(scenario), settings, (case,) if case else ())
     one = chosen(cases, case, scenario)
     if case is None and len(cases) > 1:
         names = "; ".join(each.name for each in cases)

@@ -51,7 +51,9 @@ def typed_request(  # noqa: PLR0913 — a command has many options
     from dumbbell.spec.typed import with_typed
 
     file = find(scenario)
-    typed_case, name, names = with_typed(chosen(load(file, settings), case, scenario), typed_command)
+    typed_case, name, names = with_typed(
+        chosen(load(file, settings, (case,) if case else ()), case, scenario), typed_command
+    )
     number = typed_case.experiment.seeds[0] if seed is None else seed
     typed = Typed(
         names, Path.cwd(), os.environ.get("PATH", os.defpath), (name, on_output) if on_output else None, powers

@@ -265,7 +265,7 @@ def run_all(  # noqa: PLR0913 — a command has many options
     """
     began = time.perf_counter()
     file = find(scenario)
-    cases = load(file, settings)
+    cases = load(file, settings, only)
     if only:
         cases = [case_called(cases, name, str(file)) for name in dict.fromkeys(only)]
     allowed = permitted([engine], hosts, [kernel])

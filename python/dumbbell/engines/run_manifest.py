@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from dumbbell import __version__, _sim
 from dumbbell.engines.base import Request
 from dumbbell.plan import FlowPlan, Plan, QueuePlan
-from dumbbell.results import result
+from dumbbell.results import corrections, result
 from dumbbell.spec.document import document_of
 
 if TYPE_CHECKING:
@@ -292,6 +292,7 @@ def base_manifest(engine: str, request: Request, plan: Plan, outcome: RunOutcome
     return {
         "format": result.FORMAT,
         "dumbbell": __version__,
+        "corrections": corrections.names(),
         "name": request.name,
         "case": request.case.name or None,
         "title": experiment.title,

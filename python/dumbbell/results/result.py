@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from dumbbell.control_characters import json_text
 from dumbbell.errors import ResultError
+from dumbbell.results import corrections
 from dumbbell.results.schema import ANY, LARGEST, Bool, Listed, Mapped, Number, Object, Row, Text
 from dumbbell.results.tables import KNOWN, TABLE_NAMES, NativeTable
 
@@ -119,7 +120,8 @@ RUN = Object(
         "source": _SOURCE, "flows": Listed(_FLOW, unique="name"), "queues": Listed(_QUEUE, unique="name"),
     },
     {
-        "dumbbell": TEXT, "case": TEXT_OR_NULL, "command": TEXT_OR_NULL, "asked_duration_s": TIME_S_OR_NULL,
+        "dumbbell": TEXT, "corrections": TEXTS, "case": TEXT_OR_NULL, "command": TEXT_OR_NULL,
+        "asked_duration_s": TIME_S_OR_NULL,
         "phases_s": Mapped(TIME_S), "experiment": _EXPERIMENT, "expect": TEXTS, "host": ANY,
         "commands": Listed(TEXT, null=True), "generator": TEXT_OR_NULL, "bottleneck": TEXT_OR_NULL,
         "probes": Listed(Mapped(ANY)), "programs": Listed(_PROGRAM), "kernel": _KERNEL,
@@ -217,7 +219,8 @@ def load_manifest(folder: Path) -> dict[str, Any]:
     path = folder / "run.json"
     if not path.exists():
         raise ResultError(f"{folder}: not a result folder: it has no run.json")
-    return read_json(path, "a run's manifest", RUN)
+    manifest = read_json(path, "a run's manifest", RUN)
+    return {**manifest, "warnings": [*manifest["warnings"], *corrections.warnings(manifest)]}
 
 
 def is_import(manifest: Mapping[str, Any]) -> bool:

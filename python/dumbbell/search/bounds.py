@@ -72,7 +72,7 @@ def definition(given: SearchOptions) -> Sweep:
     file = find(given.target)
     # Times of the common bounds follow the duration.
     lasting = [setting for setting in given.settings if documents.split_setting(setting)[0] == "duration"]
-    case = documents.chosen(documents.load(file, lasting), given.case, str(file))
+    case = documents.chosen(documents.load(file, lasting, (given.case,) if given.case else ()), given.case, str(file))
     document = {"experiment": file.name, "title": f"The worst network: {case.experiment.title}", "search": options}
     if case.name:
         document["case"] = case.name

@@ -159,13 +159,13 @@ class Case:
     """Files that it names lie below this one; None where its file is not here."""
 
 
-def load(file: Path, settings: Sequence[str] = ()) -> list[Case]:
+def load(file: Path, settings: Sequence[str] = (), cases: Sequence[str] = ()) -> list[Case]:
     """Read a file; `settings` are `key=value` texts that come last.
 
-    Raises `ExperimentError`.
+    `cases`: those that are meant; a setting then comes last even where they set its key. Raises `ExperimentError`.
     """
     # The user named this file: if it is a link, its target is meant, with the files next to that.
-    return parse(text_of(file), file, settings, file.resolve().parent)
+    return parse(text_of(file), file, settings, file.resolve().parent, cases)
 
 
 def text_of(file: Path) -> str:
@@ -188,17 +188,29 @@ def chosen(cases: Sequence[Case], name: str | None, file: str) -> Case:
     return cases[names.index(name)]
 
 
-def parse(text: str, file: Path, settings: Sequence[str] = (), folder: Path | None = None) -> list[Case]:
+def parse(
+    text: str,
+    file: Path,
+    settings: Sequence[str] = (),
+    folder: Path | None = None,
+    cases: Sequence[str] = (),
+) -> list[Case]:
     """The same for a text that came from `file`; files that it names lie in `folder`, or else next to `file`."""
     with mistakes_in(file):
-        found = _sim.parse_experiment(text, file.stem, list(settings), process_limits(), str(file))
+        found = _sim.parse_experiment(text, file.stem, list(settings), process_limits(), str(file), list(cases))
     return _cases(found, file, folder)
 
 
-def read(document: dict[str, Any], file: Path, settings: Sequence[str] = (), folder: Path | None = None) -> list[Case]:
+def read(
+    document: dict[str, Any],
+    file: Path,
+    settings: Sequence[str] = (),
+    folder: Path | None = None,
+    cases: Sequence[str] = (),
+) -> list[Case]:
     """The same for a document that was read already."""
     with mistakes_in(file):
-        found = _sim.read_experiment(document, file.stem, list(settings), process_limits())
+        found = _sim.read_experiment(document, file.stem, list(settings), process_limits(), list(cases))
     return _cases(found, file, folder)
 
 

@@ -137,11 +137,13 @@ class Flows:
     packet: int
     """For `kind = "udp"`: payload bytes of a packet."""
     ecn: bool
-    """Negotiate ECN."""
+    """Negotiate ECN; of a UDP flow: packets that a queue may mark (ECT(0))."""
     sndbuf: int | None
-    """Fixed send buffer. Without it, autotuned."""
+    """Fixed send buffer. Without it, autotuned; 212,992 bytes for UDP. A UDP flow's packets take it while they are
+    in a queue of the sender's own device.
+    """
     rcvbuf: int | None
-    """Fixed receive buffer. Without it, autotuned."""
+    """Fixed receive buffer. Without it, autotuned; 212,992 bytes for UDP."""
     initial_window: int | None
     """Packets. Without it, 10."""
     delayed_ack: bool

@@ -46,7 +46,10 @@ class Bottleneck:
     trace: str | None
     """A Mahimahi trace file below the experiment's folder instead of `rate`."""
     trace_step: int
-    """The trace becomes a rate for each step."""
+    """The trace becomes a rate for each step: the opportunities that fall into it, so the mean is the trace's for
+    every step and length. The link has no rate of zero: in steps without an opportunity one packet, the first of
+    the next step, is under way for all of them.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,6 +11,11 @@ use std::os::fd::AsRawFd;
 
 const GET_FEATURES: u32 = 0x3a;
 const SET_FEATURES: u32 = 0x3b;
+const GET_STRING_COUNT: u32 = 0x37;
+const GET_STRINGS: u32 = 0x1b;
+/// Names of features (`ETH_SS_FEATURES`), each of 32 bytes (`ETH_GSTRING_LEN`).
+const FEATURE_NAMES: u32 = 4;
+const NAME_WORDS: usize = 8;
 /// Words of 32 bits; Linux 6.18 has two.
 const MAX_FEATURE_WORDS: usize = 8;
 
@@ -50,6 +55,45 @@ pub fn restore(device: &str, before: &Features) -> nix::Result<()> {
     call(device, &mut words)
 }
 
+/// Turns off every feature that makes packets of several, or passes such packets on; the names of those that stay.
+pub fn without_super_packets(device: &str) -> nix::Result<Vec<String>> {
+    let names = names(device)?;
+    let meant = |word: usize| {
+        let bits = names.iter().skip(32 * word).take(32).enumerate();
+        bits.filter(|(_, name)| makes_super_packets(name)).fold(0, |bits, (bit, _)| bits | 1 << bit)
+    };
+    let before = get(device)?;
+    let mut words = vec![SET_FEATURES, u32::try_from(before.changeable.len()).expect("a small number")];
+    words.extend(before.changeable.iter().enumerate().flat_map(|(word, changeable)| [changeable & meant(word), 0]));
+    call(device, &mut words)?;
+    let after = get(device)?;
+    let is_active = |number: usize| after.active.get(number / 32).is_some_and(|word| word & 1 << (number % 32) > 0);
+    let stays = names.iter().enumerate().filter(|(number, name)| is_active(*number) && makes_super_packets(name));
+    Ok(stays.map(|(_, name)| name.clone()).collect())
+}
+
+/// By its name as `ethtool -k` prints it (net/ethtool/common.c). `tx-gso-robust` makes none.
+fn makes_super_packets(name: &str) -> bool {
+    let prefixes = ["tx-gso-partial", "tx-gso-list", "rx-gro", "rx-lro", "rx-udp-gro"];
+    name.ends_with("segmentation") || prefixes.iter().any(|prefix| name.starts_with(prefix))
+}
+
+/// The names of all features, by number.
+fn names(device: &str) -> nix::Result<Vec<String>> {
+    // Command, reserved, a mask of 64 bits for the sets, a count for each.
+    let mut count = [GET_STRING_COUNT, 0, 1 << FEATURE_NAMES, 0, 0];
+    call(device, &mut count)?;
+    let length = usize::try_from(count[4]).expect("32 bits fit").min(32 * MAX_FEATURE_WORDS);
+    let mut words = vec![0_u32; 3 + length * NAME_WORDS];
+    words[..3].copy_from_slice(&[GET_STRINGS, FEATURE_NAMES, u32::try_from(length).expect("a small number")]);
+    call(device, &mut words)?;
+    let text = |words: &[u32]| {
+        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).take_while(|byte| *byte > 0).collect();
+        String::from_utf8_lossy(&bytes).into_owned()
+    };
+    Ok(words[3..].chunks_exact(NAME_WORDS).map(text).collect())
+}
+
 /// Sets one feature with an ioctl that exists since Linux 2.6; `command` is its number.
 pub fn set(device: &str, command: u32, on: bool) -> nix::Result<()> {
     call(device, &mut [command, u32::from(on)])
@@ -64,8 +108,24 @@ fn call(device: &str, words: &mut [u32]) -> nix::Result<()> {
     }
     request.ifr_ifru.ifru_data = words.as_mut_ptr().cast();
     // SAFETY: SIOCETHTOOL reads a zero-terminated name and the two words that `ifru_data` points to; of the calls for
-    // all features it reads and writes as many following blocks as the second word states; `words` is long enough.
+    // all features it reads and writes as many following blocks as the second word states, of those for names as many
+    // as the third word and the mask state; `words` is long enough.
     // Both live until the call returns.
     let answer = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCETHTOOL, &raw mut request) };
     Errno::result(answer).map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_makes_packets_of_several_is_known_by_its_name() {
+        let all = names("lo").expect("features have names");
+        let made: Vec<_> = all.iter().map(String::as_str).filter(|name| makes_super_packets(name)).collect();
+        for name in ["tx-generic-segmentation", "tx-tcp-segmentation", "tx-udp-segmentation", "tx-gso-list", "rx-gro"] {
+            assert!(made.contains(&name), "{name} of {all:?}");
+        }
+        assert!(!made.iter().any(|name| name.contains("checksum") || name.contains("vlan")), "{made:?}");
+    }
 }

@@ -3,11 +3,16 @@
 use super::report::Report;
 use crate::error::{Attempt, Result};
 use crate::sys;
+use dumbbell_core::datagrams::Schedule;
 use dumbbell_interface::plan::Flow;
 use nix::sys::socket::{MsgFlags, recv};
+use socket2::{Domain, Socket, Type};
 use std::io;
-use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, UdpSocket};
 use std::os::fd::{AsRawFd, RawFd};
+
+/// ECT(0) in the field of the type of service.
+const ECT_0: i32 = 2;
 
 /// One flow: both ends, or the one on this host.
 pub struct UdpFlow {
@@ -15,6 +20,7 @@ pub struct UdpFlow {
     sender: Option<UdpSocket>,
     receiver: Option<UdpSocket>,
     packet: Vec<u8>,
+    schedule: Schedule,
     /// Payload bytes sent so far.
     pub sent_bytes: u64,
     /// Payload bytes received so far.
@@ -24,12 +30,15 @@ pub struct UdpFlow {
 }
 
 impl UdpFlow {
-    /// Binds the receiver's socket, if it is on this host.
+    /// Binds the receiver's socket, if it is on this host and the sender is not.
     pub fn new(plan: Flow) -> Result<Self> {
-        let receiver = plan.ends.receives().then(|| bind(&plan)).transpose()?;
+        let is_remote = plan.ends.receives() && !plan.ends.sends();
+        let receiver = is_remote.then(|| receiver(&plan, None)).transpose()?;
+        let interval_ns = plan.interval_ns.expect("a UDP flow has an interval");
+        let schedule = Schedule::new(plan.start_ns, interval_ns, plan.on_off_ns);
         let report = Report { name: plan.name.clone(), ..Report::default() };
         let packet = vec![0; plan.packet.expect("a UDP flow has a packet size") as usize];
-        Ok(Self { plan, sender: None, receiver, packet, sent_bytes: 0, received_bytes: 0, report })
+        Ok(Self { plan, sender: None, receiver, packet, schedule, sent_bytes: 0, received_bytes: 0, report })
     }
 
     /// Descriptor of the receiver's socket.
@@ -37,7 +46,8 @@ impl UdpFlow {
         self.receiver.as_ref().map(AsRawFd::as_raw_fd)
     }
 
-    /// Opens the sender's socket.
+    /// Opens the sender's socket, and the receiver's if it is on this host, too. The receiver takes packets of this
+    /// sender only, so that flows can share a port.
     pub fn start(&mut self, now_ns: u64) -> Result<()> {
         self.report.started_ns = Some(now_ns);
         self.report.connected_ns = Some(now_ns);
@@ -49,12 +59,25 @@ impl UdpFlow {
             let socket = UdpSocket::bind(SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 0))?;
             socket.connect(remote)?;
             socket.set_nonblocking(true)?;
+            let descriptor = socket.as_raw_fd();
             if let Some(mark) = self.plan.mark {
-                sys::set_option(socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_MARK, mark)?;
+                sys::set_option(descriptor, libc::SOL_SOCKET, libc::SO_MARK, mark)?;
+            }
+            if let Some(bytes) = self.plan.sndbuf {
+                sys::set_option(descriptor, libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, sys::small(bytes))?;
+            }
+            if self.plan.ecn {
+                sys::set_option(descriptor, libc::IPPROTO_IP, libc::IP_TOS, ECT_0)?;
             }
             Ok(socket)
         })
         .attempt(|| format!("starting flow '{}'", self.plan.name))?;
+        if self.plan.ends.receives() {
+            let from = socket.local_addr().attempt(|| "reading a socket's address".into())?;
+            let SocketAddr::V4(from) = from else { unreachable!("flows use IPv4") };
+            self.receiver = Some(receiver(&self.plan, Some(from))?);
+        }
+        self.schedule = Schedule::new(now_ns, self.plan.interval_ns.expect("as above"), self.plan.on_off_ns);
         self.sender = Some(socket);
         Ok(())
     }
@@ -70,7 +93,7 @@ impl UdpFlow {
             Err(error) => return Err(error).attempt(|| format!("sending in flow '{}'", self.plan.name)),
         }
         self.report.data_segs_out += 1;
-        Ok(Some(now_ns + self.plan.interval_ns.expect("a UDP flow has an interval")))
+        Ok(Some(self.schedule.next(now_ns)))
     }
 
     /// Counts packets that have arrived.
@@ -97,11 +120,19 @@ impl UdpFlow {
     }
 }
 
-fn bind(plan: &Flow) -> Result<UdpSocket> {
+/// The receiver's socket; it takes packets of this sender, or of any.
+fn receiver(plan: &Flow, from: Option<SocketAddrV4>) -> Result<UdpSocket> {
     sys::within(&plan.receiver, || {
-        let socket = UdpSocket::bind(SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, plan.port))?;
-        socket.set_nonblocking(true)?;
-        Ok(socket)
+        let socket = Socket::new(Domain::IPV4, Type::DGRAM.nonblocking(), None)?;
+        socket.set_reuse_address(from.is_some())?;
+        if let Some(bytes) = plan.rcvbuf {
+            sys::set_option(socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, sys::small(bytes))?;
+        }
+        socket.bind(&SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, plan.port).into())?;
+        if let Some(from) = from {
+            socket.connect(&from.into())?;
+        }
+        Ok(socket.into())
     })
     .attempt(|| format!("binding the receiver of flow '{}'", plan.name))
 }

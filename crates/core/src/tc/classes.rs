@@ -40,14 +40,6 @@ impl Class {
         }
     }
 
-    /// Minor number of the class above; 0: none.
-    pub const fn parent(&self) -> u32 {
-        match self {
-            Self::Htb(class) => class.parent,
-            Self::Drr(_) => 0,
-        }
-    }
-
     /// A class of an htb.
     pub fn htb(self) -> Option<HtbClass> {
         if let Self::Htb(class) = self { Some(class) } else { None }

@@ -14,7 +14,7 @@ use crate::tc_syntax::quantity::{tick_span, transmit_micros};
 use crate::tc_syntax::rate_table::bucket_ticks;
 use crate::tc_syntax::repeated::refuse_repeated;
 use alloc::format;
-use alloc::string::ToString;
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 const FIRST_AUTO_PRIORITY: u32 = 0xC000;
@@ -41,12 +41,19 @@ pub(crate) struct FilterWords<'a> {
 impl<'a> FilterWords<'a> {
     /// Splits the words after `filter add`.
     pub fn read(words: &'a [&'a str]) -> Result<Self, Wrong> {
+        let read = Self::of_deletion(words)?;
+        if read.kind.is_empty() {
+            return Err(Wrong::new("a filter without a kind", WANTED));
+        }
+        Ok(read)
+    }
+
+    /// The same after `filter del`, where the kind may be left out.
+    pub fn of_deletion(words: &'a [&'a str]) -> Result<Self, Wrong> {
         let (device, protocol) = (None, None);
         let mut read = Self { device, protocol, parent: None, priority: None, handle: None, kind: "", rest: words };
         loop {
-            let Some((name, rest)) = read.rest.split_first() else {
-                return Err(Wrong::new("a filter without a kind", WANTED));
-            };
+            let Some((name, rest)) = read.rest.split_first() else { return Ok(read) };
             if KINDS.contains(name) {
                 return Ok(Self { kind: name, rest, ..read });
             }
@@ -73,41 +80,138 @@ fn no_filter(word: &str) -> Wrong {
     Wrong::lacking(format!("the simulator has no filter with '{word}'"), WANTED)
 }
 
-/// The filters of one qdisc.
+/// The filters of one qdisc and of its classes.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Filters(Vec<(u32, Rule)>);
+pub(crate) struct Filters(Vec<FilterEntry>);
 
-impl Filters {
-    /// Adds a filter behind those of its priority.
-    pub fn add(&mut self, words: &FilterWords<'_>) -> Result<(), Wrong> {
-        if words.kind == "route" {
-            return Err(no_filter(words.kind));
+#[derive(Clone, Debug)]
+struct FilterEntry {
+    /// Minor number of the class whose filter it is; 0: the qdisc's own.
+    parent: u32,
+    priority: u32,
+    kind: String,
+    /// `fw`'s mark.
+    mark: Option<u32>,
+    /// Minor number of the class that packets go to.
+    target: Option<u32>,
+    /// None: only a kernel has it.
+    rule: Option<Rule>,
+}
+
+impl FilterWords<'_> {
+    /// The simulator's filter.
+    pub fn rule(&self) -> Result<Rule, Wrong> {
+        if self.kind == "route" {
+            return Err(no_filter(self.kind));
         }
-        let (rest, police) = action(words.rest)?;
-        let priority = match words.priority {
-            Some(word) => priority(word)?,
-            // The kernel puts it before all others (`tcf_auto_prio`).
-            None => self.0.first().map_or(FIRST_AUTO_PRIORITY, |(first, _)| first.saturating_sub(1)),
-        };
-        let minor = target(words.kind, rest)?;
-        let filter = match words.kind {
-            "fw" => Filter::Mark { mark: sixteen_bits(words.handle, "fw needs a handle", true)?, minor },
+        let (rest, police) = action(self.rest)?;
+        let minor = target(self.kind, rest)?;
+        let filter = match self.kind {
+            "fw" => Filter::Mark { mark: sixteen_bits(self.handle, "fw needs a handle", true)?, minor },
             "matchall" => Filter::All { minor },
             kind => Filter::Port { port: port(kind, rest)?, minor },
         };
-        let end = self.0.partition_point(|(other, _)| *other <= priority);
-        self.0.insert(end, (priority, Rule { filter, police }));
+        Ok(Rule { filter, police })
+    }
+
+    fn mark(&self) -> Result<Option<u32>, Wrong> {
+        if self.kind == "fw" { self.handle.map(thirty_two_bits).transpose() } else { Ok(None) }
+    }
+
+    fn parent_minor(&self) -> Result<u32, Wrong> {
+        self.parent.map_or(Ok(0), minor)
+    }
+}
+
+impl Filters {
+    /// Adds a filter behind those of its priority, or puts it in the place of one with its priority and mark.
+    pub fn apply(&mut self, verb: &str, words: &FilterWords<'_>, rule: Option<Rule>) -> Result<(), Wrong> {
+        let parent = words.parent_minor()?;
+        let mark = words.mark()?;
+        let mut of_parent = self.0.iter().filter(|each| each.parent == parent);
+        let priority = match words.priority {
+            Some(word) => priority(word)?,
+            // The kernel puts it before all others (`tcf_auto_prio`).
+            None => of_parent.next().map_or(FIRST_AUTO_PRIORITY, |first| first.priority.saturating_sub(1)),
+        };
+        let same = |each: &FilterEntry| each.parent == parent && each.priority == priority;
+        if let Some(other) = self.0.iter().find(|each| same(each) && each.kind != words.kind) {
+            // `tc_new_tfilter`
+            let problem = format!("priority {priority} has filters of kind {} already", other.kind);
+            return Err(Wrong::new(problem, "another prio"));
+        }
+        let rest = split_action(words.rest)?.0;
+        let target = target(words.kind, rest).ok();
+        let entry = FilterEntry { parent, priority, kind: words.kind.into(), mark, target, rule };
+        // Linux has one matchall of each priority (`mall_change`).
+        let is_alone = |each: &FilterEntry| (mark.is_some() && each.mark == mark) || words.kind == "matchall";
+        let known = self.0.iter().position(|each| same(each) && is_alone(each));
+        match (verb, known) {
+            ("add", Some(_)) => {
+                let problem = format!("there is such a filter of priority {priority} already");
+                Err(Wrong::new(problem, "tc filter replace, or tc filter del first"))
+            }
+            (_, Some(index)) => {
+                self.0[index] = entry;
+                Ok(())
+            }
+            ("change", None) => Err(Wrong::new("no filter to change here", "tc filter add, or its prio and handle")),
+            (_, None) => {
+                let end = self.0.partition_point(|each| each.priority <= priority);
+                self.0.insert(end, entry);
+                Ok(())
+            }
+        }
+    }
+
+    /// Deletes those that `tc filter del` names: all of a parent, of one priority, or of one mark.
+    pub fn delete(&mut self, words: &FilterWords<'_>) -> Result<(), Wrong> {
+        let parent = words.parent_minor()?;
+        let priority = words.priority.map(priority).transpose()?;
+        if priority.is_none() && (words.handle.is_some() || !words.kind.is_empty() || words.protocol.is_some()) {
+            // `tc_del_tfilter`
+            return Err(Wrong::new("a filter to delete without its priority", "such as prio 1"));
+        }
+        if !words.rest.is_empty() {
+            let problem = format!("'{}' does not say which filter is deleted", words.rest.join(" "));
+            return Err(Wrong::new(problem, "parent, prio, and handle MARK fw for one of several"));
+        }
+        if words.handle.is_some() && words.kind != "fw" {
+            return Err(Wrong::lacking("filters are deleted by handle only if they are by mark", "prio alone"));
+        }
+        let mark = words.mark()?;
+        let is_meant = |each: &FilterEntry| {
+            let fits_kind = words.kind.is_empty() || each.kind == words.kind;
+            let fits_priority = priority.is_none_or(|priority| each.priority == priority);
+            each.parent == parent && fits_priority && fits_kind && (mark.is_none() || each.mark == mark)
+        };
+        let count = self.0.len();
+        self.0.retain(|each| !is_meant(each));
+        // Without a priority Linux flushes, and nothing to flush is no error.
+        if self.0.len() == count && priority.is_some() {
+            return Err(Wrong::new("there is no such filter to delete", "a filter that was added before"));
+        }
         Ok(())
+    }
+
+    /// Whether a filter gives its packets to this class.
+    pub fn name(&self, minor: u32) -> bool {
+        self.0.iter().any(|each| each.target == Some(minor))
+    }
+
+    /// Forgets those of a class that is deleted.
+    pub fn forget(&mut self, minor: u32) {
+        self.0.retain(|each| each.parent != minor);
     }
 
     /// In the order in which the kernel tries them.
     pub fn rules(&self) -> Vec<Rule> {
-        self.0.iter().map(|(_, rule)| *rule).collect()
+        self.0.iter().filter_map(|each| each.rule).collect()
     }
 
     /// Whether any of them polices.
     pub fn have_policer(&self) -> bool {
-        self.0.iter().any(|(_, rule)| rule.police.is_some())
+        self.rules().iter().any(|rule| rule.police.is_some())
     }
 }
 

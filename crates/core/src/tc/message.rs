@@ -16,6 +16,8 @@ const ROOT: u32 = u32::MAX;
 const NEW_QDISC: u16 = 36;
 const NEW_CLASS: u16 = 40;
 const NEW_FILTER: u16 = 44;
+/// The message that deletes what a message of one kind adds has the next number (`RTM_DELQDISC` and so on).
+const DELETE: u16 = 1;
 /// `NLM_F_REPLACE`, `NLM_F_EXCL`, `NLM_F_CREATE`.
 const REPLACE: u16 = 0x100;
 const EXCLUSIVE: u16 = 0x200;
@@ -44,6 +46,9 @@ impl Message {
     /// tc refuses the command, or only tc can send it.
     pub fn read(words: &[&str]) -> Result<Self, Wrong> {
         let [subject, verb, rest @ ..] = words else { return Err(unsent("a command of fewer than two words")) };
+        if matches!(*verb, "del" | "delete") {
+            return Self::deletion(subject, rest);
+        }
         let message = match *subject {
             "qdisc" => Self::qdisc(*verb == "add", rest)?,
             "class" => Self::class(rest)?,
@@ -99,6 +104,40 @@ impl Message {
         send(&mut options)?;
         let attributes = AttributeBytes::of_kind(target.kind, &options);
         Ok(Self { device: device.to_string(), kind, flags: 0, handle, parent, info: 0, attributes })
+    }
+
+    /// A deletion has no options: the kernel ignores those that tc sends.
+    fn deletion(subject: &str, words: &[&str]) -> Result<Self, Wrong> {
+        let target = Target::read(words);
+        let parent = match (target.is_root, target.parent) {
+            (true, _) => ROOT,
+            (false, parent) => parent.map_or(Ok(0), class_id)?,
+        };
+        let named = |kind: u16, device: Option<&str>, of_kind: &str| -> Result<Self, Wrong> {
+            let device = device.ok_or_else(|| unsent("a command without a device"))?.to_string();
+            let mut attributes = AttributeBytes::default();
+            if !of_kind.is_empty() {
+                attributes = AttributeBytes::of_kind(of_kind, &attributes);
+            }
+            Ok(Self { device, kind: kind + DELETE, flags: 0, handle: 0, parent, info: 0, attributes })
+        };
+        match subject {
+            "qdisc" => {
+                let handle = target.handle.map_or(Ok(0), |word| Location::read(word)?.handle())?;
+                Ok(Self { handle, ..named(NEW_QDISC, target.device, target.kind)? })
+            }
+            "class" => {
+                let handle = target.classid.map_or(Ok(0), class_id)?;
+                Ok(Self { handle, ..named(NEW_CLASS, target.device, target.kind)? })
+            }
+            "filter" => {
+                let words = FilterWords::of_deletion(words)?;
+                let parent = class_id(words.parent.ok_or_else(|| unsent("a filter without a parent"))?)?;
+                let (handle, info) = (filter_message::deleted_handle(&words)?, filter_message::deleted_info(&words)?);
+                Ok(Self { handle, info, parent, ..named(NEW_FILTER, words.device, words.kind)? })
+            }
+            _ => Err(unsent(subject)),
+        }
     }
 
     fn filter(words: &[&str]) -> Result<Self, Wrong> {

@@ -203,3 +203,101 @@ fn a_policer_needs_a_table_of_cells_of_two_bytes() {
         "police's burst of 3145728 bytes at 125 bytes per second does not fit tc's clock; at most 34359 bytes, which last 274 s"
     );
 }
+
+/// An htb with two classes, a netem in the first, and filters by mark.
+const TWO_CLASSES: [&str; 6] = [
+    "qdisc add dev v0 root handle 1: htb default 20",
+    "class add dev v0 parent 1: classid 1:10 htb rate 1mbit",
+    "class add dev v0 parent 1: classid 1:20 htb rate 2mbit",
+    "qdisc add dev v0 parent 1:10 handle 10: netem loss 10%",
+    "filter add dev v0 parent 1: prio 1 handle 1 fw flowid 1:10",
+    "filter add dev v0 parent 1: prio 1 handle 2 fw flowid 1:20",
+];
+
+fn same(lines: &[&str], others: &[&str]) {
+    let shown = |lines: &[&str]| alloc::format!("{:?}", tree(&[&TWO_CLASSES, lines].concat()).root());
+    assert_eq!(shown(lines), alloc::format!("{:?}", tree(others).root()), "{lines:?}");
+    assert_ne!(shown(lines), shown(&[]), "{lines:?}");
+}
+
+#[test]
+fn what_is_deleted_leaves_the_tree_as_if_it_had_not_been_added() {
+    let [htb, first, second, _, one, two] = TWO_CLASSES;
+    same(&["qdisc del dev v0 parent 1:10"], &[htb, first, second, one, two]);
+    same(&["qdisc del dev v0 parent 1:10 handle 10: netem loss 10%"], &[htb, first, second, one, two]);
+    same(&["filter del dev v0 parent 1: prio 1", "class del dev v0 classid 1:10"], &[htb, second]);
+    same(&["filter del dev v0 parent 1:", "class del dev v0 classid 1:10"], &[htb, second]);
+    same(&["filter del dev v0 parent 1: prio 1 handle 1 fw", "class del dev v0 classid 1:10"], &[htb, second, two]);
+    same(&["qdisc del dev v0 root"], &[]);
+    let pfifo = "qdisc add dev v0 root handle 5: pfifo";
+    same(&["qdisc del dev v0 root handle 1: htb", pfifo], &[pfifo]);
+    let other = "filter replace dev v0 parent 1: prio 1 handle 2 fw flowid 1:10";
+    same(&[other], &[&TWO_CLASSES[..5], &[&other.replace("replace", "add")[..]]].concat());
+}
+
+#[test]
+fn only_what_is_there_is_deleted_or_changed() {
+    let none = "the place of one that was added before";
+    for (line, wanted) in [
+        ("qdisc del dev v0 parent 1:20", alloc::format!("there is no discipline at '1:20' to delete; {none}")),
+        ("qdisc del dev v0 parent 1:30", "no class 1:30; add it first".into()),
+        ("qdisc del dev v0 parent 7:1", "no discipline of handle 7:; set up the parent first".into()),
+        (
+            "qdisc del dev v0 handle 10:",
+            "a discipline to delete without its place; root or parent: tc qdisc del … parent 1:10".into(),
+        ),
+        ("qdisc del dev v0 root handle 2:", "the discipline at 'root' is 1:, not 2:; handle 1:, or no handle".into()),
+        ("qdisc del dev v0 root prio", "the discipline at 'root' is a htb; its kind, or no kind".into()),
+        ("class del dev v0 classid 1:30", "there is no class 1:30 to delete; a class that was added before".into()),
+        ("class del dev v0 classid 1:10", "filters give packets to class 1:10; tc filter del them first".into()),
+        (
+            "filter del dev v0 parent 1: prio 2",
+            "there is no such filter to delete; a filter that was added before".into(),
+        ),
+        (
+            "filter del dev v0 parent 1: prio 1 handle 3 fw",
+            "there is no such filter to delete; a filter that was added before".into(),
+        ),
+        ("filter del dev v0 parent 1: handle 1 fw", "a filter to delete without its priority; such as prio 1".into()),
+        (
+            "filter add dev v0 parent 1: prio 1 handle 2 fw flowid 1:10",
+            "there is such a filter of priority 1 already; tc filter replace, or tc filter del first".into(),
+        ),
+        ("qdisc change dev v0 root handle 1: prio", "no prio to change at 'root'; tc qdisc add or replace".into()),
+        (
+            "qdisc change dev v0 parent 1:20 handle 9: pfifo",
+            "no pfifo to change at '1:20'; tc qdisc add or replace".into(),
+        ),
+        (
+            "qdisc replace dev v0 root handle 1: prio",
+            "1: is a htb, not a prio; tc qdisc del first, or replace with another handle".into(),
+        ),
+        ("class change dev v0 parent 1: classid 1:30 htb rate 1mbit", "no class 1:30 to change; tc class add".into()),
+    ] {
+        assert_eq!(refusal_after(&TWO_CLASSES, line), wanted, "{line}");
+    }
+    let inner = [&TWO_CLASSES[..1], &["class add dev v0 parent 1: classid 1:1 htb rate 5mbit"]].concat();
+    let inner = [&inner[..], &["class add dev v0 parent 1:1 classid 1:2 htb rate 5mbit"]].concat();
+    let refused = refusal_after(&inner, "class del dev v0 classid 1:1");
+    assert_eq!(refused, "class 1:1 has classes below it; tc class del those first");
+}
+
+#[test]
+fn a_script_may_hold_what_only_a_kernel_has() {
+    let mut tree = Tree::of_script();
+    for line in [
+        "qdisc add dev v0 root handle 1: prio",
+        "qdisc add dev v0 parent 1:1 handle 2: skbprio limit 5",
+        "qdisc add dev v0 parent 1:2 handle 3: tbf rate 1mbit burst 5kb limit 9kb",
+        "qdisc add dev v0 parent 3:1 handle 4: netem loss 1% ecn",
+        "filter add dev v0 parent 1: prio 1 u32 match ip dst 10.0.0.1/32 flowid 1:1",
+        "qdisc change dev v0 root handle 1: prio bands 5",
+        "qdisc del dev v0 parent 3:1",
+        "filter del dev v0 parent 1:",
+    ] {
+        execute(&mut tree, line).expect(line);
+    }
+    let kinds: alloc::vec::Vec<_> = tree.places().map(|place| place.kind.to_string()).collect();
+    assert_eq!(kinds, ["prio", "skbprio", "tbf"]);
+    assert!(execute(&mut tree, "qdisc del dev v0 parent 2:1").is_err());
+}

@@ -42,7 +42,9 @@ table! {
         qdisc: Discipline = "pfifo limit 1000";
         /// A Mahimahi trace file below the experiment's folder instead of `rate`.
         trace: Text, optional;
-        /// The trace becomes a rate for each step.
+        /// The trace becomes a rate for each step: the opportunities that fall into it, so the mean is the trace's for
+        /// every step and length. The link has no rate of zero: in steps without an opportunity one packet, the first of
+        /// the next step, is under way for all of them.
         trace_step: Duration = "100ms";
     }
 }

@@ -45,6 +45,7 @@ impl From<&Flow> for agent::Flow {
             mark: flow.mark,
             packet: flow.packet,
             interval_ns: flow.interval_ns,
+            ecn: flow.ecn,
             ends: agent::Ends::Both,
             from: None,
         }

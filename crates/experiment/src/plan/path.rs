@@ -5,7 +5,7 @@ use super::changes;
 use super::error::Error;
 use super::packets;
 use super::shaping::{Netem, Requested, impairs, queue};
-use crate::model::{Flows, Link, Position, Segment};
+use crate::model::{Flows, Link, Position, Segment, Transport};
 use std::collections::BTreeMap;
 
 pub(super) const ROUTER: &str = "router";
@@ -122,7 +122,7 @@ fn add_senders(building: &mut Building<'_>) {
     for (number, group) in building.experiment.flows.iter().enumerate() {
         let name = if has_own_host(group) { format!("{SENDER}{}", number + 1) } else { SENDER.into() };
         if !building.layout.has(&name) {
-            let ecn = group.ecn && !building.experiment.tcp.ecn;
+            let ecn = needs_ecn_route(group) && !building.experiment.tcp.ecn;
             let host = building.layout.add(&name, false);
             host.initial_window = group.initial_window;
             host.ecn = ecn;
@@ -132,9 +132,14 @@ fn add_senders(building: &mut Building<'_>) {
     }
 }
 
-const fn has_own_host(group: &Flows) -> bool {
+/// A UDP socket itself says whether its packets are ECN-capable.
+fn needs_ecn_route(group: &Flows) -> bool {
+    group.ecn && group.kind == Transport::Tcp
+}
+
+fn has_own_host(group: &Flows) -> bool {
     group.access.is_some()
-        || group.ecn
+        || needs_ecn_route(group)
         || group.initial_window.is_some()
         || group.enter.is_some()
         || group.host_qdisc.is_some()

@@ -52,6 +52,7 @@ pub(super) fn flows(building: &Building<'_>, ends: &[(String, Ipv4Addr)], draws:
                 mark: marks.get(&port).copied(),
                 packet: (group.kind == Transport::Udp).then_some(group.packet),
                 interval_ns: udp_interval_ns(group),
+                ecn: group.ecn && group.kind == Transport::Udp,
                 rtt_ns: path_ns.saturating_add(group.access.as_ref().map_or(0, |access| access.impairment.delay)),
             });
         }

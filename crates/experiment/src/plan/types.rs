@@ -251,6 +251,9 @@ pub struct Flow {
     pub packet: Option<u32>,
     /// Time between UDP packets.
     pub interval_ns: Option<u64>,
+    /// Whether UDP packets are ECN-capable (ECT(0)).
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub ecn: bool,
     /// Propagation delay there and back, the longest of the run.
     pub rtt_ns: u64,
 }

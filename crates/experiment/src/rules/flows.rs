@@ -1,6 +1,7 @@
-//! Rules of a group of flows: what goes with TCP, what with UDP, and what excludes each other.
+//! Rules of a group of flows beyond those of its kind ([`crate::keys::flow_kinds`]): what goes together.
 
 use crate::declare::location::Report;
+use crate::keys::flow_kinds;
 use crate::model::{Flows, Transport};
 
 const SHORTEST_UDP_INTERVAL: u64 = 1_000;
@@ -9,26 +10,19 @@ const LONGEST_REQUEST: u64 = 16_384;
 
 /// All of them.
 pub fn check(made: &Flows, report: &mut Report<'_>) {
+    flow_kinds::check(made, report);
     let is_tcp = made.kind == Transport::Tcp;
     let starts_last = made.start + made.start_jitter;
     // Whether it is sound; the key at fault; the problem; what would be right.
     let rules = [
-        (is_tcp == made.cc.is_some(), "cc", "'cc' goes with TCP flows, and only with them", "such as cc = \"bbr\""),
-        (
-            is_tcp || made.cc_parameters.is_empty(),
-            "cc_parameters",
-            "'cc_parameters' are for TCP flows",
-            "a UDP flow has no controller",
-        ),
+        (!is_tcp || made.cc.is_some(), "cc", "'cc' goes with TCP flows, and each needs one", "such as cc = \"bbr\""),
         (is_tcp || made.rate.is_some(), "rate", "a UDP flow without a rate", "such as rate = \"1mbit\""),
-        (is_tcp || made.bytes.is_none(), "bytes", "'bytes' is for TCP flows", "end a UDP flow with stop"),
         (
             is_tcp || made.rate.is_none() || made.udp_interval() >= SHORTEST_UDP_INTERVAL,
             "rate",
             "UDP packets closer than 1us",
             "larger packets",
         ),
-        (!is_tcp || made.rate.is_none(), "rate", "'rate' is for UDP flows", "pacing_rate limits a TCP flow"),
         (
             made.stop.is_none_or(|stop| stop > starts_last),
             "stop",
@@ -48,28 +42,16 @@ pub fn check(made: &Flows, report: &mut Report<'_>) {
             "give both",
         ),
         (
-            made.request.is_none() || made.bytes.is_none(),
-            "bytes",
-            "both 'request' and 'bytes'",
-            "a flow is one of the two",
-        ),
-        (
             made.request.unwrap_or(0) <= LONGEST_REQUEST,
             "request",
             "a request longer than 16384 bytes",
             "requests fit one socket buffer",
         ),
         (
-            made.arrivals.is_none() || made.bytes.is_some(),
+            !is_tcp || made.arrivals.is_none() || made.bytes.is_some(),
             "arrivals",
             "'arrivals' without 'bytes'",
             "Poisson flows have a size",
-        ),
-        (
-            made.arrivals.is_none() || made.start_jitter == 0,
-            "start_jitter",
-            "both 'arrivals' and 'start_jitter'",
-            "Poisson flows start at random already",
         ),
     ];
     for (_, key, problem, right) in rules.into_iter().filter(|(is_sound, ..)| !is_sound) {

@@ -6,7 +6,7 @@
 use super::sysctls::Sysctls;
 use super::{
     Capture, Change, CommandedChange, CommandedDevice, Device, End, Flow, Link, LinkSide, Plan, PlanOf, Probe, Tcp,
-    Traffic, Watched, Work,
+    Traffic, Udp, Watched, Work,
 };
 use dumbbell_core::cc::{Parameters, Setting};
 use dumbbell_core::rate::Rate;
@@ -250,11 +250,15 @@ fn flow(plan: &types::Plan, flow: &types::Flow, sysctls: Sysctls) -> Result<Flow
         Error::at("path.tc", "a mark that does not fit 16 bits", right).with(Value::Number(mark.into()))
     })?;
     let traffic = match flow.transport {
-        Transport::Udp => Traffic::Udp {
+        Transport::Udp => Traffic::Udp(Udp {
             payload: flow.packet.unwrap_or(0),
             interval: Span::from_nanos(flow.interval_ns.unwrap_or(0)),
-        },
-        Transport::Tcp => Traffic::Tcp(Box::new(tcp(plan, flow, sysctls)?)),
+            on_off: flow.on_off_ns.map(|(on, off)| (Span::from_nanos(on), Span::from_nanos(off))),
+            ecn: flow.ecn,
+            sndbuf: flow.sndbuf.map(|bytes| buffer(bytes, MIN_SNDBUF)),
+            rcvbuf: flow.rcvbuf.map(|bytes| buffer(bytes, MIN_RCVBUF)),
+        }),
+        Transport::Tcp => Traffic::Tcp(Box::new(tcp(plan, flow, sysctls))),
     };
     Ok(Flow {
         name: flow.name.clone(),
@@ -269,7 +273,7 @@ fn flow(plan: &types::Plan, flow: &types::Flow, sysctls: Sysctls) -> Result<Flow
     })
 }
 
-fn tcp(plan: &types::Plan, flow: &types::Flow, sysctls: Sysctls) -> Result<Tcp, Error> {
+fn tcp(plan: &types::Plan, flow: &types::Flow, sysctls: Sysctls) -> Tcp {
     let (net, tcp) = (&plan.net, &plan.net.tcp);
     let sender = net.senders.iter().find(|sender| sender.host == flow.sender);
     let sender_ecn = sender.is_some_and(|sender| sender.ecn);
@@ -303,7 +307,7 @@ fn tcp(plan: &types::Plan, flow: &types::Flow, sysctls: Sysctls) -> Result<Tcp, 
     };
     let parameters = flow.cc_parameters.iter().map(|(name, value)| (name.clone(), setting(value)));
     let cc = flow.cc.clone().unwrap_or_default();
-    Ok(Tcp { cc, parameters: Parameters::of(parameters), sender, receiver, work: work(flow)? })
+    Tcp { cc, parameters: Parameters::of(parameters), sender, receiver, work: work(flow) }
 }
 
 /// A controller's parameter: a time in nanoseconds, a rate in bits per second, or else as it is written.
@@ -317,20 +321,15 @@ fn setting(value: &ParameterValue) -> Setting {
     }
 }
 
-fn work(flow: &types::Flow) -> Result<Work, Error> {
+fn work(flow: &types::Flow) -> Work {
     let span = Span::from_nanos;
     match (flow.exchange, flow.on_off_ns, flow.bytes) {
-        (Some(_), Some(_), _) => {
-            let right = format!("one of the two, or {ELSEWHERE}");
-            let error = Error::at("flows", "a flow with both requests and on/off times", right);
-            Err(error.with(flow.group.as_str()))
-        }
         (Some(types::Exchange { request, response, think_ns }), ..) => {
-            Ok(Work::Exchange { request, response, think: span(think_ns) })
+            Work::Exchange { request, response, think: span(think_ns) }
         }
-        (_, Some((on, off)), bytes) => Ok(Work::OnOff { on: span(on), off: span(off), bytes }),
-        (.., Some(bytes)) => Ok(Work::Sized { bytes }),
-        _ => Ok(Work::Bulk),
+        (_, Some((on, off)), bytes) => Work::OnOff { on: span(on), off: span(off), bytes },
+        (.., Some(bytes)) => Work::Sized { bytes },
+        _ => Work::Bulk,
     }
 }
 

@@ -272,6 +272,7 @@ const SHARE_UNIT: f64 = 1_048_576.0;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plan::Udp;
     use crate::table::Table;
     use dumbbell_core::packet::{Direction, FlowId};
     use dumbbell_core::transport::Identity;
@@ -318,7 +319,9 @@ mod tests {
     fn a_udp_flow_fills_only_udp_columns() {
         let mut rows = FlowRows::of(["u".to_string()].into_iter());
         let identity = Identity { flow: FlowId(0), direction: Direction::Forward, port: 1, mark: 0 };
-        rows.push_udp(Time::ZERO, 0, &Datagrams::new(identity, 100, Span::from_millis(1)));
+        let interval = Span::from_millis(1);
+        let datagrams = Udp { payload: 100, interval, on_off: None, ecn: false, sndbuf: None, rcvbuf: None };
+        rows.push_udp(Time::ZERO, 0, &Datagrams::new(identity, datagrams));
         let table: Table = rows.into();
         let known = table.columns.iter().filter(|(_, column)| !column.text(0).is_empty());
         let known: Vec<_> = known.map(|(name, _)| *name).collect();

@@ -1,16 +1,25 @@
 //! Datagrams at a constant rate, and the receiver's byte count.
 
+use crate::plan::Udp;
+use dumbbell_core::datagrams::{DEFAULT_BUFFER, Schedule, true_size};
 use dumbbell_core::packet::{Body, Ecn, Packet, UDP_HEADERS_BYTES};
-use dumbbell_core::time::{Span, Time};
+use dumbbell_core::time::Time;
 use dumbbell_core::transport::Identity;
 
 /// One UDP flow, both ends.
 #[derive(Clone, Debug)]
 pub struct Datagrams {
     identity: Identity,
-    payload: u32,
-    /// Time between datagrams.
-    pub interval: Span,
+    plan: Udp,
+    schedule: Schedule,
+    /// When the last datagram was due: flows that start together send together.
+    due: Time,
+    /// Memory of one datagram.
+    true_size: u64,
+    /// Memory of the datagrams in the sender's own queues (`sk_wmem_alloc`).
+    queued: u64,
+    /// Memory of the datagrams that arrived at this time, before the program reads them (`sk_rmem_alloc`).
+    unread: (Time, u64),
     next: u64,
     /// Payload bytes sent so far.
     pub sent_bytes: u64,
@@ -20,32 +29,77 @@ pub struct Datagrams {
 
 impl Datagrams {
     /// A flow that has not started.
-    pub fn new(identity: Identity, payload: u32, interval: Span) -> Self {
-        Self { identity, payload, interval, next: 0, sent_bytes: 0, received_bytes: 0 }
+    pub fn new(identity: Identity, plan: Udp) -> Self {
+        Self {
+            identity,
+            plan,
+            schedule: Schedule::new(0, 1, None),
+            due: Time::ZERO,
+            true_size: true_size(plan.payload),
+            queued: 0,
+            unread: (Time::ZERO, 0),
+            next: 0,
+            sent_bytes: 0,
+            received_bytes: 0,
+        }
     }
 
-    /// The next datagram. A drop by the sender's own queue counts as loss, as in Linux.
-    pub fn send(&mut self, now: Time) -> Packet {
+    /// The flow starts; the time is that of the plan.
+    pub fn start(&mut self, at: Time) {
+        let on_off = self.plan.on_off.map(|(on, off)| (on.as_nanos(), off.as_nanos()));
+        self.schedule = Schedule::new(at.as_nanos(), self.plan.interval.as_nanos(), on_off);
+        self.due = at;
+    }
+
+    /// Time of the next datagram.
+    pub fn next_time(&mut self, now: Time) -> Time {
+        self.due = Time::from_nanos(self.schedule.next(self.due.as_nanos()));
+        self.due.max(now)
+    }
+
+    /// The next datagram; None if the socket's buffer has no room for it (`EAGAIN` of `sock_alloc_send_pskb`). A drop by
+    /// the sender's own queue counts as loss, as in Linux.
+    pub fn send(&mut self, now: Time) -> Option<Packet> {
+        if self.queued >= self.plan.sndbuf.unwrap_or(DEFAULT_BUFFER) {
+            return None;
+        }
         let seq = self.next;
         self.next += 1;
-        self.sent_bytes += u64::from(self.payload);
+        self.sent_bytes += u64::from(self.plan.payload);
         let Identity { flow, direction, port, mark } = self.identity;
-        Packet {
+        Some(Packet {
             flow,
             direction,
-            ecn: Ecn::NotEct,
+            ecn: if self.plan.ecn { Ecn::Ect0 } else { Ecn::NotEct },
             segments: 1,
-            bytes: self.payload + UDP_HEADERS_BYTES,
+            bytes: self.plan.payload + UDP_HEADERS_BYTES,
             port,
             mark,
             rehashes: 0,
             queued_at: now,
-            body: Body::Udp { sent_at: now, seq, payload: self.payload },
-        }
+            body: Body::Udp { sent_at: now, seq, payload: self.plan.payload },
+        })
     }
 
-    /// A datagram arrived.
-    pub fn receive(&mut self, payload: u32) {
-        self.received_bytes += u64::from(payload);
+    /// A datagram waits in the sender's own queue.
+    pub fn queued(&mut self) {
+        self.queued += self.true_size;
+    }
+
+    /// A datagram left that queue, or was dropped there.
+    pub fn departed(&mut self) {
+        self.queued = self.queued.saturating_sub(self.true_size);
+    }
+
+    /// A datagram arrived. The program reads after the interrupt, so only those of one time share the buffer, which
+    /// takes one more than it has room for (`__udp_enqueue_schedule_skb`).
+    pub fn receive(&mut self, now: Time, payload: u32) {
+        if self.unread.0 != now {
+            self.unread = (now, 0);
+        }
+        if self.unread.1 <= self.plan.rcvbuf.unwrap_or(DEFAULT_BUFFER) {
+            self.unread.1 += self.true_size;
+            self.received_bytes += u64::from(payload);
+        }
     }
 }

@@ -3,9 +3,11 @@
 use super::hops::sending_side;
 use super::{RECEIVER, SENDER, World, end_id, rank};
 use crate::event_queue::Kind;
+use crate::net::DeviceId;
 use crate::plan::Work;
 use crate::traffic::Traffic;
 use crate::traffic::tcp::SocketInterest;
+use crate::traffic::udp::Datagrams;
 use dumbbell_core::cc::Controller;
 use dumbbell_core::packet::{Body, Direction, ETHERNET_BYTES, Ecn, FlowId, IPV4_BYTES, Packet, Segment};
 use dumbbell_core::queue::Verdict;
@@ -26,9 +28,10 @@ impl World {
         if let Some(stop) = flow.stop.filter(|&stop| stop >= self.now) {
             self.event_queue.add(stop, Kind::Stop, number);
         }
-        match &flow.traffic {
+        match &mut flow.traffic {
             Traffic::Tcp(_) => self.connect(number as usize),
-            Traffic::Udp(_) => {
+            Traffic::Udp(udp) => {
+                udp.start(planned);
                 flow.report.connected_ns = Some(self.now.as_nanos());
                 self.sampler.begin(flow);
                 self.send_datagram(number as usize);
@@ -358,10 +361,31 @@ impl World {
         }
         let Traffic::Udp(udp) = &mut flow.traffic else { unreachable!("only UDP flows send datagrams") };
         flow.report.data_segs_out += 1;
-        let (packet, interval) = (udp.send(self.now), udp.interval);
-        let device = self.ends[number][SENDER].device;
-        self.send_packet(device, &packet);
-        self.event_queue.add(self.now + interval, Kind::Packet, rank(number));
+        let (packet, next) = (udp.send(self.now), udp.next_time(self.now));
+        if let Some(packet) = packet {
+            let device = self.ends[number][SENDER].device;
+            self.send_counted(device, number, &packet);
+        }
+        self.event_queue.add(next, Kind::Packet, rank(number));
+    }
+
+    /// Sends a datagram, which takes memory of its socket while it waits in the host's own queue.
+    fn send_counted(&mut self, device: DeviceId, number: usize, packet: &Packet) {
+        let target = &self.net.devices[device as usize];
+        if target.queue.is_none() || target.orphans {
+            self.send_packet(device, packet);
+            return;
+        }
+        self.change_datagrams(number, Datagrams::queued);
+        if self.send_packet(device, packet) == Verdict::Dropped {
+            self.change_datagrams(number, Datagrams::departed);
+        }
+    }
+
+    pub(super) fn change_datagrams(&mut self, number: usize, change: fn(&mut Datagrams)) {
+        if let Some(Traffic::Udp(udp)) = self.flows.get_mut(number).map(|flow| &mut flow.traffic) {
+            change(udp);
+        }
     }
 
     pub(super) fn send_probe(&mut self, number: usize) {

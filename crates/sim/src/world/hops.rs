@@ -4,6 +4,7 @@ use super::{Arrival, World, end_id};
 use crate::error::Error;
 use crate::net::{DeviceId, HostId};
 use crate::traffic::Traffic;
+use crate::traffic::udp::Datagrams;
 use dumbbell_core::packet::{Body, Direction, FlowId, Packet, cut};
 use dumbbell_core::queue::{Next, Verdict};
 use dumbbell_core::time::Time;
@@ -294,6 +295,9 @@ impl World {
 
     /// A packet left its own host or was dropped there: its sender may resume. It is the last of this many segments.
     fn departed(&mut self, packet: &Packet, pieces: u16) {
+        if matches!(packet.body, Body::Udp { .. }) {
+            return self.change_datagrams(packet.flow.0 as usize, Datagrams::departed);
+        }
         let Body::Tcp(segment) = &packet.body else { return };
         if segment.len == 0 && !segment.flags.fin {
             return; // TSQ does not count pure ACKs.
@@ -331,7 +335,7 @@ impl World {
             Body::Tcp(_) => self.deliver_segment(packet),
             Body::Udp { payload, .. } => {
                 if let Traffic::Udp(udp) = &mut self.flows[flow].traffic {
-                    udp.receive(payload);
+                    udp.receive(self.now, payload);
                 }
             }
             Body::Probe { seq, .. } => self.deliver_probe(flow - self.flows.len(), seq, packet),

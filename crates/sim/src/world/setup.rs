@@ -123,7 +123,7 @@ fn tap(plan: &Plan, capture: plan::Capture, net: &mut Net, order: &[usize]) -> R
         PlanTraffic::Tcp(tcp) => {
             (tcp.sender.mss, [window_scale(&tcp.sender, false), window_scale(&tcp.receiver, true)])
         }
-        PlanTraffic::Udp { .. } => (0, [0; 2]),
+        PlanTraffic::Udp(_) => (0, [0; 2]),
     };
     let (mss, scales) = order.iter().map(of_flow).unzip();
     Ok(Tap::new(Senders { hosts: net.ends().to_vec(), mss, scales }))
@@ -140,7 +140,7 @@ fn flow(plan: &Plan, id: usize, index: usize) -> Flow {
         Identity { flow: flow_id(id), direction: Direction::Forward, port: planned.port, mark: planned.mark };
     let traffic = match &planned.traffic {
         PlanTraffic::Tcp(tcp) => Traffic::Tcp(Box::new(Application::new((**tcp).clone()))),
-        PlanTraffic::Udp { payload, interval } => Traffic::Udp(Datagrams::new(identity, *payload, *interval)),
+        PlanTraffic::Udp(udp) => Traffic::Udp(Datagrams::new(identity, *udp)),
     };
     let report = FlowReport { name: planned.name.clone(), ..FlowReport::default() };
     Flow { position: rank(index), identity, traffic, stop: planned.stop, report }

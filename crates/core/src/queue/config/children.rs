@@ -20,6 +20,19 @@ pub(crate) enum Holds {
     Classes,
 }
 
+impl Holds {
+    /// Of a kind whose settings are not known: bands as many as Linux has at most.
+    pub(crate) fn of_kind(kind: &str) -> Self {
+        match kind {
+            "tbf" | "netem" | "red" => Self::One,
+            "prio" | "ets" => Self::Bands(16),
+            "htb" | "drr" => Self::Classes,
+            "sfb" => Self::OwnFifo,
+            _ => Self::None,
+        }
+    }
+}
+
 impl Config {
     /// Where it may hold others.
     pub(crate) const fn holds(&self) -> Holds {

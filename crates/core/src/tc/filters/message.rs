@@ -78,6 +78,20 @@ pub(crate) fn info(words: &FilterWords<'_>) -> Result<u32, Wrong> {
     Ok(u32::from(priority) << 16 | u32::from(protocol(words).to_be()))
 }
 
+/// The same of a deletion, where a protocol that is not written is 0: any.
+pub(crate) fn deleted_info(words: &FilterWords<'_>) -> Result<u32, Wrong> {
+    Ok(if words.protocol.is_some() { info(words)? } else { info(words)? & !u32::from(u16::MAX) })
+}
+
+/// The handle of a filter to delete: a mark; 0: all of a priority.
+pub(crate) fn deleted_handle(words: &FilterWords<'_>) -> Result<u32, Wrong> {
+    match (words.handle, words.kind) {
+        (None, _) => Ok(0),
+        (Some(mark), "fw") => thirty_two_bits(mark),
+        _ => Err(unsent("a filter's handle")),
+    }
+}
+
 fn protocol(words: &FilterWords<'_>) -> u16 {
     if words.protocol == Some("ip") { IP } else { ALL }
 }

@@ -89,7 +89,8 @@ fn what_only_tc_can_send_is_left_to_it() {
         "qdisc add dev v0 handle 1: pfifo",
         "qdisc add root handle 1: pfifo",
         "qdisc add dev v0 root handle 10000: pfifo",
-        "qdisc del dev v0 root",
+        "qdisc link dev v0 root",
+        "filter del dev v0 parent 1: prio 1 handle 5 matchall",
         "filter add dev v0 parent 1: protocol ip prio 1 route to cosmos flowid 1:1",
         "filter add dev v0 parent 1: protocol ip prio 1 route to 5 order 3 flowid 1:1",
         "filter add dev v0 parent 1: protocol ip prio 1 u32 match u32 5 0xff at 8 flowid 1:1",
@@ -99,6 +100,20 @@ fn what_only_tc_can_send_is_left_to_it() {
         let words: Vec<&str> = line.split_whitespace().collect();
         assert!(Message::read(&words).is_err(), "{line}");
     }
+}
+
+#[test]
+fn a_deletion_names_its_place_and_nothing_else() {
+    let message = read("qdisc del dev v0 parent 1:10 handle 20: netem delay 1ms");
+    assert_eq!((message.kind, message.flags, message.handle, message.parent), (37, 0, 0x20_0000, 0x1_0010));
+    assert_eq!(message.attributes.as_bytes(), [10, 0, 1, 0, b'n', b'e', b't', b'e', b'm', 0, 0, 0]);
+    let message = read("qdisc del dev v0 root");
+    assert_eq!((message.parent, message.attributes.as_bytes().len()), (ROOT, 0));
+    let message = read("class del dev v0 classid 1:10");
+    assert_eq!((message.kind, message.handle, message.parent), (41, 0x1_0010, 0));
+    let message = read("filter del dev v0 parent 1: prio 3 handle 7 fw");
+    assert_eq!((message.kind, message.handle, message.parent, message.info), (45, 7, 0x1_0000, 3 << 16));
+    assert_eq!(read("filter del dev v0 parent 1: protocol ip prio 3").info, 3 << 16 | u32::from(0x0800_u16.to_be()));
 }
 
 const WORDS: &[&str] = &[

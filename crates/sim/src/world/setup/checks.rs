@@ -61,9 +61,11 @@ fn qdiscs(plan: &Plan) -> Result<(), Error> {
 fn flow(flow: &Flow) -> Result<(), Error> {
     let object = || format!("flow '{}'", flow.name);
     match &flow.traffic {
-        Traffic::Udp { payload, interval } => {
-            require(*interval > Span::ZERO, object, "interval is 0 ns; it must be above 0")?;
-            datagram(*payload, object)
+        Traffic::Udp(udp) => {
+            require(udp.interval > Span::ZERO, object, "interval is 0 ns; it must be above 0")?;
+            let lasts = udp.on_off.is_none_or(|(on, off)| on + off > Span::ZERO);
+            require(lasts, object, "on and off are both 0; one must be above 0")?;
+            datagram(udp.payload, object)
         }
         Traffic::Tcp(tcp) => connection(flow, tcp),
     }

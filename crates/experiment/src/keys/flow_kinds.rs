@@ -1,0 +1,136 @@
+//! Which key of a group goes with which kind of flow: the one list of it. A key that a kind of flow would ignore is
+//! refused; the table of `docs/experiment.md` is made of this list.
+
+use crate::declare::Declared;
+use crate::declare::location::Report;
+use crate::model::{Flows, Transport};
+use crate::value::Table;
+use std::fmt::Write as _;
+
+/// What the flows of a group do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FlowKind {
+    /// As fast as the controller lets them.
+    Bulk,
+    /// `bytes`.
+    Sized,
+    /// `on` and `off`.
+    OnOff,
+    /// `request` and `response`.
+    Exchange,
+    /// `arrivals`.
+    Poisson,
+    /// `kind = "udp"`.
+    Udp,
+}
+use FlowKind::{Bulk, Exchange, OnOff, Poisson, Sized, Udp};
+
+/// Every kind.
+pub const KINDS: [FlowKind; 6] = [Bulk, Sized, OnOff, Exchange, Poisson, Udp];
+const TCP: &[FlowKind] = &[Bulk, Sized, OnOff, Exchange, Poisson];
+const NOT_EXCHANGE: &[FlowKind] = &[Bulk, Sized, OnOff, Poisson, Udp];
+
+impl FlowKind {
+    /// The kind of a group's flows.
+    #[must_use]
+    pub fn of(group: &Flows) -> Self {
+        match group {
+            Flows { kind: Transport::Udp, .. } => Udp,
+            _ if group.request.or(group.response).is_some() => Exchange,
+            _ if group.arrivals.is_some() => Poisson,
+            _ if group.on.or(group.off).is_some() => OnOff,
+            _ if group.bytes.is_some() => Sized,
+            _ => Bulk,
+        }
+    }
+
+    /// In messages and in the table.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Bulk => "bulk",
+            Sized => "sized",
+            OnOff => "on/off",
+            Exchange => "request/response",
+            Poisson => "Poisson",
+            Udp => "UDP",
+        }
+    }
+}
+
+/// A key that some kinds of flows don't have.
+struct Refusal {
+    key: &'static str,
+    kinds: &'static [FlowKind],
+    /// What to write instead.
+    right: &'static str,
+}
+
+const fn refuse(key: &'static str, kinds: &'static [FlowKind], right: &'static str) -> Refusal {
+    Refusal { key, kinds, right }
+}
+
+const REFUSALS: &[Refusal] = &[
+    refuse("cc", &[Udp], "leave it out: a UDP flow has no controller, it sends at 'rate'"),
+    refuse("cc_parameters", &[Udp], "leave it out: a UDP flow has no controller"),
+    refuse("bytes", &[Udp], "end a UDP flow with stop"),
+    refuse("bytes", &[Exchange], "response is the size of each answer"),
+    refuse("on", &[Exchange], "think is the pause between a response and the next request"),
+    refuse("off", &[Exchange], "think is the pause between a response and the next request"),
+    refuse("request", &[Udp], "on and off for a UDP flow with pauses, or a TCP flow"),
+    refuse("response", &[Udp], "on and off for a UDP flow with pauses, or a TCP flow"),
+    refuse("think", NOT_EXCHANGE, "on and off for a flow with pauses, or request and response"),
+    refuse("arrivals", &[Exchange, Udp], "count and stagger for several such flows"),
+    refuse("stagger", &[Poisson], "leave it out: arrivals are random"),
+    refuse("start_jitter", &[Poisson], "leave it out: arrivals are random already"),
+    refuse("rate", TCP, "pacing_rate limits a TCP flow"),
+    refuse("packet", TCP, "path.mtu sets the size of TCP's packets"),
+    refuse("initial_window", &[Udp], "leave it out: a UDP flow has no window, it sends at 'rate'"),
+    refuse("delayed_ack", &[Udp], "leave it out: UDP has no acknowledgements"),
+    refuse("prompt_reads", &[Exchange, Udp], "leave it out: such a flow's receiver always reads what arrives at once"),
+    refuse("pacing_rate", &[Udp], "rate is the rate of a UDP flow"),
+];
+
+/// Keys that an engine refuses, and why; the others are obeyed on every engine. [`crate::plan::remote`] and the engine
+/// `host` refuse them.
+const REFUSED_ON: &[(&str, [bool; 2])] = &[
+    ("cc_parameters", [true, true]),
+    ("initial_window", [false, true]),
+    ("ecn", [false, true]),
+    ("delayed_ack", [false, true]),
+    ("enter", [false, true]),
+    ("leave", [false, true]),
+    ("access", [false, true]),
+    ("host_qdisc", [false, true]),
+];
+
+/// Refuses the keys that a group's kind of flow would ignore.
+pub fn check(made: &Flows, report: &mut Report<'_>) {
+    let mut set = Table::default();
+    made.write_into(&mut set);
+    let kind = FlowKind::of(made);
+    for Refusal { key, right, .. } in REFUSALS.iter().filter(|each| each.kinds.contains(&kind) && set.has(each.key)) {
+        report.fault(key, format!("'{key}' has no effect on a {} flow", kind.name()), *right);
+    }
+}
+
+/// The keys that some kind of flow or some engine refuses, in Markdown; the others go with all.
+#[must_use]
+pub fn reference() -> String {
+    let mut text = String::from("| key |");
+    for kind in KINDS {
+        _ = write!(text, " {} |", kind.name());
+    }
+    text.push_str(" `sim`, `kernel` | `host`: namespaces | `host`: real hosts |\n| --- |");
+    text.push_str(&" --- |".repeat(KINDS.len() + 3));
+    text.push('\n');
+    for key in Flows::SPEC.keys {
+        let is_refused =
+            |kind: FlowKind| REFUSALS.iter().any(|each| each.key == key.name && each.kinds.contains(&kind));
+        let engines = REFUSED_ON.iter().find(|(name, _)| *name == key.name).map_or([false; 2], |(_, engines)| *engines);
+        let cells = KINDS.map(is_refused).into_iter().chain([false]).chain(engines);
+        let cells: Vec<_> = cells.map(|refused| if refused { "–" } else { "✓" }).collect();
+        _ = writeln!(text, "| `{}` | {} |", key.name, cells.join(" | "));
+    }
+    text
+}
