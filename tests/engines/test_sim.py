@@ -96,7 +96,7 @@ def test_both_engines_write_the_same_keys(tmp_path: Path) -> None:
     keys = set(run(tmp_path, experiment(QUIET)).manifest)
     assert keys - {"simulator", "simulated", "device_drops"} == set(
         "format dumbbell name case title engine seed command duration_s asked_duration_s valid invalid warnings "
-        "too_late experiment expect source host commands flows queues bottleneck probes generator phases_s "
+        "corrections too_late experiment expect source host commands flows queues bottleneck probes generator phases_s "
         "wall_s".split()
     )
 
@@ -222,7 +222,7 @@ SHORT_NS = 2 * 10**9
 def test_a_scenario_repeats_bit_for_bit(tmp_path: Path, name: str) -> None:
     case = load(scenarios()[name])[0]
     if case.experiment.duration > SHORT_NS:
-        case = load(scenarios()[name], [SHORT])[0]
+        case = load(scenarios()[name], [SHORT], [case.name])[0]
     folders = [Simulator().run(Request(name, case, 3, tmp_path / copy), lambda _seconds: None) for copy in ("a", "b")]
     assert table_hashes(folders[0]) == table_hashes(folders[1])
     other = Simulator().run(Request(name, case, 4, tmp_path / "c"), lambda _seconds: None)

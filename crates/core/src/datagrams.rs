@@ -56,9 +56,8 @@ mod tests {
     use alloc::vec::Vec;
 
     fn times(mut schedule: Schedule, count: usize) -> Vec<u64> {
-        let mut now = 10;
-        let mut next = || core::mem::replace(&mut now, schedule.next(now));
-        (0..count).map(|_| next()).collect()
+        let after = |now: &u64| Some(schedule.next(*now));
+        core::iter::successors(Some(10), after).take(count).collect()
     }
 
     #[test]

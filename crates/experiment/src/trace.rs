@@ -123,8 +123,8 @@ impl Opportunities<'_> {
     /// When the millisecond of the next opportunity begins; the time itself if it is in one.
     fn next_start(self, time_ns: u64) -> u64 {
         let rest = time_ns % self.period_ns();
-        let time_ms = self.0.get(self.up_to(rest / MILLISECOND)).map_or(0, |time| u64::from((*time).max(1)));
-        time_ns.max((time_ns - rest) + time_ms.saturating_sub(1) * MILLISECOND)
+        let next = self.0.get(self.up_to(rest / MILLISECOND)).map_or(0, |time| u64::from((*time).max(1)));
+        time_ns.max((time_ns - rest) + next.saturating_sub(1) * MILLISECOND)
     }
 }
 

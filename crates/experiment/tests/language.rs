@@ -21,7 +21,7 @@ cc = "cubic"
 fn with(settings: &[&str]) -> Options {
     let limits = Limits::default();
     let settings = settings.iter().map(|text| setting(text, &limits).expect("a setting")).collect();
-    Options { title: "mine".into(), settings, limits }
+    Options { title: "mine".into(), settings, limits, ..Options::default() }
 }
 
 fn cases(text: &str) -> Vec<Case> {

@@ -64,12 +64,12 @@ fn expectations_have_a_metric_a_part_of_the_run_and_a_condition() {
 fn a_script_keeps_what_sets_up_and_nothing_else() {
     let lines = [
         "sudo tc qdisc del dev eth0 root # start empty",
-        "tc qdisc add dev eth0 root htb default 10",
+        "tc qdisc add dev eth0 root handle 1: htb default 10",
         "tc class add dev eth0 parent 1: classid 1:10 htb rate 10mbit",
         "iptables -t mangle -A OUTPUT -p tcp --dport 5202 -j MARK --set-mark 0x7",
     ];
     let read = script::read(lines, "eth0").expect("a script");
-    assert_eq!(read.lines[0].join(" "), "tc qdisc add dev {device} root handle db00: htb default 10");
+    assert_eq!(read.lines[0].join(" "), "tc qdisc add dev {device} root handle 1: htb default 10");
     assert_eq!((read.marks, read.left_out.len()), (vec![(5202, 7)], 1));
     for line in [
         "rm -r x",

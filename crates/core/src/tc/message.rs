@@ -134,7 +134,7 @@ impl Message {
                 let words = FilterWords::of_deletion(words)?;
                 let parent = class_id(words.parent.ok_or_else(|| unsent("a filter without a parent"))?)?;
                 let (handle, info) = (filter_message::deleted_handle(&words)?, filter_message::deleted_info(&words)?);
-                Ok(Self { handle, info, parent, ..named(NEW_FILTER, words.device, words.kind)? })
+                Ok(Self { handle, parent, info, ..named(NEW_FILTER, words.device, words.kind)? })
             }
             _ => Err(unsent(subject)),
         }

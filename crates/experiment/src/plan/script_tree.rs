@@ -123,7 +123,6 @@ mod tests {
             "tc class add dev d parent 1: classid 1:1 htb rate 9mbit",
             "tc class add dev d parent 1: classid 1:2 htb rate 1mbit",
             "tc qdisc add dev d parent 1:1 handle 20: netem delay 1ms",
-            "tc qdisc change dev d root handle 1: htb",
             "tc class change dev d classid 1:1 htb rate 6mbit",
             "tc qdisc del dev d parent 1:1",
             "tc class del dev d classid 1:2",

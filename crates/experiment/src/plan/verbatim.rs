@@ -56,7 +56,7 @@ fn queues(script: &Script, tree: &Tree, device: &Device, suffix: &str) -> Vec<Qu
     let limits = ScriptTree::of(tree);
     let words = || script.lines.iter().flat_map(|line| line.windows(2)).filter(|pair| pair[0] == "handle");
     let written = |location: &str| {
-        let named = words().filter(|pair| major(&pair[1]) == major(location)).last();
+        let named = words().rfind(|pair| major(&pair[1]) == major(location));
         named.map_or(location, |pair| &pair[1]).split(':').next().unwrap_or_default().to_owned()
     };
     let qdiscs = tree.places().filter(|place| !place.is_class);

@@ -1,6 +1,6 @@
 //! `tc qdisc del`, `tc class del` and `tc filter del`.
 //!
-//! Linux: `tc_get_qdisc` (net/sched/sch_api.c), `htb_delete`, `drr_delete_class`, `tc_del_tfilter` (cls_api.c).
+//! Linux: `tc_get_qdisc` (`net/sched/sch_api.c`), `htb_delete`, `drr_delete_class`, `tc_del_tfilter` (`cls_api.c`).
 
 use super::{Qdisc, Tree};
 use crate::queue::config::Holds;
