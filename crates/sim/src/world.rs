@@ -247,6 +247,7 @@ impl World {
             Kind::Packet => self.send_datagram(number),
             Kind::Probe => self.send_probe(number),
             Kind::Wake => self.wake(number),
+            Kind::Connected => self.react(number),
             Kind::Program => self.run_programs(),
             Kind::Sample => self.take_sample()?,
             Kind::Stop => self.stop(number),

@@ -65,6 +65,7 @@ impl World {
             self.event_queue.add(at, Kind::Wake, rank(number));
         }
         let ends = &mut self.ends[number];
+        ends.iter_mut().for_each(|end| end.opened = self.now + FIRST_WRITE);
         ends[SENDER].endpoint.insert(Box::new(sender)).connect(self.now);
         ends[RECEIVER].endpoint = Some(Box::new(receiver));
         self.update_interest(number);
@@ -186,8 +187,13 @@ impl World {
         }
         let Some(endpoint) = &end.endpoint else { return };
         if end.interest.is_satisfied(endpoint) {
+            let is_opening = end.interest == SocketInterest::Established && self.now < end.opened;
             end.interest = SocketInterest::Nothing;
-            self.instant.reactions.push_back(rank(flow));
+            if is_opening {
+                self.event_queue.add(end.opened, Kind::Connected, rank(flow));
+            } else {
+                self.instant.reactions.push_back(rank(flow));
+            }
         }
     }
 
@@ -381,6 +387,10 @@ fn has_more_data(packet: &Packet, endpoint: &Endpoint) -> bool {
 
 /// Time that the agent needs to open a socket in its network namespace, measured in a guest: 1,003 ns between two SYNs.
 const OPENING: Span = Span::from_micros(1);
+
+/// From a SYN to the first data, if the SYN-ACK comes at once: the agent opens the other sockets and sends its probe
+/// before. Measured in a guest: 4,007 ns with one flow and a probe, 4,015 with three flows.
+const FIRST_WRITE: Span = Span::from_micros(4);
 
 /// Ethernet, IPv4 and a TCP header without options.
 const RESET_BYTES: u32 = ETHERNET_BYTES + IPV4_BYTES + 20;
