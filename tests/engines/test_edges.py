@@ -25,3 +25,17 @@ def test_a_path_without_delay_has_a_round_trip_of_microseconds(tmp_path: Path) -
     assert got.run.flows["min_rtt_ns"].min() == 3_000
     # The host engine 535; the simulator 68 while its first samples had a round-trip time of zero.
     assert got.flow("bbr")["retransmits"] > 400
+
+
+def test_datagrams_above_the_mtu_leave_as_fragments(tmp_path: Path) -> None:
+    """Seven packets each; a full queue drops one of almost every datagram, and the rest of it arrives for nothing.
+
+    Incomplete datagrams fill the receiver's 4 MB of memory, then every fragment is dropped.
+    """
+    got = measure(
+        tmp_path,
+        experiment('[[flows]]\nkind = "udp"\nrate = "30mbit"\npacket = 8900\n', rate="20mbit", duration="3s"),
+    )
+    # Nothing is random here. Whole datagrams would be 7,467,100 bytes.
+    assert got.flow("udp")["bytes"] == 347_100
+    assert got.numbers["utilization"] > 0.99

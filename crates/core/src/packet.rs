@@ -5,11 +5,13 @@
 
 mod ace;
 mod cut;
+mod fragment;
 mod layout;
 mod sack;
 
 pub use ace::Ace;
 pub use cut::cut;
+pub use fragment::{Fragment, MOST_FRAGMENTS, Reassembly, fragments};
 pub use layout::{Layout, PAGE_BYTES};
 pub use sack::{Blocks, MAX_SACK_BLOCKS, Sack};
 
@@ -126,8 +128,10 @@ pub enum Body {
         sent_at: Time,
         /// Sequence number.
         seq: u64,
-        /// Payload bytes.
+        /// Payload bytes of the datagram.
         payload: u32,
+        /// Which fragment of it this is.
+        fragment: Fragment,
     },
     /// A ping or UDP probe; it goes forward and returns.
     Probe {

@@ -97,8 +97,9 @@ impl Net {
             + self.ends.capacity() * size_of::<[HostId; 2]>()
     }
 
+    /// The host that receives this packet.
     #[inline]
-    fn target(&self, packet: &Packet) -> HostId {
+    pub fn target(&self, packet: &Packet) -> HostId {
         let [sender, receiver] = self.ends[packet.flow.0 as usize];
         if packet.direction == Direction::Forward { receiver } else { sender }
     }

@@ -247,6 +247,8 @@ pub enum Traffic {
     Udp {
         /// Payload bytes per datagram.
         payload: u32,
+        /// Largest IP packet; larger datagrams leave in fragments.
+        mtu: u32,
         /// Time between datagrams.
         interval: Span,
     },

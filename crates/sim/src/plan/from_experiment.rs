@@ -252,6 +252,7 @@ fn flow(plan: &types::Plan, flow: &types::Flow, sysctls: Sysctls) -> Result<Flow
     let traffic = match flow.transport {
         Transport::Udp => Traffic::Udp {
             payload: flow.packet.unwrap_or(0),
+            mtu: plan.net.mtu,
             interval: Span::from_nanos(flow.interval_ns.unwrap_or(0)),
         },
         Transport::Tcp => Traffic::Tcp(Box::new(tcp(plan, flow, sysctls)?)),

@@ -318,7 +318,7 @@ mod tests {
     fn a_udp_flow_fills_only_udp_columns() {
         let mut rows = FlowRows::of(["u".to_string()].into_iter());
         let identity = Identity { flow: FlowId(0), direction: Direction::Forward, port: 1, mark: 0 };
-        rows.push_udp(Time::ZERO, 0, &Datagrams::new(identity, 100, Span::from_millis(1)));
+        rows.push_udp(Time::ZERO, 0, &Datagrams::new(identity, 100, 1_500, Span::from_millis(1)));
         let table: Table = rows.into();
         let known = table.columns.iter().filter(|(_, column)| !column.text(0).is_empty());
         let known: Vec<_> = known.map(|(name, _)| *name).collect();

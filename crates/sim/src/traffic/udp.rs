@@ -1,6 +1,6 @@
 //! Datagrams at a constant rate, and the receiver's byte count.
 
-use dumbbell_core::packet::{Body, Ecn, Packet, UDP_HEADERS_BYTES};
+use dumbbell_core::packet::{Body, Ecn, Fragment, Packet, UDP_HEADERS_BYTES};
 use dumbbell_core::time::{Span, Time};
 use dumbbell_core::transport::Identity;
 
@@ -9,6 +9,8 @@ use dumbbell_core::transport::Identity;
 pub struct Datagrams {
     identity: Identity,
     payload: u32,
+    /// Largest IP packet; a larger datagram leaves in fragments.
+    pub mtu: u32,
     /// Time between datagrams.
     pub interval: Span,
     next: u64,
@@ -20,8 +22,8 @@ pub struct Datagrams {
 
 impl Datagrams {
     /// A flow that has not started.
-    pub fn new(identity: Identity, payload: u32, interval: Span) -> Self {
-        Self { identity, payload, interval, next: 0, sent_bytes: 0, received_bytes: 0 }
+    pub fn new(identity: Identity, payload: u32, mtu: u32, interval: Span) -> Self {
+        Self { identity, payload, mtu, interval, next: 0, sent_bytes: 0, received_bytes: 0 }
     }
 
     /// The next datagram. A drop by the sender's own queue counts as loss, as in Linux.
@@ -40,7 +42,7 @@ impl Datagrams {
             mark,
             rehashes: 0,
             queued_at: now,
-            body: Body::Udp { sent_at: now, seq, payload: self.payload },
+            body: Body::Udp { sent_at: now, seq, payload: self.payload, fragment: Fragment::WHOLE },
         }
     }
 

@@ -7,7 +7,7 @@ use crate::plan::Work;
 use crate::traffic::Traffic;
 use crate::traffic::tcp::SocketInterest;
 use dumbbell_core::cc::Controller;
-use dumbbell_core::packet::{Body, Direction, ETHERNET_BYTES, Ecn, FlowId, IPV4_BYTES, Packet, Segment};
+use dumbbell_core::packet::{Body, Direction, ETHERNET_BYTES, Ecn, FlowId, IPV4_BYTES, Packet, Segment, fragments};
 use dumbbell_core::queue::Verdict;
 use dumbbell_core::rng::Rng;
 use dumbbell_core::time::Span;
@@ -364,9 +364,10 @@ impl World {
         }
         let Traffic::Udp(udp) = &mut flow.traffic else { unreachable!("only UDP flows send datagrams") };
         flow.report.data_segs_out += 1;
-        let (packet, interval) = (udp.send(self.now), udp.interval);
+        let (datagram, mtu, interval) = (udp.send(self.now), udp.mtu, udp.interval);
         let device = self.ends[number][SENDER].device;
-        self.send_packet(device, &packet);
+        // After a refused fragment the others are not sent (`ip_do_fragment`).
+        fragments(datagram, mtu).all(|packet| self.send_packet(device, &packet) == Verdict::Queued);
         self.event_queue.add(self.now + interval, Kind::Packet, rank(number));
     }
 

@@ -330,7 +330,10 @@ impl World {
         match packet.body {
             Body::Tcp(_) => self.deliver_segment(packet),
             Body::Udp { payload, .. } => {
-                if let Traffic::Udp(udp) = &mut self.flows[flow].traffic {
+                let host = self.net.target(packet);
+                if self.reassembly[host as usize].add(self.now, packet)
+                    && let Traffic::Udp(udp) = &mut self.flows[flow].traffic
+                {
                     udp.receive(payload);
                 }
             }

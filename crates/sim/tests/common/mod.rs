@@ -52,7 +52,7 @@ pub const fn millis(millis: u64) -> Time {
 
 /// Datagrams of 1,000 bytes from the first to the last host.
 pub fn udp(plan: &Plan, name: &str, interval: Span) -> Flow {
-    flow(plan, name, Traffic::Udp { payload: 1_000, interval })
+    flow(plan, name, Traffic::Udp { payload: 1_000, mtu: 1_500, interval })
 }
 
 /// A connection from the first to the last host.

@@ -3,7 +3,7 @@
 use crate::error::Error;
 use crate::plan::{Flow, Plan, Probe, Tcp, Traffic, Work};
 use dumbbell_core::cc::Controller;
-use dumbbell_core::packet::{ETHERNET_BYTES, UDP_HEADERS_BYTES};
+use dumbbell_core::packet::{ETHERNET_BYTES, MOST_FRAGMENTS, UDP_HEADERS_BYTES};
 use dumbbell_core::rate::Rate;
 use dumbbell_core::rng::Rng;
 use dumbbell_core::tc::tree::Change as TcChange;
@@ -61,7 +61,9 @@ fn qdiscs(plan: &Plan) -> Result<(), Error> {
 fn flow(flow: &Flow) -> Result<(), Error> {
     let object = || format!("flow '{}'", flow.name);
     match &flow.traffic {
-        Traffic::Udp { payload, interval } => {
+        Traffic::Udp { payload, mtu, interval } => {
+            let least = MAX_IP_BYTES.div_ceil(MOST_FRAGMENTS) + 28;
+            require(*mtu >= least, object, &format!("mtu ({mtu} bytes) is below {least} bytes"))?;
             require(*interval > Span::ZERO, object, "interval is 0 ns; it must be above 0")?;
             datagram(*payload, object)
         }
