@@ -39,3 +39,10 @@ def test_datagrams_above_the_mtu_leave_as_fragments(tmp_path: Path) -> None:
     # Nothing is random here. Whole datagrams would be 7,467,100 bytes.
     assert got.flow("udp")["bytes"] == 347_100
     assert got.numbers["utilization"] > 0.99
+
+
+def test_both_engines_have_the_queues_in_the_order_of_the_plan(tmp_path: Path) -> None:
+    got = measure(tmp_path, experiment(duration="200ms"))
+    names = ["bottleneck.shaper", "bottleneck", "reverse.netem"]
+    assert [queue["name"] for queue in got.run.manifest["queues"]] == names
+    assert got.run.queues["queue"].head(6).to_list() == names * 2
