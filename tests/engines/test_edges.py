@@ -46,3 +46,12 @@ def test_both_engines_have_the_queues_in_the_order_of_the_plan(tmp_path: Path) -
     names = ["bottleneck.shaper", "bottleneck", "reverse.netem"]
     assert [queue["name"] for queue in got.run.manifest["queues"]] == names
     assert got.run.queues["queue"].head(6).to_list() == names * 2
+
+
+def test_a_lost_syn_makes_dctcp_run_as_reno_and_the_run_stays_valid(tmp_path: Path) -> None:
+    """Linux repeats the SYN without asking for ECN (`tcp_ecn_fallback`)."""
+    path = "[[path.packets]]\nnumber = 1"
+    got = measure(tmp_path, experiment('[[flows]]\ncc = "dctcp"\n', path=path))
+    assert got.flow("dctcp")["cc"] == "dctcp-reno"
+    assert got.problems == []
+    assert "flow 'dctcp' ran 'dctcp-reno' because ECN was not negotiated" in got.run.manifest["warnings"][0]
