@@ -48,6 +48,15 @@ def test_both_engines_have_the_queues_in_the_order_of_the_plan(tmp_path: Path) -
     assert got.run.queues["queue"].head(6).to_list() == names * 2
 
 
+@pytest.mark.parametrize("shaper", ["tbf rate 10mbit burst 32kbit latency 400ms", "cake bandwidth 10mbit"])
+def test_a_shaper_that_splits_super_packets_holds_the_sender_back(tmp_path: Path, shaper: str) -> None:
+    """TSQ counts every segment until it leaves (`tcp_gso_segment`), so little waits in the host's own queue."""
+    flow = f'[[flows]]\ncc = "reno"\nhost_qdisc = "{shaper}"\n'
+    got = measure(tmp_path, experiment(flow, rate="100mbit", duration="5s"))
+    # With tbf the kernel 27.28; 219.9 while the first of the segments released all.
+    assert 20 < got.ping_ms < 28
+
+
 def test_a_lost_syn_makes_dctcp_run_as_reno_and_the_run_stays_valid(tmp_path: Path) -> None:
     """Linux repeats the SYN without asking for ECN (`tcp_ecn_fallback`)."""
     path = "[[path.packets]]\nnumber = 1"

@@ -107,6 +107,7 @@ impl<Q: Child> Netem<Q> {
             ctx.copies.push(*packet);
         }
         if corrupted && let Some(segments) = cut(*packet) {
+            ctx.cuts += packet.segments - 1;
             self.admit_segments(segments, stats, ctx);
         } else {
             self.admit(packet, corrupted, stats, ctx);

@@ -173,6 +173,13 @@ impl Endpoint {
         }
     }
 
+    /// This host's own queue split the packet that was just polled into `pieces`, which depart one by one.
+    pub fn on_split(&mut self, pieces: u16) {
+        if let Some(sender) = &mut self.sender {
+            sender.on_split(pieces);
+        }
+    }
+
     /// This host's own queue refused the packet that was just polled (`NET_XMIT_DROP`).
     ///
     /// Data are retransmitted later, and the sender slows down. It slows down for an ACK too, but the ACK is lost.

@@ -286,11 +286,6 @@ impl<C: CongestionControl> Sender<C> {
         self.resume();
     }
 
-    /// The device segments the packet that was just polled into `segments` pieces.
-    pub(crate) const fn on_cut(&mut self, segments: u16) {
-        self.host.cut(segments);
-    }
-
     /// The host's queue accepted the packet that was just polled, but dropped another for it (`NET_XMIT_CN`).
     pub(crate) fn on_congested(&mut self, now: Time) {
         self.enter(now);

@@ -150,6 +150,10 @@ impl World {
     fn enqueue(&mut self, device: DeviceId, packet: &Packet) -> Verdict {
         let target = &mut self.net.devices[device as usize];
         let verdict = target.enqueue(packet, self.now, &mut self.instant.dropped);
+        if packet.segments > 1 && verdict != Verdict::Dropped {
+            self.note_split(device, packet);
+        }
+        let target = &mut self.net.devices[device as usize];
         if target.duplicates {
             self.packet_accounting.copied(packet.flow, target.new_copies());
             self.note_entered(device, packet);
@@ -158,6 +162,19 @@ impl World {
         self.sample_queues(device);
         self.dequeue_all(device);
         verdict
+    }
+
+    /// If a qdisc of its own host split the packet, each of its pieces counts until it departs (`tcp_gso_segment`).
+    fn note_split(&mut self, device: DeviceId, packet: &Packet) {
+        let target = &self.net.devices[device as usize];
+        let pieces = target.queue.as_ref().map_or(1, |queue| queue.last_pieces());
+        if pieces > 1
+            && !target.orphans
+            && self.net.source(packet) == target.host
+            && let Some(endpoint) = &mut self.ends[packet.flow.0 as usize][sending_side(packet)].endpoint
+        {
+            endpoint.on_split(pieces);
+        }
     }
 
     /// The timer of a queue fired. A packet that leaves alone is forwarded in place, if nothing else happens at this
