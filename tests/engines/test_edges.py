@@ -57,6 +57,15 @@ def test_a_shaper_that_splits_super_packets_holds_the_sender_back(tmp_path: Path
     assert 20 < got.ping_ms < 28
 
 
+def test_a_corrupted_packet_loads_the_link_and_dies_at_the_receiver(tmp_path: Path) -> None:
+    """Of a datagram of 1,242 bytes netem damages the transport's part in 1,208 cases, which no router checks."""
+    flow = '[[flows]]\nkind = "udp"\nrate = "1mbit"\naccess = { corrupt = "50%" }\n'
+    got = measure(tmp_path, experiment(flow, duration="10s"))
+    assert got.flow("udp")["bytes"] == pytest.approx(0.5 * 1.25e6, rel=0.1)
+    bottleneck = got.run.queues.filter(under_test=True)
+    assert bottleneck["sent_bytes"].max() == pytest.approx(1.25e6 * 1242 / 1200, rel=0.05)
+
+
 def test_a_lost_syn_makes_dctcp_run_as_reno_and_the_run_stays_valid(tmp_path: Path) -> None:
     """Linux repeats the SYN without asking for ECN (`tcp_ecn_fallback`)."""
     path = "[[path.packets]]\nnumber = 1"

@@ -97,6 +97,11 @@ impl Net {
             + self.ends.capacity() * size_of::<[HostId; 2]>()
     }
 
+    /// The device of `host` at which this packet arrived.
+    pub fn arrived_by(&self, host: HostId, packet: &Packet) -> DeviceId {
+        self.next[host as usize * self.hosts.len() + self.source(packet) as usize]
+    }
+
     /// The host that receives this packet.
     #[inline]
     pub fn target(&self, packet: &Packet) -> HostId {

@@ -4,7 +4,7 @@
 //! Not modelled: `ipfrag_max_dist` (a datagram is given up when 64 fragments of others overtake its own), and the ICMP
 //! message about a datagram whose time is over.
 
-use super::{Body, ETHERNET_BYTES, FlowId, IPV4_BYTES, Packet, UDP_HEADERS_BYTES};
+use super::{Body, Damage, ETHERNET_BYTES, FlowId, IPV4_BYTES, Packet, UDP_HEADERS_BYTES};
 use crate::time::Time;
 use crate::transport::wheel::fires;
 use alloc::collections::{BTreeMap, VecDeque};
@@ -101,11 +101,13 @@ struct Incomplete {
     deadline: Time,
     /// A bit per fragment.
     arrived: u128,
+    /// A fragment is damaged, so that the datagram's checksum is wrong.
+    is_damaged: bool,
     memory: u64,
 }
 
 impl Reassembly {
-    /// A packet arrived; returns whether its datagram is complete now.
+    /// A packet arrived; returns whether its datagram is complete and undamaged now.
     pub fn add(&mut self, now: Time, packet: &Packet) -> bool {
         let Body::Udp { seq, fragment, .. } = packet.body else { return true };
         if fragment.count == 1 {
@@ -121,20 +123,22 @@ impl Reassembly {
             let deadline = fires(now, LIFETIME_JIFFIES);
             deadlines.push_back((deadline, key));
             self.memory += QUEUE_MEMORY;
-            Incomplete { deadline, arrived: 0, memory: QUEUE_MEMORY }
+            Incomplete { deadline, arrived: 0, is_damaged: false, memory: QUEUE_MEMORY }
         });
         let bit = 1 << fragment.number;
         if incomplete.arrived & bit == 0 {
             incomplete.arrived |= bit;
+            incomplete.is_damaged |= packet.damage != Damage::None;
             incomplete.memory += skb_memory(packet);
             self.memory += skb_memory(packet);
         }
+        let is_damaged = incomplete.is_damaged;
         let is_complete = incomplete.arrived.count_ones() == u32::from(fragment.count);
         if is_complete {
             self.memory -= incomplete.memory;
             self.pending.remove(&key);
         }
-        is_complete
+        is_complete && !is_damaged
     }
 
     /// Gives up datagrams whose time is over.

@@ -1,6 +1,6 @@
 //! Datagrams at a constant rate, and the receiver's byte count.
 
-use dumbbell_core::packet::{Body, Ecn, Fragment, Packet, UDP_HEADERS_BYTES};
+use dumbbell_core::packet::{Body, Damage, Ecn, Fragment, Packet, UDP_HEADERS_BYTES};
 use dumbbell_core::time::{Span, Time};
 use dumbbell_core::transport::Identity;
 
@@ -41,6 +41,7 @@ impl Datagrams {
             port,
             mark,
             rehashes: 0,
+            damage: Damage::None,
             queued_at: now,
             body: Body::Udp { sent_at: now, seq, payload: self.payload, fragment: Fragment::WHOLE },
         }

@@ -7,7 +7,9 @@ use crate::plan::Work;
 use crate::traffic::Traffic;
 use crate::traffic::tcp::SocketInterest;
 use dumbbell_core::cc::Controller;
-use dumbbell_core::packet::{Body, Direction, ETHERNET_BYTES, Ecn, FlowId, IPV4_BYTES, Packet, Segment, fragments};
+use dumbbell_core::packet::{
+    Body, Damage, Direction, ETHERNET_BYTES, Ecn, FlowId, IPV4_BYTES, Packet, Segment, fragments,
+};
 use dumbbell_core::queue::Verdict;
 use dumbbell_core::rng::Rng;
 use dumbbell_core::time::Span;
@@ -350,6 +352,7 @@ impl World {
             port,
             mark,
             rehashes: 0,
+            damage: Damage::None,
             queued_at: self.now,
             body: Body::Tcp(Segment { seq, sent_at: self.now, ..Segment::default() }),
         };

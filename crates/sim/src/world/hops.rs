@@ -4,7 +4,7 @@ use super::{Arrival, World, end_id};
 use crate::error::Error;
 use crate::net::{DeviceId, HostId};
 use crate::traffic::Traffic;
-use dumbbell_core::packet::{Body, Direction, FlowId, Packet, cut};
+use dumbbell_core::packet::{Body, Damage, Direction, FlowId, Packet, cut};
 use dumbbell_core::queue::{Next, Verdict};
 use dumbbell_core::time::Time;
 
@@ -121,6 +121,9 @@ impl World {
     /// A packet arrives at a host: delivers or forwards it. The last packet of the backlog is forwarded directly, with
     /// the same result.
     fn receive_packet(&mut self, mut host: HostId, packet: &Packet, is_last: bool) {
+        if packet.damage == Damage::Network {
+            return self.drop_damaged(host, packet);
+        }
         while let Some(device) = self.net.next(host, packet) {
             if self.net.devices[device as usize].queue.is_some() {
                 self.enqueue(device, packet);
@@ -338,7 +341,18 @@ impl World {
         self.note_settled(device);
     }
 
+    /// A host drops a packet whose checksum is wrong.
+    #[cold]
+    fn drop_damaged(&mut self, host: HostId, packet: &Packet) {
+        self.packet_accounting.add_dropped(packet);
+        self.telemetry.lost(packet);
+        self.note_damaged(host, packet);
+    }
+
     fn deliver(&mut self, packet: &Packet) {
+        if packet.damage == Damage::Transport && packet.fragment().is_none() {
+            return self.drop_damaged(self.net.target(packet), packet);
+        }
         if self.packet_trace.is_some() {
             self.note_delivered(packet);
         }

@@ -1,7 +1,7 @@
 //! Builds packets: headers, sizes, ECN marks.
 
 use super::Endpoint;
-use crate::packet::{Body, Ecn, Flags, Packet, Segment, TCP_HEADERS_BYTES};
+use crate::packet::{Body, Damage, Ecn, Flags, Packet, Segment, TCP_HEADERS_BYTES};
 use crate::time::Time;
 use crate::transport::sender::Transmission;
 
@@ -40,6 +40,7 @@ impl Endpoint {
             port: self.identity.port,
             mark: self.identity.mark,
             rehashes: self.rehashes(),
+            damage: Damage::None,
             queued_at: Time::ZERO,
             body: Body::Tcp(segment),
         }

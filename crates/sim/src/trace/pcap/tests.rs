@@ -2,7 +2,8 @@
 
 use super::*;
 use dumbbell_core::packet::{
-    Body, Direction, Ecn, Flags, FlowId, Fragment, Sack, Segment, TCP_HEADERS_BYTES, UDP_HEADERS_BYTES, fragments,
+    Body, Damage, Direction, Ecn, Flags, FlowId, Fragment, Sack, Segment, TCP_HEADERS_BYTES, UDP_HEADERS_BYTES,
+    fragments,
 };
 use etherparse::{
     Ipv4HeaderSlice, NetHeaders, NetSlice, PacketHeaders, SlicedPacket, TcpOptionElement, TransportSlice,
@@ -25,6 +26,7 @@ fn packet(body: Body, bytes: u32) -> Packet {
         port: 5_201,
         mark: 0,
         rehashes: 0,
+        damage: Damage::None,
         queued_at: Time::ZERO,
         body,
     }
