@@ -41,6 +41,15 @@ def test_datagrams_above_the_mtu_leave_as_fragments(tmp_path: Path) -> None:
     assert got.numbers["utilization"] > 0.99
 
 
+def test_a_duplicated_datagram_counts_once(tmp_path: Path) -> None:
+    flow = '[[flows]]\nkind = "udp"\nrate = "1mbit"\naccess = { duplicate = "100%" }\n'
+    got = measure(tmp_path, experiment(flow, duration="3s"))
+    sent = got.run.flows["bytes_sent"].max()
+    assert 0.95 * sent < got.flow("udp")["bytes"] <= sent
+    assert got.numbers["queue"]["drops"] == 0
+    assert got.run.queues.filter(under_test=True)["sent_bytes"].max() > 1.9 * sent
+
+
 def test_both_engines_have_the_queues_in_the_order_of_the_plan(tmp_path: Path) -> None:
     got = measure(tmp_path, experiment(duration="200ms"))
     names = ["bottleneck.shaper", "bottleneck", "reverse.netem"]

@@ -3,6 +3,7 @@
 use super::report::Report;
 use crate::error::{Attempt, Result};
 use crate::sys;
+use dumbbell_core::seen::Seen;
 use dumbbell_interface::plan::Flow;
 use nix::sys::socket::{MsgFlags, recv};
 use std::io;
@@ -15,6 +16,8 @@ pub struct UdpFlow {
     sender: Option<UdpSocket>,
     receiver: Option<UdpSocket>,
     packet: Vec<u8>,
+    /// Datagrams that have arrived, by the number that they begin with.
+    seen: Seen,
     /// Payload bytes sent so far.
     pub sent_bytes: u64,
     /// Payload bytes received so far.
@@ -29,7 +32,16 @@ impl UdpFlow {
         let receiver = plan.ends.receives().then(|| bind(&plan)).transpose()?;
         let report = Report { name: plan.name.clone(), ..Report::default() };
         let packet = vec![0; plan.packet.expect("a UDP flow has a packet size") as usize];
-        Ok(Self { plan, sender: None, receiver, packet, sent_bytes: 0, received_bytes: 0, report })
+        Ok(Self {
+            plan,
+            sender: None,
+            receiver,
+            packet,
+            seen: Seen::default(),
+            sent_bytes: 0,
+            received_bytes: 0,
+            report,
+        })
     }
 
     /// Descriptor of the receiver's socket.
@@ -62,6 +74,7 @@ impl UdpFlow {
     /// Sends one packet; returns when the next is due, or None when the flow is over.
     pub fn send(&mut self, now_ns: u64) -> Result<Option<u64>> {
         let Some(socket) = &self.sender else { return Ok(None) };
+        self.packet[..NUMBER_BYTES].copy_from_slice(&self.report.data_segs_out.to_be_bytes());
         match socket.send(&self.packet) {
             Ok(bytes) => self.sent_bytes += bytes as u64,
             // A full device queue counts as loss: the receiver's count shows it.
@@ -73,12 +86,14 @@ impl UdpFlow {
         Ok(Some(now_ns + self.plan.interval_ns.expect("a UDP flow has an interval")))
     }
 
-    /// Counts packets that have arrived.
+    /// Counts packets that have arrived, duplicates once.
     pub fn receiver_ready(&mut self) {
         let Some(receiver) = self.receiver() else { return };
-        let mut byte = [0u8; 1];
-        while let Ok(length) = recv(receiver, &mut byte, MsgFlags::MSG_TRUNC) {
-            self.received_bytes += length as u64;
+        let mut number = [0u8; NUMBER_BYTES];
+        while let Ok(length) = recv(receiver, &mut number, MsgFlags::MSG_TRUNC) {
+            if self.seen.add(u64::from_be_bytes(number)) {
+                self.received_bytes += length as u64;
+            }
         }
     }
 
@@ -96,6 +111,9 @@ impl UdpFlow {
         }
     }
 }
+
+/// Bytes of the number with which a packet begins; the smallest packet has 16.
+const NUMBER_BYTES: usize = 8;
 
 fn bind(plan: &Flow) -> Result<UdpSocket> {
     sys::within(&plan.receiver, || {

@@ -1,6 +1,7 @@
 //! Datagrams at a constant rate, and the receiver's byte count.
 
 use dumbbell_core::packet::{Body, Damage, Ecn, Fragment, Packet, UDP_HEADERS_BYTES};
+use dumbbell_core::seen::Seen;
 use dumbbell_core::time::{Span, Time};
 use dumbbell_core::transport::Identity;
 
@@ -14,6 +15,7 @@ pub struct Datagrams {
     /// Time between datagrams.
     pub interval: Span,
     next: u64,
+    seen: Seen,
     /// Payload bytes sent so far.
     pub sent_bytes: u64,
     /// Payload bytes received so far.
@@ -23,7 +25,7 @@ pub struct Datagrams {
 impl Datagrams {
     /// A flow that has not started.
     pub fn new(identity: Identity, payload: u32, mtu: u32, interval: Span) -> Self {
-        Self { identity, payload, mtu, interval, next: 0, sent_bytes: 0, received_bytes: 0 }
+        Self { identity, payload, mtu, interval, next: 0, seen: Seen::default(), sent_bytes: 0, received_bytes: 0 }
     }
 
     /// The next datagram. A drop by the sender's own queue counts as loss, as in Linux.
@@ -47,8 +49,10 @@ impl Datagrams {
         }
     }
 
-    /// A datagram arrived.
-    pub fn receive(&mut self, payload: u32) {
-        self.received_bytes += u64::from(payload);
+    /// A datagram arrived; a duplicate does not count.
+    pub fn receive(&mut self, seq: u64, payload: u32) {
+        if self.seen.add(seq) {
+            self.received_bytes += u64::from(payload);
+        }
     }
 }

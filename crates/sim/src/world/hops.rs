@@ -360,12 +360,12 @@ impl World {
         let flow = packet.flow.0 as usize;
         match packet.body {
             Body::Tcp(_) => self.deliver_segment(packet),
-            Body::Udp { payload, .. } => {
+            Body::Udp { seq, payload, .. } => {
                 let host = self.net.target(packet);
                 if self.reassembly[host as usize].add(self.now, packet)
                     && let Traffic::Udp(udp) = &mut self.flows[flow].traffic
                 {
-                    udp.receive(payload);
+                    udp.receive(seq, payload);
                 }
             }
             Body::Probe { seq, .. } => self.deliver_probe(flow - self.flows.len(), seq, packet),
