@@ -50,6 +50,13 @@ def test_a_duplicated_datagram_counts_once(tmp_path: Path) -> None:
     assert got.run.queues.filter(under_test=True)["sent_bytes"].max() > 1.9 * sent
 
 
+def test_a_sized_flow_is_established_until_it_has_written_everything(tmp_path: Path) -> None:
+    got = measure(tmp_path, experiment('[[flows]]\ncc = "cubic"\nbytes = "2MB"\n', rtt="50ms", duration="4s"))
+    states = got.run.flows["state"].to_list()
+    assert states[:20] == [1] * 20
+    assert states == sorted(states)
+
+
 def test_both_engines_have_the_queues_in_the_order_of_the_plan(tmp_path: Path) -> None:
     got = measure(tmp_path, experiment(duration="200ms"))
     names = ["bottleneck.shaper", "bottleneck", "reverse.netem"]

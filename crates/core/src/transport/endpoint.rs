@@ -350,7 +350,9 @@ impl Endpoint {
     /// The state's number in Linux (`include/net/tcp_states.h`).
     fn state(&self) -> u8 {
         let sent_all = self.sender.as_ref().is_some_and(|sender| sender.is_done());
-        match (self.handshake.state, self.closed, self.receiver.is_closed()) {
+        // A program closes when it has written everything.
+        let is_closed = self.closed && self.sender.as_ref().is_none_or(|sender| sender.has_fin());
+        match (self.handshake.state, is_closed, self.receiver.is_closed()) {
             (State::Established, false, false) => 1,
             (State::SynSent, ..) => 2,
             (State::SynReceived, ..) => 3,

@@ -125,6 +125,11 @@ impl<C: CongestionControl> Sender<C> {
         }
     }
 
+    /// Has the application closed, after it wrote everything?
+    pub(crate) const fn has_fin(&self) -> bool {
+        self.app_source.has_fin()
+    }
+
     /// Halves the window for every RTO of idle time, down to the initial one (`tcp_cwnd_restart`).
     fn restart_window(&mut self, idle: u64) {
         self.controller.cwnd_event(&self.tp, &mut self.cc, Event::CwndRestart);
