@@ -50,6 +50,14 @@ def test_a_duplicated_datagram_counts_once(tmp_path: Path) -> None:
     assert got.run.queues.filter(under_test=True)["sent_bytes"].max() > 1.9 * sent
 
 
+def test_a_segment_has_at_most_half_the_largest_window(tmp_path: Path) -> None:
+    """The window is 8,948 bytes, one segment of an MTU of 9,000, and later 13,422 (`tcp_bound_to_half_wnd`)."""
+    flow = '[[flows]]\ncc = "reno"\nrcvbuf = "11296b"\n'
+    got = measure(tmp_path, experiment(flow, rate="20mbit", rtt="134.5ms", path="mtu = 9000", duration="5s"))
+    assert got.run.flows["mss_bytes"].unique(maintain_order=True).to_list() == [4_474, 6_711]
+    assert got.mbps("reno") == pytest.approx(0.78, abs=0.01)
+
+
 def test_a_sized_flow_is_established_until_it_has_written_everything(tmp_path: Path) -> None:
     got = measure(tmp_path, experiment('[[flows]]\ncc = "cubic"\nbytes = "2MB"\n', rtt="50ms", duration="4s"))
     states = got.run.flows["state"].to_list()

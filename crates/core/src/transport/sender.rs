@@ -222,7 +222,7 @@ impl<C: CongestionControl> Sender<C> {
         self.enter(now);
         self.board.begin(FIRST_BYTE);
         self.peer = Peer::new(peer_window);
-        self.tso.fit_window(self.peer.largest);
+        self.fit_mss();
         if let Some(rtt) = handshake_rtt {
             self.rtt.sample_min(rtt.as_micros(), self.jiffy);
             self.rtt.sample(rtt.as_micros(), FIRST_BYTE, FIRST_BYTE);
