@@ -50,6 +50,15 @@ def test_a_duplicated_datagram_counts_once(tmp_path: Path) -> None:
     assert got.run.queues.filter(under_test=True)["sent_bytes"].max() > 1.9 * sent
 
 
+def test_answers_that_are_only_late_keep_the_initial_window(tmp_path: Path) -> None:
+    """The SYN-ACK comes after 2.4 s; two more SYNs left after 1 and 2 s, for nothing (`tcp_try_undo_spurious_syn`)."""
+    flow = '[[flows]]\ncc = "cubic"\nbytes = "300kB"\n'
+    got = measure(tmp_path, experiment(flow, rate="20mbit", rtt="2.4s", duration="20s"))
+    assert got.run.flows["cwnd_packets"][0] == 10
+    assert got.flow()["retransmits"] == 2
+    assert got.flow()["fct_s"] == pytest.approx(12.034, abs=0.001)
+
+
 def test_a_segment_has_at_most_half_the_largest_window(tmp_path: Path) -> None:
     """The window is 8,948 bytes, one segment of an MTU of 9,000, and later 13,422 (`tcp_bound_to_half_wnd`)."""
     flow = '[[flows]]\ncc = "reno"\nrcvbuf = "11296b"\n'

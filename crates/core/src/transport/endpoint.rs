@@ -275,7 +275,7 @@ impl Endpoint {
         if let Some(dormant) = self.dormant.take() {
             let mut sender = Box::new(Sender::new(&dormant.settings, dormant.controller));
             if self.is_established() {
-                sender.handshake_retransmissions(self.handshake.retransmissions());
+                sender.after_handshake(self.handshake.retransmissions(), self.handshake.is_lossy());
                 sender.set_ecn(self.handshake.ecn, self.marks.ecn_use);
                 sender.established(now, dormant.rtt, self.peer_window);
             }
@@ -295,7 +295,7 @@ impl Endpoint {
         }
         self.receiver.set_rtt(rtt, first_rto(rtt));
         if let Some(sender) = &mut self.sender {
-            sender.handshake_retransmissions(self.handshake.retransmissions());
+            sender.after_handshake(self.handshake.retransmissions(), self.handshake.is_lossy());
             sender.set_ecn(ecn, self.marks.ecn_use);
             sender.established(now, Some(rtt), segment.window);
         } else if let Some(dormant) = &mut self.dormant {

@@ -144,7 +144,8 @@ pub(crate) struct Sender<C = Controller> {
     in_process: bool,
     slow_start_after_idle: bool,
     initial_window: u32,
-    syn_retransmissions: u32,
+    /// Were SYNs (or SYN-ACKs) lost, so that the window starts at 1?
+    has_lost_syns: bool,
     /// Microseconds since the start, plus one: 0 means never.
     now_us: u64,
     /// Jiffies since the start.
@@ -199,15 +200,18 @@ impl<C: CongestionControl> Sender<C> {
             in_process: false,
             slow_start_after_idle: settings.slow_start_after_idle,
             initial_window: settings.initial_window,
-            syn_retransmissions: 0,
+            has_lost_syns: false,
             now_us: 1,
             jiffy: 0,
         }
     }
 
-    /// The number of retransmissions of the SYN (or SYN-ACK); call it before [`Sender::established`].
-    pub(crate) const fn handshake_retransmissions(&mut self, times: u32) {
-        self.syn_retransmissions = times;
+    /// The number of retransmissions of the SYN (or SYN-ACK), and whether the first one was lost; call it before
+    /// [`Sender::established`].
+    pub(crate) const fn after_handshake(&mut self, retransmissions: u32, is_lossy: bool) {
+        self.counters.total_retrans = retransmissions;
+        // One retransmission may be the network's first-packet delay, two are congestion (`tcp_init_transfer`).
+        self.has_lost_syns = is_lossy && retransmissions > 1;
     }
 
     /// Sets whether ECN was negotiated, and how it is used.
@@ -233,8 +237,7 @@ impl<C: CongestionControl> Sender<C> {
         if !self.has_cong_control {
             pacing::update_rate(&self.tp, &mut self.cc);
         }
-        // One retransmission may be the network's first-packet delay, two are congestion.
-        self.cc.cwnd = if self.syn_retransmissions > 1 { 1 } else { self.initial_window };
+        self.cc.cwnd = if self.has_lost_syns { 1 } else { self.initial_window };
         self.tp.last_sent_at = now;
         self.usage.stamp = self.jiffy;
         self.controller.init(&self.tp, &mut self.cc);
