@@ -277,7 +277,7 @@ impl Endpoint {
             if self.is_established() {
                 sender.after_handshake(self.handshake.retransmissions(), self.handshake.is_lossy());
                 sender.set_ecn(self.handshake.ecn, self.marks.ecn_use);
-                sender.established(now, dormant.rtt, self.peer_window);
+                sender.established(now, dormant.rtt, self.peer_window, false);
             }
             self.sender = Some(sender);
         }
@@ -297,7 +297,7 @@ impl Endpoint {
         if let Some(sender) = &mut self.sender {
             sender.after_handshake(self.handshake.retransmissions(), self.handshake.is_lossy());
             sender.set_ecn(ecn, self.marks.ecn_use);
-            sender.established(now, Some(rtt), segment.window);
+            sender.established(now, Some(rtt), segment.window, segment.flags.syn);
         } else if let Some(dormant) = &mut self.dormant {
             dormant.rtt = Some(rtt);
         }

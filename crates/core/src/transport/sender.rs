@@ -55,7 +55,7 @@ mod window;
 mod writing;
 
 use super::Settings;
-use crate::cc::{CcState, CongestionControl, Controller, EcnUse, INITIAL_WINDOW, SenderState};
+use crate::cc::{AckSample, CcState, CongestionControl, Controller, EcnUse, INITIAL_WINDOW, SenderState};
 use crate::packet::Layout;
 use crate::telemetry::Stack;
 use crate::time::{Span, Time};
@@ -221,8 +221,8 @@ impl<C: CongestionControl> Sender<C> {
         self.tp.ecn = negotiated;
     }
 
-    /// The handshake is complete; `handshake_rtt` is its round-trip time, if measured.
-    pub(crate) fn established(&mut self, now: Time, handshake_rtt: Option<Span>, peer_window: u32) {
+    /// The handshake is complete; `handshake_rtt` is its round-trip time, if measured. `connects`: this end sent the SYN.
+    pub(crate) fn established(&mut self, now: Time, handshake_rtt: Option<Span>, peer_window: u32, connects: bool) {
         self.enter(now);
         self.board.begin(FIRST_BYTE);
         self.peer = Peer::new(peer_window);
@@ -231,6 +231,10 @@ impl<C: CongestionControl> Sender<C> {
             self.rtt.sample_min(rtt.as_micros(), self.jiffy);
             self.rtt.sample(rtt.as_micros(), FIRST_BYTE, FIRST_BYTE);
             self.show_rtt();
+        }
+        if connects {
+            let sample = AckSample { acked: 1, rtt: handshake_rtt, in_flight: 1 };
+            self.controller.syn_acked(&self.tp, &mut self.cc, &sample);
         }
         // The SYN-ACK sets the pacing rate (tcp_ack) before the route sets the window (tcp_init_transfer).
         self.cc.cwnd = INITIAL_WINDOW;

@@ -337,7 +337,7 @@ fn lost_syns_shrink_the_initial_window() {
     for (times, is_lossy, cwnd) in [(1, true, 10), (2, true, 1), (2, false, 10)] {
         let mut sender = crate::transport::sender::Sender::new(&settings(), Reno);
         sender.after_handshake(times, is_lossy);
-        sender.established(crate::time::Time::ZERO, None, 1 << 16);
+        sender.established(crate::time::Time::ZERO, None, 1 << 16, true);
         assert_eq!((sender.cc().cwnd, sender.counters.total_retrans), (cwnd, times));
     }
 }
