@@ -21,7 +21,7 @@ def plan(**changes: Any) -> str:
     """A hundred datagrams over a link."""
     flow = {
         "name": "u", "sender": "a", "receiver": "b", "start": 0, "port": 5201,
-        "traffic": {"udp": {"payload": 1000, "interval": HALF_MS}},
+        "traffic": {"udp": {"payload": 1000, "mtu": 1500, "interval": HALF_MS}},
     }  # fmt: skip
     unchanged = {
         "seed": 1, "duration": 50_000_000, "sample": 10_000_000, "ends_when_done": False, "hosts": ["a", "b"],

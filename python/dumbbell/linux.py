@@ -98,6 +98,7 @@ MARKS_OFFSETS = {
     "fq_pie": (16,),
     "choke": (12,),
     "sfb": (20,),
+    "dualpi2": (24,),
 }
 """Offset of the counter of marked packets in a qdisc's statistics; CoDel counts those of `ce_threshold` separately."""
 

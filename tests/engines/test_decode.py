@@ -246,6 +246,7 @@ def test_every_column_of_a_queue(tmp_path: Path) -> None:
         ("fq_pie", [16]),
         ("choke", [12]),
         ("sfb", [20]),
+        ("dualpi2", [24]),
     ],
 )
 def test_mark_counters_have_the_offsets_of_pkt_sched_h(tmp_path: Path, kind: str, offsets: list[int]) -> None:
@@ -262,6 +263,22 @@ def test_queues_without_marking_have_null_marks(tmp_path: Path) -> None:
     queue = QueuePlan("q", "router", "right", "10:", "pfifo")
     got = sampled(tmp_path, [queue], ["pfifo"], {"backlog": 1500})[0]
     assert (got["marks_packets"], got["rate_bps"], got["delay_ns"], got["under_test"]) == (None, None, None, False)
+
+
+def test_queues_have_the_order_of_the_plan(tmp_path: Path) -> None:
+    first, second = (QueuePlan(name, "router", "right", handle, "pfifo") for name, handle in (("a", "1:"), ("b", "2:")))
+    extra = QueuePlan("router.left.8001", "router", "left", "8001:", "pfifo")
+    found, fields = (
+        [extra, second, first],
+        [{"time_ns": time, "queue": number} for time in (5, 9) for number in range(3)],
+    )
+    records = np.zeros(len(fields), QUEUE_RECORD)
+    for number, values in enumerate(fields):
+        records[number]["time_ns"], records[number]["queue"] = values["time_ns"], values["queue"]
+    (tmp_path / "queues.bin").write_bytes(records.tobytes())
+    table = decode.queues(tmp_path / "queues.bin", found, ["pfifo"] * 3, [first, second])
+    assert table["queue"].to_list() == ["a", "b", extra.name] * 2
+    assert decode.in_plan_order(found, [first, second]) == [first, second, extra]
 
 
 def test_the_rate_follows_changes(tmp_path: Path) -> None:

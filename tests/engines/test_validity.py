@@ -178,6 +178,12 @@ def test_a_flow_that_differs_from_the_request_makes_the_run_invalid(
     assert sample_run.judge().invalid == [reason]
 
 
+def test_a_controller_that_did_not_get_ecn_is_a_warning(sample_run: SampleRun) -> None:
+    sample_run.end["flows"][0] |= {"cc": "bbr-reno"}
+    why = "because ECN was not negotiated: Linux repeats a lost SYN without requesting ECN"
+    assert sample_run.judge() == Verdict([], [f"flow 'bbr' ran 'bbr-reno' {why}"])
+
+
 def test_a_flow_that_did_not_start_does_not_make_the_run_invalid(sample_run: SampleRun) -> None:
     sample_run.end["flows"][0] = report(None, started_ns=None, connected_ns=None)
     assert sample_run.judge() == Verdict([], [])

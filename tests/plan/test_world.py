@@ -189,7 +189,7 @@ def test_datagrams_and_probes() -> None:
         )
     )
     flow = document["flows"][0]
-    assert flow["traffic"] == {"udp": {"payload": 1250, "interval": 10**7}}
+    assert flow["traffic"] == {"udp": {"payload": 1250, "mtu": 1500, "interval": 10**7}}
     assert (flow["start"], flow["stop"]) == (10**9, 15 * 10**8)
     assert [(probe["name"], probe["start"], probe["interval"], probe["payload"]) for probe in document["probes"]] == [
         ("udp-1", 5_000_000, 20_000_000, 20),

@@ -264,6 +264,10 @@ pub trait CongestionControl {
     /// [`CongestionControl::cong_control`].
     fn pkts_acked(&mut self, _tp: &SenderState, _cc: &mut CcState, _sample: &AckSample) {}
 
+    /// The SYN was acknowledged. Linux calls `pkts_acked` for it before `init`, which clears the sample in all controllers
+    /// but two: `tcp_cdg_init` keeps it, and `tcp_veno_init` the number of samples.
+    fn syn_acked(&mut self, _tp: &SenderState, _cc: &mut CcState, _sample: &AckSample) {}
+
     /// An ACK was processed, losses are not detected yet (`in_ack_event`). A plain ACK only advances: no SACK, no ECN
     /// echo, no window change (Linux's fast path).
     fn in_ack_event(&mut self, _tp: &SenderState, _cc: &mut CcState, _is_plain: bool) {}

@@ -6,7 +6,7 @@
 //!
 //! | module | decides |
 //! | --- | --- |
-//! | [`time`], [`rate`], [`packet`], [`telemetry`], [`rng`] | nothing: the types that all other modules use |
+//! | [`time`], [`rate`], [`packet`], [`telemetry`], [`rng`], [`seen`] | nothing: the types that all other modules use |
 //! | [`queue`] | which packet leaves a device next, when, and which packet is dropped |
 //! | [`cc`] | how large the window is, and how fast to send |
 //! | [`tc`], [`tc_syntax`] | which tree of qdiscs tc commands build; tc's words |
@@ -31,6 +31,7 @@ mod probability;
 pub mod queue;
 pub mod rate;
 pub mod rng;
+pub mod seen;
 #[cfg(test)]
 mod table_checksum;
 pub mod tc;

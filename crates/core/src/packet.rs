@@ -5,11 +5,13 @@
 
 mod ace;
 mod cut;
+mod fragment;
 mod layout;
 mod sack;
 
 pub use ace::Ace;
 pub use cut::cut;
+pub use fragment::{Fragment, MOST_FRAGMENTS, Reassembly, fragments};
 pub use layout::{Layout, PAGE_BYTES};
 pub use sack::{Blocks, MAX_SACK_BLOCKS, Sack};
 
@@ -71,6 +73,32 @@ impl Ecn {
     }
 }
 
+/// What a flipped bit damaged (netem's `corrupt`), and so who drops the packet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Damage {
+    /// Nothing.
+    #[default]
+    None,
+    /// What the transport's checksum covers: the receiving host drops it.
+    Transport,
+    /// The link's header or IP's: the next host drops it.
+    Network,
+}
+
+impl Damage {
+    /// Of a bit in this byte of the frame. Nobody checks the source's link address.
+    pub(crate) const fn of_byte(offset: u32) -> Self {
+        match offset {
+            6..12 => Self::None,
+            0..NETWORK_BYTES => Self::Network,
+            _ => Self::Transport,
+        }
+    }
+}
+
+/// Headers before the transport's.
+const NETWORK_BYTES: u32 = ETHERNET_BYTES + IPV4_BYTES;
+
 /// One packet or super-packet.
 #[derive(Clone, Copy, Debug)]
 pub struct Packet {
@@ -91,6 +119,8 @@ pub struct Packet {
     /// Timeouts of its socket: each draws another hash (`sk_rethink_txhash`), so disciplines that hash put the flow into
     /// another queue.
     pub rehashes: u16,
+    /// Who will find it damaged.
+    pub damage: Damage,
     /// Arrival time at the current queue; set and read by queues.
     pub queued_at: Time,
     /// Content.
@@ -105,6 +135,15 @@ impl Packet {
             self.ecn = Ecn::Ce;
         }
         is_capable
+    }
+
+    /// Bytes in the linear part of its skb (`skb_headlen`): a TCP segment's headers, since its payload is in pages, or a
+    /// whole datagram.
+    pub(crate) fn linear_bytes(&self) -> u32 {
+        match &self.body {
+            Body::Tcp(segment) => (self.bytes - segment.len) / u32::from(self.segments),
+            _ => self.bytes,
+        }
     }
 
     /// Whether this is a reset. A reset has neither SYN nor ACK, which every other segment has; endpoints never receive
@@ -126,8 +165,10 @@ pub enum Body {
         sent_at: Time,
         /// Sequence number.
         seq: u64,
-        /// Payload bytes.
+        /// Payload bytes of the datagram.
         payload: u32,
+        /// Which fragment of it this is.
+        fragment: Fragment,
     },
     /// A ping or UDP probe; it goes forward and returns.
     Probe {

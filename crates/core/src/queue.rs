@@ -93,6 +93,8 @@ pub struct Queue {
     copies: Vec<Packet>,
     /// Packets and bytes duplicated so far.
     duplicated: (u64, u64),
+    /// Packets that the last enqueued one became beyond the first.
+    cuts: u16,
     /// Copies that the caller has not collected yet; None unless [`Queue::keep_copies`] was called.
     kept_copies: Option<Vec<Packet>>,
 }
@@ -145,14 +147,15 @@ impl Queue {
     /// As [`Queue::new`] does.
     #[must_use]
     pub fn with_device(node: &Node, device: &DeviceContext) -> Self {
-        Self { root: Qdisc::new(node, device), copies: Vec::new(), duplicated: (0, 0), kept_copies: None }
+        Self { root: Qdisc::new(node, device), copies: Vec::new(), duplicated: (0, 0), cuts: 0, kept_copies: None }
     }
 
     /// Enqueues a packet. Dropped packets, possibly including this one, are appended to `dropped`.
     #[inline]
     pub fn enqueue(&mut self, packet: &Packet, now: Time, dropped: &mut Vec<Packet>) -> Verdict {
-        let mut ctx = CallContext { now, dropped, copies: &mut self.copies, is_copy: false };
+        let mut ctx = CallContext { now, dropped, cuts: 0, copies: &mut self.copies, is_copy: false };
         let verdict = self.root.enqueue(packet, &mut ctx);
+        self.cuts = ctx.cuts;
         if !self.copies.is_empty() {
             self.enqueue_copies(now, dropped);
         }
@@ -163,7 +166,7 @@ impl Queue {
     #[inline]
     pub fn dequeue(&mut self, now: Time, dropped: &mut Vec<Packet>) -> Next {
         loop {
-            let mut ctx = CallContext { now, dropped, copies: &mut self.copies, is_copy: false };
+            let mut ctx = CallContext { now, dropped, cuts: 0, copies: &mut self.copies, is_copy: false };
             let next = self.root.dequeue(&mut ctx);
             if self.copies.is_empty() {
                 return next;
@@ -194,6 +197,12 @@ impl Queue {
     #[must_use]
     pub const fn duplicated(&self) -> (u64, u64) {
         self.duplicated
+    }
+
+    /// Into how many packets a qdisc split the last one enqueued, if it was a super-packet; 1 if none did.
+    #[must_use]
+    pub const fn last_pieces(&self) -> u16 {
+        1 + self.cuts
     }
 
     /// Starts keeping netem's copies for [`Queue::take_copies`].
@@ -258,7 +267,7 @@ impl Queue {
             if let Some(kept) = &mut self.kept_copies {
                 kept.push(packet);
             }
-            let mut ctx = CallContext { now, dropped, copies: &mut self.copies, is_copy: true };
+            let mut ctx = CallContext { now, dropped, cuts: 0, copies: &mut self.copies, is_copy: true };
             self.root.enqueue(&packet, &mut ctx);
         }
         assert!(self.copies.is_empty(), "netem does not duplicate a copy");

@@ -106,7 +106,8 @@ pub fn judge(outcome: &Outcome) -> Verdict {
     invalid.extend(deviations(&outcome.flows, &absent.never));
     let late = (!absent.too_late.is_empty())
         .then(|| format!("{} came too late to connect before the end", listed(&absent.too_late)));
-    let warnings = late.into_iter().chain(unfinished(&outcome.flows, &absent.too_late)).collect();
+    let warnings = late.into_iter().chain(unfinished(&outcome.flows, &absent.too_late)).chain(reno(&outcome.flows));
+    let warnings = warnings.collect();
     Verdict { invalid, warnings, too_late: absent.too_late.into_iter().map(String::from).collect() }
 }
 
@@ -189,10 +190,33 @@ fn deviations_of(flow: &FlowOutcome, is_unconnected: bool) -> Vec<String> {
     if flow.is_tcp
         && let (Some(ran), Some(planned)) = (&flow.cc, &flow.planned_cc)
         && ran != planned
+        && !is_without_ecn(ran, planned)
     {
         found.push(format!("ran '{ran}', not '{planned}'"));
     }
     found
+}
+
+/// Is it what Linux runs if ECN was not negotiated, as after a lost SYN (`tcp_ecn_fallback`)? That is part of the path's
+/// behaviour, so the run is valid.
+fn is_without_ecn(ran: &str, planned: &str) -> bool {
+    ran.strip_suffix("-reno") == Some(planned)
+}
+
+fn reno(flows: &[FlowOutcome]) -> Vec<String> {
+    let mut names: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for flow in flows {
+        if let (Some(ran), Some(planned)) = (&flow.cc, &flow.planned_cc)
+            && is_without_ecn(ran, planned)
+        {
+            names.entry(ran).or_default().push(&flow.name);
+        }
+    }
+    let why = "Linux repeats a lost SYN without requesting ECN";
+    names
+        .iter()
+        .map(|(ran, names)| format!("{} ran '{ran}' because ECN was not negotiated: {why}", listed(names)))
+        .collect()
 }
 
 /// Names of flows that started and have no connection.

@@ -13,12 +13,12 @@ const SECOND: i64 = 1000 * MS;
 struct Rows {
     names: BTreeMap<&'static str, (Vec<u32>, Vec<String>)>,
     numbers: BTreeMap<&'static str, Vec<i64>>,
-    rows: usize,
+    length: usize,
 }
 
 impl Table for Rows {
     fn rows(&self) -> usize {
-        self.rows
+        self.length
     }
 
     fn numbers(&self, column: &str) -> Option<Numbers<'_>> {
@@ -70,7 +70,7 @@ fn count_in(events: &[(i64, i64)], (from, to): Window) -> i64 {
 impl Events {
     /// The instants at which every socket and queue is read: none at 0, and none at the end unless it is one of them.
     fn instants(&self, sample: i64) -> Vec<i64> {
-        (1..).map(|number| number * sample).take_while(|time| *time <= self.duration).collect()
+        (1..=self.duration / sample).map(|number| number * sample).collect()
     }
 
     fn facts(&self) -> Facts {
@@ -119,7 +119,7 @@ impl Events {
                 }
             }
         }
-        rows.rows = codes.len();
+        rows.length = codes.len();
         rows.names.insert("flow", (codes, (0..self.flows.len()).map(|number| format!("f{number}")).collect()));
         rows.numbers.extend([("time_ns", times), ("bytes_received", bytes)]);
         rows
@@ -131,7 +131,7 @@ impl Events {
         let packets: Vec<_> = self.sent.iter().map(|(at, _)| (*at, 1)).collect();
         let drops: Vec<_> = self.dropped.iter().map(|at| (*at, 1)).collect();
         let counted = |events: &[(i64, i64)]| times.iter().map(|time| count_to(events, *time)).collect::<Vec<_>>();
-        let mut rows = Rows { rows: times.len(), ..Rows::default() };
+        let mut rows = Rows { length: times.len(), ..Rows::default() };
         rows.names.insert("queue", (vec![0; times.len()], vec!["q".into()]));
         rows.numbers.extend([
             ("sent_bytes", counted(&self.sent)),
@@ -228,7 +228,7 @@ proptest! {
 
         let bits = 8.0 * float(count_in(&events.sent, bounds));
         let could = float(events.rate_bps) * float(bounds.1 - bounds.0) / float(SECOND);
-        let has_samples = window.is_none() || queues.rows() > 0;
+        let has_samples = window.is_none() || queues.length > 0;
         prop_assert!(is_close(found.utilization, has_samples.then_some(bits / could)), "{found:?}");
         let drops: Vec<_> = events.dropped.iter().map(|at| (*at, 1)).collect();
         let dropped = count_in(&drops, bounds).cast_unsigned();
@@ -258,7 +258,7 @@ proptest! {
             }
             // By brute force, from edge to edge of whole seconds.
             let mut edges = vec![life.start];
-            edges.extend((1..).map(|second| second * SECOND).skip_while(|edge| *edge <= life.start).take_while(|edge| *edge < life.stop));
+            edges.extend((1..=life.stop / SECOND).map(|second| second * SECOND).skip_while(|edge| *edge <= life.start).take_while(|edge| *edge < life.stop));
             edges.push(life.stop);
             let got = |pair: &[i64]| life.arrivals.iter().filter(|(at, _)| pair[0] < *at && *at <= pair[1]).count();
             let silent: i64 = edges.windows(2).filter(|pair| got(pair) == 0).map(|pair| pair[1] - pair[0]).sum();

@@ -3,6 +3,7 @@
 use crate::event_queue::Timer;
 use crate::net::DeviceId;
 use crate::traffic::tcp::SocketInterest;
+use dumbbell_core::time::Time;
 use dumbbell_core::transport::Endpoint;
 
 /// One end of a flow; those of UDP flows have no endpoint.
@@ -16,6 +17,8 @@ pub struct End {
     pub device: DeviceId,
     /// The socket event that its application waits for.
     pub interest: SocketInterest,
+    /// When its program has opened it and can use it.
+    pub opened: Time,
     /// Whether its device splits super-packets because offloads are off.
     pub cuts: bool,
     /// Whether packets of its flow carry telemetry.

@@ -31,6 +31,8 @@ pub enum Kind {
     Probe,
     /// An on/off flow switches, or a request/response flow continues.
     Wake,
+    /// A program uses a connection that was established while it opened others.
+    Connected,
     /// All flows and queues are sampled.
     Sample,
     /// A flow stops.
@@ -281,12 +283,13 @@ fn least(four: &[Word]) -> (usize, Word) {
 const KIND_BITS: u32 = 8;
 const OWNER_BITS: u32 = 32;
 
-const KINDS: [Kind; 12] = [
+const KINDS: [Kind; 13] = [
     Kind::Change,
     Kind::Start,
     Kind::Packet,
     Kind::Probe,
     Kind::Wake,
+    Kind::Connected,
     Kind::Sample,
     Kind::Stop,
     Kind::End,

@@ -12,7 +12,7 @@
 //!     "hosts": ["sender", "receiver"], "wires": [{"left": "sender", "right": "receiver"}],
 //!     "devices": [], "changes": [], "queues": [], "probes": [],
 //!     "flows": [{"name": "u", "sender": "sender", "receiver": "receiver", "start": 0, "port": 5201,
-//!                "traffic": {"udp": {"payload": 1000, "interval": 10000000}}}]}"#,
+//!                "traffic": {"udp": {"payload": 1000, "mtu": 1500, "interval": 10000000}}}]}"#,
 //! )?;
 //! let mut world = World::new(&plan)?;
 //! world.run(Time::NEVER)?;

@@ -97,8 +97,14 @@ impl Net {
             + self.ends.capacity() * size_of::<[HostId; 2]>()
     }
 
+    /// The device of `host` at which this packet arrived.
+    pub fn arrived_by(&self, host: HostId, packet: &Packet) -> DeviceId {
+        self.next[host as usize * self.hosts.len() + self.source(packet) as usize]
+    }
+
+    /// The host that receives this packet.
     #[inline]
-    fn target(&self, packet: &Packet) -> HostId {
+    pub fn target(&self, packet: &Packet) -> HostId {
         let [sender, receiver] = self.ends[packet.flow.0 as usize];
         if packet.direction == Direction::Forward { receiver } else { sender }
     }

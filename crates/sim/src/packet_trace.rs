@@ -151,6 +151,14 @@ impl PacketTrace {
         self.records.end(packet, hop.inside());
     }
 
+    /// The host of this device dropped a packet that arrived there.
+    pub fn damaged(&mut self, now: Time, hop: Hop, packet: &Packet) {
+        self.check_window(now);
+        let Some(record) = self.records.find(packet, hop.before()) else { return };
+        record.dropped = Some((now, self.locations.name_of(hop.device)));
+        self.records.end(packet, hop.before());
+    }
+
     /// All effects of a call into a device's queue have been reported.
     pub fn settled(&mut self, device: DeviceId, queue: &Queue) {
         self.locations.settled(device, queue);

@@ -253,6 +253,8 @@ pub enum Traffic {
 pub struct Udp {
     /// Payload bytes per datagram.
     pub payload: u32,
+    /// Largest IP packet; larger datagrams leave in fragments.
+    pub mtu: u32,
     /// Time between datagrams.
     pub interval: Span,
     /// Sends for the first time, pauses for the second.

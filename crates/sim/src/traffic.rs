@@ -37,7 +37,7 @@ pub enum Traffic {
     /// A TCP connection.
     Tcp(Box<tcp::Application>),
     /// UDP datagrams.
-    Udp(udp::Datagrams),
+    Udp(Box<udp::Datagrams>),
 }
 
 impl Flow {

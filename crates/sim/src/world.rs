@@ -31,7 +31,7 @@ use crate::telemetry::Telemetry;
 use crate::trace::pcap::Tap;
 use crate::traffic::Flow;
 use crate::traffic::probe::Series;
-use dumbbell_core::packet::Packet;
+use dumbbell_core::packet::{Packet, Reassembly};
 use dumbbell_core::tc::tree::Change as TcChange;
 use dumbbell_core::time::{Span, Time};
 use dumbbell_core::transport::SocketBacklog;
@@ -59,6 +59,8 @@ pub struct World {
     flows: Vec<Flow>,
     /// Both ends of every flow: sender, receiver.
     ends: Vec<[End; 2]>,
+    /// Fragments that wait at every host.
+    reassembly: Vec<Reassembly>,
     /// Probe series in order of names; their ids follow the flows'.
     probes: Vec<Series>,
     /// Names of the probes in the order of the plan, with their indices in `probes`.
@@ -116,7 +118,7 @@ struct Arrival {
 }
 
 /// Steps at one time after which virtual time is considered stuck; far above the packets of any window.
-const MAX_STEPS: u64 = 20_000_000;
+const MAX_STEPS: u64 = if cfg!(test) { 50_000 } else { 20_000_000 };
 
 /// Maximum events per [`World::run_on`]: some hundredths of a second.
 const MAX_EVENTS: u64 = 100_000;
@@ -247,6 +249,7 @@ impl World {
             Kind::Packet => self.send_datagram(number),
             Kind::Probe => self.send_probe(number),
             Kind::Wake => self.wake(number),
+            Kind::Connected => self.react(number),
             Kind::Program => self.run_programs(),
             Kind::Sample => self.take_sample()?,
             Kind::Stop => self.stop(number),

@@ -109,15 +109,16 @@ def read_run_folder(
     """The plan with programs' connections as flows, all tables, the content of `end.json`, and the queues' plans."""
     end = json.loads((run_folder / "end.json").read_text(encoding="utf-8"))
     named = decode.name_queues(end["queues"], plan.queues)
+    kinds = [queue["kind"] for queue in end["queues"]]
     found = read_connections(run_folder / "connections.bin", plan, end)
     end["flows"] += found.reports
     tables = {
         "flows": decode.flows(run_folder / "flows.bin", found.plan, found.records),
-        "queues": decode.queues(run_folder / "queues.bin", named, [queue["kind"] for queue in end["queues"]]),
+        "queues": decode.queues(run_folder / "queues.bin", named, kinds, plan.queues),
         "probes": decode.probes(run_folder / "probes.bin", plan),
         **recording_tables(run_folder, plan, end),
     }
-    return found.plan, tables, end, named
+    return found.plan, tables, end, decode.in_plan_order(named, plan.queues)
 
 
 def agent_manifest(

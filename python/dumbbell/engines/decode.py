@@ -41,6 +41,7 @@ __all__ = [
     "QUEUE_RECORD",
     "controller_columns",
     "flows",
+    "in_plan_order",
     "is_rate_limited",
     "name_queues",
     "probes",
@@ -77,9 +78,15 @@ def flows(file: Path, plan: Plan, more: np.ndarray | None = None) -> pl.DataFram
     return pl.DataFrame({name: columns[name].cast(kind) for name, kind in FLOWS.items()}, schema=FLOWS)
 
 
-def queues(file: Path, named: Sequence[QueuePlan], kinds: Sequence[str]) -> pl.DataFrame:
-    """The table `queues` from `queues.bin`; `named` and `kinds` in the order in which the agent found them."""
+def queues(
+    file: Path, named: Sequence[QueuePlan], kinds: Sequence[str], planned: Sequence[QueuePlan] = ()
+) -> pl.DataFrame:
+    """The table `queues` from `queues.bin`, in the plan's order as the simulator's; unplanned queues come last.
+
+    `named` and `kinds` are in the order in which the agent found them.
+    """
     records = np.fromfile(file, QUEUE_RECORD)
+    records = records[np.lexsort((_ranks(named, planned)[records["queue"]], records["time_ns"]))]
     number, time = records["queue"], records["time_ns"].astype(np.int64)
     samples = (number.astype(np.uint32), time, records["backlog"].astype(np.int64))
     rate, delay = map(
@@ -134,6 +141,17 @@ def name_queues(found: Sequence[dict[str, Any]], planned: Sequence[QueuePlan]) -
         fallback = QueuePlan(f"{location[0]}.{location[1]}.{location[2].rstrip(':')}", *location, text=queue["kind"])
         named.append(by_location.get(location, fallback))
     return named
+
+
+def in_plan_order(named: Sequence[QueuePlan], planned: Sequence[QueuePlan]) -> list[QueuePlan]:
+    """These queues in the plan's order; unplanned ones come last."""
+    return [named[index] for index in np.argsort(_ranks(named, planned), kind="stable")]
+
+
+def _ranks(named: Sequence[QueuePlan], planned: Sequence[QueuePlan]) -> np.ndarray:
+    """The position of each queue in the plan."""
+    position = {queue.name: number for number, queue in enumerate(planned)}
+    return np.array([position.get(queue.name, len(planned)) for queue in named], np.int64)
 
 
 def transport_columns(info: np.ndarray, tcp: np.ndarray) -> dict[str, pl.Series]:

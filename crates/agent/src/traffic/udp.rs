@@ -4,6 +4,7 @@ use super::report::Report;
 use crate::error::{Attempt, Result};
 use crate::sys;
 use dumbbell_core::datagrams::Schedule;
+use dumbbell_core::seen::Seen;
 use dumbbell_interface::plan::Flow;
 use nix::sys::socket::{MsgFlags, recv};
 use socket2::{Domain, Socket, Type};
@@ -21,6 +22,8 @@ pub struct UdpFlow {
     receiver: Option<UdpSocket>,
     packet: Vec<u8>,
     schedule: Schedule,
+    /// Datagrams that have arrived, by the number that they begin with.
+    seen: Seen,
     /// Payload bytes sent so far.
     pub sent_bytes: u64,
     /// Payload bytes received so far.
@@ -38,7 +41,17 @@ impl UdpFlow {
         let schedule = Schedule::new(plan.start_ns, interval_ns, plan.on_off_ns);
         let report = Report { name: plan.name.clone(), ..Report::default() };
         let packet = vec![0; plan.packet.expect("a UDP flow has a packet size") as usize];
-        Ok(Self { plan, sender: None, receiver, packet, schedule, sent_bytes: 0, received_bytes: 0, report })
+        Ok(Self {
+            plan,
+            sender: None,
+            receiver,
+            packet,
+            schedule,
+            seen: Seen::default(),
+            sent_bytes: 0,
+            received_bytes: 0,
+            report,
+        })
     }
 
     /// Descriptor of the receiver's socket.
@@ -85,6 +98,7 @@ impl UdpFlow {
     /// Sends one packet; returns when the next is due, or None when the flow is over.
     pub fn send(&mut self, now_ns: u64) -> Result<Option<u64>> {
         let Some(socket) = &self.sender else { return Ok(None) };
+        self.packet[..NUMBER_BYTES].copy_from_slice(&self.report.data_segs_out.to_be_bytes());
         match socket.send(&self.packet) {
             Ok(bytes) => self.sent_bytes += bytes as u64,
             // A full device queue counts as loss: the receiver's count shows it.
@@ -96,12 +110,14 @@ impl UdpFlow {
         Ok(Some(self.schedule.next(now_ns)))
     }
 
-    /// Counts packets that have arrived.
+    /// Counts packets that have arrived, duplicates once.
     pub fn receiver_ready(&mut self) {
         let Some(receiver) = self.receiver() else { return };
-        let mut byte = [0u8; 1];
-        while let Ok(length) = recv(receiver, &mut byte, MsgFlags::MSG_TRUNC) {
-            self.received_bytes += length as u64;
+        let mut number = [0u8; NUMBER_BYTES];
+        while let Ok(length) = recv(receiver, &mut number, MsgFlags::MSG_TRUNC) {
+            if self.seen.add(u64::from_be_bytes(number)) {
+                self.received_bytes += length as u64;
+            }
         }
     }
 
@@ -119,6 +135,9 @@ impl UdpFlow {
         }
     }
 }
+
+/// Bytes of the number with which a packet begins; the smallest packet has 16.
+const NUMBER_BYTES: usize = 8;
 
 /// The receiver's socket; it takes packets of this sender, or of any.
 fn receiver(plan: &Flow, from: Option<SocketAddrV4>) -> Result<UdpSocket> {

@@ -183,6 +183,10 @@ impl CongestionControl for Cdg {
         round.delays.take(rtt_us);
     }
 
+    fn syn_acked(&mut self, tp: &SenderState, cc: &mut CcState, sample: &AckSample) {
+        self.pkts_acked(tp, cc, sample);
+    }
+
     fn cong_avoid(&mut self, tp: &SenderState, cc: &mut CcState, acked: u32) {
         if cc.in_slow_start() {
             self.slow_start.on_ack(tp, cc, self.round.delays.min_us);

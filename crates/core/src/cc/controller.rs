@@ -188,6 +188,10 @@ impl CongestionControl for Controller {
         each!(self, one => one.pkts_acked(tp, cc, sample));
     }
 
+    fn syn_acked(&mut self, tp: &SenderState, cc: &mut CcState, sample: &AckSample) {
+        each!(self, one => one.syn_acked(tp, cc, sample));
+    }
+
     fn in_ack_event(&mut self, tp: &SenderState, cc: &mut CcState, is_plain: bool) {
         each!(self, one => one.in_ack_event(tp, cc, is_plain));
     }

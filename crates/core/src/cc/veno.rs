@@ -99,6 +99,10 @@ impl CongestionControl for Veno {
         self.delay.take(sample);
     }
 
+    fn syn_acked(&mut self, tp: &SenderState, cc: &mut CcState, sample: &AckSample) {
+        self.pkts_acked(tp, cc, sample);
+    }
+
     fn cong_avoid(&mut self, tp: &SenderState, cc: &mut CcState, acked: u32) {
         if !self.is_watching {
             reno::cong_avoid(tp, cc, acked);
@@ -175,6 +179,15 @@ mod tests {
             (veno.cc_info(&tp, &cc).phase, veno.ssthresh(&tp, &mut cc))
         });
         assert_eq!(thresholds, [("avoidance", 32), ("congested", 20)]);
+    }
+
+    #[test]
+    fn the_handshake_counts_as_a_sample() {
+        let (tp, mut cc) = (tp(), cc());
+        let mut veno = Veno::new();
+        veno.syn_acked(&tp, &mut cc, &sample(10_000));
+        veno.init(&tp, &mut cc);
+        assert_eq!((veno.delay.samples, veno.delay.base_us), (1, 0x7fff_ffff));
     }
 
     /// ACKs until the window has grown by a packet.

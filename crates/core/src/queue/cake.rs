@@ -92,6 +92,7 @@ impl Cake {
         }
         let segments = if self.config.split_gso { cut(*packet) } else { None };
         if let Some(segments) = segments {
+            ctx.cuts += packet.segments - 1;
             segments.for_each(|segment| self.add_packet(index, segment, stats, ctx));
         } else {
             self.add_packet(index, *packet, stats, ctx);

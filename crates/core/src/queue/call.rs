@@ -57,6 +57,8 @@ pub(super) struct CallContext<'a> {
     pub now: Time,
     /// Packets dropped by this call.
     pub dropped: &'a mut Vec<Packet>,
+    /// Packets that a qdisc made of the enqueued one beyond the first, because it splits super-packets.
+    pub cuts: u16,
     /// Copies made by netem; the tree's owner enqueues them at the root.
     pub copies: &'a mut Vec<Packet>,
     /// Whether the packet is such a copy. Copies are not duplicated again (Linux's `tc_depth`).

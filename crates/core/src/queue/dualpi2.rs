@@ -74,6 +74,7 @@ impl DualPi2 {
         self.catch_up(ctx.now);
         let parts = if self.config.split_gso { cut(packet) } else { None };
         let Some(parts) = parts else { return self.admit_one(packet, stats, ctx) };
+        ctx.cuts += packet.segments - 1;
         let mut any = Verdict::Dropped;
         for part in parts {
             if self.admit_one(part, stats, ctx) == Verdict::Queued {

@@ -7,19 +7,17 @@
 //! ```text
 //!  packet -> duplicate? -> lost? -> corrupt? -> limit? -+--> link, until its time --+--> [inner] --> out
 //!               |                                     |                           |
-//!               +--> copy, at the tree's root         +--> front (reordered) -----+--> corrupted: dropped
+//!               +--> copy, at the tree's root         +--> front (reordered) -----+
 //! ```
 //!
-//! A corrupted packet is dropped where it leaves the emulated link. In Linux it continues and fails its checksum at the
-//! receiver; in between it would occupy other queues. (A packet whose flipped bit is in an unchecked field, such as the
-//! Ethernet source address, would survive.)
+//! A corrupted packet goes on with one bit flipped; [`Damage`] says which host drops it.
 
 use super::bucket::{instant, nanos, span_nanos};
 use super::call::{CallContext, QdiscContext};
 use super::child::Child;
 use super::stats::QdiscStats;
 use super::{NetemConfig, NetemRate, Next, Verdict};
-use crate::packet::{Packet, cut};
+use crate::packet::{Damage, Packet, cut};
 use crate::rng::Rng;
 use crate::time::Time;
 use alloc::boxed::Box;
@@ -107,9 +105,11 @@ impl<Q: Child> Netem<Q> {
             ctx.copies.push(*packet);
         }
         if corrupted && let Some(segments) = cut(*packet) {
+            ctx.cuts += packet.segments - 1;
             self.admit_segments(segments, stats, ctx);
         } else {
-            self.admit(packet, corrupted, stats, ctx);
+            let packet = if corrupted { &self.flip_a_bit(packet) } else { packet };
+            self.admit(packet, stats, ctx);
         }
         Verdict::Queued
     }
@@ -118,12 +118,9 @@ impl<Q: Child> Netem<Q> {
     #[inline]
     pub fn dequeue(&mut self, stats: &mut QdiscStats, ctx: &mut CallContext) -> Next {
         let now_ns = nanos(ctx.now);
-        while let Some((tag, packet)) = self.front.pop_front() {
+        if let Some((_, packet)) = self.front.pop_front() {
             stats.leave(packet.bytes);
-            if !tag.is_corrupted {
-                return Next::Packet(packet);
-            }
-            corrupt(packet, stats, ctx);
+            return Next::Packet(packet);
         }
         while let Some(tag) = self.link.first() {
             if self.opens_at(tag.due_ns, now_ns) > now_ns {
@@ -135,7 +132,6 @@ impl<Q: Child> Netem<Q> {
             }
             stats.leave(packet.bytes);
             match &mut self.inner {
-                _ if tag.is_corrupted => corrupt(packet, stats, ctx),
                 Some(inner) => enqueue_child(inner.as_mut(), &packet, tag.is_copy, stats, ctx),
                 None => return Next::Packet(packet),
             }
@@ -196,19 +192,26 @@ impl<Q: Child> Netem<Q> {
     ) {
         for (number, segment) in segments.enumerate() {
             if number == 0 {
-                self.admit(&segment, true, stats, ctx);
+                let segment = self.flip_a_bit(&segment);
+                self.admit(&segment, stats, ctx);
             } else {
                 self.enqueue(&segment, stats, ctx);
             }
         }
     }
 
+    /// Flips a bit of the linear part; the checksums are complete by then (`skb_checksum_help`).
+    fn flip_a_bit(&mut self, packet: &Packet) -> Packet {
+        let damage = Damage::of_byte(self.rng.below(packet.linear_bytes()));
+        Packet { damage: packet.damage.max(damage), ..*packet }
+    }
+
     /// Assigns a packet its departure time, or makes it skip the link.
     #[inline]
-    fn admit(&mut self, packet: &Packet, is_corrupted: bool, stats: &mut QdiscStats, ctx: &mut CallContext) {
+    fn admit(&mut self, packet: &Packet, stats: &mut QdiscStats, ctx: &mut CallContext) {
         stats.add_packet(packet.bytes);
         let now_ns = nanos(ctx.now);
-        let mut tag = Tag { due_ns: now_ns, is_copy: ctx.is_copy, is_corrupted };
+        let mut tag = Tag { due_ns: now_ns, is_copy: ctx.is_copy };
         if self.is_served() {
             tag.due_ns = self.departure(now_ns, packet.bytes);
             self.since_reordered = self.since_reordered.wrapping_add(1);
@@ -271,13 +274,6 @@ fn enqueue_child(
     let was_copy = core::mem::replace(&mut ctx.is_copy, is_copy);
     inner.with_parent_stats(stats, |inner| inner.enqueue(packet, ctx));
     ctx.is_copy = was_copy;
-}
-
-/// Drops a corrupted packet; tc does not count it.
-fn corrupt(packet: Packet, stats: &mut QdiscStats, ctx: &mut CallContext) {
-    stats.sent(&packet);
-    stats.counters.corrupted += 1;
-    ctx.dropped.push(packet);
 }
 
 fn drop_corrupted(packet: &Packet, verdict: Verdict, stats: &mut QdiscStats, ctx: &mut CallContext) -> Verdict {

@@ -2,7 +2,8 @@
 //!
 //! The average is a fixed-point number of bytes, shifted left by `wlog`, updated by every arriving packet (Linux
 //! `include/net/red.h`, `net/sched/sch_red.c`; Floyd and Jacobson 1993). After each hit one random number selects the
-//! next, which evens out the gaps. Packets wait in the child qdisc.
+//! next, which evens out the gaps. Packets wait in the child qdisc. `adaptive` changes nothing: the kernel starts its
+//! timer for a flag of `tc_red_qopt`, where tc since 5.7 writes zeros (`__red_change`; it writes `TCA_RED_FLAGS`).
 //!
 //! ```text
 //!    average  0 ......... min ................ max ...........
@@ -16,7 +17,7 @@ use super::stats::QdiscStats;
 use super::{Next, RedConfig, Verdict};
 use crate::packet::{Ecn, Packet};
 use crate::rng::Rng;
-use crate::time::{Span, Time};
+use crate::time::Time;
 use early::{Action, Early};
 use slope::Slope;
 
@@ -35,20 +36,16 @@ pub(super) struct Red<Q> {
     average: u64,
     early: Early,
     idle_since: Option<Time>,
-    /// Time of the next adaptation of `max_p`.
-    adapts_at: Time,
     rng: Rng,
     queue: Lookahead<Q>,
 }
 
 /// What happens to a selected packet.
 #[derive(Clone, Copy, Debug)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a flag that tc has")]
 struct Marking {
     ecn: bool,
     harddrop: bool,
     nodrop: bool,
-    adaptive: bool,
 }
 
 impl<Q: Child> Red<Q> {
@@ -64,7 +61,6 @@ impl<Q: Child> Red<Q> {
             average: 0,
             early: Early::default(),
             idle_since: Some(Time::ZERO),
-            adapts_at: Time::ZERO + ADAPT_EVERY,
             rng: context.rng(handle),
             queue,
         }
@@ -72,7 +68,6 @@ impl<Q: Child> Red<Q> {
 
     /// Enqueues a packet in the child unless it is selected and cannot be marked.
     pub fn enqueue(&mut self, mut packet: Packet, stats: &mut QdiscStats, ctx: &mut CallContext) -> Verdict {
-        self.adapt(ctx.now);
         self.average = match self.idle_since.take() {
             Some(since) => self.slope.after_idling(self.average, ctx.now.since(since)),
             None => self.slope.moved(self.average, self.queue.inner.stats().backlog.bytes),
@@ -124,34 +119,11 @@ impl<Q: Child> Red<Q> {
     pub const fn inner_mut(&mut self) -> &mut Q {
         &mut self.queue.inner
     }
-
-    /// Runs all timer ticks due by now; their inputs have not changed since.
-    fn adapt(&mut self, now: Time) {
-        if !self.marking.adaptive {
-            return;
-        }
-        let mut ticks = 0;
-        while self.adapts_at <= now {
-            let average = match self.idle_since {
-                Some(since) if since <= self.adapts_at => {
-                    self.slope.after_idling(self.average, self.adapts_at.since(since))
-                }
-                _ => self.average,
-            };
-            self.slope.adapt(average);
-            self.adapts_at += ADAPT_EVERY;
-            ticks += 1;
-            if ticks == MAX_TICKS {
-                let missed = now.since(self.adapts_at).as_nanos() / ADAPT_EVERY.as_nanos();
-                self.adapts_at += ADAPT_EVERY * missed;
-            }
-        }
-    }
 }
 
 impl Marking {
     const fn new(config: &RedConfig) -> Self {
-        Self { ecn: config.ecn, harddrop: config.harddrop, nodrop: config.nodrop, adaptive: config.adaptive }
+        Self { ecn: config.ecn, harddrop: config.harddrop, nodrop: config.nodrop }
     }
 
     fn may_mark(self, action: Action) -> bool {
@@ -162,8 +134,3 @@ impl Marking {
         self.may_mark(action) && self.nodrop
     }
 }
-
-/// Timer period of adaptive red: half a second (`red_adaptative_timer`).
-const ADAPT_EVERY: Span = Span::from_millis(500);
-/// Ticks after which `max_p` has long converged.
-const MAX_TICKS: u32 = 4_096;

@@ -31,9 +31,6 @@ pub struct Counters {
     pub duplicated_packets: u64,
     /// Bytes of the packets that netem duplicated.
     pub duplicated_bytes: u64,
-    /// Packets that netem corrupted. The receiver would drop them: tc counts them as sent, we also append them to
-    /// `dropped`.
-    pub corrupted: u64,
 }
 
 /// Backlog and counters of a qdisc, its children included.

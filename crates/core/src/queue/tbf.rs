@@ -49,6 +49,7 @@ impl<Q: Child> Tbf<Q> {
             ctx.dropped.push(*packet);
             return Verdict::Dropped;
         };
+        ctx.cuts += packet.segments - 1;
         let before = stats.backlog.packets;
         for segment in segments {
             self.queue.enqueue(&segment, stats, ctx);

@@ -8,7 +8,7 @@ mod trees;
 
 use super::config::{HtbClass, HtbConfig, NetemConfig};
 use super::{ChangeError, Config, Next, Node, Queue, Verdict};
-use crate::packet::{Body, Direction, Ecn, FlowId, Packet, Segment};
+use crate::packet::{Body, Damage, Direction, Ecn, FlowId, Packet, Segment};
 use crate::rate::Rate;
 use crate::time::{Span, Time};
 use alloc::boxed::Box;
@@ -115,6 +115,7 @@ pub(crate) fn tcp(flow: u32, bytes: u32, segments: u16, seq: u64) -> Packet {
         port: 5_201,
         mark: 0,
         rehashes: 0,
+        damage: Damage::None,
         queued_at: Time::ZERO,
         body: Body::Tcp(Segment { seq, len, mss, ..Segment::default() }),
     }

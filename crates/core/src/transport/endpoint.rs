@@ -173,6 +173,13 @@ impl Endpoint {
         }
     }
 
+    /// This host's own queue split the packet that was just polled into `pieces`, which depart one by one.
+    pub fn on_split(&mut self, pieces: u16) {
+        if let Some(sender) = &mut self.sender {
+            sender.on_split(pieces);
+        }
+    }
+
     /// This host's own queue refused the packet that was just polled (`NET_XMIT_DROP`).
     ///
     /// Data are retransmitted later, and the sender slows down. It slows down for an ACK too, but the ACK is lost.
@@ -268,9 +275,9 @@ impl Endpoint {
         if let Some(dormant) = self.dormant.take() {
             let mut sender = Box::new(Sender::new(&dormant.settings, dormant.controller));
             if self.is_established() {
-                sender.handshake_retransmissions(self.handshake.retransmissions());
+                sender.after_handshake(self.handshake.retransmissions(), self.handshake.is_lossy());
                 sender.set_ecn(self.handshake.ecn, self.marks.ecn_use);
-                sender.established(now, dormant.rtt, self.peer_window);
+                sender.established(now, dormant.rtt, self.peer_window, false);
             }
             self.sender = Some(sender);
         }
@@ -288,9 +295,9 @@ impl Endpoint {
         }
         self.receiver.set_rtt(rtt, first_rto(rtt));
         if let Some(sender) = &mut self.sender {
-            sender.handshake_retransmissions(self.handshake.retransmissions());
+            sender.after_handshake(self.handshake.retransmissions(), self.handshake.is_lossy());
             sender.set_ecn(ecn, self.marks.ecn_use);
-            sender.established(now, Some(rtt), segment.window);
+            sender.established(now, Some(rtt), segment.window, segment.flags.syn);
         } else if let Some(dormant) = &mut self.dormant {
             dormant.rtt = Some(rtt);
         }
@@ -343,7 +350,9 @@ impl Endpoint {
     /// The state's number in Linux (`include/net/tcp_states.h`).
     fn state(&self) -> u8 {
         let sent_all = self.sender.as_ref().is_some_and(|sender| sender.is_done());
-        match (self.handshake.state, self.closed, self.receiver.is_closed()) {
+        // A program closes when it has written everything.
+        let is_closed = self.closed && self.sender.as_ref().is_none_or(|sender| sender.has_fin());
+        match (self.handshake.state, is_closed, self.receiver.is_closed()) {
             (State::Established, false, false) => 1,
             (State::SynSent, ..) => 2,
             (State::SynReceived, ..) => 3,

@@ -55,7 +55,7 @@ mod window;
 mod writing;
 
 use super::Settings;
-use crate::cc::{CcState, CongestionControl, Controller, EcnUse, INITIAL_WINDOW, SenderState};
+use crate::cc::{AckSample, CcState, CongestionControl, Controller, EcnUse, INITIAL_WINDOW, SenderState};
 use crate::packet::Layout;
 use crate::telemetry::Stack;
 use crate::time::{Span, Time};
@@ -144,7 +144,8 @@ pub(crate) struct Sender<C = Controller> {
     in_process: bool,
     slow_start_after_idle: bool,
     initial_window: u32,
-    syn_retransmissions: u32,
+    /// Were SYNs (or SYN-ACKs) lost, so that the window starts at 1?
+    has_lost_syns: bool,
     /// Microseconds since the start, plus one: 0 means never.
     now_us: u64,
     /// Jiffies since the start.
@@ -199,15 +200,18 @@ impl<C: CongestionControl> Sender<C> {
             in_process: false,
             slow_start_after_idle: settings.slow_start_after_idle,
             initial_window: settings.initial_window,
-            syn_retransmissions: 0,
+            has_lost_syns: false,
             now_us: 1,
             jiffy: 0,
         }
     }
 
-    /// The number of retransmissions of the SYN (or SYN-ACK); call it before [`Sender::established`].
-    pub(crate) const fn handshake_retransmissions(&mut self, times: u32) {
-        self.syn_retransmissions = times;
+    /// The number of retransmissions of the SYN (or SYN-ACK), and whether the first one was lost; call it before
+    /// [`Sender::established`].
+    pub(crate) const fn after_handshake(&mut self, retransmissions: u32, is_lossy: bool) {
+        self.counters.total_retrans = retransmissions;
+        // One retransmission may be the network's first-packet delay, two are congestion (`tcp_init_transfer`).
+        self.has_lost_syns = is_lossy && retransmissions > 1;
     }
 
     /// Sets whether ECN was negotiated, and how it is used.
@@ -217,24 +221,27 @@ impl<C: CongestionControl> Sender<C> {
         self.tp.ecn = negotiated;
     }
 
-    /// The handshake is complete; `handshake_rtt` is its round-trip time, if measured.
-    pub(crate) fn established(&mut self, now: Time, handshake_rtt: Option<Span>, peer_window: u32) {
+    /// The handshake is complete; `handshake_rtt` is its round-trip time, if measured. `connects`: this end sent the SYN.
+    pub(crate) fn established(&mut self, now: Time, handshake_rtt: Option<Span>, peer_window: u32, connects: bool) {
         self.enter(now);
         self.board.begin(FIRST_BYTE);
         self.peer = Peer::new(peer_window);
-        self.tso.fit_window(self.peer.largest);
+        self.fit_mss();
         if let Some(rtt) = handshake_rtt {
             self.rtt.sample_min(rtt.as_micros(), self.jiffy);
             self.rtt.sample(rtt.as_micros(), FIRST_BYTE, FIRST_BYTE);
             self.show_rtt();
+        }
+        if connects {
+            let sample = AckSample { acked: 1, rtt: handshake_rtt, in_flight: 1 };
+            self.controller.syn_acked(&self.tp, &mut self.cc, &sample);
         }
         // The SYN-ACK sets the pacing rate (tcp_ack) before the route sets the window (tcp_init_transfer).
         self.cc.cwnd = INITIAL_WINDOW;
         if !self.has_cong_control {
             pacing::update_rate(&self.tp, &mut self.cc);
         }
-        // One retransmission may be the network's first-packet delay, two are congestion.
-        self.cc.cwnd = if self.syn_retransmissions > 1 { 1 } else { self.initial_window };
+        self.cc.cwnd = if self.has_lost_syns { 1 } else { self.initial_window };
         self.tp.last_sent_at = now;
         self.usage.stamp = self.jiffy;
         self.controller.init(&self.tp, &mut self.cc);
@@ -284,11 +291,6 @@ impl<C: CongestionControl> Sender<C> {
     pub(crate) fn on_resumed(&mut self, now: Time) {
         self.enter(now);
         self.resume();
-    }
-
-    /// The device segments the packet that was just polled into `segments` pieces.
-    pub(crate) const fn on_cut(&mut self, segments: u16) {
-        self.host.cut(segments);
     }
 
     /// The host's queue accepted the packet that was just polled, but dropped another for it (`NET_XMIT_CN`).

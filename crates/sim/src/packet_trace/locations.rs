@@ -71,12 +71,12 @@ impl Locations {
         self.names
     }
 
-    fn name_of(&self, device: DeviceId) -> u32 {
+    /// Index of a device's name.
+    pub fn name_of(&self, device: DeviceId) -> u32 {
         u32::try_from(self.queues).expect("few queues") + device
     }
 }
 
-/// Packets dropped; tc counts corrupted ones as sent.
 const fn drop_count(snapshot: &QdiscSnapshot) -> u64 {
-    snapshot.counters.drops + snapshot.counters.corrupted
+    snapshot.counters.drops
 }

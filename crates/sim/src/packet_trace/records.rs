@@ -214,7 +214,8 @@ pub fn occupied(packet: &Packet) -> Option<(u64, u64)> {
 fn key(packet: &Packet) -> Key {
     let (sent_at, seq, ack) = match &packet.body {
         Body::Tcp(segment) => (segment.sent_at, segment.seq, segment.ack),
-        Body::Udp { sent_at, seq, .. } | Body::Probe { sent_at, seq, .. } => (*sent_at, *seq, 0),
+        Body::Udp { sent_at, seq, fragment, .. } => (*sent_at, *seq, fragment.number.into()),
+        Body::Probe { sent_at, seq, .. } => (*sent_at, *seq, 0),
     };
     Key { stream: stream(packet), sent_at, seq, ack, number: 0 }
 }

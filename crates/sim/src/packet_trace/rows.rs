@@ -3,7 +3,7 @@
 use super::is_backward;
 use super::records::TraceRecord;
 use crate::table::{Cells, Names, columns};
-use dumbbell_core::packet::{Body, Packet};
+use dumbbell_core::packet::{Body, ETHERNET_BYTES, IPV4_BYTES, Packet, UDP_HEADERS_BYTES};
 use dumbbell_core::time::Time;
 
 columns! {
@@ -74,7 +74,10 @@ fn content(packet: &Packet) -> (u32, Option<u64>) {
         Body::Tcp(segment) if segment.len > 0 => (0, segment.seq.checked_sub(1)),
         Body::Tcp(segment) if segment.flags.syn || segment.flags.fin || !segment.flags.ack => (2, None),
         Body::Tcp(segment) => (1, segment.ack.checked_sub(1)),
-        Body::Udp { seq, payload, .. } => (0, Some(seq * u64::from(*payload))),
+        Body::Udp { seq, payload, .. } => {
+            let offset = packet.offset_bytes().saturating_sub(UDP_HEADERS_BYTES - ETHERNET_BYTES - IPV4_BYTES);
+            (0, Some(seq * u64::from(*payload) + u64::from(offset)))
+        }
         Body::Probe { .. } => (3, None),
     }
 }

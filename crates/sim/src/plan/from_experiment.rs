@@ -252,6 +252,7 @@ fn flow(plan: &types::Plan, flow: &types::Flow, sysctls: Sysctls) -> Result<Flow
     let traffic = match flow.transport {
         Transport::Udp => Traffic::Udp(Udp {
             payload: flow.packet.unwrap_or(0),
+            mtu: plan.net.mtu,
             interval: Span::from_nanos(flow.interval_ns.unwrap_or(0)),
             on_off: flow.on_off_ns.map(|(on, off)| (Span::from_nanos(on), Span::from_nanos(off))),
             ecn: flow.ecn,

@@ -320,7 +320,8 @@ mod tests {
         let mut rows = FlowRows::of(["u".to_string()].into_iter());
         let identity = Identity { flow: FlowId(0), direction: Direction::Forward, port: 1, mark: 0 };
         let interval = Span::from_millis(1);
-        let datagrams = Udp { payload: 100, interval, on_off: None, ecn: false, sndbuf: None, rcvbuf: None };
+        let datagrams =
+            Udp { payload: 100, mtu: 1_500, interval, on_off: None, ecn: false, sndbuf: None, rcvbuf: None };
         rows.push_udp(Time::ZERO, 0, &Datagrams::new(identity, datagrams));
         let table: Table = rows.into();
         let known = table.columns.iter().filter(|(_, column)| !column.text(0).is_empty());

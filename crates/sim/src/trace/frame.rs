@@ -5,7 +5,7 @@
 
 use crate::net::HostId;
 use dumbbell_core::packet::{
-    Ace, Body, Direction, ETHERNET_BYTES, Ecn, Flags, IPV4_BYTES, Packet, Segment, TCP_HEADERS_BYTES,
+    Ace, Body, Direction, ETHERNET_BYTES, Ecn, Flags, IPV4_BYTES, Packet, Segment, TCP_HEADERS_BYTES, UDP_HEADERS_BYTES,
 };
 use dumbbell_core::time::Time;
 
@@ -25,7 +25,9 @@ pub fn build(packet: &Packet, senders: &Senders) -> Vec<u8> {
     let ends = Ends::of(packet, senders);
     let transport = match &packet.body {
         Body::Tcp(segment) => tcp(packet, segment, &ends, senders),
-        Body::Udp { .. } | Body::Probe { .. } => udp(packet, &ends),
+        Body::Udp { .. } if packet.offset_bytes() > 0 => Vec::new(),
+        Body::Udp { payload, .. } => udp(*payload, &ends),
+        Body::Probe { .. } => udp(packet.bytes - UDP_HEADERS_BYTES, &ends),
     };
     let mut frame = Vec::with_capacity(128);
     frame.extend_from_slice(&mac(ends.to));
@@ -84,12 +86,22 @@ fn ipv4(packet: &Packet, ends: &Ends) -> Vec<u8> {
     let protocol = if matches!(packet.body, Body::Tcp(_)) { PROTOCOL_TCP } else { PROTOCOL_UDP };
     let mut header = vec![0x45, ecn];
     header.extend_from_slice(&length.to_be_bytes());
-    header.extend_from_slice(&[0, 0, 0x40, 0, TTL, protocol, 0, 0]);
+    header.extend_from_slice(&fragmentation(packet));
+    header.extend_from_slice(&[TTL, protocol, 0, 0]);
     header.extend_from_slice(&address(ends.from));
     header.extend_from_slice(&address(ends.to));
     let sum = checksum(sum_words(0, &header));
     header[10..12].copy_from_slice(&sum.to_be_bytes());
     header
+}
+
+/// Identification, flags and offset: a whole packet must not be fragmented.
+fn fragmentation(packet: &Packet) -> [u8; 4] {
+    let (Body::Udp { seq, .. }, Some(fragment)) = (&packet.body, packet.fragment()) else { return [0, 0, 0x40, 0] };
+    let [high, low] = low16(low32(*seq)).wrapping_add(1).to_be_bytes();
+    let more = u16::from(fragment.has_more()) << 13;
+    let [flags, offset] = (more | low16(packet.offset_bytes() / 8)).to_be_bytes();
+    [high, low, flags, offset]
 }
 
 fn tcp(packet: &Packet, segment: &Segment, ends: &Ends, senders: &Senders) -> Vec<u8> {
@@ -112,14 +124,14 @@ fn tcp(packet: &Packet, segment: &Segment, ends: &Ends, senders: &Senders) -> Ve
     header
 }
 
-fn udp(packet: &Packet, ends: &Ends) -> Vec<u8> {
-    let length = packet.bytes - ETHERNET_BYTES - IPV4_BYTES;
+fn udp(payload: u32, ends: &Ends) -> Vec<u8> {
+    let length = payload + UDP_HEADERS_BYTES - ETHERNET_BYTES - IPV4_BYTES;
     let mut header = Vec::with_capacity(8);
     header.extend_from_slice(&ends.ports.map(u16::to_be_bytes).concat());
     header.extend_from_slice(&low16(length).to_be_bytes());
     header.extend_from_slice(&[0; 2]);
     // RFC 768: a checksum of zero is sent as all ones.
-    let sum = match transport_checksum(&header, length - 8, PROTOCOL_UDP, ends) {
+    let sum = match transport_checksum(&header, payload, PROTOCOL_UDP, ends) {
         0 => u16::MAX,
         sum => sum,
     };

@@ -2,7 +2,7 @@
 
 use crate::plan;
 use crate::table::{Cells, Names, Table, columns};
-use dumbbell_core::packet::{Body, Direction, Ecn, FlowId, Packet, UDP_HEADERS_BYTES};
+use dumbbell_core::packet::{Body, Damage, Direction, Ecn, FlowId, Packet, UDP_HEADERS_BYTES};
 use dumbbell_core::time::{Span, Time};
 
 /// One series.
@@ -56,6 +56,7 @@ impl Series {
             port: self.port,
             mark: 0,
             rehashes: 0,
+            damage: Damage::None,
             queued_at: now,
             body: Body::Probe { seq, sent_at: now, turned_at: Time::ZERO },
         }

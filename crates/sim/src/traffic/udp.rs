@@ -2,7 +2,8 @@
 
 use crate::plan::Udp;
 use dumbbell_core::datagrams::{DEFAULT_BUFFER, Schedule, true_size};
-use dumbbell_core::packet::{Body, Ecn, Packet, UDP_HEADERS_BYTES};
+use dumbbell_core::packet::{Body, Damage, Ecn, Fragment, Packet, UDP_HEADERS_BYTES};
+use dumbbell_core::seen::Seen;
 use dumbbell_core::time::Time;
 use dumbbell_core::transport::Identity;
 
@@ -14,13 +15,12 @@ pub struct Datagrams {
     schedule: Schedule,
     /// When the last datagram was due: flows that start together send together.
     due: Time,
-    /// Memory of one datagram.
-    true_size: u64,
     /// Memory of the datagrams in the sender's own queues (`sk_wmem_alloc`).
     queued: u64,
     /// Memory of the datagrams that arrived at this time, before the program reads them (`sk_rmem_alloc`).
     unread: (Time, u64),
     next: u64,
+    seen: Seen,
     /// Payload bytes sent so far.
     pub sent_bytes: u64,
     /// Payload bytes received so far.
@@ -35,10 +35,10 @@ impl Datagrams {
             plan,
             schedule: Schedule::new(0, 1, None),
             due: Time::ZERO,
-            true_size: true_size(plan.payload),
             queued: 0,
             unread: (Time::ZERO, 0),
             next: 0,
+            seen: Seen::default(),
             sent_bytes: 0,
             received_bytes: 0,
         }
@@ -76,30 +76,44 @@ impl Datagrams {
             port,
             mark,
             rehashes: 0,
+            damage: Damage::None,
             queued_at: now,
-            body: Body::Udp { sent_at: now, seq, payload: self.plan.payload },
+            body: Body::Udp { sent_at: now, seq, payload: self.plan.payload, fragment: Fragment::WHOLE },
         })
     }
 
-    /// A datagram waits in the sender's own queue.
-    pub fn queued(&mut self) {
-        self.queued += self.true_size;
+    /// Largest IP packet; a larger datagram leaves in fragments.
+    pub fn mtu(&self) -> u32 {
+        self.plan.mtu
     }
 
-    /// A datagram left that queue, or was dropped there.
-    pub fn departed(&mut self) {
-        self.queued = self.queued.saturating_sub(self.true_size);
+    /// A datagram, or a fragment of one, waits in the sender's own queue.
+    pub fn queued(&mut self, packet: &Packet) {
+        self.queued += memory(packet);
     }
 
-    /// A datagram arrived. The program reads after the interrupt, so only those of one time share the buffer, which
-    /// takes one more than it has room for (`__udp_enqueue_schedule_skb`).
-    pub fn receive(&mut self, now: Time, payload: u32) {
+    /// It left that queue, or was dropped there.
+    pub fn departed(&mut self, packet: &Packet) {
+        self.queued = self.queued.saturating_sub(memory(packet));
+    }
+
+    /// A datagram arrived; a duplicate takes memory and does not count. The program reads after the interrupt, so only
+    /// those of one time share the buffer, which takes one more than it has room for (`__udp_enqueue_schedule_skb`).
+    pub fn receive(&mut self, now: Time, seq: u64, payload: u32) {
         if self.unread.0 != now {
             self.unread = (now, 0);
         }
-        if self.unread.1 <= self.plan.rcvbuf.unwrap_or(DEFAULT_BUFFER) {
-            self.unread.1 += self.true_size;
+        if self.unread.1 > self.plan.rcvbuf.unwrap_or(DEFAULT_BUFFER) {
+            return;
+        }
+        self.unread.1 += true_size(payload);
+        if self.seen.add(seq) {
             self.received_bytes += u64::from(payload);
         }
     }
+}
+
+/// Memory of a packet of the sender; every fragment is an skb of its own (`ip_append_data`).
+fn memory(packet: &Packet) -> u64 {
+    true_size(packet.bytes.saturating_sub(UDP_HEADERS_BYTES))
 }

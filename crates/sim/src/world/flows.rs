@@ -9,7 +9,9 @@ use crate::traffic::Traffic;
 use crate::traffic::tcp::SocketInterest;
 use crate::traffic::udp::Datagrams;
 use dumbbell_core::cc::Controller;
-use dumbbell_core::packet::{Body, Direction, ETHERNET_BYTES, Ecn, FlowId, IPV4_BYTES, Packet, Segment};
+use dumbbell_core::packet::{
+    Body, Damage, Direction, ETHERNET_BYTES, Ecn, FlowId, IPV4_BYTES, Packet, Segment, fragments,
+};
 use dumbbell_core::queue::Verdict;
 use dumbbell_core::rng::Rng;
 use dumbbell_core::time::Span;
@@ -68,6 +70,9 @@ impl World {
             self.event_queue.add(at, Kind::Wake, rank(number));
         }
         let ends = &mut self.ends[number];
+        for end in ends.iter_mut() {
+            end.opened = self.now + FIRST_WRITE;
+        }
         ends[SENDER].endpoint.insert(Box::new(sender)).connect(self.now);
         ends[RECEIVER].endpoint = Some(Box::new(receiver));
         self.update_interest(number);
@@ -189,8 +194,13 @@ impl World {
         }
         let Some(endpoint) = &end.endpoint else { return };
         if end.interest.is_satisfied(endpoint) {
+            let is_opening = end.interest == SocketInterest::Established && self.now < end.opened;
             end.interest = SocketInterest::Nothing;
-            self.instant.reactions.push_back(rank(flow));
+            if is_opening {
+                self.event_queue.add(end.opened, Kind::Connected, rank(flow));
+            } else {
+                self.instant.reactions.push_back(rank(flow));
+            }
         }
     }
 
@@ -347,6 +357,7 @@ impl World {
             port,
             mark,
             rehashes: 0,
+            damage: Damage::None,
             queued_at: self.now,
             body: Body::Tcp(Segment { seq, sent_at: self.now, ..Segment::default() }),
         };
@@ -361,28 +372,30 @@ impl World {
         }
         let Traffic::Udp(udp) = &mut flow.traffic else { unreachable!("only UDP flows send datagrams") };
         flow.report.data_segs_out += 1;
-        let (packet, next) = (udp.send(self.now), udp.next_time(self.now));
+        let (packet, next, mtu) = (udp.send(self.now), udp.next_time(self.now), udp.mtu());
         if let Some(packet) = packet {
             let device = self.ends[number][SENDER].device;
-            self.send_counted(device, number, &packet);
+            // After a refused fragment the others are not sent (`ip_do_fragment`).
+            fragments(packet, mtu).all(|packet| self.send_counted(device, number, &packet) == Verdict::Queued);
         }
         self.event_queue.add(next, Kind::Packet, rank(number));
     }
 
     /// Sends a datagram, which takes memory of its socket while it waits in the host's own queue.
-    fn send_counted(&mut self, device: DeviceId, number: usize, packet: &Packet) {
+    fn send_counted(&mut self, device: DeviceId, number: usize, packet: &Packet) -> Verdict {
         let target = &self.net.devices[device as usize];
         if target.queue.is_none() || target.orphans {
-            self.send_packet(device, packet);
-            return;
+            return self.send_packet(device, packet);
         }
-        self.change_datagrams(number, Datagrams::queued);
-        if self.send_packet(device, packet) == Verdict::Dropped {
-            self.change_datagrams(number, Datagrams::departed);
+        self.change_datagrams(number, |udp| udp.queued(packet));
+        let verdict = self.send_packet(device, packet);
+        if verdict == Verdict::Dropped {
+            self.change_datagrams(number, |udp| udp.departed(packet));
         }
+        verdict
     }
 
-    pub(super) fn change_datagrams(&mut self, number: usize, change: fn(&mut Datagrams)) {
+    pub(super) fn change_datagrams(&mut self, number: usize, change: impl FnOnce(&mut Datagrams)) {
         if let Some(Traffic::Udp(udp)) = self.flows.get_mut(number).map(|flow| &mut flow.traffic) {
             change(udp);
         }
@@ -405,6 +418,10 @@ fn has_more_data(packet: &Packet, endpoint: &Endpoint) -> bool {
 
 /// Time that the agent needs to open a socket in its network namespace, measured in a guest: 1,003 ns between two SYNs.
 const OPENING: Span = Span::from_micros(1);
+
+/// From a SYN to the first data, if the SYN-ACK comes at once: the agent opens the other sockets and sends its probe
+/// before. Measured in a guest: 4,007 ns with one flow and a probe, 4,015 with three flows.
+const FIRST_WRITE: Span = Span::from_micros(4);
 
 /// Ethernet, IPv4 and a TCP header without options.
 const RESET_BYTES: u32 = ETHERNET_BYTES + IPV4_BYTES + 20;

@@ -4,8 +4,7 @@ use super::{Arrival, World, end_id};
 use crate::error::Error;
 use crate::net::{DeviceId, HostId};
 use crate::traffic::Traffic;
-use crate::traffic::udp::Datagrams;
-use dumbbell_core::packet::{Body, Direction, FlowId, Packet, cut};
+use dumbbell_core::packet::{Body, Damage, Direction, FlowId, Packet, cut};
 use dumbbell_core::queue::{Next, Verdict};
 use dumbbell_core::time::Time;
 
@@ -122,6 +121,9 @@ impl World {
     /// A packet arrives at a host: delivers or forwards it. The last packet of the backlog is forwarded directly, with
     /// the same result.
     fn receive_packet(&mut self, mut host: HostId, packet: &Packet, is_last: bool) {
+        if packet.damage == Damage::Network {
+            return self.drop_damaged(host, packet);
+        }
         while let Some(device) = self.net.next(host, packet) {
             if self.net.devices[device as usize].queue.is_some() {
                 self.enqueue(device, packet);
@@ -151,6 +153,10 @@ impl World {
     fn enqueue(&mut self, device: DeviceId, packet: &Packet) -> Verdict {
         let target = &mut self.net.devices[device as usize];
         let verdict = target.enqueue(packet, self.now, &mut self.instant.dropped);
+        if packet.segments > 1 && verdict != Verdict::Dropped {
+            self.note_split(device, packet);
+        }
+        let target = &mut self.net.devices[device as usize];
         if target.duplicates {
             self.packet_accounting.copied(packet.flow, target.new_copies());
             self.note_entered(device, packet);
@@ -159,6 +165,19 @@ impl World {
         self.sample_queues(device);
         self.dequeue_all(device);
         verdict
+    }
+
+    /// If a qdisc of its own host split the packet, each of its pieces counts until it departs (`tcp_gso_segment`).
+    fn note_split(&mut self, device: DeviceId, packet: &Packet) {
+        let target = &self.net.devices[device as usize];
+        let pieces = target.queue.as_ref().map_or(1, |queue| queue.last_pieces());
+        if pieces > 1
+            && !target.orphans
+            && self.net.source(packet) == target.host
+            && let Some(endpoint) = &mut self.ends[packet.flow.0 as usize][sending_side(packet)].endpoint
+        {
+            endpoint.on_split(pieces);
+        }
     }
 
     /// The timer of a queue fired. A packet that leaves alone is forwarded in place, if nothing else happens at this
@@ -296,7 +315,7 @@ impl World {
     /// A packet left its own host or was dropped there: its sender may resume. It is the last of this many segments.
     fn departed(&mut self, packet: &Packet, pieces: u16) {
         if matches!(packet.body, Body::Udp { .. }) {
-            return self.change_datagrams(packet.flow.0 as usize, Datagrams::departed);
+            return self.change_datagrams(packet.flow.0 as usize, |udp| udp.departed(packet));
         }
         let Body::Tcp(segment) = &packet.body else { return };
         if segment.len == 0 && !segment.flags.fin {
@@ -325,7 +344,18 @@ impl World {
         self.note_settled(device);
     }
 
+    /// A host drops a packet whose checksum is wrong.
+    #[cold]
+    fn drop_damaged(&mut self, host: HostId, packet: &Packet) {
+        self.packet_accounting.add_dropped(packet);
+        self.telemetry.lost(packet);
+        self.note_damaged(host, packet);
+    }
+
     fn deliver(&mut self, packet: &Packet) {
+        if packet.damage == Damage::Transport && packet.fragment().is_none() {
+            return self.drop_damaged(self.net.target(packet), packet);
+        }
         if self.packet_trace.is_some() {
             self.note_delivered(packet);
         }
@@ -333,9 +363,12 @@ impl World {
         let flow = packet.flow.0 as usize;
         match packet.body {
             Body::Tcp(_) => self.deliver_segment(packet),
-            Body::Udp { payload, .. } => {
-                if let Traffic::Udp(udp) = &mut self.flows[flow].traffic {
-                    udp.receive(self.now, payload);
+            Body::Udp { seq, payload, .. } => {
+                let host = self.net.target(packet);
+                if self.reassembly[host as usize].add(self.now, packet)
+                    && let Traffic::Udp(udp) = &mut self.flows[flow].traffic
+                {
+                    udp.receive(self.now, seq, payload);
                 }
             }
             Body::Probe { seq, .. } => self.deliver_probe(flow - self.flows.len(), seq, packet),

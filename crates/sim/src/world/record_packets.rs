@@ -4,7 +4,7 @@
 
 use super::{MAX_EVENTS, World};
 use crate::error::Error;
-use crate::net::{DeviceId, Net};
+use crate::net::{DeviceId, HostId, Net};
 use crate::packet_trace::{Hop, Locations, PacketTrace, Window};
 use crate::plan::Plan;
 use crate::report::Progress;
@@ -142,6 +142,14 @@ impl World {
             return;
         };
         packet_trace.dropped(self.now, stop(&self.net, device, packet), packet, queue);
+    }
+
+    /// A host dropped a packet.
+    pub(super) fn note_damaged(&mut self, host: HostId, packet: &Packet) {
+        let Some(packet_trace) = &mut self.packet_trace else { return };
+        let earlier = self.net.queues_before(packet, self.net.next(host, packet));
+        let device = self.net.arrived_by(host, packet);
+        packet_trace.damaged(self.now, Hop { device, earlier }, packet);
     }
 
     #[cold]

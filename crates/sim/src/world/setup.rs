@@ -17,7 +17,7 @@ use crate::traffic::probe::Series;
 use crate::traffic::tcp::Application;
 use crate::traffic::udp::Datagrams;
 use crate::traffic::{Flow, Traffic};
-use dumbbell_core::packet::{Direction, FlowId};
+use dumbbell_core::packet::{Direction, FlowId, Reassembly};
 use dumbbell_core::queue::QdiscSnapshot;
 use dumbbell_core::tc::tree::Change as TcChange;
 use dumbbell_core::time::Time;
@@ -51,6 +51,7 @@ pub fn world(plan: &Plan) -> Result<World, Error> {
         ended: None,
         event_queue: event_queue(plan, &starts, &probe_order),
         ends: ends(&net, &flows, &telemetry),
+        reassembly: net.hosts.iter().map(|_| Reassembly::default()).collect(),
         net,
         instant: Instant::default(),
         packet_accounting: PacketAccounting::of(flows.len() + probes.len()),
@@ -140,7 +141,7 @@ fn flow(plan: &Plan, id: usize, index: usize) -> Flow {
         Identity { flow: flow_id(id), direction: Direction::Forward, port: planned.port, mark: planned.mark };
     let traffic = match &planned.traffic {
         PlanTraffic::Tcp(tcp) => Traffic::Tcp(Box::new(Application::new((**tcp).clone()))),
-        PlanTraffic::Udp(udp) => Traffic::Udp(Datagrams::new(identity, *udp)),
+        PlanTraffic::Udp(udp) => Traffic::Udp(Box::new(Datagrams::new(identity, *udp))),
     };
     let report = FlowReport { name: planned.name.clone(), ..FlowReport::default() };
     Flow { position: rank(index), identity, traffic, stop: planned.stop, report }

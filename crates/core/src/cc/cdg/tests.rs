@@ -29,6 +29,16 @@ impl Flow {
     }
 }
 
+/// The first round of data is compared with the handshake's delay.
+#[test]
+fn the_handshake_is_the_first_round() {
+    let mut flow = Flow::new(&[]);
+    let mut cdg = Cdg::new(&mut Parameters::default(), Rng::from_name(1, "cdg"));
+    cdg.syn_acked(&flow.tp, &mut flow.cc, &AckSample { acked: 1, rtt: Some(Span::from_millis(10)), in_flight: 1 });
+    cdg.init(&flow.tp, &mut flow.cc);
+    assert_eq!((cdg.round.delays.min_us, cdg.round.delays.max_us), (10_000, 10_000));
+}
+
 /// exp(−42 · 0.8 s) is almost 0: 100 ms more per round cause a backoff with certainty, five times; the sixth has no
 /// effect.
 #[test]

@@ -29,7 +29,7 @@ impl Script {
             Settings { queue_paces: true, min_tso_segments, slow_start_after_idle: false, ..testing::settings(mss) };
         let sender = Sender::new(&fq, Cubic::default());
         let mut script = Self { sender, now: START, acked: 0, queued: VecDeque::new(), departed: Vec::new() };
-        script.sender.established(START, Some(Span::from_millis(100)), WINDOW);
+        script.sender.established(START, Some(Span::from_millis(100)), WINDOW, true);
         script.write(bytes);
         script
     }

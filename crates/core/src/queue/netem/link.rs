@@ -16,8 +16,6 @@ pub(super) struct Tag {
     pub due_ns: i64,
     /// Whether netem made this copy.
     pub is_copy: bool,
-    /// Whether it is corrupted.
-    pub is_corrupted: bool,
 }
 
 /// Packets by time. Tags are stored separately, so that only departing packets are touched.

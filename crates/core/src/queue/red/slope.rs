@@ -12,13 +12,8 @@ pub(in crate::queue) struct Slope {
     min: u64,
     max: u64,
     wlog: u8,
-    /// `qth_max` − `qth_min` in bytes, at least 1.
-    width: u32,
-    max_p: u32,
-    /// `max_p` per byte: the divisor of a random number.
+    /// Probability at `max`, in units of 2⁻³², per byte of `qth_max` − `qth_min`: the divisor of a random number.
     max_p_per_byte: u32,
-    /// Target range of the average for adaptive red, in bytes.
-    target: (u64, u64),
     scell_log: u8,
     idle_damping: Box<[u8; CELLS]>,
 }
@@ -31,15 +26,11 @@ impl Slope {
             0 => u32::MAX.checked_shr(config.plog.into()).unwrap_or(u32::MAX).wrapping_mul(width),
             given => given,
         };
-        let fifth = u64::from(width / 5);
         Self {
             min: u64::from(config.min) << config.wlog,
             max: u64::from(config.max) << config.wlog,
             wlog: config.wlog,
-            width,
-            max_p,
             max_p_per_byte: (max_p / width).max(1),
-            target: (u64::from(config.min) + 2 * fifth, u64::from(config.min) + 3 * fifth),
             scell_log: config.scell_log,
             idle_damping: table(&config.idle_damping),
         }
@@ -92,24 +83,6 @@ impl Slope {
     pub fn throw(&self, rng: &mut Rng) -> u64 {
         u64::from(rng.next_u32() / self.max_p_per_byte)
     }
-
-    /// Adaptive red (Floyd, Gummadi and Shenker 2001): moves `max_p` so that the average tends to the middle.
-    pub fn adapt(&mut self, average: u64) {
-        let bytes = average >> self.wlog;
-        if bytes > self.target.1 && self.max_p <= 50 * ONE_PERCENT {
-            self.max_p += ONE_PERCENT.min(self.max_p / 4);
-        } else if bytes < self.target.0 && self.max_p >= ONE_PERCENT {
-            self.max_p = self.max_p / 10 * 9;
-        }
-        let rounded = (u64::from(self.max_p) + u64::from(self.width / 2)) / u64::from(self.width);
-        self.max_p_per_byte = u32::try_from(rounded).unwrap_or(u32::MAX).max(1);
-    }
-
-    /// Probability at `max`, in units of 2⁻³².
-    #[cfg(test)]
-    pub const fn max_p(&self) -> u32 {
-        self.max_p
-    }
 }
 
 fn table(bits: &[u8]) -> Box<[u8; CELLS]> {
@@ -124,5 +97,3 @@ fn table(bits: &[u8]) -> Box<[u8; CELLS]> {
 const CELLS: usize = 256;
 /// Idle times saturate at this cell (`Scell_max`).
 const LAST_CELL: u64 = 255;
-/// 2³² ÷ 100, rounded (`RED_ONE_PERCENT`).
-const ONE_PERCENT: u32 = 42_949_673;

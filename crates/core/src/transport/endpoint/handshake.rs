@@ -43,6 +43,8 @@ pub(super) struct Handshake {
     timer: Time,
     /// Time of its first transmission.
     sent_at: Time,
+    /// The peer's answer echoes that transmission.
+    is_first_answered: bool,
     /// TSval of the received SYN.
     peer_tsval: Time,
     /// Jiffy of the last reply to a retransmitted SYN.
@@ -61,6 +63,7 @@ impl Handshake {
             timeouts: 0,
             timer: Time::NEVER,
             sent_at: Time::NEVER,
+            is_first_answered: false,
             peer_tsval: Time::ZERO,
             answered_at: u64::MAX,
         }
@@ -112,9 +115,15 @@ impl Handshake {
         self.start_transmission(now);
     }
 
-    /// Retransmissions of the SYN or SYN-ACK; 0 if they only answered a retransmitted SYN (`tcp_init_transfer`).
+    /// Retransmissions of the SYN or SYN-ACK.
     pub fn retransmissions(&self) -> u32 {
-        if self.timeouts > 0 { u32::from(self.retransmits) } else { 0 }
+        self.retransmits.into()
+    }
+
+    /// Whether the first SYN or SYN-ACK timed out and was not answered after all (`undo_marker`; RFC 3522 section 3.2,
+    /// `tcp_try_undo_spurious_syn`).
+    pub const fn is_lossy(&self) -> bool {
+        self.timeouts > 0 && !self.is_first_answered
     }
 
     /// Timeouts of the SYN or SYN-ACK; each draws another hash.
@@ -190,6 +199,7 @@ impl Handshake {
         if self.retransmits > 0 {
             // Karn's algorithm: the timestamp shows which transmission was answered, in milliseconds.
             let millis = |time: Time| time.as_micros() / 1_000;
+            self.is_first_answered = millis(segment.echo) == millis(self.sent_at);
             return Span::from_millis(millis(now).saturating_sub(millis(segment.echo)).max(1));
         }
         Span::from_micros(now.as_micros() - self.sent_at.as_micros())

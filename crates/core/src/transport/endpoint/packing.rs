@@ -1,7 +1,7 @@
 //! Builds packets: headers, sizes, ECN marks.
 
 use super::Endpoint;
-use crate::packet::{Body, Ecn, Flags, Packet, Segment, TCP_HEADERS_BYTES};
+use crate::packet::{Body, Damage, Ecn, Flags, Packet, Segment, TCP_HEADERS_BYTES};
 use crate::time::Time;
 use crate::transport::sender::Transmission;
 
@@ -15,7 +15,8 @@ impl Endpoint {
 
     pub(super) fn pack(&mut self, now: Time, sent: Transmission) -> Packet {
         let flags = Flags { fin: sent.fin, psh: sent.psh, cwr: sent.cwr, ..Flags::default() };
-        let mut segment = Segment { seq: sent.seq, len: sent.len, flags, mss: self.mss, ..Segment::default() };
+        let mss = self.sender.as_ref().map_or(self.mss, |sender| sender.mss());
+        let mut segment = Segment { seq: sent.seq, len: sent.len, flags, mss, ..Segment::default() };
         self.receiver.fill(now, &mut segment);
         segment.sent_at = sent.departs_at.max(segment.sent_at);
         if sent.len > 0 {
@@ -40,6 +41,7 @@ impl Endpoint {
             port: self.identity.port,
             mark: self.identity.mark,
             rehashes: self.rehashes(),
+            damage: Damage::None,
             queued_at: Time::ZERO,
             body: Body::Tcp(segment),
         }

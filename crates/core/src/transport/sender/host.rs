@@ -3,6 +3,8 @@
 //! Memory is counted by an skb's true size, as in Linux. A flow's packets leave their host in the order in which they
 //! were sent, so the number of departures shows whether a transmission is still queued (`skb_still_in_host_queue`).
 
+use super::Sender;
+use crate::cc::CongestionControl;
 use crate::number::low;
 use crate::packet::TCP_HEADERS_BYTES;
 
@@ -53,6 +55,12 @@ impl HostQueue {
         self.bytes += (segments as u64 - 1) * SKB_OVERHEAD;
     }
 
+    /// A qdisc split the last queued packet into `pieces`, each of which departs by itself.
+    pub const fn split(&mut self, pieces: u16) {
+        self.cut(pieces);
+        self.sent += pieces as u64 - 1;
+    }
+
     /// A queued packet was refused.
     pub const fn take_back(&mut self, payload: u32) {
         self.bytes = self.bytes.saturating_sub(true_size(payload as u64));
@@ -87,6 +95,18 @@ impl HostQueue {
         let segment = self.mss + TCP_HEADERS_BYTES;
         let segments = if packet_bytes <= segment { 1 } else { packet_bytes.div_ceil(segment) };
         packet_bytes.saturating_sub(segments * TCP_HEADERS_BYTES)
+    }
+}
+
+impl<C: CongestionControl> Sender<C> {
+    /// The device segments the packet that was just polled into `segments` pieces.
+    pub(crate) const fn on_cut(&mut self, segments: u16) {
+        self.host.cut(segments);
+    }
+
+    /// This host's queue split the packet that was just polled into `pieces`.
+    pub(crate) const fn on_split(&mut self, pieces: u16) {
+        self.host.split(pieces);
     }
 }
 

@@ -50,11 +50,14 @@ impl Tso {
         self.largest
     }
 
-    /// Limits a segment to half the largest window that the peer ever had (`tcp_bound_to_half_wnd`).
-    pub fn fit_window(&mut self, largest_window: u32) {
+    /// Limits segments and super-packets to half the largest window that the peer ever had (`tcp_bound_to_half_wnd`).
+    /// Returns the MSS.
+    pub fn fit_window(&mut self, largest_window: u32) -> u32 {
         let bound = if largest_window > DEFAULT_MSS { largest_window / 2 } else { largest_window };
-        let bytes = if bound > 0 { self.largest.min(bound) } else { self.largest };
-        self.goal = (bytes / self.mss).max(1) * self.mss;
+        let bound = if bound > 0 { bound } else { u32::MAX };
+        let mss = self.mss.min(bound.max(MIN_MSS));
+        self.goal = (self.largest.min(bound) / mss).max(1) * mss;
+        mss
     }
 }
 
@@ -109,6 +112,8 @@ impl<C: CongestionControl> Sender<C> {
 const DEVICE_MAX_BYTES: u32 = 65_536;
 /// `TCP_MSS_DEFAULT`.
 const DEFAULT_MSS: u32 = 536;
+/// 68 bytes with the header.
+const MIN_MSS: u32 = 36;
 /// Every 512 µs of round trip halve the allowance for short paths (`tcp_tso_rtt_log`).
 const TSO_RTT_LOG: u32 = 9;
 /// `tcp_tso_win_divisor`.

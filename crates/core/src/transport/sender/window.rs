@@ -121,8 +121,23 @@ impl<C: CongestionControl> Sender<C> {
         }
         if window > self.peer.largest {
             self.peer.largest = window;
-            self.tso.fit_window(window);
+            self.fit_mss();
         }
+    }
+
+    /// Payload of a full segment now.
+    pub(crate) fn mss(&self) -> u16 {
+        u16::try_from(self.tp.mss).unwrap_or(u16::MAX)
+    }
+
+    /// Has the application closed, after it wrote everything?
+    pub(crate) const fn has_fin(&self) -> bool {
+        self.app_source.has_fin()
+    }
+
+    /// Adapts the MSS to the largest window (`tcp_sync_mss`).
+    pub(super) fn fit_mss(&mut self) {
+        self.tp.mss = self.tso.fit_window(self.peer.largest);
     }
 
     /// Halves the window for every RTO of idle time, down to the initial one (`tcp_cwnd_restart`).

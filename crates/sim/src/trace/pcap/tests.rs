@@ -1,8 +1,13 @@
 //! Captures are read back by independent parsers.
 
 use super::*;
-use dumbbell_core::packet::{Body, Direction, Ecn, Flags, FlowId, Sack, Segment, TCP_HEADERS_BYTES, UDP_HEADERS_BYTES};
-use etherparse::{NetHeaders, NetSlice, PacketHeaders, SlicedPacket, TcpOptionElement, TransportSlice};
+use dumbbell_core::packet::{
+    Body, Damage, Direction, Ecn, Flags, FlowId, Fragment, Sack, Segment, TCP_HEADERS_BYTES, UDP_HEADERS_BYTES,
+    fragments,
+};
+use etherparse::{
+    Ipv4HeaderSlice, NetHeaders, NetSlice, PacketHeaders, SlicedPacket, TcpOptionElement, TransportSlice,
+};
 use pcap_file::DataLink;
 use pcap_file::pcap::PcapReader;
 use std::sync::{Arc, Mutex};
@@ -21,6 +26,7 @@ fn packet(body: Body, bytes: u32) -> Packet {
         port: 5_201,
         mark: 0,
         rehashes: 0,
+        damage: Damage::None,
         queued_at: Time::ZERO,
         body,
     }
@@ -105,13 +111,27 @@ fn checksums_are_right() {
         let sum = tcp.calc_checksum_ipv4(&ip, headers.payload.slice()).expect("a length that fits");
         assert_eq!(tcp.checksum, sum);
     }
-    let datagram = Body::Udp { sent_at: Time::ZERO, seq: 3, payload: 1_001 };
+    let datagram = Body::Udp { sent_at: Time::ZERO, seq: 3, payload: 1_001, fragment: Fragment::WHOLE };
     let frame = full_frame(Packet { flow: FlowId(1), ..packet(datagram, 1_001 + UDP_HEADERS_BYTES) });
     let headers = PacketHeaders::from_ethernet_slice(&frame).expect("a frame");
     let Some(NetHeaders::Ipv4(ip, _)) = headers.net else { panic!("not IPv4") };
     let udp = headers.transport.expect("a transport").udp().expect("UDP");
     assert_eq!(udp.length, 1_009);
     assert_eq!(udp.checksum, udp.calc_checksum_ipv4(&ip, headers.payload.slice()).expect("fits"));
+}
+
+#[test]
+fn fragments_have_their_offsets_and_only_the_first_a_udp_header() {
+    let datagram = Body::Udp { sent_at: Time::ZERO, seq: 3, payload: 4_000, fragment: Fragment::WHOLE };
+    let datagram = Packet { flow: FlowId(1), ..packet(datagram, 4_000 + UDP_HEADERS_BYTES) };
+    let mut offsets = Vec::new();
+    for part in fragments(datagram, 1_500) {
+        let frame = frame_of(part);
+        let ip = Ipv4HeaderSlice::from_slice(&frame[14..]).expect("IPv4").to_header();
+        offsets.push((ip.fragment_offset.byte_offset(), ip.more_fragments, ip.dont_fragment, ip.total_len));
+        assert_eq!((ip.identification, frame.len()), (4, if part.port == 0 { 34 } else { 42 }));
+    }
+    assert_eq!(offsets, [(0, true, false, 1_500), (1_480, true, false, 1_500), (2_960, false, false, 1_068)]);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use crate::error::Error;
 use crate::plan::{Flow, Plan, Probe, Tcp, Traffic, Work};
 use dumbbell_core::cc::Controller;
-use dumbbell_core::packet::{ETHERNET_BYTES, UDP_HEADERS_BYTES};
+use dumbbell_core::packet::{ETHERNET_BYTES, MOST_FRAGMENTS, UDP_HEADERS_BYTES};
 use dumbbell_core::rate::Rate;
 use dumbbell_core::rng::Rng;
 use dumbbell_core::tc::tree::Change as TcChange;
@@ -62,6 +62,8 @@ fn flow(flow: &Flow) -> Result<(), Error> {
     let object = || format!("flow '{}'", flow.name);
     match &flow.traffic {
         Traffic::Udp(udp) => {
+            let least = MAX_IP_BYTES.div_ceil(MOST_FRAGMENTS) + 28;
+            require(udp.mtu >= least, object, &format!("mtu ({} bytes) is below {least} bytes", udp.mtu))?;
             require(udp.interval > Span::ZERO, object, "interval is 0 ns; it must be above 0")?;
             let lasts = udp.on_off.is_none_or(|(on, off)| on + off > Span::ZERO);
             require(lasts, object, "on and off are both 0; one must be above 0")?;

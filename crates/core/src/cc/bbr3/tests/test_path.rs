@@ -87,7 +87,7 @@ impl TestPath {
     pub(super) fn idle(controller: Bbr3<Draft>, kbit: u64, rtt_ms: u64, buffer_ms: u64) -> Self {
         let mut sender = Sender::new(&settings(), controller);
         let now = Time::ZERO + Span::from_secs(1);
-        sender.established(now, Some(Span::from_millis(rtt_ms)), 1 << 30);
+        sender.established(now, Some(Span::from_millis(rtt_ms)), 1 << 30, true);
         Self {
             sender,
             receiver: StandardReceiver::new(),

@@ -39,7 +39,7 @@ impl<C: CongestionControl> Dialogue<C> {
         let now = Time::ZERO + Span::from_secs(1);
         let mut sender = Sender::new(settings, controller);
         sender.set_ecn(settings.ecn, crate::cc::EcnUse::Classic);
-        sender.established(now, Some(Span::from_millis(rtt_ms)), 1 << 30);
+        sender.established(now, Some(Span::from_millis(rtt_ms)), 1 << 30, true);
         if bytes > 0 {
             sender.write(now, bytes);
         }

@@ -331,13 +331,13 @@ fn a_congested_host_queue_reduces_the_window() {
     assert_eq!(d.sends(), range(2..10));
 }
 
-/// Two lost SYNs indicate congestion, one does not.
+/// Two lost SYNs indicate congestion; one does not, nor do two whose answers were only late.
 #[test]
 fn lost_syns_shrink_the_initial_window() {
-    for (times, cwnd) in [(1, 10), (2, 1)] {
+    for (times, is_lossy, cwnd) in [(1, true, 10), (2, true, 1), (2, false, 10)] {
         let mut sender = crate::transport::sender::Sender::new(&settings(), Reno);
-        sender.handshake_retransmissions(times);
-        sender.established(crate::time::Time::ZERO, None, 1 << 16);
-        assert_eq!(sender.cc().cwnd, cwnd);
+        sender.after_handshake(times, is_lossy);
+        sender.established(crate::time::Time::ZERO, None, 1 << 16, true);
+        assert_eq!((sender.cc().cwnd, sender.counters.total_retrans), (cwnd, times));
     }
 }

@@ -47,7 +47,7 @@ impl<C: CongestionControl> Network<C> {
     fn new(settings: &Settings, controller: C, impairments: Impairments, seed: u64) -> Self {
         let mut sender = Sender::new(settings, controller);
         let now = Time::ZERO + Span::from_millis(1);
-        sender.established(now, Some(Span::from_micros(impairments.rtt_us)), 1 << 24);
+        sender.established(now, Some(Span::from_micros(impairments.rtt_us)), 1 << 24, true);
         let rng = Rng::from_name(seed, "weather");
         let (events, receiver) = (BTreeMap::new(), Receiver::new());
         Self { sender, receiver, impairments, rng, now, link_free_at: now, events, count: 0 }
