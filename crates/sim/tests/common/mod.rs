@@ -6,7 +6,7 @@ use dumbbell_core::queue::{Config, Correlated, Distribution, Loss, NetemConfig, 
 use dumbbell_core::rate::Rate;
 use dumbbell_core::time::{Span, Time};
 use dumbbell_core::transport::Settings;
-use dumbbell_sim::plan::{Device, End, Flow, Link, LinkSide, Plan, Probe, Tcp, Traffic, Watched, Work};
+use dumbbell_sim::plan::{Device, End, Flow, Link, LinkSide, Plan, Probe, Tcp, Traffic, Udp, Watched, Work};
 use dumbbell_sim::{RunResult, World};
 
 /// An empty plan over hosts in a row, each linked to the next.
@@ -52,7 +52,8 @@ pub const fn millis(millis: u64) -> Time {
 
 /// Datagrams of 1,000 bytes from the first to the last host.
 pub fn udp(plan: &Plan, name: &str, interval: Span) -> Flow {
-    flow(plan, name, Traffic::Udp { payload: 1_000, interval })
+    let udp = Udp { payload: 1_000, interval, on_off: None, ecn: false, sndbuf: None, rcvbuf: None };
+    flow(plan, name, Traffic::Udp(udp))
 }
 
 /// A connection from the first to the last host.
