@@ -38,7 +38,7 @@ TINY_QUEUE = (
     "drop. With reno over 10 Mbit/s, 20 ms and pfifo limit 2 three packets arrive at 283.7 ms and one leaves; the "
     "simulator drops one of them, the kernel none"
 )
-TBF_AT_THE_SENDER = "a tbf on the sender's own device: the engines differ there, which is being mended"
+TBF_AT_THE_SENDER = "a tbf on the sender's own device: the engines release back-pressure at different times"
 Document = dict[str, Any]
 
 CONTROLLERS = ("cubic", "reno", "vegas")
