@@ -127,6 +127,49 @@ def test_parallel_connections_each_download_the_full_size(plain: RunningServer) 
     )
 
 
+def test_more_connections_than_the_server_allows_are_refused() -> None:
+    with running_server(Serving(limits=Limits(address_clients=3))) as running:
+        message = r"--connections 4: the server allows 3 from one address.*--max-per-address 4"
+        with pytest.raises(TransferError, match=message):
+            run_session(running.url(), SessionOptions(repeats=1, connections=4))
+
+
+@pytest.mark.slow
+def test_pairs_in_which_a_busy_server_made_a_connection_wait_are_discarded() -> None:
+    """Another client has one of three connections during the first download: the server answers 429, retry after 5 s."""
+    with running_server(Serving(limits=Limits(address_clients=3))) as running, running.connect() as other:
+
+        async def release() -> None:
+            await asyncio.sleep(1)
+            other.close()
+
+        async def both() -> Session:
+            request = DownloadRequest(parse_url(running.url()), size_bytes=100_000, silence_s=10)
+            leaving = asyncio.ensure_future(release())
+            session = await measure(SessionOptions(CCS, repeats=3, connections=3), request, lambda _: None)
+            await leaving
+            return session
+
+        session = asyncio.run(both())
+    assert [transfer.waited for transfer in session.transfers] == [True, False, False, False, False, False]
+    assert session.blocks == 2
+    assert max(session.times_s(CCS[0]) + session.times_s(CCS[1])) < 1
+    assert "a busy server (429, 503) made connections wait in 1 of 6 downloads: their pairs don't count" in str(
+        hints(session)
+    )
+    assert sum(kind["downloads"] for kind in as_json(session)["kinds"]) == 5
+
+
+def test_a_proxy_of_the_environment_is_named(plain: RunningServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("http_proxy", "http://proxy.example:3128")
+    monkeypatch.delenv("no_proxy", raising=False)
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    session = run_session(plain.url(), SessionOptions(repeats=1))
+    assert "the environment's http_proxy was not used" in str(hints(session))
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    assert "proxy" not in str(hints(session))
+
+
 @pytest.mark.parametrize(
     "response",
     [
