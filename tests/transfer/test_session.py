@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from html import escape
 from pathlib import Path
 
 import pytest
@@ -18,9 +19,12 @@ import trustme
 
 from conftest import COMMAND, Dumbbell
 from dumbbell.analysis.sequential import Answer
-from dumbbell.analysis.summary import summary
+from dumbbell.analysis.summary import measures, summary
+from dumbbell.cli.console import out
+from dumbbell.cli.run_summary import show_run
 from dumbbell.errors import TransferError
 from dumbbell.plots import draw, save
+from dumbbell.reports.page import page
 from dumbbell.results import result
 from dumbbell.transfer import channel
 from dumbbell.transfer.ab_session import Session, SessionOptions, Stopped, Transfer, compared, measure
@@ -136,7 +140,7 @@ def test_more_connections_than_the_server_allows_are_refused() -> None:
 
 @pytest.mark.slow
 def test_pairs_in_which_a_busy_server_made_a_connection_wait_are_discarded() -> None:
-    """Another client has one of three connections during the first download: the server answers 429, retry after 5 s."""
+    """Another client has one of three connections during the first download: 429, retry after 5 s."""
     with running_server(Serving(limits=Limits(address_clients=3))) as running, running.connect() as other:
 
         async def release() -> None:
@@ -295,6 +299,25 @@ def test_a_session_s_result_has_statistics_and_plots(plain: RunningServer, tmp_p
     assert run.flows["rcv_space_bytes"].drop_nulls().len() >= 8
     save(draw([run], "downloads"), tmp_path / "figure.svg")
     assert f"{CCS[0]} ÷ {CCS[1]}" in (tmp_path / "figure.svg").read_text()
+
+
+def test_a_saved_session_shows_its_own_answer_and_no_shares(plain: RunningServer, tmp_path: Path) -> None:
+    session = run_session(plain.url(), SessionOptions(CCS, repeats=6))
+    run = result.load(write(session, tmp_path / "run", "dumbbell fetch"))
+    (sentence,) = verdicts(session)
+    numbers = summary(run)
+    assert numbers["fetch"]["verdicts"] == [sentence]
+    assert ({group["share"] for group in numbers["groups"].values()}, numbers["jain"]) == ({None}, None)
+    assert not any(name.endswith(("share", "jain")) for name in measures(run))
+    with out.capture() as captured:
+        show_run(out, run, numbers)
+    shown = captured.get()
+    assert shown.index(sentence) < shown.index("divided by that of") < shown.index(f"{CCS[0]}-1")
+    assert "share" not in shown
+    assert "Jain" not in shown
+    html = page([run])
+    assert html.index(escape(sentence)) < html.index(">Summary<")
+    assert "of the goodput" not in html
 
 
 @pytest.mark.parametrize(

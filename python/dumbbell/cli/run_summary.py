@@ -37,8 +37,10 @@ def show_run(out: Console, run: Run, numbers: dict[str, Any]) -> None:
     for reason in manifest["invalid"]:
         out.print(f"INVALID: {reason}", style="bold red")
     out.print()
+    if "fetch" in numbers:
+        _show_fetched(out, numbers)
     out.print(_flows(manifest, numbers))
-    if len(numbers["groups"]) > 1:
+    if len(numbers["groups"]) > 1 and "fetch" not in numbers:
         out.print()
         out.print(_groups(numbers))
     out.print()
@@ -53,6 +55,21 @@ def show_run(out: Console, run: Run, numbers: dict[str, Any]) -> None:
         out.print(f"note: {warning}", style="yellow")
     out.print()
     out.print(f"{run.folder}", style="cyan", soft_wrap=True)
+
+
+def _show_fetched(out: Console, numbers: Mapping[str, Any]) -> None:
+    """The answer of `dumbbell fetch`: its sentences, then the ratios with their intervals."""
+    for line in numbers["fetch"]["verdicts"]:
+        out.print(line, style="bold", soft_wrap=True)
+    table = grid(["time of", "divided by that of"], ["ratio", "from", "to"])
+    for each in numbers["fetch"]["comparisons"]:
+        if each.get("ratio") is not None:
+            low, high = each.get("interval") or (None, None)
+            table.add_row(each["first"], each["second"], digits(each["ratio"]), digits(low), digits(high))
+    if table.row_count:
+        out.print()
+        out.print(table)
+    out.print()
 
 
 def _program(program: Mapping[str, Any]) -> str:
