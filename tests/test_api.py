@@ -63,11 +63,13 @@ def test_settings_return_a_changed_copy() -> None:
 def test_the_same_seed_gives_the_same_run_and_an_agreeing_comparison(small: db.Run) -> None:
     repeated = db.run(db.experiment(SMALL), seed=1)
     assert repeated.flows.equals(small.flows)
-    compared = db.compare(small, repeated)
+    compared = db.compare([small, small], [repeated, repeated])
     assert compared.agrees
     assert "95 % interval" in compared._repr_html_()
-    other = db.compare([small], [db.run(db.experiment(SMALL), path__bottleneck__rate="20mbit")], names=["slow", "fast"])
-    assert not other.agrees
+    faster = db.run(db.experiment(SMALL), path__bottleneck__rate="20mbit")
+    assert db.compare(small, faster).agrees is None
+    other = db.compare([small] * 2, [faster] * 2, names=["slow", "fast"])
+    assert other.agrees is False
     assert "outside" in other.verdict
     with pytest.raises(ExperimentError, match="a list without runs"):
         db.compare([], small)

@@ -56,9 +56,9 @@ class ComparisonResult:
         self.comparison = comparison
 
     @property
-    def agrees(self) -> bool:
-        """Is nothing outside its tolerance?"""
-        return self.comparison.agrees and self.comparison.valid
+    def agrees(self) -> bool | None:
+        """Is nothing outside its tolerance? None with a single run in an arm."""
+        return self.comparison.agrees if self.comparison.valid else False
 
     @property
     def verdict(self) -> str:

@@ -24,7 +24,7 @@ def test_single_flows_are_shown_up_to_a_dozen() -> None:
 
 
 def test_nothing_judged_is_no_agreement() -> None:
-    found = compare_runs("", arm("a", {"free": 1.0}), arm("b", {"free": 1.0}))
+    found = compare_runs("", arm("a", *[{"free": 1.0}] * 2), arm("b", *[{"free": 1.0}] * 2))
     assert (found.agrees, found.worst) == (False, None)
 
 
@@ -40,24 +40,24 @@ LOG = {"engine": "import", "seed": None, "flows": [{"name": "x-1", "group": "x"}
 def test_unrecorded_metrics_are_omitted_and_listed_once() -> None:
     log = {"groups.x.throughput_mbps": 1.0}
     run = log | {"groups.x.rtt_ms.mean": 9.0, "groups.x.rtt_ms.p95": 9.9, "ping_ms.mean": 9.0, "cycle.period_s": 4.0}
-    found = compare_runs("", arm("log", log, **LOG), arm("run", run))
+    found = compare_runs("", arm("log", log, log, **LOG), arm("run", run, run))
     assert (found.agrees, found.one_sided) == (True, [])
     assert found.not_in_log == ["groups.x.rtt_ms.mean", "groups.x.rtt_ms.p95", "ping_ms.mean"]
     assert found.as_json()["not_in_log"] == found.not_in_log
     assert found.warnings[-1] == "omitted, because the log doesn't record it: groups.*.rtt_ms, ping_ms"
-    turned = compare_runs("", arm("run", run), arm("log", log, **LOG))
+    turned = compare_runs("", arm("run", run, run), arm("log", log, log, **LOG))
     assert (turned.agrees, turned.not_in_log) == (True, found.not_in_log)
 
 
 def test_a_group_that_the_log_lacks_is_not_an_unrecorded_metric() -> None:
     log, run = {"groups.x.throughput_mbps": 1.0}, {"groups.x.throughput_mbps": 1.0, "groups.y.throughput_mbps": 1.0}
-    found = compare_runs("", arm("log", log, **LOG), arm("run", run))
+    found = compare_runs("", arm("log", log, log, **LOG), arm("run", run, run))
     assert (found.agrees, found.one_sided, found.not_in_log) == (False, ["groups.y.throughput_mbps"], [])
 
 
 def test_what_a_run_lacks_and_a_log_has_stays_one_sided() -> None:
     log, run = {"groups.x.throughput_mbps": 1.0, "ping_ms.mean": 2.0}, {"groups.x.throughput_mbps": 1.0}
-    found = compare_runs("", arm("log", log, **LOG), arm("run", run))
+    found = compare_runs("", arm("log", log, log, **LOG), arm("run", run, run))
     assert (found.one_sided, found.not_in_log) == (["ping_ms.mean"], [])
 
 

@@ -61,7 +61,7 @@ def arm_folder(folder: Path, *rates_mbps: float, case: str | None = None, **mani
 def compared(*targets: str | Path, good: bool = True, **options: Any) -> dict[str, Any]:
     """What `--json` prints, without a process of its own; `good` decides the command's status."""
     done = compare_all(CompareOptions([str(target) for target in targets], **options))
-    assert (done.agrees and done.valid) == good
+    assert (done.agrees is not False and done.valid) == good
     return done.as_json()
 
 
@@ -142,6 +142,19 @@ def test_the_bootstrap_gives_the_same_difference_and_another_interval(similar: t
     assert welch["interval"][0] < bootstrap["interval"][0] < 0.2
 
 
+def test_one_seed_gives_numbers_and_no_verdict(dumbbell: Dumbbell, tmp_path: Path) -> None:
+    arm_folder(tmp_path / "a", 10)
+    for name, rates in (("b", (20,)), ("c", (20, 21))):
+        arm_folder(tmp_path / name, *rates)
+        numbers = compared("a", name)
+        assert numbers["agrees"] is None
+        assert {row["verdict"] for row in numbers["metrics"]} == {"shown"}
+        assert rows(numbers)["groups.cubic.throughput_mbps"]["difference"] >= 10
+        assert numbers["worst"] == "groups.cubic.throughput_mbps"
+        done = dumbbell("compare", "a", name)
+        assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "one seed: no verdict; --seeds 1..5")
+
+
 def test_one_run_per_arm_has_no_interval_and_a_warning(similar: tuple[Path, Path]) -> None:
     numbers = compared(*(folder / "run-seed2" for folder in similar))
     assert all(row["interval"] is None and row["first"]["sd"] is None for row in numbers["metrics"])
@@ -151,7 +164,8 @@ def test_one_run_per_arm_has_no_interval_and_a_warning(similar: tuple[Path, Path
 def test_a_window_leaves_out_the_rest(tmp_path: Path) -> None:
     for name, late in (("a", 20e6), ("b", 10e6)):
         flow = Flow("cubic", "cubic", rate_bps=step(late))
-        Bench([flow]).make_folder(tmp_path / name)
+        for seed in (1, 2):
+            Bench([flow], manifest={"seed": seed}).make_folder(tmp_path / name / str(seed))
     assert not compared("a", "b", good=False)["agrees"]
     assert rows(compared("a", "b", end="5s"))["groups.cubic.throughput_mbps"]["difference"] == (
         pytest.approx(0, abs=0.1)
@@ -180,11 +194,12 @@ def test_different_experiments_are_compared_with_a_warning(tmp_path: Path) -> No
 def test_a_completion_time_of_one_arm_only_is_outside(dumbbell: Dumbbell, tmp_path: Path) -> None:
     for name, fct_s in (("a", 2.0), ("b", None)):
         flow = Flow("cubic", "cubic", bytes_asked=1000, fct_s=fct_s)
-        Bench([flow]).make_folder(tmp_path / name)
+        for seed in (1, 2):
+            Bench([flow], manifest={"seed": seed}).make_folder(tmp_path / name / str(seed))
     numbers = compared("a", "b", good=False)
     assert numbers["one_sided"] == ["groups.cubic.fct_s"]
     done = dumbbell("compare", "a", "b")
-    assert done.stdout.splitlines()[-1] == "outside: groups.cubic.fct_s: missing in one arm"
+    assert done.stdout.splitlines()[-1].startswith("outside: groups.cubic.fct_s: missing in one arm")
 
 
 @pytest.mark.slow
@@ -218,7 +233,7 @@ def test_a_log_is_compared_with_each_case(tmp_path: Path) -> None:
     for case in ("slow", "fast"):
         arm_folder(tmp_path / "mine", 10, case=case)
     for targets in (("theirs", "mine"), ("mine", "theirs")):
-        numbers = compared(*targets, good=False)
+        numbers = compared(*targets)
         assert [case["name"] for case in numbers["cases"]] == ["fast", "slow"]
         assert sorted(len(numbers[key]["runs"]) for key in ("first", "second")) == [1, 2]
 
@@ -272,6 +287,8 @@ def test_runs_with_two_queue_lengths_differ_in_the_queue(dumbbell: Dumbbell, fil
     assert "path.bottleneck.qdisc: pfifo limit 20 and pfifo limit 200" in numbers["warnings"][0]
     assert rows(numbers)["queue.packets.mean"]["verdict"] == "differs"
     assert "all 2 seeds of a gave the same numbers: nothing in the experiment is random" in numbers["warnings"]
+    last = dumbbell("compare", "a", "b").stdout.splitlines()[-1]
+    assert last.endswith("; all seeds gave the same numbers: nothing in the experiment is random")
 
 
 @pytest.mark.kernel

@@ -1,4 +1,8 @@
-"""`dumbbell enable`, `disable`, `doctor` on the real kernel, where /etc/sysctl.d is a temporary folder."""
+"""`dumbbell enable`, `disable`, `doctor` on the real kernel, where /etc/sysctl.d is a temporary folder.
+
+The tests set nothing of this host: they run in network namespaces. Where one shall look initial, it gets the sysctl
+that only the initial one has.
+"""
 
 import json
 import os
@@ -26,10 +30,14 @@ WHY = _namespace_error()
 namespace = pytest.mark.skipif(bool(WHY), reason=f"no namespaces here: {WHY}")
 
 
-def inside(folder: Path, script: str) -> Finished:
-    """A script in a separate network namespace, with a folder as /etc/sysctl.d."""
+INITIAL = "mount -t tmpfs none /proc/sys/net/core; echo pfifo_fast > /proc/sys/net/core/default_qdisc\n"
+SEPARATE = "umount /proc/sys/net/core\n"
+
+
+def inside(folder: Path, script: str, *, initial: bool = True) -> Finished:
+    """A script in a network namespace of its own, which looks initial or not, with a folder as /etc/sysctl.d."""
     setting = f"mount --bind {folder} /etc/sysctl.d; ip link set lo up; echo reno > {CONTROLLER}\n"
-    script = f'dumbbell() {{ {COMMAND} "$@"; }}\n{setting}{script}'
+    script = f'dumbbell() {{ {COMMAND} "$@"; }}\n{setting}{INITIAL if initial else ""}{script}'
     arguments = ["unshare", "-n", "-m", "sh", "-c", script]
     return subprocess.run(arguments, capture_output=True, text=True, timeout=120, check=False)
 
@@ -52,6 +60,29 @@ def test_enable_verifies_with_a_connection_and_disable_restores(tmp_path: Path) 
     assert "undo with: dumbbell disable\nbbr\n90-dumbbell.conf\n" in done.stdout
     assert done.stdout.endswith("reno\n")
     assert list(tmp_path.iterdir()) == []
+
+
+@namespace
+@bbr
+def test_a_separate_namespace_gets_the_setting_and_no_file(tmp_path: Path) -> None:
+    undo = "sysctl -w net.ipv4.tcp_congestion_control=reno"
+    done = inside(tmp_path, f"dumbbell enable bbr; cat {CONTROLLER}; {undo}", initial=False)
+    assert done.returncode == 0, done.stderr
+    assert "no file is written" in done.stdout
+    assert f"undo with: {undo}\nbbr\n" in done.stdout
+    assert list(tmp_path.iterdir()) == []
+
+
+@namespace
+@bbr
+def test_a_separate_namespace_keeps_the_undo_record_of_the_initial_one(tmp_path: Path) -> None:
+    other = f"{SEPARATE} echo reno > {CONTROLLER}; dumbbell disable; cat {CONTROLLER}; dumbbell enable bbr\n"
+    done = inside(tmp_path, f"echo bbr > {CONTROLLER}; dumbbell enable reno\n{other}cat {CONTROLLER}")
+    assert "dumbbell: this is a separate network namespace" in done.stderr
+    assert "\nreno\n" in done.stdout
+    assert done.stdout.endswith("\nbbr\n")
+    record = (tmp_path / "90-dumbbell.conf").read_text()
+    assert "# before: net.ipv4.tcp_congestion_control = bbr\nnet.ipv4.tcp_congestion_control = reno\n" in record
 
 
 @namespace

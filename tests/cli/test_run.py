@@ -13,9 +13,13 @@ import polars as pl
 import pytest
 
 from conftest import COMMAND, Dumbbell
+from dumbbell.cli.console import out
+from dumbbell.cli.run_summary import show_cases
+from dumbbell.cli.runs import RunResults
 from dumbbell.results.reader import TABLES
 from engines.measured import CUBIC, experiment, table_hashes
 from processes import processes_in
+from synthetic import Bench, Flow
 
 ENGINES = ["sim", pytest.param("kernel", marks=pytest.mark.kernel)]
 SPREAD = {"mean", "p50", "p95", "max"}
@@ -146,9 +150,9 @@ def test_seeds_and_cases_are_summarized_by_mean_and_range(dumbbell: Dumbbell, en
     cases = '[[cases]]\nname = "{path.loss}"\nset = { "path.loss" = ["1%", "3%"] }\n'
     (tmp_path / "mine.toml").write_text(experiment(CUBIC, duration="1s") + cases)
     numbers = run(dumbbell, engine, "mine.toml", "--seed", "1..3", "--out", "many")
-    assert [each["name"] for each in numbers["repeated"]] == ["1%", "3%", "all cases"]
+    assert [each["name"] for each in numbers["repeated"]] == ["1%", "3%"]
     for each in numbers["repeated"]:
-        mine = [case for case in numbers["cases"] if each["name"] in {case["name"], "all cases"}]
+        mine = [case for case in numbers["cases"] if each["name"] == case["name"]]
         rates = [case["groups"]["cubic"]["throughput_mbps"] for case in mine]
         row = each["metrics"]["groups.cubic.throughput_mbps"]
         assert (each["seeds"], each["runs"], each["invalid"]) == ([1, 2, 3], len(mine), 0)
@@ -159,6 +163,27 @@ def test_seeds_and_cases_are_summarized_by_mean_and_range(dumbbell: Dumbbell, en
             "runs": len(rates),
         }
         assert row["min"] < row["max"]
+
+
+def test_the_source_s_figure_has_a_row_a_case_with_mean_and_range(tmp_path: Path) -> None:
+    seen = [{"what": "rate", "value": 10, "metric": "groups.cubic.throughput_mbps", "unit": "Mbit/s"}]
+    runs = [
+        Bench(
+            [Flow("cubic", "cubic", rate_bps=rate * 1e6)],
+            manifest={"case": case, "seed": seed, "expect": [], "source": {"title": "a report", "seen": seen}},
+        ).make(tmp_path / f"{case}-{seed}")
+        for case, rates in (("slow", (8, 10)), ("fast", (30, 50)))
+        for seed, rate in enumerate(rates)
+    ]
+    with out.capture() as captured:
+        show_cases(out, RunResults(tmp_path, runs, several=True, engine="sim", wall_s=1.0))
+    shown = captured.get()
+    assert "all cases" not in shown
+    rows = [line.split() for line in shown.split("reported by the source")[1].splitlines()]
+    assert [row for row in rows if row[:1] == ["rate"]] == [
+        ["rate", "slow", "10", "Mbit/s", "9", "Mbit/s", "8", "to", "10", "0.90", "×"],
+        ["rate", "fast", "10", "Mbit/s", "40", "Mbit/s", "30", "to", "50", "4.00", "×"],
+    ]
 
 
 @pytest.mark.slow(keep="sim")

@@ -279,7 +279,13 @@ def test_unknown_queues_of_a_kernel_are_noted(host: LocalHost) -> None:
 
 def test_a_namespace_accepts_allowed_controllers_and_no_queue(tmp_path: Path) -> None:
     host = InitialState(qdisc=None, allowed=("reno", "bbr")).create(tmp_path)
-    assert "separate network namespace" in switch.enabling(host, "bbr").notes[0]
+    change = switch.enabling(host, "bbr")
+    assert (change.steps, change.undo) == (
+        (Set(boot_settings.CONTROLLER, "bbr"),), f"sysctl -w {boot_settings.CONTROLLER}=cubic"
+    )  # fmt: skip
+    assert "no file is written" in change.notes[0]
+    with pytest.raises(LocalHostError, match="separate network namespace"):
+        switch.disabling(host)
     with pytest.raises(LocalHostError, match="only allowed controllers can be the default"):
         switch.enabling(host, "dctcp")
     with pytest.raises(LocalHostError, match="is a host-wide setting"):

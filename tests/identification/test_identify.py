@@ -138,6 +138,48 @@ def test_a_capture_that_lost_packets_is_refused(dumbbell: Dumbbell, capture: Cap
     assert "% of the data that was acknowledged" in refusal(dumbbell, file)
 
 
+@pytest.mark.parametrize("at", [0, 500, -1])
+def test_a_wrong_time_stamp_does_not_take_the_memory(dumbbell: Dumbbell, capture: Capture, at: int) -> None:
+    """It made the connection last 136 years; the first 60 s count."""
+    file = capture("reno")
+    packets = records(file)
+    _, data, header = packets[at]
+    stamp = 0 if at == 0 else 2**32 - 1
+    packets[at] = (0.0, data, struct.pack("<I", stamp) + header[4:])
+    if at == 0:
+        packets[1:] = [(t, d, struct.pack("<I", int(t) + 2**31) + h[4:]) for t, d, h in packets[1:]]
+    write(file, iter(packets))
+    done = dumbbell("identify", file, "--candidates", "reno")
+    assert "Traceback" not in done.stderr
+    assert ("data segments are too few" in done.stderr) if at == 0 else done.returncode == 0, done.stderr
+
+
+@pytest.mark.slow(keep="receiver")
+@pytest.mark.parametrize("end", ENDS)
+def test_without_time_stamps_the_handshake_tells_the_round_trip_time(
+    dumbbell: Dumbbell, capture: Capture, end: str
+) -> None:
+    file = capture("reno", end)
+    write(file, ((time, without_stamps(data), header) for time, data, header in records(file)))
+    path = answer(dumbbell, file, "--candidates", "reno")["path"]
+    assert (path["captured_at"], path["rtt_ms"]) == (end, pytest.approx(30, rel=0.02))
+
+
+def without_stamps(data: bytes) -> bytes:
+    """A packet whose TCP time stamp option is padding."""
+    begin, is_tcp = 14 + 20, data[14 + 9 : 14 + 10] == b"\x06"
+    if not is_tcp:
+        return data
+    options = bytearray(data[begin + 20 : begin + 4 * (data[begin + 12] >> 4)])
+    at = 0
+    while at < len(options) and options[at]:
+        size = 1 if options[at] == 1 else options[at + 1]
+        if options[at] == 8:
+            options[at : at + size] = bytes([1]) * size
+        at += size
+    return data[: begin + 20] + bytes(options) + data[begin + 20 + len(options) :]
+
+
 def records(file: Path) -> list[tuple[float, bytes, bytes]]:
     """Each packet's time, bytes, and header in the file."""
     data, at, found = file.read_bytes(), 24, []

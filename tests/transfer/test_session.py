@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from html import escape
 from pathlib import Path
 
 import pytest
@@ -18,9 +19,12 @@ import trustme
 
 from conftest import COMMAND, Dumbbell
 from dumbbell.analysis.sequential import Answer
-from dumbbell.analysis.summary import summary
+from dumbbell.analysis.summary import measures, summary
+from dumbbell.cli.console import out
+from dumbbell.cli.run_summary import show_run
 from dumbbell.errors import TransferError
 from dumbbell.plots import draw, save
+from dumbbell.reports.page import page
 from dumbbell.results import result
 from dumbbell.transfer import channel
 from dumbbell.transfer.ab_session import Session, SessionOptions, Stopped, Transfer, compared, measure
@@ -125,6 +129,49 @@ def test_parallel_connections_each_download_the_full_size(plain: RunningServer) 
     assert all(
         transfer.time_s >= max(each.total_ns for each in transfer.downloads) / 1e9 for transfer in session.transfers
     )
+
+
+def test_more_connections_than_the_server_allows_are_refused() -> None:
+    with running_server(Serving(limits=Limits(address_clients=3))) as running:
+        message = r"--connections 4: the server allows 3 from one address.*--max-per-address 4"
+        with pytest.raises(TransferError, match=message):
+            run_session(running.url(), SessionOptions(repeats=1, connections=4))
+
+
+@pytest.mark.slow
+def test_pairs_in_which_a_busy_server_made_a_connection_wait_are_discarded() -> None:
+    """Another client has one of three connections during the first download: 429, retry after 5 s."""
+    with running_server(Serving(limits=Limits(address_clients=3))) as running, running.connect() as other:
+
+        async def release() -> None:
+            await asyncio.sleep(1)
+            other.close()
+
+        async def both() -> Session:
+            request = DownloadRequest(parse_url(running.url()), size_bytes=100_000, silence_s=10)
+            leaving = asyncio.ensure_future(release())
+            session = await measure(SessionOptions(CCS, repeats=3, connections=3), request, lambda _: None)
+            await leaving
+            return session
+
+        session = asyncio.run(both())
+    assert [transfer.waited for transfer in session.transfers] == [True, False, False, False, False, False]
+    assert session.blocks == 2
+    assert max(session.times_s(CCS[0]) + session.times_s(CCS[1])) < 1
+    assert "a busy server (429, 503) made connections wait in 1 of 6 downloads: their pairs don't count" in str(
+        hints(session)
+    )
+    assert sum(kind["downloads"] for kind in as_json(session)["kinds"]) == 5
+
+
+def test_a_proxy_of_the_environment_is_named(plain: RunningServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("http_proxy", "http://proxy.example:3128")
+    monkeypatch.delenv("no_proxy", raising=False)
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    session = run_session(plain.url(), SessionOptions(repeats=1))
+    assert "the environment's http_proxy was not used" in str(hints(session))
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    assert "proxy" not in str(hints(session))
 
 
 @pytest.mark.parametrize(
@@ -252,6 +299,25 @@ def test_a_session_s_result_has_statistics_and_plots(plain: RunningServer, tmp_p
     assert run.flows["rcv_space_bytes"].drop_nulls().len() >= 8
     save(draw([run], "downloads"), tmp_path / "figure.svg")
     assert f"{CCS[0]} ÷ {CCS[1]}" in (tmp_path / "figure.svg").read_text()
+
+
+def test_a_saved_session_shows_its_own_answer_and_no_shares(plain: RunningServer, tmp_path: Path) -> None:
+    session = run_session(plain.url(), SessionOptions(CCS, repeats=6))
+    run = result.load(write(session, tmp_path / "run", "dumbbell fetch"))
+    (sentence,) = verdicts(session)
+    numbers = summary(run)
+    assert numbers["fetch"]["verdicts"] == [sentence]
+    assert ({group["share"] for group in numbers["groups"].values()}, numbers["jain"]) == ({None}, None)
+    assert not any(name.endswith(("share", "jain")) for name in measures(run))
+    with out.capture() as captured:
+        show_run(out, run, numbers)
+    shown = captured.get()
+    assert shown.index(sentence) < shown.index("divided by that of") < shown.index(f"{CCS[0]}-1")
+    assert "share" not in shown
+    assert "Jain" not in shown
+    html = page([run])
+    assert html.index(escape(sentence)) < html.index(">Summary<")
+    assert "of the goodput" not in html
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ experiments, a single seed, seeds without randomness, downloads that didn't comp
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -116,9 +116,21 @@ class Comparison:
         return all(run.manifest["valid"] for arm in (self.first, self.second) for run in arm.runs)
 
     @property
+    def undecided(self) -> bool:
+        """Has an arm a single run, so that nothing tells a difference from chance?"""
+        return any(len(arm.runs) == 1 for arm in (self.first, self.second))
+
+    @property
+    def repeats_one_run(self) -> bool:
+        """Did every run of each arm give the same numbers, so that more seeds add nothing?"""
+        return not self.undecided and all(
+            _never_vary(samples) for samples in ([row.first for row in self.rows], [row.second for row in self.rows])
+        )
+
+    @property
     def judged(self) -> list[Row]:
         """The rows with a tolerance."""
-        return [row for row in self.rows if row.verdict is not Verdict.SHOWN]
+        return [row for row in self.rows if row.allowed is not None]
 
     @property
     def outside(self) -> list[Row]:
@@ -126,9 +138,12 @@ class Comparison:
         return [row for row in self.rows if row.verdict is Verdict.DIFFERS]
 
     @property
-    def agrees(self) -> bool:
-        """Is something judged, nothing outside its tolerance, and no judged metric missing in one arm?"""
-        return bool(self.judged) and not self.outside and not self.one_sided
+    def agrees(self) -> bool | None:
+        """Is something judged, nothing outside its tolerance, and no judged metric missing in one arm?
+
+        None if undecided.
+        """
+        return None if self.undecided else bool(self.judged) and not self.outside and not self.one_sided
 
     @property
     def worst(self) -> Row | None:
@@ -170,8 +185,14 @@ def compare_runs(
     tolerances: Mapping[str, Tolerance] = TOLERANCES,
     method: Method | None = None,
 ) -> Comparison:
-    """Compare all metrics that both arms have. The default method is `paired` if applicable, else `welch`."""
-    rows = worst_first(compare(first.values, second.values, tolerances, method or _method(first, second)))
+    """Compare all metrics that both arms have. The default method is `paired` if applicable, else `welch`.
+
+    With a single run in an arm the rows have no verdict.
+    """
+    rows = compare(first.values, second.values, tolerances, method or _method(first, second))
+    if min(len(first.runs), len(second.runs)) == 1:
+        rows = [replace(row, verdict=Verdict.SHOWN) for row in rows]
+    rows = worst_first(rows)
     unrecorded = _not_in_log(first, second)
     alone = [name for name in one_sided(first.values, second.values, tolerances) if name not in unrecorded]
     warnings = [*_warnings(first, second, rows, tolerances), *_silent(unrecorded)]

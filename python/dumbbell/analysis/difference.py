@@ -108,7 +108,7 @@ class Verdict(StrEnum):
     """The difference exceeds its tolerance, but its confidence interval contains 0: more seeds are needed."""
     DIFFERS = "differs"
     SHOWN = "shown"
-    """No tolerance applies."""
+    """No tolerance applies, or an arm has a single run."""
 
 
 WORST_FIRST = (Verdict.DIFFERS, Verdict.INCONCLUSIVE, Verdict.AGREES, Verdict.SHOWN)

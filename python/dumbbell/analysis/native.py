@@ -130,7 +130,13 @@ def metrics(run: Run, window: Window | None = None) -> dict[str, Any]:
 
     Raises `ValueError` for a window outside the run.
     """
-    return cast("dict[str, Any]", json.loads(native(run).summary(window)))
+    numbers = cast("dict[str, Any]", json.loads(native(run).summary(window)))
+    if run.manifest.get("fetch"):
+        # Downloads one after the other share nothing.
+        numbers["jain"] = None
+        for group in numbers["groups"].values():
+            group["share"] = None
+    return numbers
 
 
 def by_flow_name(run: Run, numbers: list[Found]) -> dict[str, Found]:
@@ -269,9 +275,9 @@ class Cycle:
 def cycle(run: Run, window: Window | None = None) -> Cycle | None:
     """The period of the two largest groups' rates, its strength, phase and kind.
 
-    None with fewer than two groups, in less than three periods, or without significance.
+    None with fewer than two groups, in less than three periods, without significance, or for sequential downloads.
     """
-    return _cycle(native(run).cycle(window))
+    return None if run.manifest.get("fetch") else _cycle(native(run).cycle(window))
 
 
 def period(signal: "Floats", step_s: float) -> Cycle | None:

@@ -50,6 +50,8 @@ def summary_with(run: Run, found: Cycle | None, window: Window | None = None) ->
         "jain": numbers["jain"],
         "cycle": None if found is None else {name: getattr(found, name) for name in CYCLE},
     }
+    if fetch := run.manifest.get("fetch"):
+        result["fetch"] = {key: fetch[key] for key in ("verdicts", "comparisons")}
     if programs := run.manifest.get("programs"):
         keys = ("name", "host", "started_s", "ended_s", "status", "signal", "stopped")
         result["programs"] = [{key: program[key] for key in keys} for program in programs]

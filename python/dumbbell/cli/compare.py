@@ -83,9 +83,15 @@ class Comparisons:
     """Time series for the page, by run folder."""
 
     @property
-    def agrees(self) -> bool:
-        """True if every metric of every case is within its tolerance and both arms have every case."""
-        return not self.left_out and all(each.agrees for each in self.comparisons)
+    def agrees(self) -> bool | None:
+        """True if every metric of every case is within its tolerance and both arms have every case.
+
+        None if a case is undecided and nothing disagrees.
+        """
+        found = [each.agrees for each in self.comparisons]
+        if self.left_out or False in found:
+            return False
+        return None if None in found else True
 
     @property
     def valid(self) -> bool:

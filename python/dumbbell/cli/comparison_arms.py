@@ -174,12 +174,16 @@ def show_compared(out: Console, done: "Comparisons", window: str) -> None:
         _show(out, comparison, window, several=len(done.comparisons) > 1)
         _explain(out, comparison, conditions=comparison is done.comparisons[0])
         if len(done.comparisons) > 1:
-            style = "green" if comparison.agrees and comparison.valid else "red"
+            style = _style(comparison.agrees, valid=comparison.valid)
             out.print(verdict(comparison), style=style, soft_wrap=True)
     if done.out is not None:
         out.print(f"{done.out}", style="cyan", soft_wrap=True)
-    style = "bold green" if done.agrees and done.valid else "bold red"
+    style = f"bold {_style(done.agrees, valid=done.valid)}"
     out.print(verdict_of_all(done.comparisons, done.left_out), style=style, soft_wrap=True)
+
+
+def _style(agrees: bool | None, *, valid: bool) -> str:
+    return "red" if agrees is False or not valid else "green" if agrees else "yellow"
 
 
 def _show(out: Console, comparison: Comparison, window: str, *, several: bool) -> None:

@@ -137,7 +137,7 @@ def enable(
 
     Applies to new connections, now and after each boot; needs root. Writes a drop-in to /etc/sysctl.d (and one to
     /etc/modules-load.d for a module), applies it, and opens a connection to verify. `dumbbell disable` restores the
-    previous values.
+    previous values. In a separate network namespace (a container) it sets the namespace's default and writes no file.
     """
     from dumbbell.host import switch
     from dumbbell.host.steps import locked
@@ -152,7 +152,8 @@ def enable(
     _print_done(done)
     if host.live:
         _print_open_connections(host, controller)
-    unwrapped_out.print(f"undo with: dumbbell disable{f' --root {root}' if root else ''}")
+    if change.steps or change.undo.startswith("dumbbell"):
+        unwrapped_out.print(f"undo with: {change.undo}{f' --root {root}' if root else ''}")
 
 
 @click.command("disable")

@@ -1,6 +1,7 @@
 """A result as tables."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
@@ -37,8 +38,10 @@ def show_run(out: Console, run: Run, numbers: dict[str, Any]) -> None:
     for reason in manifest["invalid"]:
         out.print(f"INVALID: {reason}", style="bold red")
     out.print()
+    if "fetch" in numbers:
+        _show_fetched(out, numbers)
     out.print(_flows(manifest, numbers))
-    if len(numbers["groups"]) > 1:
+    if len(numbers["groups"]) > 1 and "fetch" not in numbers:
         out.print()
         out.print(_groups(numbers))
     out.print()
@@ -53,6 +56,21 @@ def show_run(out: Console, run: Run, numbers: dict[str, Any]) -> None:
         out.print(f"note: {warning}", style="yellow")
     out.print()
     out.print(f"{run.folder}", style="cyan", soft_wrap=True)
+
+
+def _show_fetched(out: Console, numbers: Mapping[str, Any]) -> None:
+    """The answer of `dumbbell fetch`: its sentences, then the ratios with their intervals."""
+    for line in numbers["fetch"]["verdicts"]:
+        out.print(line, style="bold", soft_wrap=True)
+    table = grid(["time of", "divided by that of"], ["ratio", "from", "to"])
+    for each in numbers["fetch"]["comparisons"]:
+        if each.get("ratio") is not None:
+            low, high = each.get("interval") or (None, None)
+            table.add_row(each["first"], each["second"], digits(each["ratio"]), digits(low), digits(high))
+    if table.row_count:
+        out.print()
+        out.print(table)
+    out.print()
 
 
 def _program(program: Mapping[str, Any]) -> str:
@@ -134,7 +152,7 @@ def _show_by_parameter(out: Console, runs: Sequence[Run]) -> None:
 
 
 def _show_repeated(out: Console, done: "RunResults") -> None:
-    """Mean, min and max of the main metrics: a table per case with several seeds, and one for all cases."""
+    """Mean, min and max of the main metrics: a table per case with several seeds."""
     for repeated in done.repeated:
         rows = [(name, row) for name, row in repeated.metrics.items() if any(fnmatchcase(name, p) for p in REPEATED)]
         if not rows:
@@ -232,13 +250,22 @@ def _show_seen(out: Console, run: Run, reader: Reader) -> None:
 
 
 def _show_seen_cases(out: Console, done: "RunResults") -> None:
-    """The source's values for each case."""
-    rows = []
+    """The source's values for each case; of several seeds the mean and the range."""
+    found: dict[tuple[str, str, str], list[FigureComparison]] = {}
     for run, numbers in zip(done.runs, done.summaries, strict=True):
         for seen in compare_source_figures(run.manifest, Reader(run, numbers)):
-            what, *cells = _seen_row(seen)
-            rows.append((what, run.manifest["case"] or "", *cells))
-    _print_seen(out, grid(["reported by the source", "case"], SEEN_COLUMNS), rows, done.runs[0].manifest)
+            found.setdefault((seen.what, seen.metric, run.manifest["case"] or ""), []).append(seen)
+    repeated = any(len(each) > 1 for each in found.values())
+    cased = any(case for _, _, case in found)
+    head = ["report", "mean", "range", "ratio"] if repeated else SEEN_COLUMNS
+    rows = []
+    for (what, _, case), each in found.items():
+        here = [seen.here for seen in each if seen.here is not None]
+        _, reported, measured, verdict = _seen_row(replace(each[0], here=mean_of_known(here)))
+        extent = f"{_rounded(min(here))} to {_rounded(max(here))}" if here else ""
+        rows.append((what, *([case] * cased), reported, measured, *([extent] * repeated), verdict))
+    table = grid(["reported by the source", *(["case"] * cased)], head)
+    _print_seen(out, table, rows, done.runs[0].manifest)
 
 
 def _print_seen(out: Console, table: Table, rows: Sequence[Sequence[str]], manifest: Mapping[str, Any]) -> None:

@@ -34,7 +34,7 @@ from dumbbell.results.result import Run
 from dumbbell.spec import Case, find, load
 from dumbbell.spec.document import chosen as case_called
 
-__all__ = ["ALL_CASES", "Repeated", "RunResults", "execute_runs", "run_all"]
+__all__ = ["Repeated", "RunResults", "execute_runs", "run_all"]
 
 
 GRACE_S = 0.3
@@ -165,12 +165,9 @@ def _bar(
         yield advance, notice
 
 
-ALL_CASES = "all cases"
-
-
 @dataclass(frozen=True)
 class Repeated:
-    """Statistics over several runs of a case, or of all cases, without invalid runs."""
+    """Statistics over several runs of a case, without invalid runs."""
 
     name: str
     seeds: tuple[int, ...]
@@ -214,14 +211,11 @@ class RunResults:
 
     @cached_property
     def repeated(self) -> list[Repeated]:
-        """Each case with several seeds, and all cases together if there are several."""
+        """Each case with several seeds. There is no mean over cases: they differ."""
         cases: dict[str, list[Run]] = {}
         for run in self.runs:
             cases.setdefault(case_name(run), []).append(run)
-        groups = {name: runs for name, runs in cases.items() if len(runs) > 1}
-        return [_repeated(*each) for each in groups.items()] + (
-            [_repeated(ALL_CASES, self.runs)] if len(cases) > 1 else []
-        )
+        return [_repeated(name, runs) for name, runs in cases.items() if len(runs) > 1]
 
     @property
     def good(self) -> bool:

@@ -18,6 +18,11 @@ __all__ = ["Change", "Done", "apply", "disabling", "enabling", "initial_namespac
 
 _NAME = re.compile(r"[A-Za-z0-9_]{1,15}")
 
+NAMESPACE_NOTE = (
+    "this is a separate network namespace (a container?): the setting applies only here and until it ends, and no "
+    "file is written"
+)
+
 
 @dataclass(frozen=True)
 class Change:
@@ -28,6 +33,8 @@ class Change:
     controller: str | None = None
     strict: bool = True
     """Whether to undo the change if a new connection gets another congestion control; never when disabling."""
+    undo: str = "dumbbell disable"
+    """The command that undoes it."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +49,7 @@ class Done:
 def enabling(host: LocalHost, name: str, qdisc: str | None = None, *, running: bool = True) -> Change:
     """The change that makes `name` the default of new connections, now (if `running`) and at each boot.
 
+    In a separate network namespace only the setting: files in /etc are those of the host's initial namespace.
     Raises LocalHostError if the kernel lacks it, if our file was edited, or without permission.
     """
     for word in filter(None, (name, qdisc)):
@@ -54,6 +62,8 @@ def enabling(host: LocalHost, name: str, qdisc: str | None = None, *, running: b
     allowed = host.sysctl(ALLOWED).fields() if running else []
     if not initial:
         _refuse_in_namespace(name, qdisc, allowed)
+        undo = f"sysctl -w {CONTROLLER}={host.sysctl(CONTROLLER).first()}"
+        return _permitted(host, Change((Set(CONTROLLER, name),), (NAMESPACE_NOTE,), name, undo=undo))
     queue_notes = _queue_notes(host, qdisc) if running and qdisc else []
     old = _record(host) or Record({})
     sets = old.sets | {CONTROLLER: name} | ({QDISC: qdisc} if qdisc else {})
@@ -63,7 +73,7 @@ def enabling(host: LocalHost, name: str, qdisc: str | None = None, *, running: b
         sets,
         before,
         _earlier(old, sets),
-        allowed=_with(old.allowed, name, running and initial and name not in allowed),
+        allowed=_with(old.allowed, name, running and name not in allowed),
         loaded=_with(old.loaded, module, running and presence.kind == "loadable"),
         folders=old.folders or _missing(host, presence),
     )
@@ -75,7 +85,7 @@ def enabling(host: LocalHost, name: str, qdisc: str | None = None, *, running: b
     if running:
         steps += [Load(module)] if presence.kind == "loadable" else []
         steps += [Set(key, sets[key]) for key in (QDISC, CONTROLLER) if key in sets]
-    notes = [*_notes(host, sets), *queue_notes, *_scope_notes(presence, running=running, initial=initial)]
+    notes = [*_notes(host, sets), *queue_notes, *_scope_notes(presence, running=running)]
     return _permitted(host, Change(tuple(steps), tuple(notes), name if running else None))
 
 
@@ -85,6 +95,12 @@ def disabling(host: LocalHost, *, running: bool = True, force: bool = False) -> 
     `force` also removes an edited drop-in, keeping a copy under a name that sysctl ignores.
     Raises LocalHostError if nothing was enabled, if a file was edited, or without permission.
     """
+    if running and not initial_namespace(host):
+        raise LocalHostError(
+            f"this is a separate network namespace (a container?), where 'dumbbell enable' writes no file; {DROPIN} "
+            f"would have the previous settings of the host's initial namespace. Set this one's default by: sysctl -w "
+            f"{CONTROLLER}=NAME"
+        )
     text = host.file(DROPIN).text
     if text is None:
         raise LocalHostError(f"nothing to undo: {DROPIN} doesn't exist; 'dumbbell enable' writes it")
@@ -229,7 +245,7 @@ def _restore_steps(host: LocalHost, record: Record) -> tuple[list[Set], list[str
             notes.append(f"{key} is {now}, changed since, and was not restored; the previous value was {before}")
     allowed = host.sysctl(ALLOWED).fields()
     kept = [name for name in allowed if name not in record.allowed]
-    if record.allowed and kept != allowed and initial_namespace(host):
+    if record.allowed and kept != allowed:
         # After setting the default, because the kernel allows whatever becomes the default.
         steps.append(Set(ALLOWED, " ".join(kept)))
     return steps, notes
@@ -245,20 +261,15 @@ def _notes(host: LocalHost, sets: dict[str, str]) -> list[str]:
     ]
 
 
-def _scope_notes(presence: kernel_modules.Presence, *, running: bool, initial: bool) -> list[str]:
-    if not running:
-        notes_before = (
-            [f"can't determine whether its kernel has the congestion control: {presence.why}"]
-            if presence.kind == "unknown"
-            else []
-        )
-        return [*notes_before, "nothing is applied or verified: --root names a folder, not the running host"]
-    if initial:
+def _scope_notes(presence: kernel_modules.Presence, *, running: bool) -> list[str]:
+    if running:
         return []
-    return [
-        "this is a separate network namespace (a container?): the setting applies only here, and sysctl.d is applied "
-        "to the initial namespace when the host boots"
-    ]
+    notes_before = (
+        [f"can't determine whether its kernel has the congestion control: {presence.why}"]
+        if presence.kind == "unknown"
+        else []
+    )
+    return [*notes_before, "nothing is applied or verified: --root names a folder, not the running host"]
 
 
 def _missing(host: LocalHost, presence: kernel_modules.Presence) -> tuple[str, ...]:

@@ -145,6 +145,8 @@ def connection(found: Segments, flow: Flow) -> Connection:
     behind = rtt_by_stamps(found, theirs, data)
     is_data = sent.payload > 0
     syn = mine[found.flags[mine] & SYN > 0]
+    if not behind[0].size:
+        behind = _handshake_rtt(found, mine, theirs)
     return Connection(
         label=_name(found, there),
         time=(sent.time_ns[is_data] - begin) / 1e9,
@@ -159,6 +161,16 @@ def connection(found: Segments, flow: Flow) -> Connection:
         mss=int(np.quantile(found.payload_bytes[data], 0.9)),
         missed=_missed(sent, acked),
     )
+
+
+def _handshake_rtt(
+    found: Segments, mine: npt.NDArray[np.int64], theirs: npt.NDArray[np.int64]
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """From the SYN-ACK to the sender's answer, for connections without time stamps; empty without a handshake."""
+    answers = found.time_ns[theirs[found.flags[theirs] & SYN > 0]][:1]
+    follow = found.time_ns[mine[found.flags[mine] & (SYN | ACK) == ACK]]
+    follow = follow[follow >= answers][:1] if answers.size else follow[:0]
+    return answers[: follow.size], follow - answers[: follow.size]
 
 
 def _missed(sent: Sent, acked: npt.NDArray[np.int64]) -> float:

@@ -84,19 +84,23 @@ def prepared(flow: Connection, file: str) -> tuple[Connection, Path, list[str]]:
             f"the capture lacks {100 * flow.missed:.2g} % of the data that was acknowledged", file=file,
             value=flow.label, right="one without drops, such as tcpdump -B 65536 -s 128 writes",
         )  # fmt: skip
+    lasted = flow.duration_s
+    if lasted > MOST_S:
+        # Before anything is computed by time: one wrong time stamp makes a connection of decades.
+        flow = flow.until(MOST_S)
     path = estimate(flow, file)
     counted = min(MOST_S, MOST_PACKETS * 1514 * 8 / path.rate_bps)
     warnings = []
     if flow.missed > 0:
         warnings.append(f"the capture lacks {100 * flow.missed:.2g} % of the data that was acknowledged")
-    if counted < flow.duration_s:
+    if counted < lasted:
         needed = least_s(path.rtt_s)
         if counted < needed:
             raise ImportProblem(
                 f"{path.rate_bps / 1e6:.3g} Mbit/s are too fast to simulate the {needed:.3g} s that it takes to say",
                 file=file, value=flow.label, right=f"at most {path.rate_bps * counted / needed / 1e6:.3g} Mbit/s",
             )  # fmt: skip
-        warnings.append(f"only the first {counted:.3g} of {flow.duration_s:.3g} s count")
+        warnings.append(f"only the first {counted:.3g} of {lasted:.3g} s count")
         flow = flow.until(counted)
         path = estimate(flow, file)
     if 0.15 < path.position < 0.85:

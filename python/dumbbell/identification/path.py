@@ -74,13 +74,16 @@ def estimate(flow: Connection, file: str) -> Path:
     if ahead is None:
         raise ImportProblem("no acknowledgements of its data", file=file, value=flow.label, right="both directions")
     if behind is None:
-        if not flow.handshake:
-            raise ImportProblem(
-                "no time stamps (RFC 7323) and no handshake, so the round trip time is unknown",
-                file=file, value=flow.label, right="a capture from the connection's start",
-            )  # fmt: skip
-        behind = 0.0
+        raise ImportProblem(
+            "no time stamps (RFC 7323) and no handshake, so the round trip time is unknown",
+            file=file, value=flow.label, right="a capture from the connection's start",
+        )  # fmt: skip
     rtt = ahead + behind
+    if rtt <= 0:
+        raise ImportProblem(
+            "its acknowledgements come at once, so the round trip time is unknown", file=file, value=flow.label,
+            right="a capture of a path with a delay",
+        )  # fmt: skip
     needed = least_s(rtt)
     if flow.duration_s < needed:
         raise ImportProblem(

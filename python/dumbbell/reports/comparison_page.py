@@ -55,7 +55,7 @@ def _contents(comparisons: Sequence[Comparison], left_out: Sequence[str]) -> Mar
     if len(comparisons) == 1 and not left_out:
         return Markup()
     rows = [(each.case, verdict(each)) for each in comparisons]
-    good = not left_out and all(each.agrees and each.valid for each in comparisons)
+    good = not left_out and all(each.agrees is not False and each.valid for each in comparisons)
     banner = _banner(verdict_of_all(comparisons, left_out), good=good)
     return join([banner, table(("case", "verdict"), rows, css="text")])
 
@@ -67,7 +67,7 @@ def _section(comparison: Comparison, figure: Markup, window: str, *, alone: bool
         "section",
         Markup() if alone else element("h2", comparison.case),
         element("p", "; ".join(described(arm) for arm in _arms(comparison)) + window, css="quiet"),
-        _banner(verdict(comparison), good=comparison.agrees and comparison.valid),
+        _banner(verdict(comparison), good=comparison.agrees is not False and comparison.valid),
         noted if notes else "",
         element("h3", "Metrics, largest deviation first"),
         _table(comparison),

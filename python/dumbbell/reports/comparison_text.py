@@ -48,7 +48,9 @@ def verdict_of_all(comparisons: Sequence[Comparison], left_out: Sequence[str] = 
         return f"outside: {'; '.join(left_out)}; common cases: {verdict_of_all(comparisons)}"
     if len(comparisons) == 1:
         return verdict(comparisons[0])
-    bad = [each for each in comparisons if not each.agrees or not each.valid]
+    bad = [each for each in comparisons if each.agrees is False or not each.valid]
+    if not bad and any(each.undecided for each in comparisons):
+        return next(verdict(each) for each in comparisons if each.undecided)
     if not bad:
         return f"agrees in all {len(comparisons)} cases"
     return f"{len(bad)} of {len(comparisons)} cases are outside; {bad[0].case}: {verdict(bad[0])}"
@@ -93,6 +95,14 @@ def _sample_size(arm: Arm) -> str:
 
 
 def _judgement(comparison: Comparison) -> str:
+    if comparison.undecided:
+        seeded = comparison.first.seeds and comparison.second.seeds
+        return "one seed: no verdict; --seeds 1..5" if seeded else "one run of an arm: no verdict"
+    same = "; all seeds gave the same numbers: nothing in the experiment is random"
+    return _decided(comparison) + same * comparison.repeats_one_run
+
+
+def _decided(comparison: Comparison) -> str:
     outside, alone = comparison.outside, comparison.one_sided
     if outside:
         more = len(outside) + len(alone) - 1

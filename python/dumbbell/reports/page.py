@@ -85,6 +85,7 @@ def _section(run: Run, numbers: dict[str, Any], figures: Figures) -> Markup:
         [
             element("p", subject, css="quiet"),
             sections.banner(run),
+            sections.fetched(run, numbers, figures),
             sections.facts(run, numbers),
             experiment_section(run),
             sections.seen(run, numbers),

@@ -24,6 +24,7 @@ __all__ = [
     "banner",
     "contents",
     "facts",
+    "fetched",
     "flows",
     "groups",
     "in_order",
@@ -188,6 +189,24 @@ def banner(run: Run) -> Markup:
     return element("div", element("strong", "Valid:"), " none of the run's checks failed.", css="banner")
 
 
+def fetched(run: Run, numbers: Mapping[str, Any], figures: Figures) -> Markup:
+    """The answer of `dumbbell fetch`: its sentences, the ratios with their intervals, its figure; empty for others."""
+    if "fetch" not in numbers:
+        return Markup()
+    verdicts = element("ul", *(element("li", line) for line in numbers["fetch"]["verdicts"]), css="facts")
+    rows = [
+        (
+            f"{each['first']} ÷ {each['second']}",
+            number(each["ratio"]),
+            *map(number, each.get("interval") or (None,) * 2),
+        )
+        for each in numbers["fetch"]["comparisons"]
+        if each.get("ratio") is not None
+    ]
+    ratios = table(("ratio of times", "median", "from", "to"), rows) if rows else ""
+    return join([element("h3", "Downloads"), verdicts, ratios, figures.box(draw([run], "downloads"))])
+
+
 def facts(run: Run, numbers: Mapping[str, Any]) -> Markup:
     """Summary sentences, then warnings."""
     warnings = [element("li", warning) for warning in run.manifest.get("warnings") or []]
@@ -218,13 +237,16 @@ def seen(run: Run, summary: Mapping[str, Any]) -> Markup:
 
 def groups(numbers: Mapping[str, Any]) -> Markup:
     """A row for each group."""
-    head = ("group", "throughput, Mbit/s", "share of goodput", "mean RTT, ms", "retransmits", "retransmit rate")
+    # Sequential downloads have no shares.
+    shared = any(group["share"] is not None for group in numbers["groups"].values())
+    share_head = ("share of goodput",) if shared else ()
+    head = ("group", "throughput, Mbit/s", *share_head, "mean RTT, ms", "retransmits", "retransmit rate")
     shares = percents([group["share"] for group in numbers["groups"].values()])
     rows = [
         (
             name,
             number(group["throughput_mbps"]),
-            UNKNOWN if share is None else f"{share} %",
+            *([UNKNOWN if share is None else f"{share} %"] if shared else []),
             number(group["rtt_ms"]),
             number(group["retransmits"]),
             percent(group["retransmit_rate"]),

@@ -69,6 +69,11 @@ class Transfer:
         return sum(each.bytes for each in self.downloads)
 
     @property
+    def waited(self) -> bool:
+        """Did a busy server make one of several connections wait? Then the time counts the waiting."""
+        return len(self.downloads) > 1 and any(each.waited_s for each in self.downloads)
+
+    @property
     def kept(self) -> bool:
         """Did the server use the requested congestion control?"""
         return all(each.cc == self.cc for each in self.downloads) if self.cc is not None else True
@@ -87,7 +92,10 @@ class Comparison:
 
 @dataclass
 class Session:
-    """All downloads, and why the session ended."""
+    """All downloads, and why the session ended.
+
+    A block counts if it is complete and no busy server made its connections wait.
+    """
 
     options: SessionOptions
     request: DownloadRequest
@@ -99,20 +107,20 @@ class Session:
     about: dict[str, Any] = field(default_factory=dict)
 
     def times_s(self, cc: str | None) -> list[float]:
-        """Times of one congestion control in complete blocks, in order."""
-        complete = self._complete_blocks()
-        return [transfer.time_s for transfer in self.transfers if transfer.cc == cc and transfer.block in complete]
+        """Times of one congestion control in the blocks that count, in order."""
+        counting = self._counting_blocks()
+        return [transfer.time_s for transfer in self.transfers if transfer.cc == cc and transfer.block in counting]
 
     @property
     def blocks(self) -> int:
-        """The number of complete blocks."""
-        return len(self._complete_blocks())
+        """The number of blocks that count."""
+        return len(self._counting_blocks())
 
-    def _complete_blocks(self) -> set[int]:
+    def _counting_blocks(self) -> set[int]:
         kinds = max(1, len(self.options.ccs))
         counts: dict[int, int] = {}
         for transfer in self.transfers:
-            counts[transfer.block] = counts.get(transfer.block, 0) + 1
+            counts[transfer.block] = counts.get(transfer.block, 0) + (not transfer.waited)
         return {block for block, count in counts.items() if count == kinds}
 
 
@@ -122,9 +130,12 @@ async def measure(
     """Download until the comparison is decided, the limit is reached, or the task is cancelled.
 
     Calls `on_transfer` after each transfer. If a download fails, returns the session so far with `fault` set. Raises
-    `TransferError` only if the first one fails.
+    `TransferError` only if the first one fails, or if the server allows fewer connections.
     """
     session = Session(options, request, time.time())
+    if options.connections > 1:
+        session.about = await about(request)
+        _check_connections(options, session.about)
     epoch_ns = time.monotonic_ns()
     rng = random.Random(options.seed)  # noqa: S311 — an order, not a secret
     try:
@@ -133,7 +144,7 @@ async def measure(
                 session.transfers.append(await _one_download(options, request, cc, block, epoch_ns))
                 on_transfer(session.transfers[-1])
                 _check_controller(session.transfers[-1])
-                if len(session.transfers) == 1 and session.transfers[0].downloads[0].server is not None:
+                if not session.about and len(session.transfers) == 1 and session.transfers[0].downloads[0].server:
                     session.about = await about(request)
             if options.repeats is None and _enough(session):
                 session.stopped = Stopped.KNOWN
@@ -188,6 +199,17 @@ async def _one_download(
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _check_connections(options: SessionOptions, about: dict[str, Any]) -> None:
+    """Raises `TransferError` if the server's /about allows an address fewer connections."""
+    limits = about.get("limits")
+    limit = limits.get("address_clients") if isinstance(limits, dict) else None
+    if isinstance(limit, int) and options.connections > limit:
+        raise TransferError(
+            f"--connections {options.connections}: the server allows {limit} from one address, the others would wait; "
+            f"use at most {limit}, or start it with --max-per-address {options.connections}"
+        )
 
 
 def _check_controller(transfer: Transfer) -> None:

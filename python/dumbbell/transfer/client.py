@@ -16,12 +16,13 @@ from http import HTTPStatus
 from ipaddress import ip_address
 from typing import Any
 from urllib.parse import urljoin, urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 from dumbbell.errors import TransferError
 from dumbbell.transfer.channel import Channel, Sample, rows, sample
 from dumbbell.transfer.http_messages import CC, SAMPLE, STATS, Head, Reading, Target
 
-__all__ = ["Download", "DownloadRequest", "Url", "about", "download", "parse_url"]
+__all__ = ["Download", "DownloadRequest", "Url", "about", "download", "parse_url", "unused_proxy"]
 
 NS = 1_000_000_000
 BIN_NS = 100_000_000
@@ -92,6 +93,8 @@ class Download:
     """Samples of the client's socket, in columns of `channel.rows`."""
     server: dict[str, Any] | None = field(default=None, repr=False)
     """The server's statistics; None if it offers none."""
+    waited_s: float = 0.0
+    """How long a busy server (429, 503) made it wait before `began_ns`."""
 
 
 def parse_url(url: str) -> Url:
@@ -123,7 +126,7 @@ async def download(request: DownloadRequest, cc: str | None, epoch_ns: int) -> D
                 attempt = _Attempt(request, location, cc, epoch_ns, redirects)
                 found = await attempt.run()
                 if isinstance(found, Download):
-                    return found
+                    return replace(found, waited_s=waited_s)
                 if isinstance(found, float):
                     waited_s += found
                     if waited_s > MOST_PATIENCE_S:
@@ -151,6 +154,14 @@ async def about(request: DownloadRequest) -> dict[str, Any]:
         found = json.loads(body)
         return found if isinstance(found, dict) else {}
     return {}
+
+
+def unused_proxy(location: Url) -> str:
+    """The environment's variable with a proxy for this URL, which downloads don't use; empty if none."""
+    proxies = getproxies()
+    kind = next((kind for kind in (location.scheme, "all") if proxies.get(kind)), "")
+    # The name without the value, which may have a password.
+    return f"{kind}_proxy" if kind and not proxy_bypass(location.host) else ""
 
 
 def _redirected(location: Url, found: str) -> Url:
@@ -358,7 +369,10 @@ class _Attempt:
                 raise
             else:
                 return sock, str(address[0])
-        raise TransferError(f"{self._location.host}, port {self._location.port}: can't connect: {'; '.join(why)}")
+        direct = "; the proxy of the environment is not used" if unused_proxy(self._location) else ""
+        raise TransferError(
+            f"{self._location.host}, port {self._location.port}: can't connect: {'; '.join(why)}{direct}"
+        )
 
     def _now_ns(self) -> int:
         return time.monotonic_ns() - self._began_ns

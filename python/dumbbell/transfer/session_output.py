@@ -22,7 +22,7 @@ from dumbbell.publish import staged
 from dumbbell.results import result
 from dumbbell.results.reader import FLOWS
 from dumbbell.transfer.ab_session import Comparison, Session, Stopped, Transfer, compared, margin
-from dumbbell.transfer.client import Download
+from dumbbell.transfer.client import Download, unused_proxy
 
 __all__ = ["as_json", "as_run", "hints", "verdicts", "write"]
 
@@ -50,6 +50,13 @@ def hints(session: Session) -> list[str]:
         found.append(
             f"the server's limits delayed {len(delayed)} of {len(downloads)} downloads: their times reflect the limits"
         )
+    if waited := sum(transfer.waited for transfer in session.transfers):
+        found.append(
+            f"a busy server (429, 503) made connections wait in {waited} of {len(session.transfers)} downloads: their "
+            f"{_unit(session, 2)} don't count; use fewer --connections"
+        )
+    if proxy := unused_proxy(session.request.location):
+        found.append(f"the environment's {proxy} was not used: the downloads came directly")
     if len(session.options.ccs) > 1 and session.about.get("metrics_saved"):
         found.append(
             "the server's kernel starts a connection with metrics of the last one to this address "
@@ -138,7 +145,7 @@ def _seconds(value: float) -> str:
 
 
 def _kind(session: Session, cc: str | None) -> dict[str, Any]:
-    transfers = [transfer for transfer in session.transfers if transfer.cc == cc]
+    transfers = [transfer for transfer in session.transfers if transfer.cc == cc and not transfer.waited]
     times = [transfer.time_s for transfer in transfers]
     downloads = [each for transfer in transfers for each in transfer.downloads]
     retransmits = [each.server["retransmits"] for each in downloads if each.server and "retransmits" in each.server]

@@ -167,7 +167,7 @@ def _measured(name: str, seed: int, run: Run) -> Measured:
 def _report_json(comparison: Comparison) -> dict[str, Any]:
     """Return the comparison as a table: judged rows, worst first, then metrics of one arm, then metrics not judged."""
     judged = [row for row in comparison.judged if row in comparison.shown]
-    shown = [row for row in comparison.shown if row.verdict is Verdict.SHOWN]
+    shown = [row for row in comparison.shown if row not in judged]
     one_sided = [
         {"metric": name, "cells": absent_metric_cells(comparison, name), "verdict": Verdict.DIFFERS}
         for name in comparison.one_sided

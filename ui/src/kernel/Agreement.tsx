@@ -11,7 +11,7 @@ export function Agreement() {
   return (
     <section class="agreement" aria-label="Agreement of simulator and kernel">
       <h2>Simulator and kernel</h2>
-      <p class={agrees && valid ? "verdict" : "verdict outside"}>{verdict}</p>
+      <p class={agrees !== false && valid ? "verdict" : "verdict outside"}>{verdict}</p>
       <p class="quiet small">
         {now.kernel}, {seeds}
       </p>

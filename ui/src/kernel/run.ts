@@ -17,7 +17,7 @@ export interface Agreement {
   judged: Row[];
   shown: Row[];
   verdict: string;
-  agrees: boolean;
+  agrees: boolean | null;
   valid: boolean;
   warnings: string[];
 }
