@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -45,3 +46,28 @@ def test_a_new_result_says_nothing(tmp_path: Path) -> None:
 
 def test_names_are_distinct() -> None:
     assert len(set(corrections.names())) == len(corrections.CORRECTIONS)
+
+
+@pytest.mark.parametrize(
+    ("document", "engine", "named"),
+    [
+        ({"path": {"rtt": "0ms"}}, "sim", ["zero-rtt"]),
+        ({"path": {"rtt": "0.5ms"}}, "sim", []),
+        ({"path": {"rtt": "0ms"}}, "kernel", []),
+        ({"flows": [{"kind": "udp", "packet": "8900b"}]}, "sim", ["udp-fragments"]),
+        ({"flows": [{"kind": "udp", "packet": 8900}], "path": {"mtu": 9000}}, "sim", []),
+        ({"path": {"bottleneck": {"qdisc": "netem corrupt 1%"}}}, "sim", ["netem-corrupt"]),
+        ({"path": {"bottleneck": {"qdisc": "red limit 1MB avpkt 1000 adaptive"}}}, "sim", ["red-adaptive"]),
+        ({"flows": [{"cc": "cdg"}]}, "sim", ["syn-samples"]),
+        (
+            {"flows": [{"cc": "cubic", "host_qdisc": "tbf rate 10mbit burst 32kbit limit 1MB"}]},
+            "sim",
+            ["splitting-shapers"],
+        ),
+        ({"flows": [{"cc": "cubic", "host_qdisc": "fq"}]}, "sim", []),
+    ],
+)
+def test_a_correction_is_named_for_the_experiments_that_it_touches(
+    document: dict[str, Any], engine: str, named: list[str]
+) -> None:
+    assert [each.name for each in corrections.CORRECTIONS if each.touches(document, engine)] == named

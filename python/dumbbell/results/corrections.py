@@ -4,6 +4,7 @@ To add one: append a `Correction` whose name is new. A result's manifest lists t
 a result that was made before has the warning; `docs/result.md` explains the key. Pure: no I/O.
 """
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -30,17 +31,42 @@ def _flows(document: Document) -> list[Document]:
 
 
 def _tc_commands(document: Document) -> list[str]:
-    tc = (document.get("path") or {}).get("tc") or {}
+    tc = _path(document).get("tc") or {}
     commands = tc.get("commands") or [] if isinstance(tc, Mapping) else []
     lines = commands.splitlines() if isinstance(commands, str) else commands
     return [str(line) for line in lines]
 
 
 def _bottleneck(document: Document) -> Document:
-    found = (document.get("path") or {}).get("bottleneck") or {}
+    found = _path(document).get("bottleneck") or {}
     return found if isinstance(found, Mapping) else {}
 
 
+def _path(document: Document) -> Document:
+    found = document.get("path") or {}
+    return found if isinstance(found, Mapping) else {}
+
+
+def _says(part: Any, word: str) -> bool:
+    """Whether a key of this name has a value, or a text (a discipline, a tc command) has the word."""
+    if isinstance(part, str):
+        return word in part.split()
+    if isinstance(part, Mapping):
+        return any((key == word and bool(value)) or _says(value, word) for key, value in part.items())
+    return isinstance(part, list | tuple) and any(_says(each, word) for each in part)
+
+
+def _is_large(flow: Document, document: Document) -> bool:
+    """Whether a datagram exceeds the MTU; without a size it does not."""
+    sizes = [
+        re.match(r"\s*(\d+(?:\.\d+)?)\s*(k?)", str(each)) for each in (flow.get("packet"), _path(document).get("mtu"))
+    ]
+    packet, mtu = (float(found[1]) * (1000 if found[2] else 1) if found else None for found in sizes)
+    return packet is not None and packet + UDP_HEADERS_BYTES > (mtu or 1500)
+
+
+UDP_HEADERS_BYTES = 28
+UNITS_OF_TIME = ("s", "ms", "us", "ns", "")
 UDP_KEYS = ("on", "off", "request", "response", "pacing_rate", "ecn", "sndbuf", "rcvbuf", "initial_window")
 
 CORRECTIONS = (
@@ -73,6 +99,58 @@ CORRECTIONS = (
         "offloads = false left tx-udp-segmentation on, so programs that use it (QUIC) sent super-packets",
         lambda document, engine: (
             engine != "sim" and bool(document.get("programs")) and not (document.get("path") or {}).get("offloads")
+        ),
+    ),
+    Correction(
+        "zero-rtt",
+        "without delay the simulator discarded the first RTT samples",
+        lambda document, engine: (
+            engine == "sim" and str(_path(document).get("rtt", "1ms")).lstrip("0.") in UNITS_OF_TIME
+        ),
+    ),
+    Correction(
+        "udp-fragments",
+        "the simulator sent UDP datagrams above the MTU whole",
+        lambda document, engine: (
+            engine == "sim"
+            and any(flow.get("kind") == "udp" and _is_large(flow, document) for flow in _flows(document))
+        ),
+    ),
+    Correction(
+        "netem-corrupt",
+        "the simulator dropped packets that netem corrupts at the netem instead of at the receiver",
+        lambda document, engine: engine == "sim" and _says(document, "corrupt"),
+    ),
+    Correction(
+        "udp-duplicates",
+        "a duplicated UDP datagram counted twice",
+        lambda document, _: (
+            _says(document, "duplicate") and any(flow.get("kind") == "udp" for flow in _flows(document))
+        ),
+    ),
+    Correction(
+        "red-adaptive",
+        "the simulator adapted red with the word adaptive, which changes nothing in Linux",
+        lambda document, engine: engine == "sim" and _says(document, "adaptive") and _says(document, "red"),
+    ),
+    Correction(
+        "splitting-shapers",
+        "on the simulator a shaper on the sender's device that splits super-packets released back-pressure early",
+        lambda document, engine: (
+            engine == "sim"
+            and any(
+                kind
+                in (str(flow.get("host_qdisc", "")) if flow.get("host_qdisc") else " ".join(_tc_commands(document)))
+                for flow in _flows(document)
+                for kind in ("tbf", "cake", "netem")
+            )
+        ),
+    ),
+    Correction(
+        "syn-samples",
+        "the simulator's CDG and Veno did not see the handshake's round-trip time",
+        lambda document, engine: (
+            engine == "sim" and any(flow.get("cc") in {"cdg", "veno"} for flow in _flows(document))
         ),
     ),
 )
