@@ -150,7 +150,9 @@ def _run_of(arguments: str) -> db.Experiment:
     """The experiment of the arguments of `dumbbell run`; without its seeds."""
     name, *options = shlex.split(arguments)
     experiment = db.scenario(name)
-    for option, value in zip(options[::2], options[1::2], strict=True):
+    pairs = list(zip(options[::2], options[1::2], strict=True))
+    # The case first: a setting must not be one that cases set.
+    for option, value in sorted(pairs, key=lambda pair: pair[0] != "--case"):
         if option == "--case":
             experiment = experiment.case(value)
         elif option == "--set":

@@ -113,13 +113,13 @@ def experiment(kind: str, name: str) -> Iterator[tuple[str, Any]]:
         own = NEEDS.get(name, {})
         _set_it(document, {"cc": name} | ({"cc_parameters": NUMBERS[name]} if name in NUMBERS else {}))
     qdisc = own.get("path.bottleneck.qdisc", "")
-    base = db.experiment(document).set(**own)
+    base = db.experiment(document)
     for case in base.cases:
         where, _, buffer = case.partition(BUFFER)
         if kind == "queues" or not (qdisc and buffer):
-            yield case, base.case(case)
+            yield case, base.case(case).set(**own)
         elif buffer == base.cases[0].partition(BUFFER)[2]:
-            yield f"{where}{qdisc}", base.case(case)
+            yield f"{where}{qdisc}", base.case(case).set(**own)
 
 
 def joined(kind: str, name: str) -> Any:

@@ -27,6 +27,7 @@ BIN = ROOT / ".venv" / "bin"
 
 UNITS = (
     "tests/analysis tests/importers tests/plan tests/plots tests/reports tests/spec tests/test_columns.py "
+    "tests/test_corrections.py "
     "tests/test_dependencies.py tests/test_manifest.py tests/test_result.py tests/test_rust_modules.py "
     "tests/test_tidy.py"
 )

@@ -63,6 +63,9 @@ def test_the_simulator_refers_to_the_kernel_engine(tmp_path: Path, qdisc: str) -
 def test_options_that_both_engines_refuse(tmp_path: Path, qdisc: str) -> None:
     error = refusal(Simulator(), tmp_path, qdisc)
     assert isinstance(error, ExperimentError)
-    assert error.right.startswith("the kernel refuses that too")
     assert "--engine" not in error.right
-    assert "the kernel refused" in str(refusal(KernelEngine(), tmp_path, qdisc))
+    on_kernel = str(refusal(KernelEngine(), tmp_path, qdisc))
+    if "the kernel refused" in on_kernel:
+        assert error.right.startswith("the kernel refuses that too")
+    else:  # The script's reader knows it before any engine starts.
+        assert on_kernel == str(error)

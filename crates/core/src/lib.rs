@@ -39,3 +39,4 @@ pub mod tc_syntax;
 pub mod telemetry;
 pub mod time;
 pub mod transport;
+pub(crate) mod wheel;

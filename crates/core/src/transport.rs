@@ -19,7 +19,6 @@ mod sender;
 mod socket_backlog;
 #[cfg(test)]
 pub(crate) mod testing;
-pub(crate) mod wheel;
 
 pub use endpoint::{Endpoint, Identity};
 pub use receiver::window_scale;

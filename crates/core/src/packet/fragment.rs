@@ -6,7 +6,7 @@
 
 use super::{Body, Damage, ETHERNET_BYTES, FlowId, IPV4_BYTES, Packet, UDP_HEADERS_BYTES};
 use crate::time::Time;
-use crate::transport::wheel::fires;
+use crate::wheel::fires;
 use alloc::collections::{BTreeMap, VecDeque};
 
 /// Which fragment of its datagram a packet is.

@@ -13,7 +13,7 @@ use super::{Next, SfqConfig, Verdict};
 use crate::packet::{Ecn, Packet};
 use crate::rng::Rng;
 use crate::time::Time;
-use crate::transport::wheel;
+use crate::wheel;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use slot::Slot;

@@ -315,7 +315,7 @@ impl Tree {
     }
 
     fn filter(&mut self, verb: &str, words: &[&str]) -> Result<(), Wrong> {
-        let words = FilterWords::read(words)?;
+        let Some(words) = self.known(FilterWords::read(words))? else { return Ok(()) };
         let has_filters = |qdisc: &Qdisc| {
             let config = qdisc.settings.as_ref().map(|settings| &settings.config);
             let is_filtered = |config: &Config| matches!(config, Config::Htb(_)) || config.rules().is_some();

@@ -12,7 +12,7 @@ use crate::packet::{Ecn, Packet, TCP_HEADERS_BYTES};
 use crate::queue::PieConfig;
 use crate::rng::Rng;
 use crate::time::{HZ, PSCHED_SHIFT, Time};
-use crate::transport::wheel;
+use crate::wheel;
 
 /// Parameters.
 #[derive(Clone, Copy, Debug)]
@@ -61,7 +61,7 @@ pub(in crate::queue) struct Ticker {
     next: Time,
     /// Time of the last tick.
     last: u64,
-    /// Period in jiffies; the timer fires in the jiffy after (`transport::wheel`).
+    /// Period in jiffies; the timer fires in the jiffy after (`wheel`).
     pub period_jiffies: u32,
 }
 

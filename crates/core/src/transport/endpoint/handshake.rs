@@ -15,7 +15,7 @@
 use crate::cc::EcnUse;
 use crate::packet::{Ace, Ecn, Flags, Segment};
 use crate::time::{Span, Time};
-use crate::transport::wheel::fires;
+use crate::wheel::fires;
 
 /// State of the handshake; see the diagram above.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

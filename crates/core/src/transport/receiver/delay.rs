@@ -14,7 +14,7 @@
 //! contents of an ACK.
 
 use crate::time::{Span, Time};
-use crate::transport::wheel::at_jiffy;
+use crate::wheel::at_jiffy;
 
 /// State of delayed and compressed ACKs.
 #[derive(Debug)]

@@ -6,7 +6,7 @@
 
 use super::rtt::RTO_MAX_JIFFIES;
 use crate::time::Time;
-use crate::transport::wheel;
+use crate::wheel;
 
 /// The purpose of the timer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
