@@ -130,6 +130,11 @@ def test_seeds_in_parallel_give_the_same_results_as_alone(dumbbell: Dumbbell, en
     ) == table_hashes(tmp_path / "alone")
 
 
+def test_a_wall_limit_that_no_clock_counts_is_refused(dumbbell: Dumbbell) -> None:
+    done = dumbbell("run", "cyclic", "--engine", "kernel", "--wall-limit", "9" * 40)
+    assert (done.returncode, "is not in the range 1<=x<=1000000" in done.stderr) == (2, True)
+
+
 def test_cases_are_selected_by_name(dumbbell: Dumbbell, tmp_path: Path) -> None:
     arguments = ("bufferbloat", "--set", "duration=1s")
     run(dumbbell, "sim", *arguments, "--case", "maxq 100", "--out", "one")
