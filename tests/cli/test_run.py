@@ -191,6 +191,27 @@ def test_the_source_s_figure_has_a_row_a_case_with_mean_and_range(tmp_path: Path
     ]
 
 
+def test_reasons_with_one_advice_are_one_list_and_expectations_name_their_seed(tmp_path: Path) -> None:
+    advice = "fewer flows would help"
+    runs = [
+        Bench(
+            [Flow("cubic", "cubic", rate_bps=seed * 1e7)],
+            manifest={
+                "case": None, "seed": seed, "valid": False, "invalid": [f"core {seed} was full; {advice}"],
+                "expect": ["groups.cubic.throughput_mbps < 15"],
+            },
+        ).make(tmp_path / str(seed))
+        for seed in (1, 2, 3)
+    ]  # fmt: skip
+    with out.capture() as captured:
+        show_cases(out, RunResults(tmp_path, runs, several=True, engine="sim", wall_s=1.0))
+    shown = captured.get()
+    assert shown.count(advice) == 1
+    assert f"INVALID, for 3 reasons; {advice}:\n  " in shown
+    assert all(f", seed {seed}: core {seed} was full\n" in shown for seed in (1, 2, 3))
+    assert "NOT as expected" in shown.split(", seed 2: groups.cubic")[0].splitlines()[-1]
+
+
 @pytest.mark.slow(keep="sim")
 def test_an_expectation_decides_the_status(dumbbell: Dumbbell, engine: str) -> None:
     def status(expectation: str, out: str) -> int:

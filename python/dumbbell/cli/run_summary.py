@@ -35,8 +35,7 @@ def show_run(out: Console, run: Run, numbers: dict[str, Any]) -> None:
     manifest = run.manifest
     out.print(manifest["title"] + (f": {manifest['case']}" if manifest.get("case") else ""), style="bold")
     out.print(_setting(manifest), style="dim")
-    for reason in manifest["invalid"]:
-        out.print(f"INVALID: {reason}", style="bold red")
+    _show_invalid(out, manifest["invalid"])
     out.print()
     if "fetch" in numbers:
         _show_fetched(out, numbers)
@@ -92,10 +91,14 @@ def show_cases(out: Console, done: "RunResults") -> None:
     _show_by_parameter(out, done.runs)
     _show_repeated(out, done)
     _show_seen_cases(out, done)
-    for run, outcomes in zip(done.runs, done.outcomes, strict=True):
-        for reason in run.manifest["invalid"]:
-            out.print(f"INVALID: {case_name(run)}: {reason}", style="bold red")
-        _show_expectations(out, outcomes, run.manifest["case"] or "")
+    several_seeds = len({run.manifest["seed"] for run in done.runs}) > 1
+    names = [_name_with_seed(run, several_seeds=several_seeds) for run in done.runs]
+    invalid = [
+        f"{name}: {text}" for name, run in zip(names, done.runs, strict=True) for text in run.manifest["invalid"]
+    ]
+    _show_invalid(out, invalid)
+    for name, run, outcomes in zip(names, done.runs, done.outcomes, strict=True):
+        _show_expectations(out, outcomes, name if run.manifest["case"] or several_seeds else "")
     for warning in sorted({warning for run in done.runs for warning in run.manifest["warnings"]}):
         out.print(f"note: {warning}", style="yellow")
     out.print()
@@ -134,6 +137,26 @@ def _cases(done: "RunResults") -> Table:
 def case_name(run: Run) -> str:
     """The case's name, or the experiment's if it has none."""
     return str(run.manifest["case"] or run.manifest["name"])
+
+
+def _name_with_seed(run: Run, *, several_seeds: bool) -> str:
+    return f"{case_name(run)}, seed {run.manifest['seed']}" if several_seeds else case_name(run)
+
+
+def _show_invalid(out: Console, reasons: Sequence[str]) -> None:
+    """Why runs are invalid; those that end with one advice as a list below it."""
+    advised: dict[str, list[str]] = {}
+    for reason in reasons:
+        what, _, advice = reason.rpartition("; ")
+        advised.setdefault(advice if what else "", []).append(what or reason)
+    for advice, found in advised.items():
+        if advice and len(found) > 1:
+            out.print(f"INVALID, for {len(found)} reasons; {advice}:", style="bold red")
+            for what in found:
+                out.print(f"  {what}", style="red")
+            continue
+        for what in found:
+            out.print(f"INVALID: {what}{f'; {advice}' if advice else ''}", style="bold red")
 
 
 def _show_by_parameter(out: Console, runs: Sequence[Run]) -> None:
