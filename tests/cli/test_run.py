@@ -14,9 +14,10 @@ import pytest
 
 from conftest import COMMAND, Dumbbell
 from dumbbell.cli.console import out
-from dumbbell.cli.run_summary import show_cases
+from dumbbell.cli.run_summary import DEFAULT_LIMIT_PACKETS, DEFAULT_QDISC, show_cases
 from dumbbell.cli.runs import RunResults
 from dumbbell.results.reader import TABLES
+from dumbbell.spec import load as load_cases
 from engines.measured import CUBIC, experiment, table_hashes
 from processes import processes_in
 from synthetic import Bench, Flow
@@ -128,6 +129,25 @@ def test_seeds_in_parallel_give_the_same_results_as_alone(dumbbell: Dumbbell, en
         if (tmp_path / "many" / "cyclic-seed2").is_dir()
         else tmp_path / "many" / "run-seed2"
     ) == table_hashes(tmp_path / "alone")
+
+
+def test_a_file_without_a_queue_gets_the_delay_of_the_default_limit(dumbbell: Dumbbell, tmp_path: Path) -> None:
+    text = 'duration = "1s"\n[path]\nrtt = "20ms"\n[path.bottleneck]\nrate = "10mbit"\n[[flows]]\ncc = "cubic"\n'
+    (case,) = load_cases(_written(tmp_path / "mine.toml", text))
+    assert case.experiment.path.bottleneck is not None
+    qdisc = case.experiment.path.bottleneck.qdisc
+    assert " ".join([qdisc.kind, *qdisc.words]) == DEFAULT_QDISC
+    assert DEFAULT_QDISC.split()[-1] == str(DEFAULT_LIMIT_PACKETS)
+    # 1000 packets of 1514 bytes at 10 Mbit/s.
+    line = "limit       pfifo limit 1000, the default: up to 1.21 s at 10 Mbit/s\n"
+    assert line in dumbbell("run", "mine.toml", "--out", "one").stdout
+    other = dumbbell("run", "mine.toml", "--set", "path.bottleneck.qdisc=pfifo limit 20", "--out", "two").stdout
+    assert "the default" not in other
+
+
+def _written(file: Path, text: str) -> Path:
+    file.write_text(text)
+    return file
 
 
 def test_a_wall_limit_that_no_clock_counts_is_refused(dumbbell: Dumbbell) -> None:

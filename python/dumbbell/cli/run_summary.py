@@ -44,7 +44,7 @@ def show_run(out: Console, run: Run, numbers: dict[str, Any]) -> None:
         out.print()
         out.print(_groups(numbers))
     out.print()
-    for name, text in _lines(numbers):
+    for name, text in [*_default_limit(manifest), *_lines(numbers)]:
         out.print(Text.assemble((f"{name:<12}", "dim"), text))
     for program in manifest.get("programs", []):
         out.print(Text.assemble((f"{program['name']:<12}", "dim"), _program(program)))
@@ -324,6 +324,25 @@ def _shown(value: object) -> str:
     if isinstance(value, int) and not isinstance(value, bool):
         return f"{value:,}"
     return digits(value) if isinstance(value, int | float) and not isinstance(value, bool) else str(value or "none")
+
+
+DEFAULT_QDISC, DEFAULT_LIMIT_PACKETS = "pfifo limit 1000", 1000
+"""The queue of an experiment without `path.bottleneck.qdisc`; a test compares it with the language's."""
+ETHERNET_BYTES = 14
+
+
+def _default_limit(manifest: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """How long packets may wait in the default queue: who names no queue may not expect its limit."""
+    queue: Mapping[str, Any] = next(
+        (queue for queue in manifest["queues"] if queue["name"] == manifest.get("bottleneck")), {}
+    )
+    path = (manifest.get("experiment") or {}).get("path") or {}
+    rates = queue.get("rates") or []
+    if queue.get("qdisc") != DEFAULT_QDISC or not rates or not isinstance(path.get("mtu"), int):
+        return []
+    rate_bps = rates[0][1]
+    seconds = DEFAULT_LIMIT_PACKETS * (path["mtu"] + ETHERNET_BYTES) * 8 / rate_bps
+    return [("limit", f"{DEFAULT_QDISC}, the default: up to {digits(seconds)} s at {rate_bps / 1e6:g} Mbit/s")]
 
 
 def _spread(values: Mapping[str, float | None]) -> str:
