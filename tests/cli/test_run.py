@@ -415,3 +415,30 @@ def test_controllers_are_listed_with_the_engines_that_have_them(dumbbell: Dumbbe
     assert "beta=717" in dumbbell("list", "controllers").stdout
     kernels = json.loads(dumbbell("kernel", "list", "--json").stdout)["kernels"]
     assert [kernel["default"] for kernel in kernels].count(True) == 1
+
+
+def _unfit() -> str:
+    done = subprocess.run(["unshare", "-n", "true"], capture_output=True, text=True, check=False)
+    return done.stderr.strip()
+
+
+@pytest.mark.skipif(bool(_unfit()), reason="no network namespaces here")
+def test_ctrl_c_keeps_the_complete_runs_of_a_host(tmp_path: Path) -> None:
+    text = 'duration = "1s"\n[path]\nrtt = "0ms"\n[path.bottleneck]\nrate = "10mbit"\n[[flows]]\ncc = "reno"\n'
+    _written(tmp_path / "mine.toml", text)
+    arguments = ["run", "mine.toml", "--engine", "host", "--seed", "1..50", "--out", "many"]
+    process = subprocess.Popen([COMMAND, *arguments], cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+    try:
+        while process.poll() is None and not (tmp_path / ".many.running/many/run-seed1/run.json").exists():
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(0.02)
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=60)
+    finally:
+        process.kill()
+        process.wait()
+    assert process.returncode == 130, errors
+    kept = sorted(path.name for path in (tmp_path / "many").iterdir())
+    assert "run-seed1" in kept
+    assert len(kept) < 50
+    assert f"{len(kept)} of 50 runs are complete and kept: many" in errors
