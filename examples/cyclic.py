@@ -1,5 +1,5 @@
 # %% [markdown]
-# # BBR and CUBIC take turns
+# # BBR leads CUBIC, their shares rise and fall
 #
 # Two BBR and two CUBIC flows share 80 Mbit/s and a buffer of 225 kB. This notebook runs the experiment on the packet
 # simulator, looks at what happened, and then changes one thing.

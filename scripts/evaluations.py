@@ -1,10 +1,10 @@
 """Makes docs/results/evaluate/index.md: verdicts of the simulator's controllers, and all against all.
 
-    python scripts/evaluations.py [--runs N] [--write] [CONTROLLER …]
+    python scripts/evaluations.py [--runs N] [--write | --check] [CONTROLLER …]
 
 `make page` calls this. With names it evaluates only these and keeps the other tables; `pairs` is that of all
 against all. A budget in runs makes the verdicts repeatable. The tables are kept as JSON and CSV next
-to the page; `--write` writes the page from them without runs.
+to the page; `--write` writes the page from them without runs, `--check` finds where it differs from them.
 """
 
 import argparse
@@ -18,6 +18,7 @@ from statistics import mean
 from typing import Any
 
 import polars as pl
+from generated import write_or_check
 
 import dumbbell as db
 from dumbbell.analysis.flows import harm
@@ -32,11 +33,14 @@ SEEDS = (1, 2)
 SIGNS = {"pass": "pass", "fail": "**fail**", "not known": "?"}
 
 
-def main() -> None:
+def main() -> int:
     """Measure, write."""
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("--runs", type=int, default=700, help="budget of each controller")
     arguments.add_argument("--write", action="store_true", help="write the page from the existing tables, without runs")
+    arguments.add_argument(
+        "--check", action="store_true", help="find where the page differs from the tables; 1 if it does"
+    )
     parts = (*CONTROLLERS, "pairs")
     arguments.add_argument("parts", nargs="*", metavar="CONTROLLER", help=f"default: {', '.join(parts)}")
     options = arguments.parse_args()
@@ -44,13 +48,14 @@ def main() -> None:
         arguments.error(f"unknown: {', '.join(unknown)}; choose from {', '.join(parts)}")
     wanted = options.parts or parts
     FOLDER.mkdir(parents=True, exist_ok=True)
-    if not options.write:
+    if not options.write and not options.check:
         for name in (name for name in CONTROLLERS if name in wanted):
             (FOLDER / f"{name}.json").write_text(json.dumps(evaluated(name, options.runs), indent=1) + "\n")
         if "pairs" in wanted:
             pairs().write_csv(FOLDER / "pairs.csv")
     found = {name: json.loads((FOLDER / f"{name}.json").read_text()) for name in CONTROLLERS}
-    (FOLDER / "index.md").write_text(page(found, pl.read_csv(FOLDER / "pairs.csv")), encoding="utf-8")
+    text = page(found, pl.read_csv(FOLDER / "pairs.csv"))
+    return write_or_check({FOLDER / "index.md": text}, "scripts/evaluations.py --write")
 
 
 def evaluated(name: str, runs: int) -> dict[str, Any]:
@@ -182,4 +187,4 @@ def _markdown(head: Sequence[str], rows: Sequence[Sequence[str]], title: str, no
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -148,3 +148,24 @@ def test_a_simulator_run_imports_only_what_it_needs(tmp_path: Path) -> None:
 
 MOST_MODULES = 50
 """Our own modules of a simulator run: 45 when this was written."""
+
+
+@pytest.mark.parametrize("value", [2**70, -(2**70)])
+def test_a_value_beyond_64_bits_is_an_error_with_its_key(value: int) -> None:
+    with pytest.raises(ExperimentError, match="duration: an integer of more than 64 bits"):
+        db.experiment(SMALL).set(duration=value)
+
+
+@pytest.mark.parametrize("seed", [-1, 2**70, "x", 1.5])
+def test_no_seed_is_an_error(seed: object) -> None:
+    with pytest.raises(ExperimentError, match="seed"):
+        db.run(db.experiment(SMALL), seed=seed)  # type: ignore[arg-type]
+
+
+def test_a_name_too_long_for_a_file_is_an_error() -> None:
+    with pytest.raises(ResultError, match="can't be read: File name too long"):
+        db.load("a" * 300)
+    with pytest.raises((ResultError, ExperimentError)):
+        db.load_sweep("a" * 300)
+    with pytest.raises(ExperimentError):
+        db.experiment("a/" + "a" * 300)

@@ -55,3 +55,7 @@ def test_a_position_without_markup_has_its_line(tmp_path: Path) -> None:
     assert [text.line(text.text.index(word)) for word in ("One", "Some", "bold", "text", "code", "25")] == [
         1, 3, 3, 4, 4, 5,
     ]  # fmt: skip
+
+
+def test_the_page_of_the_evaluations_has_the_figures_of_its_tables() -> None:
+    assert list(docs_check.failed("evaluations.py", "--check")) == []

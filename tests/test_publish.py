@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from dumbbell.errors import OutputError
-from dumbbell.publish import staged
+from dumbbell.publish import staged, temporary
 
 CONTENT = "a result"
 
@@ -234,4 +234,27 @@ def test_an_interrupt_just_before_the_block_leaves_no_files(tmp_path: Path, monk
     monkeypatch.setattr(os, "close", interrupted)
     with pytest.raises(KeyboardInterrupt):
         write(tmp_path / "run")
+    assert names_in(tmp_path) == []
+
+
+KILLED_INSIDE = """
+import os, signal
+from dumbbell.publish import temporary
+with temporary("evaluate") as folder:
+    (folder / "run").mkdir()
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_a_temporary_folder_of_a_killed_command_is_removed_by_the_next_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    subprocess.run([sys.executable, "-c", KILLED_INSIDE], check=False)
+    (left,) = names_in(tmp_path)
+    with temporary("evaluate") as one, temporary("evaluate") as other:
+        assert not one.samefile(other)
+        assert len(set(names_in(tmp_path)) - {left}) == 2
+        assert left not in names_in(tmp_path)
     assert names_in(tmp_path) == []

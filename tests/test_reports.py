@@ -32,7 +32,11 @@ def test_the_page_has_a_row_for_each_figure_of_a_scenario() -> None:
 
 def test_reasons_belong_to_existing_figures_and_files_exist() -> None:
     for report in REPORTS:
-        figures = {f"{name}, {each.case}, {each.what}" for name in report["scenarios"] for each in seen_in(name)}
+        figures = {
+            f"{name}, {each.case}, {each.what}".replace(", None, ", ", ")
+            for name in report["scenarios"]
+            for each in seen_in(name)
+        }
         assert report.get("reasons", {}).keys() <= figures, report["title"]
         assert all((PAGE.parent / file).is_file() for file in report["figures"]), report["title"]
         assert {*report.get("plain", {}).values()} <= FILES.keys(), report["title"]
@@ -41,3 +45,8 @@ def test_reasons_belong_to_existing_figures_and_files_exist() -> None:
 @pytest.mark.parametrize("name", ["bufferbloat", "lossy-lan", "lossy-download"])
 def test_a_plain_variant_compares_with_the_same_figures(name: str) -> None:
     assert seen_in(name) == seen_in(f"{name}-plain")
+
+
+def test_the_readme_shows_the_complete_scenario_file() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert f"```toml\n{FILES['cyclic'].read_text(encoding='utf-8')}```\n" in readme

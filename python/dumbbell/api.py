@@ -22,11 +22,11 @@ from typing import Any
 
 import polars as pl
 
-from dumbbell import extras, spec
+from dumbbell import _sim, extras, spec
 from dumbbell.analysis.comparison import Arm, Measured, compare_runs
 from dumbbell.analysis.summary import measures, summary
 from dumbbell.engines import Request
-from dumbbell.engines.base import Permissions, engine_called, kernels_set, permitted, plain, repeat_command
+from dumbbell.engines.base import Permissions, engine_called, kernels_set, permitted, plain, repeat_command, seeds_of
 from dumbbell.engines.sim import MOST_ROWS, PacketTraces, Window
 from dumbbell.engines.sim import packet_traces as traces_of
 from dumbbell.errors import ExperimentError
@@ -216,7 +216,7 @@ def run(
     """
     experiment = experiment.set(**settings) if settings else experiment
     case = experiment.one()
-    number = case.experiment.seeds[0] if seed is None else seed
+    number = _seed(case, seed)
     allowed = permitted([engine], hosts, [kernel])
     chosen = engine_called(engine, kernel, "engine", allowed=allowed)
     repeat = _repeat(experiment, case, engine, number, kernel, allowed)
@@ -244,7 +244,7 @@ def packet_traces(
     experiment = experiment.set(**settings) if settings else experiment
     case = experiment.one()
     end_ns = case.experiment.duration if stop is None else _time_ns(stop, "stop")
-    number = case.experiment.seeds[0] if seed is None else seed
+    number = _seed(case, seed)
     return traces_of(
         Request(experiment.name, case, number, INLINE), Window(_time_ns(start, "start"), end_ns, most_rows)
     )
@@ -348,11 +348,26 @@ def _tables(axes: Mapping[str | tuple[str, ...], Any]) -> list[dict[str, Any]]:
 
 
 def _settings(settings: Mapping[str, Any]) -> list[str]:
-    """As `--set` takes them: values in TOML, text unquoted."""
-    return [
-        f"{key.replace('__', '.')}={value if isinstance(value, str) else inline_toml(value)}"
-        for key, value in settings.items()
-    ]
+    """As `--set` takes them: values in TOML, text unquoted. Raises `ExperimentError` for values that TOML lacks."""
+    made = []
+    for name, value in settings.items():
+        key = name.replace("__", ".")
+        try:
+            made.append(f"{key}={value if isinstance(value, str) else inline_toml(value)}")
+        except _sim.Mistakes as error:
+            mistakes, _ = error.args
+            raise ExperimentError(mistakes[0]["problem"], key=key, value=value, right=mistakes[0]["right"]) from None
+    return made
+
+
+def _seed(case: spec.Case, seed: object) -> int:
+    """The given seed, or the experiment's first. Raises `ExperimentError`."""
+    if seed is None:
+        return case.experiment.seeds[0]
+    if not isinstance(seed, int):
+        raise ExperimentError("not a seed", key="seed", value=seed, right="an integer such as 1")
+    (number,) = seeds_of(str(int(seed)), "seed") or case.experiment.seeds[:1]
+    return number
 
 
 def _time_ns(text: str, key: str) -> int:

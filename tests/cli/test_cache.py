@@ -60,6 +60,17 @@ def test_prune_leaves_kernels_and_what_is_in_use(dumbbell: Dumbbell, empty_cache
     assert not list((empty_cache / "build").iterdir())
 
 
+def test_prune_does_not_follow_a_linked_folder(dumbbell: Dumbbell, empty_cache: Path, tmp_path: Path) -> None:
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    (mine / "file").write_bytes(KILOBYTES)
+    empty_cache.mkdir()
+    (empty_cache / "build").symlink_to(mine)
+    done = dumbbell("cache", "prune")
+    assert (done.returncode, "build: a link; what it leads to stays" in done.stderr) == (0, True)
+    assert (mine / "file").exists()
+
+
 @pytest.mark.parametrize("name", ["another", "running", "../.."])
 def test_what_cannot_be_pruned_is_an_error_with_the_choices(dumbbell: Dumbbell, empty_cache: Path, name: str) -> None:
     _fill(empty_cache, "running")

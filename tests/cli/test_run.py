@@ -14,9 +14,10 @@ import pytest
 
 from conftest import COMMAND, Dumbbell
 from dumbbell.cli.console import out
-from dumbbell.cli.run_summary import show_cases
+from dumbbell.cli.run_summary import DEFAULT_LIMIT_PACKETS, DEFAULT_QDISC, show_cases
 from dumbbell.cli.runs import RunResults
 from dumbbell.results.reader import TABLES
+from dumbbell.spec import load as load_cases
 from engines.measured import CUBIC, experiment, table_hashes
 from processes import processes_in
 from synthetic import Bench, Flow
@@ -130,6 +131,30 @@ def test_seeds_in_parallel_give_the_same_results_as_alone(dumbbell: Dumbbell, en
     ) == table_hashes(tmp_path / "alone")
 
 
+def test_a_file_without_a_queue_gets_the_delay_of_the_default_limit(dumbbell: Dumbbell, tmp_path: Path) -> None:
+    text = 'duration = "1s"\n[path]\nrtt = "20ms"\n[path.bottleneck]\nrate = "10mbit"\n[[flows]]\ncc = "cubic"\n'
+    (case,) = load_cases(_written(tmp_path / "mine.toml", text))
+    assert case.experiment.path.bottleneck is not None
+    qdisc = case.experiment.path.bottleneck.qdisc
+    assert " ".join([qdisc.kind, *qdisc.words]) == DEFAULT_QDISC
+    assert DEFAULT_QDISC.split()[-1] == str(DEFAULT_LIMIT_PACKETS)
+    # 1000 packets of 1514 bytes at 10 Mbit/s.
+    line = "limit       pfifo limit 1000, the default: up to 1.21 s at 10 Mbit/s\n"
+    assert line in dumbbell("run", "mine.toml", "--out", "one").stdout
+    other = dumbbell("run", "mine.toml", "--set", "path.bottleneck.qdisc=pfifo limit 20", "--out", "two").stdout
+    assert "the default" not in other
+
+
+def _written(file: Path, text: str) -> Path:
+    file.write_text(text)
+    return file
+
+
+def test_a_wall_limit_that_no_clock_counts_is_refused(dumbbell: Dumbbell) -> None:
+    done = dumbbell("run", "cyclic", "--engine", "kernel", "--wall-limit", "9" * 40)
+    assert (done.returncode, "is not in the range 1<=x<=1000000" in done.stderr) == (2, True)
+
+
 def test_cases_are_selected_by_name(dumbbell: Dumbbell, tmp_path: Path) -> None:
     arguments = ("bufferbloat", "--set", "duration=1s")
     run(dumbbell, "sim", *arguments, "--case", "maxq 100", "--out", "one")
@@ -184,6 +209,27 @@ def test_the_source_s_figure_has_a_row_a_case_with_mean_and_range(tmp_path: Path
         ["rate", "slow", "10", "Mbit/s", "9", "Mbit/s", "8", "to", "10", "0.90", "×"],
         ["rate", "fast", "10", "Mbit/s", "40", "Mbit/s", "30", "to", "50", "4.00", "×"],
     ]
+
+
+def test_reasons_with_one_advice_are_one_list_and_expectations_name_their_seed(tmp_path: Path) -> None:
+    advice = "fewer flows would help"
+    runs = [
+        Bench(
+            [Flow("cubic", "cubic", rate_bps=seed * 1e7)],
+            manifest={
+                "case": None, "seed": seed, "valid": False, "invalid": [f"core {seed} was full; {advice}"],
+                "expect": ["groups.cubic.throughput_mbps < 15"],
+            },
+        ).make(tmp_path / str(seed))
+        for seed in (1, 2, 3)
+    ]  # fmt: skip
+    with out.capture() as captured:
+        show_cases(out, RunResults(tmp_path, runs, several=True, engine="sim", wall_s=1.0))
+    shown = captured.get()
+    assert shown.count(advice) == 1
+    assert f"INVALID, for 3 reasons; {advice}:\n  " in shown
+    assert all(f", seed {seed}: core {seed} was full\n" in shown for seed in (1, 2, 3))
+    assert "NOT as expected" in shown.split(", seed 2: groups.cubic")[0].splitlines()[-1]
 
 
 @pytest.mark.slow(keep="sim")
@@ -348,7 +394,14 @@ def test_stats_prints_the_same_as_run(dumbbell: Dumbbell, engine: str) -> None:
 def test_a_run_is_printed_as_text(dumbbell: Dumbbell, engine: str) -> None:
     done = dumbbell("run", "cyclic", "--engine", engine, *SHORT, "--out", "run")
     assert done.returncode == 0
-    for word in ("BBR and CUBIC take turns", "bbr-1", "cubic-2", "utilization", "reported by the source", "run"):
+    for word in (
+        "BBR leads CUBIC at a shallow buffer",
+        "bbr-1",
+        "cubic-2",
+        "utilization",
+        "reported by the source",
+        "run",
+    ):
         assert word in done.stdout
 
 
@@ -362,3 +415,30 @@ def test_controllers_are_listed_with_the_engines_that_have_them(dumbbell: Dumbbe
     assert "beta=717" in dumbbell("list", "controllers").stdout
     kernels = json.loads(dumbbell("kernel", "list", "--json").stdout)["kernels"]
     assert [kernel["default"] for kernel in kernels].count(True) == 1
+
+
+def _unfit() -> str:
+    done = subprocess.run(["unshare", "-n", "true"], capture_output=True, text=True, check=False)
+    return done.stderr.strip()
+
+
+@pytest.mark.skipif(bool(_unfit()), reason="no network namespaces here")
+def test_ctrl_c_keeps_the_complete_runs_of_a_host(tmp_path: Path) -> None:
+    text = 'duration = "1s"\n[path]\nrtt = "0ms"\n[path.bottleneck]\nrate = "10mbit"\n[[flows]]\ncc = "reno"\n'
+    _written(tmp_path / "mine.toml", text)
+    arguments = ["run", "mine.toml", "--engine", "host", "--seed", "1..50", "--out", "many"]
+    process = subprocess.Popen([COMMAND, *arguments], cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+    try:
+        while process.poll() is None and not (tmp_path / ".many.running/many/run-seed1/run.json").exists():
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(0.02)
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=60)
+    finally:
+        process.kill()
+        process.wait()
+    assert process.returncode == 130, errors
+    kept = sorted(path.name for path in (tmp_path / "many").iterdir())
+    assert "run-seed1" in kept
+    assert len(kept) < 50
+    assert f"{len(kept)} of 50 runs are complete and kept: many" in errors

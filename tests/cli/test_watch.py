@@ -16,6 +16,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 from click.testing import CliRunner
+from textual.events import Key
 from textual.pilot import Pilot
 from textual.widgets import Input, Static
 
@@ -150,6 +151,20 @@ def test_a_filter_applies_while_it_is_typed_and_escape_removes_it(connections: C
         assert not line.display
         assert len(screen.grid.rows) == 3
         assert screen.grid.has_focus
+
+    with_watch(connections, check)
+
+
+@pytest.mark.slow
+def test_what_is_typed_at_once_after_the_slash_is_part_of_the_filter(connections: Connections) -> None:
+    async def check(screen: Watch, pilot: Pilot[None]) -> None:
+        # As a terminal sends it: all keys before the first one is handled.
+        for key, character in (("slash", "/"), *((each, each) for each in "qrp"), ("slash", "/")):
+            screen.post_message(Key(key, character))
+        line = screen.query_one("#filter", Input)
+        await wait_until(lambda: line.value.endswith("/"), pilot)
+        assert line.value == "qrp/"
+        assert not screen.paused
 
     with_watch(connections, check)
 

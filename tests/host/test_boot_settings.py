@@ -101,7 +101,6 @@ def test_later_files_win_and_hidden_files_are_ignored(tmp_path: Path) -> None:
     ]
     assert found == [
         ("/etc/sysctl.d/98-absolute.conf", 2, "old"),
-        ("/usr/lib/sysctl.d/99-late.conf", 2, "glob"),
         ("/etc/sysctl.d/99-sysctl.conf", 2, "old"),
         ("/etc/sysctl.conf", 2, "old"),
     ]

@@ -72,7 +72,7 @@ def test_findings_of_a_recorded_host_are_in_the_order_of_groups(make_host: MakeH
     found = by_key(make_host())
     groups = [finding.group for finding in found.values()]
     assert groups == sorted(groups, key=GROUPS.index)
-    assert (found["controller.default"].value, found["controller.default"].mark) == ("cubic", "warning")
+    assert (found["controller.default"].value, found["controller.default"].mark) == ("cubic", "ok")
     assert found["controller.default"].change == ("sudo dumbbell enable bbr",)
     assert found["controller.allowed"].mark == "warning"
     assert found["controller.routes"].value == {"10.9.0.0/16": "bbr"}
@@ -115,6 +115,50 @@ def test_a_queue_that_the_kernel_lacks_is_not_advised(make_host: MakeHost) -> No
 def test_buffers_are_judged_against_the_path(make_host: MakeHost, rate: int, rtt: int, receive: str, send: str) -> None:
     found = by_key(make_host(), tcp_settings.Path(rate, rtt))
     assert (found["buffers.receive"].mark, found["buffers.send"].mark) == (receive, send)
+
+
+def test_without_window_scaling_no_buffer_fills_a_long_path(make_host: MakeHost) -> None:
+    path = tcp_settings.Path(10**7, 10**8)
+    assert by_key(make_host(), path)["buffers.receive"].mark == "ok"
+    found = by_key(make_host({"net.ipv4.tcp_window_scaling": "0"}), path)["buffers.receive"]
+    assert (found.mark, found.value["window_bytes"]) == ("problem", 65_535)
+    assert "window scaling is off" in found.meaning
+    assert found.change == ("sudo sysctl -w net.ipv4.tcp_window_scaling=1",)
+
+
+@pytest.mark.parametrize(("kind", "key"), [("tbf", "rate"), ("cake", "bandwidth")])
+@pytest.mark.parametrize(("rate_bps", "mark"), [(10**9, "problem"), (10**7, "ok"), (None, "ok")])
+def test_a_shaper_below_the_path_s_rate_is_a_problem(
+    make_host: MakeHost, kind: str, key: str, rate_bps: int | None, mark: str
+) -> None:
+    """The rate as `tc -j` prints it: bytes a second."""
+    host = make_host()
+    shaped = f'[{{"kind":"{kind}","dev":"eth0","root":true,"options":{{"{key}":1250000}}}}]'
+    host = LocalHost(host.root, {**host.commands, QUEUES: shaped})
+    found = by_key(host, tcp_settings.Path(rate_bps, 10**7))["queues.eth0"]
+    assert found.mark == mark
+    assert ("limits the device to 10 Mbit/s, below the path's 1000 Mbit/s" in found.meaning) == (mark == "problem")
+
+
+@pytest.mark.parametrize(("built", "mark"), [("cubic", "ok"), ("bbr", "warning"), (None, "ok")])
+def test_the_kernel_s_own_default_applies_after_the_next_boot(
+    make_host: MakeHost, built: str | None, mark: str
+) -> None:
+    files = {} if built is None else {"boot__config-6.12.117": f'CONFIG_DEFAULT_TCP_CONG="{built}"\n'}
+    found = by_key(make_host(**files))["controller.at_boot"]
+    assert found.mark == mark
+    assert found.shown == ("the kernel's default" if built is None else f"the kernel's default, {built}")
+
+
+def test_a_key_by_name_overrides_a_glob_at_boot(make_host: MakeHost) -> None:
+    host = make_host(
+        **{
+            "etc__sysctl.d__10-a.conf": "net.ipv4.tcp_congestion_control = cubic\n",
+            "etc__sysctl.d__90-b.conf": "net.ipv4.tcp_congestion_* = bbr\n",
+        }
+    )
+    found = by_key(host)["controller.at_boot"]
+    assert (found.mark, found.value, found.source) == ("ok", "cubic", "/etc/sysctl.d/10-a.conf, line 1")
 
 
 @given(st.integers(10**5, 10**11), st.integers(10**5, 10**9))

@@ -60,7 +60,7 @@ def test_a_page_opens_without_network_or_console_messages_and_is_small(browser: 
     messages: list[str] = []
     page = open_page(browser, report, 1200, messages)
     assert messages == []
-    assert page.locator("h1").inner_text() == "BBR and CUBIC take turns at a shallow buffer"
+    assert page.locator("h1").inner_text() == "BBR leads CUBIC at a shallow buffer; their shares rise and fall"
     assert page.locator(".figure svg.marks").count() == 3
     assert report.stat().st_size < MOST_BYTES
     page.close()

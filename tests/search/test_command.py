@@ -35,6 +35,16 @@ def experiment(tmp_path: Path) -> Path:
     return file
 
 
+def test_an_objective_without_a_metric_is_refused_before_any_run(
+    dumbbell: Dumbbell, experiment: Path, tmp_path: Path
+) -> None:
+    for formula in ("1/0", "pow(2, 3)"):
+        done = dumbbell("search", experiment, "--minimize", formula, "--out", "found")
+        assert done.returncode == 2
+        assert done.stderr.startswith(f"dumbbell: '{formula}' names no metric; write a metric, or an arithmetic")
+    assert not (tmp_path / "found").exists()
+
+
 @pytest.mark.slow
 def test_the_saved_experiment_fails_as_it_expects(dumbbell: Dumbbell, experiment: Path, tmp_path: Path) -> None:
     done = dumbbell("search", experiment, *SEARCH, *BOUNDS, "--confirm", "none", "--out", "found", "--json")

@@ -3,12 +3,13 @@
 import os
 import shutil
 import signal
+import sqlite3
 import subprocess
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from dask import config
 from distributed import Client
 
 import dumbbell
+from conftest import COMMAND
 from dask_site import Site, children
 from dumbbell.errors import ClusterError, ClusterLost
 from dumbbell.kernels import find
@@ -373,6 +375,48 @@ def test_a_lost_scheduler_ends_the_sweep_and_received_rows_are_kept(small: Sweep
         with pytest.raises(ClusterLost, match=r"^the connection to the scheduler at tls://.* was lost; .*--resume$"):
             received += rows
     assert set(counts_by_point_and_seed(received).values()) == {1}
+
+
+LONG = """
+title = "Long"
+seeds = "1..40"
+metrics = ["utilization"]
+[experiment]
+duration = "60s"
+path.rtt = "20ms"
+path.bottleneck.rate = "50mbit"
+flows = [{ cc = "cubic" }]
+[[axes]]
+"path.rtt" = ["5ms", "20ms", "30ms"]
+"""
+
+
+@pytest.mark.slow
+def test_the_command_says_in_one_line_that_the_scheduler_was_lost(tmp_path: Path) -> None:
+    (tmp_path / "long.toml").write_text(LONG)
+    with Site(tmp_path) as site, site.workers(1):
+        arguments = ["sweep", "long.toml", "--cluster", site.address, "--no-cache", "--out", "out"]
+        command = subprocess.Popen([COMMAND, *arguments], cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+        try:
+            while command.poll() is None and not _has_rows(tmp_path / "out" / "rows.sqlite"):
+                time.sleep(0.1)
+            os.kill(site.scheduler.pid, signal.SIGKILL)
+            _, errors = command.communicate(timeout=60)
+        finally:
+            command.kill()
+            command.wait()
+    assert command.returncode == 1
+    assert "Traceback" not in errors
+    assert "distributed" not in errors
+    assert errors.splitlines()[-1].startswith(f"dumbbell: the connection to the scheduler at {site.address} was lost")
+
+
+def _has_rows(file: Path) -> bool:
+    if not file.exists():
+        return False
+    with closing(sqlite3.connect(file)) as database, suppress(sqlite3.OperationalError):
+        return bool(database.execute("select count(*) from rows").fetchone()[0])
+    return False
 
 
 def certificates(folder: Path) -> tuple[dict[str, object], dict[str, str]]:

@@ -19,7 +19,7 @@ import polars as pl
 from dumbbell.errors import ResultError
 from dumbbell.spec.units import suggest
 
-__all__ = ["condition", "quoted", "value"]
+__all__ = ["check_names_a_metric", "condition", "quoted", "value"]
 
 FUNCTIONS = frozenset("abs ceil coalesce exp floor greatest if least ln log10 log2 nullif pow round sign sqrt".split())
 WORDS = frozenset("and or not is null true false in between like case when then else end".split())
@@ -38,12 +38,20 @@ MOST_DEPTH = 40
 def value(text: str, table: pl.DataFrame) -> pl.Expr:
     """A number for each run. Raises `ResultError` with the valid names."""
     made = _expression(text, table, "a value")
+    check_names_a_metric(text)
     kind = _kind(made, text, table)
     if not kind.is_numeric():
         raise ResultError(f"'{text}' is {kind}, not a number per run; {_RIGHT}")
     number = made.cast(pl.Float64)
     # A share of nothing, or a division by zero, is unknown.
     return pl.when(number.is_finite()).then(number)
+
+
+def check_names_a_metric(text: str) -> None:
+    """Raises `ResultError` for an expression of numbers alone, such as `1/0`, which is the same for every run."""
+    words = ((kind, part) for kind, part in _parts(text, ()) if kind in ("word", "quoted"))
+    if not any(_names(*each) and each[1].lower() not in FUNCTIONS for each in words):
+        raise ResultError(f"'{text}' names no metric; {_RIGHT}")
 
 
 def condition(text: str, table: pl.DataFrame) -> pl.Expr:

@@ -57,6 +57,8 @@ def prune(names: tuple[str, ...], dry_run: bool = False) -> None:
     from dumbbell.publish.cache import prune as prune_folder
 
     for folder in folders_to_prune(names):
+        if folder.path.is_symlink():
+            err.print(f"{folder.path}: a link; what it leads to stays", highlight=False)
         if not folder.parts():
             continue
         if dry_run:

@@ -132,10 +132,9 @@ def _controller(text: str, engine: str, kernel: str | None, parameters: Sequence
 
 def _check_offered(controller: "Controller", against: Sequence[str]) -> None:
     """Raises `ExperimentError` or `PlanError` before any run if the engine lacks a controller or a parameter."""
-    import tempfile
-
     from dumbbell.engines import Request
     from dumbbell.engines.base import engine_called, permitted
+    from dumbbell.publish import temporary
     from dumbbell.spec import read
 
     engine = engine_called(controller.engine, controller.kernel, allowed=permitted(kernels=[controller.kernel]))
@@ -150,8 +149,8 @@ def _check_offered(controller: "Controller", against: Sequence[str]) -> None:
                 engine.check(Request("evaluate", case, 1, Path("evaluate")))
                 continue
             # Only the controller itself knows its parameters.
-            with tempfile.TemporaryDirectory(prefix="dumbbell-evaluate-") as folder:
-                engine.run(Request("evaluate", case, 1, Path(folder) / "run"), lambda _seconds: None)
+            with temporary("evaluate") as folder:
+                engine.run(Request("evaluate", case, 1, folder / "run"), lambda _seconds: None)
         except ExperimentError as error:
             raise ExperimentError(error.problem, key=key, value=name, right=error.right) from None
 

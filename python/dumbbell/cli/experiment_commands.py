@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from dumbbell.cli.options import (
+    MOST_WALL_S,
     PATH,
     case_option,
     from_option,
@@ -43,7 +44,7 @@ __all__ = ["compare", "plan", "run", "scenarios", "ui"]
 @jobs_option
 @click.option(
     "--wall-limit",
-    type=click.FloatRange(min=1),
+    type=click.FloatRange(min=1, max=MOST_WALL_S),
     metavar="SECONDS",
     help="Abort a run that takes longer in real time (kernel, host).",
 )

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from dumbbell.analysis.native import Window
 
 __all__ = [
+    "MOST_WALL_S",
     "PATH",
     "case_option",
     "cluster_option",
@@ -34,6 +35,9 @@ __all__ = [
     "width_option",
     "window_of",
 ]
+
+MOST_WALL_S = 1e6
+"""Eleven days; a process's limit of CPU time is an integer of seconds."""
 
 PATH = click.Path(path_type=Path)
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dumbbell.cli.options import (
+    MOST_WALL_S,
     case_option,
     file_option,
     flows_option,
@@ -188,7 +189,7 @@ NAME = "shell"
 @kernel_option
 @click.option(
     "--wall-limit",
-    type=click.FloatRange(min=1),
+    type=click.FloatRange(min=1, max=MOST_WALL_S),
     metavar="SECONDS",
     help="Abort the guest if a command takes longer in real time.",
 )

@@ -35,8 +35,7 @@ def show_run(out: Console, run: Run, numbers: dict[str, Any]) -> None:
     manifest = run.manifest
     out.print(manifest["title"] + (f": {manifest['case']}" if manifest.get("case") else ""), style="bold")
     out.print(_setting(manifest), style="dim")
-    for reason in manifest["invalid"]:
-        out.print(f"INVALID: {reason}", style="bold red")
+    _show_invalid(out, manifest["invalid"])
     out.print()
     if "fetch" in numbers:
         _show_fetched(out, numbers)
@@ -45,7 +44,7 @@ def show_run(out: Console, run: Run, numbers: dict[str, Any]) -> None:
         out.print()
         out.print(_groups(numbers))
     out.print()
-    for name, text in _lines(numbers):
+    for name, text in [*_default_limit(manifest), *_lines(numbers)]:
         out.print(Text.assemble((f"{name:<12}", "dim"), text))
     for program in manifest.get("programs", []):
         out.print(Text.assemble((f"{program['name']:<12}", "dim"), _program(program)))
@@ -92,10 +91,14 @@ def show_cases(out: Console, done: "RunResults") -> None:
     _show_by_parameter(out, done.runs)
     _show_repeated(out, done)
     _show_seen_cases(out, done)
-    for run, outcomes in zip(done.runs, done.outcomes, strict=True):
-        for reason in run.manifest["invalid"]:
-            out.print(f"INVALID: {case_name(run)}: {reason}", style="bold red")
-        _show_expectations(out, outcomes, run.manifest["case"] or "")
+    several_seeds = len({run.manifest["seed"] for run in done.runs}) > 1
+    names = [_name_with_seed(run, several_seeds=several_seeds) for run in done.runs]
+    invalid = [
+        f"{name}: {text}" for name, run in zip(names, done.runs, strict=True) for text in run.manifest["invalid"]
+    ]
+    _show_invalid(out, invalid)
+    for name, run, outcomes in zip(names, done.runs, done.outcomes, strict=True):
+        _show_expectations(out, outcomes, name if run.manifest["case"] or several_seeds else "")
     for warning in sorted({warning for run in done.runs for warning in run.manifest["warnings"]}):
         out.print(f"note: {warning}", style="yellow")
     out.print()
@@ -134,6 +137,26 @@ def _cases(done: "RunResults") -> Table:
 def case_name(run: Run) -> str:
     """The case's name, or the experiment's if it has none."""
     return str(run.manifest["case"] or run.manifest["name"])
+
+
+def _name_with_seed(run: Run, *, several_seeds: bool) -> str:
+    return f"{case_name(run)}, seed {run.manifest['seed']}" if several_seeds else case_name(run)
+
+
+def _show_invalid(out: Console, reasons: Sequence[str]) -> None:
+    """Why runs are invalid; those that end with one advice as a list below it."""
+    advised: dict[str, list[str]] = {}
+    for reason in reasons:
+        what, _, advice = reason.rpartition("; ")
+        advised.setdefault(advice if what else "", []).append(what or reason)
+    for advice, found in advised.items():
+        if advice and len(found) > 1:
+            out.print(f"INVALID, for {len(found)} reasons; {advice}:", style="bold red")
+            for what in found:
+                out.print(f"  {what}", style="red")
+            continue
+        for what in found:
+            out.print(f"INVALID: {what}{f'; {advice}' if advice else ''}", style="bold red")
 
 
 def _show_by_parameter(out: Console, runs: Sequence[Run]) -> None:
@@ -301,6 +324,25 @@ def _shown(value: object) -> str:
     if isinstance(value, int) and not isinstance(value, bool):
         return f"{value:,}"
     return digits(value) if isinstance(value, int | float) and not isinstance(value, bool) else str(value or "none")
+
+
+DEFAULT_QDISC, DEFAULT_LIMIT_PACKETS = "pfifo limit 1000", 1000
+"""The queue of an experiment without `path.bottleneck.qdisc`; a test compares it with the language's."""
+ETHERNET_BYTES = 14
+
+
+def _default_limit(manifest: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """How long packets may wait in the default queue: who names no queue may not expect its limit."""
+    queue: Mapping[str, Any] = next(
+        (queue for queue in manifest["queues"] if queue["name"] == manifest.get("bottleneck")), {}
+    )
+    path = (manifest.get("experiment") or {}).get("path") or {}
+    rates = queue.get("rates") or []
+    if queue.get("qdisc") != DEFAULT_QDISC or not rates or not isinstance(path.get("mtu"), int):
+        return []
+    rate_bps = rates[0][1]
+    seconds = DEFAULT_LIMIT_PACKETS * (path["mtu"] + ETHERNET_BYTES) * 8 / rate_bps
+    return [("limit", f"{DEFAULT_QDISC}, the default: up to {digits(seconds)} s at {rate_bps / 1e6:g} Mbit/s")]
 
 
 def _spread(values: Mapping[str, float | None]) -> str:

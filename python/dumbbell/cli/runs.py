@@ -292,8 +292,17 @@ def run_all(  # noqa: PLR0913 — a command has many options
             f"a capture needs one run, not {len(planned)}", key="--pcap", right="choose one case and one seed"
         )
     names = run_names(planned)
+    complete: list[str] = []
     with staged(folder) as staging:
-        execute_runs([request(*each, staging / name) for each, name in zip(planned, names, strict=True)], jobs)
+        try:
+            execute_runs([request(*each, staging / name) for each, name in zip(planned, names, strict=True)], jobs)
+        except Interrupted:
+            # Runs in real time are too expensive to discard.
+            complete = [name for name in names if (staging / name / "run.json").is_file()] if chosen.real_time else []
+            if not complete:
+                raise
+    if complete:
+        raise Interrupted(f"{len(complete)} of {len(names)} runs are complete and kept: {folder}")
     return RunResults(
         folder, [result.load(folder / name) for name in names], several, engine, time.perf_counter() - began
     )

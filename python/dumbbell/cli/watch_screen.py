@@ -85,7 +85,8 @@ class Watch(App[None]):
     ENABLE_COMMAND_PALETTE = False
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "detail", "detail"),
-        Binding("slash", "filter", "filter"),
+        # Before the next key is sent to the focused widget, so that it goes to the filter line.
+        Binding("slash", "filter", "filter", priority=True),
         Binding("less_than_sign", "sort(-1)", "", show=False),
         Binding("greater_than_sign", "sort(1)", "sort"),
         Binding("r", "reverse", "reverse"),
@@ -174,7 +175,13 @@ class Watch(App[None]):
         line = self.query_one("#filter", Input)
         line.value = self.filter_text
         line.display = True
-        line.focus()
+        self.screen.set_focus(line)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """A slash in the filter line, or on another screen, is a character."""
+        if action == "filter" and self.is_running:
+            return self.screen is self.screen_stack[0] and not self.query_one("#filter", Input).display
+        return super().check_action(action, parameters)
 
     def action_sort(self, steps: int) -> None:
         """Sort by the next column to the left or right."""

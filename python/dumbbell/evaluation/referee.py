@@ -5,11 +5,9 @@ without a verdict get two more per round. The order of runs depends on results o
 of runs gives the same verdicts. Runs that criteria share are made once.
 """
 
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 from dumbbell.analysis.flows import harm, harm_of_cost
@@ -17,6 +15,7 @@ from dumbbell.engines.base import Permissions, repeat_command
 from dumbbell.evaluation.criteria import Criterion, Suite, Unit
 from dumbbell.evaluation.readings import read
 from dumbbell.evaluation.verdict import SEEDS_FIRST, Judged, Verdict, judge
+from dumbbell.publish import temporary
 from dumbbell.spec.built_in import evaluations
 from dumbbell.sweeps.pool import Local
 from dumbbell.sweeps.task import Base, Row, Task
@@ -219,7 +218,7 @@ def evaluate(
     base = Base("evaluate", {}, folder / "experiment.toml", (), None, read, allowed or Permissions())
     most = SEEDS_MOST_FULL if full else SEEDS_MOST
     ended = "budget"
-    with tempfile.TemporaryDirectory(prefix="dumbbell-evaluate-") as private, Local(jobs, Path(private)) as pool:
+    with temporary("evaluate") as private, Local(jobs, private) as pool:
         started = 0
 
         def allowed_now(tasks: Sequence[tuple[Unit, int]]) -> Iterator[Task]:

@@ -27,6 +27,7 @@ __all__ = [
     "Record",
     "assignments",
     "composed",
+    "in_force",
     "is_modules_text",
     "later",
     "modules_text",
@@ -53,7 +54,11 @@ class Assignment:
 
     def sets(self, key: str) -> bool:
         """Whether it sets this key, by name or glob."""
-        return self.key == key or fnmatchcase(key, self.key)
+        return self.names(key) or fnmatchcase(key, self.key)
+
+    def names(self, key: str) -> bool:
+        """Whether it sets this key by name, which overrides globs wherever they are (sysctl.d(5))."""
+        return self.key == key
 
 
 def assignments(host: LocalHost) -> Iterator[Assignment]:
@@ -72,13 +77,19 @@ def assignments(host: LocalHost) -> Iterator[Assignment]:
     yield from parsed(_followed(host, f"/{OLD_FILE}"), f"/{OLD_FILE}")
 
 
+def in_force(host: LocalHost, key: str) -> Assignment | None:
+    """The assignment of a key that wins at boot: the last one by name, else the last glob; None without any."""
+    lines = [line for line in assignments(host) if line.sets(key)]
+    return next(iter(reversed([line for line in lines if line.names(key)] or lines)), None)
+
+
 def later(host: LocalHost, file: str, key: str) -> list[Assignment]:
-    """Assignments of other files to a key that are read after `file`, and so override it."""
+    """Assignments of other files to a key by name that are read after `file`, and so override it."""
     name = Path(file).name
     return [
         line
         for line in assignments(host)
-        if line.sets(key) and line.file != file and (line.file == f"/{OLD_FILE}" or Path(line.file).name > name)
+        if line.names(key) and line.file != file and (line.file == f"/{OLD_FILE}" or Path(line.file).name > name)
     ]
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 
 from dumbbell.host import kernel_modules
-from dumbbell.host.boot_settings import ALLOWED, CONTROLLER, DROPIN, assignments
+from dumbbell.host.boot_settings import ALLOWED, CONTROLLER, DROPIN, in_force
 from dumbbell.host.kernel_modules import AVAILABLE, presence
 from dumbbell.host.sources import ROUTES, Finding, LocalHost, Mark, rows, unknown, word
 from dumbbell.host.tcp_connections import controllers_in_use
@@ -59,7 +59,7 @@ def default(host: LocalHost) -> Finding:
         return Finding(*what, "ok", name, name, read.source, "New connections use BBR unless they choose another.")
     meaning = f"New connections use {name}; open connections keep theirs."
     change = ENABLE if presence(host, BBR).kind in ("built in", "loaded", "loadable") else ()
-    return Finding(*what, "warning", name, name, read.source, meaning, change)
+    return Finding(*what, "ok", name, name, read.source, meaning, change)
 
 
 def bbr(host: LocalHost, info: Callable[[str], bytes] = kernel_modules.cc_info) -> Iterator[Finding]:
@@ -111,18 +111,32 @@ def opened(host: LocalHost) -> Finding:
 def at_boot(host: LocalHost) -> Finding:
     """The default that the host's files set at boot."""
     what = ("controller.at_boot", GROUP, "at the next boot")
-    lines = [line for line in assignments(host) if line.sets(CONTROLLER)]
+    last = in_force(host, CONTROLLER)
     now = host.sysctl(CONTROLLER).first()
-    if not lines:
-        meaning = "No file in sysctl.d sets it: the kernel's default applies after the next boot."
-        return Finding(*what, "ok", None, "the kernel's default", "sysctl.d", meaning)
-    last = lines[-1]
+    if last is None:
+        return _kernel_default(host, what, now)
     source = f"{last.file}, line {last.line}"
     by = " 'dumbbell disable' undoes it." if last.file == DROPIN else ""
     if now is None or last.value == now:
         return Finding(*what, "ok", last.value, last.value, source, f"This file sets it.{by}")
     meaning = f"This file sets it at boot; currently it is {now}.{by}"
     return Finding(*what, "warning", last.value, last.value, source, meaning)
+
+
+def _kernel_default(host: LocalHost, what: tuple[str, str, str], now: str | None) -> Finding:
+    """The default that the kernel was built with (`CONFIG_DEFAULT_TCP_CONG`), for hosts whose files set none."""
+    built = kernel_modules.option(host, "DEFAULT_TCP_CONG")
+    name = built.strip('"') if built and built != "n" else None
+    meaning = "No file in sysctl.d sets it: the kernel's default applies after the next boot."
+    if name is None:
+        shown, source = "the kernel's default", "sysctl.d"
+        return Finding(*what, "ok", None, shown, source, f"{meaning} Its configuration, which names it, can't be read.")
+    source = "sysctl.d, CONFIG_DEFAULT_TCP_CONG"
+    if now in (None, name):
+        return Finding(*what, "ok", None, f"the kernel's default, {name}", source, meaning)
+    meaning = f"{meaning} Currently it is {now}, set by hand or by a program."
+    change = (f"sudo dumbbell enable {now}",)
+    return Finding(*what, "warning", None, f"the kernel's default, {name}", source, meaning, change)
 
 
 def routes(host: LocalHost) -> Finding:

@@ -58,7 +58,7 @@ def run_checks(host: LocalHost, path: tcp_settings.Path) -> list[Finding]:
         ("controller.bbr", "controller", lambda: controllers.bbr(host)),
         ("controller.routes", "controller", lambda: controllers.routes(host)),
         ("queues.default", "queues", lambda: default_qdisc(host)),
-        ("queues", "queues", lambda: queues(host)),
+        ("queues", "queues", lambda: queues(host, path)),
         ("offloads", "queues", lambda: offloads(host)),
         ("buffers", "buffers", lambda: tcp_settings.buffers(host, path)),
         ("protocol", "protocol", lambda: tcp_settings.tcp_settings(host)),
@@ -189,8 +189,8 @@ def default_qdisc(host: LocalHost) -> Finding:
     return Finding(*what, "ok", read.text, read.text, read.source, meaning)
 
 
-def queues(host: LocalHost) -> Iterator[Finding]:
-    """Each egress device's qdisc, and its effect on pacing with this kernel."""
+def queues(host: LocalHost, path: tcp_settings.Path) -> Iterator[Finding]:
+    """Each egress device's qdisc: its effect on pacing with this kernel, and its rate against the path's."""
     devices, why = egress(host)
     if why:
         yield unknown("queues", QUEUES_GROUP, "queues", "ip -j route", why)
@@ -199,7 +199,8 @@ def queues(host: LocalHost) -> Iterator[Finding]:
     qdiscs, why = rows(read)
     if not why:
         for device in devices:
-            yield _queue(host, device, [row for row in qdiscs if word(row, "dev") == device], read.source)
+            listed = [row for row in qdiscs if word(row, "dev") == device]
+            yield _queue(host, device, listed, read.source, path)
         return
     yield unknown("queues", QUEUES_GROUP, "queues", read.source, why)
 
@@ -240,7 +241,7 @@ def _ethtool(one: socket.socket, device: str, command: int) -> int:
     return value[1]
 
 
-def _queue(host: LocalHost, device: str, listed: list[dict[str, Any]], source: str) -> Finding:
+def _queue(host: LocalHost, device: str, listed: list[dict[str, Any]], source: str, path: tcp_settings.Path) -> Finding:
     what = (f"queues.{device}", QUEUES_GROUP, f"{device} queue")
     root = next((row for row in listed if row.get("root")), None)
     if root is None:
@@ -258,7 +259,19 @@ def _queue(host: LocalHost, device: str, listed: list[dict[str, Any]], source: s
     if backlog := number(root, "backlog"):
         shown += f", {backlog} bytes backlog"
     mark, meaning, change = _pacing(host, device, {kind, *leaves})
+    shaped = min((rate for row in listed if (rate := _shaped_bps(row))), default=None)
+    if shaped is not None and path.rate_bps is not None and shaped < path.rate_bps:
+        shape = f"limits the device to {shaped / 1e6:g} Mbit/s, below the path's {path.rate_bps / 1e6:g} Mbit/s"
+        return Finding(*what, "problem", value, shown, source, f"{kind} {shape}.", (f"tc -s qdisc show dev {device}",))
     return Finding(*what, mark, value, shown, source, meaning, change)
+
+
+def _shaped_bps(row: dict[str, Any]) -> int | None:
+    """The rate of a tbf or cake in bit/s; tc prints bytes per second as JSON."""
+    options = row.get("options")
+    key = {"tbf": "rate", "cake": "bandwidth"}.get(word(row, "kind"))
+    rate = number(options, key) if isinstance(options, dict) and key else None
+    return 8 * rate if rate else None
 
 
 def _pacing(host: LocalHost, device: str, kinds: set[str]) -> tuple[Mark, str, tuple[str, ...]]:

@@ -167,6 +167,8 @@ BUFFERS_GROUP = "buffers"
 MEASURED_SHARE = (6, 6)
 ROUND_BYTES = 2**16
 SEND_SHARE = 2 / 3
+MOST_UNSCALED_BYTES = 65_535
+"""The largest window without window scaling (RFC 7323)."""
 USUAL_RTT_NS = 100_000_000
 """RTT for the example rate if --rtt isn't given."""
 
@@ -218,7 +220,10 @@ def _autotuned(host: LocalHost, path: Path, side: str, key: str, share: float, n
     if len(fields) != 3 or not all(word.isdigit() for word in fields):
         return unknown(*what, read.source, f"can't be read: {read.why or repr(read.text)}")
     least, begin, most = (int(word) for word in fields)
-    window = int(most * share)
+    unscaled = host.sysctl("net.ipv4.tcp_window_scaling").first() == "0"
+    window = min(int(most * share), MOST_UNSCALED_BYTES) if unscaled else int(most * share)
+    if unscaled:
+        note = "window scaling is off"
     rtt_ns = path.rtt_ns or USUAL_RTT_NS
     top = top_rate_bps(window, rtt_ns)
     value = {
@@ -234,6 +239,9 @@ def _autotuned(host: LocalHost, path: Path, side: str, key: str, share: float, n
     if bdp is None:
         return Finding(*what, "ok", value, shown, read.source, f"{limit}; add --rate and --rtt to check a path.")
     mark, judged = _judged(window, bdp)
+    if unscaled and window == MOST_UNSCALED_BYTES:
+        change = () if mark == "ok" else ("sudo sysctl -w net.ipv4.tcp_window_scaling=1",)
+        return Finding(*what, mark, value, shown, read.source, f"{limit}; {judged}", change)
     enough = -(-int(2 * bdp / share) // ROUND_BYTES) * ROUND_BYTES
     change = (f"sudo sysctl -w {key}='{least} {begin} {enough}'",) if mark != "ok" else ()
     return Finding(*what, mark, value, shown, read.source, f"{limit}; {judged}", change)

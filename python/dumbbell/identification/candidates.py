@@ -5,7 +5,6 @@ numbers. The estimates are rounded, so that captures of one path share their can
 """
 
 import os
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -19,6 +18,7 @@ from dumbbell.identification.features import features
 from dumbbell.identification.path import Path
 from dumbbell.importers.log_source import open_source
 from dumbbell.plan.inside import Inside
+from dumbbell.publish import temporary
 from dumbbell.spec import read
 
 __all__ = ["CONTROLLERS", "Candidate", "Runs", "controllers_for", "documents", "rounded", "simulate"]
@@ -107,11 +107,11 @@ def simulate(
 ) -> Runs:
     """Run them all and describe each; runs of one controller stay in order."""
     with (
-        tempfile.TemporaryDirectory(prefix="dumbbell-identify-") as folder,
+        temporary("identify") as folder,
         ThreadPoolExecutor(jobs or len(os.sched_getaffinity(0))) as pool,
     ):
         numbered = enumerate(candidates)
-        done = pool.map(lambda each: _described(each[1], each[0], path, File(folder), advance), numbered)
+        done = pool.map(lambda each: _described(each[1], each[0], path, folder, advance), numbered)
         found: dict[str, list[Mapping[str, float]]] = {}
         for candidate, values in zip(candidates, done, strict=True):
             found.setdefault(candidate.controller, []).append(values)

@@ -5,6 +5,7 @@ staged     a new folder: run, sweep, import, export
 captured   a new file: a capture, an export
 replaced   a new or existing file: a page, a figure
 scratch    a temporary private folder
+temporary  one in the temporary directory
 ```
 
 Data is written into a hidden folder of mode 0700 next to the target. Its path uses this process's descriptor of that
@@ -13,7 +14,9 @@ folder (`/proc/PID/fd/N`), so a link planted by another user is never followed.
 
 import errno
 import os
+import secrets
 import stat
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -33,6 +36,7 @@ __all__ = [
     "staged",
     "sync_later",
     "synced_with_all",
+    "temporary",
     "write",
 ]
 
@@ -90,6 +94,16 @@ def scratch(place: Path) -> Iterator[Path]:
     """
     with staging(place, parents=False, called=place.name) as stage:
         yield stage.path
+
+
+@contextmanager
+def temporary(name: str) -> Iterator[Path]:
+    """A private folder in the temporary directory; what a killed command left there is removed by the next one.
+
+    Raises `OSError`.
+    """
+    with scratch(Path(tempfile.gettempdir()) / f"dumbbell-{name}-{secrets.token_hex(4)}") as folder:
+        yield folder
 
 
 def write(file: Path, content: bytes) -> None:

@@ -32,12 +32,12 @@ class CacheFolder:
         return cache_dir() / self.name
 
     def parts(self) -> list[Path]:
-        """Its entries; none if it doesn't exist."""
-        return sorted(self.path.iterdir()) if self.path.is_dir() else []
+        """Its entries; none if it doesn't exist, or is a link: what it leads to is not the cache's."""
+        return sorted(self.path.iterdir()) if self.path.is_dir() and not self.path.is_symlink() else []
 
     def size(self) -> int:
-        """Bytes on the disk; files that disappear meanwhile count as 0."""
-        return _size(self.path)
+        """Bytes on the disk; files that disappear meanwhile count as 0, and so does a link."""
+        return 0 if self.path.is_symlink() else _size(self.path)
 
 
 FOLDERS = {

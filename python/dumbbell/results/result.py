@@ -217,7 +217,11 @@ def load_manifest(folder: Path) -> dict[str, Any]:
     from dumbbell.results.reader import read_json  # noqa: PLC0415 — needs polars
 
     path = folder / "run.json"
-    if not path.exists():
+    try:
+        missing = not path.exists()
+    except OSError as error:
+        raise ResultError(f"{folder}: can't be read: {error.strerror}") from None
+    if missing:
         raise ResultError(f"{folder}: not a result folder: it has no run.json")
     manifest = read_json(path, "a run's manifest", RUN)
     return {**manifest, "warnings": [*manifest["warnings"], *corrections.warnings(manifest)]}

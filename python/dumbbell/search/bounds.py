@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from dumbbell.analysis.formula import check_names_a_metric
 from dumbbell.errors import ExperimentError
 from dumbbell.spec import document as documents
 from dumbbell.spec.axes import axis
@@ -17,6 +18,7 @@ from dumbbell.spec.built_in import find, sweeps
 from dumbbell.spec.document import Experiment, short_document_of
 from dumbbell.spec.sweep import Sweep, read_sweep
 from dumbbell.spec.units import Wrong
+from dumbbell.sweeps.trials import objective
 
 __all__ = ["SearchOptions", "common_bounds", "definition"]
 
@@ -58,7 +60,14 @@ class SearchOptions:
 
 
 def definition(given: SearchOptions) -> Sweep:
-    """The sweep to run. Raises `ExperimentError`."""
+    """The sweep to run. Raises `ExperimentError`; `ResultError` for an objective without a metric."""
+    sweep = _definition(given)
+    assert sweep.search is not None
+    check_names_a_metric(objective(sweep.search))
+    return sweep
+
+
+def _definition(given: SearchOptions) -> Sweep:
     options = {
         name: made for name in ("minimize", "maximize", "trials", "seed") if (made := getattr(given, name)) is not None
     }

@@ -6,6 +6,7 @@ dialect of SQL. `workdir` handles unfinished sweeps, `dumbbell.analysis.map_cell
 untrusted files use `dumbbell.analysis.formula`, which can read only columns.
 """
 
+import os
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -112,7 +113,7 @@ def kept_name(point: int, seed: int) -> str:
 
 def is_sweep(folder: Path) -> bool:
     """Is this the folder of a finished sweep?"""
-    return (folder / MANIFEST).is_file()
+    return os.path.isfile(folder / MANIFEST)  # noqa: PTH113 — no name makes it raise
 
 
 def load(folder: Path) -> Sweep:
@@ -142,7 +143,7 @@ def write(folder: Path, manifest: Mapping[str, Any], runs: pl.DataFrame) -> None
 
 def _manifest(folder: Path) -> dict[str, Any]:
     if not is_sweep(folder):
-        unfinished = "; complete it with --resume" if (folder / "rows.sqlite").exists() else ""
+        unfinished = "; complete it with --resume" if os.path.exists(folder / "rows.sqlite") else ""  # noqa: PTH110
         raise ResultError(f"{folder}: not a finished sweep: it has no {MANIFEST}{unfinished}")
     return read_json(folder / MANIFEST, "a sweep's manifest", SWEEP)
 

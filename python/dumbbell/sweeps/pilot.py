@@ -7,11 +7,9 @@ pilot, `estimate` is the pure part.
 """
 
 import random
-import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,6 +17,7 @@ import numpy.typing as npt
 from scipy.optimize import nnls
 
 from dumbbell.engines.base import NOTHING, Permissions
+from dumbbell.publish import temporary
 from dumbbell.spec.axes import Point
 from dumbbell.spec.model import Experiment
 from dumbbell.spec.sweep import Counted, Sweep, case_at
@@ -221,9 +220,9 @@ def _measured(
 
 def _kept(base: Base, task: Task) -> tuple[Row, int]:
     """Run a task and return the size of its result folder."""
-    with tempfile.TemporaryDirectory(prefix="dumbbell-pilot-") as private:
-        row = run_task(base, task, lambda: None, Path(private) / "run")
-        return row, sum(file.stat().st_size for file in Path(private).rglob("*") if file.is_file())
+    with temporary("pilot") as private:
+        row = run_task(base, task, lambda: None, private / "run")
+        return row, sum(file.stat().st_size for file in private.rglob("*") if file.is_file())
 
 
 def _fitted(terms: npt.NDArray[np.float64], measured: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

@@ -7,6 +7,7 @@ The scheduler doesn't need Dumbbell installed: a call is `pickle.loads` of bytes
 """
 
 import itertools
+import logging
 import pickle
 import queue
 import time
@@ -328,6 +329,8 @@ class _Call:
 
 def connected(address: str, warn: Callable[[str], None], wait_s: float = CONNECT_S) -> Client:
     """Connect to the scheduler at this address. Raises `ClusterError`."""
+    # The client logs a lost scheduler with a traceback; `ClusterLost` says it in a sentence.
+    logging.getLogger("distributed.client").setLevel(logging.CRITICAL)
     with warnings.catch_warnings(record=True) as noted:
         warnings.simplefilter("always")
         try:

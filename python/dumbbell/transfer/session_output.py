@@ -98,8 +98,8 @@ def _verdict(session: Session, found: Comparison) -> str:
         spread = f" ({_seconds(estimate.low)} to {_seconds(estimate.high)})" if math.isfinite(estimate.high) else ""
         text = f"a download took {_seconds(estimate.median)}{spread}, the median of {count}"
         return text + ("" if math.isfinite(estimate.high) else f"; {FEW}") + _single_more(session, found)
-    spread = f" ({estimate.low:.3g} to {estimate.high:.3g})" if math.isfinite(estimate.high) else ""
-    took = f"{found.first} took {estimate.median:.3g} of {found.second}'s time{spread}, {count} {unit}"
+    spread = f" ({estimate.low:#.3g} to {estimate.high:#.3g})" if math.isfinite(estimate.high) else ""
+    took = f"{found.first} took {estimate.median:#.3g} of {found.second}'s time{spread}, {count} {unit}"
     alike = 100 * margin(session.options)
     match found.answer:
         case Answer.FIRST | Answer.SECOND:

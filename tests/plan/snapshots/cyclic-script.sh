@@ -1,5 +1,5 @@
 #!/bin/sh
-# BBR and CUBIC take turns: the laboratory's own tc script
+# BBR leads CUBIC; their shares rise and fall: the laboratory's own tc script
 # Needs root, iproute2, ethtool, iperf3 and ping; every host is a network namespace.
 set -e
 trap 'for n in sender router receiver; do ip netns del $n; done' EXIT

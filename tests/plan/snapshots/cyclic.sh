@@ -1,5 +1,5 @@
 #!/bin/sh
-# BBR and CUBIC take turns at a shallow buffer
+# BBR leads CUBIC at a shallow buffer; their shares rise and fall
 # Needs root, iproute2, ethtool, iperf3 and ping; every host is a network namespace.
 set -e
 trap 'for n in sender router receiver; do ip netns del $n; done' EXIT

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { BrokenLink, linkFragment, parseLink } from "./link";
+import { BrokenLink, linkFragment, parseLink, scenarioOf } from "./link";
 
 const TEXT = 'title = "Ü → 东, # no comment"\n\n[path]\nrtt = "40ms"  # + / =\n';
 
@@ -42,4 +42,10 @@ test("a small link that decompresses to a huge text is an error", async () => {
   const link = await linkFragment({ text: "0".repeat(1_100_000), seed: 1 });
   expect(link.length).toBeLessThan(3000);
   await expect(parseLink(link)).rejects.toThrow(BrokenLink);
+});
+
+test("a link names a built-in experiment and its case; half an escape is a broken link", () => {
+  expect(scenarioOf("#s=two-classes:as%20reported")).toEqual({ name: "two-classes", case: "as reported" });
+  expect(scenarioOf("#e=abc")).toBeNull();
+  expect(() => scenarioOf("#s=cyclic:%E0%A4%A")).toThrow(BrokenLink);
 });

@@ -23,10 +23,18 @@ export async function linkFragment({ text, seed }: Shared): Promise<string> {
   return `#e=${letters.replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "")}&seed=${seed}`;
 }
 
-/** The built-in experiment that a link names, with its case: `#s=cyclic`, `#s=two-classes:plain`; null if it names none. */
+/**
+ * The built-in experiment that a link names, with its case: `#s=cyclic`, `#s=two-classes:plain`; null if it names none.
+ * Throws `BrokenLink`.
+ */
 export function scenarioOf(hash: string): { name: string; case: string } | null {
   const found = /^#s=([\w.-]+)(?::(.+))?$/.exec(hash);
-  return found ? { name: found[1] as string, case: decodeURIComponent(found[2] ?? "") } : null;
+  if (!found) return null;
+  try {
+    return { name: found[1] as string, case: decodeURIComponent(found[2] ?? "") };
+  } catch {
+    throw new BrokenLink();
+  }
 }
 
 /** The experiment of a link; null if the link contains none. Throws `BrokenLink`. */

@@ -64,7 +64,7 @@ export class DumbbellError extends Error {
 
 /** Reads a text: its cases (one, with an empty name, if it has none), or every mistake with its place. */
 export async function parse(toml: string): Promise<{ cases: Case[] } | { errors: Mistake[] }> {
-  const answer = JSON.parse((await submit({ do: "parse", toml })) as string);
+  const answer = JSON.parse((await submit({ do: "parse", toml: text(toml) })) as string);
   return answer.errors ? { errors: answer.errors.map((mistake: Mistake) => placed(mistake, toml)) } : answer;
 }
 
@@ -82,11 +82,17 @@ export async function packets(toml: string, window: Window): Promise<Recorded> {
   return (await started({ do: "packets", ...recorded, ...start(toml, window) }, window)) as Recorded;
 }
 
+/** Text from programs without types, too: a number or an object would reach the worker as such. */
+function text(toml: unknown): string {
+  if (typeof toml === "string") return toml;
+  throw new TypeError(`the experiment is a text in TOML, got ${toml === null ? "null" : typeof toml}`);
+}
+
 function start(toml: string, options: Options): Start {
   const seed = BigInt(options.seed ?? 1);
   if (seed < 0n || seed >= 2n ** 64n) throw new RangeError(`seed is an integer from 0 to 2^64 - 1, got ${seed}`);
   const { files = {}, mostBytes = MOST_BYTES } = options;
-  return { toml, seed, case: options.case ?? "", files: JSON.stringify(files), mostBytes };
+  return { toml: text(toml), seed, case: options.case ?? "", files: JSON.stringify(files), mostBytes };
 }
 
 async function started(request: Parameters<typeof submit>[0], options: Options): Promise<unknown> {

@@ -36,6 +36,15 @@ test("the same seed gives the same columns and metrics, another seed others", as
   assert.equal(numbers(cwnd).filter(Number.isFinite).length > 10, true);
 });
 
+test("an experiment that is no text is refused", async () => {
+  for (const [value, kind] of [[5, "number"], [{ duration: "5s" }, "object"], [null, "null"], [undefined, "undefined"]]) {
+    const error = { name: "TypeError", message: `the experiment is a text in TOML, got ${kind}` };
+    await assert.rejects(run(value), error);
+    await assert.rejects(parse(value), error);
+    await assert.rejects(packets(value, { from: 0, to: 1 }), error);
+  }
+});
+
 test("a value that is not known is NaN", () => {
   const column = { values: Uint32Array.of(4, 0, 6), known: Uint8Array.of(0b101) };
   assert.deepEqual([...numbers(column)], [4, Number.NaN, 6]);
