@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import re
 import signal
 import subprocess
 from collections.abc import Iterator
@@ -442,3 +443,31 @@ def test_ctrl_c_keeps_the_complete_runs_of_a_host(tmp_path: Path) -> None:
     assert "run-seed1" in kept
     assert len(kept) < 50
     assert f"{len(kept)} of 50 runs are complete and kept: many" in errors
+
+
+@pytest.mark.skipif(bool(_unfit()), reason="no network namespaces here")
+def test_a_run_on_a_host_that_is_too_slow_ends_after_about_twice_its_duration(tmp_path: Path) -> None:
+    """The agent is stopped for a while, as by a host that has no time for it."""
+    text = 'duration = "1s"\n[path]\nrtt = "0ms"\n[path.bottleneck]\nrate = "10mbit"\n[[flows]]\ncc = "reno"\n'
+    _written(tmp_path / "mine.toml", text)
+    arguments = ["run", "mine.toml", "--engine", "host", "--out", "one"]
+    process = subprocess.Popen([COMMAND, *arguments], cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+    try:
+        while process.poll() is None and not list(tmp_path.glob(".one.running/**/machine.jsonl")):
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(0.02)
+        agents = processes_in(tmp_path / ".one.running")
+        assert agents
+        for agent in agents:
+            os.kill(agent, signal.SIGSTOP)
+        _, errors = process.communicate(timeout=60)
+    finally:
+        process.kill()
+        process.wait()
+    assert process.returncode != 0
+    found = re.search(r"too slow for the experiment: it had not ended after ([0-9.]+) s", errors)
+    assert found, errors
+    assert float(found[1]) < 6
+    assert "Mbit/s" not in errors
+    assert not (tmp_path / "one").exists()
+    assert processes_in(tmp_path / ".one.running") == []

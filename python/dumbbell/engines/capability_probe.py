@@ -44,6 +44,10 @@ NO_NAMESPACES = "no namespaces"
 """How the agent's error message begins."""
 
 
+STARTED = "machine.jsonl"
+"""The worker creates it when the experiment starts."""
+
+
 @dataclass(frozen=True)
 class Worker:
     """A worker to start."""
@@ -53,6 +57,9 @@ class Worker:
     """`worker` runs `plan.json`, `try` runs the probes of `trial.json`."""
     folder: Path
     wall_limit_s: float
+    run_limit_s: float | None = None
+    """Time limit from the experiment's start, for runs in real time."""
+    remedy: str = ""
 
 
 def start_worker(worker: Worker, watch: Callable[[float], None] = lambda _seconds: None) -> None:
@@ -75,7 +82,7 @@ def start_worker(worker: Worker, watch: Callable[[float], None] = lambda _second
 
 
 def _wait(process: "subprocess.Popen[bytes]", worker: Worker, watch: Callable[[float], None]) -> None:
-    began = time.monotonic()
+    began, started_s = time.monotonic(), None
     descriptor = os.pidfd_open(process.pid)
     try:
         poll = select.poll()
@@ -83,6 +90,13 @@ def _wait(process: "subprocess.Popen[bytes]", worker: Worker, watch: Callable[[f
         while not poll.poll(STEP_S * 1000):
             passed_s = time.monotonic() - began
             watch(passed_s)
+            if started_s is None and (worker.folder / STARTED).exists():
+                started_s = passed_s
+            if worker.run_limit_s and started_s is not None and passed_s - started_s > worker.run_limit_s:
+                raise EngineError(
+                    f"this host is too slow for the experiment: it had not ended after {passed_s - started_s:.1f} s "
+                    f"and was stopped, without a result; {worker.remedy}"
+                )
             if passed_s > worker.wall_limit_s:
                 raise EngineError(
                     f"the agent was still running after {worker.wall_limit_s:.0f} s of wall time and was stopped"

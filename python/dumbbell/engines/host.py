@@ -55,6 +55,8 @@ __all__ = [
 
 
 SETUP_S, PER_FLOW_S = 60.0, 0.05
+MOST_TIMES_LONGER, END_S = 2, 2.0
+"""A run that takes longer than that after its start has no valid numbers: the host was the limit."""
 """Time limit of the agent beyond the experiment's duration: setup, connecting, cleanup."""
 CLOCK = "real (CLOCK_MONOTONIC): the same seed gives the same experiment, not the same bytes"
 
@@ -103,7 +105,9 @@ class HostEngine:
             before = facts()
             planned = time.perf_counter()
             try:
-                start_worker(Worker(self.agent, "worker", run_folder, self._wall_limit_s(plan)), progress)
+                limit_s = MOST_TIMES_LONGER * plan.duration_ns / 1e9 + END_S + PER_FLOW_S * len(plan.flows)
+                worker = Worker(self.agent, "worker", run_folder, self._wall_limit_s(plan), limit_s, HELP)
+                start_worker(worker, progress)
             except ExperimentError as error:
                 raise error.within(str(request.case.file)) from None
             finished = time.perf_counter()
