@@ -94,7 +94,11 @@ impl State {
     /// Commands that restore the state by hand.
     pub fn by_hand(&self) -> Vec<String> {
         let settings = self.settings.iter().map(|(file, text)| format!("echo '{}' > {file}", text.trim()));
-        let devices = self.devices.keys().map(|name| format!("tc qdisc del dev {name} root"));
+        let devices = self.devices.iter().flat_map(|(name, before)| {
+            let words = features::restoring_words(name, &before.features).unwrap_or_default();
+            let offloads = (!words.is_empty()).then(|| format!("ethtool -K {name} {}", words.join(" ")));
+            [Some(format!("tc qdisc del dev {name} root")), offloads].into_iter().flatten()
+        });
         settings.chain(devices).collect()
     }
 }

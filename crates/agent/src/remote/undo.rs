@@ -182,6 +182,16 @@ mod tests {
     }
 
     #[test]
+    fn the_commands_by_hand_restore_offloads_too() {
+        let commands = State::read(&["lo".into()], &[]).unwrap().by_hand();
+        assert_eq!(commands[0], "tc qdisc del dev lo root");
+        let words: Vec<_> = commands[1].split(' ').collect();
+        assert_eq!(words[..3], ["ethtool", "-K", "lo"]);
+        assert!(words[3..].contains(&"tx-tcp-segmentation"));
+        assert!(words[3..].chunks(2).all(|pair| ["on", "off"].contains(&pair[1])));
+    }
+
+    #[test]
     fn a_device_is_used_by_one_experiment_at_a_time() {
         let folder = folder("twice");
         let state_file = StateFile::create(&folder, &with_device("eth1")).unwrap();

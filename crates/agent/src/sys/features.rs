@@ -72,6 +72,17 @@ pub fn without_super_packets(device: &str) -> nix::Result<Vec<String>> {
     Ok(stays.map(|(_, name)| name.clone()).collect())
 }
 
+/// The features that experiments switch, as words for `ethtool -K` that give the device this state again.
+pub fn restoring_words(device: &str, before: &Features) -> nix::Result<Vec<String>> {
+    let bit = |words: &[u32], number: usize| words.get(number / 32).is_some_and(|word| word & 1 << (number % 32) > 0);
+    let names = names(device)?;
+    let switched =
+        names.iter().enumerate().filter(|(number, name)| makes_super_packets(name) && bit(&before.changeable, *number));
+    let word =
+        |(number, name): (usize, &String)| format!("{name} {}", if bit(&before.wanted, number) { "on" } else { "off" });
+    Ok(switched.map(word).collect())
+}
+
 /// By its name as `ethtool -k` prints it (net/ethtool/common.c). `tx-gso-robust` makes none.
 fn makes_super_packets(name: &str) -> bool {
     let prefixes = ["tx-gso-partial", "tx-gso-list", "rx-gro", "rx-lro", "rx-udp-gro"];
