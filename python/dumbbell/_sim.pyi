@@ -151,6 +151,9 @@ class Metrics:
     def goodput_bps(self, edges_ns: Any) -> list[Numbers]:
         """Every flow's goodput in every bin."""
 
+    def delivered_bps(self, edges_ns: Any) -> list[Numbers]:
+        """Every flow's rate of delivered data in every bin: acknowledged in order and selectively."""
+
     def bytes_counters(self) -> list[tuple[Numbers, Numbers]]:
         """Every flow's goodput counter: times and bytes."""
 

@@ -104,8 +104,8 @@ RUN_COMMANDS: tuple[tuple[str, ...], ...] = (
     ("export", "BAD", "-o", "OUT"), ("export", "BAD", "-o", "OUT.jsonl"), ("export", "BAD", "-o", "OUT.flent.gz"),
     ("plot", "BAD", "-o", "OUT.json"), ("plot", "BAD", "-o", "OUT.svg"), ("api", "BAD"), ("open", "BAD"),
     *(("plot", "BAD", "--figure", name, "-o", "OUT.json") for name in (
-        "throughput", "cwnd", "rtt", "queue", "rates", "retransmits", "states", "fairness", "ping", "loss", "loss-rate",
-        "bandwidth", "gains", "inflight", "groups", "rtt-cdf", "delay-cdf", "downloads", "phases",
+        "delivered", "throughput", "cwnd", "rtt", "queue", "rates", "retransmits", "states", "fairness", "ping", "loss",
+        "loss-rate", "bandwidth", "gains", "inflight", "groups", "rtt-cdf", "delay-cdf", "downloads", "phases",
     )),
     ("plot", "BAD", "GOOD", "--figure", "throughput-delay", "-o", "OUT.json"),
     ("plot", "BAD", "GOOD", "--figure", "throughput", "-o", "OUT.json"),

@@ -103,7 +103,9 @@ def test_numbers_are_those_of_the_run() -> None:
 def test_a_panel_describes_its_style() -> None:
     heads, _ = columns(RUN, ["throughput", "groups", "inflight", "states"])
     throughput, groups, inflight, states = heads
-    assert (throughput["title"], throughput["note"]) == ("Throughput, Mbit/s", "bins of 0.05 s")
+    assert (throughput["title"], throughput["note"]) == (
+        "Throughput in order, Mbit/s", "bins of 0.05 s; dashed: link rate"
+    )  # fmt: skip
     assert throughput["legend"] is None
     first, second = throughput["layers"][0]["lines"][:2]
     assert (first["dash"], second["dash"]) == ([], (6, 2))  # The first of a group is solid.

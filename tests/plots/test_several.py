@@ -171,9 +171,9 @@ def test_a_distribution_rises_from_0_to_1() -> None:
 
 
 def test_unsupported_figures_are_explained() -> None:
-    with pytest.raises(ResultError, match="unknown figure 'cdf'; choose one of: throughput, cwnd"):
+    with pytest.raises(ResultError, match="unknown figure 'cdf'; choose one of: delivered, throughput, cwnd"):
         draw([ONE], "cdf")
-    with pytest.raises(ResultError, match="'rtt-cdf' takes one run, got 2; figures of several runs: throughput, "):
+    with pytest.raises(ResultError, match="'rtt-cdf' takes one run, got 2; figures of several runs: delivered, "):
         draw([ONE, ONE], "rtt-cdf")
     with pytest.raises(ResultError, match="'box' needs --metric"):
         draw([ONE, ONE], "box")

@@ -25,6 +25,18 @@ impl Run<'_> {
     /// no such samples.
     #[must_use]
     pub fn goodput_bps(&self, edges: &[i64]) -> Vec<Vec<f64>> {
+        self.binned(&self.bytes_counters(), edges)
+    }
+
+    /// Every flow's rate of delivered data in every bin, in bit/s: the increase of `delivered_counters` ÷ length of the
+    /// bin. Unlike goodput it does not exceed the link's rate when a retransmission fills a hole and the data behind it,
+    /// which arrived before, counts at once.
+    #[must_use]
+    pub fn delivered_bps(&self, edges: &[i64]) -> Vec<Vec<f64>> {
+        self.binned(&self.delivered_counters(), edges)
+    }
+
+    fn binned(&self, counters: &[crate::Counter], edges: &[i64]) -> Vec<Vec<f64>> {
         let lengths: Vec<_> = edges.windows(2).map(|pair| signed_float(pair[1] - pair[0])).collect();
         let nothing = if self.facts.is_import { f64::NAN } else { 0.0 };
         let rates = |counter: &crate::Counter| {
@@ -34,7 +46,7 @@ impl Run<'_> {
             let bytes = counter.differences(edges);
             bytes.iter().zip(&lengths).map(|(bytes, length)| bytes * (8.0 / length) * NS).collect()
         };
-        self.bytes_counters().iter().map(rates).collect()
+        counters.iter().map(rates).collect()
     }
 
     /// The sum over a group's flows with a known rate; unknown without any.

@@ -173,6 +173,32 @@ impl<'a> Run<'a> {
         received.into_iter().enumerate().map(other).collect()
     }
 
+    /// The counter of delivered bytes of every flow: acknowledged in order and selectively, at the sender
+    /// (`tcpi_bytes_acked` + `tcpi_sacked` × MSS). Flows without samples of these have their goodput counter.
+    #[must_use]
+    pub fn delivered_counters(&self) -> Vec<Counter> {
+        let columns = ["time_ns", "bytes_acked", "sacked_packets", "mss_bytes"].map(|name| self.flows.numbers(name));
+        let [Some(times), Some(acked), Some(sacked), Some(mss)] = columns else { return self.bytes_counters() };
+        let counter = |(flow, goodput): (usize, Counter)| {
+            let mut most = 0.0_f64;
+            let mut found = Series::default();
+            for row in self.rows_of(flow).iter().map(|row| *row as usize) {
+                if let (Some(time), Some(acked)) = (times.get(row), acked.get(row)) {
+                    let sacked = sacked.get(row).unwrap_or(0.0) * mss.get(row).unwrap_or(0.0);
+                    // What was delivered stays so, even if a receiver takes a SACK back.
+                    most = most.max(acked + sacked);
+                    found.times_ns.push(time);
+                    found.values.push(most);
+                }
+            }
+            if found.values.is_empty() {
+                return goodput;
+            }
+            Counter::new(found.times_ns, found.values).anchored(self.life(&self.facts.flows[flow]), None)
+        };
+        self.bytes_counters().into_iter().enumerate().map(counter).collect()
+    }
+
     fn sorted(&self) -> Rows {
         let count = self.facts.flows.len();
         let mut starts = vec![0; count + 1];

@@ -14,6 +14,8 @@ pub const COLUMNS: [(&str, &[&str], &[&str]); 3] = [
             "bytes_received",
             "bytes_acked",
             "bytes_sent",
+            "sacked_packets",
+            "mss_bytes",
             "bbr_pacing_gain",
             "bbr_cwnd_gain",
         ],

@@ -290,3 +290,28 @@ proptest! {
         }
     }
 }
+
+/// A hole of one segment is filled in the third second: what was selectively acknowledged before counts before.
+#[test]
+fn delivered_data_counts_when_it_is_acknowledged_in_order_or_not() {
+    let life = Life { start: 0, stop: 3 * SECOND, kind: Kind::Bulk, arrivals: vec![] };
+    let events = Events { duration: 3 * SECOND, flows: vec![life], sent: vec![], dropped: vec![], rate_bps: 1_000_000 };
+    let numbers = [
+        ("time_ns", [SECOND, 2 * SECOND, 3 * SECOND]),
+        ("bytes_acked", [1000, 1000, 5000]),
+        ("sacked_packets", [0, 3, 0]),
+        ("mss_bytes", [1000, 1000, 1000]),
+        ("bytes_received", [1000, 1000, 5000]),
+    ];
+    let flows = Rows {
+        names: BTreeMap::from([("flow", (vec![0, 0, 0], vec!["f0".to_owned()]))]),
+        numbers: numbers.into_iter().map(|(name, values)| (name, values.to_vec())).collect(),
+        rows: 3,
+    };
+    let (facts, none) = (events.facts(), Rows::default());
+    let run = Run::new(&facts, &flows, &none, &none);
+    let edges = [0, SECOND, 2 * SECOND, 3 * SECOND];
+    let rounded = |rates: &[Vec<f64>]| rates[0].iter().map(|rate| rate.round()).collect::<Vec<_>>();
+    assert_eq!(rounded(&run.delivered_bps(&edges)), [8000.0, 24000.0, 8000.0]);
+    assert_eq!(rounded(&run.goodput_bps(&edges)), [8000.0, 0.0, 32000.0]);
+}

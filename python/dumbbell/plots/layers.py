@@ -16,7 +16,7 @@ import polars as pl
 
 from dumbbell.analysis.flows import group_throughput_bps
 from dumbbell.analysis.sample_arrays import Floats, by_flow
-from dumbbell.analysis.time_series import goodput, group_goodput
+from dumbbell.analysis.time_series import delivered, goodput, group_delivered, group_goodput
 from dumbbell.results.result import Run
 
 __all__ = [
@@ -36,6 +36,7 @@ __all__ = [
     "Trace",
     "binned",
     "cwnd_of",
+    "delivered_lines",
     "downsample",
     "downsampled",
     "from_the_busiest",
@@ -244,6 +245,11 @@ def round_step_ns(length_ns: float, bins: int) -> int:
 def rate_lines(run: Run) -> dict[str, Trace]:
     """Throughput in Mbit/s of flows or groups."""
     return binned(group_goodput(run, step_ns(run)) if grouped(run) else goodput(run, step_ns(run)), 1e6)
+
+
+def delivered_lines(run: Run) -> dict[str, Trace]:
+    """Delivered data in Mbit/s of flows or groups."""
+    return binned(group_delivered(run, step_ns(run)) if grouped(run) else delivered(run, step_ns(run)), 1e6)
 
 
 def binned(rates: Mapping[str, Trace], per: float) -> dict[str, Trace]:

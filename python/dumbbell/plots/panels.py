@@ -176,7 +176,8 @@ class Panel:
 BBR = "; only BBR reports it, and no flow ran BBR"
 
 PANELS: dict[str, Panel] = {
-    "throughput": Panel("goodput of each flow at its receiver", time_panels.throughput),
+    "delivered": Panel("data of each flow that was delivered, in order or not", time_panels.delivered),
+    "throughput": Panel("goodput of each flow at its receiver: data in order", time_panels.throughput),
     "cwnd": Panel("congestion window", time_panels.cwnd, "flows.cwnd_packets flows.cwnd_bytes"),
     "rtt": Panel("smoothed round-trip time", time_panels.rtt, "flows.rtt_ns"),
     "queue": Panel(
@@ -227,7 +228,7 @@ def lacks(run: Run, name: str) -> str | None:
     panel = PANELS[name]
     columns, _, why = panel.needs.partition(";")
     if is_import(run.manifest):
-        if name in {"throughput", "groups"} and not any(s.size for s, _ in rate_lines(run).values()):
+        if name in {"delivered", "throughput", "groups"} and not any(s.size for s, _ in rate_lines(run).values()):
             return "the logs have no byte counts over time"
         why = "the logs don't record it" if columns else why
     if name == "fairness":
@@ -262,7 +263,7 @@ def _has_values(run: Run, column: str) -> bool:
     return name != "rtt_ns" or bool((values.floats() > 0).any())  # 0 means no measurement yet.
 
 
-DEFAULT = ("throughput", "cwnd", "rtt", "queue")
+DEFAULT = ("delivered", "cwnd", "rtt", "queue")
 
 
 def figure(

@@ -39,6 +39,7 @@ from dumbbell.plots.layers import (
     Curve,
     Trace,
     cwnd_of,
+    delivered_lines,
     names,
     of_groups,
     rate_lines,
@@ -173,7 +174,7 @@ _TOOLTIP = [
 
 MULTIPLE_HEIGHT = 110
 """Height of one of the small multiples, in pixels."""
-BINNED = ("throughput", "fairness")
+BINNED = ("delivered", "throughput", "fairness")
 """Overlays of rates in bins."""
 
 
@@ -188,7 +189,8 @@ class Overlay:
 
 
 OVERLAYS: dict[str, Overlay] = {
-    "throughput": Overlay("goodput of several runs", "Throughput, Mbit/s", lambda run, _: rate_lines(run)),
+    "delivered": Overlay("delivered data of several runs", "Delivered, Mbit/s", lambda run, _: delivered_lines(run)),
+    "throughput": Overlay("goodput of several runs", "Throughput in order, Mbit/s", lambda run, _: rate_lines(run)),
     "cwnd": Overlay(
         "congestion windows of several runs", "cwnd, packets",
         lambda run, points: sample_lines(run, "cwnd_packets", add=True, points=points),
@@ -215,7 +217,7 @@ def overlay(runs: Sequence[Run], name: str, width: int, points: int = POINTS) ->
     # Without explicit ticks, a log axis prints overlapping labels 1, 2, 3 … 9.
     axis = alt.Axis(labelExpr=_ROUND, tickCount=10) if kind.log else alt.Axis()
     y = alt.Y("v:Q", title=noted(title, _bins(runs, name)), scale=scale, axis=axis)
-    curve: Curve = "step" if name == "throughput" else "linear"
+    curve: Curve = "step" if name in {"delivered", "throughput"} else "linear"
     shown = alt.condition(alt.ParameterPredicate(param="picked"), alt.value(0.9), alt.value(0.06))
     if len(members) <= FLOWS_MAX:
         chart = named_lines(members, lines, x, y, curve)

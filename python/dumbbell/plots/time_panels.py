@@ -33,6 +33,7 @@ from dumbbell.plots.layers import (
     Trace,
     binned,
     cwnd_of,
+    delivered_lines,
     downsampled,
     group_members,
     grouped,
@@ -50,6 +51,7 @@ __all__ = [
     "bandwidth",
     "bdp_packets",
     "cwnd",
+    "delivered",
     "fairness",
     "gains",
     "groups",
@@ -124,9 +126,19 @@ def _steps(run: Run, factor: float) -> pl.DataFrame:
 
 
 def throughput(run: Run, points: int) -> Drawn:  # noqa: ARG001 - bins are few already
-    """Goodput at the receiver, in bins."""
-    traces = rate_lines(run)
-    return Drawn("Throughput, Mbit/s", (_flows(run, traces, "step"),), _bins(run, traces))
+    """Goodput at the receiver, in bins, and the link's rate."""
+    return _against_link(run, "Throughput in order, Mbit/s", rate_lines(run))
+
+
+def delivered(run: Run, points: int) -> Drawn:  # noqa: ARG001 - bins are few already
+    """Delivered data, in order or not, in bins, and the link's rate."""
+    return _against_link(run, "Delivered, Mbit/s", delivered_lines(run))
+
+
+def _against_link(run: Run, title: str, traces: Mapping[str, Trace]) -> Drawn:
+    rate = link_rate_mbps(run)
+    note = "; ".join(filter(None, (_bins(run, traces), "" if rate.is_empty() else "dashed: link rate")))
+    return Drawn(title, (_flows(run, traces, "step"), *_reference_line("link rate", rate)), note)
 
 
 def groups(run: Run, points: int) -> Drawn:  # noqa: ARG001 - bins are few already

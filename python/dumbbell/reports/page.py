@@ -42,7 +42,7 @@ __all__ = [
 ]
 
 
-PANELS = ("throughput", "cwnd", "rtt", "queue", "rates", "retransmits", "states", "fairness")
+PANELS = ("delivered", "cwnd", "rtt", "queue", "rates", "retransmits", "states", "fairness")
 NOTHING = "The logs contain no time series."
 ALONE = {
     "rtt-cdf": ("rtt", "RTT distribution"),

@@ -40,7 +40,7 @@ __all__ = [
 ]
 
 
-OVERLAID = ("throughput", "rtt", "queue")
+OVERLAID = ("delivered", "rtt", "queue")
 OVERLAID_MAX = 8
 """Runs on one axis: the number of hues."""
 POINTS = 600

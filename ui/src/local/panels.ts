@@ -84,7 +84,10 @@ type Draw = (of: Drawing) => Omit<Panel, "name"> | null;
 const PANELS: Record<string, Draw> = {
   throughput: (of) => {
     const traces = binned(of, "goodput", 1e-6, isGrouped(of));
-    return panel("Throughput, Mbit/s", [flowLines(of, traces, "step")], { note: binNote(of, traces) });
+    const rate = rateSteps(of, 1e-6);
+    const note = [binNote(of, traces), rate.s.length ? "dashed: link rate" : ""].filter(Boolean).join("; ");
+    const layers = [flowLines(of, traces, "step"), ...reference(of, rate, "link rate")];
+    return panel("Throughput in order, Mbit/s", layers, { note });
   },
   cwnd: (of) => sampled(of, "cwnd, packets", samples(of, "cwnd_packets", 1, true)),
   rtt: (of) => sampled(of, "Smoothed RTT, ms", samples(of, "rtt_ns", 1e6, false, false)),
@@ -93,7 +96,9 @@ const PANELS: Record<string, Draw> = {
     const traces = samples(of, "inflight_packets", 1, true);
     const bdp = bdpSteps(of);
     const note = bdp.s.length ? "dashed: BDP" : "";
-    return traces.size ? panel("In flight, packets", [flowLines(of, traces), ...reference(of, bdp)], { note }) : null;
+    return traces.size
+      ? panel("In flight, packets", [flowLines(of, traces), ...reference(of, bdp, "BDP")], { note })
+      : null;
   },
   groups: (of) => {
     const [shown, traces] = [shownGroups(of), binned(of, "goodput", 1e-6, true)];
@@ -229,9 +234,14 @@ function bdpSteps(of: Measured): Trace {
   const known = (name: string) => (columns[name] ? [...numbers(columns[name])].filter((value) => value > 0) : []);
   const rtt = known("min_rtt_ns").reduce((least, value) => Math.min(least, value), Number.POSITIVE_INFINITY);
   const mss = known("mss_bytes").reduce((most, value) => Math.max(most, value), 0);
+  if (!mss || !Number.isFinite(rtt)) return { s: [], v: [] };
+  return rateSteps(of, rtt / NS / (8 * (mss + HEADERS_BYTES)));
+}
+
+/** The bottleneck's rate times a factor, as steps up to the run's end; empty if it has none. */
+function rateSteps(of: Measured, factor: number): Trace {
   const rates = bottleneckOf(of)?.rates ?? [];
-  if (!rates.length || !mss || !Number.isFinite(rtt)) return { s: [], v: [] };
-  const factor = rtt / NS / (8 * (mss + HEADERS_BYTES));
+  if (!rates.length) return { s: [], v: [] };
   const last = rates.at(-1)?.[1] ?? 0;
   return {
     s: [...rates.map(([ns]) => ns / NS), of.duration_s],
@@ -239,9 +249,9 @@ function bdpSteps(of: Measured): Trace {
   };
 }
 
-function reference(of: Drawing, steps: Trace): Layer[] {
+function reference(of: Drawing, steps: Trace, name: string): Layer[] {
   if (!steps.s.length) return [];
-  const lines = [line(of, "BDP", of.colours.palette.ink, steps, [5, 3])];
+  const lines = [line(of, name, of.colours.palette.ink, steps, [5, 3])];
   return [{ kind: "lines", of: "none", curve: "step-after", width: 1.2, opacity: 1, lines }];
 }
 

@@ -1,0 +1,40 @@
+"""Delivered data against goodput: where a hole hides what has arrived."""
+
+import numpy as np
+
+import dumbbell as db
+from dumbbell.analysis.time_series import delivered, goodput, group_delivered
+from dumbbell.plots.panels import DEFAULT, drawn
+from dumbbell.results.result import Run
+
+STEP_NS = 100_000_000
+RATE_BPS = 50e6
+EXPERIMENT = {
+    "duration": "6s",
+    "path": {"rtt": "40ms", "bottleneck": {"rate": "50mbit", "qdisc": "pfifo limit 60"}},
+    "flows": [{"cc": "cubic"}, {"cc": "reno"}, {"kind": "udp", "rate": "1mbit"}],
+}
+
+
+def test_delivered_data_does_not_exceed_the_link_s_rate_where_goodput_does() -> None:
+    run: Run = db.run(db.experiment(EXPERIMENT))._run
+    in_order, all_data = (
+        np.sum([np.nan_to_num(rates) for _, rates in series(run, STEP_NS).values()], axis=0)
+        for series in (goodput, delivered)
+    )
+    assert in_order.max() > 1.1 * RATE_BPS
+    assert all_data.max() < 1.05 * RATE_BPS
+    # Both count the same bytes; delivered ones an RTT later, and those still behind a hole.
+    assert abs(all_data.sum() / in_order.sum() - 1) < 0.02
+    groups = np.sum([rates for _, rates in group_delivered(run, STEP_NS).values()], axis=0)
+    assert np.allclose(groups, all_data)
+
+
+def test_the_default_panel_shows_delivered_data_and_the_link_s_rate() -> None:
+    run: Run = db.run(db.experiment(EXPERIMENT))._run
+    assert DEFAULT[0] == "delivered"
+    for name, title in (("delivered", "Delivered, Mbit/s"), ("throughput", "Throughput in order, Mbit/s")):
+        (panel,) = drawn(run, (name,), 500)
+        assert panel.title == title
+        (capacity,) = panel.layers[-1].lines  # type: ignore[union-attr]
+        assert (capacity.name, set(capacity.v)) == ("link rate", {50.0})
