@@ -92,7 +92,7 @@ PAGES = {
             "validation/against_reference.py --engine sim -o validation/reference-sim.md",
             "validation/against_reference.py -o validation/reference.md",
             "validation/published.py -o validation/published.md",
-            "validation/odd_experiments.py --experiments 300 -o validation/odd.md",
+            "validation/odd_experiments.py --experiments 300 -o target/odd.md",
         ),
         may_differ=True,
     ),

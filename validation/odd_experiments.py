@@ -1,6 +1,6 @@
 """Odd experiments: the edges of keys, one and two at a time, on both engines; what differs, and arithmetic.
 
-    python validation/odd_experiments.py [--seed N] [--experiments 300] [--only NUMBER]... [-o validation/odd.md]
+    python validation/odd_experiments.py [--seed N] [--experiments 300] [--only NUMBER]... [-o target/odd.md]
 
 `random_experiments` draws what an experimenter would choose; this draws what nobody would: a window of one packet, a
 queue of one, a round trip of a second, times of a millisecond, local queues, UDP, tc scripts with deletions. None of

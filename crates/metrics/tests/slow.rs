@@ -306,7 +306,7 @@ fn delivered_data_counts_when_it_is_acknowledged_in_order_or_not() {
     let flows = Rows {
         names: BTreeMap::from([("flow", (vec![0, 0, 0], vec!["f0".to_owned()]))]),
         numbers: numbers.into_iter().map(|(name, values)| (name, values.to_vec())).collect(),
-        rows: 3,
+        length: 3,
     };
     let (facts, none) = (events.facts(), Rows::default());
     let run = Run::new(&facts, &flows, &none, &none);
