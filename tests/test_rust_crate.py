@@ -32,7 +32,7 @@ start_jitter = "100ms"
 """
 
 
-@pytest.mark.slow(keep="9223372036854775807")
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2**63 - 1])
 def test_both_draw_the_same_starts_losses_and_marks(seed: int, tmp_path: Path) -> None:
     file = tmp_path / "drawn.toml"

@@ -112,6 +112,7 @@ def test_every_key_has_an_effect_on_the_simulator(tmp_path: Path, monkeypatch: p
     assert [key for key in keys if not effect(tmp_path / key, kind, key)] == []
 
 
+@pytest.mark.slow
 @pytest.mark.kernel
 def test_every_key_has_an_effect_on_the_kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each key on one kind of flow, and those of UDP."""

@@ -92,6 +92,7 @@ def run_with_text(run: Path, folder: Path, path: tuple[Any, ...], text: str) -> 
     return target
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("terminal", [False, True])
 def test_texts_of_a_run_are_escaped_on_the_terminal(run: Path, tmp_path: Path, terminal: bool) -> None:
     all_texts = "".join(text for text in PLANTED if "\n" not in text and "\ud800" not in text)

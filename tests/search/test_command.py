@@ -104,6 +104,7 @@ def test_packets_that_are_dropped_are_searched(dumbbell: Dumbbell, experiment: P
     assert "[[path.packets]]" in (tmp_path / "found" / "worst.toml").read_text()
 
 
+@pytest.mark.slow
 def test_common_bounds_need_no_options(dumbbell: Dumbbell, experiment: Path, tmp_path: Path) -> None:
     done = dumbbell("search", experiment, "--maximize", "queue.delay_ms.p95", "--trials", "16", "--seeds", "1..2",
                     "--confirm", "none", "--no-shrink", "--out", "found")  # fmt: skip
