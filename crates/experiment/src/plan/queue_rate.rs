@@ -5,10 +5,10 @@ const BITS: f64 = 8.0;
 const NS: f64 = 1e9;
 
 /// The rate that limits a queue at a time, if any; `limits` as [`super::types::Queue::limits`]. A sample at the time of
-/// a change is taken before it.
+/// a change is taken after it, as both engines do: changes come before samples of the same instant.
 #[must_use]
 pub fn rate_at(limits: &[(u64, u64)], time_ns: i64) -> Option<i64> {
-    let after = limits.partition_point(|(start, _)| start.cast_signed() < time_ns);
+    let after = limits.partition_point(|(start, _)| start.cast_signed() <= time_ns);
     let (_, rate) = limits.get(after.saturating_sub(1))?;
     (*rate > 0).then(|| rate.cast_signed())
 }
@@ -25,9 +25,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_sample_at_a_change_has_the_rate_before_it() {
+    fn a_sample_at_a_change_has_the_new_rate() {
         let limits = [(0, 10), (100, 20)];
-        assert_eq!([0, 99, 100, 101].map(|time| rate_at(&limits, time)), [10, 10, 10, 20].map(Some));
+        assert_eq!([0, 99, 100, 101].map(|time| rate_at(&limits, time)), [10, 10, 20, 20].map(Some));
         assert_eq!(rate_at(&[], 5), None);
         assert_eq!(rate_at(&[(0, 0)], 5), None);
     }
