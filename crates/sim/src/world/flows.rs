@@ -93,7 +93,7 @@ impl World {
             let target = &self.net.devices[device as usize];
             if target.queue.is_none() {
                 self.packet_accounting.add_sent(packet);
-                let at_once = endpoint.departs_at_once(packet);
+                let at_once = self.instant.is_releasing || endpoint.departs_at_once(packet);
                 if at_once && endpoint.on_departed(packet, 1) {
                     self.instant.released.push_back(end_id(flow, side));
                 }
@@ -155,7 +155,8 @@ impl World {
 
     pub(super) fn deliver_segment(&mut self, packet: &Packet) {
         let (flow, side) = (packet.flow.0 as usize, 1 - sending_side(packet));
-        if self.instant.reading == Some(end_id(flow, side)) {
+        let id = Some(end_id(flow, side));
+        if self.instant.locked == id || self.instant.writing == id {
             self.instant.held.add(packet);
             return;
         }
@@ -250,6 +251,7 @@ impl World {
         for side in [SENDER, RECEIVER] {
             self.flush(number, side);
             self.check_endpoint(number, side);
+            self.lock(number, side);
         }
     }
 

@@ -17,6 +17,8 @@ impl World {
         loop {
             if !self.instant.backlog.is_empty() {
                 self.process_backlog()?;
+            } else if let Some(id) = self.instant.writing.take() {
+                self.unlock(id);
             } else if !self.instant.in_process && !self.instant.readers.is_empty() {
                 if self.must_wait_for_program() {
                     break;
@@ -24,10 +26,10 @@ impl World {
             } else if let Some(id) = self.instant.released.pop_front() {
                 let [flow, side] = super::parts(id);
                 self.resume(flow, side);
-            } else if let Some(id) = self.instant.reading.take().or_else(|| self.instant.readers.pop_front()) {
+            } else if let Some(id) = self.instant.locked.take().or_else(|| self.instant.readers.pop_front()) {
                 self.read(id);
             } else if let Some(id) = self.instant.writers.pop_front() {
-                self.write_on(id);
+                self.write_on(id)?;
             } else if let Some(flow) = self.instant.reactions.pop_front() {
                 self.react(flow as usize);
             } else {
@@ -42,7 +44,7 @@ impl World {
     }
 
     /// Processes the backlog. New packets form the next backlog, which keeps FIFO order without moving packets.
-    fn process_backlog(&mut self) -> Result<(), Error> {
+    pub(super) fn process_backlog(&mut self) -> Result<(), Error> {
         if self.instant.backlog.len() == 1
             && let Some(Arrival { host, leaves, packet }) = self.instant.backlog.pop()
         {

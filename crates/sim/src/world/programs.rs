@@ -1,7 +1,8 @@
-//! Programs read and write when they are woken. A program that reads locks its socket: what arrives then waits in the
-//! socket's backlog.
+//! Programs read and write when they are woken. A program that reads or writes locks its socket: what arrives then waits
+//! in the socket's backlog.
 
-use super::{World, parts};
+use super::{World, end_id, parts};
+use crate::error::Error;
 use crate::event_queue::Kind;
 use dumbbell_core::time::Span;
 
@@ -25,7 +26,7 @@ impl World {
     /// The first program locks its socket.
     pub(super) fn run_programs(&mut self) {
         self.instant.program_is_due = false;
-        self.instant.reading = self.instant.readers.pop_front();
+        self.instant.locked = self.instant.readers.pop_front();
     }
 
     /// A woken application reads.
@@ -50,21 +51,63 @@ impl World {
 
     /// Processes what arrived while the socket was locked (`__release_sock`).
     fn release_socket(&mut self, flow: usize, side: usize) {
+        self.instant.is_releasing = true;
         while let Some(packet) = self.instant.held.take() {
             self.deliver_segment(&packet);
         }
+        self.instant.is_releasing = false;
         if let Some(endpoint) = &mut self.ends[flow][side].endpoint {
             endpoint.set_backlog(0);
         }
     }
 
-    /// A woken application continues writing.
-    pub(super) fn write_on(&mut self, id: u32) {
+    /// A woken application continues writing. The guest's clock moves when the first data leave, so an interrupt of this
+    /// time finds the socket locked.
+    pub(super) fn write_on(&mut self, id: u32) -> Result<(), Error> {
         let [flow, side] = parts(id);
+        let is_woken = self.ends[flow][side].endpoint.as_ref().is_some_and(|endpoint| endpoint.wants_to_write());
+        if self.instant.in_process && is_woken {
+            self.instant.locked = Some(id);
+            self.interrupt()?;
+            self.instant.locked = None;
+        }
         if let Some(endpoint) = &mut self.ends[flow][side].endpoint {
             endpoint.continue_writing(self.now);
             self.flush(flow, side);
         }
+        self.lock(flow, side);
+        Ok(())
+    }
+
+    /// A program that writes has its socket locked until all that it has sent has left.
+    pub(super) fn lock(&mut self, flow: usize, side: usize) {
+        if self.ends[flow][side].endpoint.as_ref().is_some_and(|endpoint| endpoint.is_in_call()) {
+            self.instant.writing = Some(end_id(flow, side));
+        }
+    }
+
+    /// A program that writes unlocks its socket, and continues.
+    pub(super) fn unlock(&mut self, id: u32) {
+        let [flow, side] = parts(id);
+        self.release_socket(flow, side);
+        if let Some(endpoint) = &mut self.ends[flow][side].endpoint {
+            endpoint.continue_call(self.now);
+            self.flush(flow, side);
+        }
+        self.lock(flow, side);
+    }
+
+    /// The interrupts of this time, and what they deliver.
+    fn interrupt(&mut self) -> Result<(), Error> {
+        while let Some(event) = self.event_queue.take_interrupt(self.now) {
+            self.advance(event.at)?;
+            self.act(event)?;
+        }
+        while !self.instant.backlog.is_empty() {
+            self.process_backlog()?;
+            self.step()?;
+        }
+        Ok(())
     }
 }
 

@@ -51,4 +51,19 @@ impl Endpoint {
             sender.continue_writing(now);
         }
     }
+
+    /// Has this end's program locked the socket to write? Then call [`Endpoint::continue_call`] when all that was polled
+    /// has left its host.
+    #[must_use]
+    pub fn is_in_call(&self) -> bool {
+        self.sender.as_ref().is_some_and(|sender| sender.is_in_call())
+    }
+
+    /// This end's program has unlocked the socket, what waited for it is processed, and it continues its call; poll
+    /// afterwards.
+    pub fn continue_call(&mut self, now: Time) {
+        if let Some(sender) = &mut self.sender {
+            sender.continue_call(now);
+        }
+    }
 }

@@ -127,16 +127,20 @@ use Direction::{Backward as B, Forward as F};
 
 /// The next packet of an end whose program reads and continues writing as soon as it is woken.
 fn poll(end: &mut Endpoint, now: Time) -> Option<Packet> {
-    if let Some(packet) = end.poll(now) {
-        return Some(packet);
+    loop {
+        if let Some(packet) = end.poll(now) {
+            return Some(packet);
+        }
+        if end.take_read_request() {
+            end.read(now);
+        } else if end.is_in_call() {
+            end.continue_call(now);
+        } else if end.wants_to_write() {
+            end.continue_writing(now);
+        } else {
+            return None;
+        }
     }
-    if end.take_read_request() {
-        end.read(now);
-    }
-    if end.wants_to_write() {
-        end.continue_writing(now);
-    }
-    end.poll(now)
 }
 
 #[test]

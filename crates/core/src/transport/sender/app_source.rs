@@ -27,8 +27,14 @@ pub(super) struct AppSource {
     closing: bool,
     /// Is the FIN in the socket?
     fin: bool,
-    /// Is the application in a write call?
+    /// Has the application more to write, and room?
     writing: bool,
+    /// Where the application unlocks the socket next, after a pipe's load; None outside of a write call.
+    load_end: Option<u64>,
+    /// Where the current `sendmsg` began.
+    began: u64,
+    /// Pushes left of a `sendmsg` that found no room.
+    pushes: u8,
     /// Is data pushed because the pipe is empty, with more to follow at once (`MSG_MORE`)?
     pub corked: bool,
     /// Does the next push send one packet without any wait (`tcp_push_one`)?
@@ -69,6 +75,9 @@ impl AppSource {
             closing: false,
             fin: false,
             writing: false,
+            load_end: None,
+            began: 1,
+            pushes: 0,
             corked: false,
             push_one: false,
             pushed: 1,
@@ -129,7 +138,7 @@ impl AppSource {
         self.backlog > 0
     }
 
-    /// Is it in a write call?
+    /// Has it more to write, and room?
     pub const fn is_writing(&self) -> bool {
         self.writing
     }
@@ -137,8 +146,30 @@ impl AppSource {
     /// Starts a write call. Data before `una` was acknowledged.
     pub fn wake(&mut self, una: u64) {
         self.fragments.begin(self.written, una);
+        self.next_load();
+    }
+
+    /// Continues a write call with what is left of the pipe's load, or the next one.
+    pub fn next_load(&mut self) {
         self.writing = true;
         (self.nospace, self.woken) = (false, false);
+        self.began = self.written;
+        self.load_end = Some(self.written + self.fragments.left(self.written));
+    }
+
+    /// Ends the write call.
+    pub const fn end_call(&mut self) {
+        self.load_end = None;
+    }
+
+    /// Is the application in a write call, which has the socket locked?
+    pub const fn is_in_call(&self) -> bool {
+        self.load_end.is_some()
+    }
+
+    /// Has the write call passed on a pipe's load?
+    pub fn is_load_written(&self) -> bool {
+        self.load_end.is_some_and(|end| self.written >= end)
     }
 
     /// Do these bytes' pages fit the fragment slots of one skb?
@@ -235,6 +266,13 @@ impl AppSource {
         all || self.push_one
     }
 
+    /// Takes one of the pushes of a `sendmsg` that found no room.
+    pub const fn take_push(&mut self) -> bool {
+        let is_left = self.pushes > 0;
+        self.pushes -= is_left as u8;
+        is_left
+    }
+
     /// Bytes of the last skb.
     pub fn tail(&self, next: u64) -> u64 {
         if self.skbs.is_empty() { 0 } else { self.written - self.start_of_last(next) }
@@ -264,8 +302,9 @@ impl AppSource {
     /// application waits.
     pub fn add(&mut self, bytes: u64, memory: u64) -> bool {
         if memory >= self.limit {
-            if self.fragments.handed_over(self.written) > 0 {
+            if self.written > self.began {
                 self.note_push();
+                self.pushes = 2; // Before it waits for room, and before it returns (`tcp_sendmsg_locked`).
             }
             self.nospace = true;
             self.writing = false;

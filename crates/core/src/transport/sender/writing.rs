@@ -25,6 +25,28 @@ impl<C: CongestionControl> Sender<C> {
         }
     }
 
+    /// Has the application locked the socket? Then call [`Sender::continue_call`] when all that was polled has left.
+    pub(crate) const fn is_in_call(&self) -> bool {
+        self.app_source.is_in_call()
+    }
+
+    /// The application has unlocked the socket after a pipe's load (`release_sock`), and packets that waited for it are
+    /// processed. It tries again to pass on the rest of the load, and then the next one (`splice_to_socket`).
+    pub(crate) fn continue_call(&mut self, now: Time) {
+        self.enter(now);
+        self.in_process = true;
+        if !self.app_source.has_more() {
+            return self.app_source.end_call();
+        }
+        self.check_app_limited();
+        self.app_source.next_load();
+        if self.write_on() {
+            self.tasks.schedule(Task::Push);
+        } else {
+            self.app_source.end_call();
+        }
+    }
+
     /// Is the packet that was just polled delivered before anything else is polled?
     pub(crate) const fn departs_at_once(&self) -> bool {
         self.in_process
@@ -36,8 +58,7 @@ impl<C: CongestionControl> Sender<C> {
         self.in_process = true;
         let mut is_unsent = self.tasks.has(Task::Push);
         if self.app_source.has_more() {
-            self.check_app_limited();
-            self.app_source.wake(self.tp.snd_una);
+            self.start_call();
             is_unsent |= self.write_on() && !self.is_corked();
         }
         if !is_unsent && self.app_source.queue_fin() {
@@ -52,15 +73,26 @@ impl<C: CongestionControl> Sender<C> {
     /// write has been sent as far as possible it closes. Returns whether it wrote or closed.
     #[inline]
     pub(super) fn resume_writing(&mut self) -> bool {
+        if self.app_source.take_push() {
+            return true;
+        }
         self.check_space();
         if self.app_source.nospace {
             return false;
         }
+        let is_unlocking = self.app_source.woken || self.app_source.is_load_written();
+        if self.app_source.is_in_call() && self.app_source.has_more() && is_unlocking {
+            return false; // [`Sender::continue_call`] follows.
+        }
         if self.app_source.woken {
-            self.check_app_limited();
-            self.app_source.wake(self.tp.snd_una);
+            self.start_call();
         }
         self.write_on() || self.app_source.queue_fin()
+    }
+
+    fn start_call(&mut self) {
+        self.check_app_limited();
+        self.app_source.wake(self.tp.snd_una);
     }
 
     /// Grows the send buffer with the window while the window is not full, and wakes an application that waits for room
@@ -103,6 +135,9 @@ impl<C: CongestionControl> Sender<C> {
                 break;
             }
             (self.app_source.push_one, self.app_source.corked) = (false, false);
+            if self.app_source.is_load_written() {
+                break;
+            }
         }
         let wrote = self.app_source.end() > before;
         if wrote {
@@ -111,7 +146,7 @@ impl<C: CongestionControl> Sender<C> {
         if wrote && !self.app_source.has_more() {
             self.app_source.note_push();
         }
-        wrote
+        self.app_source.take_push() || wrote
     }
 
     /// A small write waits while packets are in the host's queue (`tcp_should_autocork`).

@@ -5,6 +5,7 @@ use super::reno::Reno;
 use crate::cc::{CaState, INFINITE_SSTHRESH};
 use crate::packet::Flags;
 use crate::transport::Settings;
+use crate::transport::testing::poll;
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -259,8 +260,8 @@ fn congestion_echo_reduces_the_window_once() {
     assert_eq!(d.state().1, 5);
 }
 
-/// A packet that the host's own queue refuses counts as not sent: it is retransmitted, and the window is reduced. The
-/// push at the end of the application's write is another attempt.
+/// A packet that the host's own queue refuses counts as not sent: it is retransmitted, and the window is reduced. A write
+/// that finds no more room pushes twice: each push is another attempt.
 #[test]
 fn a_refused_packet_is_sent_later_and_reduces_the_window() {
     let mut d = Dialogue::with(100, ENDLESS);
@@ -268,9 +269,13 @@ fn a_refused_packet_is_sent_later_and_reduces_the_window() {
         assert_eq!(d.sender.poll(d.now).unwrap().seq, 1 + number * 2_000);
     }
     assert!(!d.sender.on_refused(d.now), "nothing waited for a departure");
-    assert_eq!(d.sender.poll(d.now).unwrap().seq, 2_001);
-    d.sender.on_refused(d.now);
-    assert_eq!(d.sender.poll(d.now), None);
+    let mut attempts = 0;
+    while let Some(packet) = poll(&mut d.sender, d.now) {
+        assert_eq!(packet.seq, 2_001);
+        d.sender.on_refused(d.now);
+        attempts += 1;
+    }
+    assert_eq!(attempts, 2);
     d.check();
     assert_eq!((d.state().0, d.state().2, d.counts()[0]), (CaState::Cwr, 5, 2));
     d.wait_ms(100);
