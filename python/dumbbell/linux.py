@@ -1,7 +1,7 @@
 """Linux data structures that several packages read: the agent's raw records as numpy types, and the table `sockets`.
 
-`crates/interface/src/records.rs` declares the records. `struct tcp_info` and the controllers' and qdiscs' structures
-are those of Linux (include/uapi/linux/{tcp,inet_diag,pkt_sched}.h). `dumbbell.engines.decode` decodes them.
+`crates/interface/src/records.rs` declares the records. `struct tcp_info` and the controllers' structures
+are those of Linux (include/uapi/linux/{tcp,inet_diag}.h). `dumbbell.engines.decode` decodes them.
 
 The table `sockets` comes from `sockets.bin`: every TCP and UDP socket of every host, as in ss(8). The layout is that of
 `crates/agent/src/inside/sockets.rs`: `struct inet_diag_msg`, `SK_MEMINFO_*`, the controller's name and `struct
@@ -28,7 +28,6 @@ __all__ = [
     "DCTCP_INFO",
     "FLOW_RECORD",
     "INFINITE_SSTHRESH",
-    "MARKS_OFFSETS",
     "MEMORY",
     "NEVER",
     "OPTION_ECN",
@@ -39,7 +38,6 @@ __all__ = [
     "UDP_INFO",
     "VEGAS",
     "VEGAS_INFO",
-    "XSTATS_BYTES",
     "sockets",
 ]
 
@@ -63,9 +61,8 @@ TCP_INFO = np.dtype(
 FLOW_RECORD = np.dtype([(name, TCP_INFO if name == "info" else kind) for name, kind in _sim.RECORDS["flows"]])
 QUEUE_RECORD = np.dtype(_sim.RECORDS["queues"])
 PROBE_RECORD = np.dtype(_sim.RECORDS["probes"])
-XSTATS_BYTES = QUEUE_RECORD["xstats"].itemsize
 NEVER = _sim.RECORD_NEVER
-"""The time of what did not happen."""
+"""The time of what did not happen, the count of what is not counted."""
 
 BBR_INFO = np.dtype(
     [
@@ -90,17 +87,6 @@ INFINITE_SSTHRESH = 0x7FFFFFFF
 OPTION_ECN = 8
 BBR_UNIT = 256
 DCTCP_ALPHA_ONE = 1024
-MARKS_OFFSETS = {
-    "codel": (24, 32),
-    "fq_codel": (12, 28),
-    "red": (12,),
-    "pie": (36,),
-    "fq_pie": (16,),
-    "choke": (12,),
-    "sfb": (20,),
-    "dualpi2": (24,),
-}
-"""Offset of the counter of marked packets in a qdisc's statistics; CoDel counts those of `ce_threshold` separately."""
 
 
 SOCKET_RECORD = np.dtype(

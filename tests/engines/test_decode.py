@@ -90,8 +90,8 @@ def row(folder: Path, plan: Plan, **fields: Any) -> dict[str, Any]:
 
 
 def test_records_have_the_sizes_that_the_agent_writes() -> None:
-    """record.rs: 32 bytes of header, 32 of the controller, 256 of tcp_info; 48 and 64 of a queue; 32 of a probe."""
-    assert (FLOW_RECORD.itemsize, QUEUE_RECORD.itemsize, PROBE_RECORD.itemsize) == (32 + 32 + 256, 48 + 64, 32)
+    """record.rs: 32 bytes of header, 32 of the controller, 256 of tcp_info; 56 of a queue; 32 of a probe."""
+    assert (FLOW_RECORD.itemsize, QUEUE_RECORD.itemsize, PROBE_RECORD.itemsize) == (32 + 32 + 256, 56, 32)
     assert FLOW_RECORD.fields is not None
     info = FLOW_RECORD.fields["info"][0]
     assert info.fields is not None
@@ -217,16 +217,15 @@ def sampled(
     records = np.zeros(len(fields), QUEUE_RECORD)
     for number, values in enumerate(fields):
         for name, value in values.items():
-            records[number][name] = np.void(value.ljust(64, b"\0")) if name == "xstats" else value
+            records[number][name] = value
     (folder / "queues.bin").write_bytes(records.tobytes())
     return decode.queues(folder / "queues.bin", queue_plans, kinds).rows(named=True)
 
 
 def test_every_column_of_a_queue(tmp_path: Path) -> None:
     queue = QueuePlan("bottleneck", "router", "right", "10:", "codel", under_test=True, rates=((0, 8_000_000),))
-    xstats = b"\xff" * 24 + (14).to_bytes(4, "little") + b"\xff" * 4 + (3).to_bytes(4, "little")
     fields = {"time_ns": 7, "queue": 0, "qlen": 3, "backlog": 4500, "drops": 5, "requeues": 99, "overlimits": 6,
-              "sent_bytes": 10**12, "sent_packets": 10**10, "xstats": xstats}  # fmt: skip
+              "sent_bytes": 10**12, "sent_packets": 10**10, "marks": 17}  # fmt: skip
     assert sampled(tmp_path, [queue], ["codel"], fields) == [
         {
             "time_ns": 7, "queue": "bottleneck", "kind": "codel", "under_test": True, "backlog_bytes": 4500,
@@ -236,32 +235,9 @@ def test_every_column_of_a_queue(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("kind", "offsets"),
-    [
-        ("codel", [24, 32]),
-        ("fq_codel", [12, 28]),
-        ("red", [12]),
-        ("pie", [36]),
-        ("fq_pie", [16]),
-        ("choke", [12]),
-        ("sfb", [20]),
-        ("dualpi2", [24]),
-    ],
-)
-def test_mark_counters_have_the_offsets_of_pkt_sched_h(tmp_path: Path, kind: str, offsets: list[int]) -> None:
-    """CoDel counts marks of its control law and of `ce_threshold` separately."""
-    queue = QueuePlan("q", "router", "right", "10:", kind)
-    xstats = bytearray(b"\xee" * 64)
-    for offset in offsets:
-        xstats[offset : offset + 4] = (3).to_bytes(4, "little")
-    marks = sampled(tmp_path, [queue], [kind], {"xstats": bytes(xstats)})[0]["marks_packets"]
-    assert marks == 3 * len(offsets)
-
-
 def test_queues_without_marking_have_null_marks(tmp_path: Path) -> None:
     queue = QueuePlan("q", "router", "right", "10:", "pfifo")
-    got = sampled(tmp_path, [queue], ["pfifo"], {"backlog": 1500})[0]
+    got = sampled(tmp_path, [queue], ["pfifo"], {"backlog": 1500, "marks": NEVER})[0]
     assert (got["marks_packets"], got["rate_bps"], got["delay_ns"], got["under_test"]) == (None, None, None, False)
 
 

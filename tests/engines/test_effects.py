@@ -401,8 +401,14 @@ def test_other_queues_fill_the_link_and_drop(tmp_path: Path, qdisc: str) -> None
     assert got.queue("bottleneck")["kind"] == qdisc.partition(" ")[0]
 
 
+MARKING = [
+    "pie ecn", "fq_pie ecn", "codel ce_threshold 3ms", "sfb target 5", "cake", "fq ce_threshold 3ms",
+    "sfq redflowlimit 60000 min 5000 max 15000 avpkt 1500 burst 4 probability 0.1 ecn",
+]  # fmt: skip
+
+
 @pytest.mark.slow(keep="sim-pie ecn")
-@pytest.mark.parametrize("qdisc", ["pie ecn", "fq_pie ecn", "codel ce_threshold 3ms", "sfb target 5"])
+@pytest.mark.parametrize("qdisc", MARKING)
 def test_queues_mark_ect_packets(tmp_path: Path, qdisc: str) -> None:
     rest = '[[flows]]\ncc = "cubic"\ncount = 2\necn = true\n'
     assert valid(tmp_path, experiment(rest, qdisc=qdisc, duration="4s")).numbers["queue"]["marks"] > 0
@@ -437,4 +443,7 @@ def test_a_virtual_queue_s_settings_follow_its_gred_s_setup(tmp_path: Path) -> N
     got = valid(tmp_path, f'duration = "3s"\n[path]\nrtt = "20ms"\n{rest}')
     assert got.numbers["queue"]["drops"] > 20
     assert got.numbers["queue"]["packets"]["max"] <= 60
-    assert got.queue("tc.10")["kind"] == "gred"
+    assert (got.queue("tc.10")["kind"], got.queue("tc.10")["marks"]) == ("gred", 0)
+    marking = rest.replace("burst 12\n", "burst 12 ecn\n") + "ecn = true\n"
+    (folder := tmp_path / "marking").mkdir()
+    assert valid(folder, f'duration = "3s"\n[path]\nrtt = "20ms"\n{marking}').queue("tc.10")["marks"] > 20

@@ -11,6 +11,7 @@
 //! in a guest a system call costs more than a packet. `dumbbell.engines.decode` decodes the records.
 
 pub mod diag;
+mod marks;
 pub mod netlink;
 pub mod qdisc;
 pub mod record;

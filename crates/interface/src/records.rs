@@ -4,11 +4,9 @@
 pub const TCP_INFO_BYTES: usize = 256;
 /// Bytes kept of congestion control info: `union tcp_cc_info` has 20.
 pub const CC_INFO_BYTES: usize = 32;
-/// Bytes kept of a qdisc's own statistics; the longest decoded one has 40.
-pub const XSTATS_BYTES: usize = 64;
 /// [`FlowRecord::cc_kind`] of a UDP flow: its `info` starts with the bytes sent.
 pub const UDP: u16 = 0xFFFF;
-/// The time of what did not happen.
+/// The time of what did not happen, the count of what is not counted.
 pub const NEVER: u64 = u64::MAX;
 
 /// A field of a record: its name, and its type as numpy writes it.
@@ -112,7 +110,7 @@ impl<'a> FlowRecord<'a> {
 
 record! {
     /// One queue at one instant.
-    QueueRecord<'a> {
+    QueueRecord {
         /// Since the experiment's start.
         time_ns: u64,
         /// Index in the list of queues found.
@@ -131,8 +129,8 @@ record! {
         sent_bytes: u64,
         /// Packets sent.
         sent_packets: u64,
-        /// The qdisc's own statistics.
-        xstats: Kept<'a, XSTATS_BYTES>,
+        /// Packets marked; [`NEVER`] if this kind marks nothing.
+        marks: u64,
     }
 }
 
@@ -164,24 +162,11 @@ mod tests {
 
     #[test]
     fn bytes_are_cut_or_filled_to_their_size() {
-        let (mut out, long) = (Vec::new(), [7; XSTATS_BYTES + 1]);
-        let queue = QueueRecord {
-            time_ns: 1,
-            queue: 2,
-            qlen: 3,
-            backlog: 4,
-            drops: 5,
-            requeues: 6,
-            overlimits: 7,
-            sent_bytes: 8,
-            sent_packets: 9,
-            xstats: Kept(&long),
-        };
-        queue.put(&mut out);
-        assert_eq!(out.len(), 8 + 6 * 4 + 2 * 8 + XSTATS_BYTES);
-        out.clear();
-        QueueRecord { xstats: Kept(&[1]), ..queue }.put(&mut out);
-        assert_eq!(out[48..], [&[1][..], &[0; XSTATS_BYTES - 1]].concat());
+        let (mut out, long) = (Vec::new(), [7; TCP_INFO_BYTES + 1]);
+        FlowRecord::sent(1, 2, 3, &[1], &long).put(&mut out);
+        let filled = [&[1][..], &[0; CC_INFO_BYTES - 1]].concat();
+        assert!(out.ends_with(&[filled, vec![7; TCP_INFO_BYTES]].concat()));
+        assert_eq!(out.len(), 8 + 4 + 2 * 2 + 8 + 2 * 4 + CC_INFO_BYTES + TCP_INFO_BYTES);
     }
 
     #[test]

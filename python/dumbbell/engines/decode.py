@@ -21,7 +21,6 @@ from dumbbell.linux import (
     DCTCP_INFO,
     FLOW_RECORD,
     INFINITE_SSTHRESH,
-    MARKS_OFFSETS,
     NEVER,
     OPTION_ECN,
     PROBE_RECORD,
@@ -30,7 +29,6 @@ from dumbbell.linux import (
     UDP_INFO,
     VEGAS,
     VEGAS_INFO,
-    XSTATS_BYTES,
 )
 from dumbbell.plan import Plan, QueuePlan
 from dumbbell.results.reader import FLOWS, PROBES, QUEUES
@@ -93,7 +91,6 @@ def queues(
         np.asarray, _sim.queue_rates([queue.limits for queue in named], *(each.tobytes() for each in samples))
     )
     known = rate > 0
-    marks, marking = _marks(records, kinds)
     columns = {
         "time_ns": _series(time, pl.Int64),
         "queue": _names(number, [queue.name for queue in named]),
@@ -104,7 +101,7 @@ def queues(
         "sent_bytes": _series(records["sent_bytes"], pl.Int64),
         "sent_packets": _series(records["sent_packets"], pl.Int64),
         "drops_packets": _series(records["drops"], pl.Int64),
-        "marks_packets": _series(marks, pl.Int64, marking),
+        "marks_packets": _series(records["marks"], pl.Int64, records["marks"] != NEVER),
         "overlimits": _series(records["overlimits"], pl.Int64),
         "rate_bps": _series(rate, pl.Int64, known),
         "delay_ns": _series(delay, pl.Int64, known & is_rate_limited(number, named)),
@@ -220,18 +217,6 @@ def _capped(records: np.ndarray, plan: Plan) -> np.ndarray:
     )
     capped: np.ndarray = np.minimum(records["bytes_received"], most[records["flow"]])
     return capped
-
-
-def _marks(records: np.ndarray, kinds: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-    raw = np.ascontiguousarray(records["xstats"]).view(np.uint8).reshape(len(records), XSTATS_BYTES)
-    marks, marking = np.zeros(len(records), dtype=np.int64), np.zeros(len(records), dtype=bool)
-    for position, kind in enumerate(kinds):
-        if kind in MARKS_OFFSETS:
-            rows = records["queue"] == position
-            for offset in MARKS_OFFSETS[kind]:
-                marks[rows] += raw[rows][:, offset : offset + 4].copy().view("<u4").ravel()
-            marking |= rows
-    return marks, marking
 
 
 def _series(values: np.ndarray, kind: type[pl.DataType], known: np.ndarray | None = None) -> pl.Series:

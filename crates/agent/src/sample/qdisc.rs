@@ -4,10 +4,11 @@
 //! (Linux `net/sched/sch_api.c`; the answer to a single request needs
 //! the echo flag).
 
+use super::marks::Own;
 use super::netlink::{Answer, Netlink, Query, attributes, number};
 use crate::error::{Attempt, Error, Result};
 use crate::sys;
-use dumbbell_interface::records::{Kept, QueueRecord};
+use dumbbell_interface::records::{NEVER, QueueRecord};
 use netlink_packet_core::{
     NLM_F_ACK, NLM_F_DUMP, NLM_F_ECHO, NLM_F_REQUEST, NetlinkHeader, NetlinkMessage, NetlinkPayload,
 };
@@ -23,7 +24,6 @@ pub const RTM_NEWQDISC: u16 = 36;
 
 const KIND: u16 = 1;
 const OPTIONS: u16 = 2;
-const XSTATS: u16 = 4;
 const STATS2: u16 = 7;
 const STATS_BASIC: u16 = 1;
 const STATS_QUEUE: u16 = 3;
@@ -146,7 +146,7 @@ pub fn delete_root(netlink: &Netlink, device: &str) -> Result<()> {
 }
 
 /// Parses an answer; None if the qdisc no longer exists.
-pub fn read<'a>(time_ns: u64, answer: &Answer<'a>) -> Option<QueueRecord<'a>> {
+pub fn read(time_ns: u64, answer: &Answer) -> Option<QueueRecord> {
     let is_qdisc = answer.kind == RTM_NEWQDISC;
     is_qdisc.then(|| statistics(time_ns, answer.sequence, &answer.payload[MESSAGE_BYTES..]))
 }
@@ -188,7 +188,7 @@ fn device_name(host: &str, index: u32) -> Result<String> {
     Ok(name.to_string_lossy().into_owned())
 }
 
-fn statistics(time_ns: u64, queue: u32, bytes: &[u8]) -> QueueRecord<'_> {
+fn statistics(time_ns: u64, queue: u32, bytes: &[u8]) -> QueueRecord {
     let mut sample = QueueRecord {
         time_ns,
         queue,
@@ -199,19 +199,24 @@ fn statistics(time_ns: u64, queue: u32, bytes: &[u8]) -> QueueRecord<'_> {
         overlimits: 0,
         sent_bytes: 0,
         sent_packets: 0,
-        xstats: Kept(&[]),
+        marks: NEVER,
     };
+    let mut own = Own::default();
     for (kind, value) in attributes(bytes) {
         match kind {
-            STATS2 => shared_statistics(&mut sample, value),
-            XSTATS if sample.xstats.0.is_empty() => sample.xstats = Kept(value),
+            KIND => own.kind = value,
+            OPTIONS => own.options = value,
+            STATS2 => own.statistics = shared_statistics(&mut sample, value),
             _ => {}
         }
     }
+    sample.marks = own.marks().unwrap_or(NEVER);
     sample
 }
 
-fn shared_statistics<'a>(sample: &mut QueueRecord<'a>, bytes: &'a [u8]) {
+/// Stores what every kind counts; returns the kind's own statistics.
+fn shared_statistics<'a>(sample: &mut QueueRecord, bytes: &'a [u8]) -> &'a [u8] {
+    let mut own: &[u8] = &[];
     for (kind, value) in attributes(bytes) {
         match kind {
             STATS_BASIC => {
@@ -225,10 +230,11 @@ fn shared_statistics<'a>(sample: &mut QueueRecord<'a>, bytes: &'a [u8]) {
                     *count = number(value, 4 * position);
                 }
             }
-            STATS_APP => sample.xstats = Kept(value),
+            STATS_APP => own = value,
             _ => {}
         }
     }
+    own
 }
 
 fn wide(bytes: &[u8], at: usize) -> u64 {

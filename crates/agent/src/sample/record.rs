@@ -31,7 +31,7 @@ impl Records {
     }
 
     /// Adds a queue's sample.
-    pub fn queue(&mut self, record: &QueueRecord<'_>) -> Result<()> {
+    pub fn queue(&mut self, record: &QueueRecord) -> Result<()> {
         record.put(&mut self.pending);
         self.spill(PIECE_BYTES)
     }

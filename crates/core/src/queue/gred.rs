@@ -64,8 +64,11 @@ impl Gred {
             Some(queue) => {
                 let action = queue.action(stats.backlog.bytes, ctx.now, &mut self.rng);
                 stats.counters.overlimits += u64::from(action != Action::Pass);
-                if action != Action::Pass && !queue.marks(action, &mut packet) {
-                    return refuse(packet, Verdict::Congested, stats, ctx);
+                if action != Action::Pass {
+                    if !queue.marks(action, &mut packet) {
+                        return refuse(packet, Verdict::Congested, stats, ctx);
+                    }
+                    stats.counters.marks += 1;
                 }
                 queue.config.red.limit
             }

@@ -129,6 +129,8 @@ impl Qdisc {
                 | Kind::FqPie(_)
                 | Kind::Pie(_)
                 | Kind::Sfb(_)
+                | Kind::Sfq(_)
+                | Kind::Gred(_)
                 | Kind::Fq(_)
                 | Kind::Cake(_)
         )
