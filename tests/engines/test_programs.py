@@ -1,11 +1,16 @@
 """Programs in a guest: what they see, what they can't do, and what is reported about them."""
 
 import json
+import subprocess
+import sys
+import sysconfig
 import textwrap
+import venv
 from pathlib import Path
 
 import pytest
 
+import dumbbell
 from dumbbell.engines import KernelEngine, Request, Simulator
 from dumbbell.engines.programs import Typed
 from dumbbell.errors import ExperimentError
@@ -110,16 +115,19 @@ print(json.dumps(report))
 @pytest.mark.kernel
 def test_root_in_a_guest_can_t_write_the_host_s_files_or_leave_its_sandbox(tmp_path: Path) -> None:
     # The test's user could write at least the last of these.
-    paths = ["/dumbbell-was-here", "/etc/dumbbell-was-here", "/usr/dumbbell-was-here", str(ROOT / "was-here")]
+    paths = ["/dumbbell-was-here", "/etc/dumbbell-was-here", "/usr/dumbbell-was-here"]
+    paths += [f"{sys.base_prefix}/dumbbell-was-here", str(ROOT / "was-here")]
     got = measure(tmp_path, experiment(program("prisoner", "sender", ESCAPE.replace("PATHS", repr(paths)))))
     assert got.problems == []
     report = json.loads(output_of(got, "prisoner"))
     assert report["uid"] == 0
     assert report["cwd"] == "/run/program"
-    assert report["homes"] in ([], False)
+    root, installation = Path("/root"), (Path(sys.prefix), Path(sys.base_prefix), ROOT / "python")
+    shown = {each.relative_to(root).parts[0] for each in installation if each.is_relative_to(root)}
+    assert set(report["homes"] or []) == shown
     assert report["mounts"] == [-1] * 6
     # If the checkout is below a covered folder, the file is written to a tmpfs, or the folder is missing.
-    assert set(list(report["writes"].values())[:3]) == {"Read-only file system"}
+    assert set(list(report["writes"].values())[:4]) == {"Read-only file system"}
     assert report["own"] == {"file": "done", "/tmp/x": "done", "/var/log/x": "done"}
     assert report["device"] == "Operation not permitted"
     for denied in ("memory", "agent", "core"):
@@ -143,6 +151,32 @@ def test_vector_registers_are_preserved_by_system_calls_threads_and_signals(tmp_
     """
     outcome = measure(tmp_path, experiment(text, duration="20s"))
     assert output_of(outcome, "registers") == "2400 of 2400, 0\n"
+
+
+@pytest.mark.kernel
+def test_an_installation_in_a_hidden_folder_is_visible_and_what_is_not_is_named(tmp_path: Path) -> None:
+    """The test's folder is below `/tmp`: a virtual environment there is that of the command that starts the run."""
+    environment, script = tmp_path / "environment", tmp_path / "script"
+    command = environment / "bin" / "dumbbell"
+    venv.create(environment, symlinks=True)
+    packages = Path(sysconfig.get_path("purelib", vars={"base": str(environment)}))
+    (packages / "all.pth").write_text(f"{sysconfig.get_path('purelib')}\n{ROOT / 'python'}\n")
+    command.write_text(f"#!{environment}/bin/python\nfrom dumbbell.cli import main\nmain()\n")
+    script.write_text("#!/bin/sh\n")
+    for file in (command, script):
+        file.chmod(0o755)
+    programs = (("path", f"{command} --version"), ("name", "dumbbell --version"), ("hidden", str(script)))
+    named = "".join(f'[[programs]]\nname = "{name}"\non = "sender"\nrun = "{run}"\n' for name, run in programs)
+    file, out = tmp_path / "experiment.toml", tmp_path / "out"
+    file.write_text(experiment(named))
+    done = subprocess.run(
+        [command, "run", file, "--engine", "kernel", "--out", out], capture_output=True, text=True, check=False
+    )
+    problems = result.load(out).manifest["invalid"]
+    said = [(out / "programs" / f"{name}.out").read_text() for name in ("path", "name")]
+    assert said == 2 * [f"dumbbell {dumbbell.__version__}\n"], (problems, done.stderr)
+    (problem,) = problems
+    assert f"'{script}' was not found on this host; {script} is hidden: /tmp is empty for programs" in problem
 
 
 @pytest.mark.slow

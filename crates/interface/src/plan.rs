@@ -230,6 +230,12 @@ pub struct Programs {
     pub hosts_file: String,
     /// Home directories, visible only to programs whose command the user typed.
     pub homes: Vec<String>,
+    /// Folders of Dumbbell's installation, visible even below a folder that is empty for programs.
+    #[serde(default)]
+    pub shown: Vec<String>,
+    /// Folder of the command `dumbbell`: the last one of the search path.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commands: Option<String>,
     /// Folder in which the user typed the command; visible to typed programs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub typed_folder: Option<String>,

@@ -10,6 +10,8 @@ the program that owns the sender's socket, and belongs to the group of that name
 
 import os
 import shutil
+import sys
+import sysconfig
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -96,6 +98,7 @@ def write_program_setup(agents_plan: dict[str, Any], typed: Typed | None) -> dic
         return agents_plan
     shared = agents_plan["programs"]
     shared["homes"] = [folder for folder in _homes() if Path(folder).is_dir()]
+    shared["shown"], shared["commands"] = _installation(), sysconfig.get_path("scripts")
     if typed is not None:
         shared["typed_folder"] = str(typed.folder.absolute())
     for program in shared["all"]:
@@ -200,6 +203,12 @@ def _output_tail(folder: Path, entry: Mapping[str, Any]) -> str:
 def _homes() -> list[str]:
     """Folders with users' files: home directories, including this user's."""
     return list(dict.fromkeys(["/home", "/root", os.path.expanduser("~")]))  # noqa: PTH111 — Path.home() raises where there is none
+
+
+def _installation() -> list[str]:
+    """Folders that the command `dumbbell` needs: its environment, that environment's Python, this package."""
+    folders = [Path(sys.prefix), Path(sys.base_prefix), Path(__file__).parents[2]]
+    return sorted({str(each) for folder in folders for each in (folder, folder.resolve())})
 
 
 def _links(folder: Path, taken: set[str]) -> list[dict[str, Any]]:

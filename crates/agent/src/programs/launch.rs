@@ -8,7 +8,7 @@ use super::sandbox::{self, WORKING_FOLDER};
 use crate::error::{Attempt, Error, Result};
 use crate::sys;
 use dumbbell_interface::plan::Plan;
-use dumbbell_interface::plan::Program;
+use dumbbell_interface::plan::{Program, Programs};
 use nix::sched::{CloneFlags, setns, unshare};
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -54,18 +54,47 @@ fn exec_program(folder: &Path, number: &str) -> Result<std::convert::Infallible>
     if !program.keeps_powers {
         sys::drop_capabilities(&sandbox::DROPPED_CAPABILITIES).attempt(|| "dropping capabilities".into())?;
     }
-    Err(exec_error(program))
+    Err(exec_error(&shared, program))
 }
 
 /// Executes the program; returns only on error.
-fn exec_error(program: &Program) -> Error {
+fn exec_error(shared: &Programs, program: &Program) -> Error {
     let mut command = Command::new(&program.argv[0]);
-    command.args(&program.argv[1..]).env_clear().env("PATH", PATH).env("HOME", WORKING_FOLDER);
+    command.args(&program.argv[1..]).env_clear().env("PATH", search_path(shared)).env("HOME", WORKING_FOLDER);
     command.env("LANG", "C.UTF-8").env("USER", "root").envs(&program.env);
     let source = command.exec();
     let attempt = match source.kind() {
-        io::ErrorKind::NotFound => format!("'{}' was not found on this host", program.argv[0]),
+        io::ErrorKind::NotFound => {
+            let found = format!("'{}' was not found on this host", program.argv[0]);
+            hidden(shared, program).map_or(found.clone(), |reason| format!("{found}; {reason}"))
+        }
         _ => format!("starting '{}'", program.argv[0]),
     };
     Error::System { attempt, source }
+}
+
+/// The folders that are searched for commands; typed programs have the user's.
+fn search_path(shared: &Programs) -> String {
+    shared.commands.iter().fold(PATH.into(), |path, commands| format!("{path}:{commands}"))
+}
+
+/// Which folder hides the program, its interpreter or a part of its search path, if one does.
+fn hidden(shared: &Programs, program: &Program) -> Option<String> {
+    let command = Path::new(&program.argv[0]);
+    let interpreter = fs::read(command).ok().and_then(|script| interpreter(&script));
+    let places = if command.components().count() > 1 {
+        vec![interpreter.unwrap_or_else(|| command.to_path_buf())]
+    } else {
+        let path = program.env.get("PATH").cloned().unwrap_or_else(|| search_path(shared));
+        std::env::split_paths(&path).collect()
+    };
+    let place = places.iter().find(|place| !place.exists() && sandbox::hidden_by(place, shared, program).is_some())?;
+    let folder = sandbox::hidden_by(place, shared, program)?;
+    Some(format!("{} is hidden: {folder} is empty for programs; install it elsewhere", place.display()))
+}
+
+/// The path after `#!`.
+fn interpreter(script: &[u8]) -> Option<PathBuf> {
+    let line = script.strip_prefix(b"#!")?.split(|byte| *byte == b'\n').next()?;
+    std::str::from_utf8(line).ok()?.split_whitespace().next().map(PathBuf::from)
 }

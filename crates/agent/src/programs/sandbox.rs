@@ -2,7 +2,7 @@
 //!
 //! The host's files are read-only. Some folders are replaced by empty tmpfs mounts that end with
 //! the program: `/tmp`, `/run` (with its working folder), folders of logs and caches, and home directories
-//! unless the user typed the command. The program is root in its host, but can't mount, open devices,
+//! unless the user typed the command; Dumbbell's installation is visible below them. The program is root in its host, but can't mount, open devices,
 //! trace other processes, or change kernel state except its host's links, addresses and qdiscs.
 
 use crate::error::{Attempt, Result};
@@ -10,6 +10,8 @@ use dumbbell_interface::plan::{Content, Program, Programs};
 use nix::mount::{MsFlags, mount};
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::stat::{Mode, SFlag, makedev, mknod};
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::os::fd::AsRawFd;
@@ -40,9 +42,8 @@ pub const DROPPED_CAPABILITIES: [u8; 21] =
 pub fn set_up(shared: &Programs, program: &Program, work: &File) -> Result<()> {
     let none: Option<&str> = None;
     mount(none, "/", none, MsFlags::MS_REC | MsFlags::MS_PRIVATE, none).attempt(|| "making mounts private".into())?;
-    let homes = shared.homes.iter().filter(|_| !program.typed);
-    for folder in COVERED.map(String::from).iter().chain(homes).chain(&program.writable) {
-        cover(folder, program.writable.contains(folder))?;
+    for folder in covered(shared, program) {
+        cover(folder, program.writable.iter().any(|writable| writable == folder))?;
     }
     guard_kernel(program.may_set())?;
     make_devices()?;
@@ -52,9 +53,7 @@ pub fn set_up(shared: &Programs, program: &Program, work: &File) -> Result<()> {
     let required = format!("/proc/self/fd/{}", work.as_raw_fd());
     mount(Some(required.as_str()), WORKING_FOLDER, none, MsFlags::MS_BIND, none)
         .attempt(|| "mounting the working folder".into())?;
-    if let Some(folder) = shared.typed_folder.as_ref().filter(|_| program.typed) {
-        uncover(folder)?;
-    }
+    uncover(shared, program)?;
     program.files.iter().try_for_each(create_content)?;
     if program.typed {
         consume_link_seeds(program.files.iter().filter(|content| content.link.is_some()).count())?;
@@ -72,14 +71,49 @@ fn cover(folder: &str, required: bool) -> Result<()> {
         .attempt(|| format!("covering {folder}"))
 }
 
-/// Shows the original of a folder that is covered by a tmpfs, here or in the guest.
-fn uncover(folder: &str) -> Result<()> {
-    if Path::new(folder).is_dir() {
-        return Ok(());
+/// The folders that are empty for a program, except `/run`.
+fn covered<'a>(shared: &'a Programs, program: &'a Program) -> impl Iterator<Item = &'a str> {
+    let homes = shared.homes.iter().filter(|_| !program.typed);
+    COVERED.into_iter().chain(homes.chain(&program.writable).map(String::as_str))
+}
+
+/// The folder because of which a program does not see this path of the host, if any.
+pub fn hidden_by<'a>(path: &Path, shared: &'a Programs, program: &'a Program) -> Option<&'a str> {
+    covered(shared, program).chain(["/run"]).find(|folder| path.starts_with(folder))
+}
+
+/// Shows Dumbbell's installation, and to typed programs the current folder, where they are covered.
+///
+/// Where they are does not change the experiment: folders of ramfs take no random numbers (see `consume_link_seeds`),
+/// and no system call fails (see `create_content`).
+fn uncover(shared: &Programs, program: &Program) -> Result<()> {
+    let typed = shared.typed_folder.iter().filter(|_| program.typed);
+    let folders: BTreeSet<&Path> = shared.shown.iter().chain(typed).map(Path::new).collect();
+    let (mut mounted, mut created) = (BTreeSet::new(), BTreeSet::new());
+    // Sorted: a folder comes before those inside it, which it shows too.
+    for folder in folders {
+        let above = hidden_by(folder, shared, program).map(Path::new).filter(|above| *above != folder);
+        let Some(above) = above.filter(|_| !folder.ancestors().any(|parent| mounted.contains(parent))) else {
+            continue;
+        };
+        let mount_at = |folder: &Path, kind: &str, flags, options: &OsStr| {
+            mount(Some("none"), folder, Some(kind), flags, Some(options))
+                .attempt(|| format!("mounting {} as {kind}", folder.display()))
+        };
+        if above != Path::new("/run") && created.insert(above) {
+            mount_at(above, "ramfs", MsFlags::empty(), OsStr::new("mode=1777"))?;
+        }
+        let mut inside: Vec<&Path> = folder.ancestors().take_while(|parent| *parent != above).collect();
+        inside.reverse();
+        for parent in inside {
+            if created.insert(parent) {
+                fs::create_dir(parent).attempt(|| format!("creating {}", parent.display()))?;
+            }
+        }
+        mount_at(folder, "hostfs", MsFlags::MS_RDONLY, folder.as_os_str())?;
+        mounted.insert(folder);
     }
-    fs::create_dir_all(folder).attempt(|| format!("creating {folder}"))?;
-    mount(Some("none"), folder, Some("hostfs"), MsFlags::MS_RDONLY, Some(folder))
-        .attempt(|| format!("mounting {folder}"))
+    Ok(())
 }
 
 /// Makes `/proc/sys` and `/sys` read-only: some settings start programs, and network settings are part of the

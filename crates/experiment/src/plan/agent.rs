@@ -116,9 +116,8 @@ impl Plan {
     pub fn for_agent(&self) -> Result<agent::Plan, Error> {
         let programs = agent::Programs {
             hosts_file: self.hosts_file.clone(),
-            homes: Vec::new(),
-            typed_folder: None,
             all: self.programs.iter().map(Into::into).collect(),
+            ..agent::Programs::default()
         };
         Ok(agent::Plan {
             duration_ns: self.duration_ns,
