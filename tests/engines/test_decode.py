@@ -258,11 +258,11 @@ def test_queues_have_the_order_of_the_plan(tmp_path: Path) -> None:
 
 
 def test_the_rate_follows_changes(tmp_path: Path) -> None:
-    """A sample at the time of a change has the old rate."""
+    """A sample at the time of a change has the new rate."""
     queue = QueuePlan("q", "router", "right", "10:", "pfifo", rates=((0, 8_000_000), (100, 4_000_000)))
     got = sampled(tmp_path, [queue], ["pfifo"], *({"time_ns": time, "backlog": 1000} for time in (0, 99, 100, 101)))
-    assert [each["rate_bps"] for each in got] == [8_000_000, 8_000_000, 8_000_000, 4_000_000]
-    assert [each["delay_ns"] for each in got] == [1_000_000, 1_000_000, 1_000_000, 2_000_000]
+    assert [each["rate_bps"] for each in got] == [8_000_000, 8_000_000, 4_000_000, 4_000_000]
+    assert [each["delay_ns"] for each in got] == [1_000_000, 1_000_000, 2_000_000, 2_000_000]
 
 
 def test_every_column_of_a_probe(tmp_path: Path, plan: Plan) -> None:

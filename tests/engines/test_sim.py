@@ -108,7 +108,7 @@ def test_columns_from_the_plan_are_filled(tmp_path: Path) -> None:
     bottleneck = got.queues.filter(pl.col("queue") == "bottleneck")
     assert set(bottleneck["under_test"]) == {True}
     rates = dict(bottleneck.select("time_ns", "rate_bps").iter_rows())
-    assert (rates[500_000_000], rates[10**9], rates[1_010_000_000]) == (10_000_000, 10_000_000, 5_000_000)
+    assert (rates[990_000_000], rates[10**9], rates[1_010_000_000]) == (10_000_000, 5_000_000, 5_000_000)
     row = bottleneck.filter(pl.col("time_ns") == 500_000_000).row(0, named=True)
     assert row["backlog_bytes"] > 0
     assert row["delay_ns"] == round(row["backlog_bytes"] * 8 * 100)
