@@ -4,10 +4,11 @@ To add one: append a `Correction` whose name is new. A result's manifest lists t
 a result that was made before has the warning; `docs/result.md` explains the key. Pure: no I/O.
 """
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
+
+from dumbbell.spec.units import Wrong, duration_ns, size_bytes
 
 __all__ = ["CORRECTIONS", "Correction", "names", "warnings"]
 
@@ -56,17 +57,21 @@ def _says(part: Any, word: str) -> bool:
     return isinstance(part, list | tuple) and any(_says(each, word) for each in part)
 
 
+def _read(unit: Callable[[object], int], value: object) -> int | None:
+    """A quantity of the document; None if it is missing or unreadable."""
+    try:
+        return None if value is None else unit(value)
+    except Wrong:
+        return None
+
+
 def _is_large(flow: Document, document: Document) -> bool:
     """Whether a datagram exceeds the MTU; without a size it does not."""
-    sizes = [
-        re.match(r"\s*(\d+(?:\.\d+)?)\s*(k?)", str(each)) for each in (flow.get("packet"), _path(document).get("mtu"))
-    ]
-    packet, mtu = (float(found[1]) * (1000 if found[2] else 1) if found else None for found in sizes)
+    packet, mtu = _read(size_bytes, flow.get("packet")), _read(size_bytes, _path(document).get("mtu"))
     return packet is not None and packet + UDP_HEADERS_BYTES > (mtu or 1500)
 
 
 UDP_HEADERS_BYTES = 28
-UNITS_OF_TIME = ("s", "ms", "us", "ns", "")
 UDP_KEYS = ("on", "off", "request", "response", "pacing_rate", "ecn", "sndbuf", "rcvbuf", "initial_window")
 
 CORRECTIONS = (
@@ -104,9 +109,7 @@ CORRECTIONS = (
     Correction(
         "zero-rtt",
         "without delay the simulator discarded the first RTT samples",
-        lambda document, engine: (
-            engine == "sim" and str(_path(document).get("rtt", "1ms")).lstrip("0.") in UNITS_OF_TIME
-        ),
+        lambda document, engine: engine == "sim" and _read(duration_ns, _path(document).get("rtt")) == 0,
     ),
     Correction(
         "udp-fragments",
