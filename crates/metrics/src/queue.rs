@@ -63,8 +63,9 @@ pub fn one_way_delay_ms(run: &Run<'_>, bounds: Window) -> Option<Spread> {
 
 /// Bits that the queue under test sent ÷ bits that it could have sent: 8 × sent bytes ÷ ∫ rate dt.
 ///
-/// Sent bytes are the qdisc's own counter, with link headers; the rate is the manifest's step function. What a
-/// shaper's bucket of one packet lets through beyond the rate does not count beyond 1. None if the queue has no rate during part of the window.
+/// Sent bytes are the qdisc's own counter, with link headers; the rate is the manifest's step function. What a shaper's
+/// bucket of one packet lets through beyond the rate does not count beyond 1. None if the queue has no rate during part
+/// of the window.
 pub fn utilization(run: &Run<'_>, queue: &Queue, window: Option<Window>, bounds: Window) -> Option<f64> {
     let sent = match window {
         None => queue.sent_bytes,
