@@ -4,7 +4,7 @@
 
 `make page` calls this. The experiments are docs/results/bbr-cases.toml, run on the simulator with seed 1. Each
 case has checks below; a case passes if all of them hold. What a check can't see from outside (counters and saved
-values of the controller) is left to crates/core/src/cc/bbr3/tests. `bbr_seen` reads a run.
+values of the controller) is left to crates/net/src/cc/bbr3/tests. `bbr_seen` reads a run.
 """
 
 from collections.abc import Callable, Sequence
@@ -44,7 +44,7 @@ def main() -> None:
         "by the controller's phases (`cc_phase`) and samples, and writes this page. The checks are ours, the "
         "cases in our words. What happens at a time is timed on this seed: a change of the simulator that moves a "
         "phase fails a check instead of passing unseen. Counters and saved values of the controller, which no "
-        "sample shows, are checked in `crates/core/src/cc/bbr3/tests`.\n",
+        "sample shows, are checked in `crates/net/src/cc/bbr3/tests`.\n",
         "`dumbbell run docs/results/bbr-cases.toml --case 5` repeats one.\n",
         "| case | | |\n| ---: | --- | --- |",
     ]

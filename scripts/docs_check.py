@@ -82,7 +82,7 @@ HISTORY = ("CHANGELOG.md", "validation/test-runs.md")
 """Files that may name what was deleted."""
 FOREIGN = ("examples/tcp/", "flent/", "gtests/", "scripts/kconfig/", "TcpTxBuffer::")
 """Files and names of other programs: ns-3, Flent, Google's tests, Linux."""
-STEADY = ("crates/core/src/cc/steady.rs", "docs/controllers/steady.md")
+STEADY = ("crates/net/src/cc/steady.rs", "docs/controllers/steady.md")
 """The reader writes these when they follow CONTRIBUTING.md."""
 PACKAGE = ROOT / "python" / "dumbbell"
 MODULE = re.compile(r"(?<![\w/.-])dumbbell((?:\.[a-z]\w*)+)(?![\w/-])")

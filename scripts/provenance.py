@@ -14,7 +14,7 @@ from pathlib import Path
 from generated import ROOT, write_or_check
 
 PAGE = ROOT / "docs" / "design" / "provenance.md"
-SOURCES = ("crates/core/src", "crates/sim/src")
+SOURCES = ("crates/net/src", "crates/tc/src", "crates/sim/src")
 BEGIN = "<!-- table: scripts/provenance.py -->"
 END = "<!-- end of table -->"
 NAMED = re.compile(

@@ -125,7 +125,7 @@ PARTS = {
     "fuzz": Part(
         "parsers and state machines, many random cases",
         (
-            "cargo test --release --quiet -p dumbbell-core -p dumbbell-sim -- --skip allocations",
+            "cargo test --release --quiet -p dumbbell-net -p dumbbell-tc -p dumbbell-sim -- --skip allocations",
             "pytest -k 'any_text or any_value or any_bytes or or_wrong or harmless' -p no:cacheprovider tests/spec",
         ),
         {"PROPTEST_CASES": "2000", "HYPOTHESIS_PROFILE": "long"},

@@ -21,7 +21,7 @@ docs_check: Any = importlib.import_module("docs_check")
         ("a.rs", "// `dumbbell.engines.decode` and `dumbbell.engines.decode.flows`\n", []),
         ("a.rs", "// `dumbbell.engines.decode.no_such_name`\n", ["a.rs:1: dumbbell.engines.decode.no_such_name"]),
         ("a.rs", "// see crate::nowhere::at_all\n", ["a.rs:1: crate::nowhere::at_all"]),
-        ("a.rs", "let x = 1; // `crates/core/src/no_file.rs`\n", ["a.rs:1: crates/core/src/no_file.rs"]),
+        ("a.rs", "let x = 1; // `crates/net/src/no_file.rs`\n", ["a.rs:1: crates/net/src/no_file.rs"]),
         ("a.py", '"""One.\n\nMade by `engines/no_file.py` of `plots.nothing`."""\n', 2),
         ("a.py", 'text = """engines/no_file.py"""\n', []),
         ("a.py", "# `engines/decode.py`, `plots.render`\n", []),
@@ -29,7 +29,7 @@ docs_check: Any = importlib.import_module("docs_check")
         ("a.md", "`mine.py` is yours:\n\n```sh\npython mine.py\n```\n", []),
         ("a.ts", "// one\nconst x = 1; /* `ui/src/no_file.ts`\n*/\n", ["a.ts:2: ui/src/no_file.ts"]),
         ("a.md", "`make docs-check` and `make nothing`\n", ["a.md:1: nothing"]),
-        ("a.md", "Copy `crates/core/src/queue/KIND.rs`.\n", []),
+        ("a.md", "Copy `crates/net/src/queue/KIND.rs`.\n", []),
     ],
 )
 def test_a_stale_name_is_found(file: str, text: str, stale: list[str] | int) -> None:

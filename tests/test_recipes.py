@@ -50,7 +50,7 @@ def test_the_recipe_adds_a_controller(copy: Path) -> None:
         index = lines.index(f"{line}\n") + 1
         (copy / file).write_text("".join([*lines[:index], text, *lines[index:]]), encoding="utf-8")
     process = subprocess.run(
-        ["cargo", "test", "--locked", "-p", "dumbbell-core", "cc::"],
+        ["cargo", "test", "--locked", "-p", "dumbbell-net", "cc::"],
         cwd=copy,
         env=os.environ | {"CARGO_TARGET_DIR": str(ROOT / "target"), "PROPTEST_CASES": "50"},
         capture_output=True,

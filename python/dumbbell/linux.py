@@ -1,6 +1,6 @@
 """Linux data structures that several packages read: the agent's raw records as numpy types, and the table `sockets`.
 
-`crates/interface/src/records.rs` declares the records. `struct tcp_info` and the controllers' structures
+`crates/records` declares the records. `struct tcp_info` and the controllers' structures
 are those of Linux (include/uapi/linux/{tcp,inet_diag}.h). `dumbbell.engines.decode` decodes them.
 
 The table `sockets` comes from `sockets.bin`: every TCP and UDP socket of every host, as in ss(8). The layout is that of

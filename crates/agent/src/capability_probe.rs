@@ -5,7 +5,7 @@
 
 use crate::error::{Attempt, Error, Result};
 use crate::{setup, sys};
-use dumbbell_interface::plan::Command;
+use dumbbell_plan::Command;
 use serde::{Deserialize, Serialize};
 use socket2::{Domain, Socket, Type};
 use std::collections::BTreeMap;

@@ -35,7 +35,7 @@ use crate::traffic::payload::Payload;
 use crate::traffic::probe::Probing;
 use crate::traffic::tcp::TcpFlow;
 use crate::traffic::udp::UdpFlow;
-use dumbbell_interface::plan::{Plan, Transport};
+use dumbbell_plan::{Plan, Transport};
 use event_queue::{EventQueue, Kind};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::signal::Signal;

@@ -22,7 +22,7 @@ use crate::error::Result;
 use crate::sys::Clock;
 use capture::Captures;
 use counters::Counters;
-use dumbbell_interface::plan::Plan;
+use dumbbell_plan::Plan;
 use serde::Serialize;
 use sockets::AllSockets;
 use std::path::Path;

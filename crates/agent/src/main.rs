@@ -19,7 +19,7 @@
 //! sys               all unsafe code, and the clock
 //! ```
 //!
-//! `crates/interface` declares the plan that it reads and the records that it writes. The agent does not interpret its
+//! `crates/plan` declares the plan that it reads, `crates/records` the records that it writes. The agent does not interpret its
 //! measurements: Python computes rates and losses and judges the run.
 
 mod capability_probe;

@@ -7,7 +7,7 @@
 use crate::error::{Attempt, Result};
 use crate::sample::netlink::{Netlink, attributes};
 use crate::sample::qdisc::{self, Found};
-use dumbbell_interface::plan::NetemSeed;
+use dumbbell_plan::NetemSeed;
 use netlink_packet_core::{NLM_F_ACK, NLM_F_REQUEST};
 use nix::errno::Errno;
 use nix::sys::socket::SockProtocol;

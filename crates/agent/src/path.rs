@@ -18,7 +18,7 @@ mod settings;
 use crate::error::Result;
 use crate::sample::netlink::{Answer, Netlink};
 use crate::sys::process;
-use dumbbell_interface::plan::Plan;
+use dumbbell_plan::Plan;
 use nix::sys::socket::SockProtocol;
 use object::{GROUPS, Key, Kind, LIST_CLASSES, LISTED, News, Objects, Value};
 use serde::Serialize;

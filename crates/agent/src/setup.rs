@@ -9,7 +9,7 @@
 //! ```
 //!
 //! No program runs, because what a program does in a guest (system calls, random numbers) changes the run, and differs
-//! between versions. `dumbbell_core::tc` has tc's language. A command that neither module knows goes to the machine's
+//! between versions. `dumbbell_net::tc` has tc's language. A command that neither module knows goes to the machine's
 //! program, which is reported in `end.json`. `dumbbell.plan` generates the commands.
 
 pub mod changes;
@@ -19,8 +19,8 @@ mod rtnetlink;
 
 use crate::error::{Attempt, Error, Result};
 use crate::sys;
-use dumbbell_core::tc::message::Message;
-use dumbbell_interface::plan::Command;
+use dumbbell_plan::Command;
+use dumbbell_tc::message::Message;
 use iproute2::MachinePrograms;
 use rtnetlink::RequestSocket;
 use std::collections::BTreeMap;

@@ -12,7 +12,7 @@ pub mod request_batch;
 pub mod ring;
 pub mod rounds;
 
-use dumbbell_interface::records::TCP_INFO_BYTES;
+use dumbbell_records::TCP_INFO_BYTES;
 use nix::errno::Errno;
 use nix::mount::{MsFlags, mount};
 use nix::sched::{CloneFlags, setns, unshare};

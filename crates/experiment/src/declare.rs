@@ -71,7 +71,7 @@ pub trait Simple {
     /// # Errors
     ///
     /// It is none of this kind.
-    fn parse(value: &Value) -> Result<Self::Value, dumbbell_core::tc::Wrong>;
+    fn parse(value: &Value) -> Result<Self::Value, dumbbell_tc::Wrong>;
 
     /// As [`Kind::write`].
     fn write(value: &Self::Value) -> Value;
@@ -96,8 +96,8 @@ pub trait Simple {
 
 /// Reads a value of a kind by its name, in the units of the code; None: no kind has this name.
 #[must_use]
-pub fn read_value(kind: &str, value: &Value) -> Option<Result<Value, dumbbell_core::tc::Wrong>> {
-    fn read<S: Simple>(value: &Value) -> Result<Value, dumbbell_core::tc::Wrong> {
+pub fn read_value(kind: &str, value: &Value) -> Option<Result<Value, dumbbell_tc::Wrong>> {
+    fn read<S: Simple>(value: &Value) -> Result<Value, dumbbell_tc::Wrong> {
         S::parse(value).map(|parsed| S::data(&parsed))
     }
     Some(match kind {
@@ -199,11 +199,7 @@ pub fn table_of<'a>(
     let table = value.table();
     if table.is_none() {
         let known = spec.names().join(", ");
-        faults.add(
-            place,
-            value,
-            dumbbell_core::tc::Wrong::new("not a table", format!("a table with the keys {known}")),
-        );
+        faults.add(place, value, dumbbell_tc::Wrong::new("not a table", format!("a table with the keys {known}")));
     }
     table
 }

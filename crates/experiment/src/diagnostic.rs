@@ -2,7 +2,7 @@
 
 use crate::value::{Span, Value};
 use core::fmt;
-use dumbbell_core::tc::Wrong;
+use dumbbell_tc::Wrong;
 
 /// Characters of a value in a message.
 const MAX_VALUE: usize = 80;

@@ -10,8 +10,8 @@
 //! operator    = "<" | "<=" | ">" | ">=" | "=="
 //! ```
 
-use dumbbell_core::tc::Wrong;
-use dumbbell_core::tc::quantity::time_ns;
+use dumbbell_tc::Wrong;
+use dumbbell_tc::quantity::time_ns;
 
 const RIGHT: &str =
     "write a metric, one of < <= > >= == and a number, as in 'groups.bbr.share > 0.6', or 'x in 0.6..0.8'";

@@ -1,8 +1,8 @@
 //! What netem does to packets: the words after each of its options, checked by the discipline's own grammar.
 
-use dumbbell_core::tc::Wrong;
-use dumbbell_core::tc::disciplines::SIMULATED;
-use dumbbell_core::tc::grammar::{Keyword, Options, keywords};
+use dumbbell_tc::Wrong;
+use dumbbell_tc::disciplines::SIMULATED;
+use dumbbell_tc::grammar::{Keyword, Options, keywords};
 
 /// Options that belong to another.
 const BEHIND_SLOT: [&str; 2] = ["packets", "bytes"];

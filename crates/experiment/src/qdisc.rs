@@ -3,8 +3,8 @@
 use crate::declare::draw::Draw;
 use crate::model::{BdpSize, Qdisc};
 use crate::suggest::suggest;
-use dumbbell_core::tc::grammar::{Argument, Grammar, Misfit, Options, keywords};
-use dumbbell_core::tc::{Wrong, disciplines, quantity};
+use dumbbell_tc::grammar::{Argument, Grammar, Misfit, Options, keywords};
+use dumbbell_tc::{Wrong, disciplines, quantity};
 use std::collections::BTreeMap;
 
 /// An experiment's own kind: a policer on the link.

@@ -8,9 +8,9 @@
 
 use crate::qdisc::{POLICE, check, grammar, kinds};
 use crate::shell_words::split;
-use dumbbell_core::tc::grammar::Grammar;
-use dumbbell_core::tc::tree::Tree;
-use dumbbell_core::tc::{Wrong, classes, disciplines};
+use dumbbell_tc::grammar::Grammar;
+use dumbbell_tc::tree::Tree;
+use dumbbell_tc::{Wrong, classes, disciplines};
 use serde::{Deserialize, Serialize};
 
 /// Stands for the device in the lines of a [`Script`].

@@ -6,7 +6,7 @@
 
 use crate::diagnostic::{Diagnostic, fail};
 use crate::limits::{Limits, grouped};
-use dumbbell_core::tc::Wrong;
+use dumbbell_tc::Wrong;
 
 /// What Mahimahi counts for one opportunity: 1500 bytes of IP and 4 of its tunnel.
 pub const OPPORTUNITY_BYTES: u64 = 1_504;

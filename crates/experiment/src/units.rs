@@ -1,10 +1,10 @@
 //! Quantities of an experiment: what a person wrote to integers, and back to the shortest text.
 //!
-//! The grammar and the exact arithmetic are those of `dumbbell_core::tc::quantity`.
+//! The grammar and the exact arithmetic are those of `dumbbell_tc::quantity`.
 
 use crate::value::{Node, Value};
 use core::borrow::Borrow;
-use dumbbell_core::tc::{Wrong, quantity};
+use dumbbell_tc::{Wrong, quantity};
 
 /// What a number with a unit is written as.
 fn text(value: &Value, right: &str) -> Result<String, Wrong> {

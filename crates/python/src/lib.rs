@@ -58,7 +58,7 @@ mod _sim {
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         super::fault::catch_panics();
         module.add("VERSION", env!("CARGO_PKG_VERSION"))?;
-        module.add("CONTROLLERS", dumbbell_core::cc::Controller::NAMES)?;
+        module.add("CONTROLLERS", dumbbell_net::cc::Controller::NAMES)?;
         module.add("TABLES", super::metrics::declared())?;
         let columns =
             dumbbell_metrics::COLUMNS.map(|(table, numbers, names)| (table, numbers.to_vec(), names.to_vec()));

@@ -9,7 +9,7 @@ use dumbbell_experiment::plan::queue_rate::{delay_ns, rate_at};
 use dumbbell_experiment::plan::remote::{self, plan_remote};
 use dumbbell_experiment::plan::size::{Size, refuse_too_much};
 use dumbbell_experiment::plan::{self, as_remote_script};
-use dumbbell_interface::records;
+use dumbbell_records as records;
 use dumbbell_sim::plan::from_experiment;
 use pyo3::create_exception;
 use pyo3::exceptions::PyValueError;

@@ -3,8 +3,8 @@
 use crate::arrow::Arrow;
 use crate::fault::{Outgrown, guarded};
 use crate::plan::SimulatorPlan;
-use dumbbell_core::cc::Controller;
-use dumbbell_core::time::{Span, Time};
+use dumbbell_net::cc::Controller;
+use dumbbell_net::time::{Span, Time};
 use dumbbell_sim::packet_trace::{TraceResult, Window};
 use dumbbell_sim::{Error, Plan, Progress, RunResult, World};
 use pyo3::prelude::*;

@@ -1,8 +1,8 @@
 //! tc commands: what the simulator makes of them.
 
-use dumbbell_core::tc::grammar::{Grammar, keywords};
-use dumbbell_core::tc::tree::{Change, Tree};
-use dumbbell_core::tc::{Device, Wrong, classes, disciplines};
+use dumbbell_tc::grammar::{Grammar, keywords};
+use dumbbell_tc::tree::{Change, Tree};
+use dumbbell_tc::{Device, Wrong, classes, disciplines};
 use pyo3::create_exception;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;

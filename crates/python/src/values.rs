@@ -57,7 +57,7 @@ pub fn units_of(metric: &str) -> PyResult<Vec<(&'static str, f64)>> {
     Ok(figures::units_of(metric).unwrap_or_default().to_vec())
 }
 
-pub(crate) fn wrong(wrong: dumbbell_core::tc::Wrong) -> PyErr {
+pub(crate) fn wrong(wrong: dumbbell_tc::Wrong) -> PyErr {
     Wrong::new_err((wrong.problem, wrong.right))
 }
 

@@ -8,8 +8,8 @@ mod candidates;
 
 use candidates::{Binary, Calendar, Holed, Wheel};
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
-use dumbbell_core::rng::Rng;
-use dumbbell_core::time::Time;
+use dumbbell_net::rng::Rng;
+use dumbbell_net::time::Time;
 use dumbbell_sim::event_queue::{EventQueue, Kind};
 use std::hint::black_box;
 

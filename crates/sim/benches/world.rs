@@ -7,8 +7,8 @@ mod common;
 
 use common::{bottleneck, chain, left, netem, right, root, tcp, udp};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use dumbbell_core::queue::Config;
-use dumbbell_core::time::{Span, Time};
+use dumbbell_net::queue::Config;
+use dumbbell_net::time::{Span, Time};
 use dumbbell_sim::World;
 use dumbbell_sim::plan::{Plan, Work};
 

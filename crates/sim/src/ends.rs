@@ -3,8 +3,8 @@
 use crate::event_queue::Timer;
 use crate::net::DeviceId;
 use crate::traffic::tcp::SocketInterest;
-use dumbbell_core::time::Time;
-use dumbbell_core::transport::Endpoint;
+use dumbbell_net::time::Time;
+use dumbbell_net::transport::Endpoint;
 
 /// One end of a flow; those of UDP flows have no endpoint.
 #[derive(Debug, Default)]

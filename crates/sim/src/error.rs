@@ -1,7 +1,7 @@
 //! Errors: an invalid plan, a failed capture, or a bug in the simulator.
 
-use dumbbell_core::queue::ChangeError;
-use dumbbell_core::time::Time;
+use dumbbell_net::queue::ChangeError;
+use dumbbell_net::time::Time;
 use thiserror::Error;
 
 /// Why a run has no result. Every message names the object and the problem.

@@ -10,7 +10,7 @@ mod timer;
 
 pub use timer::Timer;
 
-use dumbbell_core::time::Time;
+use dumbbell_net::time::Time;
 
 /// Kinds of events, in order of execution at equal times.
 ///

@@ -1,9 +1,9 @@
 //! A deterministic packet-level simulator: topology and event processing.
 //!
-//! Turns a [`Plan`] into a [`RunResult`]. `dumbbell-core` has protocols and queues.
+//! Turns a [`Plan`] into a [`RunResult`]. `dumbbell-net` has protocols and queues.
 //!
 //! ```
-//! use dumbbell_core::time::Time;
+//! use dumbbell_net::time::Time;
 //! use dumbbell_sim::{Plan, World};
 //!
 //! let plan = Plan::from_json(

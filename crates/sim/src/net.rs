@@ -8,7 +8,7 @@
 //! ```
 //!
 //! Devices are numbered by host names, so the order of links in a plan does not matter. [`crate::world`] handles events
-//! at a device; `dumbbell_core::queue` decides which packet leaves next.
+//! at a device; `dumbbell_net::queue` decides which packet leaves next.
 
 mod build;
 mod device;
@@ -17,7 +17,7 @@ mod meter;
 pub use build::{Pair, build};
 pub use device::Device;
 
-use dumbbell_core::packet::{Direction, FlowId, Packet};
+use dumbbell_net::packet::{Direction, FlowId, Packet};
 
 /// Index of a host in the sorted list of names.
 pub type HostId = u32;

@@ -14,9 +14,9 @@ mod rows;
 
 use crate::net::DeviceId;
 use crate::table::Table;
-use dumbbell_core::packet::{Direction, Ecn, Packet};
-use dumbbell_core::queue::Queue;
-use dumbbell_core::time::Time;
+use dumbbell_net::packet::{Direction, Ecn, Packet};
+use dumbbell_net::queue::Queue;
+use dumbbell_net::time::Time;
 pub(crate) use locations::Locations;
 use records::{TraceRecord, TraceRecords};
 

@@ -1,19 +1,19 @@
 //! The input of the simulator: hosts, links, qdiscs, flows, probes, changes.
 //!
 //! [`from_experiment`] makes it of an experiment's plan, which the agent executes, too. The JSON of a plan has the tc commands of each device; [`Plan::from_json`] reads
-//! them with [`dumbbell_core::tc`]. Paths run from left (senders) to right (receivers): a link joins a left host to a
+//! them with [`dumbbell_net::tc`]. Paths run from left (senders) to right (receivers): a link joins a left host to a
 //! right host and has a device at each end.
 
 pub mod from_experiment;
 mod sysctls;
 
 use crate::error::Error;
-use dumbbell_core::cc::Parameters;
-use dumbbell_core::queue::Node;
-use dumbbell_core::tc;
-use dumbbell_core::tc::tree::Tree;
-use dumbbell_core::time::{Span, Time};
-use dumbbell_core::transport::Settings;
+use dumbbell_net::cc::Parameters;
+use dumbbell_net::queue::Node;
+use dumbbell_net::time::{Span, Time};
+use dumbbell_net::transport::Settings;
+use dumbbell_tc as tc;
+use dumbbell_tc::tree::Tree;
 use serde::{Deserialize, Serialize};
 
 /// One run, with the tc commands of its devices executed.

@@ -2,7 +2,7 @@
 
 use crate::packet_trace::TraceResult;
 use crate::table::Table;
-use dumbbell_core::time::Time;
+use dumbbell_net::time::Time;
 use serde::Serialize;
 
 /// Result of a run.

@@ -14,9 +14,9 @@ use crate::net::{DeviceId, Net};
 use crate::plan::Plan;
 use crate::table::Table;
 use crate::traffic::{Flow, Traffic};
-use dumbbell_core::queue::{QdiscPath, QdiscSnapshot};
-use dumbbell_core::time::Time;
-use dumbbell_core::transport::Info;
+use dumbbell_net::queue::{QdiscPath, QdiscSnapshot};
+use dumbbell_net::time::Time;
+use dumbbell_net::transport::Info;
 use std::collections::BTreeSet;
 
 /// Sampled flows and queues, and the tables.

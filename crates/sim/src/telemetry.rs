@@ -8,16 +8,16 @@
 //!
 //! Packets are copied at every hop, so stamps are stored here per flow, keyed by send time and sequence number, which
 //! are unique within a flow. A flow without telemetry has no entries, and its packets are never looked up.
-//! `dumbbell_core::telemetry` defines the stamps; controllers interpret them.
+//! `dumbbell_net::telemetry` defines the stamps; controllers interpret them.
 
 use crate::error::Error;
 use crate::net::Net;
 use crate::plan::{Plan, Traffic};
-use dumbbell_core::cc::{CongestionControl, Controller};
-use dumbbell_core::packet::{Body, Direction, FlowId, Packet};
-use dumbbell_core::rng::Rng;
-use dumbbell_core::telemetry::{Hop, MAX_HOPS, Stack};
-use dumbbell_core::time::Time;
+use dumbbell_net::cc::{CongestionControl, Controller};
+use dumbbell_net::packet::{Body, Direction, FlowId, Packet};
+use dumbbell_net::rng::Rng;
+use dumbbell_net::telemetry::{Hop, MAX_HOPS, Stack};
+use dumbbell_net::time::Time;
 use std::collections::BTreeMap;
 
 /// All stamps in flight.
@@ -107,7 +107,7 @@ impl Telemetry {
 }
 
 fn wants(cc: &str) -> bool {
-    Controller::from_name(cc, &mut dumbbell_core::cc::Parameters::default(), Rng::from_name(0, ""))
+    Controller::from_name(cc, &mut dumbbell_net::cc::Parameters::default(), Rng::from_name(0, ""))
         .is_some_and(|controller| controller.uses_telemetry())
 }
 

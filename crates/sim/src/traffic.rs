@@ -13,8 +13,8 @@ pub mod tcp;
 pub mod udp;
 
 use crate::report::FlowReport;
-use dumbbell_core::time::Time;
-use dumbbell_core::transport::{Endpoint, Identity};
+use dumbbell_net::time::Time;
+use dumbbell_net::transport::{Endpoint, Identity};
 
 /// The application of one flow, and its report.
 #[derive(Debug)]

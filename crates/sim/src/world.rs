@@ -8,7 +8,7 @@
 //! ```
 //!
 //! At any one time packets are handled first in, first out, as by veth's `netif_rx` and its softirq; then senders whose
-//! packets have left resume (Linux's TSQ tasklet); then applications run: they read, write, and react. `dumbbell_core` has queues and endpoints.
+//! packets have left resume (Linux's TSQ tasklet); then applications run: they read, write, and react. `dumbbell_net` has queues and endpoints.
 
 mod audit;
 mod flows;
@@ -31,10 +31,10 @@ use crate::telemetry::Telemetry;
 use crate::trace::pcap::Tap;
 use crate::traffic::Flow;
 use crate::traffic::probe::Series;
-use dumbbell_core::packet::{Packet, Reassembly};
-use dumbbell_core::tc::tree::Change as TcChange;
-use dumbbell_core::time::{Span, Time};
-use dumbbell_core::transport::SocketBacklog;
+use dumbbell_net::packet::{Packet, Reassembly};
+use dumbbell_net::time::{Span, Time};
+use dumbbell_net::transport::SocketBacklog;
+use dumbbell_tc::tree::Change as TcChange;
 use packet_accounting::PacketAccounting;
 use std::collections::VecDeque;
 use std::io::Write;
@@ -55,7 +55,7 @@ pub struct World {
     event_queue: EventQueue,
     net: Net,
     instant: Instant,
-    /// Flows in order of names; the index is the [`dumbbell_core::packet::FlowId`].
+    /// Flows in order of names; the index is the [`dumbbell_net::packet::FlowId`].
     flows: Vec<Flow>,
     /// Both ends of every flow: sender, receiver.
     ends: Vec<[End; 2]>,

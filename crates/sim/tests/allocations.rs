@@ -5,8 +5,8 @@
 mod common;
 
 use common::{bottleneck, chain, left, millis, netem, right, root, tcp};
-use dumbbell_core::queue::Config;
-use dumbbell_core::time::Span;
+use dumbbell_net::queue::Config;
+use dumbbell_net::time::Span;
 use dumbbell_sim::World;
 use dumbbell_sim::plan::{Plan, Work};
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};

@@ -1,6 +1,6 @@
 //! Malformed plans and extreme numbers: the parser and the simulator return results or errors and never panic.
 
-use dumbbell_core::time::{Span, Time};
+use dumbbell_net::time::{Span, Time};
 use dumbbell_sim::{Plan, World};
 use proptest::prelude::*;
 use serde_json::Value;

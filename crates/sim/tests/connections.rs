@@ -3,8 +3,8 @@
 mod common;
 
 use common::{bottleneck, chain, left, millis, netem, probe, right, root, run, tcp, udp, watched};
-use dumbbell_core::queue::{Config, Correlated, Loss, Probability};
-use dumbbell_core::time::Span;
+use dumbbell_net::queue::{Config, Correlated, Loss, Probability};
+use dumbbell_net::time::Span;
 use dumbbell_sim::plan::{Plan, Traffic, Work};
 use proptest::prelude::*;
 

@@ -4,13 +4,13 @@
 mod common;
 
 use common::{bottleneck, chain, left, millis, netem, probe, right, root, run, tcp, udp, watched};
-use dumbbell_core::queue::{Config, Correlated, Loss, Node, Probability};
-use dumbbell_core::tc;
-use dumbbell_core::tc::tree::Tree;
-use dumbbell_core::time::{Span, Time};
+use dumbbell_net::queue::{Config, Correlated, Loss, Node, Probability};
+use dumbbell_net::time::{Span, Time};
 use dumbbell_sim::packet_trace::{TraceResult, Window};
 use dumbbell_sim::plan::{Plan, Traffic, Work};
 use dumbbell_sim::{Column, RunResult, Table, World};
+use dumbbell_tc as tc;
+use dumbbell_tc::tree::Tree;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 

@@ -3,11 +3,11 @@
 mod common;
 
 use common::{chain, left, link, netem, plan, probe, root, settings, tcp, udp, watched};
-use dumbbell_core::queue::Config;
-use dumbbell_core::tc::tree::Change as TcChange;
-use dumbbell_core::time::{Span, Time};
+use dumbbell_net::queue::Config;
+use dumbbell_net::time::{Span, Time};
 use dumbbell_sim::plan::{Capture, Change, Plan, Work};
 use dumbbell_sim::{Error, World};
+use dumbbell_tc::tree::Change as TcChange;
 
 fn problem(plan: &Plan) -> String {
     match World::new(plan) {
@@ -72,7 +72,7 @@ fn numbers_make_sense() {
 fn an_unknown_controller_is_named_with_the_known_ones() {
     let mut plan = line();
     plan.flows = vec![tcp(&plan, "one", "vagas", Work::Bulk)];
-    let has = dumbbell_core::cc::Controller::NAMES.join(", ");
+    let has = dumbbell_net::cc::Controller::NAMES.join(", ");
     assert_eq!(problem(&plan), format!("flow 'one': unknown controller 'vagas' (the simulator has {has})"));
 }
 

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{bottleneck, chain, left, millis, probe, run, tcp, udp, watched};
-use dumbbell_core::time::Span;
+use dumbbell_net::time::Span;
 use dumbbell_sim::plan::{Plan, Work};
 use dumbbell_sim::{Table, World};
 

@@ -3,9 +3,9 @@
 mod common;
 
 use common::{bottleneck, chain, left, netem, right, root, run, tcp, watched};
-use dumbbell_core::cc::{Parameters, Setting};
-use dumbbell_core::queue::Config;
-use dumbbell_core::time::Span;
+use dumbbell_net::cc::{Parameters, Setting};
+use dumbbell_net::queue::Config;
+use dumbbell_net::time::Span;
 use dumbbell_sim::World;
 use dumbbell_sim::plan::{Plan, Traffic, Work};
 

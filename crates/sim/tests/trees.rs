@@ -3,7 +3,7 @@
 mod common;
 
 use common::{link, plan, probe, run, udp};
-use dumbbell_core::time::{Span, Time};
+use dumbbell_net::time::{Span, Time};
 use dumbbell_sim::plan::Plan;
 use dumbbell_sim::{RunResult, World};
 use proptest::prelude::*;

@@ -1,7 +1,7 @@
 """The simulator as an engine: the kernel engine's plan as numbers instead of commands; traces of every packet.
 
 It passes the plan to `dumbbell._sim`, checks validity, and writes the result folder or returns the result.
-`crates/core` has protocols and queues, `crates/sim` the event loop.
+`crates/net` has protocols and queues, `crates/sim` the event loop.
 
 For a trace of a time window the simulator repeats the run until every packet in the window has been received or
 dropped, and returns packets instead of samples. `docs/packet-traces.md` describes the columns;

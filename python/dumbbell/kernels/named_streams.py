@@ -1,7 +1,7 @@
 """A kernel that draws the simulator's random numbers: an edit that no other kernel gets.
 
 Queue disciplines and controllers of Linux draw from one generator, the simulator's each from a stream of their own
-(`crates/core/src/rng.rs`). With this edit they draw from streams of the same names, so that both engines make the same
+(`crates/net/src/rng.rs`). With this edit they draw from streams of the same names, so that both engines make the same
 choices, and a difference between them has another cause. It covers fq, fq_codel, fq_pie, pie, red, choke, sfb, sfq,
 hhf, cake, BBR, CDG, NV and LP, and the hash of a flow, which follows the simulator's number of the flow.
 """

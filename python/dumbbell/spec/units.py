@@ -1,7 +1,7 @@
 """Quantities and queue disciplines as tc takes them: rates, times, sizes, shares; and values of other kinds.
 
 `crates/experiment/src/units.rs` parses quantities. Each function takes what a person wrote and returns an integer (bits
-per second, nanoseconds, bytes) or a share of one; it raises `Wrong` for another text. `crates/core/src/tc` has the
+per second, nanoseconds, bytes) or a share of one; it raises `Wrong` for another text. `crates/tc` has the
 grammar of disciplines, `crates/experiment` checks every word.
 """
 

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import probeBw from "../../../crates/core/src/cc/bbr/probe_bw.rs?raw";
-import bandwidth from "../../../crates/core/src/cc/model/bandwidth.rs?raw";
-import probeRtt from "../../../crates/core/src/cc/model/probe_rtt.rs?raw";
-import timer from "../../../crates/core/src/transport/sender/rtt.rs?raw";
+import probeBw from "../../../crates/net/src/cc/bbr/probe_bw.rs?raw";
+import bandwidth from "../../../crates/net/src/cc/model/bandwidth.rs?raw";
+import probeRtt from "../../../crates/net/src/cc/model/probe_rtt.rs?raw";
+import timer from "../../../crates/net/src/transport/sender/rtt.rs?raw";
 import { CONSTANTS, LESSONS, type Step } from "./lessons";
 import { LANGUAGES, PLACEHOLDER } from "./messages";
 

@@ -86,7 +86,7 @@ function least(stops: string[], number: string): Option[] {
   }));
 }
 
-/** What BBR and TCP do in every experiment; messages show one as `{constant.name}`. A test compares crates/core. */
+/** What BBR and TCP do in every experiment; messages show one as `{constant.name}`. A test compares crates/net. */
 export const CONSTANTS = {
   minRtt: amount(10, "s"),
   probeRtt: amount(200, "ms"),

@@ -11,7 +11,7 @@ use crate::sample::diag;
 use crate::sample::netlink::Netlink;
 use crate::sample::record::Records;
 use crate::traffic::info::{receive_space, received_bytes};
-use dumbbell_interface::records::FlowRecord;
+use dumbbell_records::FlowRecord;
 use nix::errno::Errno;
 use nix::sys::socket::SockProtocol;
 use serde::Serialize;

@@ -4,7 +4,7 @@ use super::poller::Token;
 use super::{EventLoop, Traffic};
 use crate::error::{Attempt, Result};
 use crate::sys;
-use dumbbell_interface::plan::{Ends, Flow, Transport};
+use dumbbell_plan::{Ends, Flow, Transport};
 use socket2::{Domain, Protocol, Socket, Type};
 use std::collections::BTreeMap;
 use std::io;

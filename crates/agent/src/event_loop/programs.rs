@@ -10,7 +10,7 @@ use super::terminal::Terminal;
 use crate::error::{Attempt, Result};
 use crate::programs::running::Running;
 use crate::sys;
-use dumbbell_interface::plan::Plan;
+use dumbbell_plan::Plan;
 use nix::sys::signal::Signal;
 use std::collections::BTreeSet;
 use std::fs;

@@ -8,8 +8,8 @@ use crate::sample::qdisc::{self, Found, Queues};
 use crate::sample::record::Records;
 use crate::sys::request_batch::RequestBatch;
 use crate::traffic::info::{receive_space, received_bytes};
-use dumbbell_interface::plan::{Ends, Plan};
-use dumbbell_interface::records::{self, FlowRecord};
+use dumbbell_plan::{Ends, Plan};
+use dumbbell_records::{self as records, FlowRecord};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 

@@ -17,7 +17,7 @@ use super::poller::Token;
 use crate::error::{Attempt, Result};
 use crate::programs::processes;
 use crate::sys::listing::Listing;
-use dumbbell_interface::plan::TerminalPlan;
+use dumbbell_plan::TerminalPlan;
 use nix::errno::Errno;
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::Pid;

@@ -7,7 +7,7 @@ use crate::error::{Attempt, Result};
 use crate::sample::record::Records;
 use crate::sys::packets::{Packet, PacketRing};
 use crate::sys::{self, Clock};
-use dumbbell_interface::plan::{Device, Recordings};
+use dumbbell_plan::{Device, Recordings};
 use std::path::Path;
 
 const ETHERNET: u32 = 1;

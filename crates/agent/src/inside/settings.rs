@@ -5,7 +5,7 @@
 
 use crate::error::{Attempt, Result};
 use crate::sys;
-use dumbbell_interface::plan::Plan;
+use dumbbell_plan::Plan;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

@@ -2,7 +2,7 @@
 
 use super::object::{IFLA_IFNAME, Key, Kind, Objects, TCA_KIND, Value, index};
 use crate::sample::netlink::{attributes, number};
-use dumbbell_interface::plan::{Command, Plan};
+use dumbbell_plan::{Command, Plan};
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::process::Stdio;
 

@@ -5,8 +5,8 @@
 
 use crate::error::{Attempt, Result};
 use crate::sys;
-use dumbbell_interface::plan::Plan;
-use dumbbell_interface::plan::Program;
+use dumbbell_plan::Plan;
+use dumbbell_plan::Program;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;

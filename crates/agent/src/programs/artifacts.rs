@@ -5,7 +5,7 @@
 //! changing it: folders are opened by descriptor, and links are not followed.
 
 use crate::error::{Attempt, Result};
-use dumbbell_interface::plan::Program;
+use dumbbell_plan::Program;
 use nix::errno::Errno;
 use nix::fcntl::{AtFlags, OFlag, openat};
 use nix::mount::{MsFlags, mount};
@@ -164,7 +164,7 @@ fn is_input(program: &Program, name: &str, length: u64) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use dumbbell_interface::plan::Content;
+    use dumbbell_plan::Content;
     use std::os::unix::fs::symlink;
 
     fn program() -> Program {

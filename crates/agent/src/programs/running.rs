@@ -4,7 +4,7 @@ use super::artifacts::{self, Artifacts};
 use super::launch::fault_file;
 use crate::error::{Attempt, Result};
 use crate::sys;
-use dumbbell_interface::plan::Program;
+use dumbbell_plan::Program;
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::sys::signal::{Signal, killpg};

@@ -6,7 +6,7 @@
 //! trace other processes, or change kernel state except its host's links, addresses and qdiscs.
 
 use crate::error::{Attempt, Result};
-use dumbbell_interface::plan::{Content, Program, Programs};
+use dumbbell_plan::{Content, Program, Programs};
 use nix::mount::{MsFlags, mount};
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::stat::{Mode, SFlag, makedev, mknod};

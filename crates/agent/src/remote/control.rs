@@ -11,7 +11,7 @@ use super::undo;
 use super::watchdog::{self, SILENCE_TIMEOUT};
 use crate::error::{Attempt, Error, Result};
 use crate::sys::{monotonic_ns, process};
-use dumbbell_interface::plan::Plan;
+use dumbbell_plan::Plan;
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::mount::{MsFlags, mount};

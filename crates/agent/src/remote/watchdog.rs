@@ -20,7 +20,7 @@ use crate::error::{Attempt, Result};
 use crate::event_loop;
 use crate::programs::processes;
 use crate::sys::{process, process_descriptor, sysctl_file};
-use dumbbell_interface::plan::Plan;
+use dumbbell_plan::Plan;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{Signal, kill};

@@ -5,7 +5,7 @@
 
 use super::netlink::{Answer, Netlink, Query, attributes, number};
 use crate::error::Result;
-use dumbbell_interface::records::TCP_INFO_BYTES;
+use dumbbell_records::TCP_INFO_BYTES;
 use netlink_packet_core::{NLM_F_DUMP, NLM_F_REQUEST, NetlinkHeader, NetlinkMessage, NetlinkPayload};
 use netlink_packet_sock_diag::SockDiagMessage;
 use netlink_packet_sock_diag::inet::{ExtensionFlags, InetRequest, SocketId, StateFlags};

@@ -8,7 +8,7 @@ use super::marks::Own;
 use super::netlink::{Answer, Netlink, Query, attributes, number};
 use crate::error::{Attempt, Error, Result};
 use crate::sys;
-use dumbbell_interface::records::{NEVER, QueueRecord};
+use dumbbell_records::{NEVER, QueueRecord};
 use netlink_packet_core::{
     NLM_F_ACK, NLM_F_DUMP, NLM_F_ECHO, NLM_F_REQUEST, NetlinkHeader, NetlinkMessage, NetlinkPayload,
 };

@@ -1,7 +1,7 @@
-//! Files of the agent's records, whose layouts `crates/interface` declares.
+//! Files of the agent's records, whose layouts `crates/records` declares.
 
 use crate::error::{Attempt, Result};
-use dumbbell_interface::records::{FlowRecord, ProbeRecord, QueueRecord};
+use dumbbell_records::{FlowRecord, ProbeRecord, QueueRecord};
 use std::fs::File;
 use std::io::Write;
 use std::path::Path;

@@ -7,7 +7,7 @@ use super::Request;
 use super::iproute2::{MachinePrograms, batch_line, spawn};
 use super::rtnetlink::RequestSocket;
 use crate::error::{Attempt, Error, Result};
-use dumbbell_interface::plan::{Change, Command};
+use dumbbell_plan::{Change, Command};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::collections::BTreeMap;

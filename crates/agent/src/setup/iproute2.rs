@@ -2,7 +2,7 @@
 //! version of the program.
 
 use crate::error::{Attempt, Error, Result};
-use dumbbell_interface::plan::Command;
+use dumbbell_plan::Command;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::io::{self, Write};

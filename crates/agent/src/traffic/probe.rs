@@ -7,8 +7,8 @@
 use crate::error::{Attempt, Result};
 use crate::sample::record::Records;
 use crate::sys;
-use dumbbell_interface::plan::{Probe, ProbeKind};
-use dumbbell_interface::records::{NEVER, ProbeRecord};
+use dumbbell_plan::{Probe, ProbeKind};
+use dumbbell_records::{NEVER, ProbeRecord};
 use nix::sys::socket::{MsgFlags, SockaddrIn, recvfrom, sendto};
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 use std::io;

@@ -19,7 +19,7 @@ use super::payload::Payload;
 use super::report::Report;
 use crate::error::{Attempt, Result};
 use crate::sys::{self, Clock};
-use dumbbell_interface::plan::{Ends, Exchange, Flow};
+use dumbbell_plan::{Ends, Exchange, Flow};
 use nix::errno::Errno;
 use nix::sys::socket::{getsockopt, sockopt};
 use socket2::{Domain, Protocol, Socket, Type};

@@ -3,9 +3,9 @@
 use super::report::Report;
 use crate::error::{Attempt, Result};
 use crate::sys;
-use dumbbell_core::datagrams::Schedule;
-use dumbbell_core::seen::Seen;
-use dumbbell_interface::plan::Flow;
+use dumbbell_net::datagrams::Schedule;
+use dumbbell_net::seen::Seen;
+use dumbbell_plan::Flow;
 use nix::sys::socket::{MsgFlags, recv};
 use socket2::{Domain, Socket, Type};
 use std::io;

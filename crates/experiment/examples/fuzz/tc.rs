@@ -1,11 +1,11 @@
 //! Random tc scripts of known commands and options, most of whose arguments fit.
 
-use dumbbell_core::tc::grammar::{Argument, Grammar, keywords};
-use dumbbell_core::tc::message::Message;
-use dumbbell_core::tc::tree::Tree;
-use dumbbell_core::tc::{Device, classes, disciplines};
 use dumbbell_experiment::declare::draw::Draw;
 use dumbbell_experiment::script;
+use dumbbell_tc::grammar::{Argument, Grammar, keywords};
+use dumbbell_tc::message::Message;
+use dumbbell_tc::tree::Tree;
+use dumbbell_tc::{Device, classes, disciplines};
 use std::collections::BTreeMap;
 
 const INTERFACE: &str = "eth0";

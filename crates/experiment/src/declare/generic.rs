@@ -9,7 +9,7 @@ use crate::suggest::meant;
 use crate::value::{Key, Node, Table, Value};
 use core::fmt::Debug;
 use core::marker::PhantomData;
-use dumbbell_core::tc::Wrong;
+use dumbbell_tc::Wrong;
 
 /// A whole number from `LOW` to `HIGH`.
 #[derive(Debug)]

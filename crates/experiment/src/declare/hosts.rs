@@ -5,7 +5,7 @@ use super::spec::Shape;
 use super::{Simple, simple};
 use crate::value::Value;
 use core::net::{IpAddr, Ipv4Addr};
-use dumbbell_core::tc::Wrong;
+use dumbbell_tc::Wrong;
 
 /// `[user@]host`, or a URI with a port: no white space, nothing that a shell knows, and neither a user nor a host that
 /// begins with a dash. No `%` in a URI, where ssh would read it as the code of any character.

@@ -7,7 +7,7 @@ use super::{Simple, simple};
 use crate::model::Qdisc;
 use crate::value::{Node, Table, Value};
 use crate::{netem, qdisc, units};
-use dumbbell_core::tc::Wrong;
+use dumbbell_tc::Wrong;
 
 /// `examples` and `type` of a number with a unit.
 fn quantity(name: &'static str, unit: &'static str, description: &str, examples: &[&str]) -> Shape {
@@ -127,7 +127,7 @@ impl Simple for Controller {
     }
 
     fn draw(draw: &mut Draw<'_>) -> Value {
-        draw.pick(dumbbell_core::cc::Controller::NAMES).into()
+        draw.pick(dumbbell_net::cc::Controller::NAMES).into()
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::diagnostic::Diagnostic;
 use crate::suggest::{suggest, there_is};
 use crate::value::{Key, Node, Value};
-use dumbbell_core::tc::Wrong;
+use dumbbell_tc::Wrong;
 
 /// Mistakes that are kept; a file from a stranger may have a million.
 const MAX_FAULTS: usize = 100;

@@ -233,7 +233,7 @@ macro_rules! choices {
         impl $crate::declare::Simple for $name {
             type Value = Self;
 
-            fn parse(value: &$crate::value::Value) -> Result<Self, dumbbell_core::tc::Wrong> {
+            fn parse(value: &$crate::value::Value) -> Result<Self, dumbbell_tc::Wrong> {
                 match value.text() {
                     $(Some($word) => Ok(Self::$variant),)+
                     _ => Err($crate::declare::generic::none_of(value, Self::WORDS)),

@@ -8,7 +8,7 @@ use super::texts::is_word;
 use super::{Kind, Simple, simple};
 use crate::model::{FileContent, ParameterValue};
 use crate::value::{Key, Node, Table, Value};
-use dumbbell_core::tc::Wrong;
+use dumbbell_tc::Wrong;
 
 /// Bytes of all texts that a program brings with it.
 const MAX_TEXT: usize = 1 << 20;

@@ -5,7 +5,7 @@ use super::spec::{Shape, text};
 use super::{Simple, simple};
 use crate::expectation;
 use crate::value::{Node, Value};
-use dumbbell_core::tc::Wrong;
+use dumbbell_tc::Wrong;
 
 /// An expectation, kept as written.
 #[derive(Debug)]

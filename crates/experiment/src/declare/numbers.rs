@@ -5,7 +5,7 @@ use super::metrics::Figure;
 use super::spec::Shape;
 use super::{Simple, simple};
 use crate::value::Value;
-use dumbbell_core::tc::Wrong;
+use dumbbell_tc::Wrong;
 
 macro_rules! numbers {
     ($($(#[doc = $doc:literal])+ $name:ident: $is_in:expr, $right:literal, $schema:expr, $drawn:expr;)+) => {

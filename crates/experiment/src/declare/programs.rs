@@ -7,7 +7,7 @@ use super::{Simple, simple};
 use crate::model::Stop;
 use crate::value::{Node, Table, Value};
 use crate::{shell_words, units};
-use dumbbell_core::tc::Wrong;
+use dumbbell_tc::Wrong;
 
 /// Bytes of a program's command.
 const MAX_TEXT: usize = 1 << 20;

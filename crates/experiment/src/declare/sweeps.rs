@@ -7,7 +7,7 @@ use super::{Kind, Simple, simple};
 use crate::expectation::metric;
 use crate::sweep::axes::{self, Axis};
 use crate::value::{Key, Node, Table, Value};
-use dumbbell_core::tc::Wrong;
+use dumbbell_tc::Wrong;
 
 const AXIS: &str = "such as [[axes]] with \"path.rtt\" = [\"5ms\", \"20ms\"]";
 

@@ -1,10 +1,10 @@
-//! A plan as the agent reads it (`crates/interface` declares its types).
+//! A plan as the agent reads it (`crates/plan` declares its types).
 
 use super::error::Error;
 use super::settings::module_writes;
 use super::types::{self, Command, Flow, Plan, Probe, TimedCommand};
 use crate::model;
-use dumbbell_interface::plan as agent;
+use dumbbell_plan as agent;
 use std::net::Ipv4Addr;
 
 impl From<&Command> for agent::Command {

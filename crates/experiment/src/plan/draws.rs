@@ -3,8 +3,8 @@
 //! A number belongs to a stream with a name: `start/GROUP`, `arrivals/GROUP`, `netem/HOST/DEVICE/HANDLE`.
 
 use super::text::rounded;
-use dumbbell_core::rng::Rng;
-use dumbbell_core::tc::quantity::float;
+use dumbbell_net::rng::Rng;
+use dumbbell_tc::quantity::float;
 use std::collections::BTreeMap;
 
 /// The named random streams of a run's seed.

@@ -15,7 +15,7 @@ use super::text::{large, time_text};
 use super::types::{Command, Device, Queue};
 use crate::limits::grouped;
 use crate::model::PacketFate;
-use dumbbell_core::netem_seed::{Hits, MOST_PACKETS, SingleHit, single_hit};
+use dumbbell_net::netem_seed::{Hits, MOST_PACKETS, SingleHit, single_hit};
 
 const KEY: &str = "path.packets";
 const BILLION: u128 = 1_000_000_000;
@@ -135,7 +135,7 @@ mod tests {
     #[test]
     fn tc_reads_the_same_probability() {
         for probability in [1, 256, 1 << 20, 1 << 31, u32::MAX - 1, u32::MAX - 256] {
-            let read = dumbbell_core::tc_syntax::quantity::probability(&per_cent(probability)).expect("a share");
+            let read = dumbbell_tc::syntax::quantity::probability(&per_cent(probability)).expect("a share");
             assert_eq!(read.0, probability);
         }
     }

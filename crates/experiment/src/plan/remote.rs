@@ -28,7 +28,7 @@ use super::types::{Command, Device, Flow, Plan};
 use super::{are_sized, changes, names, netem_seeds};
 use crate::limits::grouped;
 use crate::model::{End, Experiment, Flows, Hosts, Impairment, Trace};
-use dumbbell_interface::plan as agent;
+use dumbbell_plan as agent;
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;

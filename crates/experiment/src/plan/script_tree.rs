@@ -1,8 +1,8 @@
 //! The qdiscs and classes of a tc script as a tree: the rate that each lets through, and where netems are.
 
 use super::shaping::shaped_rate;
-use dumbbell_core::tc::quantity::rate_bps;
-use dumbbell_core::tc::tree::{Place, Tree};
+use dumbbell_tc::quantity::rate_bps;
+use dumbbell_tc::tree::{Place, Tree};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A qdisc (`1:`) or an htb class (`1:10`).

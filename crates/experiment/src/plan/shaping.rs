@@ -8,7 +8,7 @@ use super::error::Error;
 use super::text::{large, rate_text, time_text};
 use super::types::{Command, Device, Queue};
 use crate::model::{BdpSize, Impairment, Qdisc};
-use dumbbell_core::tc::quantity::{float, rate_bps};
+use dumbbell_tc::quantity::{float, rate_bps};
 
 const ETHERNET_BYTES: u32 = 14;
 /// For netem's limit: small packets are many.

@@ -11,7 +11,7 @@ use super::traffic::MAX_ARRIVALS;
 use super::types::Plan;
 use crate::limits::grouped;
 use crate::model::{Experiment, Flows, Transport};
-use dumbbell_core::tc::quantity::float;
+use dumbbell_tc::quantity::float;
 use serde::Serialize;
 
 /// Bytes of a row of each table while it is made, summed up and written: one and a half times what the table takes.

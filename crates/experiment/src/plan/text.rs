@@ -1,6 +1,6 @@
 //! Numbers as messages, tc and scripts write them, and words as a shell reads them.
 
-use dumbbell_core::tc::quantity::{float, truncated};
+use dumbbell_tc::quantity::{float, truncated};
 
 const BILLION: u64 = 1_000_000_000;
 

@@ -1,8 +1,8 @@
 //! What a plan consists of.
 
 use crate::model::{ParameterValue, ProbeKind, Transport};
-use dumbbell_core::tc::message::Message;
-pub use dumbbell_interface::plan::{Exchange, NetemSeed};
+pub use dumbbell_plan::{Exchange, NetemSeed};
+use dumbbell_tc::message::Message;
 use serde::Serialize;
 use std::net::Ipv4Addr;
 

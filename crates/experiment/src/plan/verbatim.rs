@@ -5,7 +5,7 @@ use super::error::Error;
 use super::script_tree::ScriptTree;
 use super::types::{Command, Device, Queue};
 use crate::script::{DEVICE, Script};
-use dumbbell_core::tc::tree::Tree;
+use dumbbell_tc::tree::Tree;
 
 /// The script's commands; the qdiscs that it leaves become queues of the plan, all of them under test.
 pub(super) fn commands(building: &mut Building<'_>) -> Result<Vec<Command>, Error> {

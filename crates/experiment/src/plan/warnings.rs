@@ -3,7 +3,7 @@
 use super::text::rate_text;
 use super::types::{Plan, Queue, Rates};
 use crate::model::{Experiment, ProbeKind};
-use dumbbell_core::tc::quantity::{count, float, per_cent, time_ns};
+use dumbbell_tc::quantity::{count, float, per_cent, time_ns};
 
 const ETHERNET_BYTES: u64 = 14;
 /// IPv4 and ICMP or UDP headers of a probe.

@@ -5,7 +5,7 @@
 
 use crate::units;
 use crate::value::{Node, Table, Value};
-use dumbbell_core::tc::Wrong;
+use dumbbell_tc::Wrong;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashSet};
 

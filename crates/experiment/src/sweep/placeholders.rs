@@ -4,7 +4,7 @@
 //! whatever its kind.
 
 use crate::value::{Node, Table, Value};
-use dumbbell_core::tc::Wrong;
+use dumbbell_tc::Wrong;
 use std::collections::{BTreeMap, BTreeSet};
 
 const MAX_CHARACTERS: usize = 20_000;

@@ -3,7 +3,7 @@
 //! (Schulz & Mudelsee 2002) use it.
 
 use crate::count;
-use dumbbell_core::rng::Rng;
+use dumbbell_net::rng::Rng;
 
 /// Name of the random stream. Its seed is fixed, so that a result is the same in every process.
 const STREAM: &str = "metrics.cycle.red_noise";

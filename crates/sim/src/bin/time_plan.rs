@@ -4,7 +4,7 @@
 
 #![expect(clippy::print_stdout, reason = "a command-line program prints its results")]
 
-use dumbbell_core::time::Time;
+use dumbbell_net::time::Time;
 use dumbbell_sim::{Plan, World};
 use std::error::Error;
 use std::time::Instant;

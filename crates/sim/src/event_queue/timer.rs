@@ -1,7 +1,7 @@
 //! A timer that can be rescheduled.
 
 use super::{EventQueue, Kind};
-use dumbbell_core::time::Time;
+use dumbbell_net::time::Time;
 
 /// A timer with at most one valid event in the queue.
 ///

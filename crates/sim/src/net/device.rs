@@ -3,9 +3,9 @@
 use super::meter::Meter;
 use super::{DeviceId, HostId};
 use crate::event_queue::{EventQueue, Kind, Timer};
-use dumbbell_core::packet::Packet;
-use dumbbell_core::queue::{Config, DeviceContext, Node, Queue, Verdict};
-use dumbbell_core::time::Time;
+use dumbbell_net::packet::Packet;
+use dumbbell_net::queue::{Config, DeviceContext, Node, Queue, Verdict};
+use dumbbell_net::time::Time;
 
 /// A device: its host sends through it, the peer's host receives.
 #[derive(Debug)]

@@ -1,10 +1,10 @@
 //! A device's meter: it stamps departing packets with the device's load, for in-network telemetry.
 
-use dumbbell_core::packet::Packet;
-use dumbbell_core::queue::{Config, HtbClass, Node};
-use dumbbell_core::rate::Rate;
-use dumbbell_core::telemetry::Hop;
-use dumbbell_core::time::Time;
+use dumbbell_net::packet::Packet;
+use dumbbell_net::queue::{Config, HtbClass, Node};
+use dumbbell_net::rate::Rate;
+use dumbbell_net::telemetry::Hop;
+use dumbbell_net::time::Time;
 
 /// State of a device that stamps.
 #[derive(Clone, Copy, Debug)]

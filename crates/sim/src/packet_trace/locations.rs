@@ -1,7 +1,7 @@
 //! Which qdisc of a device accepted or dropped a packet: the innermost one whose counters changed.
 
 use crate::net::DeviceId;
-use dumbbell_core::queue::{QdiscPath, QdiscSnapshot, Queue};
+use dumbbell_net::queue::{QdiscPath, QdiscSnapshot, Queue};
 
 /// All named qdiscs.
 #[derive(Debug)]

@@ -6,8 +6,8 @@
 
 use super::is_backward;
 use crate::net::DeviceId;
-use dumbbell_core::packet::{Body, Packet, Sack, cut};
-use dumbbell_core::time::Time;
+use dumbbell_net::packet::{Body, Packet, Sack, cut};
+use dumbbell_net::time::Time;
 use std::collections::BTreeMap;
 
 /// Record of one packet.

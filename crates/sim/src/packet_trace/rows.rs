@@ -3,8 +3,8 @@
 use super::is_backward;
 use super::records::TraceRecord;
 use crate::table::{Cells, Names, columns};
-use dumbbell_core::packet::{Body, ETHERNET_BYTES, IPV4_BYTES, Packet, UDP_HEADERS_BYTES};
-use dumbbell_core::time::Time;
+use dumbbell_net::packet::{Body, ETHERNET_BYTES, IPV4_BYTES, Packet, UDP_HEADERS_BYTES};
+use dumbbell_net::time::Time;
 
 columns! {
     /// One row per packet.

@@ -8,16 +8,16 @@ use super::{
     Capture, Change, CommandedChange, CommandedDevice, Device, End, Flow, Link, LinkSide, Plan, PlanOf, Probe, Tcp,
     Traffic, Udp, Watched, Work,
 };
-use dumbbell_core::cc::{Parameters, Setting};
-use dumbbell_core::rate::Rate;
-use dumbbell_core::tc::quantity::{rate_bps, time_ns};
-use dumbbell_core::tc::tree::Tree;
-use dumbbell_core::tc::{self, Wrong};
-use dumbbell_core::time::{Span, Time};
-use dumbbell_core::transport::Settings;
 use dumbbell_experiment::model::{ParameterValue, Transport};
 use dumbbell_experiment::plan::error::{Error, Table, Value};
 use dumbbell_experiment::plan::types::{self, Command};
+use dumbbell_net::cc::{Parameters, Setting};
+use dumbbell_net::rate::Rate;
+use dumbbell_net::time::{Span, Time};
+use dumbbell_net::transport::Settings;
+use dumbbell_tc::quantity::{rate_bps, time_ns};
+use dumbbell_tc::tree::Tree;
+use dumbbell_tc::{self as tc, Wrong};
 use std::collections::BTreeMap;
 
 const ELSEWHERE: &str = "run it with --engine kernel";

@@ -3,7 +3,7 @@
 //! A setting with Linux's default is accepted, and so is one without an effect on an experiment. Every other one is
 //! refused by its name.
 
-use dumbbell_core::tc::Wrong;
+use dumbbell_tc::Wrong;
 
 const PREFIX: &str = "net.ipv4.tcp_";
 

@@ -2,11 +2,11 @@
 
 use crate::table::{Cells, Names, columns};
 use crate::traffic::udp::Datagrams;
-use dumbbell_core::cc::{CaState, CcInfo, INFINITE_SSTHRESH};
-use dumbbell_core::queue::QdiscSnapshot;
-use dumbbell_core::rate::Rate;
-use dumbbell_core::time::{Span, Time};
-use dumbbell_core::transport::Info;
+use dumbbell_net::cc::{CaState, CcInfo, INFINITE_SSTHRESH};
+use dumbbell_net::queue::QdiscSnapshot;
+use dumbbell_net::rate::Rate;
+use dumbbell_net::time::{Span, Time};
+use dumbbell_net::transport::Info;
 
 columns! {
     /// The table `flows` without derived columns and those of other controllers; `cc_phase` is not Linux's.
@@ -274,8 +274,8 @@ mod tests {
     use super::*;
     use crate::plan::Udp;
     use crate::table::Table;
-    use dumbbell_core::packet::{Direction, FlowId};
-    use dumbbell_core::transport::Identity;
+    use dumbbell_net::packet::{Direction, FlowId};
+    use dumbbell_net::transport::Identity;
 
     fn row(info: &Info) -> Table {
         let mut rows = FlowRows::of(["a".to_string()].into_iter());

@@ -4,10 +4,10 @@
 //! [`Segment`] modulo 2³²; timestamps are in milliseconds like Linux's default `tcp_timestamps` clock.
 
 use crate::net::HostId;
-use dumbbell_core::packet::{
+use dumbbell_net::packet::{
     Ace, Body, Direction, ETHERNET_BYTES, Ecn, Flags, IPV4_BYTES, Packet, Segment, TCP_HEADERS_BYTES, UDP_HEADERS_BYTES,
 };
-use dumbbell_core::time::Time;
+use dumbbell_net::time::Time;
 
 /// Sender's and receiver's host of every flow, for addresses.
 #[derive(Clone, Debug, Default)]

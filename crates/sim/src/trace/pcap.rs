@@ -4,8 +4,8 @@
 //! [`super::frame`] encodes the headers.
 
 use super::frame::{self, Senders};
-use dumbbell_core::packet::Packet;
-use dumbbell_core::time::Time;
+use dumbbell_net::packet::Packet;
+use dumbbell_net::time::Time;
 use std::fmt;
 use std::io::{self, Write};
 

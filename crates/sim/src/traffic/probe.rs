@@ -2,8 +2,8 @@
 
 use crate::plan;
 use crate::table::{Cells, Names, Table, columns};
-use dumbbell_core::packet::{Body, Damage, Direction, Ecn, FlowId, Packet, UDP_HEADERS_BYTES};
-use dumbbell_core::time::{Span, Time};
+use dumbbell_net::packet::{Body, Damage, Direction, Ecn, FlowId, Packet, UDP_HEADERS_BYTES};
+use dumbbell_net::time::{Span, Time};
 
 /// One series.
 #[derive(Clone, Debug)]

@@ -12,8 +12,8 @@
 
 use crate::plan::{self, Work};
 use crate::report::FlowReport;
-use dumbbell_core::time::{Span, Time};
-use dumbbell_core::transport::Endpoint;
+use dumbbell_net::time::{Span, Time};
+use dumbbell_net::transport::Endpoint;
 
 /// The application of a connection, both ends.
 #[derive(Clone, Debug)]

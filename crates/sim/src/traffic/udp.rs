@@ -1,11 +1,11 @@
 //! Datagrams at a constant rate, and the receiver's byte count.
 
 use crate::plan::Udp;
-use dumbbell_core::datagrams::{DEFAULT_BUFFER, Schedule, true_size};
-use dumbbell_core::packet::{Body, Damage, Ecn, Fragment, Packet, UDP_HEADERS_BYTES};
-use dumbbell_core::seen::Seen;
-use dumbbell_core::time::Time;
-use dumbbell_core::transport::Identity;
+use dumbbell_net::datagrams::{DEFAULT_BUFFER, Schedule, true_size};
+use dumbbell_net::packet::{Body, Damage, Ecn, Fragment, Packet, UDP_HEADERS_BYTES};
+use dumbbell_net::seen::Seen;
+use dumbbell_net::time::Time;
+use dumbbell_net::transport::Identity;
 
 /// One UDP flow, both ends.
 #[derive(Clone, Debug)]

@@ -2,8 +2,8 @@
 
 use super::World;
 use crate::error::Error;
-use dumbbell_core::queue::{Next, Queue};
-use dumbbell_core::time::Time;
+use dumbbell_net::queue::{Next, Queue};
+use dumbbell_net::time::Time;
 
 /// Every queue holds the packets that its device counted in and not out.
 pub fn queues(world: &World) -> Result<(), Error> {
@@ -69,7 +69,7 @@ fn name(world: &World, host: u32) -> &str {
 mod tests {
     use crate::plan::Plan;
     use crate::world::World;
-    use dumbbell_core::time::Time;
+    use dumbbell_net::time::Time;
 
     /// Two hosts with a queue of ten packets at 1 Mbit/s, and one flow.
     fn world(traffic: &str, device: &str) -> World {
@@ -104,7 +104,7 @@ mod tests {
     #[test]
     fn a_packet_missing_from_a_flow_is_detected_at_the_end() {
         let mut world = world(DATAGRAMS, QUEUE);
-        world.packet_accounting.copied(dumbbell_core::packet::FlowId(0), 1);
+        world.packet_accounting.copied(dumbbell_net::packet::FlowId(0), 1);
         let error = world.run(Time::NEVER).expect_err("a packet is missing").to_string();
         assert!(error.contains("at 300000000 ns: flow 0 has"), "{error}");
     }

@@ -8,14 +8,14 @@ use crate::plan::Work;
 use crate::traffic::Traffic;
 use crate::traffic::tcp::SocketInterest;
 use crate::traffic::udp::Datagrams;
-use dumbbell_core::cc::Controller;
-use dumbbell_core::packet::{
+use dumbbell_net::cc::Controller;
+use dumbbell_net::packet::{
     Body, Damage, Direction, ETHERNET_BYTES, Ecn, FlowId, IPV4_BYTES, Packet, Segment, fragments,
 };
-use dumbbell_core::queue::Verdict;
-use dumbbell_core::rng::Rng;
-use dumbbell_core::time::Span;
-use dumbbell_core::transport::{Endpoint, Identity, Settings};
+use dumbbell_net::queue::Verdict;
+use dumbbell_net::rng::Rng;
+use dumbbell_net::time::Span;
+use dumbbell_net::transport::{Endpoint, Identity, Settings};
 
 impl World {
     /// Starts the next flow and schedules the one after it.

@@ -4,9 +4,9 @@ use super::{Arrival, World, end_id};
 use crate::error::Error;
 use crate::net::{DeviceId, HostId};
 use crate::traffic::Traffic;
-use dumbbell_core::packet::{Body, Damage, Direction, FlowId, Packet, cut};
-use dumbbell_core::queue::{Next, Verdict};
-use dumbbell_core::time::Time;
+use dumbbell_net::packet::{Body, Damage, Direction, FlowId, Packet, cut};
+use dumbbell_net::queue::{Next, Verdict};
+use dumbbell_net::time::Time;
 
 impl World {
     /// Completes all work at this time: packets, then resumed senders, then applications.

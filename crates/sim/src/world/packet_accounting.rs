@@ -1,6 +1,6 @@
 //! Packet accounting: counts every segment from sending to its end.
 
-use dumbbell_core::packet::{Body, FlowId, Packet};
+use dumbbell_net::packet::{Body, FlowId, Packet};
 
 /// All segments. A super-packet counts each of its segments.
 #[derive(Clone, Debug)]

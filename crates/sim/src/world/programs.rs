@@ -4,7 +4,7 @@
 use super::{World, end_id, parts};
 use crate::error::Error;
 use crate::event_queue::Kind;
-use dumbbell_core::time::Span;
+use dumbbell_net::time::Span;
 
 impl World {
     /// Woken programs run after the interrupt: at once if nothing happens until then, else by an event.

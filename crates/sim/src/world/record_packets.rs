@@ -8,9 +8,9 @@ use crate::net::{DeviceId, HostId, Net};
 use crate::packet_trace::{Hop, Locations, PacketTrace, Window};
 use crate::plan::Plan;
 use crate::report::Progress;
-use dumbbell_core::packet::Packet;
-use dumbbell_core::queue::Queue;
-use dumbbell_core::time::Time;
+use dumbbell_net::packet::Packet;
+use dumbbell_net::queue::Queue;
+use dumbbell_net::time::Time;
 
 impl World {
     /// Records packets in this time window from now on; [`crate::RunResult::packet_trace`] holds them. `plan` is the

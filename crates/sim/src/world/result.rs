@@ -5,8 +5,8 @@ use crate::ends::End;
 use crate::report::{Cost, DeviceDrops, FlowReport, QueueReport, Report, RunResult};
 use crate::table::Table;
 use crate::traffic::{Flow, probe};
-use dumbbell_core::packet::Packet;
-use dumbbell_core::transport::Endpoint;
+use dumbbell_net::packet::Packet;
+use dumbbell_net::transport::Endpoint;
 
 /// The result of a run.
 pub fn outcome(mut world: World) -> RunResult {
@@ -29,7 +29,7 @@ pub fn outcome(mut world: World) -> RunResult {
 /// Current state of the watched qdiscs.
 pub fn queue_reports(world: &World) -> Vec<QueueReport> {
     let names = world.sampler.queue_names();
-    let report = |(snapshot, name): (dumbbell_core::queue::QdiscSnapshot, &String)| QueueReport {
+    let report = |(snapshot, name): (dumbbell_net::queue::QdiscSnapshot, &String)| QueueReport {
         name: name.clone(),
         kind: snapshot.kind,
         sent_bytes: snapshot.counters.sent_bytes,

@@ -17,12 +17,12 @@ use crate::traffic::probe::Series;
 use crate::traffic::tcp::Application;
 use crate::traffic::udp::Datagrams;
 use crate::traffic::{Flow, Traffic};
-use dumbbell_core::packet::{Direction, FlowId, Reassembly};
-use dumbbell_core::queue::QdiscSnapshot;
-use dumbbell_core::tc::tree::Change as TcChange;
-use dumbbell_core::time::Time;
-use dumbbell_core::transport::Identity;
-use dumbbell_core::transport::window_scale;
+use dumbbell_net::packet::{Direction, FlowId, Reassembly};
+use dumbbell_net::queue::QdiscSnapshot;
+use dumbbell_net::time::Time;
+use dumbbell_net::transport::Identity;
+use dumbbell_net::transport::window_scale;
+use dumbbell_tc::tree::Change as TcChange;
 
 /// Creates the world of a plan.
 pub fn world(plan: &Plan) -> Result<World, Error> {

@@ -1,11 +1,11 @@
 //! Builders of plans for tests.
 #![allow(dead_code, reason = "each test binary uses a part of this module")]
 
-use dumbbell_core::cc::Parameters;
-use dumbbell_core::queue::{Config, Correlated, Distribution, Loss, NetemConfig, Node, Probability};
-use dumbbell_core::rate::Rate;
-use dumbbell_core::time::{Span, Time};
-use dumbbell_core::transport::Settings;
+use dumbbell_net::cc::Parameters;
+use dumbbell_net::queue::{Config, Correlated, Distribution, Loss, NetemConfig, Node, Probability};
+use dumbbell_net::rate::Rate;
+use dumbbell_net::time::{Span, Time};
+use dumbbell_net::transport::Settings;
 use dumbbell_sim::plan::{Device, End, Flow, Link, LinkSide, Plan, Probe, Tcp, Traffic, Udp, Watched, Work};
 use dumbbell_sim::{RunResult, World};
 
@@ -138,7 +138,7 @@ pub fn root(at: End, handle: &str, config: Config) -> Device {
 
 /// An htb with one class and a queue of this many packets, like the bottleneck of experiments.
 pub fn bottleneck(at: End, mbit: u64, packets: u32) -> Device {
-    use dumbbell_core::queue::{HtbClass, HtbConfig};
+    use dumbbell_net::queue::{HtbClass, HtbConfig};
     let leaf = Some(Node { handle: "10:".into(), config: Config::Pfifo { limit: packets } });
     let rate = Rate::from_bits(mbit * 1_000_000);
     let class =

@@ -1,7 +1,7 @@
 //! Captures are read back by independent parsers.
 
 use super::*;
-use dumbbell_core::packet::{
+use dumbbell_net::packet::{
     Body, Damage, Direction, Ecn, Flags, FlowId, Fragment, Sack, Segment, TCP_HEADERS_BYTES, UDP_HEADERS_BYTES,
     fragments,
 };

@@ -2,12 +2,12 @@
 
 use crate::error::Error;
 use crate::plan::{Flow, Plan, Probe, Tcp, Traffic, Work};
-use dumbbell_core::cc::Controller;
-use dumbbell_core::packet::{ETHERNET_BYTES, MOST_FRAGMENTS, UDP_HEADERS_BYTES};
-use dumbbell_core::rate::Rate;
-use dumbbell_core::rng::Rng;
-use dumbbell_core::tc::tree::Change as TcChange;
-use dumbbell_core::time::Span;
+use dumbbell_net::cc::Controller;
+use dumbbell_net::packet::{ETHERNET_BYTES, MOST_FRAGMENTS, UDP_HEADERS_BYTES};
+use dumbbell_net::rate::Rate;
+use dumbbell_net::rng::Rng;
+use dumbbell_net::time::Span;
+use dumbbell_tc::tree::Change as TcChange;
 
 /// Plan indices sorted by name, which is the order of ids in the world.
 pub fn by_name<'a>(what: &'static str, names: impl Iterator<Item = &'a str>) -> Result<Vec<usize>, Error> {
