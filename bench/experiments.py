@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dumbbell.plan import as_world, plan_case
+from dumbbell import _sim
+from dumbbell.plan import plan_case
 from dumbbell.spec import Case, find, load
 
 __all__ = ["EXPERIMENTS", "MANY", "Bench", "bench", "write_results"]
@@ -29,9 +30,13 @@ class Bench:
         """The case, with some keys replaced."""
         return load(find(self.file), (*self.sets, *sets))[self.which]
 
-    def world(self, *sets: str) -> str:
-        """The simulator's plan of the case with seed 1, as JSON."""
-        return json.dumps(as_world(plan_case(self.case(*sets), 1), 1))
+    def simulated(self, *sets: str) -> _sim.SimulatorPlan:
+        """The simulator's plan of the case with seed 1."""
+        return plan_case(self.case(*sets), 1).for_simulator(1)
+
+    def toml(self, *sets: str) -> str:
+        """The experiment's file."""
+        return _sim.write_toml(_sim.write_experiment(self.case(*sets).experiment))
 
 
 EXPERIMENTS = (

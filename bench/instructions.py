@@ -1,6 +1,6 @@
 """Count instructions a data packet by valgrind, as the difference of two runs, which excludes start-up.
 
-The simulator is counted as `crates/sim/src/bin/time_plan.rs`, the same code without Python. A guest is not counted:
+The simulator is counted as `crates/dumbbell/src/bin/time_run.rs`, the same code without Python. A guest is not counted:
 valgrind does not run programs that trace others, and few virtual machines expose CPU counters.
 """
 
@@ -19,7 +19,7 @@ __all__ = ["SPANS_S", "Count", "a_packet", "build_simulator", "of_ns3", "of_simu
 
 SPANS_S = {"cyclic": (1.0, 2.0), "hundred-cubic": (0.15, 0.25), "ten-bbr": (0.05, 0.09), "codel": (5.0, 10.0)}
 """The counted span in virtual seconds: short, because valgrind is some 50 times slower, and ns-3 must reach its end."""
-TIME_PLAN = ROOT / "target" / "wheel" / "time_plan"
+TIME_RUN = ROOT / "target" / "wheel" / "time_run"
 
 Count = tuple[int, int]
 """Instructions and data packets of one run."""
@@ -38,15 +38,15 @@ def of_simulator(bench: Bench, span_s: tuple[float, float], folder: Path) -> flo
 
 def build_simulator() -> None:
     """Build the simulator without Python, with the profile of the extension."""
-    build = ["cargo", "build", "--profile", "wheel", "--quiet", "--locked", "-p", "dumbbell-sim", "--bin", "time_plan"]
+    build = ["cargo", "build", "--profile", "wheel", "--quiet", "--locked", "-p", "dumbbell", "--bin", "time_run"]
     subprocess.run(build, check=True, cwd=ROOT)
 
 
 def simulated(bench: Bench, duration_s: float, folder: Path) -> Count:
     """One run of the simulator, seed 1."""
-    plan = folder / f"{bench.name}-{duration_s}.json"
-    plan.write_text(bench.world(f"duration={duration_s * 1e3:.0f}ms"), encoding="utf-8")
-    instructions, printed = counted([TIME_PLAN, plan], folder)
+    file = folder / f"{bench.name}-{duration_s}.toml"
+    file.write_text(bench.toml(f"duration={duration_s * 1e3:.0f}ms"), encoding="utf-8")
+    instructions, printed = counted([TIME_RUN, file], folder)
     return instructions, int(re.findall(r"(\d+) data packets", printed)[0])
 
 

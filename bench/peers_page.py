@@ -160,7 +160,7 @@ def instructions(figures: Figures) -> str:
         "By `valgrind --tool=cachegrind`, over a short span of virtual time that ns-3 reaches too: a run to its",
         "end minus a run to its start. This excludes start-up, but it is an early part of the experiment, with",
         "the losses of slow start. Packets are those that senders sent. The simulator is counted without Python",
-        "(`crates/sim/src/bin/time_plan.rs`). A guest cannot be counted: valgrind does not run programs that",
+        "(`crates/dumbbell/src/bin/time_run.rs`). A guest cannot be counted: valgrind does not run programs that",
         "trace others, and few virtual machines expose CPU counters.",
         "",
         "| experiment | span, s | " + " | ".join(names) + " |",

@@ -1,10 +1,10 @@
 """Measure the speed and memory of the simulator.
 
-    python bench/simulator.py [-o bench/simulator.md] [--runs 7] [--plans DIR]
+    python bench/simulator.py [-o bench/simulator.md] [--runs 7] [--experiments DIR]
 
-Each run has its own process. The wall time covers the simulation with its tables, not planning or writing. `--plans`
-only writes the simulator's plans, for `cargo run --profile wheel -p dumbbell-sim --bin time_plan`. `-o` also writes
-`results/simulator.json`.
+Each run has its own process. The wall time covers the simulation with its tables, not planning or writing.
+`--experiments` only writes the experiments, for `cargo run --profile wheel -p dumbbell --bin time_run`. `-o` also
+writes `results/simulator.json`.
 """
 
 import argparse
@@ -33,16 +33,16 @@ def main() -> int:
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("-o", "--output", type=Path)
     arguments.add_argument("--runs", type=int, default=7)
-    arguments.add_argument("--plans", type=Path)
+    arguments.add_argument("--experiments", type=Path)
     arguments.add_argument("--one", help=argparse.SUPPRESS)
     options = arguments.parse_args()
     if options.one:
         print(json.dumps(one(next(bench for bench in BENCHES if bench.name == options.one))))
         return 0
-    if options.plans:
-        options.plans.mkdir(parents=True, exist_ok=True)
+    if options.experiments:
+        options.experiments.mkdir(parents=True, exist_ok=True)
         for bench in BENCHES:
-            (options.plans / f"{bench.name}.json").write_text(bench.world(), encoding="utf-8")
+            (options.experiments / f"{bench.name}.toml").write_text(bench.toml(), encoding="utf-8")
         return 0
     lines = [
         "# The simulator's speed and memory",
@@ -105,10 +105,10 @@ def measure(bench: Bench) -> dict[str, Any]:
 def one(bench: Bench) -> dict[str, Any]:
     from dumbbell import _sim
 
-    text = bench.world()
+    plan = bench.simulated()
     before_kib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     began = time.perf_counter()
-    *_, report = _sim.simulate(text, None, None)
+    *_, report = _sim.simulate(plan, None, None)
     wall_s = time.perf_counter() - began
     peak_mib = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before_kib) / 1024
     cost: dict[str, Any] = json.loads(report)["cost"]

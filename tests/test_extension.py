@@ -13,26 +13,28 @@ import polars as pl
 import pytest
 
 from dumbbell import _sim
-
-HALF_MS = 500_000
-
-
-def plan(**changes: Any) -> str:
-    """A hundred datagrams over a link."""
-    flow = {
-        "name": "u", "sender": "a", "receiver": "b", "start": 0, "port": 5201,
-        "traffic": {"udp": {"payload": 1000, "mtu": 1500, "interval": HALF_MS}},
-    }  # fmt: skip
-    unchanged = {
-        "seed": 1, "duration": 50_000_000, "sample": 10_000_000, "ends_when_done": False, "hosts": ["a", "b"],
-        "wires": [{"left": "a", "right": "b"}], "devices": [], "flows": [flow], "probes": [], "changes": [],
-        "queues": [],
-    }  # fmt: skip
-    return json.dumps(unchanged | changes)
+from dumbbell.plan import plan_case
+from dumbbell.spec import parse
 
 
-LONG = plan(duration=10**18, sample=10**18)
-"""Thirty years of datagrams."""
+UDP = 'name = "u"\nkind = "udp"\npacket = 1000\nrate = "16mbit"'
+"""A datagram each half millisecond."""
+
+
+def plan(
+    seed: int = 1, duration: str = "50ms", sample: str = "10ms", flow: str = UDP, rate: str = "100gbit", **more: Any
+) -> _sim.SimulatorPlan:
+    """A flow over a link."""
+    text = (
+        f'duration = "{duration}"\nsample = "{sample}"\nprobes = []\n[path]\nrtt = "0ms"\n[path.bottleneck]\n'
+        f'rate = "{rate}"\nqdisc = "pfifo"\n[[flows]]\n{flow}\n'
+    )
+    return plan_case(parse(text, Path("x.toml"))[0], seed).for_simulator(seed, **more)
+
+
+def long() -> _sim.SimulatorPlan:
+    """Ten days of a flow."""
+    return plan(duration="900000s", sample="900000s", flow='cc = "cubic"', rate="10mbit")
 
 
 def test_tables_are_arrow_data() -> None:
@@ -43,7 +45,8 @@ def test_tables_are_arrow_data() -> None:
     assert table["flow"].cast(pl.String).unique().to_list() == ["u"]
     assert table["bytes_received"].to_list() == [1000 * (20 * number + 1) for number in range(1, 6)]
     assert table["cwnd_packets"].null_count() == 5
-    assert (len(queues), len(probes)) == (0, 0)
+    assert {*pl.DataFrame(queues)["queue"].cast(pl.String)} == {"bottleneck", "bottleneck.shaper"}
+    assert len(probes) == 0
     assert json.loads(report)["flows"][0]["bytes_received"] == 101_000
 
 
@@ -66,47 +69,17 @@ def test_progress_is_reported_during_a_run() -> None:
             raise Stop
 
     with pytest.raises(Stop):
-        _sim.simulate(LONG, progress)
+        _sim.simulate(long(), progress)
     assert reported == sorted(reported)
     assert reported[0] > 0
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("", "invalid plan at"),
-        ("{}", "missing field"),
-        (plan(magic=1), "'magic': unknown field"),
-        (plan(hosts=["a"]), "unknown host 'b'"),
-        (plan(wires=[]), "no path from"),
-        (plan(sample=0), "sample"),
-        (
-            plan(
-                devices=[
-                    {
-                        "at": {"wire": 0, "side": "left"},
-                        "root": {"handle": "1:", "config": {"kind": "pfifo", "limit": -1}},
-                    }
-                ]
-            ),
-            "devices[0].root",
-        ),
-    ],
-)
-def test_an_invalid_plan_is_refused(text: str, message: str) -> None:
-    with pytest.raises(_sim.Refused) as raised:
-        _sim.check(text)
-    assert message in str(raised.value)
-    with pytest.raises(_sim.Refused):
-        _sim.simulate(text)
-
-
 def test_parallel_runs_equal_single_runs() -> None:
-    single = [pl.DataFrame(_sim.simulate(plan(seed=seed, duration=2 * 10**9))[0]) for seed in range(4)]
+    single = [pl.DataFrame(_sim.simulate(plan(seed=seed, duration="2s"))[0]) for seed in range(4)]
     parallel: dict[int, pl.DataFrame] = {}
 
     def one(seed: int) -> None:
-        parallel[seed] = pl.DataFrame(_sim.simulate(plan(seed=seed, duration=2 * 10**9))[0])
+        parallel[seed] = pl.DataFrame(_sim.simulate(plan(seed=seed, duration="2s"))[0])
 
     threads = [threading.Thread(target=one, args=(seed,)) for seed in range(4)]
     for thread in threads:
@@ -127,7 +100,7 @@ def test_the_gil_is_released_during_a_run() -> None:
 
     def run() -> None:
         try:
-            _sim.simulate(LONG, progress)
+            _sim.simulate(long(), progress)
         except KeyboardInterrupt as interrupt:
             failed.append(interrupt)
 
@@ -140,9 +113,16 @@ def test_the_gil_is_released_during_a_run() -> None:
 
 
 def test_ctrl_c_ends_a_run_without_a_progress_callback() -> None:
-    program = f"from dumbbell import _sim\nprint('started', flush=True)\n_sim.simulate({LONG!r})"
+    program = (
+        "from dumbbell import _sim\nfrom test_extension import long\n"
+        "made = long()\nprint('started', flush=True)\n_sim.simulate(made)"
+    )
     with subprocess.Popen(
-        [sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ
+        [sys.executable, "-c", program],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"PYTHONPATH": str(Path(__file__).parent)},
     ) as process:
         try:
             assert process.stdout is not None
@@ -157,7 +137,7 @@ def test_ctrl_c_ends_a_run_without_a_progress_callback() -> None:
 
 def test_a_capture_is_a_pcap_file(tmp_path: Path) -> None:
     file = tmp_path / "x.pcap"
-    _sim.simulate(plan(capture={"at": {"wire": 0, "side": "left"}}), capture=file)
+    _sim.simulate(plan(capture=("sender", "right")), capture=file)
     assert file.read_bytes()[:4] == b"\x4d\x3c\xb2\xa1"  # Nanoseconds, little endian.
     assert file.stat().st_size > 100 * 42
 

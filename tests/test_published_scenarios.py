@@ -6,7 +6,7 @@ import pytest
 
 from dumbbell.analysis.expect import Reader, parse_expectation, parse_metric
 from dumbbell.engines import Request, Simulator
-from dumbbell.plan import as_world, plan_case
+from dumbbell.plan import plan_case
 from dumbbell.results import result
 from dumbbell.spec import Case, find, load, published
 
@@ -54,9 +54,9 @@ def test_every_expectation_is_a_figure_of_the_source() -> None:
 def test_every_case_has_a_plan_for_both_engines() -> None:
     for name, case in CASES:
         plan = plan_case(case, 1)
-        lacks = any("every" in command.argv for command in plan.setup)
+        lacks = plan.drops_every_nth
         assert lacks == ((name, case.name) in KERNEL_LACKS), (name, case.name)
-        assert as_world(plan, 1)
+        assert plan.for_simulator(1)
 
 
 @pytest.mark.slow(keep="bbr2016-five-flows-")

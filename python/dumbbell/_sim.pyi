@@ -86,9 +86,6 @@ def placeholders(value: object) -> set[str]:
 def fill(value: object, values: dict[str, Any]) -> Any:
     """A value with its placeholders filled. Raises `Wrong`."""
 
-def read_script(lines: list[str], interface: str) -> tuple[list[list[str]], list[tuple[int, int]], list[str]]:
-    """Checked tc commands in words, ports with their marks, lines that only show or delete. Raises `Wrong`."""
-
 def trace_rates(content: bytes, step_ns: int, duration_ns: int, limits: dict[str, int]) -> list[tuple[int, int]]:
     """A Mahimahi trace as (time in ns, bits per second). Raises `Mistakes` or `Wrong`."""
 
@@ -220,68 +217,503 @@ class TcChange:
 class TcError(ValueError):
     """A command is refused. Arguments: the problem, what to write instead, whether only the simulator lacks it."""
 
+class Flow:
+    """One flow."""
+
+    @property
+    def name(self) -> str:
+        """Name in the result."""
+
+    @property
+    def group(self) -> str:
+        """Name of its group."""
+
+    @property
+    def transport(self) -> str:
+        """`tcp` or `udp`."""
+
+    @property
+    def sender(self) -> str:
+        """Sending host."""
+
+    @property
+    def receiver(self) -> str:
+        """Receiving host."""
+
+    @property
+    def address(self) -> str:
+        """Address of the receiver."""
+
+    @property
+    def port(self) -> int:
+        """Port of the receiver."""
+
+    @property
+    def cc(self) -> str | None:
+        """Congestion control."""
+
+    @property
+    def cc_parameters(self) -> list[tuple[str, int | str]]:
+        """Its parameters, as written."""
+
+    @property
+    def start_ns(self) -> int:
+        """Start."""
+
+    @property
+    def stop_ns(self) -> int | None:
+        """Stop; None: at the end."""
+
+    @property
+    def bytes(self) -> int | None:
+        """Size; None: unlimited."""
+
+    @property
+    def on_off_ns(self) -> tuple[int, int] | None:
+        """Sends for the first time, pauses for the second."""
+
+    @property
+    def exchanges(self) -> bool:
+        """Whether it answers requests."""
+
+    @property
+    def sndbuf(self) -> int | None:
+        """Fixed send buffer."""
+
+    @property
+    def rcvbuf(self) -> int | None:
+        """Fixed receive buffer."""
+
+    @property
+    def packet(self) -> int | None:
+        """Payload bytes of a UDP packet."""
+
+    @property
+    def rtt_ns(self) -> int:
+        """Propagation delay there and back, the longest of the run."""
+
+    def __eq__(self, other: object, /) -> bool: ...
+    @staticmethod
+    def of_connection(
+        name: str,
+        group: str,
+        sender: str,
+        receiver: str,
+        address: str,
+        port: int,
+        cc: str | None,
+        start_ns: int,
+    ) -> Flow:
+        """A TCP connection that a program made; `address` is IPv4."""
+
+    def named(self, name: str) -> Flow:
+        """The same flow with another name."""
+
+class Step:
+    """What is done to a host."""
+
+    @property
+    def host(self) -> str:
+        """Network namespace; empty for the machine itself."""
+
+    @property
+    def argv(self) -> list[str]:
+        """The command that does the same, in words; `write FILE TEXT` means `echo TEXT > FILE`."""
+
+    @property
+    def line(self) -> str:
+        """The command as typed."""
+
+    def __eq__(self, other: object, /) -> bool: ...
+
+class Change:
+    """A step with a time."""
+
+    @property
+    def at_ns(self) -> int:
+        """When."""
+
+    @property
+    def step(self) -> Step:
+        """What."""
+
+    def __eq__(self, other: object, /) -> bool: ...
+
+class Probe:
+    """A series of probes."""
+
+    @property
+    def kind(self) -> str:
+        """`ping` or `udp`."""
+
+    @property
+    def sender(self) -> str:
+        """Host that sends them."""
+
+    @property
+    def receiver(self) -> str:
+        """Host that replies."""
+
+    @property
+    def port(self) -> int:
+        """UDP port of the receiver."""
+
+    @property
+    def start_ns(self) -> int:
+        """First probe."""
+
+    @property
+    def interval_ns(self) -> int:
+        """Time between probes."""
+
+    @property
+    def payload(self) -> int:
+        """Payload bytes."""
+
+    def __eq__(self, other: object, /) -> bool: ...
+
+class Queue:
+    """A qdisc by its location in the kernel."""
+
+    def __new__(
+        cls,
+        name: str,
+        host: str,
+        device: str,
+        handle: str,
+        text: str,
+        *,
+        under_test: bool = False,
+        may_drop: bool = False,
+        rates: Sequence[tuple[int, int]] = ...,
+    ) -> Queue:
+        """A qdisc at this location."""
+
+    @property
+    def name(self) -> str:
+        """Name in the result."""
+
+    @property
+    def host(self) -> str:
+        """Host."""
+
+    @property
+    def device(self) -> str:
+        """Device."""
+
+    @property
+    def handle(self) -> str:
+        """Handle as tc writes it."""
+
+    @property
+    def text(self) -> str:
+        """Kind and options for tc."""
+
+    @property
+    def kind(self) -> str:
+        """Kind."""
+
+    @property
+    def under_test(self) -> bool:
+        """Whether the experiment tests it."""
+
+    @property
+    def key(self) -> str:
+        """The key that requests it."""
+
+    @property
+    def may_drop(self) -> bool:
+        """Under test, or a netem with loss."""
+
+    @property
+    def rates(self) -> list[tuple[int, int]]:
+        """(time in ns, bits per second) from time 0 on, as the experiment states; empty without a limit."""
+
+    @property
+    def limits(self) -> list[tuple[int, int]]:
+        """`rates`, or what a tc script lets through."""
+
+    @property
+    def holds_netem(self) -> bool:
+        """Whether it is or contains a script's netem: its backlog then is mostly packets that wait for no rate."""
+
+    @property
+    def corrupts(self) -> bool:
+        """Whether it changes bits of packets."""
+
+    def __eq__(self, other: object, /) -> bool: ...
+
+class Program:
+    """One program."""
+
+    @property
+    def name(self) -> str:
+        """Name."""
+
+    @property
+    def host(self) -> str:
+        """Host."""
+
+    @property
+    def argv(self) -> list[str]:
+        """Program and arguments."""
+
+    @property
+    def start_ns(self) -> int:
+        """Start."""
+
+    @property
+    def stop_ns(self) -> int | None:
+        """Stop; None: at the end."""
+
+    @property
+    def stays(self) -> bool:
+        """Whether it runs until it is stopped."""
+
+    @property
+    def expect_status(self) -> int:
+        """Exit status of success."""
+
+    @property
+    def serves(self) -> int | None:
+        """TCP port at which it listens; 0: any."""
+
+    @property
+    def cc(self) -> str | None:
+        """Default controller of its host."""
+
+    def __eq__(self, other: object, /) -> bool: ...
+
+class Link:
+    """A veth pair between neighbours."""
+
+    @property
+    def left_host(self) -> str:
+        """Host on the senders' side."""
+
+    @property
+    def left_device(self) -> str:
+        """Its device."""
+
+    @property
+    def right_host(self) -> str:
+        """Host on the receivers' side."""
+
+    @property
+    def right_device(self) -> str:
+        """Its device."""
+
+    def __eq__(self, other: object, /) -> bool: ...
+
+class RemoteHost:
+    """One real host."""
+
+    @property
+    def role(self) -> str:
+        """`sender`, `receiver` or `router`."""
+
+    @property
+    def ssh(self) -> str:
+        """What ssh calls."""
+
+    @property
+    def devices(self) -> list[str]:
+        """The only devices that tc changes."""
+
+    @property
+    def address(self) -> str | None:
+        """Address of the device under test; None: a router."""
+
+    def __eq__(self, other: object, /) -> bool: ...
+
+class Script:
+    """A tc script, checked."""
+
+    def __new__(cls, lines: list[str], interface: str) -> Script:
+        """Reads the lines of a script for this interface. Raises `Wrong` with the line."""
+
+    @property
+    def commands(self) -> list[str]:
+        """Its tc commands, with `{device}` for the interface."""
+
+    @property
+    def marks(self) -> list[tuple[int, int]]:
+        """Destination ports with their marks."""
+
+    @property
+    def left_out(self) -> list[str]:
+        """Lines that only show, or delete what a run does not have."""
+
 class Plan:
-    """A plan (`crates/experiment/src/plan`)."""
+    """A plan (`crates/plan`)."""
 
-    def __init__(self, experiment: object, attachments: str, seed: int, limits: str) -> None:
-        """Takes an experiment, JSON of the files that it names, the seed, and JSON of the limits.
+    def __new__(
+        cls,
+        experiment: object,
+        seed: int,
+        limits: dict[str, int],
+        script: Script | None = None,
+        trace: Sequence[tuple[int, int]] = ...,
+    ) -> Plan:
+        """Plans an experiment. `script` and `trace` are the files that it names.
 
-        Raises `PlanRefused`, as all methods do.
+        Raises `Mistakes`, and as all methods do `PlanError` and `ExperimentError` of `dumbbell.errors`.
         """
 
-    def json(self) -> str:
-        """All values."""
+    @property
+    def duration_ns(self) -> int:
+        """Duration of the experiment."""
 
-    def for_agent(self) -> str:
-        """`plan.json` for the agent."""
+    @property
+    def sample_ns(self) -> int:
+        """Time between samples."""
 
+    @property
+    def ends_when_done(self) -> bool:
+        """Whether the run ends as soon as every flow has delivered its bytes."""
+
+    @property
+    def telemetry(self) -> bool:
+        """Whether links with a rate stamp the packets that pass."""
+
+    @property
+    def every_change(self) -> bool:
+        """Whether every change is recorded, not only samples."""
+
+    @property
+    def hosts(self) -> list[str]:
+        """Host names."""
+
+    @property
+    def links(self) -> list[Link]:
+        """Links between hosts."""
+
+    @property
+    def mtu(self) -> int:
+        """MTU of every link."""
+
+    @property
+    def flows(self) -> list[Flow]:
+        """Flows in the order of the result."""
+
+    @property
+    def probes(self) -> list[Probe]:
+        """Probes in the order of the result."""
+
+    @property
+    def queues(self) -> list[Queue]:
+        """Qdiscs in the order of the result."""
+
+    @property
+    def programs(self) -> list[Program]:
+        """Programs."""
+
+    @property
+    def bottleneck(self) -> str | None:
+        """Name of the queue that a summary describes."""
+
+    @property
+    def warnings(self) -> list[str]:
+        """What the user should know."""
+
+    @property
+    def setup(self) -> list[Step]:
+        """The steps before time zero."""
+
+    @property
+    def changes(self) -> list[Change]:
+        """The steps during the run."""
+
+    @property
+    def sysctls(self) -> list[tuple[str, str, str]]:
+        """The sysctls that it sets: host (empty: the machine), key and value."""
+
+    @property
+    def kinds_of_qdiscs(self) -> set[str]:
+        """The kinds of qdiscs that its commands add."""
+
+    @property
+    def drops_every_nth(self) -> bool:
+        """Whether a netem drops exactly one packet in every so many."""
+
+    @property
     def uses_iproute2(self) -> bool:
         """Whether the result depends on the machine's iproute2."""
 
-    def module_writes(self) -> str:
-        """The commands that set parameters of kernel modules, in JSON."""
+    def module_parameters(self) -> list[Step]:
+        """The steps that set parameters of kernel modules."""
+
+    def trial(self) -> str:
+        """`trial.json`: what the plan needs of a host's kernel."""
+
+    def with_flows(self, flows: Sequence[Flow]) -> Plan:
+        """The same plan with more flows, which programs made."""
+
+    def without_machine_settings(self) -> Plan:
+        """The same plan without settings of the machine: only guests have a machine of their own."""
+
+    def for_agent(
+        self,
+        *,
+        recordings: object | None = None,
+        machine_ns: int | None = None,
+        prompt_reads: bool = False,
+        logs_all: bool = False,
+        programs: object | None = None,
+        typed: object | None = None,
+        terminal: tuple[str, int, int | None] | None = None,
+    ) -> str:
+        """`plan.json` for the agent, with what an engine adds.
+
+        `recordings`: as `plan.inside.Recordings`; `programs`, `typed`: as `engines.programs.ProgramSettings` and
+        `TypedPrograms`; `terminal`: a program, the time limit of its commands, and its step.
+        """
 
     def for_simulator(self, seed: int, capture: tuple[str, str] | None = None) -> SimulatorPlan:
         """The plan for the simulator. `capture` is a host and its device."""
 
-    def commands_for_simulator(self, seed: int, capture: tuple[str, str] | None = None) -> str:
-        """The same with the tc commands instead of what they do, in JSON."""
-
-    def script(self, title: str, notes: list[str]) -> str:
-        """The plan as a shell script."""
+    def script(self, title: str, notes: list[str] = ...) -> str:
+        """The plan as a shell script; title and notes become comments at its top, one line each."""
 
     def size(self) -> tuple[int, int, int]:
         """What the run takes at most: memory in bytes, data packets, UDP packets."""
 
     def refuse_too_much(self, most_bytes: int) -> None:
-        """Raises `PlanRefused` for a run that takes more memory."""
+        """Raises `PlanError` for a run that takes more memory."""
 
 class RemotePlan:
     """A plan on real hosts."""
 
-    def __init__(self, experiment: object, attachments: str, seed: int, limits: str) -> None:
+    def __new__(
+        cls, experiment: object, seed: int, limits: dict[str, int], trace: Sequence[tuple[int, int]] = ...
+    ) -> RemotePlan:
         """As `Plan`."""
 
-    def json(self) -> str:
-        """Plan and hosts."""
-
+    @property
     def plan(self) -> Plan:
         """The plan, whose hosts are roles."""
 
-    def host_plan(self, role: str) -> str:
+    @property
+    def hosts(self) -> list[RemoteHost]:
+        """The hosts."""
+
+    def host(self, role: str) -> RemoteHost:
+        """The host with this role. Raises `ValueError`."""
+
+    def for_agent(self, role: str, *, machine_ns: int | None = None) -> str:
         """`plan.json` for the agent of one host."""
 
-    def script(self, title: str, notes: list[str]) -> str:
+    def script(self, title: str, notes: list[str] = ...) -> str:
         """The plan as a shell script."""
 
 class SimulatorPlan:
     """A plan for the simulator."""
 
+    def json(self) -> str:
+        """All its values, for reviewers."""
+
 def judge_run(outcome: str) -> str:
     """The verdict on a run, in JSON, from JSON of what became of it (`crates/dumbbell/src/validity.rs`)."""
-
-class PlanRefused(ValueError):
-    """There is no plan. Argument: JSON of either the problem (`plan`) or of problem, key, value and right."""
 
 class Refused(ValueError):
     """The plan is invalid for the simulator."""
@@ -293,15 +725,15 @@ class Fault(RuntimeError):
     """Internal error of the simulator."""
 
 def simulate(
-    plan: SimulatorPlan | str,
+    plan: SimulatorPlan,
     progress: Callable[[float], None] | None = None,
     capture: Path | None = None,
     most_bytes: int | None = None,
 ) -> tuple[Arrow, Arrow, Arrow, str]:
-    """Run a plan, or its JSON. Returns flows, queues, probes, and a report in JSON."""
+    """Run a plan. Returns flows, queues, probes, and a report in JSON."""
 
 def packet_trace(
-    plan: SimulatorPlan | str,
+    plan: SimulatorPlan,
     start: int,
     stop: int,
     most_rows: int,
@@ -310,7 +742,7 @@ def packet_trace(
 ) -> tuple[Arrow, int]:
     """Trace packets in flight in a window (ns). Returns the first `most_rows`, and the number left out."""
 
-def check(plan: SimulatorPlan | str) -> None:
+def check(plan: SimulatorPlan) -> None:
     """Check a plan. Raises `Refused` if it is invalid."""
 
 def parameters(controller: str) -> list[tuple[str, str, str]]:

@@ -1,7 +1,4 @@
-"""The kernel's netlink dumps of qdiscs, classes and filters in a guest, set up once by tc and once by the agent.
-
-The agent does not understand `tc qdis`, which tc takes for `tc qdisc`, so the machine's tc executes such commands.
-"""
+"""The kernel's netlink dumps of qdiscs, classes and filters in a guest, set up once by tc and once by the agent."""
 
 import json
 import struct
@@ -11,7 +8,6 @@ from typing import Any
 
 from dumbbell.engines.guest import Guest, run_guest
 from dumbbell.engines.kernel import KernelEngine
-from dumbbell.engines.programs import write_program_setup
 from dumbbell.plan import plan_case
 from dumbbell.spec import parse
 from engines.measured import PYTHON
@@ -23,7 +19,9 @@ BY_TC, BY_AGENT = "sender", "receiver"
 
 # Prints each message of a dump behind its netlink header: type, device, bytes.
 DUMP = """
-import json, socket, struct
+import json, socket, struct, subprocess, sys
+for line in sys.argv[1:]:
+    subprocess.run(line.split(), check=True)
 netlink = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0)
 netlink.bind((0, 0))
 def dump(kind, index=0, parent=0):
@@ -64,11 +62,15 @@ def dumps(folder: Path, cases: Sequence[Sequence[str]]) -> tuple[Dump, Dump, dic
         for on in (BY_TC, BY_AGENT)
     )
     text = f'duration = "1s"\n[path]\nrtt = "1ms"\n[path.bottleneck]\nrate = "1gbit"\n{programs}'
-    plan = plan_case(parse(text, folder / "dumps.toml")[0], 1)
-    commands = [command for host in (BY_TC, BY_AGENT) for command in _commands(host, cases)]
-    agents_plan = plan.for_agent()
-    agents_plan["setup"] += commands
-    (folder / "plan.json").write_text(json.dumps(write_program_setup(agents_plan, None)), encoding="utf-8")
+    agents_plan = json.loads(plan_case(parse(text, folder / "dumps.toml")[0], 1).for_agent())
+    commands = [line.format(dev=f"t{number}").split() for number, lines in enumerate(cases) for line in lines]
+    agents_plan["setup"] += [_link(host, number) for host in (BY_TC, BY_AGENT) for number in range(len(cases))]
+    agents_plan["setup"] += [{"host": BY_AGENT, "operation": {"tc": words}} for words in commands]
+    by_tc = next(program for program in agents_plan["programs"]["all"] if program["host"] == BY_TC)
+    by_tc["argv"] += [" ".join(["tc", *words]) for words in commands]
+    # Only such a program may change its host's network.
+    by_tc["typed"] = by_tc["keeps_powers"] = True
+    (folder / "plan.json").write_text(json.dumps(agents_plan), encoding="utf-8")
     engine = KernelEngine()
     run_guest(Guest(engine.kernel, engine.agent, folder, 1, 1024, 120), lambda: 0.0)
     end = json.loads((folder / "end.json").read_text(encoding="utf-8"))
@@ -78,16 +80,9 @@ def dumps(folder: Path, cases: Sequence[Sequence[str]]) -> tuple[Dump, Dump, dic
     return by_tc, by_agent, end
 
 
-def _commands(host: str, cases: Sequence[Sequence[str]]) -> Iterator[dict[str, Any]]:
-    for number, lines in enumerate(cases):
-        yield _command(host, f"ip link add t{number} type veth peer name u{number}")
-        for line in lines:
-            subject, rest = line.format(dev=f"t{number}").split(" ", 1)
-            yield _command(host, f"tc {subject[:4] if host == BY_TC else subject} {rest}")
-
-
-def _command(host: str, line: str) -> dict[str, Any]:
-    return {"host": host, "argv": line.split()}
+def _link(host: str, number: int) -> dict[str, Any]:
+    end, peer = ({"device": f"{name}{number}", "hardware": None, "mtu": None, "host": None} for name in "tu")
+    return {"host": host, "operation": {"add_veth": {"end": end, "peer": peer}}}
 
 
 def _read(text: str) -> dict[tuple[int, str], list[bytes]]:

@@ -10,7 +10,7 @@ import pytest
 
 from dumbbell.engines import decode
 from dumbbell.linux import BBR_INFO, DCTCP_INFO, FLOW_RECORD, PROBE_RECORD, QUEUE_RECORD, VEGAS_INFO
-from dumbbell.plan import Plan, QueuePlan, make
+from dumbbell.plan import Plan, Queue, make
 from dumbbell.results.reader import FLOWS, PROBES, QUEUES
 from dumbbell.spec import parse
 from dumbbell.spec.attachments import Attachments
@@ -211,9 +211,7 @@ def test_no_queues_give_an_empty_table_with_every_column(tmp_path: Path) -> None
     assert decode.queues(tmp_path / "empty", [], []).schema == pl.Schema(QUEUES)
 
 
-def sampled(
-    folder: Path, queue_plans: list[QueuePlan], kinds: list[str], *fields: dict[str, Any]
-) -> list[dict[str, Any]]:
+def sampled(folder: Path, queue_plans: list[Queue], kinds: list[str], *fields: dict[str, Any]) -> list[dict[str, Any]]:
     records = np.zeros(len(fields), QUEUE_RECORD)
     for number, values in enumerate(fields):
         for name, value in values.items():
@@ -223,7 +221,7 @@ def sampled(
 
 
 def test_every_column_of_a_queue(tmp_path: Path) -> None:
-    queue = QueuePlan("bottleneck", "router", "right", "10:", "codel", under_test=True, rates=((0, 8_000_000),))
+    queue = Queue("bottleneck", "router", "right", "10:", "codel", under_test=True, rates=((0, 8_000_000),))
     fields = {"time_ns": 7, "queue": 0, "qlen": 3, "backlog": 4500, "drops": 5, "requeues": 99, "overlimits": 6,
               "sent_bytes": 10**12, "sent_packets": 10**10, "marks": 17}  # fmt: skip
     assert sampled(tmp_path, [queue], ["codel"], fields) == [
@@ -236,14 +234,14 @@ def test_every_column_of_a_queue(tmp_path: Path) -> None:
 
 
 def test_queues_without_marking_have_null_marks(tmp_path: Path) -> None:
-    queue = QueuePlan("q", "router", "right", "10:", "pfifo")
+    queue = Queue("q", "router", "right", "10:", "pfifo")
     got = sampled(tmp_path, [queue], ["pfifo"], {"backlog": 1500, "marks": NEVER})[0]
     assert (got["marks_packets"], got["rate_bps"], got["delay_ns"], got["under_test"]) == (None, None, None, False)
 
 
 def test_queues_have_the_order_of_the_plan(tmp_path: Path) -> None:
-    first, second = (QueuePlan(name, "router", "right", handle, "pfifo") for name, handle in (("a", "1:"), ("b", "2:")))
-    extra = QueuePlan("router.left.8001", "router", "left", "8001:", "pfifo")
+    first, second = (Queue(name, "router", "right", handle, "pfifo") for name, handle in (("a", "1:"), ("b", "2:")))
+    extra = Queue("router.left.8001", "router", "left", "8001:", "pfifo")
     found, fields = (
         [extra, second, first],
         [{"time_ns": time, "queue": number} for time in (5, 9) for number in range(3)],
@@ -259,7 +257,7 @@ def test_queues_have_the_order_of_the_plan(tmp_path: Path) -> None:
 
 def test_the_rate_follows_changes(tmp_path: Path) -> None:
     """A sample at the time of a change has the new rate."""
-    queue = QueuePlan("q", "router", "right", "10:", "pfifo", rates=((0, 8_000_000), (100, 4_000_000)))
+    queue = Queue("q", "router", "right", "10:", "pfifo", rates=((0, 8_000_000), (100, 4_000_000)))
     got = sampled(tmp_path, [queue], ["pfifo"], *({"time_ns": time, "backlog": 1000} for time in (0, 99, 100, 101)))
     assert [each["rate_bps"] for each in got] == [8_000_000, 8_000_000, 4_000_000, 4_000_000]
     assert [each["delay_ns"] for each in got] == [1_000_000, 1_000_000, 2_000_000, 2_000_000]
@@ -282,7 +280,7 @@ def test_every_column_of_a_probe(tmp_path: Path, plan: Plan) -> None:
 
 
 def test_an_unplanned_qdisc_is_named_after_its_location() -> None:
-    planned = QueuePlan("bottleneck", "router", "right", "10:", "pfifo limit 10")
+    planned = Queue("bottleneck", "router", "right", "10:", "pfifo limit 10")
     found = [
         {"host": "router", "device": "right", "handle": "10:", "kind": "pfifo"},
         {"host": "sender", "device": "right", "handle": "8001:", "kind": "fq"},

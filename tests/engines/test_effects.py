@@ -8,7 +8,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from dumbbell.plan import as_script, make
+from dumbbell.plan import make
 from dumbbell.spec import parse
 from dumbbell.spec.attachments import read_attachments
 from engines import measured
@@ -29,7 +29,7 @@ UDP_PROBE = '[[probes]]\nkind = "udp"\ninterval = "20ms"\n'
 def valid(folder: Path, text: str) -> Outcome:
     """Measure; the run must be valid, and `dumbbell plan` must print the case."""
     case = parse(text, folder / "experiment.toml")[0]
-    assert as_script(make(case.experiment, read_attachments(case), 1), "title").startswith("#!/bin/sh")
+    assert make(case.experiment, read_attachments(case), 1).script("title").startswith("#!/bin/sh")
     outcome = measure(folder, text)
     assert outcome.problems == []
     return outcome

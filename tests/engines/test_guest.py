@@ -33,7 +33,7 @@ def plan() -> Plan:
 
 
 def guest(folder: Path, agent_plan: Plan, *, memory_mib: int = 512, wall_limit_s: float = 60) -> Guest:
-    (folder / "plan.json").write_text(json.dumps(agent_plan.for_agent()), encoding="utf-8")
+    (folder / "plan.json").write_text(agent_plan.for_agent(), encoding="utf-8")
     engine = KernelEngine()
     return Guest(engine.kernel, engine.agent, folder, 1, memory_mib, wall_limit_s)
 
@@ -62,7 +62,8 @@ def test_a_guest_without_an_agent_panics_with_an_error(tmp_path: Path) -> None:
 def test_a_refused_command_is_named_in_the_error(tmp_path: Path) -> None:
     refusing_guest, file = guest(tmp_path, plan()), tmp_path / "plan.json"
     values = json.loads(file.read_text(encoding="utf-8"))
-    values["setup"].append(values["setup"][-1] | {"argv": "tc qdisc add dev nowhere root netem".split()})
+    command = "qdisc add dev nowhere root netem".split()
+    values["setup"].append({"host": values["hosts"][0], "operation": {"tc": command}})
     file.write_text(json.dumps(values), encoding="utf-8")
     with pytest.raises(ExperimentError, match=r"refused 'tc qdisc add dev nowhere root netem'.*nowhere"):
         run_guest(refusing_guest, lambda: 0.0)

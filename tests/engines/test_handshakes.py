@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from dumbbell.engines.run_manifest import judge_flows
-from dumbbell.plan import Plan, QueuePlan, make
+from dumbbell.plan import Plan, Queue, make
 from dumbbell.results.columns import Framed
 from dumbbell.spec import parse
 from dumbbell.spec.attachments import Attachments
@@ -33,7 +33,7 @@ def judged(
 ) -> tuple[list[str], list[str]]:
     """Why the run is invalid, and flows that came too late."""
     plan = plan or planned()
-    named = [QueuePlan(name, "router", "right", f"{number}:", "") for number, name in enumerate(set(queues["queue"]))]
+    named = [Queue(name, "router", "right", f"{number}:", "") for number, name in enumerate(set(queues["queue"]))]
     verdict = judge_flows(plan, reports, named, {}, Framed(queues))
     return verdict.invalid, verdict.too_late
 

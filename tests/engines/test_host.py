@@ -11,7 +11,7 @@ import pytest
 from conftest import Dumbbell
 from dumbbell.engines import HostEngine, Request
 from dumbbell.engines.base import Permissions
-from dumbbell.engines.capability_probe import ProbeResult, Worker, missing, probe_commands, start_worker
+from dumbbell.engines.capability_probe import ProbeResult, Worker, missing, start_worker
 from dumbbell.errors import EngineError, ExperimentError
 from dumbbell.plan import Plan, plan_case
 from dumbbell.plan.inside import Inside
@@ -43,21 +43,26 @@ def run(text: str, folder: Path, inside: Inside | None = None, capture: Path | N
 
 def missing_error(text: str, *kinds: str) -> str:
     case, plan = planned(text)
-    refused = {what: UNKNOWN if what in kinds else None for what in probe_commands(plan)}
+    refused = {what: UNKNOWN if what in kinds else None for what in tried(plan)}
     assert set(kinds) <= set(refused)
     error = missing(ProbeResult(refused, ["cubic"], ["cubic"], large_buffers=True), plan, case, "6.18")
     return str(error) if error else ""
 
 
+def tried(plan: Plan) -> dict[str, list[list[str]]]:
+    found: dict[str, list[list[str]]] = json.loads(plan.trial())["commands"]
+    return found
+
+
 def test_an_experiment_without_delay_needs_no_netem() -> None:
     _, plan = planned(plain())
-    assert set(probe_commands(plan)) == {"htb", "pfifo"}
+    assert set(tried(plan)) == {"htb", "pfifo"}
 
 
 def test_a_change_of_the_rtt_needs_a_netem() -> None:
     _, plan = planned(plain(rest='[[flows]]\ncc = "cubic"\n[[changes]]\nat = "100ms"\nrtt = "10ms"\n'))
-    assert "netem" in probe_commands(plan)
-    assert [change.command.argv[1] for change in plan.changes] == ["qdisc"]
+    assert "netem" in tried(plan)
+    assert [change.step.argv[1] for change in plan.changes] == ["qdisc"]
 
 
 @pytest.mark.parametrize(
@@ -80,9 +85,9 @@ def test_a_change_of_the_rtt_needs_a_netem() -> None:
         ),
         (
             plain(qdisc="fq_codel limit 100"), ("fq_codel", "htb"),
-            "no htb, needed by path.bottleneck.rate; no fq_codel, needed by path.bottleneck.qdisc = "
-            '"fq_codel limit 100"; use --engine kernel, which has them all, or a kernel with '
-            "CONFIG_NET_SCH_HTB and CONFIG_NET_SCH_FQ_CODEL",
+            'no fq_codel, needed by path.bottleneck.qdisc = "fq_codel limit 100"; no htb, needed by '
+            "path.bottleneck.rate; use --engine kernel, which has them all, or a kernel with "
+            "CONFIG_NET_SCH_FQ_CODEL and CONFIG_NET_SCH_HTB",
         ),
         (POLICED, ("prio", "filter matchall with police"), 'no prio, needed by path.bottleneck.qdisc = "police'),
     ],

@@ -18,12 +18,12 @@ from dumbbell.engines.host_load import (
     read_load_samples,
     shaper_shares,
 )
-from dumbbell.plan import QueuePlan, plan_case
+from dumbbell.plan import Queue, plan_case
 from dumbbell.spec import parse
 from engines.on_host import plain
 
 PLAN = plan_case(parse(plain("5s"), Path("experiment.toml"))[0], 1)
-QUEUE = QueuePlan("bottleneck", "router", "right", "10:", "pfifo limit 50", rates=((0, 10_000_000),))
+QUEUE = Queue("bottleneck", "router", "right", "10:", "pfifo limit 50", rates=((0, 10_000_000),))
 FLOWS = pl.DataFrame({"rtt_ns": [50_000_000, None, 52_000_000]})
 SECONDS = 5
 

@@ -4,7 +4,6 @@
 """
 
 import hashlib
-import json
 import os
 import shutil
 import tempfile
@@ -103,7 +102,7 @@ def test_an_unprivileged_user_gets_the_same_records(monkeypatch: pytest.MonkeyPa
         assert kernel.folder.is_relative_to(home)
         for folder in (home / "root", home / "nobody"):
             folder.mkdir()
-            (folder / "plan.json").write_text(json.dumps(plan))
+            (folder / "plan.json").write_text(plan)
         run_guest(Guest(kernel, home / "agent", home / "root", 1, 1024, 100.0), lambda: 0.0)
         os.chown(home / "nobody", 65534, 65534)
         child = os.fork()
@@ -132,7 +131,7 @@ def test_record_files_have_complete_records(tmp_path: Path) -> None:
     engine = KernelEngine()
     case = parse(experiment(duration="1s"), Path("experiment.toml"))[0]
     plan = make(case.experiment, read_attachments(case), 1)
-    (tmp_path / "plan.json").write_text(json.dumps(plan.for_agent()))
+    (tmp_path / "plan.json").write_text(plan.for_agent())
     run_guest(Guest(engine.kernel, engine.agent, tmp_path, 1, 1024, 100.0), lambda: 0.0)
     for name, record in (("flows", FLOW_RECORD), ("queues", QUEUE_RECORD), ("probes", PROBE_RECORD)):
         size = (tmp_path / f"{name}.bin").stat().st_size

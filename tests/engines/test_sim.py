@@ -1,7 +1,6 @@
 """The simulator as an engine: result folders, validity, reproducibility."""
 
 import hashlib
-import json
 import re
 import threading
 from collections.abc import Callable
@@ -15,8 +14,9 @@ import pytest
 from dumbbell import _sim
 from dumbbell.analysis.summary import measures
 from dumbbell.engines import KernelEngine, Request, Simulator, sim
+from dumbbell.engines.run_manifest import judge_flows
 from dumbbell.errors import EngineError, ExperimentError, OutputError, PlanError
-from dumbbell.plan import as_world, plan_case, simulator_plan
+from dumbbell.plan import Plan, Queue
 from dumbbell.results import result
 from dumbbell.results.reader import TABLES
 from dumbbell.results.result import Run
@@ -134,14 +134,13 @@ def test_datagrams_have_the_path_s_delay(tmp_path: Path) -> None:
 
 def test_unexpected_drops_make_a_run_invalid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The bottleneck drops, but is declared not to be under test."""
-    real = plan_case
+    real = judge_flows
 
-    def strict(case: Case, seed: int) -> Any:
-        plan = real(case, seed)
-        queues = tuple(type(queue)(**{**vars(queue), "may_drop": False, "under_test": False}) for queue in plan.queues)
-        return type(plan)(**{**vars(plan), "queues": queues})
+    def strict(plan: Plan, reports: Any, named: list[Queue], *more: Any) -> Any:
+        unexpected = [Queue(each.name, each.host, each.device, each.handle, each.text) for each in named]
+        return real(plan, reports, unexpected, *more)
 
-    monkeypatch.setattr(sim, "plan_case", strict)
+    monkeypatch.setattr(sim, "judge_flows", strict)
     got = run(tmp_path, experiment(LOUD))
     assert got.manifest["valid"] is False
     assert (
@@ -303,13 +302,3 @@ def test_the_kernel_refuses_simulator_only_options(
 
 
 _ignore: Callable[[float], None] = lambda _seconds: None  # noqa: E731
-
-
-def test_a_plan_and_its_json_give_the_same_result(tmp_path: Path) -> None:
-    changes = '[[changes]]\nat = "200ms"\nrate = "1mbit"\nloss = "1%"\n'
-    plan = plan_case(case_of(experiment(CUBIC + QUIET + changes), tmp_path), 2**63 - 1)
-    direct = _sim.simulate(simulator_plan(plan, 2**63 - 1))
-    by_json = _sim.simulate(json.dumps(as_world(plan, 2**63 - 1)))
-    for one, other in zip(direct[:3], by_json[:3], strict=True):
-        assert pl.DataFrame(one).equals(pl.DataFrame(other))
-    assert direct[3] == by_json[3]

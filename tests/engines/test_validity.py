@@ -2,7 +2,6 @@
 
 # ruff: noqa: E501 — lines as in the kernel's files
 import copy
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,7 @@ import polars as pl
 import pytest
 
 from dumbbell.engines.run_manifest import ESTABLISHED, SOCKET_DROPS, Verdict, closed_windows, judge
-from dumbbell.plan import Plan, make
+from dumbbell.plan import Plan, Queue, make
 from dumbbell.spec import parse
 from dumbbell.spec.attachments import Attachments
 
@@ -119,7 +118,7 @@ def test_drops_of_a_device_make_the_run_invalid(
 def test_a_packet_whose_ethernet_header_netem_changed_is_no_fault(sample_run: SampleRun) -> None:
     sample_run.end["counters"]["router"] = counters(received=1)
     netem, *others = sample_run.plan.queues
-    corrupting = [replace(netem, text="netem delay 10ms corrupt 0.1%"), *others]
+    corrupting = [Queue(netem.name, netem.host, netem.device, netem.handle, "netem delay 10ms corrupt 0.1%"), *others]
     assert judge(sample_run.plan, sample_run.end, corrupting, sample_run.drops).invalid == []
     assert sample_run.judge().invalid != []
 

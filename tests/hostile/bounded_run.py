@@ -57,7 +57,7 @@ def run_case(case: Case) -> None:
     if sum(group.count for group in experiment.flows) > MOST_FLOWS:
         return
     simulation = Simulator(MOST_BYTES).prepare(Request("x", case, 1, Path("nowhere")))
-    _, data_packets, udp_packets = simulation.plan.native.size()
+    _, data_packets, udp_packets = simulation.plan.size()
     if experiment.duration <= MOST_NS and data_packets + udp_packets <= MOST_PACKETS:
         try:
             assert simulation.run_simulation(progress).run().manifest["duration_s"] <= MOST_NS / 1e9

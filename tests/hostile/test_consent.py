@@ -21,7 +21,7 @@ from dumbbell.engines.agent_connection import LAUNCH, command
 from dumbbell.engines.base import Permissions, engine_called, kernels_set, permitted
 from dumbbell.engines.remote import RemoteEngine
 from dumbbell.errors import DumbbellError, ExperimentError
-from dumbbell.plan import as_remote_script, plan_remote
+from dumbbell.plan import plan_remote
 from dumbbell.spec import parse
 from dumbbell.spec.document import inline_toml
 from dumbbell.spec.sweep import parse_sweep
@@ -288,7 +288,7 @@ def test_fuzz_no_host_of_a_file_is_an_option_of_ssh() -> None:
         assert not any(component.startswith("-") for component in (*users, host, host.strip("[]")))
         # OpenSSH decodes %2d in a URI to a dash, and would pass the decoded text to a shell.
         assert not text.startswith("ssh://") or "%" not in text
-        script = as_remote_script(plan_remote(with_hosts, 1), "t")
+        script = plan_remote(with_hosts, 1).script("t")
         assert f'ssh -n -- {shlex.quote(text)} "$@"' in script
 
     search(HOST_TEXTS, check)

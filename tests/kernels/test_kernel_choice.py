@@ -155,4 +155,6 @@ def test_a_run_prints_and_records_the_kernel_that_it_took(tmp_path: Path, dumbbe
 def test_a_receiver_reads_each_segment_where_autotuning_needs_it(tmp_path: Path, release: str, prompt: bool) -> None:
     plan = plan_case(request(tmp_path).case, 1)
     kernel = Kernel("k", tmp_path, release, "", "", "", "")
-    assert [flow["prompt_reads"] for flow in _for_agent(plan, kernel)["flows"]] == [prompt]
+    assert [flow["prompt_reads"] for flow in json.loads(_for_agent(plan, kernel, None, None, None))["flows"]] == [
+        prompt
+    ]

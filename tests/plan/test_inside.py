@@ -6,7 +6,7 @@ import pytest
 
 from dumbbell.errors import ExperimentError
 from dumbbell.plan import Plan, plan_case
-from dumbbell.plan.inside import ALL, RING_BYTES, Inside, for_agent, inside_of, link_devices, tap
+from dumbbell.plan.inside import ALL, RING_BYTES, Inside, inside_of, link_devices, recordings, tap
 from dumbbell.spec import parse
 
 TEXT = """
@@ -51,7 +51,7 @@ def test_an_unknown_device_is_an_error_with_the_known_ones() -> None:
 )
 def test_intervals_are_multiples_of_the_sampling_interval(requested: Inside, message: str) -> None:
     with pytest.raises(ExperimentError) as raised:
-        for_agent(plan_of(), requested, capture=False)
+        recordings(plan_of(), requested, capture=False)
     assert message in str(raised.value)
 
 
@@ -59,24 +59,23 @@ def test_intervals_are_multiples_of_the_sampling_interval(requested: Inside, mes
 @pytest.mark.parametrize("device", [None, ALL])
 def test_the_capture_ring_holds_the_packets_between_two_reads(rate: str, device: str | None) -> None:
     plan = plan_of(rate)
-    agent_plan = for_agent(plan, Inside(device), capture=True)
-    captures = len(agent_plan["captures"])
+    recorded = recordings(plan, Inside(device), capture=True)
+    captures, capture_ns = len(recorded.captures), recorded.capture_ns
+    assert capture_ns is not None
     assert captures == (6 if device == ALL else 1)
-    assert RING_BYTES * 0.9 < captures * agent_plan["ring_frames"] * 176 <= RING_BYTES
+    assert RING_BYTES * 0.9 < captures * recorded.ring_frames * 176 <= RING_BYTES
     fastest = max(rate_bps for queue in plan.queues for _, rate_bps in queue.rates)
-    packets = 2 * fastest / 8 / 1500 * agent_plan["capture_ns"] / 1e9
-    assert packets <= agent_plan["ring_frames"] / 4 + 1
+    packets = 2 * fastest / 8 / 1500 * capture_ns / 1e9
+    assert packets <= recorded.ring_frames / 4 + 1
     # At samples, or an integer number of times between two.
-    assert plan.sample_ns // agent_plan["capture_ns"] == pytest.approx(
-        plan.sample_ns / agent_plan["capture_ns"], rel=1e-4
-    )
+    assert plan.sample_ns // capture_ns == pytest.approx(plan.sample_ns / capture_ns, rel=1e-4)
 
 
 def test_nothing_is_recorded_by_default() -> None:
-    agent_plan = for_agent(plan_of(), Inside(), capture=False)
-    assert not agent_plan["captures"]
-    assert not agent_plan["trace"]
-    assert [agent_plan[key] for key in ("capture_ns", "sockets_ns", "counters_ns", "trace_ns")] == [None] * 4
+    recorded = recordings(plan_of(), Inside(), capture=False)
+    assert not recorded.captures
+    assert not recorded.trace
+    assert [getattr(recorded, key) for key in ("capture_ns", "sockets_ns", "counters_ns", "trace_ns")] == [None] * 4
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from dumbbell.errors import DumbbellError, ExperimentError, PlanError
-from dumbbell.plan import Plan, as_script, make
+from dumbbell.plan import Plan, make
 from dumbbell.spec import load, parse, published, scenarios
 from dumbbell.spec.attachments import read_attachments
 from dumbbell.spec.units import duration_ns, rate_bps
@@ -72,7 +72,7 @@ def plan_of_case(text: str, file: Path, name: str) -> Plan:
 def test_no_argument_of_a_command_contains_white_space(text: str, file: Path, name: str) -> None:
     """The agent joins words with spaces for `tc -batch`; a sysctl is written by itself."""
     plan = plan_of_case(text, file, name)
-    for command in [*plan.setup, *(change.command for change in plan.changes)]:
+    for command in [*plan.setup, *(change.step for change in plan.changes)]:
         arguments = command.argv[:-1] if command.argv[0] == "sysctl" else command.argv
         assert all(argument and not re.search(r"\s", argument) for argument in arguments), command
         assert command.argv[0] in ("ip", "tc", "ethtool", "sysctl")
@@ -84,12 +84,12 @@ def test_every_referenced_device_exists_in_its_host(text: str, file: Path, name:
     plan = plan_of_case(text, file, name)
     devices = {(host, "lo") for host in plan.hosts}
     for command in plan.setup:
-        if command.argv[:3] == ("ip", "link", "add"):
+        if command.argv[:3] == ["ip", "link", "add"]:
             arguments = list(command.argv)
             left, right = arguments[3], arguments[arguments.index("name") + 1]
             first, second = (arguments[index + 1] for index, argument in enumerate(arguments) if argument == "netns")
             devices |= {(first, left), (second, right)}
-    for command in [*plan.setup, *(change.command for change in plan.changes)]:
+    for command in [*plan.setup, *(change.step for change in plan.changes)]:
         arguments = list(command.argv)
         if arguments[0] == "ethtool":
             assert (command.host, arguments[2]) in devices
@@ -142,13 +142,13 @@ def test_changes_are_in_order_of_time(text: str, file: Path, name: str) -> None:
 def test_addresses_are_unique_for_any_number_of_groups(groups: int) -> None:
     access = FLOW + 'access = { rate = "5mbit", delay = "10ms" }\n'
     plan = plan_of(experiment(rest=access * groups))
-    added = [command.argv[3] for command in plan.setup if command.argv[:3] == ("ip", "addr", "add")]
+    added = [command.argv[3] for command in plan.setup if command.argv[:3] == ["ip", "addr", "add"]]
     assert len(added) == len(set(added)) >= 6 * groups
     assert all(ip_address(address.partition("/")[0]).is_private for address in added)
     macs = [
         argument
         for command in plan.setup
-        if command.argv[:2] == ("ip", "link")
+        if command.argv[:2] == ["ip", "link"]
         for argument in command.argv
         if argument.startswith("02:")
     ]
@@ -180,7 +180,7 @@ def test_a_discipline_with_its_own_rate_gets_no_shaper() -> None:
     plan = plan_of(experiment(bottleneck='qdisc = "cake bandwidth 10mbit"'))
     assert "[router] tc qdisc add dev right root handle 10: cake bandwidth 10mbit" in lines(plan)
     assert not any("htb" in line for line in lines(plan))
-    assert next(queue for queue in plan.queues if queue.name == "bottleneck").rates == ((0, 10_000_000),)
+    assert next(queue for queue in plan.queues if queue.name == "bottleneck").rates == [(0, 10_000_000)]
 
 
 def test_the_rtt_is_on_the_reverse_path_unless_it_is_divided() -> None:
@@ -304,7 +304,7 @@ def test_poisson_arrivals_are_drawn_from_the_seed() -> None:
     assert len(first.flows) == pytest.approx(5000, rel=0.05)
     starts = [flow.start_ns for flow in first.flows]
     assert starts == sorted(starts)
-    assert first.for_agent()["ends_when_done"]
+    assert first.ends_when_done
 
 
 def test_count_limits_arrivals() -> None:
@@ -316,12 +316,12 @@ def test_a_trace_becomes_changes_of_rate(tmp_path: Path) -> None:
     (tmp_path / "trace").write_text("".join(f"{ms}\n" for ms in (50, 100, 110, 120, 130, 200)))
     plan = plan_of(experiment(bottleneck='trace = "trace"', duration="300ms"), tmp_path / "mine.toml")
     packet = 1504 * 8 * 10
-    assert next(queue for queue in plan.queues if queue.name == "bottleneck").rates == (
+    assert next(queue for queue in plan.queues if queue.name == "bottleneck").rates == [
         (0, 2 * packet),
         (100_000_000, 4 * packet),
         (200_000_000, 2 * packet),
-    )
-    rates = [command.command.argv[command.command.argv.index("rate") + 1] for command in plan.changes]
+    ]
+    rates = [command.step.argv[command.step.argv.index("rate") + 1] for command in plan.changes]
     assert [rate_bps(rate) for rate in rates] == [4 * packet, 2 * packet]
 
 
@@ -334,22 +334,22 @@ def test_a_rate_set_by_its_discipline_can_not_change() -> None:
 def test_a_title_stays_in_its_comment() -> None:
     """For every character that Python or a shell takes as the end of a line."""
     plan = plan_of(experiment())
-    plain = as_script(plan, "x").splitlines()
+    plain = plan.script("x").splitlines()
     for end in "\n", "\r", "\r\n", "\v", "\f", "\x1c", "\x85", "\u2028", "\u2029":
-        script = as_script(plan, f"title{end}rm -rf /;`reboot`$(reboot)")
+        script = plan.script(f"title{end}rm -rf /;`reboot`$(reboot)")
         assert script.splitlines()[1] == "# title rm -rf /;`reboot`$(reboot)"
         assert script.splitlines()[2:] == plain[2:]
 
 
 @pytest.mark.parametrize(("text", "file", "name"), EXPERIMENTS)
 def test_a_shell_parses_the_script(text: str, file: Path, name: str) -> None:
-    script = as_script(plan_of_case(text, file, name), "title")
+    script = plan_of_case(text, file, name).script("title")
     assert subprocess.run(["sh", "-n"], input=script, text=True, capture_output=True, check=False).stderr == ""
 
 
 def test_the_script_of_marked_flows_marks_them() -> None:
     case = load(scenarios()["two-classes-script"])[0]
-    script = as_script(make(case.experiment, read_attachments(case), 1), "title")
+    script = make(case.experiment, read_attachments(case), 1).script("title")
     assert re.search(r"set-mark 10|fwmark 10|--mark 10", script)
 
 

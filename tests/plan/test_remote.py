@@ -1,12 +1,13 @@
 """A plan for real hosts: which host runs which command, and which settings real hosts can not have."""
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from dumbbell.errors import ExperimentError
-from dumbbell.plan import RemotePlan, as_remote_script, plan_case, plan_remote
+from dumbbell.plan import RemotePlan, plan_case, plan_remote
 from dumbbell.spec.document import read
 
 FILE = Path("x.toml")
@@ -39,7 +40,7 @@ def test_with_a_router_each_discipline_has_its_own_device() -> None:
     assert "dev eth3" in reverse[0]
     assert "delay 20ms" in reverse[0]
     assert tc(plan, "receiver") == []
-    assert plan.plan.warnings == ()
+    assert plan.plan.warnings == []
 
 
 def test_without_a_router_the_queue_is_on_the_sender_with_a_warning() -> None:
@@ -77,7 +78,7 @@ def test_every_flow_has_its_own_port() -> None:
 
 def test_a_host_s_plan_has_only_its_own_commands_and_flows() -> None:
     plan = planned(ENDS | ROUTER)
-    host_plans = {role: plan.host_plan(role) for role in ("sender", "router", "receiver")}
+    host_plans = {role: json.loads(plan.for_agent(role)) for role in ("sender", "router", "receiver")}
     for host_plan in host_plans.values():
         assert host_plan["hosts"] == [""]
         assert {command["host"] for command in host_plan["setup"]} == {""}
@@ -91,7 +92,7 @@ def test_a_host_s_plan_has_only_its_own_commands_and_flows() -> None:
 def test_a_change_is_made_on_the_host_of_its_device() -> None:
     changes = [{"at": "2s", "rate": "5mbit"}, {"at": "3s", "rtt": "40ms"}, {"at": "4s", "loss": "2%"}]
     plan = planned(ENDS | ROUTER, changes=changes)
-    assert [change.command.host for change in plan.plan.changes] == ["router", "router", "sender"]
+    assert [change.step.host for change in plan.plan.changes] == ["router", "router", "sender"]
 
 
 @pytest.mark.parametrize(
@@ -131,12 +132,12 @@ def test_other_engines_ignore_hosts_with_a_warning() -> None:
     del document["hosts"]
     plan_without_hosts = plan_case(read(document, FILE)[0], 1)
     assert plan_without_hosts.setup == plan.setup
-    assert plan_without_hosts.warnings == ()
+    assert plan_without_hosts.warnings == []
 
 
 def test_the_script_has_every_command_with_its_host() -> None:
     plan = planned(ENDS | ROUTER, changes=[{"at": "2s", "rate": "5mbit"}])
-    script = as_remote_script(plan, "a title")
+    script = plan.script("a title")
     for command in plan.plan.setup:
         line = " ".join(f'"{word}"' if " " in word else word for word in command.argv)
         assert f"\n{command.host} '{line}'\n" in script

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from dumbbell.errors import ExperimentError
-from dumbbell.plan import QueuePlan, make
+from dumbbell.plan import Queue, make
 from dumbbell.spec import parse
 from dumbbell.spec.attachments import Attachments, read_script
 from dumbbell.spec.units import Wrong
@@ -38,7 +38,7 @@ cc = "cubic"
 """
 
 
-def queue(text: str, handle: str) -> QueuePlan:
+def queue(text: str, handle: str) -> Queue:
     """The queue of a script with this handle."""
     attachments = Attachments(read_script(text.splitlines(), "eth0"))
     plan = make(parse(EXPERIMENT, Path("mine.toml"))[0].experiment, attachments, 1)
@@ -61,7 +61,7 @@ def queue(text: str, handle: str) -> QueuePlan:
 )
 def test_a_rate_is_capped_by_its_own_and_all_parents(text: str, handle: str, mbps: int | None, *, holds: bool) -> None:
     found = queue(text, handle)
-    assert found.capped_bps == (None if mbps is None else mbps * 10**6)
+    assert found.limits == ([] if mbps is None else [(0, mbps * 10**6)])
     assert found.holds_netem is holds
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from dumbbell.errors import ExperimentError
-from dumbbell.plan import as_script, buffers_note, plan_case
+from dumbbell.plan import buffers_note, plan_case
 from dumbbell.spec import parse
 
 TEXT = (
@@ -38,7 +38,7 @@ def test_a_setting_is_written_where_linux_has_it() -> None:
 
 
 def test_a_script_does_not_change_global_settings_of_its_host() -> None:
-    script = as_script(plan_case(parse(TEXT + SETTINGS, Path("x.toml"))[0], 1), "x")
+    script = plan_case(parse(TEXT + SETTINGS, Path("x.toml"))[0], 1).script("x")
     assert "net.core.rmem_max" not in script
     assert "ip netns exec receiver sysctl -w 'net.ipv4.tcp_rmem=4096 131072 6291456'" in script
 
@@ -54,7 +54,7 @@ def test_a_script_does_not_change_global_settings_of_its_host() -> None:
 )  # fmt: skip
 def test_the_defaults_of_buffers_are_set_and_noted(lines: str, rmem: int, wmem: int | None, note: str) -> None:
     case = parse(TEXT.replace("[tcp.sysctl]", "[tcp]") + lines, Path("x.toml"))[0]
-    script = as_script(plan_case(case, 1), "x", [buffers_note(case.experiment.tcp)])
+    script = plan_case(case, 1).script("x", [buffers_note(case.experiment.tcp)])
     assert f"receiver sysctl -w 'net.ipv4.tcp_rmem=4096 131072 {rmem}'" in script
     assert f"receiver sysctl -w 'net.ipv4.tcp_wmem={'1 2 3' if wmem is None else f'4096 16384 {wmem}'}'" in script
     assert script.splitlines()[2].startswith("# TCP buffers: tcp.defaults = ")

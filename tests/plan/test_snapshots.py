@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from dumbbell.plan import as_script, make
+from dumbbell.plan import make
 from dumbbell.spec import load, scenarios
 from dumbbell.spec.attachments import read_attachments
 
@@ -34,7 +34,7 @@ def script_of(name: str) -> str:
     """The first case represents the others, which differ in a number, a controller or a discipline."""
     case = load(scenarios()[name])[0]
     title = ": ".join(each for each in (case.experiment.title, case.name) if each)
-    return as_script(make(case.experiment, read_attachments(case), 1), title)
+    return make(case.experiment, read_attachments(case), 1).script(title)
 
 
 @pytest.mark.parametrize("name", REVIEWED)

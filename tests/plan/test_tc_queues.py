@@ -391,7 +391,7 @@ def test_police_is_the_only_action_of_a_script() -> None:
         "tc filter add dev eth0 parent 1: matchall flowid 1:1 action police rate 10mbit burst 20kb mtu 1514 drop"
     )
     root = "tc qdisc add dev eth0 root handle 1: prio"
-    assert read_script([root, filter_line], "eth0").lines[1][-1] == "drop"
+    assert read_script([root, filter_line], "eth0").commands[1].endswith(" drop")
     for line, message in [
         (filter_line.replace("police", "mirred"), "the one action"),
         (filter_line.replace("10mbit", "$(reboot)"), "characters that tc commands"),

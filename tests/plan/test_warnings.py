@@ -11,7 +11,7 @@ from dumbbell.spec.attachments import read_attachments
 FLOW = '[[flows]]\ncc = "cubic"\n'
 
 
-def warnings_of(path: str, rest: str = FLOW, *, probes: str = "probes = []") -> tuple[str, ...]:
+def warnings_of(path: str, rest: str = FLOW, *, probes: str = "probes = []") -> list[str]:
     case = parse(f'duration = "10s"\n{probes}\n[path]\nrtt = "20ms"\n{path}\n{rest}', Path("mine.toml"))[0]
     return make(case.experiment, read_attachments(case), 1).warnings
 

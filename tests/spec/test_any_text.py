@@ -49,7 +49,7 @@ def test_any_text_is_a_script_or_wrong(lines: list[str]) -> None:
         script = read_script(lines, "eth0")
     except Wrong:
         return
-    assert all(tokens[0] == "tc" for tokens in script.lines)
+    assert all(command.startswith("tc ") for command in script.commands)
 
 
 @given(st.sampled_from(["loss", "distribution", "reorder", "duplicate", "corrupt"]), st.text(max_size=40))

@@ -111,7 +111,7 @@ def test_commands_in_the_experiment_s_file_are_read_the_same_way(tmp_path: Path)
         parse(text.format("tc qdisc add dev eth0 root handle 1: pfifo limit 10"), tmp_path / "mine.toml")[0]
     )
     assert good.script is not None
-    assert good.script.lines == (tuple("tc qdisc add dev {device} root handle 1: pfifo limit 10".split()),)
+    assert good.script.commands == ["tc qdisc add dev {device} root handle 1: pfifo limit 10"]
     with pytest.raises(
         ExperimentError, match=r"line 1 .'reboot'.: 'reboot' is not a command that an experiment may hold"
     ):

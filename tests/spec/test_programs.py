@@ -1,5 +1,6 @@
 """`[[programs]]`: how programs are parsed and planned, and their errors."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -39,9 +40,9 @@ def test_any_value_is_a_command_or_wrong(value: object) -> None:
 
 def test_programs_without_flows_have_a_sender_and_a_receiver() -> None:
     plan = plan_case(case(program() + program(name="q", on="receiver")), 1)
-    assert plan.flows == ()
+    assert plan.flows == []
     assert [each.host for each in plan.programs] == ["sender", "receiver"]
-    made = plan.for_agent()
+    made = json.loads(plan.for_agent())
     assert made["ends_when_done"]
     assert "10.0.1.1\tsender\n" in made["programs"]["hosts_file"]
 
@@ -55,7 +56,7 @@ def test_a_program_runs_on_its_group_s_host_with_the_requested_controller() -> N
     ]
     assert [flow.group for flow in plan.flows] == ["cubic"]
     # The bulk flow has no end, so the run does not end with the programs.
-    assert not plan.for_agent()["ends_when_done"]
+    assert not plan.ends_when_done
 
 
 @pytest.mark.parametrize(
@@ -108,9 +109,9 @@ def test_a_typed_command_is_added_to_the_experiment() -> None:
     assert [(each.name, each.host, each.serves) for each in plan.programs] == [
         ("command", "sender", None), ("server", "sender", 0), ("command-2", "receiver", None)
     ]  # fmt: skip
-    (file,) = plan.for_agent()["programs"]["all"][1]["files"]
+    (file,) = json.loads(plan.for_agent())["programs"]["all"][1]["files"]
     assert (file["path"], file["bytes"]) == ("big", 1_000_000)
-    assert plan.flows == ()
+    assert plan.flows == []
 
 
 @pytest.mark.parametrize(

@@ -12,9 +12,9 @@ from dumbbell.spec.units import Wrong
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 
 
-def lines(file: str, interface: str) -> tuple[list[str], tuple[tuple[int, int], ...], tuple[str, ...]]:
+def lines(file: str, interface: str) -> tuple[list[str], list[tuple[int, int]], list[str]]:
     script = read_script((SCENARIOS / file).read_text().splitlines(), interface)
-    return [" ".join(tokens) for tokens in script.lines], script.marks, script.left_out
+    return script.commands, script.marks, script.left_out
 
 
 def test_the_script_of_cyclic_is_parsed_to_these_lines() -> None:
@@ -24,8 +24,8 @@ def test_the_script_of_cyclic_is_parsed_to_these_lines() -> None:
         "tc qdisc add dev {device} parent 1:1 handle 10: tbf rate 80mbit buffer 1mbit limit 1000mbit",
         "tc qdisc add dev {device} parent 10:1 handle 100: tbf rate 80mbit burst .05mbit limit 225000b",
     ]
-    assert marks == ()
-    assert omitted == ("sudo tc qdisc del dev enp3s0 root", "tc -s qdisc ls dev enp3s0")
+    assert marks == []
+    assert omitted == ["sudo tc qdisc del dev enp3s0 root", "tc -s qdisc ls dev enp3s0"]
 
 
 def test_the_script_of_two_classes_is_parsed_to_these_lines() -> None:
@@ -40,8 +40,10 @@ def test_the_script_of_two_classes_is_parsed_to_these_lines() -> None:
         "tc qdisc add dev {device} parent 1:10 handle 10: netem delay 10ms loss 1",
         "tc qdisc add dev {device} parent 1:20 handle 20: netem delay 10ms loss 1",
     ]
-    assert marks == ((5201, 10), (5202, 20))
-    assert omitted == ("tc qdisc del dev enp61s0f1np1 root",)
+    assert marks == [(5201, 10), (5202, 20)]
+    assert omitted == [
+        "tc qdisc del dev enp61s0f1np1 root",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -144,8 +146,8 @@ TREE = [
     ],
 )
 def test_commands_that_set_up_a_queue_are_kept_as_written(line: str) -> None:
-    kept = read_script([*TREE, f"sudo {line}  # why"], "eth0").lines
-    assert " ".join(kept[-1]) == line.replace("eth0", "{device}")
+    kept = read_script([*TREE, f"sudo {line}  # why"], "eth0").commands
+    assert kept[-1] == line.replace("eth0", "{device}")
 
 
 @pytest.mark.parametrize(
@@ -170,31 +172,34 @@ def test_what_can_t_be_applied_is_refused_with_its_line(line: str, message: str)
 
 def test_a_script_may_start_with_deleting_what_a_host_had() -> None:
     script = read_script(["tc qdisc del dev eth0 root", "tc qdisc add dev eth0 root pfifo"], "eth0")
-    assert (len(script.lines), script.left_out) == (1, ("tc qdisc del dev eth0 root",))
+    assert (len(script.commands), script.left_out) == (1, ["tc qdisc del dev eth0 root"])
 
 
 def test_a_discipline_without_a_handle_gets_a_new_one() -> None:
     script = ["tc qdisc add dev eth0 root handle 1: prio", "tc qdisc add dev eth0 parent 1:1 pfifo limit 10"]
-    assert [" ".join(tokens) for tokens in read_script(script, "eth0").lines] == [
+    assert read_script(script, "eth0").commands == [
         "tc qdisc add dev {device} root handle 1: prio",
         "tc qdisc add dev {device} parent 1:1 handle db01: pfifo limit 10",
     ]
-    root = read_script(["tc qdisc add dev eth0 root prio"], "eth0").lines[0]
-    assert " ".join(root) == "tc qdisc add dev {device} root handle db00: prio"
+    root = read_script(["tc qdisc add dev eth0 root prio"], "eth0").commands[0]
+    assert root == "tc qdisc add dev {device} root handle db00: prio"
+
+
+def handle_of(command: str) -> str:
+    tokens = command.split()
+    return tokens[tokens.index("handle") + 1]
 
 
 def test_a_change_keeps_the_handle_of_its_qdisc() -> None:
     script = ["tc qdisc add dev eth0 root netem delay 10ms", "tc qdisc change dev eth0 root netem delay 20ms"]
-    added, changed = (tokens[tokens.index("handle") + 1] for tokens in read_script(script, "eth0").lines)
+    added, changed = (handle_of(command) for command in read_script(script, "eth0").commands)
     assert added == changed
 
 
 def test_a_discipline_of_another_kind_in_the_same_place_gets_another_handle() -> None:
     script = ["tc qdisc add dev eth0 root netem delay 10ms", "tc qdisc replace dev eth0 root prio"]
     script += ["tc qdisc del dev eth0 root", "tc qdisc add dev eth0 root pfifo"]
-    handles = [
-        tokens[tokens.index("handle") + 1] for tokens in read_script(script, "eth0").lines if "del" not in tokens
-    ]
+    handles = [handle_of(command) for command in read_script(script, "eth0").commands if " del " not in command]
     assert len(set(handles)) == 3
 
 
@@ -211,7 +216,7 @@ def test_the_kept_lines_of_any_script_are_harmless(pieces: list[str]) -> None:
         script = read_script([" ".join(pieces)], "eth0")
     except Wrong:
         return
-    for tokens in script.lines:
+    for tokens in (command.split() for command in script.commands):
         assert tokens[0] == "tc"
         assert tokens[1] in ("qdisc", "class", "filter")
         assert tokens[2] in ("add", "replace", "change", "del", "delete")

@@ -5,8 +5,11 @@
 
 use crate::error::{Attempt, Error, Result};
 use crate::{setup, sys};
-use dumbbell_plan::Command;
-use serde::{Deserialize, Serialize};
+use dumbbell_plan::operation::VethEnd;
+use dumbbell_plan::trial::{TRIAL_DEVICE, Trial};
+use dumbbell_plan::{Operation, Step};
+use dumbbell_tc::Command;
+use serde::Serialize;
 use socket2::{Domain, Socket, Type};
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,20 +17,9 @@ use std::io;
 use std::os::fd::AsRawFd;
 use std::path::Path;
 
-/// The device on which qdiscs are tried.
-const DEVICE: &str = "trial";
 /// More than the default of `net.core.wmem_max` on any system.
 const LARGE_BYTES: u64 = 1 << 24;
 const AVAILABLE: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct ProbeRequest {
-    /// `tc` commands on the device `trial`, by the kind they try.
-    commands: BTreeMap<String, Vec<String>>,
-    /// Congestion controls to try.
-    controllers: Vec<String>,
-}
 
 #[derive(Serialize)]
 struct ProbeResult {
@@ -44,8 +36,8 @@ struct ProbeResult {
 /// Tries everything.
 pub fn run(folder: &Path) -> Result<()> {
     let text = fs::read_to_string(folder.join("trial.json")).attempt(|| "reading trial.json".into())?;
-    let request: ProbeRequest = serde_json::from_str(&text)?;
-    let refused = request.commands.into_iter().map(|(what, lines)| Ok((what, try_commands(&lines)?)));
+    let request: Trial = serde_json::from_str(&text)?;
+    let refused = request.commands.into_iter().map(|(what, lines)| Ok((what, try_commands(lines)?)));
     let result = ProbeResult {
         refused: refused.collect::<Result<_>>()?,
         controllers: request.controllers.into_iter().filter(|name| has(name)).collect(),
@@ -60,20 +52,18 @@ pub fn run(folder: &Path) -> Result<()> {
 }
 
 /// Why the commands were refused on a new veth pair, or None.
-fn try_commands(lines: &[String]) -> Result<Option<String>> {
-    setup::run(&[command(&format!("ip link add {DEVICE} type veth peer name {DEVICE}-end"))])?;
-    let commands: Vec<Command> = lines.iter().map(|line| command(line)).collect();
-    let outcome = setup::run(&commands);
-    setup::run(&[command(&format!("ip link del {DEVICE}"))])?;
+fn try_commands(commands: Vec<Command>) -> Result<Option<String>> {
+    let end = |device: &str| VethEnd { device: device.into(), ..VethEnd::default() };
+    let here = |operation| Step::new("", operation);
+    setup::run(&[here(Operation::AddVeth { end: end(TRIAL_DEVICE), peer: end("trial-end") })])?;
+    let steps: Vec<_> = commands.into_iter().map(|command| here(Operation::Tc(command))).collect();
+    let outcome = setup::run(&steps);
+    setup::run(&[here(Operation::DeleteDevice { device: TRIAL_DEVICE.into() })])?;
     match outcome {
         Ok(_) => Ok(None),
         Err(Error::Refused { reason, .. }) => Ok(Some(reason)),
         Err(error) => Err(error),
     }
-}
-
-fn command(line: &str) -> Command {
-    Command { host: String::new(), argv: line.split_whitespace().map(String::from).collect() }
 }
 
 /// Can a socket use this congestion control?

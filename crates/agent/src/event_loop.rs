@@ -35,7 +35,7 @@ use crate::traffic::payload::Payload;
 use crate::traffic::probe::Probing;
 use crate::traffic::tcp::TcpFlow;
 use crate::traffic::udp::UdpFlow;
-use dumbbell_plan::{Plan, Transport};
+use dumbbell_plan::{AgentPlan, Transport};
 use event_queue::{EventQueue, Kind};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::signal::Signal;
@@ -65,7 +65,7 @@ pub fn run(folder: &Path) -> Result<()> {
 /// Like [`run`]; with `orders`, another process starts the experiment and may end it early, see [`orders`].
 pub fn run_at(folder: &Path, orders: Option<&UnixStream>) -> Result<()> {
     let text = fs::read_to_string(folder.join("plan.json")).attempt(|| "reading plan.json".into())?;
-    let plan: Plan = serde_json::from_str(&text)?;
+    let plan: AgentPlan = serde_json::from_str(&text)?;
     allow_descriptors(2 * plan.flows.len() as u64 + OTHER_DESCRIPTORS)?;
     let machine_programs = setup::run(&plan.setup)?;
     netem_seed::seed(&plan.netem_seeds)?;
@@ -98,7 +98,7 @@ enum Traffic {
 }
 
 struct EventLoop<'a> {
-    plan: &'a Plan,
+    plan: &'a AgentPlan,
     folder: &'a Path,
     clock: Clock,
     ended_ns: Option<u64>,
@@ -129,7 +129,7 @@ struct EventLoop<'a> {
 }
 
 impl<'a> EventLoop<'a> {
-    fn open(plan: &'a Plan, folder: &'a Path, mut machine_programs: MachinePrograms) -> Result<Self> {
+    fn open(plan: &'a AgentPlan, folder: &'a Path, mut machine_programs: MachinePrograms) -> Result<Self> {
         let mut event_loop = Self {
             plan,
             folder,
@@ -277,10 +277,10 @@ impl<'a> EventLoop<'a> {
     }
 
     fn change(&mut self, number: usize, now_ns: u64) -> Result<()> {
-        let command = &self.plan.changes[number].command;
-        self.path.iter_mut().for_each(|path| path.ordered(&command.host, now_ns));
+        let host = &self.plan.changes[number].step.host;
+        self.path.iter_mut().for_each(|path| path.ordered(host, now_ns));
         let made = self.changes.as_mut().expect("the experiment runs").make(number);
-        made.or_else(|error| self.change_failed(&command.host, error))
+        made.or_else(|error| self.change_failed(host, error))
     }
 
     /// Starts the flow at this position of their order.

@@ -22,7 +22,7 @@ use crate::error::Result;
 use crate::sys::Clock;
 use capture::Captures;
 use counters::Counters;
-use dumbbell_plan::Plan;
+use dumbbell_plan::AgentPlan;
 use serde::Serialize;
 use sockets::AllSockets;
 use std::path::Path;
@@ -72,7 +72,7 @@ impl<T> Periodic<T> {
 
 impl Inside {
     /// Opens the requested recordings, before the experiment starts.
-    pub fn open(plan: &Plan, folder: &Path) -> Result<Self> {
+    pub fn open(plan: &AgentPlan, folder: &Path) -> Result<Self> {
         let recordings = &plan.inside;
         Ok(Self {
             captures: Periodic::new(recordings.capture_ns, || Captures::open(recordings, folder))?,

@@ -18,7 +18,7 @@ mod settings;
 use crate::error::Result;
 use crate::sample::netlink::{Answer, Netlink};
 use crate::sys::process;
-use dumbbell_plan::Plan;
+use dumbbell_plan::AgentPlan;
 use nix::sys::socket::SockProtocol;
 use object::{GROUPS, Key, Kind, LIST_CLASSES, LISTED, News, Objects, Value};
 use serde::Serialize;
@@ -73,7 +73,7 @@ pub struct Observation<'a> {
 
 /// Watches all hosts.
 pub struct Path<'a> {
-    plan: &'a Plan,
+    plan: &'a AgentPlan,
     hosts: Vec<WatchedHost>,
     settings: Settings,
     priority: process::Priority,
@@ -96,7 +96,7 @@ struct WatchedHost {
 impl<'a> Path<'a> {
     /// Reads the initial state; no program may run yet. `own`: hosts and ports of the agent's own tc and ip;
     /// `sampling`: the port in each host that queries qdiscs at every sample.
-    pub fn read(plan: &'a Plan, own: &[(&str, u32)], sampling: &[(&str, u32)]) -> Result<Self> {
+    pub fn read(plan: &'a AgentPlan, own: &[(&str, u32)], sampling: &[(&str, u32)]) -> Result<Self> {
         let port = |host: &str| sampling.iter().find(|(of, _)| *of == host).map(|(_, port)| *port);
         let hosts = plan.hosts.iter().map(|host| {
             let own = own.iter().filter(|(of, _)| of == host).map(|(_, port)| *port).collect();

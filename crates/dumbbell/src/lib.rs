@@ -45,10 +45,10 @@ mod run;
 mod simulation;
 pub mod validity;
 
-pub use dumbbell_experiment::plan::types as plan;
 pub use dumbbell_experiment::{Diagnostic, model};
 pub use dumbbell_metrics::{FlowMetrics, GroupMetrics, Metrics, QueueMetrics, Spread, cycle};
 pub use dumbbell_net::time::Time;
+pub use dumbbell_plan as plan;
 pub use dumbbell_sim::packet_trace::{TraceResult, Window};
 pub use dumbbell_sim::table::{Cells, Column, Table};
 pub use error::Error;

@@ -2,8 +2,8 @@
 //! prints.
 
 use dumbbell_experiment::model::Transport;
-use dumbbell_experiment::plan::types::{self, Plan};
 use dumbbell_metrics::{Facts, Flow, Known, Metrics, Names, Numbers, Queue, Run, Table, Values};
+use dumbbell_plan::{self as types, Plan};
 use dumbbell_sim::report::FlowReport;
 use dumbbell_sim::table::{Bits, Cells};
 use dumbbell_sim::{Column, RunResult};

@@ -2,8 +2,8 @@
 
 use crate::metrics;
 use crate::validity::{self, Verdict};
-use dumbbell_experiment::plan::Plan;
 use dumbbell_metrics::{Facts, Metrics};
+use dumbbell_plan::Plan;
 use dumbbell_sim::packet_trace::TraceResult;
 use dumbbell_sim::report::Report;
 use dumbbell_sim::{RunResult, Table};

@@ -2,8 +2,8 @@
 
 use crate::error::Error;
 use crate::run::Run;
-use dumbbell_experiment::plan::Plan;
 use dumbbell_net::time::Time;
+use dumbbell_plan::Plan;
 use dumbbell_sim::World;
 
 /// A run in progress. The length of its slices does not affect the result.

@@ -3,7 +3,7 @@
 
 use dumbbell_experiment::limits::grouped;
 use dumbbell_experiment::model::Transport;
-use dumbbell_experiment::plan::types::{Flow, Plan, Queue};
+use dumbbell_plan::{Flow, Plan, Queue};
 use dumbbell_sim::report::FlowReport;
 use dumbbell_sim::{Column, RunResult};
 use serde::{Deserialize, Serialize};

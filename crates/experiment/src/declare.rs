@@ -19,6 +19,7 @@ pub mod maps;
 pub mod metrics;
 pub mod numbers;
 pub mod programs;
+pub mod shapes;
 pub mod spec;
 pub mod sweeps;
 pub mod texts;
@@ -30,7 +31,7 @@ use draw::Draw;
 use location::{Faults, Location};
 use spec::{Shape, TableSpec};
 
-pub(crate) use macros::{choices, simple, table};
+pub(crate) use macros::{choices, simple, table, words};
 
 /// What a key may hold.
 pub trait Kind {

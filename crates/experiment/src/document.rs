@@ -4,14 +4,15 @@ use crate::cases::variants;
 use crate::declare::Kind;
 use crate::declare::location::{Faults, Location};
 use crate::diagnostic::{Diagnostic, fail};
-use crate::hidden::{find, visible_line};
 use crate::keypath::apply;
 use crate::limits::{Limits, MAX_DEPTH};
 use crate::model::Experiment;
+pub use crate::overrides::Options;
 use crate::overrides::Overrides;
 use crate::toml;
 use crate::value::{Key, Node, Table, Value};
 use core::fmt::Write as _;
+use dumbbell_plan::hidden::{find, visible_line};
 
 /// Mistakes of all cases that are reported.
 const MAX_REPORTED: usize = 50;
@@ -27,20 +28,6 @@ pub struct Case {
     pub experiment: Experiment,
     /// What this case set, by dotted key.
     pub settings: Table,
-}
-
-/// How a document is read.
-#[derive(Clone, Debug, Default)]
-pub struct Options {
-    /// The title of an experiment without one: the file's name without its ending.
-    pub title: String,
-    /// Dotted keys with values that come last, as [`setting`] reads them; `cases.NAME.KEY` is of one case.
-    pub settings: Vec<(String, Value)>,
-    /// Names of the cases that are read, and that settings change even where a case sets the key; empty: all, which
-    /// settings must not contradict.
-    pub cases: Vec<String>,
-    /// What the document may use.
-    pub limits: Limits,
 }
 
 /// Reads a text.

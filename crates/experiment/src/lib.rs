@@ -21,7 +21,6 @@ pub mod diagnostic;
 pub mod document;
 pub mod expectation;
 pub mod figures;
-pub mod hidden;
 mod interchange;
 pub mod keypath;
 pub mod keys;

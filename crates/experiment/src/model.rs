@@ -3,13 +3,14 @@
 //! Times are nanoseconds, rates bits per second, sizes bytes. A field has the name of its key. The tables are declared in
 //! `keys`; here are the values of single keys.
 
-pub use crate::keys::experiment::{Experiment, Probe, ProbeKind, Trace};
-pub use crate::keys::flows::{Flows, Transport};
+pub use crate::keys::experiment::{Experiment, Probe, Trace};
+pub use crate::keys::flows::Flows;
 pub use crate::keys::hosts::{End, Hosts, Router};
 pub use crate::keys::path::{Bottleneck, Impairment, Link, PacketFate, Path, Position, Segment, Verbatim};
 pub use crate::keys::programs::Program;
 pub use crate::keys::settings::{Change, Tcp, TcpDefaults};
 pub use crate::keys::source::{Seen, Source};
+pub use dumbbell_plan::{ParameterValue, ProbeKind, Transport};
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -41,15 +42,6 @@ pub struct BdpSize {
     pub products: f64,
     /// Whether tc takes packets here instead of bytes.
     pub in_packets: bool,
-}
-
-/// A controller's parameter, as written.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum ParameterValue {
-    /// A whole number.
-    Number(u64),
-    /// A word, a time or a rate.
-    Word(String),
 }
 
 /// When a program gets SIGTERM.

@@ -2,12 +2,26 @@
 
 use crate::cases::{Variant, variants};
 use crate::diagnostic::{Diagnostic, fail};
-use crate::document::Options;
 use crate::keypath::{apply, resolve};
+use crate::limits::Limits;
 use crate::value::{Table, Value};
 
 /// Cases that an error names.
 const MAX_NAMED: usize = 4;
+
+/// How a document is read.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// The title of an experiment without one: the file's name without its ending.
+    pub title: String,
+    /// Dotted keys with values that come last, as [`setting`](crate::document::setting) reads them; `cases.NAME.KEY` is of one case.
+    pub settings: Vec<(String, Value)>,
+    /// Names of the cases that are read, and that settings change even where a case sets the key; empty: all, which
+    /// settings must not contradict.
+    pub cases: Vec<String>,
+    /// What the document may use.
+    pub limits: Limits,
+}
 
 /// The settings of all cases, and those of one.
 #[derive(Debug)]

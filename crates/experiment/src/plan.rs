@@ -1,4 +1,4 @@
-//! An experiment as a plan: hosts, links, commands, flows, probes, changes. Pure: no I/O, no state.
+//! An experiment as a plan ([`dumbbell_plan`]). Pure: no I/O, no state.
 //!
 //! ```text
 //! layout       hosts, links, addresses
@@ -8,15 +8,13 @@
 //! building     a plan under construction
 //! traffic      groups of flows as single flows; arrivals and jitter come from `draws`
 //! verbatim     tc scripts; `script_tree`: the rates that their qdiscs and classes let through
-//! changes      changes and traces as commands with times
+//! changes      changes and traces as steps with times; `later`: what they need from the start
 //! programs     programs and their hosts
 //! settings     sysctls and parameters of modules
 //! queue_rate   the rate that limits a queue at a time, and the delay of its backlog
 //! warnings     what may not be what the author meant
 //! size         memory and packets of a run, and `limits` on them
 //! remote       a plan on real hosts
-//! agent        a plan as the agent reads it
-//! shell        a plan as a script for people; `remote_shell`: the same on real hosts
 //! ```
 //!
 //! The emulation is correct by default. The queue under test is on a router, never on the sender, where TCP would
@@ -24,12 +22,12 @@
 //! the queue under test. netem's limits exceed rate × delay, so that the emulation itself drops nothing. Offloads are
 //! off by default: with them a queue counts super-packets of up to 64 KB as one packet.
 
-pub mod agent;
 pub mod attachments;
 mod building;
 mod changes;
 mod draws;
 pub mod error;
+mod later;
 mod layout;
 pub mod limits;
 mod names;
@@ -38,15 +36,11 @@ mod path;
 mod programs;
 pub mod queue_rate;
 pub mod remote;
-mod remote_shell;
 mod script_tree;
 mod settings;
 mod shaping;
-pub mod shell;
 pub mod size;
-pub mod text;
 mod traffic;
-pub mod types;
 mod verbatim;
 mod warnings;
 
@@ -54,15 +48,13 @@ use crate::model::{Experiment, Trace, Transport};
 use attachments::Attachments;
 use building::Building;
 use draws::Streams;
+use dumbbell_plan::{Flow, Link, Net, NetemSeed, Plan, Queue, Sender, Step, TcpSettings};
 use error::Error;
 use limits::Limits;
 use path::{RECEIVER, lay_out};
 use std::net::Ipv4Addr;
-use types::{Command, Flow, Link, Net, NetemSeed, Queue, Sender, TcpSettings};
 
-pub use remote_shell::as_remote_script;
-pub use settings::{is_of_the_machine, module_writes};
-pub use types::Plan;
+pub use settings::is_of_the_machine;
 
 /// The plan of the run with this seed.
 ///
@@ -151,19 +143,19 @@ fn net(experiment: &Experiment, wires: Vec<Link>, senders: Vec<Sender>) -> Net {
     Net { wires, senders, mtu: path.mtu, offloads: path.offloads, tcp }
 }
 
-fn setup(building: &mut Building<'_>) -> Result<Vec<Command>, Error> {
+fn setup(building: &mut Building<'_>) -> Result<Vec<Step>, Error> {
     let experiment = building.experiment;
     let senders = building.sender_hosts();
-    let mut commands = settings::machine_commands(&experiment.tcp);
-    commands.extend(building.layout.commands(&senders, experiment.path.mtu, experiment.path.offloads));
+    let mut steps = settings::machine_settings(&experiment.tcp);
+    steps.extend(building.layout.steps(&senders, experiment.path.mtu, experiment.path.offloads));
     let further = experiment.tcp.sysctl.iter().filter(|(key, _)| !is_of_the_machine(key));
     let settings = settings::host_settings(&experiment.tcp, further);
     for host in senders.iter().map(|host| &host[..]).chain(building.receiver_hosts()) {
-        commands.extend(settings.iter().map(|(key, value)| Command::sysctl(host, key, value)));
+        steps.extend(settings.iter().map(|(key, value)| Step::sysctl(host, key, value)));
     }
-    commands.append(&mut building.disciplines);
-    commands.extend(verbatim::commands(building)?);
-    Ok(commands)
+    steps.append(&mut building.disciplines);
+    steps.extend(verbatim::steps(building)?);
+    Ok(steps)
 }
 
 fn bottleneck(experiment: &Experiment, queues: &[Queue]) -> Option<String> {

@@ -1,9 +1,9 @@
 //! Diagnostics as text, with the lines of the file and the place underlined.
 
 use crate::diagnostic::Diagnostic;
-use crate::hidden::visible_line;
 use annotate_snippets::renderer::DecorStyle;
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
+use dumbbell_plan::hidden::visible_line;
 
 /// Every mistake with an excerpt of `text`, which was read from `file`; plain ASCII, or with colours.
 #[must_use]
@@ -42,7 +42,9 @@ fn one_line(span: core::ops::Range<usize>, text: &str) -> core::ops::Range<usize
 /// The text with the same length and no control characters, so that a terminal obeys nothing of it.
 fn visible(text: &str) -> String {
     let is_shown = |character: char| {
-        character == '\n' || character == '\t' || crate::hidden::find(character.encode_utf8(&mut [0; 4])).is_none()
+        character == '\n'
+            || character == '\t'
+            || dumbbell_plan::hidden::find(character.encode_utf8(&mut [0; 4])).is_none()
     };
     text.chars()
         .map(|character| if is_shown(character) { character.to_string() } else { "?".repeat(character.len_utf8()) })

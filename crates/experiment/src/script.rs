@@ -10,8 +10,7 @@ use crate::qdisc::{POLICE, check, grammar, kinds};
 use crate::shell_words::split;
 use dumbbell_tc::grammar::Grammar;
 use dumbbell_tc::tree::Tree;
-use dumbbell_tc::{Wrong, classes, disciplines};
-use serde::{Deserialize, Serialize};
+use dumbbell_tc::{self as tc, Object, Target, Verb, Wrong, classes, disciplines};
 
 /// Stands for the device in the lines of a [`Script`].
 pub const DEVICE: &str = "{device}";
@@ -30,19 +29,18 @@ const FILTER_WORDS: &[&str] = &[
 const POLICE_OPTIONS: Grammar = &[disciplines::POLICE, disciplines::POLICE_ACTION];
 
 /// What is left of a script.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Script {
-    /// `tc` commands, words apart, with [`DEVICE`] for the interface.
-    pub lines: Vec<Vec<String>>,
+    /// Its tc commands, with [`DEVICE`] for the interface.
+    pub commands: Vec<tc::Command>,
     /// Destination port and mark.
     pub marks: Vec<(u16, u32)>,
     /// Lines that only show, or delete what a run does not have.
-    #[serde(default)]
     pub left_out: Vec<String>,
 }
 
 enum Command {
-    Tc(Vec<String>),
+    Tc(Box<tc::Command>),
     Mark(u16, u32),
     LeftOut,
 }
@@ -59,12 +57,12 @@ pub fn read<'a>(lines: impl IntoIterator<Item = &'a str>, interface: &str) -> Re
     for (number, line) in (1..).zip(lines) {
         let shown: String = line.trim().chars().take(MAX_SHOWN).collect();
         let named = |wrong: Wrong| Wrong::new(format!("line {number} ('{shown}'): {}", wrong.problem), wrong.right);
-        match command(line, interface, script.lines.is_empty()).map_err(named)? {
+        match command(line, interface, script.commands.is_empty()).map_err(named)? {
             None => {}
-            Some(Command::Tc(mut words)) => {
-                handles.complete(&mut words, &tree).map_err(named)?;
-                execute(&mut tree, &words).map_err(named)?;
-                script.lines.push(words);
+            Some(Command::Tc(command)) => {
+                let command = handles.complete(*command, &tree).map_err(named)?;
+                tree.execute(&command).map_err(named)?;
+                script.commands.push(command);
             }
             Some(Command::Mark(port, mark)) => script.marks.push((port, mark)),
             Some(Command::LeftOut) => script.left_out.push(line.trim().to_owned()),
@@ -81,14 +79,9 @@ impl Script {
     /// Linux refuses a line; [`read`] returns no such script.
     pub fn tree(&self) -> Result<Tree, Wrong> {
         let mut tree = Tree::of_script();
-        self.lines.iter().try_for_each(|words| execute(&mut tree, words))?;
+        self.commands.iter().try_for_each(|command| tree.execute(command).map(|_| ()))?;
         Ok(tree)
     }
-}
-
-fn execute(tree: &mut Tree, words: &[String]) -> Result<(), Wrong> {
-    let words: Vec<_> = words[1..].iter().map(String::as_str).collect();
-    tree.execute(&words).map(|_| ())
 }
 
 /// Handles of disciplines that are written without one, so that their statistics are distinct.
@@ -99,22 +92,20 @@ struct Handles {
 }
 
 impl Handles {
-    /// Adds a handle to a command without one: that of the discipline that it changes, or a new one.
-    fn complete(&mut self, words: &mut Vec<String>, tree: &Tree) -> Result<(), Wrong> {
-        let is_deletion = words[2].starts_with("del");
-        if words[1] != "qdisc" || is_deletion {
-            return Ok(());
+    /// A command with a handle: its own, that of the discipline that it changes, or a new one.
+    fn complete(&mut self, command: tc::Command, tree: &Tree) -> Result<tc::Command, Wrong> {
+        if command.object() != Object::Qdisc || command.verb() == Verb::Delete {
+            return Ok(command);
         }
-        let plain: Vec<_> = words[3..].iter().map(String::as_str).collect();
-        let (there, kind) = (tree.handle_at(&plain)?, plain.len() - kind_and_options(&plain).len());
+        let there = tree.handle_at(&command)?;
         let kind_there = tree.places().find(|place| Some(&place.location) == there.as_ref()).map(|place| place.kind);
-        let is_changed = kind_there == plain.get(kind).copied() && words[2] != "add";
-        let is_named = plain.contains(&"handle");
+        let is_changed = kind_there == Some(&command.target().kind[..]) && command.verb() != Verb::Add;
         let handle = if is_changed { there } else { Some(self.next(tree)) };
-        if let Some(handle) = handle.filter(|_| !is_named) {
-            words.splice(kind + 3..kind + 3, ["handle".to_owned(), handle]);
-        }
-        Ok(())
+        let is_named = command.target().handle.is_some();
+        Ok(match handle.filter(|_| !is_named) {
+            Some(handle) => command.with_handle(handle),
+            None => command,
+        })
     }
 
     fn next(&mut self, tree: &Tree) -> String {
@@ -171,51 +162,41 @@ fn mark(words: &[&str]) -> Result<Command, Wrong> {
 /// The command with its interface replaced.
 fn tc(words: &[&str], interface: &str, is_first: bool) -> Result<Command, Wrong> {
     let flags = words.iter().take_while(|word| word.starts_with('-')).count();
-    let mut words = words[flags..].to_vec();
-    if words.len() < 2 || !["qdisc", "class", "filter"].contains(&words[0]) {
-        return Err(Wrong::new("not a tc command of setup", "tc qdisc, tc class or tc filter"));
+    let words = &words[flags..];
+    if matches!(words, ["qdisc" | "class" | "filter", "show" | "list" | "ls" | "lst", ..]) {
+        return Ok(Command::LeftOut);
     }
-    match words[1] {
-        "show" | "list" | "ls" | "lst" => return Ok(Command::LeftOut),
-        // Of another device, or of a root that was there before the script.
-        "del" | "delete" if is_first || after(&words, "dev") != Some(interface) => {
-            let is_cleanup = words[0] == "qdisc" && words.iter().any(|word| matches!(*word, "root" | "ingress"));
-            if is_cleanup {
-                return Ok(Command::LeftOut);
-            }
-        }
-        "add" | "replace" | "change" | "del" | "delete" => {}
-        verb => {
-            let problem = format!("'{verb}' can't be applied to a {}", words[0]);
-            return Err(Wrong::new(problem, "add, replace, change or del"));
+    let command = tc::Command::read(words.iter().map(ToString::to_string).collect())?;
+    let (object, is_deletion) = (command.object(), command.verb() == Verb::Delete);
+    // Of another device, or of a root that was there before the script.
+    if is_deletion && (is_first || command.device() != interface) {
+        let is_cleanup = object == Object::Qdisc && words.iter().any(|word| matches!(*word, "root" | "ingress"));
+        if is_cleanup {
+            return Ok(Command::LeftOut);
         }
     }
-    let device = words.iter().position(|word| *word == "dev").map(|at| at + 1);
-    let Some(at) = device.filter(|at| words.get(*at) == Some(&interface)) else {
+    if command.device() != interface {
         let right = format!("each command names dev {interface}, or set path.tc.interface");
         return Err(Wrong::new(format!("not for the interface {interface}"), right));
-    };
-    words[at] = DEVICE;
-    let names_kind = !words[1].starts_with("del") || !kind_and_options(&words[2..]).is_empty();
-    match words[0] {
-        "filter" if words[1].starts_with("del") => check_filter(&words)?,
-        _ if !names_kind => {}
-        "qdisc" => check_qdisc(&words)?,
-        "class" => check_class(&words)?,
-        _ => check_filter(&words)?,
     }
-    Ok(Command::Tc(core::iter::once("tc").chain(words).map(String::from).collect()))
+    check_place(&command)?;
+    match object {
+        Object::Filter => check_filter(words)?,
+        _ if is_deletion && command.target().kind.is_empty() => {}
+        Object::Qdisc => check_qdisc(&command)?,
+        Object::Class => check_class(&command)?,
+    }
+    Ok(Command::Tc(Box::new(command.on(DEVICE))))
 }
 
-fn check_qdisc(words: &[&str]) -> Result<(), Wrong> {
-    let rest = after_place(words)?;
-    let kind = rest.first().copied().unwrap_or_default();
+fn check_qdisc(command: &tc::Command) -> Result<(), Wrong> {
+    let kind = &command.target().kind[..];
     let Some(grammar) = grammar(kind) else {
         let known: Vec<_> = kinds().map(|(name, _)| name).filter(|name| *name != POLICE).collect();
         let problem = format!("no queueing discipline is called '{kind}'");
         return Err(Wrong::new(problem, crate::suggest::suggest(kind, &known)));
     };
-    if !check(kind, &rest[1..], grammar)?.is_empty() {
+    if !check(kind, &command.options(), grammar)?.is_empty() {
         return Err(Wrong::new("tc has no sizes in bdp", "bytes or packets"));
     }
     if kind == POLICE {
@@ -225,15 +206,35 @@ fn check_qdisc(words: &[&str]) -> Result<(), Wrong> {
     Ok(())
 }
 
-fn check_class(words: &[&str]) -> Result<(), Wrong> {
-    let rest = after_place(words)?;
-    let kind = rest.first().copied().unwrap_or_default();
+fn check_class(command: &tc::Command) -> Result<(), Wrong> {
+    let kind = &command.target().kind[..];
     let Some((_, grammar)) = classes::KINDS.iter().find(|(name, _)| *name == kind) else {
         let known: Vec<_> = classes::KINDS.iter().map(|(name, _)| *name).collect();
         let right = format!("there is: {}", known.join(", "));
         return Err(Wrong::new(format!("classes of '{kind}' are not known here"), right));
     };
-    check(kind, &rest[1..], grammar).map(|_| ())
+    check(kind, &command.options(), grammar).map(|_| ())
+}
+
+/// Refuses a place that tc would refuse.
+fn check_place(command: &tc::Command) -> Result<(), Wrong> {
+    let Target { parent, handle, classid, kind, .. } = command.target();
+    if command.object() == Object::Filter {
+        return Ok(());
+    }
+    let is_handle = |value: &str| {
+        let is_hex = |text: &str| text.bytes().all(|byte| byte.is_ascii_hexdigit());
+        value.split_once(':').is_some_and(|(major, minor)| !major.is_empty() && is_hex(major) && is_hex(minor))
+    };
+    for (name, value) in [("parent", parent), ("handle", handle), ("classid", classid)] {
+        if let Some(value) = value.as_deref().filter(|value| !is_handle(value)) {
+            return Err(Wrong::new(format!("'{value}' is not a {name}"), "such as 1: or 1:10"));
+        }
+    }
+    if matches!(&kind[..], "dev" | "parent" | "handle" | "classid") {
+        return Err(Wrong::new(format!("'{kind}' without a value"), "such as parent 1:1"));
+    }
+    Ok(())
 }
 
 fn check_filter(words: &[&str]) -> Result<(), Wrong> {
@@ -247,8 +248,10 @@ fn check_filter(words: &[&str]) -> Result<(), Wrong> {
             return Err(Wrong::new("tc has no sizes in bdp", "bytes"));
         }
     }
-    let is_known = |word: &str| word == DEVICE || FILTER_WORDS.contains(&word) || is_number(word);
-    match words[2..end].iter().find(|word| !is_known(word)) {
+    let is_known = |word: &str| FILTER_WORDS.contains(&word) || is_number(word);
+    let device = words.iter().position(|word| *word == "dev").map(|at| at + 1);
+    let others = words.iter().enumerate().take(end).skip(2).filter(|(at, _)| Some(*at) != device).map(|(_, word)| word);
+    match others.into_iter().find(|word| !is_known(word)) {
         None => Ok(()),
         Some(word) => {
             let right = format!("filters of kind {FILTER_KINDS}, by mark, port or address");
@@ -266,38 +269,4 @@ fn is_number(word: &str) -> bool {
     let (address, length) = word.split_once('/').unwrap_or((word, "0"));
     let octets: Vec<_> = address.split('.').collect();
     (is_hex(major) && is_hex(minor)) || (octets.len() == 4 && octets.into_iter().chain([length]).all(is_decimal))
-}
-
-/// The words from a discipline's or class's kind on.
-fn kind_and_options<'a, 'w>(words: &'a [&'w str]) -> &'a [&'w str] {
-    let mut rest = words;
-    loop {
-        match rest {
-            ["root", ..] => rest = &rest[1..],
-            ["dev" | "parent" | "handle" | "classid", _, ..] => rest = &rest[2..],
-            _ => return rest,
-        }
-    }
-}
-
-/// What follows `root`, `parent X`, `handle X`, `classid X`, `dev X`.
-fn after_place<'a, 'w>(words: &'a [&'w str]) -> Result<&'a [&'w str], Wrong> {
-    let is_handle = |value: &str| {
-        let is_hex = |text: &str| text.bytes().all(|byte| byte.is_ascii_hexdigit());
-        value.split_once(':').is_some_and(|(major, minor)| !major.is_empty() && is_hex(major) && is_hex(minor))
-    };
-    let mut rest = &words[2..];
-    loop {
-        match rest {
-            ["root", ..] => rest = &rest[1..],
-            [name @ ("dev" | "parent" | "handle" | "classid")] => {
-                return Err(Wrong::new(format!("'{name}' without a value"), "such as parent 1:1"));
-            }
-            [name @ ("parent" | "handle" | "classid"), value, ..] if !is_handle(value) => {
-                return Err(Wrong::new(format!("'{value}' is not a {name}"), "such as 1: or 1:10"));
-            }
-            ["dev" | "parent" | "handle" | "classid", _, ..] => rest = &rest[2..],
-            _ => return Ok(rest),
-        }
-    }
 }

@@ -69,7 +69,7 @@ fn a_script_keeps_what_sets_up_and_nothing_else() {
         "iptables -t mangle -A OUTPUT -p tcp --dport 5202 -j MARK --set-mark 0x7",
     ];
     let read = script::read(lines, "eth0").expect("a script");
-    assert_eq!(read.lines[0].join(" "), "tc qdisc add dev {device} root handle 1: htb default 10");
+    assert_eq!(read.commands[0].to_string(), "tc qdisc add dev {device} root handle 1: htb default 10");
     assert_eq!((read.marks, read.left_out.len()), (vec![(5202, 7)], 1));
     for line in [
         "rm -r x",

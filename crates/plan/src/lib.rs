@@ -1,50 +1,108 @@
-//! `plan.json`: one run of an experiment on one host.
+//! One run of an experiment: hosts, links, settings, queues, flows, probes, programs, changes. Each is declared once,
+//! for the simulator, for the agent (its file is [`AgentPlan`]), for real hosts and for scripts. Pure: no I/O.
 //!
-//! `crates/experiment/src/plan/agent.rs` writes it and explains its choices. An engine adds to it what depends on the
-//! request: recordings, home directories, terminals.
+//! | module | holds |
+//! | --- | --- |
+//! | [`operation`] | what is done to a host, typed; the command that does the same |
+//! | [`network`] | links, sending hosts, TCP settings |
+//! | [`queue`] | qdiscs that are sampled |
+//! | [`traffic`] | flows and probes |
+//! | [`program`] | programs |
+//! | [`settings`] | parameters of controllers' modules |
+//! | [`trial`] | what a host's kernel must have |
+//! | [`agent`] | `plan.json`, and what an engine adds to it |
+//! | [`remote`] | the parts of real hosts |
+//! | [`script`] | a script for people; [`text`], [`hidden`]: its words |
 
+pub mod agent;
+pub mod hidden;
+pub mod network;
+pub mod operation;
+pub mod program;
+pub mod queue;
+pub mod remote;
+pub mod script;
+pub mod settings;
+pub mod text;
+pub mod traffic;
+pub mod trial;
+
+pub use agent::{AgentOptions, AgentPlan, Recordings};
+pub use network::{Device, Link, Net, Sender, TcpSettings};
+pub use operation::{Change, Operation, Origin, Step};
+pub use program::{Content, Program, Programs, TerminalPlan};
+pub use queue::{Queue, Rates};
+pub use remote::{RemoteHost, RemotePlan, Role};
+pub use settings::Conflict;
+pub use traffic::{Ends, Exchange, Flow, ParameterValue, Probe, ProbeKind, Transport};
+
+use dumbbell_tc::message::Message;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
-use std::net::Ipv4Addr;
 
-/// One run of an experiment on one host.
-#[derive(Clone, Debug, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
+/// One run, ready for an engine.
+#[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
-    /// Duration of the experiment.
+    /// Length of the experiment.
     pub duration_ns: u64,
-    /// Sampling interval.
+    /// Time between samples.
     pub sample_ns: u64,
-    /// End when every sized flow is done; set if all flows are sized.
+    /// Whether the run ends as soon as every flow has delivered its bytes.
     pub ends_when_done: bool,
-    /// Hosts: one network namespace each.
+    /// Whether links with a rate stamp packets.
+    pub telemetry: bool,
+    /// Whether every change is recorded, not only samples.
+    pub every_change: bool,
+    /// Host names.
     pub hosts: Vec<String>,
-    /// Commands to run in order before time zero.
-    pub setup: Vec<Command>,
-    /// Flows, in the order of the result.
+    /// Links and TCP settings, for an engine that runs no commands.
+    pub net: Net,
+    /// Steps before time zero.
+    pub setup: Vec<Step>,
+    /// Flows in the order of the result.
     pub flows: Vec<Flow>,
-    /// Probes.
+    /// Probes in the order of the result.
     pub probes: Vec<Probe>,
-    /// Timed commands, sorted by time.
+    /// Steps during the run, sorted by time.
     pub changes: Vec<Change>,
-    /// Seeds of netem's random numbers.
+    /// Qdiscs, in the order of the result.
+    pub queues: Vec<Queue>,
+    /// Seeds of netems without one of their own.
     pub netem_seeds: Vec<NetemSeed>,
-    /// Programs; most experiments have none.
-    #[serde(default, skip_serializing_if = "Programs::is_empty")]
-    pub programs: Programs,
-    /// If not empty, sample only these devices' queues: on a real host the others belong to other users.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub devices: Vec<String>,
-    /// Optional recordings besides flows, queues and probes.
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub inside: Recordings,
-    /// Interval of host load samples; None in a guest, where virtual time has no load.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub machine_ns: Option<u64>,
+    /// Name of the queue that a summary describes.
+    pub bottleneck: Option<String>,
+    /// What the user should know.
+    pub warnings: Vec<String>,
+    /// Programs.
+    pub programs: Vec<Program>,
+    /// `/etc/hosts` of the programs; empty without programs.
+    pub hosts_file: String,
+}
+
+impl Plan {
+    /// Every step, those of changes last.
+    pub fn steps(&self) -> impl Iterator<Item = &Step> {
+        self.setup.iter().chain(self.changes.iter().map(|change| &change.step))
+    }
+
+    /// Every tc command, those of changes last.
+    pub fn tc_commands(&self) -> impl Iterator<Item = &dumbbell_tc::Command> {
+        self.steps().filter_map(Step::tc)
+    }
+
+    /// Whether the result depends on the iproute2 of the machine: it has commands that the agent cannot send itself, or
+    /// a program of the experiment is one of iproute2.
+    #[must_use]
+    pub fn uses_iproute2(&self) -> bool {
+        let is_iproute2 = |program: &Program| {
+            let name = program.argv.first().and_then(|path| path.rsplit('/').next());
+            matches!(name, Some("ip" | "tc"))
+        };
+        self.tc_commands().any(|command| Message::of(command).is_err()) || self.programs.iter().any(is_iproute2)
+    }
 }
 
 /// Seed of a netem's random numbers.
-#[derive(Clone, Debug, Deserialize, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct NetemSeed {
     /// Host.
@@ -55,304 +113,4 @@ pub struct NetemSeed {
     pub handle: String,
     /// `TCA_NETEM_PRNG_SEED`.
     pub seed: u64,
-}
-
-/// A command line: `ip`, `tc`, `ethtool -K` or `sysctl -w`; `write FILE TEXT` means `echo TEXT > FILE`.
-#[derive(Clone, Debug, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-pub struct Command {
-    /// Network namespace; empty for the agent's own.
-    pub host: String,
-    /// Program and arguments; arguments contain no white space.
-    pub argv: Vec<String>,
-}
-
-impl Command {
-    /// The command as one line.
-    #[must_use]
-    pub fn line(&self) -> String {
-        self.argv.join(" ")
-    }
-}
-
-/// A command with a time.
-#[derive(Clone, Debug, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-pub struct Change {
-    /// When.
-    pub at_ns: u64,
-    /// What.
-    pub command: Command,
-}
-
-/// Transport of a flow.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
-#[serde(rename_all = "lowercase")]
-pub enum Transport {
-    /// A TCP connection, sender to receiver.
-    Tcp,
-    /// UDP packets at a constant rate.
-    Udp,
-}
-
-/// Which ends of a flow or probe are on this host.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, PartialEq, Eq)]
-#[serde(rename_all = "lowercase")]
-pub enum Ends {
-    /// Both, as in a guest.
-    #[default]
-    Both,
-    /// Only the sender, or a probe's client.
-    Sender,
-    /// Only the receiver, or a probe's server; no other flow uses its port.
-    Receiver,
-}
-
-impl Ends {
-    /// Is the sender on this host?
-    #[must_use]
-    pub fn sends(self) -> bool {
-        self != Self::Receiver
-    }
-
-    /// Is the receiver on this host?
-    #[must_use]
-    pub fn receives(self) -> bool {
-        self != Self::Sender
-    }
-}
-
-/// One flow, without its group and the parameters of its controller: those are set before the run. Times are since the experiment's start.
-#[derive(Clone, Debug, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-pub struct Flow {
-    /// Name in messages.
-    pub name: String,
-    /// TCP or UDP.
-    pub transport: Transport,
-    /// Sending host.
-    pub sender: String,
-    /// Receiving host.
-    pub receiver: String,
-    /// Address of the receiver.
-    pub address: Ipv4Addr,
-    /// Port of the receiver.
-    pub port: u16,
-    /// Congestion control, for TCP.
-    pub cc: Option<String>,
-    /// When it starts.
-    pub start_ns: u64,
-    /// When it stops sending; None: at the end.
-    pub stop_ns: Option<u64>,
-    /// Size; None: unlimited.
-    pub bytes: Option<u64>,
-    /// Send for `on_ns`, pause for `off_ns`, repeat.
-    pub on_off_ns: Option<(u64, u64)>,
-    /// Request/response instead of bulk.
-    pub exchange: Option<Exchange>,
-    /// Fixed send buffer.
-    pub sndbuf: Option<u64>,
-    /// Fixed receive buffer.
-    pub rcvbuf: Option<u64>,
-    /// Read each segment when it arrives, like most applications, instead of in large pieces.
-    pub prompt_reads: bool,
-    /// `SO_MAX_PACING_RATE`, bytes per second.
-    pub pacing_rate: Option<u64>,
-    /// `SO_MARK` of the sender's socket.
-    pub mark: Option<u32>,
-    /// Payload bytes of a UDP packet.
-    pub packet: Option<u32>,
-    /// Interval between UDP packets.
-    pub interval_ns: Option<u64>,
-    /// Whether UDP packets are ECN-capable (ECT(0)); TCP's are as host and controller have it.
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub ecn: bool,
-    /// Which ends are on this host.
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub ends: Ends,
-    /// Address of a sender on another host.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub from: Option<Ipv4Addr>,
-}
-
-/// The receiver sends a request, the sender responds, the receiver pauses and repeats.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
-#[serde(deny_unknown_fields)]
-pub struct Exchange {
-    /// Bytes of a request.
-    pub request: u64,
-    /// Bytes of a response.
-    pub response: u64,
-    /// Pause after a response.
-    pub think_ns: u64,
-}
-
-/// Type of a probe.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
-#[serde(rename_all = "lowercase")]
-pub enum ProbeKind {
-    /// ICMP echo; the kernel answers.
-    Ping,
-    /// UDP; the agent answers.
-    Udp,
-}
-
-/// Probes sent every `interval_ns` from `start_ns` on.
-#[derive(Clone, Debug, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-pub struct Probe {
-    /// Ping or UDP.
-    pub kind: ProbeKind,
-    /// Host of the client.
-    pub sender: String,
-    /// Host of the server.
-    pub receiver: String,
-    /// Address of the server.
-    pub address: Ipv4Addr,
-    /// UDP port of the server.
-    pub port: u16,
-    /// First probe.
-    pub start_ns: u64,
-    /// Time between probes.
-    pub interval_ns: u64,
-    /// Payload bytes.
-    pub payload: u32,
-    /// Which ends are on this host.
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub ends: Ends,
-}
-
-/// All programs, and what they share.
-#[derive(Clone, Debug, Default, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-pub struct Programs {
-    /// Text of `/etc/hosts`.
-    pub hosts_file: String,
-    /// Home directories, visible only to programs whose command the user typed.
-    pub homes: Vec<String>,
-    /// Folders of Dumbbell's installation, visible even below a folder that is empty for programs.
-    #[serde(default)]
-    pub shown: Vec<String>,
-    /// Folder of the command `dumbbell`: the last one of the search path.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub commands: Option<String>,
-    /// Folder in which the user typed the command; visible to typed programs.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub typed_folder: Option<String>,
-    /// In the order of the result.
-    pub all: Vec<Program>,
-}
-
-impl Programs {
-    /// Has the experiment no program?
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.all.is_empty()
-    }
-}
-
-/// One program. Times are since the experiment's start.
-#[expect(clippy::struct_excessive_bools, reason = "each is an independent option")]
-#[derive(Clone, Debug, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-pub struct Program {
-    /// Name in messages.
-    pub name: String,
-    /// Network namespace it runs in.
-    pub host: String,
-    /// Program and arguments; not passed to a shell.
-    pub argv: Vec<String>,
-    /// Additional environment variables.
-    pub env: BTreeMap<String, String>,
-    /// Initial content of its working folder.
-    pub files: Vec<Content>,
-    /// Folders replaced by empty writable ones.
-    pub writable: Vec<String>,
-    /// Did the user type its command? Then it can read home directories, and its output is read while it runs.
-    pub typed: bool,
-    /// Does it keep all of root's capabilities, including mounts? Only if the user who typed its command requests it.
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub keeps_powers: bool,
-    /// When it starts; servers start earlier.
-    pub start_ns: u64,
-    /// When it is stopped; None: at the end.
-    pub stop_ns: Option<u64>,
-    /// Does it run until it is stopped? Then the experiment does not wait for it.
-    pub stays: bool,
-    /// TCP port on which it must listen before the experiment starts; 0: any.
-    pub serves: Option<u16>,
-    /// The experiment ends when this program exits.
-    pub ends: bool,
-    /// Is it an interactive shell, for whose commands the experiment waits?
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub terminal: Option<TerminalPlan>,
-}
-
-impl Program {
-    /// May it write sysctls of its host? Linux sends no notification of that, so only interactive shells and programs
-    /// with all capabilities may.
-    #[must_use]
-    pub fn may_set(&self) -> bool {
-        self.terminal.is_some() || self.keeps_powers
-    }
-}
-
-/// How typed commands run.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-pub struct TerminalPlan {
-    /// Time limit of a command, after which it gets SIGINT.
-    pub timeout_ns: u64,
-    /// Interval at which the experiment waits for permission to continue; None: it waits only for commands.
-    pub step_ns: Option<u64>,
-}
-
-/// An entry of a working folder: a text, a number of zero bytes, or a link.
-#[derive(Clone, Debug, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-pub struct Content {
-    /// Path below the working folder.
-    pub path: String,
-    /// Text of the file.
-    pub text: Option<String>,
-    /// Number of zero bytes.
-    pub bytes: Option<u64>,
-    /// Target of the link.
-    pub link: Option<String>,
-}
-
-/// The requested recordings; none by default.
-#[derive(Clone, Debug, Default, Deserialize, Serialize, PartialEq, Eq)]
-#[serde(default, deny_unknown_fields)]
-pub struct Recordings {
-    /// Captured devices, in the order of the file's interfaces.
-    pub captures: Vec<Device>,
-    /// Bytes captured of each packet.
-    pub snap_bytes: usize,
-    /// Ring size in packets, per device.
-    pub ring_frames: usize,
-    /// Interval for reading the rings.
-    pub capture_ns: Option<u64>,
-    /// Interval for recording all sockets.
-    pub sockets_ns: Option<u64>,
-    /// Interval for recording the counters.
-    pub counters_ns: Option<u64>,
-    /// Trace events, as `SYSTEM:EVENT`.
-    pub trace: Vec<String>,
-    /// Interval for reading the trace.
-    pub trace_ns: Option<u64>,
-}
-
-/// A device.
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Eq)]
-#[serde(deny_unknown_fields)]
-pub struct Device {
-    /// Host.
-    pub host: String,
-    /// Name in the host.
-    pub device: String,
-}
-
-fn is_default<T: Default + PartialEq>(value: &T) -> bool {
-    *value == T::default()
 }

@@ -1,8 +1,9 @@
 //! Result tables as Arrow data, and columns as numpy arrays. Memory is shared, not copied (except: booleans are
 //! packed for Arrow and unpacked for numpy; name codes become string views on demand).
 
+mod parquet;
+
 use crate::numbers::Numbers;
-use crate::parquet::Declared;
 use arrow_array::cast::AsArray;
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::types::{ArrowPrimitiveType, Float64Type, Int64Type, UInt8Type, UInt32Type};
@@ -15,6 +16,7 @@ use arrow_schema::{ArrowError, DataType, Field, Schema};
 use dumbbell_metrics::{Known, Values};
 use dumbbell_sim::table::{Bits, Cells};
 use dumbbell_sim::{Column, Table};
+use parquet::Declared;
 use pyo3::exceptions::{PyIndexError, PyKeyError, PyOSError};
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
@@ -67,7 +69,7 @@ impl Arrow {
     /// Writes these columns, by name and type, as Parquet; a column that the table lacks is null. Raises `OSError`.
     #[expect(clippy::needless_pass_by_value, reason = "arguments from Python are owned")]
     fn write_parquet(&self, py: Python<'_>, columns: Vec<Declared>, path: PathBuf) -> PyResult<()> {
-        py.detach(|| crate::parquet::write(self, &columns, &path)).map_err(|error| os_error(&error))
+        py.detach(|| parquet::write(self, &columns, &path)).map_err(|error| os_error(&error))
     }
 
     /// Column names in order.

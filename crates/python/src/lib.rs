@@ -5,11 +5,11 @@
 //! callbacks. `dumbbell.results` defines the tables.
 
 mod arrow;
+mod errors;
 mod experiment;
 mod fault;
 mod metrics;
 mod numbers;
-mod parquet;
 mod plan;
 mod run;
 mod sweep;
@@ -36,7 +36,10 @@ mod _sim {
     #[pymodule_export]
     use super::numbers::Numbers;
     #[pymodule_export]
-    use super::plan::{Plan, PlanRefused, RemotePlan, SimulatorPlan, is_of_the_machine, queue_rates};
+    use super::plan::{
+        Change, Flow, Link, Plan, Probe, Program, Queue, RemoteHost, RemotePlan, Script, SimulatorPlan, Step,
+        is_of_the_machine, queue_rates,
+    };
     #[pymodule_export]
     use super::run::{check, packet_trace, parameters, simulate};
     #[pymodule_export]
@@ -49,8 +52,7 @@ mod _sim {
     use super::validity::judge_run;
     #[pymodule_export]
     use super::values::{
-        Wrong, parse_expectation, parse_metric, parse_value, rate_text, read_script, suggest, time_text, trace_rates,
-        units_of,
+        Wrong, parse_expectation, parse_metric, parse_value, rate_text, suggest, time_text, trace_rates, units_of,
     };
     use pyo3::prelude::*;
 

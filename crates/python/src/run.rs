@@ -8,7 +8,6 @@ use dumbbell_net::time::{Span, Time};
 use dumbbell_sim::packet_trace::{TraceResult, Window};
 use dumbbell_sim::{Error, Plan, Progress, RunResult, World};
 use pyo3::prelude::*;
-use std::borrow::Cow;
 use std::fs::File;
 use std::io::BufWriter;
 use std::path::PathBuf;
@@ -23,24 +22,6 @@ const MAX_STEP: Span = Span::from_secs(100);
 /// Three tables and a report in JSON.
 type Results = (Arrow, Arrow, Arrow, String);
 
-/// A plan, or its JSON with tc commands.
-#[derive(FromPyObject)]
-pub enum Input {
-    /// A plan.
-    Plan(Py<SimulatorPlan>),
-    /// Its JSON.
-    Json(String),
-}
-
-impl Input {
-    fn plan(&self) -> Result<Cow<'_, Plan>, Error> {
-        match self {
-            Self::Plan(plan) => Ok(Cow::Borrowed(&plan.get().0)),
-            Self::Json(text) => Plan::from_json(text).map(Cow::Owned),
-        }
-    }
-}
-
 /// Runs a plan. Returns flows, queues and probes as Arrow tables, and a report in JSON.
 ///
 /// `progress` is called about twenty times per second with the elapsed seconds of the experiment; an exception from it
@@ -51,12 +32,12 @@ impl Input {
 #[expect(clippy::needless_pass_by_value, reason = "arguments from Python are owned")]
 pub fn simulate(
     py: Python<'_>,
-    plan: Input,
+    plan: Py<SimulatorPlan>,
     progress: Option<Bound<'_, PyAny>>,
     capture: Option<PathBuf>,
     most_bytes: Option<u64>,
 ) -> PyResult<Results> {
-    let run = py.detach(|| guarded(|| Run::new(&*plan.plan()?, capture)))?;
+    let run = py.detach(|| guarded(|| Run::new(&plan.get().0, capture)))?;
     let world = run_to_end(py, run, progress.as_ref(), most_bytes, World::run_on)?;
     py.detach(|| guarded(|| Ok(exported(world.finish()))))
 }
@@ -70,7 +51,7 @@ pub fn simulate(
 #[expect(clippy::needless_pass_by_value, reason = "arguments from Python are owned")]
 pub fn packet_trace(
     py: Python<'_>,
-    plan: Input,
+    plan: Py<SimulatorPlan>,
     start: u64,
     stop: u64,
     most_rows: usize,
@@ -78,7 +59,7 @@ pub fn packet_trace(
     most_bytes: Option<u64>,
 ) -> PyResult<(Arrow, u64)> {
     let window = Window { from: Time::from_nanos(start), to: Time::from_nanos(stop), most_rows };
-    let run = py.detach(|| guarded(|| Run::recorded(&*plan.plan()?, window)))?;
+    let run = py.detach(|| guarded(|| Run::recorded(&plan.get().0, window)))?;
     let world = run_to_end(py, run, progress, most_bytes, World::run_recorded)?;
     let TraceResult { packets, left_out } =
         py.detach(|| guarded(|| Ok(world.finish().packet_trace.expect("packets were recorded"))))?;
@@ -88,8 +69,8 @@ pub fn packet_trace(
 /// Checks a plan. Raises `Refused` if it is invalid.
 #[pyfunction]
 #[expect(clippy::needless_pass_by_value, reason = "arguments from Python are owned")]
-pub fn check(py: Python<'_>, plan: Input) -> PyResult<()> {
-    py.detach(|| guarded(|| Run::new(&*plan.plan()?, None).map(drop)))
+pub fn check(py: Python<'_>, plan: Py<SimulatorPlan>) -> PyResult<()> {
+    py.detach(|| guarded(|| Run::new(&plan.get().0, None).map(drop)))
 }
 
 /// Parameters of a controller: name, default and accepted values of each.

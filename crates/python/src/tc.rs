@@ -2,7 +2,7 @@
 
 use dumbbell_tc::grammar::{Grammar, keywords};
 use dumbbell_tc::tree::{Change, Tree};
-use dumbbell_tc::{Device, Wrong, classes, disciplines};
+use dumbbell_tc::{Command, Device, Wrong, classes, disciplines};
 use pyo3::create_exception;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -25,10 +25,9 @@ impl TcTree {
     }
 
     /// Executes a command, given from the word after `tc` on; the change that it makes to a running tree, if it is one.
-    #[expect(clippy::needless_pass_by_value, reason = "arguments from Python are owned")]
     fn execute(&mut self, words: Vec<String>) -> PyResult<Option<TcChange>> {
-        let words: Vec<_> = words.iter().map(String::as_str).collect();
-        Ok(self.0.execute(&words).map_err(refused)?.map(TcChange))
+        let change = Command::read(words).and_then(|command| self.0.execute(&command));
+        Ok(change.map_err(refused)?.map(TcChange))
     }
 
     /// The root qdisc in JSON; None before the first command.

@@ -4,7 +4,7 @@ use crate::experiment::{MAX_LEVELS, from_python, limits_of, mistakes, to_python}
 use dumbbell_experiment::declare::read_value;
 use dumbbell_experiment::expectation::{self, Condition, Expectation};
 use dumbbell_experiment::value::Value;
-use dumbbell_experiment::{figures, script, suggest as suggestion, trace, units};
+use dumbbell_experiment::{figures, suggest as suggestion, trace, units};
 use pyo3::create_exception;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -78,18 +78,6 @@ pub fn time_text(time: u64) -> String {
 #[expect(clippy::needless_pass_by_value, reason = "arguments from Python are owned")]
 pub fn suggest(word: &str, known: Vec<String>) -> String {
     suggestion::suggest(word, &known.iter().map(String::as_str).collect::<Vec<_>>())
-}
-
-/// Destination ports with their marks.
-type Marks = Vec<(u16, u32)>;
-
-/// The lines of a tc script: commands in words, ports with their marks, and the lines that only show or delete. Raises
-/// `Wrong`.
-#[pyfunction]
-#[expect(clippy::needless_pass_by_value, reason = "arguments from Python are owned")]
-pub fn read_script(lines: Vec<String>, interface: &str) -> PyResult<(Vec<Vec<String>>, Marks, Vec<String>)> {
-    let script = script::read(lines.iter().map(String::as_str), interface).map_err(wrong)?;
-    Ok((script.lines, script.marks, script.left_out))
 }
 
 /// The content of a Mahimahi trace as rates over time: nanoseconds and bits per second. Raises `Mistakes` for another

@@ -7,22 +7,6 @@ use thiserror::Error;
 /// Why a run has no result. Every message names the object and the problem.
 #[derive(Debug, Error)]
 pub enum Error {
-    /// The text is not a plan.
-    #[error("invalid plan at '{path}': {problem}")]
-    Json {
-        /// Keys and indices of the invalid value.
-        path: String,
-        /// The problem.
-        problem: String,
-    },
-    /// A tc command that is refused.
-    #[error("tc {command}: {problem}")]
-    Command {
-        /// Its words after `tc`.
-        command: String,
-        /// The problem, and what to write instead.
-        problem: String,
-    },
     /// Unknown host.
     #[error("{object}: unknown host '{host}'")]
     UnknownHost {

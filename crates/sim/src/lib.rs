@@ -3,17 +3,44 @@
 //! Turns a [`Plan`] into a [`RunResult`]. `dumbbell-net` has protocols and queues.
 //!
 //! ```
-//! use dumbbell_net::time::Time;
+//! use dumbbell_net::time::{Span, Time};
+//! use dumbbell_sim::plan::{Flow, Link, Traffic, Udp};
 //! use dumbbell_sim::{Plan, World};
 //!
-//! let plan = Plan::from_json(
-//!     r#"{
-//!     "seed": 1, "duration": 1000000000, "sample": 100000000, "ends_when_done": false,
-//!     "hosts": ["sender", "receiver"], "wires": [{"left": "sender", "right": "receiver"}],
-//!     "devices": [], "changes": [], "queues": [], "probes": [],
-//!     "flows": [{"name": "u", "sender": "sender", "receiver": "receiver", "start": 0, "port": 5201,
-//!                "traffic": {"udp": {"payload": 1000, "mtu": 1500, "interval": 10000000}}}]}"#,
-//! )?;
+//! let flow = Flow {
+//!     name: "u".into(),
+//!     group: "u".into(),
+//!     sender: "sender".into(),
+//!     receiver: "receiver".into(),
+//!     start: Time::ZERO,
+//!     stop: None,
+//!     port: 5201,
+//!     mark: 0,
+//!     traffic: Traffic::Udp(Udp {
+//!         payload: 1000,
+//!         mtu: 1500,
+//!         interval: Span::from_millis(10),
+//!         on_off: None,
+//!         ecn: false,
+//!         sndbuf: None,
+//!         rcvbuf: None,
+//!     }),
+//! };
+//! let plan = Plan {
+//!     seed: 1,
+//!     duration: Span::from_secs(1),
+//!     sample: Span::from_millis(100),
+//!     ends_when_done: false,
+//!     every_change: false,
+//!     hosts: vec!["sender".into(), "receiver".into()],
+//!     wires: vec![Link { left: "sender".into(), right: "receiver".into() }],
+//!     devices: Vec::new(),
+//!     flows: vec![flow],
+//!     probes: Vec::new(),
+//!     changes: Vec::new(),
+//!     queues: Vec::new(),
+//!     capture: None,
+//! };
 //! let mut world = World::new(&plan)?;
 //! world.run(Time::NEVER)?;
 //! assert_eq!(world.finish().report.flows[0].bytes_received, 101_000);

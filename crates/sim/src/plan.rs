@@ -7,22 +7,16 @@
 pub mod from_experiment;
 mod sysctls;
 
-use crate::error::Error;
 use dumbbell_net::cc::Parameters;
 use dumbbell_net::queue::Node;
 use dumbbell_net::time::{Span, Time};
 use dumbbell_net::transport::Settings;
 use dumbbell_tc as tc;
-use dumbbell_tc::tree::Tree;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 /// One run, with the tc commands of its devices executed.
-pub type Plan = PlanOf<Device, Change>;
-
-/// One run whose devices and changes are given as `D` and `C`.
-#[derive(Clone, Debug, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-pub struct PlanOf<D, C> {
+#[derive(Clone, Debug, Serialize)]
+pub struct Plan {
     /// Seed of all random streams.
     pub seed: u64,
     /// Length of the experiment.
@@ -32,125 +26,34 @@ pub struct PlanOf<D, C> {
     /// Whether the run ends as soon as every flow has delivered its bytes.
     pub ends_when_done: bool,
     /// Record every change, not only samples (`trace = "events"`).
-    #[serde(default)]
     pub every_change: bool,
     /// Host names in any order.
     pub hosts: Vec<String>,
     /// Links; their index here identifies them.
     pub wires: Vec<Link>,
     /// Qdiscs on devices. A device without one sends immediately.
-    pub devices: Vec<D>,
+    pub devices: Vec<Device>,
     /// Flows with unique names.
     pub flows: Vec<Flow>,
     /// Probe series in the order of the result.
     pub probes: Vec<Probe>,
     /// Changes in order of time.
-    pub changes: Vec<C>,
+    pub changes: Vec<Change>,
     /// Sampled qdiscs in the order of the result.
     pub queues: Vec<Watched>,
     /// Capture, if any.
-    #[serde(default)]
     pub capture: Option<Capture>,
 }
 
 /// Captures the packets at one device.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Capture {
     /// The device.
     pub at: End,
 }
 
-impl Plan {
-    /// Parses a plan from JSON.
-    ///
-    /// # Errors
-    ///
-    /// If the text is not a plan; the error names keys and indices of the invalid value.
-    pub fn from_json(text: &str) -> Result<Self, Error> {
-        let mut reader = serde_json::Deserializer::from_str(text);
-        serde_path_to_error::deserialize::<_, PlanOf<CommandedDevice, CommandedChange>>(&mut reader)
-            .map_err(|error| Error::Json { path: error.path().to_string(), problem: error.inner().to_string() })?
-            .execute()
-    }
-}
-
-/// The tc commands that set up a device.
-#[derive(Clone, Debug, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-pub struct CommandedDevice {
-    at: End,
-    /// What qdiscs take from the device.
-    facts: tc::Device,
-    /// Words of each command after `tc`.
-    commands: Vec<Vec<String>>,
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    telemetry: bool,
-}
-
-/// A tc command during the run.
-#[derive(Clone, Debug, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-pub struct CommandedChange {
-    at: Time,
-    device: End,
-    /// Words after `tc`.
-    command: Vec<String>,
-}
-
-impl PlanOf<CommandedDevice, CommandedChange> {
-    fn execute(self) -> Result<Plan, Error> {
-        let mut trees = Vec::new();
-        for device in &self.devices {
-            let mut tree = Tree::new(device.facts.clone());
-            for command in &device.commands {
-                execute(&mut tree, command)?;
-            }
-            trees.push((device, tree));
-        }
-        let set_up = |(device, tree): &(&CommandedDevice, Tree)| {
-            tree.root().map(|root| Device { at: device.at, root, telemetry: device.telemetry })
-        };
-        let devices = trees.iter().filter_map(set_up).collect();
-        let mut changes = Vec::new();
-        for CommandedChange { at, device, command } in &self.changes {
-            let tree = trees.iter_mut().find(|(commanded, _)| commanded.at == *device);
-            let (_, tree) = tree.ok_or_else(|| refused(command, "its device has no qdisc".into()))?;
-            let what = execute(tree, command)?.ok_or_else(|| refused(command, "it does not change a qdisc".into()))?;
-            changes.push(Change { at: *at, device: *device, what });
-        }
-        let Self { seed, duration, sample, ends_when_done, every_change, .. } = self;
-        let Self { hosts, wires, flows, probes, queues, capture, .. } = self;
-        Ok(Plan {
-            seed,
-            duration,
-            sample,
-            ends_when_done,
-            every_change,
-            hosts,
-            wires,
-            devices,
-            flows,
-            probes,
-            changes,
-            queues,
-            capture,
-        })
-    }
-}
-
-fn execute(tree: &mut Tree, command: &[String]) -> Result<Option<tc::tree::Change>, Error> {
-    let words: Vec<_> = command.iter().map(String::as_str).collect();
-    tree.execute(&words).map_err(|wrong| refused(command, wrong.to_string()))
-}
-
-fn refused(command: &[String], problem: String) -> Error {
-    Error::Command { command: command.join(" "), problem }
-}
-
 /// A link between neighbours, without loss and delay.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Link {
     /// Host on the left (sending) side.
     pub left: String,
@@ -159,7 +62,7 @@ pub struct Link {
 }
 
 /// End of a link.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LinkSide {
     /// Device of the left host; it sends to the right.
@@ -169,8 +72,7 @@ pub enum LinkSide {
 }
 
 /// One end of a link, which identifies a device.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct End {
     /// Index of the link.
     pub wire: usize,
@@ -179,7 +81,7 @@ pub struct End {
 }
 
 /// A device with a qdisc.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Device {
     /// The device.
     pub at: End,
@@ -190,8 +92,7 @@ pub struct Device {
 }
 
 /// A sampled qdisc.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Watched {
     /// Name in the result.
     pub name: String,
@@ -200,24 +101,19 @@ pub struct Watched {
     /// Its handle, such as `10:`.
     pub handle: String,
     /// Whether it is the queue under test.
-    #[serde(default)]
     pub under_test: bool,
     /// What limits it, over time: (nanoseconds, bits per second); empty without a limit.
-    #[serde(default)]
     pub limits: Vec<(u64, u64)>,
     /// Whether it is or contains a script's netem, so that its backlog waits for no rate.
-    #[serde(default)]
     pub holds_netem: bool,
 }
 
 /// One flow, from its sender to a receiver at the right end of the path.
-#[derive(Clone, Debug, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Flow {
     /// Name. Random streams and ties depend on it, so the order of flows in a file does not matter.
     pub name: String,
     /// Name of its group.
-    #[serde(default)]
     pub group: String,
     /// Sending host.
     pub sender: String,
@@ -226,20 +122,18 @@ pub struct Flow {
     /// Start time.
     pub start: Time,
     /// Stop time, if the flow is stopped early.
-    #[serde(default)]
     pub stop: Option<Time>,
     /// Server port.
     pub port: u16,
     /// `SO_MARK`; 0 if unset.
-    #[serde(default)]
     pub mark: u16,
     /// TCP or UDP.
     pub traffic: Traffic,
 }
 
 /// What a flow sends.
-#[derive(Clone, Debug, Deserialize, Serialize)]
-#[serde(rename_all = "snake_case", deny_unknown_fields)]
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Traffic {
     /// A TCP connection.
     Tcp(Box<Tcp>),
@@ -248,8 +142,7 @@ pub enum Traffic {
 }
 
 /// Datagrams at a constant rate.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Copy, Debug, Serialize)]
 pub struct Udp {
     /// Payload bytes per datagram.
     pub payload: u32,
@@ -258,27 +151,26 @@ pub struct Udp {
     /// Time between datagrams.
     pub interval: Span,
     /// Sends for the first time, pauses for the second.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub on_off: Option<(Span, Span)>,
     /// Whether datagrams are ECN-capable.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub ecn: bool,
     /// Memory that datagrams may take in the sender's own queues; None: Linux's default.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub sndbuf: Option<u64>,
     /// Memory of datagrams that the receiver has not read; None: Linux's default.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub rcvbuf: Option<u64>,
 }
 
 /// A TCP connection.
-#[derive(Clone, Debug, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Tcp {
     /// Congestion control of the sender.
     pub cc: String,
     /// Parameters of the controller.
-    #[serde(default, skip_serializing_if = "Parameters::is_empty")]
+    #[serde(skip_serializing_if = "Parameters::is_empty")]
     pub parameters: Parameters,
     /// Settings of the sending host and socket.
     pub sender: Settings,
@@ -289,8 +181,8 @@ pub struct Tcp {
 }
 
 /// Behaviour of an application.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(rename_all = "snake_case", deny_unknown_fields)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Work {
     /// Sends without end.
     Bulk,
@@ -306,7 +198,6 @@ pub enum Work {
         /// Pause.
         off: Span,
         /// Maximum bytes in total.
-        #[serde(default)]
         bytes: Option<u64>,
     },
     /// Request/response: the receiver requests, the sender responds, the receiver pauses.
@@ -321,13 +212,11 @@ pub enum Work {
 }
 
 /// Probes at a constant interval, from the first sender to the receiver and back.
-#[derive(Clone, Debug, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Probe {
     /// Name in the result.
     pub name: String,
     /// `ping` or `udp`.
-    #[serde(default)]
     pub kind: String,
     /// Host that sends the probes.
     pub sender: String,
@@ -344,7 +233,7 @@ pub struct Probe {
 }
 
 /// A change during the run.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Change {
     /// Time.
     pub at: Time,

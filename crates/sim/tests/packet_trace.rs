@@ -177,7 +177,7 @@ impl Scenario {
         let mut tree = Tree::new(tc::Device { mtu: 1514, queue_length: 1000, seeds: BTreeMap::new() });
         for (parent, options) in ["root handle 10:", "parent 10: handle 20:"].iter().zip(QUEUES[self.queue].2) {
             let command = format!("qdisc add {parent} {options}");
-            tree.execute(&command.split(' ').collect::<Vec<_>>()).expect("a qdisc");
+            tree.execute(&dumbbell_tc::Command::of_line(&command).expect("a qdisc")).expect("a qdisc");
         }
         tree.root().expect("the root was added")
     }

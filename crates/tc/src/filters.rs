@@ -5,6 +5,7 @@ pub(crate) mod message;
 mod route;
 
 use super::disciplines::{POLICE, POLICE_ACTION};
+use super::{Command, Target, Verb};
 use crate::syntax::Wrong;
 use crate::syntax::grammar::Options;
 use crate::syntax::location::minor;
@@ -26,50 +27,39 @@ const PORT_EXAMPLE: &str = "u32 match ip dport 5201 0xffff flowid 1:10";
 /// The words of a filter: `parent 1: protocol ip prio 1 handle 10 fw flowid 1:10`.
 #[derive(Clone, Debug)]
 pub(crate) struct FilterWords<'a> {
-    pub device: Option<&'a str>,
     pub parent: Option<&'a str>,
     protocol: Option<&'a str>,
     priority: Option<&'a str>,
     handle: Option<&'a str>,
     pub kind: &'a str,
-    rest: &'a [&'a str],
+    rest: Vec<&'a str>,
 }
 
 impl<'a> FilterWords<'a> {
-    /// Splits the words after `filter add`.
-    pub fn read(words: &'a [&'a str]) -> Result<Self, Wrong> {
-        let read = Self::of_deletion(words)?;
+    /// Of a command that adds, replaces or changes a filter.
+    pub fn of_new(command: &'a Command) -> Result<Self, Wrong> {
+        let read = Self::of(command)?;
         if read.kind.is_empty() {
             return Err(Wrong::new("a filter without a kind", WANTED));
         }
         Ok(read)
     }
 
-    /// The same after `filter del`, where the kind may be left out.
-    pub fn of_deletion(words: &'a [&'a str]) -> Result<Self, Wrong> {
-        let (device, protocol) = (None, None);
-        let mut read = Self { device, protocol, parent: None, priority: None, handle: None, kind: "", rest: words };
-        loop {
-            let Some((name, rest)) = read.rest.split_first() else { return Ok(read) };
-            if KINDS.contains(name) {
-                return Ok(Self { kind: name, rest, ..read });
-            }
-            let lacking = || no_filter(name);
-            let (value, rest) = rest.split_first().ok_or_else(lacking)?;
-            match *name {
-                "dev" => read.device = Some(value),
-                "parent" => read.parent = Some(value),
-                "prio" | "pref" | "priority" => read.priority = Some(value),
-                "handle" => read.handle = Some(value),
-                "protocol" if matches!(*value, "ip" | "all") => read.protocol = Some(value),
-                "protocol" => {
-                    let problem = format!("the simulator has no filter for protocol '{value}'");
-                    return Err(Wrong::lacking(problem, "protocol ip"));
-                }
-                _ => return Err(lacking()),
-            }
-            read.rest = rest;
+    /// Of any command; one that deletes may leave out the kind.
+    pub fn of(command: &'a Command) -> Result<Self, Wrong> {
+        let Target { is_root, parent, handle, protocol, priority, kind, .. } = command.target();
+        if *is_root {
+            return Err(no_filter("root"));
         }
+        if let Some(protocol) = protocol.as_deref().filter(|protocol| !matches!(*protocol, "ip" | "all")) {
+            let problem = format!("the simulator has no filter for protocol '{protocol}'");
+            return Err(Wrong::lacking(problem, "protocol ip"));
+        }
+        if !kind.is_empty() && !KINDS.contains(&&kind[..]) {
+            return Err(no_filter(kind));
+        }
+        let [parent, handle, protocol, priority] = [parent, handle, protocol, priority].map(Option::as_deref);
+        Ok(Self { parent, protocol, priority, handle, kind, rest: command.options() })
     }
 }
 
@@ -101,7 +91,7 @@ impl FilterWords<'_> {
         if self.kind == "route" {
             return Err(no_filter(self.kind));
         }
-        let (rest, police) = action(self.rest)?;
+        let (rest, police) = action(&self.rest)?;
         let minor = target(self.kind, rest)?;
         let filter = match self.kind {
             "fw" => Filter::Mark { mark: sixteen_bits(self.handle, "fw needs a handle", true)?, minor },
@@ -122,7 +112,7 @@ impl FilterWords<'_> {
 
 impl Filters {
     /// Adds a filter behind those of its priority, or puts it in the place of one with its priority and mark.
-    pub fn apply(&mut self, verb: &str, words: &FilterWords<'_>, rule: Option<Rule>) -> Result<(), Wrong> {
+    pub fn apply(&mut self, verb: Verb, words: &FilterWords<'_>, rule: Option<Rule>) -> Result<(), Wrong> {
         let parent = words.parent_minor()?;
         let mark = words.mark()?;
         let mut of_parent = self.0.iter().filter(|each| each.parent == parent);
@@ -137,14 +127,14 @@ impl Filters {
             let problem = format!("priority {priority} has filters of kind {} already", other.kind);
             return Err(Wrong::new(problem, "another prio"));
         }
-        let rest = split_action(words.rest)?.0;
+        let rest = split_action(&words.rest)?.0;
         let target = target(words.kind, rest).ok();
         let entry = FilterEntry { parent, priority, kind: words.kind.into(), mark, target, rule };
         // Linux has one matchall of each priority (`mall_change`).
         let is_alone = |each: &FilterEntry| (mark.is_some() && each.mark == mark) || words.kind == "matchall";
         let known = self.0.iter().position(|each| same(each) && is_alone(each));
         match (verb, known) {
-            ("add", Some(_)) => {
+            (Verb::Add, Some(_)) => {
                 let problem = format!("there is such a filter of priority {priority} already");
                 Err(Wrong::new(problem, "tc filter replace, or tc filter del first"))
             }
@@ -152,7 +142,9 @@ impl Filters {
                 self.0[index] = entry;
                 Ok(())
             }
-            ("change", None) => Err(Wrong::new("no filter to change here", "tc filter add, or its prio and handle")),
+            (Verb::Change, None) => {
+                Err(Wrong::new("no filter to change here", "tc filter add, or its prio and handle"))
+            }
             (_, None) => {
                 let end = self.0.partition_point(|each| each.priority <= priority);
                 self.0.insert(end, entry);

@@ -2,6 +2,7 @@
 //!
 //! | module | holds |
 //! | --- | --- |
+//! | [`Command`] | a command, split once into its parts |
 //! | [`disciplines`] | every kind of qdisc, and the attributes that tc sends for it |
 //! | [`classes`], [`filters`] | classes of htb and drr; filters with their policer |
 //! | [`tree`] | the qdiscs of a device after each command |
@@ -18,12 +19,14 @@
 
 mod attributes;
 pub mod classes;
+mod command;
 pub mod disciplines;
 pub mod filters;
 pub mod message;
 pub mod syntax;
 pub mod tree;
 
+pub use command::{Command, Object, Target, Verb};
 pub use syntax::{Device, Wrong, grammar, quantity, ticks};
 
 #[cfg(test)]

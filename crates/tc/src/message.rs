@@ -4,10 +4,10 @@
 
 use super::disciplines::{self, AnyAttributes};
 use super::filters::message as filter_message;
-use super::{classes, filters::FilterWords};
+use super::{Command, Object, Target, Verb, classes, filters::FilterWords};
 use crate::syntax::Wrong;
 use crate::syntax::attributes::{AttributeBytes, Structure, unsent};
-use crate::syntax::location::{Location, Target, class_id};
+use crate::syntax::location::{Location, class_id};
 
 const ROOT: u32 = u32::MAX;
 
@@ -37,28 +37,26 @@ pub struct Message {
 }
 
 impl Message {
-    /// Reads a command, given from the word after `tc` on.
+    /// The message of a command.
     ///
     /// # Errors
     ///
     /// tc refuses the command, or only tc can send it.
-    pub fn read(words: &[&str]) -> Result<Self, Wrong> {
-        let [subject, verb, rest @ ..] = words else { return Err(unsent("a command of fewer than two words")) };
-        if matches!(*verb, "del" | "delete") {
-            return Self::deletion(subject, rest);
+    pub fn of(command: &Command) -> Result<Self, Wrong> {
+        if command.verb() == Verb::Delete {
+            return Self::deletion(command);
         }
-        let message = match *subject {
-            "qdisc" => Self::qdisc(*verb == "add", rest)?,
-            "class" => Self::class(rest)?,
-            "filter" => Self::filter(rest)?,
-            _ => return Err(unsent(subject)),
+        let message = match command.object() {
+            Object::Qdisc => Self::qdisc(command)?,
+            Object::Class => Self::class(command)?,
+            Object::Filter => Self::filter(command)?,
         };
-        let flags = match (*verb, *subject) {
-            ("add", _) => CREATE | EXCLUSIVE,
-            ("change", "qdisc" | "class") => 0,
-            ("replace", "qdisc") => CREATE | REPLACE,
-            ("replace", _) => CREATE,
-            _ => return Err(unsent(verb)),
+        let flags = match (command.verb(), command.object()) {
+            (Verb::Add, _) => CREATE | EXCLUSIVE,
+            (Verb::Change, Object::Qdisc | Object::Class) => 0,
+            (Verb::Replace, Object::Qdisc) => CREATE | REPLACE,
+            (Verb::Replace, _) => CREATE,
+            _ => return Err(unsent("a change of a filter")),
         };
         Ok(Self { flags, ..message })
     }
@@ -70,84 +68,91 @@ impl Message {
         header.bytes(self.attributes.as_bytes()).finish()
     }
 
-    fn qdisc(is_new: bool, words: &[&str]) -> Result<Self, Wrong> {
-        let target = Target::read(words);
-        let handle = target.handle.map_or(Ok(0), |word| Location::read(word)?.handle())?;
-        Self::new(NEW_QDISC, &target, handle, |attributes| match target.kind {
-            "skbprio" => disciplines::skbprio(target.options, attributes),
-            kind if is_new => AnyAttributes::parse(kind, target.options)?.send(attributes),
-            kind => AnyAttributes::parse(kind, target.options)?.send_change(attributes),
+    fn qdisc(command: &Command) -> Result<Self, Wrong> {
+        let (target, options) = (command.target(), command.options());
+        let handle = handle(target)?;
+        Self::new(NEW_QDISC, target, handle, |attributes| match &target.kind[..] {
+            "skbprio" => disciplines::skbprio(&options, attributes),
+            kind if command.verb() == Verb::Add => AnyAttributes::parse(kind, &options)?.send(attributes),
+            kind => AnyAttributes::parse(kind, &options)?.send_change(attributes),
         })
     }
 
-    fn class(words: &[&str]) -> Result<Self, Wrong> {
-        let target = Target::read(words);
-        let handle = target.classid.map_or(Ok(0), class_id)?;
-        Self::new(NEW_CLASS, &target, handle, |attributes| classes::send(target.kind, target.options, attributes))
+    fn class(command: &Command) -> Result<Self, Wrong> {
+        let target = command.target();
+        let id = id(target)?;
+        Self::new(NEW_CLASS, target, id, |attributes| classes::send(&target.kind, &command.options(), attributes))
     }
 
     fn new(
         kind: u16,
-        target: &Target<'_>,
+        target: &Target,
         handle: u32,
         send: impl FnOnce(&mut AttributeBytes) -> Result<(), Wrong>,
     ) -> Result<Self, Wrong> {
-        let device = target.device.ok_or_else(|| unsent("a command without a device"))?;
-        let parent = match (target.is_root, target.parent) {
+        let device = device(target)?;
+        let parent = match (target.is_root, &target.parent) {
             (true, None) => ROOT,
             (false, Some(parent)) => class_id(parent)?,
             _ => return Err(unsent("a command without one parent")),
         };
         let mut options = AttributeBytes::default();
         send(&mut options)?;
-        let attributes = AttributeBytes::of_kind(target.kind, &options);
-        Ok(Self { device: device.to_string(), kind, flags: 0, handle, parent, info: 0, attributes })
+        let attributes = AttributeBytes::of_kind(&target.kind, &options);
+        Ok(Self { device, kind, flags: 0, handle, parent, info: 0, attributes })
     }
 
     /// A deletion has no options: the kernel ignores those that tc sends.
-    fn deletion(subject: &str, words: &[&str]) -> Result<Self, Wrong> {
-        let target = Target::read(words);
-        let parent = match (target.is_root, target.parent) {
-            (true, _) => ROOT,
-            (false, parent) => parent.map_or(Ok(0), class_id)?,
-        };
-        let named = |kind: u16, device: Option<&str>, of_kind: &str| -> Result<Self, Wrong> {
-            let device = device.ok_or_else(|| unsent("a command without a device"))?.to_string();
-            let mut attributes = AttributeBytes::default();
-            if !of_kind.is_empty() {
-                attributes = AttributeBytes::of_kind(of_kind, &attributes);
-            }
-            Ok(Self { device, kind: kind + DELETE, flags: 0, handle: 0, parent, info: 0, attributes })
-        };
-        match subject {
-            "qdisc" => {
-                let handle = target.handle.map_or(Ok(0), |word| Location::read(word)?.handle())?;
-                Ok(Self { handle, ..named(NEW_QDISC, target.device, target.kind)? })
-            }
-            "class" => {
-                let handle = target.classid.map_or(Ok(0), class_id)?;
-                Ok(Self { handle, ..named(NEW_CLASS, target.device, target.kind)? })
-            }
-            "filter" => {
-                let words = FilterWords::of_deletion(words)?;
-                let parent = class_id(words.parent.ok_or_else(|| unsent("a filter without a parent"))?)?;
-                let (handle, info) = (filter_message::deleted_handle(&words)?, filter_message::deleted_info(&words)?);
-                Ok(Self { handle, parent, info, ..named(NEW_FILTER, words.device, words.kind)? })
-            }
-            _ => Err(unsent(subject)),
+    fn deletion(command: &Command) -> Result<Self, Wrong> {
+        let target = command.target();
+        let device = device(target)?;
+        let mut attributes = AttributeBytes::default();
+        if !target.kind.is_empty() {
+            attributes = AttributeBytes::of_kind(&target.kind, &attributes);
         }
+        let (kind, handle, parent, info) = match command.object() {
+            Object::Qdisc => (NEW_QDISC, handle(target)?, above(target)?, 0),
+            Object::Class => (NEW_CLASS, id(target)?, above(target)?, 0),
+            Object::Filter => {
+                let words = FilterWords::of(command)?;
+                let (handle, info) = (filter_message::deleted_handle(&words)?, filter_message::deleted_info(&words)?);
+                (NEW_FILTER, handle, filter_parent(target)?, info)
+            }
+        };
+        Ok(Self { device, kind: kind + DELETE, flags: 0, handle, parent, info, attributes })
     }
 
-    fn filter(words: &[&str]) -> Result<Self, Wrong> {
-        let words = FilterWords::read(words)?;
-        let device = words.device.ok_or_else(|| unsent("a command without a device"))?;
-        let parent = class_id(words.parent.ok_or_else(|| unsent("a filter without a parent"))?)?;
+    fn filter(command: &Command) -> Result<Self, Wrong> {
+        let words = FilterWords::of_new(command)?;
+        let target = command.target();
+        let (device, parent) = (device(target)?, filter_parent(target)?);
         let mut options = AttributeBytes::default();
         let handle = filter_message::send(&words, &mut options)?;
         let attributes = AttributeBytes::of_kind(words.kind, &options);
         let info = filter_message::info(&words)?;
-        Ok(Self { device: device.to_string(), kind: NEW_FILTER, flags: 0, handle, parent, info, attributes })
+        Ok(Self { device, kind: NEW_FILTER, flags: 0, handle, parent, info, attributes })
     }
+}
+
+fn device(target: &Target) -> Result<String, Wrong> {
+    target.device.clone().ok_or_else(|| unsent("a command without a device"))
+}
+
+fn handle(target: &Target) -> Result<u32, Wrong> {
+    target.handle.as_deref().map_or(Ok(0), |word| Location::read(word)?.handle())
+}
+
+fn id(target: &Target) -> Result<u32, Wrong> {
+    target.classid.as_deref().map_or(Ok(0), class_id)
+}
+
+/// The place of what is deleted; 0: any.
+fn above(target: &Target) -> Result<u32, Wrong> {
+    if target.is_root { Ok(ROOT) } else { target.parent.as_deref().map_or(Ok(0), class_id) }
+}
+
+fn filter_parent(target: &Target) -> Result<u32, Wrong> {
+    class_id(target.parent.as_deref().ok_or_else(|| unsent("a filter without a parent"))?)
 }
 
 #[cfg(test)]

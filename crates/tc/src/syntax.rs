@@ -18,9 +18,9 @@ pub(crate) mod rate_table;
 pub(crate) mod repeated;
 pub mod ticks;
 
-use std::collections::BTreeMap;
 use core::fmt;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// What a qdisc takes from its device.
 #[derive(Clone, Debug, Deserialize, Serialize)]

@@ -1,7 +1,7 @@
 //! What tc or Linux refuses: `tests/engines/test_tc_refuses.py` compares drawn commands in a guest.
 
 use super::tree::Tree;
-use super::{Device, Wrong};
+use super::{Command, Device, Wrong};
 use std::collections::BTreeMap;
 
 const QDISC: &str = "qdisc add dev v0 root handle 1: ";
@@ -18,7 +18,7 @@ fn tree(lines: &[&str]) -> Tree {
 }
 
 fn execute(tree: &mut Tree, line: &str) -> Result<(), Wrong> {
-    tree.execute(&line.split(' ').collect::<Vec<_>>()).map(|_| ())
+    tree.execute(&Command::of_line(line)?).map(|_| ())
 }
 
 /// The refusal of a root qdisc; empty if it is accepted.
@@ -118,9 +118,8 @@ fn a_later_delay_keeps_the_jitter_of_an_earlier_one() {
 
 #[test]
 fn numbers_without_units_and_rates_of_32_bits() {
-    let rate = |kind: &str, name: &str| {
-        format!("{kind}'s {name} of 40gbit does not fit 32 bits; at most 34.359738360gbit")
-    };
+    let rate =
+        |kind: &str, name: &str| format!("{kind}'s {name} of 40gbit does not fit 32 bits; at most 34.359738360gbit");
     expect(&[
         ("fq quantum 2kb", "fq: 'quantum' takes a count, got '2kb'; such as 10"),
         ("fq_codel quantum 2kb", "fq_codel: 'quantum' takes a count, got '2kb'; such as 10"),
@@ -153,10 +152,7 @@ fn a_priomap_names_bands_that_are_known_before_it() {
 #[test]
 fn a_guests_kernel_has_no_connection_tracking() {
     let right = "needs a kernel that tracks connections; leave it out: there is no NAT here";
-    expect(&[
-        ("cake nat", &format!("cake's 'nat' {right}")),
-        ("cake nonat", &format!("cake's 'nonat' {right}")),
-    ]);
+    expect(&[("cake nat", &format!("cake's 'nat' {right}")), ("cake nonat", &format!("cake's 'nonat' {right}"))]);
 }
 
 #[test]

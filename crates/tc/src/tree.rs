@@ -11,14 +11,15 @@ pub use places::Place;
 use super::classes::{self, Class};
 use super::disciplines::AnyAttributes;
 use super::filters::{FilterWords, Filters};
+use super::{Command, Object, Target, Verb};
 use crate::disciplines::drr;
 use crate::syntax::grammar::Options;
-use crate::syntax::location::{Location, Target, handle_text, minor};
+use crate::syntax::location::{Location, handle_text, minor};
 use crate::syntax::{Device, Wrong};
-use std::collections::BTreeMap;
 use dumbbell_net::queue::config::{Config, Holds};
 use dumbbell_net::queue::{HtbClass, Node};
 use serde::Serialize;
+use std::collections::BTreeMap;
 
 /// The device of a script that no engine runs yet: Ethernet. No option is refused for its MTU.
 const SCRIPT_MTU: u32 = 1_514;
@@ -111,54 +112,44 @@ impl Tree {
         self.at(None).and_then(|index| self.node(&self.qdiscs[index]))
     }
 
-    /// Executes a command, given from the word after `tc` on; the change that it makes to a running tree, if it is one.
+    /// Executes a command; the change that it makes to a running tree, if it is one.
     ///
     /// # Errors
     ///
     /// tc or Linux refuses the command, or the simulator does not have what it asks for. The tree stays as it was.
-    pub fn execute(&mut self, words: &[&str]) -> Result<Option<Change>, Wrong> {
-        let unknown = || Wrong::new("not a tc command of setup", "tc qdisc, tc class or tc filter");
-        let [subject, verb, ref rest @ ..] = *words else { return Err(unknown()) };
-        match (subject, verb) {
-            ("qdisc", "del" | "delete") => return self.delete_qdisc(rest).map(|()| None),
-            ("class", "del" | "delete") => return self.delete_class(rest).map(|()| None),
-            ("filter", "del" | "delete") => return self.delete_filter(rest).map(|()| None),
-            (_, "add" | "change" | "replace") => {}
-            _ => {
-                let problem = format!("'{verb}' can't be applied to a {subject}");
-                return Err(Wrong::new(problem, "add, replace, change or del"));
-            }
-        }
-        match subject {
-            "filter" => self.filter(verb, rest).map(|()| None),
-            "qdisc" => self.qdisc(verb, rest),
-            "class" => self.class(verb, rest),
-            _ => Err(unknown()),
+    pub fn execute(&mut self, command: &Command) -> Result<Option<Change>, Wrong> {
+        match (command.object(), command.verb()) {
+            (Object::Qdisc, Verb::Delete) => self.delete_qdisc(command.target()).map(|()| None),
+            (Object::Class, Verb::Delete) => self.delete_class(command.target()).map(|()| None),
+            (Object::Filter, Verb::Delete) => self.delete_filter(command).map(|()| None),
+            (Object::Filter, _) => self.filter(command).map(|()| None),
+            (Object::Qdisc, _) => self.qdisc(command),
+            (Object::Class, _) => self.class(command),
         }
     }
 
-    fn qdisc(&mut self, verb: &str, words: &[&str]) -> Result<Option<Change>, Wrong> {
-        let target = Target::read(words);
-        let kind = target.kind;
-        let attributes = self.known(AnyAttributes::parse(kind, target.options))?;
-        let parent = target.parent.map(Location::read).transpose()?;
-        let major = target.handle.map(|word| Location::read(word).map(|location| location.major)).transpose()?;
+    fn qdisc(&mut self, command: &Command) -> Result<Option<Change>, Wrong> {
+        let (target, verb, options) = (command.target(), command.verb(), command.options());
+        let kind = &target.kind[..];
+        let attributes = self.known(AnyAttributes::parse(kind, &options))?;
+        let parent = place(target)?;
+        let major = target.handle.as_deref().map(Location::read).transpose()?.map(|location| location.major);
         let current = self.child(parent)?;
-        if verb == "add" && current.is_some() {
+        if verb == Verb::Add && current.is_some() {
             let problem = format!("there is a discipline at '{}' already", target.parent_text());
             return Err(Wrong::new(problem, "tc qdisc replace or change, or tc qdisc del first"));
         }
         let has_handle = |qdisc: &Qdisc| major.is_none_or(|major| major == qdisc.major);
         match current.map(|index| (index, &self.qdiscs[index])).filter(|(_, qdisc)| has_handle(qdisc)) {
             Some((index, qdisc)) if qdisc.kind == kind => {
-                return self.change(index, target.options, attributes);
+                return self.change(index, &options, attributes);
             }
             // `tc_modify_qdisc`: a handle names the qdisc to change, and its kind can't change.
-            Some((_, qdisc)) if major.is_some() && verb == "replace" => {
+            Some((_, qdisc)) if major.is_some() && verb == Verb::Replace => {
                 let problem = format!("{} is a {}, not a {kind}", handle_text(qdisc.major), qdisc.kind);
                 return Err(Wrong::new(problem, "tc qdisc del first, or replace with another handle"));
             }
-            _ if verb == "change" => {
+            _ if verb == Verb::Change => {
                 let problem = format!("no {kind} to change at '{}'", target.parent_text());
                 return Err(Wrong::new(problem, "tc qdisc add or replace"));
             }
@@ -179,7 +170,7 @@ impl Tree {
         if let Some(index) = current {
             self.remove(self.qdiscs[index].major);
         }
-        let (classes, filters, options) = (Vec::new(), Filters::default(), owned(target.options));
+        let (classes, filters, options) = (Vec::new(), Filters::default(), owned(&options));
         self.qdiscs.push(Qdisc { major, parent, kind: kind.into(), options, settings, classes, filters });
         Ok(None)
     }
@@ -210,34 +201,35 @@ impl Tree {
         Ok(node.map(Change::Qdisc))
     }
 
-    fn class(&mut self, verb: &str, words: &[&str]) -> Result<Option<Change>, Wrong> {
-        let target = Target::read(words);
-        let id = target.classid.ok_or_else(|| Wrong::new("a class without a classid", "such as classid 1:10"))?;
-        let kind = target.kind;
+    fn class(&mut self, command: &Command) -> Result<Option<Change>, Wrong> {
+        let (target, verb, words) = (command.target(), command.verb(), command.options());
+        let id = target.classid.as_deref();
+        let id = id.ok_or_else(|| Wrong::new("a class without a classid", "such as classid 1:10"))?;
+        let kind = &target.kind[..];
         let grammar = classes::KINDS.iter().find(|(known, _)| *known == kind).map(|(_, grammar)| *grammar);
         let grammar = grammar
             .ok_or_else(|| Wrong::lacking(format!("the simulator has no classes of '{kind}'"), "htb, drr or ets"))?;
         let owner = self.owner(Some(id), |qdisc| qdisc.kind == kind, kind)?;
         let minor = minor(id)?;
-        let options = Options::read(kind, target.options, grammar)?;
+        let options = Options::read(kind, &words, grammar)?;
         if kind == "ets" {
             return self.change_band(owner, verb, minor, &options);
         }
         let existing = self.qdiscs[owner].classes.iter().position(|class| class.minor == minor);
         match (verb, existing) {
-            ("add", Some(_)) => {
+            (Verb::Add, Some(_)) => {
                 return Err(Wrong::new(format!("there is a class {id} already"), "tc class change or replace"));
             }
-            ("change", None) => return Err(Wrong::new(format!("no class {id} to change"), "tc class add")),
+            (Verb::Change, None) => return Err(Wrong::new(format!("no class {id} to change"), "tc class add")),
             _ => {}
         }
         let parent = match existing {
             Some(index) => self.qdiscs[owner].classes[index].parent,
-            None if kind == "htb" => target.parent.map_or(Ok(0), crate::syntax::location::minor)?,
+            None if kind == "htb" => target.parent.as_deref().map_or(Ok(0), crate::syntax::location::minor)?,
             None => 0,
         };
         let class = self.known(self.parse_class(owner, existing, (minor, parent), &options))?;
-        let entry = ClassEntry { minor, parent, options: owned(target.options), class };
+        let entry = ClassEntry { minor, parent, options: owned(&words), class };
         let Some(index) = existing else {
             self.make_inner(owner, parent, target.parent_text())?;
             self.qdiscs[owner].classes.push(entry);
@@ -271,11 +263,11 @@ impl Tree {
     fn change_band(
         &mut self,
         owner: usize,
-        verb: &str,
+        verb: Verb,
         minor: u32,
         options: &Options<'_>,
     ) -> Result<Option<Change>, Wrong> {
-        if verb == "add" {
+        if verb == Verb::Add {
             let problem = format!("there is a class {:x}:{minor:x} already", self.qdiscs[owner].major);
             return Err(Wrong::new(problem, "tc class change"));
         }
@@ -312,8 +304,8 @@ impl Tree {
         Ok(())
     }
 
-    fn filter(&mut self, verb: &str, words: &[&str]) -> Result<(), Wrong> {
-        let Some(words) = self.known(FilterWords::read(words))? else { return Ok(()) };
+    fn filter(&mut self, command: &Command) -> Result<(), Wrong> {
+        let Some(words) = self.known(FilterWords::of_new(command))? else { return Ok(()) };
         let has_filters = |qdisc: &Qdisc| {
             let config = qdisc.settings.as_ref().map(|settings| &settings.config);
             let is_filtered = |config: &Config| matches!(config, Config::Htb(_)) || config.rules().is_some();
@@ -327,7 +319,7 @@ impl Tree {
             self.known::<()>(Err(Wrong::lacking(problem, "tc filter add … parent 1:")))?;
         }
         let rule = self.known(words.rule())?;
-        filters.apply(verb, &words, rule)?;
+        filters.apply(command.verb(), &words, rule)?;
         if filters.have_policer() && self.qdiscs[owner].kind == "htb" {
             let right = "tc qdisc add … prio";
             self.known::<()>(Err(Wrong::lacking("the simulator has no policers on an htb", right)))?;
@@ -445,6 +437,11 @@ impl Qdisc {
         }
         Ok(())
     }
+}
+
+/// Where a command's qdisc is; None: the root.
+fn place(target: &Target) -> Result<Option<Location>, Wrong> {
+    target.parent.as_deref().map(Location::read).transpose()
 }
 
 fn owned(words: &[&str]) -> Vec<String> {

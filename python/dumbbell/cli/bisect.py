@@ -27,7 +27,7 @@ from dumbbell.kernels import Kernel, configure
 from dumbbell.kernels.bisection import Checkout, Found, Skipped, Step, bisect
 from dumbbell.kernels.build import KernelSpec, build_at, locked
 from dumbbell.kernels.source import Source
-from dumbbell.plan import plan_case
+from dumbbell.plan import named_flows, plan_case
 from dumbbell.publish import write
 from dumbbell.publish.cache import cache_folder
 from dumbbell.results import result
@@ -226,7 +226,7 @@ def _case(options: BisectOptions) -> Case:
             value=options.case,
             right=f"one of: {names}",
         )
-    known = measure_names([vars(flow) for flow in plan_case(chosen[0], 1).flows])
+    known = measure_names(named_flows(plan_case(chosen[0], 1)))
     if options.metric not in known:
         raise ExperimentError(
             "unknown metric", key="--metric", value=options.metric, right=suggest(options.metric, known)

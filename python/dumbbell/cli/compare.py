@@ -33,7 +33,7 @@ from dumbbell.engines.base import (
 )
 from dumbbell.engines.kernel import KernelEngine
 from dumbbell.errors import ExperimentError
-from dumbbell.plan import plan_case
+from dumbbell.plan import named_flows, plan_case
 from dumbbell.publish import staged
 from dumbbell.results import result
 from dumbbell.results.result import Run, is_import
@@ -179,7 +179,7 @@ def _run_both(options: CompareOptions) -> tuple[Path, list[str], Folders, Folder
     seeds = seeds_of(options.seeds, "--seeds")
     runs = [(case, seed) for case in cases for seed in dict.fromkeys(seeds or case.experiment.seeds)]
     plans = [plan_case(case, seed) for case, seed in {case.name: (case, seed) for case, seed in runs}.values()]
-    _check_tolerances(options, [[vars(flow) for flow in plan.flows] for plan in plans])
+    _check_tolerances(options, [named_flows(plan) for plan in plans])
     names = run_names(runs)
     folder_names = distinct(plain(name) or f"side-{number}" for number, (name, _, _) in enumerate(chosen, start=1))
     out = options.out or default_folder(f"{file.stem}-{'-'.join(folder_names)}")

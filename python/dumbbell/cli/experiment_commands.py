@@ -202,7 +202,7 @@ def plan(
     The script runs on any Linux host, as root.
     """
     from dumbbell.cli.console import err
-    from dumbbell.plan import as_remote_script, as_script, buffers_note, plan_case, plan_remote
+    from dumbbell.plan import buffers_note, plan_case, plan_remote
     from dumbbell.spec import find, load
     from dumbbell.spec.document import chosen
 
@@ -214,9 +214,9 @@ def plan(
     title = ": ".join(part for part in (one.experiment.title, one.name) if part)
     notes = [buffers_note(one.experiment.tcp)]
     if one.experiment.hosts is None:
-        sys.stdout.write(as_script(plan_case(one, seed), title, notes))
+        sys.stdout.write(plan_case(one, seed).script(title, list(notes)))
     else:
-        sys.stdout.write(as_remote_script(plan_remote(one, seed), title, notes))
+        sys.stdout.write(plan_remote(one, seed).script(title, list(notes)))
 
 
 @click.command("scenarios")

@@ -22,8 +22,8 @@ from dumbbell.engines.run_manifest import RunOutcome, Verdict, base_manifest, qu
 from dumbbell.errors import ExperimentError
 from dumbbell.kernels import Kernel
 from dumbbell.linux import sockets
-from dumbbell.plan import Plan, QueuePlan
-from dumbbell.plan.inside import ALL, Inside, for_agent, link_devices, tap
+from dumbbell.plan import Plan, Queue
+from dumbbell.plan.inside import ALL, Inside, Recordings, link_devices, recordings, tap
 from dumbbell.results.columns import Framed
 from dumbbell.results.reader import INSIDE
 
@@ -73,8 +73,7 @@ def refuse_simulator_only_options(request: Request, plan: Plan) -> None:
             "the sampling interval is too short for this engine (at least 100us)",
             file=str(request.case.file), key="sample", value=f"{plan.sample_ns}ns", right="100us, or --engine sim",
         )  # fmt: skip
-    commands = [*plan.setup, *(change.command for change in plan.changes)]
-    if any(command.argv[0] == "tc" and "every" in command.argv for command in commands):
+    if plan.drops_every_nth:
         raise ExperimentError(
             "Linux's netem can't drop every N-th packet",
             file=str(request.case.file), key="loss", right="a random loss such as 1%, or --engine sim",
@@ -103,9 +102,7 @@ def seconds_done(records: Path, plan: Plan) -> float:
     return written // max(len(plan.queues), 1) * plan.sample_ns / 1e9
 
 
-def read_run_folder(
-    run_folder: Path, plan: Plan
-) -> tuple[Plan, dict[str, pl.DataFrame], dict[str, Any], list[QueuePlan]]:
+def read_run_folder(run_folder: Path, plan: Plan) -> tuple[Plan, dict[str, pl.DataFrame], dict[str, Any], list[Queue]]:
     """The plan with programs' connections as flows, all tables, the content of `end.json`, and the queues' plans."""
     end = json.loads((run_folder / "end.json").read_text(encoding="utf-8"))
     named = decode.name_queues(end["queues"], plan.queues)
@@ -122,7 +119,7 @@ def read_run_folder(
 
 
 def agent_manifest(
-    engine: str, agent: Path, request: Request, plan: Plan, end: Mapping[str, Any], named: Sequence[QueuePlan],
+    engine: str, agent: Path, request: Request, plan: Plan, end: Mapping[str, Any], named: Sequence[Queue],
     tables: Mapping[str, pl.DataFrame], verdict: Verdict,
 ) -> dict[str, Any]:  # fmt: skip
     """The manifest of a run read by `read_run_folder`, without the kernel and the host."""
@@ -174,7 +171,7 @@ _LINE = r"^\s*(.+)-(\d+)\s+\[\d+\]\s+(?:\S+\s+)?(\d+)\.(\d{6}): (?:\w+: )?(\w+):
 """Task and PID, CPU, flags, timestamp in microseconds, event, fields."""
 
 
-def check_recordings(plan: Plan, inside: Inside, kernel: Kernel, *, capture: bool) -> dict[str, Any]:
+def check_recordings(plan: Plan, inside: Inside, kernel: Kernel, *, capture: bool) -> Recordings:
     """The agent's plan of the recordings. Raises `ExperimentError` for those that the kernel or the plan lacks."""
     if inside.trace and TRACING not in kernel.binary.read_bytes():
         raise ExperimentError(
@@ -182,7 +179,7 @@ def check_recordings(plan: Plan, inside: Inside, kernel: Kernel, *, capture: boo
             right="build one that has them: dumbbell kernel build --name traced --config docs/guides/trace.config, "
             "then --kernel traced",
         )  # fmt: skip
-    return for_agent(plan, inside, capture=capture)
+    return recordings(plan, inside, capture=capture)
 
 
 def recording_tables(run_folder: Path, plan: Plan, end: Mapping[str, Any]) -> dict[str, pl.DataFrame]:
@@ -223,13 +220,10 @@ def unexpected_settings(plan: Plan, end: Mapping[str, Any]) -> list[str]:
     """Sysctls whose effective value differs from the requested one."""
     settings = end["settings"]
     unexpected = []
-    for command in plan.setup:
-        if command.argv[0] != "sysctl":
-            continue
-        key, _, requested = command.argv[-1].partition("=")
-        effective = (settings["hosts"][command.host] if command.host else settings["machine"]).get(key)
+    for host, key, requested in plan.sysctls:
+        effective = (settings["hosts"][host] if host else settings["machine"]).get(key)
         if effective is not None and effective.split() != requested.split():
-            where = f" of '{command.host}'" if command.host else ""
+            where = f" of '{host}'" if host else ""
             unexpected.append(f"{key}{where} was {effective} at the end, not {requested}")
     return unexpected
 

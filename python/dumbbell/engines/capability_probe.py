@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dumbbell.errors import EngineError, ExperimentError, PlanError
-from dumbbell.plan import Plan, QueuePlan
+from dumbbell.plan import Plan, Queue
 from dumbbell.publish import explained
 from dumbbell.spec.document import Case
 from dumbbell.spec.path_model import Impairment
@@ -30,7 +30,6 @@ __all__ = [
     "Worker",
     "missing",
     "probe_capabilities",
-    "probe_commands",
     "start_worker",
 ]
 
@@ -142,13 +141,8 @@ def _judge(worker: Worker, status: int, console: str) -> None:
         )
 
 
-DEVICE = "trial"
 WALL_LIMIT_S = 60.0
 FIFOS = ("pfifo", "bfifo", "pfifo_head_drop")
-LOCATION_OPTIONS = {"dev": 2, "root": 1, "parent": 2, "handle": 2, "classid": 2}
-"""Words of a tc command before the qdisc's kind, with the number of words they take."""
-FILTER_WORDS = LOCATION_OPTIONS | {"protocol": 2, "prio": 2, "pref": 2}
-"""The same for a filter; `prio` is also a kind of qdisc."""
 
 
 @dataclass(frozen=True)
@@ -169,41 +163,11 @@ def probe_capabilities(agent: Path, plan: Plan) -> ProbeResult:
     try:
         with tempfile.TemporaryDirectory(prefix="dumbbell-trial-") as name:
             folder = Path(name)
-            request = {
-                "commands": probe_commands(plan),
-                "controllers": sorted({flow.cc for flow in plan.flows if flow.cc is not None}),
-            }
-            (folder / "trial.json").write_text(json.dumps(request), encoding="utf-8")
+            (folder / "trial.json").write_text(plan.trial(), encoding="utf-8")
             start_worker(Worker(agent, "try", folder, WALL_LIMIT_S))
             return ProbeResult(**json.loads((folder / "tried.json").read_text(encoding="utf-8")))
     except OSError as error:
         raise explained(error, Path(tempfile.gettempdir())) from error
-
-
-def probe_commands(plan: Plan) -> dict[str, list[str]]:
-    """For each kind of qdisc and filter in the plan: tc commands that try it on a new link."""
-    found: dict[str, list[str]] = {}
-    qdiscs: dict[tuple[str, str, str], str] = {}
-    commands = [*plan.setup, *(change.command for change in plan.changes)]
-    for command in (command for command in commands if command.argv[0] == "tc"):
-        object_, _, *arguments = command.argv[1:]
-        known = FILTER_WORDS if object_ == "filter" else LOCATION_OPTIONS
-        options = _options_before_kind(arguments, known)
-        rest = arguments[sum(known[option] for option in options) :]
-        if not rest:
-            continue
-        location = (command.host, options.get("dev", ""))
-        if object_ == "qdisc":
-            line = f"tc qdisc add dev {DEVICE} root handle 1: {' '.join(rest)}"
-            qdiscs[*location, options.get("handle", "").rstrip(":")] = line
-            found.setdefault(rest[0], [line])
-        elif object_ == "filter":
-            qdisc_command = qdiscs.get((*location, options.get("parent", "").partition(":")[0]))
-            what = f"filter {rest[0]}" + (" with police" if "police" in rest else "")
-            protocol = options.get("protocol", "all")
-            line = f"tc filter add dev {DEVICE} parent 1: protocol {protocol} prio 1 {' '.join(rest)}"
-            found.setdefault(what, [*([qdisc_command] if qdisc_command else []), line])
-    return found
 
 
 def missing(probed: ProbeResult, plan: Plan, case: Case, kernel: str) -> ExperimentError | None:
@@ -246,14 +210,13 @@ def probe_purposes(kind: str, plan: Plan, case: Case) -> list[str]:
     return list(dict.fromkeys(purposes))
 
 
-def _is_leaf(shaper: str, other: QueuePlan) -> bool:
+def _is_leaf(shaper: str, other: Queue) -> bool:
     return bool(other.key) and f"{other.name}.shaper" == shaper
 
 
-def _is_made_of(queue: QueuePlan, kind: str) -> bool:
+def _is_made_of(queue: Queue, kind: str) -> bool:
     """A policer is a `prio` with a filter (`crates/experiment/src/plan/shaping.rs`)."""
-    own = queue.text.split()[0]
-    return kind == own or (own == POLICE and (kind == "prio" or kind.startswith("filter ")))
+    return kind == queue.kind or (queue.kind == POLICE and (kind == "prio" or kind.startswith("filter ")))
 
 
 def _netem_keys(case: Case, owner: str) -> list[str]:
@@ -301,16 +264,3 @@ def _symbol(kind: str) -> str:
         police = " and CONFIG_NET_ACT_POLICE" if "police" in kind else ""
         return f"CONFIG_NET_CLS_{kind.split()[1].upper()}{police}"
     return f"CONFIG_NET_SCH_{kind.upper()}"
-
-
-def _options_before_kind(arguments: Sequence[str], known: Mapping[str, int]) -> dict[str, str]:
-    """The options before a command's kind, with their values."""
-    options: dict[str, str] = {}
-    position = 0
-    while position < len(arguments) and (count := known.get(arguments[position])):
-        if arguments[position] in options:
-            break
-        has_value = count == 2 and position + 1 < len(arguments)
-        options[arguments[position]] = arguments[position + 1] if has_value else ""
-        position += count
-    return options

@@ -30,7 +30,7 @@ from dumbbell.linux import (
     VEGAS,
     VEGAS_INFO,
 )
-from dumbbell.plan import Plan, QueuePlan
+from dumbbell.plan import Plan, Queue
 from dumbbell.results.reader import FLOWS, PROBES, QUEUES
 
 __all__ = [
@@ -48,7 +48,7 @@ __all__ = [
 ]
 
 
-def is_rate_limited(number: np.ndarray, named: Sequence[QueuePlan]) -> np.ndarray:
+def is_rate_limited(number: np.ndarray, named: Sequence[Queue]) -> np.ndarray:
     """Rows where the rate limits the queue, and no netem: there backlog ÷ rate is the queueing delay."""
     return np.asarray(np.array([not queue.holds_netem for queue in named], dtype=np.bool_)[number])
 
@@ -76,9 +76,7 @@ def flows(file: Path, plan: Plan, more: np.ndarray | None = None) -> pl.DataFram
     return pl.DataFrame({name: columns[name].cast(kind) for name, kind in FLOWS.items()}, schema=FLOWS)
 
 
-def queues(
-    file: Path, named: Sequence[QueuePlan], kinds: Sequence[str], planned: Sequence[QueuePlan] = ()
-) -> pl.DataFrame:
+def queues(file: Path, named: Sequence[Queue], kinds: Sequence[str], planned: Sequence[Queue] = ()) -> pl.DataFrame:
     """The table `queues` from `queues.bin`, in the plan's order as the simulator's; unplanned queues come last.
 
     `named` and `kinds` are in the order in which the agent found them.
@@ -129,23 +127,23 @@ def probes(file: Path, plan: Plan) -> pl.DataFrame:
     return pl.DataFrame(columns, schema=PROBES)
 
 
-def name_queues(found: Sequence[dict[str, Any]], planned: Sequence[QueuePlan]) -> list[QueuePlan]:
+def name_queues(found: Sequence[dict[str, Any]], planned: Sequence[Queue]) -> list[Queue]:
     """The plan of each qdisc that the agent found; unplanned ones are named after their location."""
     by_location = {(queue.host, queue.device, queue.handle): queue for queue in planned}
     named = []
     for queue in found:
         location = (queue["host"], queue["device"], queue["handle"])
-        fallback = QueuePlan(f"{location[0]}.{location[1]}.{location[2].rstrip(':')}", *location, text=queue["kind"])
+        fallback = Queue(f"{location[0]}.{location[1]}.{location[2].rstrip(':')}", *location, text=queue["kind"])
         named.append(by_location.get(location, fallback))
     return named
 
 
-def in_plan_order(named: Sequence[QueuePlan], planned: Sequence[QueuePlan]) -> list[QueuePlan]:
+def in_plan_order(named: Sequence[Queue], planned: Sequence[Queue]) -> list[Queue]:
     """These queues in the plan's order; unplanned ones come last."""
     return [named[index] for index in np.argsort(_ranks(named, planned), kind="stable")]
 
 
-def _ranks(named: Sequence[QueuePlan], planned: Sequence[QueuePlan]) -> np.ndarray:
+def _ranks(named: Sequence[Queue], planned: Sequence[Queue]) -> np.ndarray:
     """The position of each queue in the plan."""
     position = {queue.name: number for number, queue in enumerate(planned)}
     return np.array([position.get(queue.name, len(planned)) for queue in named], np.int64)

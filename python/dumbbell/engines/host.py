@@ -10,8 +10,6 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +42,7 @@ from dumbbell.engines.run_manifest import closed_windows, judge, totals
 from dumbbell.errors import ExperimentError, PlanError
 from dumbbell.host.tcp_connections import agent
 from dumbbell.plan import Plan, plan_case, plan_remote
-from dumbbell.plan.inside import for_agent
+from dumbbell.plan.inside import recordings
 from dumbbell.publish import captured, staged
 from dumbbell.results import result
 from dumbbell.results.columns import Framed
@@ -93,15 +91,12 @@ class HostEngine:
         self.allowed.check_hosts(request.case)
         began = time.perf_counter()
         plan = self._planned(request)
-        recording_plan = for_agent(plan, request.inside, capture=request.capture is not None)
+        recorded = recordings(plan, request.inside, capture=request.capture is not None)
         with staged(request.out) as folder, captured(request.capture) as packets:
             run_folder = folder / "host"
             run_folder.mkdir()
-            agent_plan = _agent_plan(plan) | {
-                "inside": recording_plan,
-                "machine_ns": max(LOAD_SAMPLE_NS, plan.sample_ns),
-            }
-            (run_folder / "plan.json").write_text(json.dumps(agent_plan), encoding="utf-8")
+            agent_plan = plan.for_agent(recordings=recorded, machine_ns=max(LOAD_SAMPLE_NS, plan.sample_ns))
+            (run_folder / "plan.json").write_text(agent_plan, encoding="utf-8")
             before = facts()
             planned = time.perf_counter()
             try:
@@ -138,7 +133,8 @@ class HostEngine:
         return request.out
 
     def _planned(self, request: Request) -> Plan:
-        plan = _without_guest_settings(plan_case(request.case, request.seed))
+        # Sysctls of the machine are for guests: memory limits, buffers for bursts of infinitely fast CPUs.
+        plan = plan_case(request.case, request.seed).without_machine_settings()
         refuse_simulator_only_options(request, plan)
         problem = "netem of this host may take no seed, and then can't be made to hit single packets"
         refuse_packet_fates(request, problem, "--engine kernel, or --engine sim")
@@ -156,23 +152,6 @@ def _host_manifest() -> dict[str, Any]:
     """Manifest entries of the kernel and its clock."""
     system = os.uname()
     return {"kernel": {"release": system.release, "version": system.version, "unseeded": True}, "clock": CLOCK}
-
-
-def _without_guest_settings(plan: Plan) -> Plan:
-    """The plan without sysctls that only guests need (memory limits, buffers for bursts of infinitely fast CPUs)."""
-    setup = tuple(command for command in plan.setup if not _is_for_guests(command.host, command.argv))
-    return replace(plan, setup=setup)
-
-
-def _agent_plan(plan: Plan) -> dict[str, Any]:
-    """The agent's plan without them."""
-    made = plan.for_agent()
-    setup = [command for command in made["setup"] if not _is_for_guests(command["host"], command["argv"])]
-    return made | {"setup": setup}
-
-
-def _is_for_guests(host: str, argv: Sequence[str]) -> bool:
-    return not host and argv[0] == "sysctl"
 
 
 def _refuse_unsafe_on_host(request: Request, plan: Plan) -> None:

@@ -39,12 +39,11 @@ def facts_request(plan: RemotePlan, machine: RemoteHost) -> dict[str, Any]:
         "receiver": [[receiver, sender]],
         "router": [[None, receiver], [None, sender]],
     }
-    commands = [command for command in plan.plan.setup if command.host == machine.role and command.argv[0] == "sysctl"]
     return {
         "devices": list(machine.devices),
         "routes": routes[machine.role],
         "controllers": sorted({flow.cc for flow in plan.plan.flows if flow.cc is not None}),
-        "sysctls": [command.argv[-1].partition("=")[0] for command in commands],
+        "sysctls": [key for host, key, _ in plan.plan.sysctls if host == machine.role],
     }
 
 
@@ -85,7 +84,7 @@ def _device(plan: RemotePlan, name: str, machine: RemoteHost, device: str, outpu
         raise HostError(f"{name}: device '{device}' is down; ip link set {device} up")
     if link.get("operstate") == "DOWN":
         raise HostError(f"{name}: device '{device}' has no carrier: check the cable and the other end")
-    mtu = plan.plan.net.mtu
+    mtu = plan.plan.mtu
     if link.get("mtu") != mtu:
         raise HostError(f"{name}: device '{device}' has mtu {link.get('mtu')}, but path.mtu is {mtu}; make them equal")
     addresses = [each.get("local") for each in link.get("addr_info", [])]

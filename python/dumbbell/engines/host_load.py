@@ -20,7 +20,7 @@ import polars as pl
 from dumbbell.engines.run_manifest import ESTABLISHED, Verdict, softnet
 from dumbbell.host.kernel_modules import option
 from dumbbell.host.sources import HERE, LocalHost
-from dumbbell.plan import Plan, QueuePlan
+from dumbbell.plan import Plan, Queue
 
 __all__ = [
     "HELP",
@@ -232,7 +232,7 @@ def judge_host(plan: Plan, measured: Mapping[str, Any], flows: pl.DataFrame, dur
     return Verdict(invalid, warnings)
 
 
-def shaper_shares(plan_queues: Sequence[QueuePlan], queues: pl.DataFrame) -> dict[str, float]:
+def shaper_shares(plan_queues: Sequence[Queue], queues: pl.DataFrame) -> dict[str, float]:
     """For each shaped queue: the share of its rate that it sent while it can't have been empty.
 
     sum(sent) / sum(rate × time) over pairs of adjacent samples whose first had a backlog of at least rate × time,
@@ -276,7 +276,8 @@ def _starved_flows(plan: Plan, late_ns: float, flows: pl.DataFrame) -> list[str]
     endless = [
         flow.name
         for flow in plan.flows
-        if flow.transport == "tcp" and not (flow.bytes or flow.on_off_ns or flow.exchange or flow.sndbuf or flow.rcvbuf)
+        if flow.transport == "tcp"
+        and not (flow.bytes or flow.on_off_ns or flow.exchanges or flow.sndbuf or flow.rcvbuf)
     ]
     growth = {name: pl.col(name).last() - pl.col(name).first() for name in ("time_ns", "busy_ns", "rwnd_limited_ns")}
     connected = flows.filter(pl.col("flow").is_in(endless) & (pl.col("state") == ESTABLISHED))

@@ -4,12 +4,10 @@ It writes the plan into a private folder, runs a guest on it, decodes the agent'
 the result folder. `guest` runs the guest; `dumbbell.plan` generates the plan.
 """
 
-import json
 import shutil
 import subprocess
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -35,14 +33,16 @@ from dumbbell.engines.kernel_choice import Choice, check_disciplines, choose
 from dumbbell.engines.named_streams import stream_arguments
 from dumbbell.engines.programs import (
     OutputTail,
+    Typed,
     output_tails,
     program_entries,
     program_problems,
+    program_settings,
+    typed_programs,
     unlinked,
-    write_program_setup,
 )
 from dumbbell.engines.run_manifest import closed_windows, judge, memory_ran_out, totals
-from dumbbell.engines.shell_session import serve_shell, write_session_setup
+from dumbbell.engines.shell_session import Session, serve_shell
 from dumbbell.errors import ExperimentError, PlanError
 from dumbbell.host.tcp_connections import agent
 from dumbbell.kernels import Kernel, find
@@ -50,7 +50,8 @@ from dumbbell.kernels.features import controllers
 from dumbbell.kernels.named_streams import STREAMS_EDIT
 from dumbbell.kernels.store import requested_name
 from dumbbell.kernels.versions import numbers
-from dumbbell.plan import Command, Plan, plan_case
+from dumbbell.plan import Plan, plan_case
+from dumbbell.plan.inside import Recordings
 from dumbbell.publish import captured, staged
 from dumbbell.results import result
 from dumbbell.results.columns import Framed
@@ -68,7 +69,6 @@ LEAST_WALL_S = 300.0
 RARE_READS_UNTIL = (6, 12)
 """Newer autotuning gives a receiver that reads rarely a smaller window, without the 16 segments that 6.12 adds: slow
 start then ends early (`tcp_rcvbuf_grow`). There every segment is read, as by a program that waits for data."""
-LOUDER = ("sysctl", "-w", "kernel.printk=7")
 """System-wide, whichever host sets it."""
 
 
@@ -109,7 +109,7 @@ class KernelEngine:
         kernel = choice.kernel
         if choice.reason:
             request.notice(choice.reason)
-        recording_plan = check_recordings(plan, request.inside, kernel, capture=request.capture is not None)
+        recordings = check_recordings(plan, request.inside, kernel, capture=request.capture is not None)
         with staged(request.out) as folder, captured(request.capture) as packets:
             run_folder = folder / "guest"
             run_folder.mkdir()
@@ -123,9 +123,10 @@ class KernelEngine:
                 stream_arguments(plan, request.seed) if STREAMS_EDIT in kernel.edits else (),
             )
             try:
-                agent_plan = write_program_setup(_for_agent(plan, kernel), request.typed) | {"inside": recording_plan}
-                agent_plan = write_session_setup(agent_plan, request.session, run_folder)
-                (run_folder / "plan.json").write_text(json.dumps(agent_plan), encoding="utf-8")
+                agent_plan = _for_agent(plan, kernel, recordings, request.typed, request.session)
+                (run_folder / "plan.json").write_text(agent_plan, encoding="utf-8")
+                if request.session is not None:
+                    (run_folder / "terminal").mkdir()
                 planned = time.perf_counter()
                 tail = output_tails(plan, request.typed, run_folder)
 
@@ -208,15 +209,18 @@ def _refuse_unknown_parameters(request: Request, kernel: Kernel) -> None:
                 )  # fmt: skip
 
 
-def _for_agent(plan: Plan, kernel: Kernel) -> dict[str, Any]:
+def _for_agent(
+    plan: Plan, kernel: Kernel, recordings: Recordings | None, typed: Typed | None, session: Session | None
+) -> str:
     """The agent's plan; a kernel with added code logs more on its console, for crash reports and warnings."""
-    agent_plan = plan.for_agent()
-    if numbers(kernel.release)[:2] > RARE_READS_UNTIL:
-        for flow in agent_plan["flows"]:
-            flow["prompt_reads"] = True
-    if kernel.added:
-        agent_plan["setup"].append(asdict(Command(plan.hosts[0], LOUDER)))
-    return agent_plan
+    return plan.for_agent(
+        recordings=recordings,
+        prompt_reads=numbers(kernel.release)[:2] > RARE_READS_UNTIL,
+        logs_all=bool(kernel.added),
+        programs=program_settings() if plan.programs else None,
+        typed=typed and typed_programs(typed),
+        terminal=None if session is None else session.terminal,
+    )
 
 
 def _added(kernel: Kernel) -> dict[str, Any]:

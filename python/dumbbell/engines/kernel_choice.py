@@ -71,7 +71,7 @@ def check_disciplines(case: Case, plan: Plan, kernel: Kernel) -> None:
     having = [each.name for each in holders({absent[0]})]
     raise ExperimentError(
         f"kernel '{kernel.name}' has no queue discipline with this name",
-        file=str(case.file), key=next((q.key for q in plan.queues if q.text.split()[:1] == absent[:1]), ""),
+        file=str(case.file), key=next((q.key for q in plan.queues if q.kind == absent[0]), ""),
         value=absent[0],
         right=f"add --kernel with one that has it: {', '.join(having)}" if having else
         "dumbbell kernel list --available shows versions of Linux; dumbbell kernel build VERSION builds one",
@@ -85,18 +85,4 @@ def _needed(case: Case, plan: Plan) -> frozenset[str]:
 def _disciplines(plan: Plan) -> frozenset[str]:
     """The plan's kinds of queues; one that neither Dumbbell's grammar nor a stored kernel lists is left to tc."""
     known = {*GRAMMAR, *(name for kernel in kernels() for name in disciplines(kernel) or ())}
-    commands = [*plan.setup, *(change.command for change in plan.changes)]
-    return frozenset(kind for command in commands if (kind := _discipline(command.argv)) in known)
-
-
-def _discipline(argv: tuple[str, ...]) -> str:
-    """The kind in `tc qdisc add dev DEVICE [parent ID] [handle ID] KIND …`; empty for other commands."""
-    if argv[:1] != ("tc",) or argv[1:2] != ("qdisc",) or argv[2:3] not in (("add",), ("replace",)):
-        return ""
-    words = iter(argv[3:])
-    for word in words:
-        if word in ("dev", "parent", "handle"):
-            next(words, "")
-        elif word != "root":
-            return word
-    return ""
+    return frozenset(plan.kinds_of_qdiscs & known)

@@ -35,6 +35,6 @@ def _bottleneck(plan: Plan) -> list[str]:
         f"named_bottleneck={queue.host}-{wire.right_host}.{queue.handle}"
         for queue in plan.queues
         if queue.under_test
-        for wire in plan.net.wires
+        for wire in plan.links
         if (wire.left_host, wire.left_device) == (queue.host, queue.device)
     ]

@@ -14,7 +14,7 @@ import sys
 import sysconfig
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ import numpy as np
 
 from dumbbell.engines.run_manifest import Verdict, seconds
 from dumbbell.linux import FLOW_RECORD
-from dumbbell.plan import FlowPlan, Plan, ProgramPlan
+from dumbbell.plan import Flow, Plan, Program
 
 __all__ = [
     "Connections",
@@ -32,9 +32,10 @@ __all__ = [
     "output_tails",
     "program_entries",
     "program_problems",
+    "program_settings",
     "read_connections",
+    "typed_programs",
     "unlinked",
-    "write_program_setup",
 ]
 
 
@@ -92,22 +93,40 @@ class Typed:
     """Do they keep all capabilities of root in the guest? Then they can write the user's files."""
 
 
-def write_program_setup(agents_plan: dict[str, Any], typed: Typed | None) -> dict[str, Any]:
-    """The agent's plan with home directories, and with the settings of typed programs."""
-    if "programs" not in agents_plan:
-        return agents_plan
-    shared = agents_plan["programs"]
-    shared["homes"] = [folder for folder in _homes() if Path(folder).is_dir()]
-    shared["shown"], shared["commands"] = _installation(), sysconfig.get_path("scripts")
-    if typed is not None:
-        shared["typed_folder"] = str(typed.folder.absolute())
-    for program in shared["all"]:
-        if typed is not None and program["name"] in typed.names:
-            program["typed"] = True
-            program["keeps_powers"] = typed.powers
-            program["env"] = {"PATH": typed.path} | program["env"]
-            program["files"] += _links(typed.folder, {file["path"].split("/")[0] for file in program["files"]})
-    return agents_plan
+@dataclass(frozen=True)
+class ProgramSettings:
+    """What all programs see of the machine."""
+
+    homes: list[str]
+    """Home directories, visible only to typed programs."""
+    shown: list[str]
+    """Folders of Dumbbell's installation."""
+    commands: str | None
+    """Folder of the command `dumbbell`."""
+
+
+def program_settings() -> ProgramSettings:
+    """What programs see of this machine."""
+    homes = [folder for folder in _homes() if Path(folder).is_dir()]
+    return ProgramSettings(homes, _installation(), sysconfig.get_path("scripts"))
+
+
+@dataclass(frozen=True)
+class TypedPrograms:
+    """Typed programs as the agent is told of them."""
+
+    names: frozenset[str]
+    folder: str
+    path: str
+    powers: bool
+    links: list[tuple[str, str]]
+    """Entries of the folder as links in the working folder: name and target."""
+
+
+def typed_programs(typed: Typed) -> TypedPrograms:
+    """What the agent is told of typed programs."""
+    links = [(name, str(typed.folder / name)) for name in _names(typed.folder)[:MOST_LINKS]]
+    return TypedPrograms(typed.names, str(typed.folder.absolute()), typed.path, typed.powers, links)
 
 
 def output_tails(plan: Plan, typed: Typed | None, run_folder: Path) -> OutputTail | None:
@@ -176,7 +195,7 @@ def program_problems(plan: Plan, entries: Sequence[Mapping[str, Any]], folder: P
     return Verdict(invalid, warnings)
 
 
-def _entry(program: ProgramPlan, report: Mapping[str, Any]) -> dict[str, Any]:
+def _entry(program: Program, report: Mapping[str, Any]) -> dict[str, Any]:
     plain = {key: report[key] for key in ("status", "signal", "stopped", "fault", "dropped_bytes")}
     return {
         "name": program.name,
@@ -209,15 +228,6 @@ def _installation() -> list[str]:
     """Folders that the command `dumbbell` needs: its environment, that environment's Python, this package."""
     folders = [Path(sys.prefix), Path(sys.base_prefix), Path(__file__).parents[2]]
     return sorted({str(each) for folder in folders for each in (folder, folder.resolve())})
-
-
-def _links(folder: Path, taken: set[str]) -> list[dict[str, Any]]:
-    """The entries of a folder as links."""
-    return [
-        {"path": name, "text": None, "bytes": None, "link": str(folder / name)}
-        for name in _names(folder)[:MOST_LINKS]
-        if name not in taken
-    ]
 
 
 def _names(folder: Path) -> list[str]:
@@ -268,7 +278,7 @@ def read_connections(file: Path, plan: Plan, end: Mapping[str, Any]) -> Connecti
     for number, (_, _, rows) in enumerate(made, start=len(plan.flows)):
         rows["flow"] = number
     return Connections(
-        replace(plan, flows=(*plan.flows, *named)),
+        plan.with_flows(named),
         [report for _, report, _ in made],
         np.concatenate([np.zeros(0, FLOW_RECORD), *(rows for _, _, rows in made)]),
     )
@@ -298,9 +308,7 @@ def _sender_first(pair: tuple[_End, _End | None]) -> tuple[_End, _End | None]:
     return (second, first) if second is not None and second.sent_bytes > first.sent_bytes else (first, second)
 
 
-def _flow(
-    sender: _End, receiver: _End | None, plan: Plan, duration_ns: int
-) -> tuple[FlowPlan, dict[str, Any], np.ndarray]:
+def _flow(sender: _End, receiver: _End | None, plan: Plan, duration_ns: int) -> tuple[Flow, dict[str, Any], np.ndarray]:
     """The flow, its report and its records."""
     socket, rows = sender.socket, _rows(sender, receiver)
     address, port = _address(socket["remote"])
@@ -309,10 +317,7 @@ def _flow(
     peer_host = receiver.socket["host"] if receiver is not None else address
     # The congestion control is unknown if no sample found the socket.
     cc = socket["cc"]
-    flow = FlowPlan(
-        name=group, group=group, transport="tcp", sender=socket["host"], receiver=peer_host, address=address, port=port,
-        cc=cc, start_ns=started_ns,
-    )  # fmt: skip
+    flow = Flow.of_connection(group, group, socket["host"], peer_host, address, port, cc, started_ns)
     last = sender.records["info"][-1] if len(sender.records) else np.zeros(1, FLOW_RECORD)["info"][0]
     got = _received(receiver, sender) if receiver is not None else int(rows["bytes_received"].max(initial=0))
     closed_ns = socket["gone_ns"]
@@ -371,7 +376,7 @@ def _program(socket: Mapping[str, Any], plan: Plan) -> str:
     return likely[0].name if likely else f"programs of {socket['host']}"
 
 
-def _unique_names(flows: Sequence[FlowPlan], taken: set[str]) -> list[FlowPlan]:
+def _unique_names(flows: Sequence[Flow], taken: set[str]) -> list[Flow]:
     """The flows with names: the group's, numbered if there are several."""
     sizes = Counter(flow.group for flow in flows)
     numbers: Counter[str] = Counter()
@@ -382,7 +387,7 @@ def _unique_names(flows: Sequence[FlowPlan], taken: set[str]) -> list[FlowPlan]:
             numbers[flow.group] += 1
             name = f"{flow.group}-{numbers[flow.group]}"
         taken.add(name)
-        named.append(replace(flow, name=name))
+        named.append(flow.named(name))
     return named
 
 

@@ -13,7 +13,6 @@ collect   the hosts are restored, then send their records
 Whatever ends the run, including errors, Ctrl-C and SIGKILL, closes the connections, and every host restores itself.
 """
 
-import json
 import shutil
 import time
 from collections.abc import Mapping, Sequence
@@ -160,8 +159,8 @@ class _RunState:
         host_group.changed = True
         within_ms = round(self.plan.plan.duration_ns / 1e6 + MARGIN_S * 1e3)
         for machine in self.plan.hosts:
-            part = self.plan.host_plan(machine.role) | {"machine_ns": max(LOAD_SAMPLE_NS, self.plan.plan.sample_ns)}
-            body = json.dumps(part).encode()
+            machine_ns = max(LOAD_SAMPLE_NS, self.plan.plan.sample_ns)
+            body = self.plan.for_agent(machine.role, machine_ns=machine_ns).encode()
             host_group.connections[machine.role].send(order("plan", body, bytes=len(body), within_ms=within_ms))
         for machine in self.plan.hosts:
             host_group.expect(machine.role, "ready", SETTING_UP_S)

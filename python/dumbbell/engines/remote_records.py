@@ -30,7 +30,7 @@ from dumbbell.engines.agent_engine import unexpected_settings
 from dumbbell.engines.host_load import HELP, judge_host, load_statistics, read_load_samples, shaper_shares
 from dumbbell.engines.run_manifest import Verdict, closed_windows, device_drops, judge_flows, machine_drops, totals
 from dumbbell.linux import FLOW_RECORD, NEVER, PROBE_RECORD, QUEUE_RECORD
-from dumbbell.plan import QueuePlan, RemotePlan
+from dumbbell.plan import Queue, RemotePlan
 from dumbbell.results.columns import Framed
 
 __all__ = [
@@ -199,7 +199,7 @@ def _report(sender: Mapping[str, Any], receiver: Mapping[str, Any]) -> dict[str,
 
 
 def load_by_role(
-    plan: RemotePlan, host_folders: Mapping[str, Path], named: Sequence[QueuePlan], tables: Mapping[str, pl.DataFrame]
+    plan: RemotePlan, host_folders: Mapping[str, Path], named: Sequence[Queue], tables: Mapping[str, pl.DataFrame]
 ) -> dict[str, dict[str, Any]]:
     """By role: timer lateness and CPU use."""
     found = {}
@@ -214,7 +214,7 @@ def load_by_role(
 
 
 def judge_remote_run(
-    plan: RemotePlan, end: Mapping[str, Any], named: Sequence[QueuePlan], tables: Mapping[str, pl.DataFrame],
+    plan: RemotePlan, end: Mapping[str, Any], named: Sequence[Queue], tables: Mapping[str, pl.DataFrame],
     measured: Mapping[str, Mapping[str, Any]], joined: Joined,
 ) -> Verdict:  # fmt: skip
     """Check everything that can invalidate the run."""

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from dumbbell import __version__, _sim
 from dumbbell.engines.base import Request
-from dumbbell.plan import FlowPlan, Plan, QueuePlan
+from dumbbell.plan import Flow, Plan, Queue
 from dumbbell.results import corrections, result
 from dumbbell.spec.document import document_of
 
@@ -82,7 +82,7 @@ ESTABLISHED = 1
 def judge(
     plan: Plan,
     end: Mapping[str, Any],
-    named: Sequence[QueuePlan],
+    named: Sequence[Queue],
     drops: Mapping[str, int],
     queues: "Table | None" = None,
     remedy: str = "",
@@ -129,7 +129,7 @@ def machine_drops(end: Mapping[str, Any]) -> list[str]:
 def judge_flows(
     plan: Plan,
     reports: Sequence[Mapping[str, Any]],
-    named: Sequence[QueuePlan],
+    named: Sequence[Queue],
     drops: Mapping[str, int],
     queues: "Table | None" = None,
 ) -> Verdict:
@@ -180,7 +180,7 @@ def _longest_delays_ns(queues: "Table") -> dict[str, int]:
 
 
 def device_drops(
-    end: Mapping[str, Any], host: str, named: Sequence[QueuePlan], devices: Sequence[str] | None = None,
+    end: Mapping[str, Any], host: str, named: Sequence[Queue], devices: Sequence[str] | None = None,
     *, remedy: str = "",
 ) -> list[str]:  # fmt: skip
     """Drops counted by a device but not by a qdisc: a receiver's backlog, a veth without a peer.
@@ -288,7 +288,7 @@ def base_manifest(engine: str, request: Request, plan: Plan, outcome: RunOutcome
     """`run.json` without the engine's own entries."""
     experiment = request.case.experiment
     document = document_of(experiment)
-    commands = plan.setup if engine == "sim" else (*plan.module_writes(), *plan.setup)
+    steps = plan.setup if engine == "sim" else [*plan.module_parameters(), *plan.setup]
     return {
         "format": result.FORMAT,
         "dumbbell": __version__,
@@ -309,8 +309,8 @@ def base_manifest(engine: str, request: Request, plan: Plan, outcome: RunOutcome
         "expect": list(experiment.expect),
         "source": document["source"],
         "host": dict(_host()),
-        "commands": [command.placed for command in commands]
-        + [f"[{c.command.host}] at {c.at_ns / 1e9:g}s: {c.command.line}" for c in plan.changes],
+        "commands": [str(step) for step in steps]
+        + [f"[{change.step.host}] at {change.at_ns / 1e9:g}s: {change.step.line}" for change in plan.changes],
         "flows": [_flow_entry(flow, report) for flow, report in zip(plan.flows, outcome.flows, strict=True)],
         "queues": outcome.queues,
         "bottleneck": plan.bottleneck,
@@ -326,7 +326,7 @@ def totals(queues: "pl.DataFrame", column: str) -> dict[str, int]:
     return {name: table.cell(column, row) for name, row in table.last("queue").items()}
 
 
-def queue_entries(named: Sequence[QueuePlan], queues: "Table") -> list[dict[str, Any]]:
+def queue_entries(named: Sequence[Queue], queues: "Table") -> list[dict[str, Any]]:
     """The manifest entry of each queue: description and final counters."""
     columns = {
         "drops": "drops_packets",
@@ -338,7 +338,7 @@ def queue_entries(named: Sequence[QueuePlan], queues: "Table") -> list[dict[str,
     return [
         {
             "name": queue.name,
-            "kind": queues.cell("kind", row) if row is not None else queue.text.split()[0],
+            "kind": queues.cell("kind", row) if row is not None else queue.kind,
             "under_test": queue.under_test,
             "qdisc": queue.text,
             "host": queue.host,
@@ -356,7 +356,7 @@ def _host() -> dict[str, str]:
     return {"machine": platform.machine(), "release": platform.release(), "python": platform.python_version()}
 
 
-def _flow_entry(flow: FlowPlan, report: Mapping[str, Any]) -> dict[str, Any]:
+def _flow_entry(flow: Flow, report: Mapping[str, Any]) -> dict[str, Any]:
     completed, started = seconds(report, "completed_ns"), seconds(report, "started_ns")
     exchanges = report["exchanges_ns"]
     return {
@@ -375,8 +375,8 @@ def _flow_entry(flow: FlowPlan, report: Mapping[str, Any]) -> dict[str, Any]:
         "connected": report["connected_ns"] is not None,
         "completed": completed is not None,
         "error": report["error"],
-        **({"exchanges_s": [time_ns / 1e9 for time_ns in exchanges]} if flow.exchange else {}),
-        **({"intermittent": True} if flow.exchange or flow.on_off_ns else {}),
+        **({"exchanges_s": [time_ns / 1e9 for time_ns in exchanges]} if flow.exchanges else {}),
+        **({"intermittent": True} if flow.exchanges or flow.on_off_ns else {}),
     }
 
 

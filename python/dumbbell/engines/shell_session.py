@@ -20,7 +20,7 @@ from typing import Any, Protocol
 from dumbbell.engines.guest import Guest, hang_error, peak_bytes
 from dumbbell.engines.guest_failures import CpuUse, interrupt, read_cpu_use
 
-__all__ = ["COMMAND", "CommandPrompt", "Session", "ShellUser", "serve_shell", "write_session_setup"]
+__all__ = ["COMMAND", "CommandPrompt", "Session", "ShellUser", "serve_shell"]
 
 COMMAND = (
     "bash",
@@ -100,20 +100,15 @@ class Session:
     status: int | None = None
     """Exit status of the shell; None if the experiment ended first."""
 
+    @property
+    def terminal(self) -> tuple[str, int, int | None]:
+        """What the agent is told: the program, the time limit of a command, the step in real time."""
+        return self.program, self.timeout_ns, STEP_NS if self.real_time else None
+
     def manifest_entry(self) -> dict[str, Any]:
         """The manifest entry of the session."""
         keys = ("program", "real_time", "late_s", "status", "commands")
         return {key: getattr(self, key) for key in keys} | {"timeout_s": self.timeout_ns / 1e9}
-
-
-def write_session_setup(agents_plan: dict[str, Any], session: Session | None, run_folder: Path) -> dict[str, Any]:
-    """The agent's plan with the shell; creates the folder for its files."""
-    if session is not None:
-        (run_folder / "terminal").mkdir()
-        program = next(each for each in agents_plan["programs"]["all"] if each["name"] == session.program)
-        step_ns = STEP_NS if session.real_time else None
-        program["terminal"] = {"timeout_ns": session.timeout_ns, "step_ns": step_ns}
-    return agents_plan
 
 
 def serve_shell(session: Session, number: int, guest: Guest, process: subprocess.Popen[bytes]) -> int:

@@ -21,7 +21,7 @@ from dumbbell import _sim, limits
 from dumbbell.engines.base import Progress, Request, check_controllers
 from dumbbell.engines.run_manifest import RunOutcome, base_manifest, judge_flows, queue_entries, sha256
 from dumbbell.errors import EngineError, ExperimentError, PlanError
-from dumbbell.plan import Plan, plan_case, simulator_plan
+from dumbbell.plan import Plan, plan_case
 from dumbbell.plan.inside import ALL, Place, tap
 from dumbbell.publish import captured, staged
 from dumbbell.results.result import Run, write_run
@@ -95,7 +95,7 @@ class Simulator:
             plan.refuse_too_much(self._most_bytes)
         _refuse_programs(request)
         try:
-            simulated = simulator_plan(plan, request.seed, capture=_tap(request, plan))
+            simulated = plan.for_simulator(request.seed, _tap(request, plan))
         except ExperimentError as error:
             raise error.within(str(request.case.file)) from None
         most_bytes = limits.most("memory") if self._most_bytes is None else self._most_bytes

@@ -6,14 +6,13 @@ tables in `dumbbell.engines.agent_engine`. Looking is no part of the experiment:
 
 import re
 from dataclasses import dataclass
-from typing import Any
 
 from dumbbell.errors import ExperimentError
 from dumbbell.plan import Plan
 from dumbbell.spec.typed import quantity
 from dumbbell.spec.units import duration_ns, suggest, time_text
 
-__all__ = ["ALL", "Inside", "Place", "for_agent", "inside_of", "link_devices", "tap"]
+__all__ = ["ALL", "Inside", "Place", "Recordings", "inside_of", "link_devices", "recordings", "tap"]
 
 Place = tuple[str, str]
 """Host and device."""
@@ -78,11 +77,27 @@ def tap(plan: Plan, device: str | None) -> Place:
 
 def link_devices(plan: Plan) -> list[Place]:
     """Every device, wire by wire, as `dumbbell plan` makes them."""
-    ends = [((w.left_host, w.left_device), (w.right_host, w.right_device)) for w in plan.net.wires]
+    ends = [((w.left_host, w.left_device), (w.right_host, w.right_device)) for w in plan.links]
     return [place for both in ends for place in both]
 
 
-def for_agent(plan: Plan, inside: Inside, *, capture: bool) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Recordings:
+    """What the agent is told of them."""
+
+    captures: list[Place]
+    """In the order of the file's interfaces."""
+    snap_bytes: int
+    ring_frames: int
+    """Room for waiting packets, per device."""
+    capture_ns: int | None
+    sockets_ns: int | None
+    counters_ns: int | None
+    trace: list[str]
+    trace_ns: int | None
+
+
+def recordings(plan: Plan, inside: Inside, *, capture: bool) -> Recordings:
     """What the agent is told.
 
     Raises `ExperimentError` for a device that isn't there, or where a look would lie between two samples: guests wake
@@ -92,16 +107,16 @@ def for_agent(plan: Plan, inside: Inside, *, capture: bool) -> dict[str, Any]:
     _check_times(plan, inside)
     frame_bytes = -(-(FRAME_BYTES + inside.snap_bytes) // 16) * 16
     frames = RING_BYTES // max(len(captured), 1) // frame_bytes
-    return {
-        "captures": [{"host": host, "device": device} for host, device in captured],
-        "snap_bytes": inside.snap_bytes,
-        "ring_frames": frames,
-        "capture_ns": _often_enough(plan, frames) if captured else None,
-        "sockets_ns": inside.sockets_ns,
-        "counters_ns": inside.counters_ns,
-        "trace": list(inside.trace),
-        "trace_ns": plan.sample_ns if inside.trace else None,
-    }
+    return Recordings(
+        captured,
+        inside.snap_bytes,
+        frames,
+        _often_enough(plan, frames) if captured else None,
+        inside.sockets_ns,
+        inside.counters_ns,
+        list(inside.trace),
+        plan.sample_ns if inside.trace else None,
+    )
 
 
 def _every(key: str, text: str | None) -> int | None:
@@ -128,7 +143,7 @@ def _often_enough(plan: Plan, frames: int) -> int:
     At most rate ÷ (8 × packet) packets a second come on the fastest link, and as many ACKs.
     """
     rate_bps = max((rate for queue in plan.queues for _, rate in queue.rates), default=FASTEST_BPS)
-    packet_bytes = min([plan.net.mtu, *(flow.packet for flow in plan.flows if flow.packet)])
+    packet_bytes = min([plan.mtu, *(flow.packet for flow in plan.flows if flow.packet)])
     a_second = 2 * BURST * max(rate_bps // 8 // packet_bytes, 1)
     enough_ns = frames * 10**9 // a_second
     parts = max(1, -(-plan.sample_ns // max(enough_ns, 1)))

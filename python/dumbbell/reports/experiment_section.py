@@ -11,7 +11,7 @@ from dataclasses import fields
 from pathlib import Path
 
 from dumbbell.errors import DumbbellError
-from dumbbell.plan import as_script, plan_case
+from dumbbell.plan import plan_case
 from dumbbell.plots.colours import shades
 from dumbbell.reports.markup import Markup, details, element, join, tagged
 from dumbbell.results.result import Run
@@ -177,6 +177,6 @@ def by_hand(run: Run) -> str:
         return commands
     case = Case(str(run.manifest.get("case") or ""), experiment, Path(str(run.manifest.get("name"))), {})
     try:
-        return as_script(plan_case(case, int(run.manifest["seed"])), experiment.title)
+        return plan_case(case, int(run.manifest["seed"])).script(experiment.title, [])
     except (DumbbellError, Wrong, OSError):
         return commands  # The trace or script next to the experiment file is not part of the result.

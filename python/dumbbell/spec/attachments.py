@@ -13,6 +13,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from dumbbell import _sim, limits
+from dumbbell._sim import Script
 from dumbbell.errors import ExperimentError
 from dumbbell.spec.document import Case, mistakes_in, process_limits
 from dumbbell.spec.units import Wrong, refused, time_text
@@ -122,18 +123,6 @@ TRACE = "path.bottleneck.trace"
 
 
 @dataclass(frozen=True)
-class Script:
-    """What is left of a tc script after checking."""
-
-    lines: tuple[tuple[str, ...], ...]
-    """`tc` commands, words apart, with `{device}` for the interface."""
-    marks: tuple[tuple[int, int], ...]
-    """Destination port and mark."""
-    left_out: tuple[str, ...]
-    """Lines that only show or delete."""
-
-
-@dataclass(frozen=True)
 class Attachments:
     """What was read, as values."""
 
@@ -175,8 +164,7 @@ def read_attachments(case: Case) -> Attachments:
 def read_script(lines: Sequence[str], interface: str) -> Script:
     """Check tc commands; raises `Wrong` naming the line."""
     with refused():
-        commands, marks, left_out = _sim.read_script(list(lines), interface)
-    return Script(tuple(map(tuple, commands)), tuple(marks), tuple(left_out))
+        return Script(list(lines), interface)
 
 
 def trace_rates(content: bytes, step_ns: int, duration_ns: int) -> tuple[tuple[int, int], ...]:

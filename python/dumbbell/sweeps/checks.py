@@ -15,7 +15,7 @@ from dumbbell.analysis.summary import measure_names
 from dumbbell.engines import Request
 from dumbbell.engines.base import NOTHING, Permissions, engine_called
 from dumbbell.errors import DumbbellError, ExperimentError, PlanError
-from dumbbell.plan import plan_case
+from dumbbell.plan import named_flows, plan_case
 from dumbbell.spec.attachments import PLACES, named_in, read_named
 from dumbbell.spec.axes import Point, steps
 from dumbbell.spec.document import with_settings
@@ -79,7 +79,7 @@ def check_metrics(sweep: Sweep) -> None:
 def metric_names(sweep: Sweep, point: Point) -> list[str]:
     """Every metric that a run of a point may have; none if it can't be planned, which the run will report."""
     try:
-        return measure_names([vars(flow) for flow in plan_case(case_at(sweep, point.values), sweep.seeds[0]).flows])
+        return measure_names(named_flows(plan_case(case_at(sweep, point.values), sweep.seeds[0])))
     except (ExperimentError, PlanError):
         return []
 

@@ -175,7 +175,7 @@ def tools() -> dict[str, Tool]:
 
 def is_used(case: Case) -> bool:
     """Does a run of the case on a kernel depend on these programs? Raises `DumbbellError` if the case has no plan."""
-    return plan_case(case, 1).native.uses_iproute2()
+    return plan_case(case, 1).uses_iproute2
 
 
 def unlike(ours: Mapping[str, Tool], theirs: Mapping[str, Tool]) -> str:

@@ -10,7 +10,7 @@ use super::terminal::Terminal;
 use crate::error::{Attempt, Result};
 use crate::programs::running::Running;
 use crate::sys;
-use dumbbell_plan::Plan;
+use dumbbell_plan::AgentPlan;
 use nix::sys::signal::Signal;
 use std::collections::BTreeSet;
 use std::fs;
@@ -34,7 +34,7 @@ pub struct ProgramSet {
 
 impl ProgramSet {
     /// No program has started. Without programs, connections are not discovered.
-    pub fn open(plan: &Plan, folder: &Path) -> Result<Self> {
+    pub fn open(plan: &AgentPlan, folder: &Path) -> Result<Self> {
         let programs = &plan.programs.all;
         if programs.is_empty() {
             return Ok(Self { running: Vec::new(), connections: None, terminal: None });

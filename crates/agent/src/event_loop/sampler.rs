@@ -8,7 +8,7 @@ use crate::sample::qdisc::{self, Found, Queues};
 use crate::sample::record::Records;
 use crate::sys::request_batch::RequestBatch;
 use crate::traffic::info::{receive_space, received_bytes};
-use dumbbell_plan::{Ends, Plan};
+use dumbbell_plan::{AgentPlan, Ends};
 use dumbbell_records::{self as records, FlowRecord};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -40,7 +40,7 @@ struct SampleWriter {
 
 impl Sampler {
     /// Finds the queues and creates the files.
-    pub fn open(plan: &Plan, folder: &Path) -> Result<Self> {
+    pub fn open(plan: &AgentPlan, folder: &Path) -> Result<Self> {
         let mut queues: Vec<Queues> = Vec::new();
         for host in &plan.hosts {
             let first = queues.iter().map(|queues| queues.found.len()).sum::<usize>();

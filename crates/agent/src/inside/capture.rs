@@ -37,9 +37,9 @@ impl Captures {
     pub fn open(recordings: &Recordings, folder: &Path) -> Result<Self> {
         let open = |capture_point: &Device| {
             sys::within(&capture_point.host, || {
-                PacketRing::open(&capture_point.device, recordings.snap_bytes, recordings.ring_frames)
+                PacketRing::open(&capture_point.name, recordings.snap_bytes, recordings.ring_frames)
             })
-            .attempt(|| format!("capturing at device '{}' of host '{}'", capture_point.device, capture_point.host))
+            .attempt(|| format!("capturing at device '{}' of host '{}'", capture_point.name, capture_point.host))
         };
         let rings: Vec<_> = recordings.captures.iter().map(open).collect::<Result<_>>()?;
         let mut out = Records::create(folder, "packets")?;
@@ -93,7 +93,7 @@ fn header(places: &[Device], snap_bytes: usize) -> Vec<u8> {
     // Byte-order magic, version 1.0, unknown section length.
     let mut bytes = block(SECTION, &[0x1a2b_3c4d, 1, u32::MAX, u32::MAX], &[]);
     for capture_point in places {
-        let name = format!("{}.{}", capture_point.host, capture_point.device);
+        let name = format!("{}.{}", capture_point.host, capture_point.name);
         let options = [option(NAME, name.as_bytes()), option(RESOLUTION, &[NANOSECONDS])].concat();
         bytes.extend(block(INTERFACE, &[ETHERNET, snap], &[&options[..], &[0; 4]].concat()));
     }

@@ -5,7 +5,7 @@
 
 use crate::error::{Attempt, Result};
 use crate::sys;
-use dumbbell_plan::Plan;
+use dumbbell_plan::{AgentPlan, Operation};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -31,7 +31,7 @@ pub struct Settings {
 }
 
 /// Reads the settings.
-pub fn read(plan: &Plan) -> Result<Settings> {
+pub fn read(plan: &AgentPlan) -> Result<Settings> {
     let plan_keys = plan_keys(plan);
     let names = names().attempt(|| format!("listing {TCP_FOLDER}"))?;
     let defaults = tcp_settings("", &names)?;
@@ -49,9 +49,11 @@ pub fn read(plan: &Plan) -> Result<Settings> {
 }
 
 /// Host and key of every sysctl that the plan sets, except those of the topology (no IPv6, forwarding).
-fn plan_keys(plan: &Plan) -> BTreeSet<(&str, &str)> {
-    let sysctls = plan.setup.iter().filter(|command| command.argv[0] == "sysctl");
-    let keys = sysctls.filter_map(|command| Some((command.host.as_str(), command.argv.last()?.split_once('=')?.0)));
+fn plan_keys(plan: &AgentPlan) -> BTreeSet<(&str, &str)> {
+    let keys = plan.setup.iter().filter_map(|step| match &step.operation {
+        Operation::Sysctl { key, .. } => Some((step.host.as_str(), key.as_str())),
+        _ => None,
+    });
     keys.filter(|(_, key)| !key.starts_with("net.ipv6.conf.") && *key != "net.ipv4.ip_forward").collect()
 }
 
@@ -88,7 +90,7 @@ fn tcp_settings(host: &str, names: &[String]) -> Result<Values> {
         .attempt(|| format!("reading the settings of host '{host}'"))
 }
 
-fn parameters(plan: &Plan) -> BTreeMap<String, Values> {
+fn parameters(plan: &AgentPlan) -> BTreeMap<String, Values> {
     let controllers: BTreeSet<&String> = plan.flows.iter().filter_map(|flow| flow.cc.as_ref()).collect();
     let all = controllers.into_iter().map(|controller| (controller.clone(), of_module(controller).unwrap_or_default()));
     all.filter(|(_, values)| !values.is_empty()).collect()

@@ -2,7 +2,7 @@
 
 use super::object::{IFLA_IFNAME, Key, Kind, Objects, TCA_KIND, Value, index};
 use crate::sample::netlink::{attributes, number};
-use dumbbell_plan::{Command, Plan};
+use dumbbell_plan::{AgentPlan, Step};
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::process::Stdio;
 
@@ -83,17 +83,18 @@ pub fn difference(before: Option<&Value>, after: Option<&Value>, kind: Kind) -> 
 }
 
 /// The options that the plan's setup, or a change before `now_ns`, gave a qdisc or class.
-pub fn planned(plan: &Plan, host: &str, device: &str, key: &Key, now_ns: u64) -> Option<String> {
-    let done = plan.changes.iter().filter(|change| change.at_ns <= now_ns).map(|change| &change.command);
-    plan.setup.iter().chain(done).rev().find_map(|command| settings(command, host, device, &handle(key)))
-}
-
-/// The options after the handle in a tc command, if it is about this object.
-fn settings(command: &Command, host: &str, device: &str, handle: &str) -> Option<String> {
-    let tokens: Vec<&str> = command.argv.iter().map(String::as_str).collect();
-    let on_device = tokens.windows(2).any(|pair| pair == ["dev", device]);
-    let at = tokens.windows(2).position(|pair| matches!(pair[0], "handle" | "classid") && pair[1] == handle)?;
-    (tokens[0] == "tc" && command.host == host && on_device).then(|| tokens[at + 2..].join(" "))
+pub fn planned(plan: &AgentPlan, host: &str, device: &str, key: &Key, now_ns: u64) -> Option<String> {
+    let done = plan.changes.iter().filter(|change| change.at_ns <= now_ns).map(|change| &change.step);
+    let mut about = plan
+        .setup
+        .iter()
+        .chain(done)
+        .filter(|step| step.host == host)
+        .filter_map(Step::tc)
+        .filter(|command| command.device() == device && command.names(number(&key.id, 4)));
+    about
+        .next_back()
+        .map(|command| format!("{} {}", command.target().kind, command.options().join(" ")).trim_end().into())
 }
 
 /// The options that tc shows now.

@@ -5,7 +5,7 @@
 
 use crate::error::{Attempt, Result};
 use crate::sys;
-use dumbbell_plan::Plan;
+use dumbbell_plan::AgentPlan;
 use dumbbell_plan::Program;
 use std::collections::BTreeMap;
 use std::fs;
@@ -31,7 +31,7 @@ pub struct Difference {
 
 impl Settings {
     /// Reads the sysctls of every host if a program may write them.
-    pub fn read(plan: &Plan) -> Result<Self> {
+    pub fn read(plan: &AgentPlan) -> Result<Self> {
         let programs = &plan.programs.all;
         let writable = programs.is_empty() || programs.iter().any(Program::may_set);
         let hosts: &[String] = if writable { &plan.hosts } else { &[] };
@@ -47,7 +47,7 @@ impl Settings {
     }
 
     /// Sysctls that have changed; devices that appeared or disappeared are reported by notifications.
-    pub fn differences(&self, plan: &Plan) -> Result<Vec<Difference>> {
+    pub fn differences(&self, plan: &AgentPlan) -> Result<Vec<Difference>> {
         let Self(now) = Self::read(plan)?;
         let mut found = Vec::new();
         for (host, values) in &self.0 {

@@ -174,7 +174,7 @@ mod tests {
             name: "p".into(),
             host: String::new(),
             argv: Vec::new(),
-            env: std::collections::BTreeMap::new(),
+            env: Vec::new(),
             files: vec![given("same", "abc"), given("longer", "abc")],
             writable: Vec::new(),
             typed: false,
@@ -184,6 +184,8 @@ mod tests {
             stays: false,
             serves: None,
             ends: false,
+            cc: None,
+            expect_status: 0,
             terminal: None,
         }
     }

@@ -7,7 +7,7 @@ use super::artifacts;
 use super::sandbox::{self, WORKING_FOLDER};
 use crate::error::{Attempt, Error, Result};
 use crate::sys;
-use dumbbell_plan::Plan;
+use dumbbell_plan::AgentPlan;
 use dumbbell_plan::{Program, Programs};
 use nix::sched::{CloneFlags, setns, unshare};
 use std::ffi::OsStr;
@@ -40,7 +40,7 @@ pub fn fault_file(folder: &Path, number: &str) -> PathBuf {
 
 fn exec_program(folder: &Path, number: &str) -> Result<std::convert::Infallible> {
     let text = fs::read_to_string(folder.join("plan.json")).attempt(|| "reading plan.json".into())?;
-    let shared = serde_json::from_str::<Plan>(&text)?.programs;
+    let shared = serde_json::from_str::<AgentPlan>(&text)?.programs;
     let number: usize = number.parse().map_err(io::Error::other).attempt(|| "reading a program's number".into())?;
     let program = shared.all.get(number).ok_or_else(|| io::Error::other("no such program"));
     let program = program.attempt(|| format!("finding program {number}"))?;
@@ -61,7 +61,7 @@ fn exec_program(folder: &Path, number: &str) -> Result<std::convert::Infallible>
 fn exec_error(shared: &Programs, program: &Program) -> Error {
     let mut command = Command::new(&program.argv[0]);
     command.args(&program.argv[1..]).env_clear().env("PATH", search_path(shared)).env("HOME", WORKING_FOLDER);
-    command.env("LANG", "C.UTF-8").env("USER", "root").envs(&program.env);
+    command.env("LANG", "C.UTF-8").env("USER", "root").envs(program.env.iter().map(|(name, value)| (name, value)));
     let source = command.exec();
     let attempt = match source.kind() {
         io::ErrorKind::NotFound => {
@@ -85,7 +85,7 @@ fn hidden(shared: &Programs, program: &Program) -> Option<String> {
     let places = if command.components().count() > 1 {
         vec![interpreter.unwrap_or_else(|| command.to_path_buf())]
     } else {
-        let path = program.env.get("PATH").cloned().unwrap_or_else(|| search_path(shared));
+        let path = program.variable("PATH").map_or_else(|| search_path(shared), String::from);
         std::env::split_paths(&path).collect()
     };
     let place = places.iter().find(|place| !place.exists() && sandbox::hidden_by(place, shared, program).is_some())?;

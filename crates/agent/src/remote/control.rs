@@ -11,7 +11,7 @@ use super::undo;
 use super::watchdog::{self, SILENCE_TIMEOUT};
 use crate::error::{Attempt, Error, Result};
 use crate::sys::{monotonic_ns, process};
-use dumbbell_plan::Plan;
+use dumbbell_plan::AgentPlan;
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::mount::{MsFlags, mount};
@@ -203,7 +203,7 @@ impl ControlConnection {
         if self.watchdog.is_some() {
             return Err(Error::Unfit("received a second plan".into()));
         }
-        let plan: Plan = serde_json::from_slice(body)?;
+        let plan: AgentPlan = serde_json::from_slice(body)?;
         fs::write(Path::new(RECORDS_FOLDER).join("plan.json"), body).attempt(|| "writing plan.json".into())?;
         let pair = || UnixStream::pair().attempt(|| "creating a socket pair".into());
         let ((ours, watchdog_end), (orders, event_loop_end)) = (pair()?, pair()?);

@@ -20,7 +20,7 @@ use crate::error::{Attempt, Result};
 use crate::event_loop;
 use crate::programs::processes;
 use crate::sys::{process, process_descriptor, sysctl_file};
-use dumbbell_plan::Plan;
+use dumbbell_plan::{AgentPlan, Operation};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{Signal, kill};
@@ -41,7 +41,7 @@ pub const SILENCE_TIMEOUT: Duration = Duration::from_secs(10);
 const KILL_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Runs the watchdog process.
-pub fn run(mut control: UnixStream, orders: UnixStream, folder: &Path, plan: &Plan, within: Duration) -> ExitCode {
+pub fn run(mut control: UnixStream, orders: UnixStream, folder: &Path, plan: &AgentPlan, within: Duration) -> ExitCode {
     let until = Instant::now() + within;
     let (before, state_file) = match set_up(plan) {
         Ok(settled) => settled,
@@ -79,7 +79,7 @@ fn send_line(control: &mut UnixStream, line: &str) {
 }
 
 /// Detaches from the session and its streams, and saves the state.
-fn set_up(plan: &Plan) -> Result<(State, StateFile)> {
+fn set_up(plan: &AgentPlan) -> Result<(State, StateFile)> {
     setsid().attempt(|| "creating a session".into())?;
     for ignored in [Signal::SIGHUP, Signal::SIGINT, Signal::SIGTERM, Signal::SIGPIPE] {
         process::ignore(ignored).attempt(|| "ignoring signals".into())?;
@@ -95,9 +95,12 @@ fn set_up(plan: &Plan) -> Result<(State, StateFile)> {
 }
 
 /// Files of the sysctls that the plan changes.
-fn settings(plan: &Plan) -> Vec<String> {
-    let sysctls = plan.setup.iter().filter(|command| command.argv[0] == "sysctl");
-    sysctls.filter_map(|command| Some(sysctl_file(command.argv.last()?.split_once('=')?.0))).collect()
+fn settings(plan: &AgentPlan) -> Vec<String> {
+    let sysctls = plan.setup.iter().filter_map(|step| match &step.operation {
+        Operation::Sysctl { key, .. } => Some(sysctl_file(key)),
+        _ => None,
+    });
+    sysctls.collect()
 }
 
 fn start_event_loop(orders: UnixStream, folder: &Path) -> Result<(Pid, OwnedFd)> {

@@ -1,13 +1,14 @@
-//! Timed commands. They are read before the experiment starts; each is one request at its time.
+//! Timed tc commands. Their messages are made before the experiment starts; each is one request at its time.
 //!
-//! For commands that only the machine's program understands, the program is started before the experiment and stays
-//! open: starting one takes milliseconds.
+//! For commands that only the machine's tc understands, it is started before the experiment and stays open: starting a
+//! program takes milliseconds.
 
-use super::Request;
-use super::iproute2::{MachinePrograms, batch_line, spawn};
+use super::iproute2::{MachinePrograms, TC, batch_line, spawn};
 use super::rtnetlink::RequestSocket;
+use super::{refused, send_tc};
 use crate::error::{Attempt, Error, Result};
-use dumbbell_plan::{Change, Command};
+use dumbbell_plan::{Change, Step};
+use dumbbell_tc::message::Message;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::collections::BTreeMap;
@@ -17,7 +18,7 @@ use std::process::{Child, ChildStdin};
 /// All changes of a plan.
 pub struct Changes<'a> {
     /// By number of the change; None: a standby makes it.
-    requests: Vec<(&'a Command, Option<Request>)>,
+    requests: Vec<(&'a Step, Option<Message>)>,
     sockets: BTreeMap<&'a str, RequestSocket>,
     standbys: Vec<Standby>,
 }
@@ -26,17 +27,18 @@ impl<'a> Changes<'a> {
     /// Reads the changes, opens a socket in each of their hosts, and starts the programs that they need.
     pub fn prepare(changes: &'a [Change], programs: &mut MachinePrograms) -> Result<Self> {
         let mut prepared = Self { requests: Vec::new(), sockets: BTreeMap::new(), standbys: Vec::new() };
-        for Change { command, .. } in changes {
-            let request = Request::read(command);
+        for Change { step, .. } in changes {
+            let command = step.tc().ok_or_else(|| refused(step, "only tc commands may have a time"))?;
+            let request = Message::of(command).ok();
             if request.is_none() {
-                programs.record(command);
-                if !prepared.standbys.iter().any(|standby| standby.serves(command)) {
-                    prepared.standbys.push(Standby::start(command)?);
+                programs.record(step);
+                if !prepared.standbys.iter().any(|standby| standby.host == step.host) {
+                    prepared.standbys.push(Standby::start(&step.host)?);
                 }
-            } else if !prepared.sockets.contains_key(command.host.as_str()) {
-                prepared.sockets.insert(&command.host, RequestSocket::open_guarded(&command.host)?);
+            } else if !prepared.sockets.contains_key(step.host.as_str()) {
+                prepared.sockets.insert(&step.host, RequestSocket::open_guarded(&step.host)?);
             }
-            prepared.requests.push((command, request));
+            prepared.requests.push((step, request));
         }
         Ok(prepared)
     }
@@ -50,12 +52,12 @@ impl<'a> Changes<'a> {
 
     /// Makes a change. A standby makes it before virtual time advances, and reports a failure at the end.
     pub fn make(&mut self, number: usize) -> Result<()> {
-        let (command, request) = &self.requests[number];
-        if let Some(request) = request {
-            return request.send(&self.sockets[command.host.as_str()], command);
+        let (step, request) = &self.requests[number];
+        if let Some(message) = request {
+            return send_tc(message, &self.sockets[step.host.as_str()], step);
         }
-        let standby = self.standbys.iter_mut().find(|standby| standby.serves(command));
-        standby.expect("one was started for every change").send(command)
+        let standby = self.standbys.iter_mut().find(|standby| standby.host == step.host);
+        standby.expect("one was started for every change").send(step)
     }
 
     /// Waits for the programs to exit; their hosts, and their first failed changes.
@@ -64,48 +66,42 @@ impl<'a> Changes<'a> {
     }
 }
 
-/// A `tc` or `ip` process that stays open.
+/// A `tc` process that stays open.
 struct Standby {
     host: String,
-    program: String,
     child: Child,
     input: ChildStdin,
-    sent: Vec<Command>,
+    sent: Vec<Step>,
 }
 
 impl Standby {
-    /// Starts the program in a host.
-    fn start(command: &Command) -> Result<Self> {
-        let mut child = spawn(&command.argv[0], &command.host)?;
+    /// Starts it in a host.
+    fn start(host: &str) -> Result<Self> {
+        let mut child = spawn(host)?;
         let input = child.stdin.take().expect("stdin is piped");
-        Ok(Self { host: command.host.clone(), program: command.argv[0].clone(), child, input, sent: Vec::new() })
+        Ok(Self { host: host.into(), child, input, sent: Vec::new() })
     }
 
-    /// Does it run this command's program in the same host?
-    fn serves(&self, command: &Command) -> bool {
-        self.host == command.host && self.program == command.argv[0]
-    }
-
-    fn send(&mut self, command: &Command) -> Result<()> {
-        self.sent.push(command.clone());
-        self.input.write_all(batch_line(command).as_bytes()).attempt(|| command.line())
+    fn send(&mut self, step: &Step) -> Result<()> {
+        self.sent.push(step.clone());
+        self.input.write_all(batch_line(step).as_bytes()).attempt(|| step.line())
     }
 
     fn finish(self) -> Result<()> {
         // A program of the experiment may have stopped it with a signal.
         let _ = kill(Pid::from_raw(self.child.id().cast_signed()), Signal::SIGCONT);
         drop(self.input);
-        let output = self.child.wait_with_output().attempt(|| format!("waiting for {}", self.program))?;
+        let output = self.child.wait_with_output().attempt(|| format!("waiting for {TC}"))?;
         if output.status.success() {
             return Ok(());
         }
         let reason = String::from_utf8_lossy(&output.stderr).trim().to_string();
-        let command = refused_line(&reason).and_then(|line| self.sent.get(line - 1)).map(Command::line);
+        let command = refused_line(&reason).and_then(|line| self.sent.get(line - 1)).map(Step::line);
         Err(Error::Refused { command: command.unwrap_or_default(), reason })
     }
 }
 
-/// `ip` and `tc` end their error message with "Command failed -:LINE".
+/// `tc` ends its error message with "Command failed -:LINE".
 fn refused_line(complaint: &str) -> Option<usize> {
     complaint.lines().rev().find_map(|line| line.strip_prefix("Command failed -:")?.trim().parse().ok())
 }

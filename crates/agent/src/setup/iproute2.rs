@@ -1,12 +1,15 @@
-//! Commands that only the machine's own ip and tc understand, and a record of them: a result then depends on the
+//! Commands that only the machine's own tc understands, and a record of them: a result then depends on the
 //! version of the program.
 
 use crate::error::{Attempt, Error, Result};
-use dumbbell_plan::Command;
+use dumbbell_plan::Step;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::process::{Child, Stdio};
+
+/// The machine's tc.
+pub const TC: &str = "tc";
 
 /// What programs of the machine ran, by name.
 #[derive(Clone, Debug, Default)]
@@ -24,27 +27,24 @@ pub struct MachineProgram {
 
 impl MachinePrograms {
     /// Runs a command.
-    pub fn run(&mut self, command: &Command) -> Result<()> {
-        self.record(command);
-        let program = &command.argv[0];
-        let mut child = spawn(program, &command.host)?;
+    pub fn run(&mut self, step: &Step) -> Result<()> {
+        self.record(step);
+        let mut child = spawn(&step.host)?;
         let mut input = child.stdin.take().expect("stdin is piped");
         // The program may have exited; its message is more useful than EPIPE.
-        let _ = input.write_all(batch_line(command).as_bytes());
+        let _ = input.write_all(batch_line(step).as_bytes());
         drop(input);
-        let output = child.wait_with_output().attempt(|| format!("waiting for {program}"))?;
+        let output = child.wait_with_output().attempt(|| format!("waiting for {TC}"))?;
         if output.status.success() {
             return Ok(());
         }
         let reason = String::from_utf8_lossy(&output.stderr).trim().to_string();
-        Err(Error::Refused { command: command.line(), reason })
+        Err(Error::Refused { command: step.line(), reason })
     }
 
     /// The command runs in a program that is open already.
-    pub fn record(&mut self, command: &Command) {
-        let line =
-            if command.host.is_empty() { command.line() } else { format!("[{}] {}", command.host, command.line()) };
-        self.0.entry(command.argv[0].clone()).or_default().push(line);
+    pub fn record(&mut self, step: &Step) {
+        self.0.entry(TC.into()).or_default().push(step.to_string());
     }
 
     /// Asks each program for its version: only at the end, so that it changes nothing.
@@ -58,9 +58,9 @@ impl MachinePrograms {
     }
 }
 
-/// Starts `ip` or `tc` in a host; it reads commands from its standard input.
-pub fn spawn(program: &str, host: &str) -> Result<Child> {
-    let mut command = command(program);
+/// Starts `tc` in a host; it reads commands from its standard input.
+pub fn spawn(host: &str) -> Result<Child> {
+    let mut command = command(TC);
     if !host.is_empty() {
         command.args(["-n", host]);
     }
@@ -68,9 +68,9 @@ pub fn spawn(program: &str, host: &str) -> Result<Child> {
     command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
     match command.spawn() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Err(Error::Unfit(format!(
-            "a command needs this machine's '{program}', which is missing; install the package iproute2"
+            "a command needs this machine's '{TC}', which is missing; install the package iproute2"
         ))),
-        started => started.attempt(|| format!("starting {program}")),
+        started => started.attempt(|| format!("starting {TC}")),
     }
 }
 
@@ -81,6 +81,6 @@ fn command(program: &str) -> std::process::Command {
 }
 
 /// The command as a line of its standard input.
-pub fn batch_line(command: &Command) -> String {
-    format!("{}\n", command.argv[1..].join(" "))
+pub fn batch_line(step: &Step) -> String {
+    format!("{}\n", step.operation.words()[1..].join(" "))
 }

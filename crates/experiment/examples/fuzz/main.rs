@@ -272,7 +272,11 @@ fn check(text: &str) -> Result<bool, String> {
 /// Whether the text is a script; an error if what is left of it is none.
 fn check_script(text: &str) -> Result<bool, String> {
     let Ok(read) = script::read(text.lines(), "eth0") else { return Ok(false) };
-    let lines: Vec<_> = read.lines.iter().map(|words| words.join(" ").replace(script::DEVICE, "eth0")).collect();
+    let lines: Vec<_> = read.commands.iter().map(|command| command.on("eth0").to_string()).collect();
     let again = script::read(lines.iter().map(String::as_str), "eth0").map_err(|wrong| wrong.to_string())?;
-    if again.lines == read.lines { Ok(true) } else { Err(format!("{:?} became {:?}", read.lines, again.lines)) }
+    if again.commands == read.commands {
+        Ok(true)
+    } else {
+        Err(format!("{:?} became {:?}", read.commands, again.commands))
+    }
 }

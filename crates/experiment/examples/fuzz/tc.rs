@@ -5,7 +5,7 @@ use dumbbell_experiment::script;
 use dumbbell_tc::grammar::{Argument, Grammar, keywords};
 use dumbbell_tc::message::Message;
 use dumbbell_tc::tree::Tree;
-use dumbbell_tc::{Device, classes, disciplines};
+use dumbbell_tc::{Command, Device, classes, disciplines};
 use std::collections::BTreeMap;
 
 const INTERFACE: &str = "eth0";
@@ -100,8 +100,9 @@ pub fn check(text: &str) -> Result<bool, String> {
     let mut tree = Tree::new(Device { mtu: 1_514, queue_length: 1_000, seeds: BTreeMap::new() });
     let mut all = true;
     for line in text.lines() {
-        let words: Vec<_> = line.split_whitespace().skip(1).collect();
-        let (message, accepted) = (Message::read(&words), tree.execute(&words).is_ok());
+        let words = line.split_whitespace().skip(1).map(String::from);
+        let Ok(command) = Command::read(words.collect()) else { return Ok(false) };
+        let (message, accepted) = (Message::of(&command), tree.execute(&command).is_ok());
         if let Some(wrong) = message.err().filter(|wrong| accepted && !wrong.is_lacking) {
             return Err(format!("the tree accepts '{line}', but: {wrong}"));
         }

@@ -2,11 +2,10 @@
 
 use super::draw::Draw;
 use super::location::{Faults, Location};
-use super::spec::{Presence, Shape, TableSpec};
+use super::spec::Shape;
 use super::{Kind, Simple, simple};
 use crate::limits::grouped;
-use crate::suggest::meant;
-use crate::value::{Key, Node, Table, Value};
+use crate::value::{Node, Value};
 use core::fmt::Debug;
 use core::marker::PhantomData;
 use dumbbell_tc::Wrong;
@@ -184,49 +183,3 @@ impl Simple for Boolean {
 }
 
 simple!(Boolean);
-
-/// The mistake of a value that is none of these words.
-#[must_use]
-pub fn none_of(value: &Value, words: &[&str]) -> Wrong {
-    let quoted: Vec<_> = words.iter().map(|word| format!("'{word}'")).collect();
-    let meant = value.text().map(|text| meant(text, words, 1)).unwrap_or_default();
-    Wrong::new("not one of the choices", format!("{meant}{}", quoted.join(" or ")))
-}
-
-/// The shape of a choice.
-#[must_use]
-pub fn choice_shape(words: &'static [&'static str]) -> Shape {
-    let schema = [("enum", Value::texts(words)), ("type", "string".into())];
-    let quoted: Vec<_> = words.iter().map(|word| format!("\"{word}\"")).collect();
-    Shape { choices: words, ..Shape::new("choice", &format!("Literal[{}]", quoted.join(", ")), schema) }
-}
-
-/// The shape of a table.
-#[must_use]
-pub fn table_shape(spec: &'static TableSpec) -> Shape {
-    let schema = [("$ref", format!("#/definitions/{}", spec.name).into())];
-    Shape { table: Some(spec), ..Shape::new("table", spec.name, schema) }
-}
-
-/// A table of values in the units of the code as a person would write it.
-#[must_use]
-pub fn table_written(spec: &'static TableSpec, data: &Value) -> Value {
-    let Some(table) = data.table() else { return data.clone() };
-    let write = |(name, value): &(Key, Value)| {
-        let known = spec.key(&name.text).filter(|_| !value.is_null());
-        (name.clone(), known.map_or_else(|| value.clone(), |key| (key.written)(value)))
-    };
-    Table(table.0.iter().map(write).collect()).into()
-}
-
-/// A random table: the required keys and some others.
-pub fn draw_table(spec: &'static TableSpec, draw: &mut Draw<'_>) -> Value {
-    let mut table = Table::default();
-    for key in spec.all() {
-        let is_drawn = matches!(key.presence, Presence::Required) || draw.is_rare(5);
-        if is_drawn && draw.has(key.name) {
-            table.set(key.name, (key.draw)(draw));
-        }
-    }
-    table.into()
-}

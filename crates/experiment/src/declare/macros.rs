@@ -133,15 +133,15 @@ macro_rules! table {
             }
 
             fn written(data: &$crate::value::Value) -> $crate::value::Value {
-                $crate::declare::generic::table_written(<Self as $crate::declare::Declared>::SPEC, data)
+                $crate::declare::shapes::table_written(<Self as $crate::declare::Declared>::SPEC, data)
             }
 
             fn shape() -> $crate::declare::spec::Shape {
-                $crate::declare::generic::table_shape(<Self as $crate::declare::Declared>::SPEC)
+                $crate::declare::shapes::table_shape(<Self as $crate::declare::Declared>::SPEC)
             }
 
             fn draw(draw: &mut $crate::declare::draw::Draw<'_>) -> $crate::value::Value {
-                $crate::declare::generic::draw_table(<Self as $crate::declare::Declared>::SPEC, draw)
+                $crate::declare::shapes::draw_table(<Self as $crate::declare::Declared>::SPEC, draw)
             }
         }
     };
@@ -230,14 +230,24 @@ macro_rules! choices {
             }
         }
 
+        impl $name {
+            /// Each, in this order.
+            pub const ALL: &[Self] = &[$(Self::$variant),+];
+        }
+
+        $crate::declare::words!($name);
+    };
+}
+
+/// Makes a kind of an enum of words that has `ALL`, `WORDS` and `word`.
+macro_rules! words {
+    ($name:ident) => {
         impl $crate::declare::Simple for $name {
             type Value = Self;
 
             fn parse(value: &$crate::value::Value) -> Result<Self, dumbbell_tc::Wrong> {
-                match value.text() {
-                    $(Some($word) => Ok(Self::$variant),)+
-                    _ => Err($crate::declare::generic::none_of(value, Self::WORDS)),
-                }
+                let found = Self::ALL.iter().find(|each| value.text() == Some(each.word()));
+                found.copied().ok_or_else(|| $crate::declare::shapes::none_of(value, Self::WORDS))
             }
 
             fn write(value: &Self) -> $crate::value::Value {
@@ -245,7 +255,7 @@ macro_rules! choices {
             }
 
             fn shape() -> $crate::declare::spec::Shape {
-                $crate::declare::generic::choice_shape(Self::WORDS)
+                $crate::declare::shapes::choice_shape(Self::WORDS)
             }
 
             fn draw(draw: &mut $crate::declare::draw::Draw<'_>) -> $crate::value::Value {
@@ -295,4 +305,4 @@ macro_rules! simple {
     };
 }
 
-pub(crate) use {choices, data_of, field_type, or, presence, read_key, simple, table, write_key};
+pub(crate) use {choices, data_of, field_type, or, presence, read_key, simple, table, words, write_key};

@@ -4,7 +4,7 @@ use crate::declare::generic::{Integer, List, OneOrMore};
 use crate::declare::kinds::{Duration, Text, Time};
 use crate::declare::metrics::Expected;
 use crate::declare::programs::Seeds;
-use crate::declare::{choices, table};
+use crate::declare::{choices, table, words};
 use crate::keys::flows::Flows;
 use crate::keys::hosts::Hosts;
 use crate::keys::path::Path;
@@ -13,6 +13,7 @@ use crate::keys::settings::{Change, Tcp};
 use crate::keys::source::Source;
 use crate::rules;
 use crate::value::{Table, Value};
+use dumbbell_plan::ProbeKind;
 
 table! {
     /// An experiment: one case of a file.
@@ -76,12 +77,4 @@ table! {
     }
 }
 
-choices! {
-    /// ICMP echo or UDP.
-    pub enum ProbeKind {
-        /// ICMP echo.
-        Ping = "ping",
-        /// UDP.
-        Udp = "udp",
-    }
-}
+words!(ProbeKind);

@@ -4,10 +4,11 @@ use crate::declare::generic::{Boolean, Integer};
 use crate::declare::kinds::{Controller, Discipline, Duration, Name, Rate, Size, Time};
 use crate::declare::maps::Parameters;
 use crate::declare::metrics::Arrivals;
-use crate::declare::{choices, table};
+use crate::declare::{table, words};
 use crate::keys::path::Segment;
 use crate::rules;
 use crate::value::Table;
+use dumbbell_plan::Transport;
 
 table! {
     /// A group of equal flows.
@@ -85,12 +86,4 @@ table! {
     }
 }
 
-choices! {
-    /// TCP or UDP.
-    pub enum Transport {
-        /// A controller decides how much is sent.
-        Tcp = "tcp",
-        /// A constant rate.
-        Udp = "udp",
-    }
-}
+words!(Transport);

@@ -1,10 +1,9 @@
 //! The files that an experiment names, as values.
 
 use crate::script::Script;
-use serde::{Deserialize, Serialize};
 
 /// The files that an experiment names.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Attachments {
     /// The tc script, checked.
     pub script: Option<Script>,

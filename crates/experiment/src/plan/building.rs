@@ -1,12 +1,12 @@
 //! A plan under construction.
 
 use super::attachments::Attachments;
-use super::changes;
 use super::error::Error;
+use super::later;
 use super::layout::Layout;
 use super::shaping::{self, Netem, Requested, Sizes, queue};
-use super::types::{Command, Device, Queue};
 use crate::model::{Experiment, Impairment};
+use dumbbell_plan::{Device, Queue, Step};
 use std::collections::BTreeMap;
 
 /// A plan under construction.
@@ -15,7 +15,7 @@ pub(super) struct Building<'a> {
     pub attachments: &'a Attachments,
     pub group_names: Vec<String>,
     pub layout: Layout,
-    pub disciplines: Vec<Command>,
+    pub disciplines: Vec<Step>,
     pub queues: Vec<Queue>,
     /// Devices and settings by queue name, for later changes.
     pub netems: BTreeMap<String, (Vec<Device>, Netem)>,
@@ -76,8 +76,8 @@ impl<'a> Building<'a> {
 
     /// A queue behind its rate.
     pub fn put_queue(&mut self, device: Device, requested: Requested<'_>) -> Result<(), Error> {
-        let (commands, queues) = queue(&device, requested, self.sizes())?;
-        self.disciplines.extend(commands);
+        let (steps, queues) = queue(&device, requested, self.sizes())?;
+        self.disciplines.extend(steps);
         self.queues.extend(queues);
         if requested.rate_bps.is_some() {
             self.shapers.insert(requested.name.into(), device);
@@ -88,11 +88,11 @@ impl<'a> Building<'a> {
     /// A netem on each of these devices.
     pub fn put_netem(&mut self, devices: Vec<Device>, name: &str, settings: Netem, key: &str) {
         let loses = settings.impairment.loss.as_ref().is_some_and(|loss| !loss.is_empty());
-        let loses = loses || changes::brings_loss(self.experiment, name);
+        let loses = loses || later::brings_loss(self.experiment, name);
         for (index, device) in devices.iter().enumerate() {
             let own = if index == 0 { name.into() } else { format!("{name}-{}", index + 1) };
-            let (command, queue) = shaping::netem(device, own, &settings, loses, key);
-            self.disciplines.push(command);
+            let (step, queue) = shaping::netem(device, own, &settings, loses, key);
+            self.disciplines.push(step);
             self.queues.push(queue);
         }
         self.netems.insert(name.into(), (devices, settings));

@@ -1,63 +1,38 @@
-//! Changes and traces as commands with times.
+//! Changes and traces as steps with times.
 
 use super::building::Building;
 use super::error::Error;
+use super::later::netem_name;
 use super::shaping::{netem_change, rate_change};
-use super::text::millis;
-use super::types::{Queue, Rates, TimedCommand};
-use crate::model::{Change, Experiment};
+use crate::model;
+use dumbbell_plan::text::millis;
+use dumbbell_plan::{Change, Queue, Rates};
 
-fn has_loss(change: &Change) -> bool {
-    change.loss.as_ref().is_some_and(|loss| !loss.is_empty())
-}
-
-/// Whether the forward path needs a netem for a later change.
-pub(super) fn needs_path_netem(experiment: &Experiment) -> bool {
-    let is_above_zero = |time: Option<u64>| time.is_some_and(|time| time > 0);
-    experiment.changes.iter().any(|change| {
-        change.link.is_none() && (has_loss(change) || is_above_zero(change.delay) || is_above_zero(change.jitter))
-    })
-}
-
-/// Whether the reverse path needs a netem for a later change.
-pub(super) fn needs_reverse_netem(experiment: &Experiment) -> bool {
-    experiment.changes.iter().any(|change| change.rtt.is_some())
-}
-
-/// Whether a change adds loss to this netem.
-pub(super) fn brings_loss(experiment: &Experiment, netem: &str) -> bool {
-    experiment.changes.iter().any(|change| has_loss(change) && netem_name(change) == netem)
-}
-
-fn netem_name(change: &Change) -> String {
-    format!("{}.netem", change.link.as_deref().unwrap_or("path"))
-}
-
-/// Every change as commands, sorted by time; adds the rates to the queues.
-pub(super) fn changes(building: &mut Building<'_>) -> Result<Vec<TimedCommand>, Error> {
-    let mut commands = trace(building);
+/// Every change as steps, sorted by time; adds the rates to the queues.
+pub(super) fn changes(building: &mut Building<'_>) -> Result<Vec<Change>, Error> {
+    let mut made = trace(building);
     let mut sorted: Vec<_> = building.experiment.changes.iter().enumerate().collect();
     sorted.sort_by_key(|(_, change)| change.at);
     for (number, change) in sorted {
         let key = format!("changes.{number}");
-        commands.extend(rate(building, change, &key)?);
-        commands.extend(netem(building, change, &key)?);
+        made.extend(rate(building, change, &key)?);
+        made.extend(netem(building, change, &key)?);
     }
-    commands.sort_by_key(|command| command.at_ns);
-    Ok(commands)
+    made.sort_by_key(|change| change.at_ns);
+    Ok(made)
 }
 
-fn trace(building: &mut Building<'_>) -> Vec<TimedCommand> {
+fn trace(building: &mut Building<'_>) -> Vec<Change> {
     let rates = &building.attachments.trace;
     let (Some(device), false) = (building.shapers.get("bottleneck"), rates.is_empty()) else { return Vec::new() };
     let mtu = building.experiment.path.mtu;
-    let command = |&(at_ns, rate): &(u64, u64)| {
-        let command = rate_change(device, rate, mtu, "path.bottleneck.trace");
-        TimedCommand { at_ns, command }
+    let change = |&(at_ns, rate): &(u64, u64)| {
+        let step = rate_change(device, rate, mtu, "path.bottleneck.trace");
+        Change { at_ns, step }
     };
-    let commands = rates[1..].iter().map(command).collect();
+    let changes = rates[1..].iter().map(change).collect();
     set_rates(&mut building.queues, "bottleneck", rates);
-    commands
+    changes
 }
 
 /// Sets the rates of a queue and its shaper.
@@ -68,33 +43,33 @@ fn set_rates(queues: &mut [Queue], name: &str, rates: &Rates) {
     }
 }
 
-fn rate(building: &mut Building<'_>, change: &Change, key: &str) -> Result<Option<TimedCommand>, Error> {
+fn rate(building: &mut Building<'_>, change: &model::Change, key: &str) -> Result<Option<Change>, Error> {
     let Some(rate) = change.rate else { return Ok(None) };
     let name = change.link.as_deref().unwrap_or("bottleneck");
     let device = building.shapers.get(name).ok_or_else(|| {
         Error::plan(format!("the rate of '{name}' can't change: its qdisc shapes by itself; give the link a 'rate'"))
     })?;
-    let command = rate_change(device, rate, building.experiment.path.mtu, key);
+    let step = rate_change(device, rate, building.experiment.path.mtu, key);
     let before = building.queues.iter().find(|queue| queue.name == name);
     let mut rates = before.map(|queue| queue.rates.clone()).unwrap_or_default();
     rates.push((change.at, rate));
     set_rates(&mut building.queues, name, &rates);
-    Ok(Some(TimedCommand { at_ns: change.at, command }))
+    Ok(Some(Change { at_ns: change.at, step }))
 }
 
 /// New settings for the netems that a change names; the others stay.
-fn netem(building: &mut Building<'_>, change: &Change, key: &str) -> Result<Vec<TimedCommand>, Error> {
+fn netem(building: &mut Building<'_>, change: &model::Change, key: &str) -> Result<Vec<Change>, Error> {
     // The forward delay before this change.
     let reverse_delay = change.rtt.map(|rtt| reverse_delay(building, rtt)).transpose()?;
-    let mut commands = Vec::new();
+    let mut made = Vec::new();
     if change.delay.is_some() || change.jitter.is_some() || change.loss.is_some() {
-        set_netem(building, &netem_name(change), change, key, &mut commands)?;
+        set_netem(building, &netem_name(change), change, key, &mut made)?;
     }
     if reverse_delay.is_some() {
-        let rest = Change { delay: reverse_delay, jitter: None, loss: None, ..change.clone() };
-        set_netem(building, "reverse.netem", &rest, key, &mut commands)?;
+        let rest = model::Change { delay: reverse_delay, jitter: None, loss: None, ..change.clone() };
+        set_netem(building, "reverse.netem", &rest, key, &mut made)?;
     }
-    Ok(commands)
+    Ok(made)
 }
 
 fn reverse_delay(building: &Building<'_>, rtt: u64) -> Result<u64, Error> {
@@ -109,9 +84,9 @@ fn reverse_delay(building: &Building<'_>, rtt: u64) -> Result<u64, Error> {
 fn set_netem(
     building: &mut Building<'_>,
     name: &str,
-    new: &Change,
+    new: &model::Change,
     key: &str,
-    commands: &mut Vec<TimedCommand>,
+    made: &mut Vec<Change>,
 ) -> Result<(), Error> {
     let (devices, netem) = building.netems.get_mut(name).ok_or_else(|| {
         let link = new.link.as_deref().unwrap_or("path");
@@ -124,6 +99,6 @@ fn set_netem(
         impairment.loss.clone_from(&new.loss);
     }
     let at_ns = new.at;
-    commands.extend(devices.iter().map(|device| TimedCommand { at_ns, command: netem_change(device, netem, key) }));
+    made.extend(devices.iter().map(|device| Change { at_ns, step: netem_change(device, netem, key) }));
     Ok(())
 }

@@ -2,8 +2,8 @@
 //!
 //! A number belongs to a stream with a name: `start/GROUP`, `arrivals/GROUP`, `netem/HOST/DEVICE/HANDLE`.
 
-use super::text::rounded;
 use dumbbell_net::rng::Rng;
+use dumbbell_plan::text::rounded;
 use dumbbell_tc::quantity::float;
 use std::collections::BTreeMap;
 

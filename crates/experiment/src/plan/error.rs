@@ -1,13 +1,11 @@
 //! Why there is no plan.
 
-use crate::model::ParameterValue;
-use serde::ser::SerializeMap;
-use serde::{Serialize, Serializer};
+use dumbbell_plan::settings::Parameters;
+use dumbbell_plan::{Conflict, ParameterValue};
 use std::fmt;
 
 /// Why there is no plan.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(untagged)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Error {
     /// A valid experiment that no engine can run.
     Plan {
@@ -19,7 +17,7 @@ pub enum Error {
 }
 
 /// A key with a wrong value.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Fault {
     /// What is wrong.
     pub problem: String,
@@ -32,8 +30,7 @@ pub struct Fault {
 }
 
 /// A value in a message.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(untagged)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Value {
     /// A truth value.
     Flag(bool),
@@ -49,13 +46,17 @@ pub enum Value {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Table(pub Vec<(String, Value)>);
 
-impl Serialize for Table {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(Some(self.0.len()))?;
-        for (key, value) in &self.0 {
-            map.serialize_entry(key, value)?;
-        }
-        map.end()
+impl From<&Parameters> for Table {
+    fn from(parameters: &Parameters) -> Self {
+        Self(parameters.iter().map(|(name, value)| (name.clone(), Value::from(value))).collect())
+    }
+}
+
+impl From<Conflict> for Error {
+    fn from(conflict: Conflict) -> Self {
+        let right = format!("the same as {}, or run it with --engine sim", Table::from(&conflict.first));
+        let error = Self::at("flows.cc_parameters", conflict.to_string(), right);
+        error.with(Value::Table(Table::from(&conflict.other)))
     }
 }
 

@@ -4,9 +4,11 @@
 //! the receivers, `left` towards the senders. A link is a veth pair with a /24 of its own; neighbours are permanent, so
 //! that no queue ever contains ARP packets.
 
-use super::types::{Command, Link};
+use dumbbell_plan::operation::{Network, Route, VethEnd};
+use dumbbell_plan::{Link, Operation, Step};
 use std::collections::BTreeMap;
-use std::net::Ipv4Addr;
+
+const DEFAULT_MTU: u32 = 1500;
 
 /// One network namespace.
 #[derive(Clone, Debug)]
@@ -23,46 +25,6 @@ pub(super) struct Host {
     pub ecn: bool,
     /// Whether data of this sender is acknowledged at once.
     pub quickack: bool,
-}
-
-impl Host {
-    /// Options of a sender's default route.
-    fn route_options(&self) -> String {
-        let window = self.initial_window.map(|window| format!(" initcwnd {window}")).unwrap_or_default();
-        window + if self.ecn { " features ecn" } else { "" }
-    }
-}
-
-impl Link {
-    /// An address of its net.
-    fn address(&self, last: u8) -> Ipv4Addr {
-        let [high, middle, low] = self.number_bytes();
-        Ipv4Addr::new(10_u8.saturating_add(high), middle, low, last)
-    }
-
-    /// Its number, which its addresses hold.
-    fn number_bytes(&self) -> [u8; 3] {
-        let [_, bytes @ ..] = u32::try_from(self.number).unwrap_or(u32::MAX).to_be_bytes();
-        bytes
-    }
-
-    /// Address of the left host.
-    #[must_use]
-    pub fn left_address(&self) -> Ipv4Addr {
-        self.address(1)
-    }
-
-    /// Address of the right host.
-    #[must_use]
-    pub fn right_address(&self) -> Ipv4Addr {
-        self.address(2)
-    }
-
-    /// Hardware address; side 1 is left.
-    fn mac(&self, side: u8) -> String {
-        let [high, middle, low] = self.number_bytes();
-        format!("02:00:{high:02x}:{middle:02x}:{low:02x}:{side:02x}")
-    }
 }
 
 /// All hosts and links, in the order in which they are created.
@@ -117,60 +79,58 @@ impl Layout {
         self.host(host).lefts.iter().map(|wire| &self.wires[*wire])
     }
 
-    /// Namespaces, links, addresses, neighbours, routes, in an order that ip accepts.
-    pub fn commands(&self, senders: &[String], mtu: u32, offloads: bool) -> Vec<Command> {
-        let mut commands: Vec<_> =
-            self.hosts.iter().map(|host| Command::of("", &format!("ip netns add {}", host.name))).collect();
-        commands.extend(self.wires.iter().map(|wire| veth(wire, mtu)));
+    /// Namespaces, links, addresses, neighbours, routes, in an order that Linux accepts.
+    pub fn steps(&self, senders: &[String], mtu: u32, offloads: bool) -> Vec<Step> {
+        let add = |host: &Host| Step::new("", Operation::AddHost { name: host.name.clone() });
+        let mut steps: Vec<_> = self.hosts.iter().map(add).collect();
+        steps.extend(self.wires.iter().map(|wire| veth(wire, mtu)));
         for host in &self.hosts {
-            self.host_commands(host, senders, &mut commands);
+            self.host_steps(host, senders, &mut steps);
         }
-        let state = if offloads { "on" } else { "off" };
-        for wire in &self.wires {
-            for (host, device) in [(&wire.left_host, &wire.left_device), (&wire.right_host, &wire.right_device)] {
-                commands.push(offload(host, device, state));
-            }
+        for device in self.wires.iter().flat_map(Link::devices) {
+            steps.push(offload(&device.host, &device.name, offloads));
         }
-        commands
+        steps
     }
 
-    fn host_commands(&self, host: &Host, senders: &[String], commands: &mut Vec<Command>) {
-        let mut add = |line: &str| commands.push(Command::of(&host.name, line));
-        add("sysctl -w net.ipv6.conf.all.disable_ipv6=1");
-        add("sysctl -w net.ipv6.conf.default.disable_ipv6=1");
-        if host.routes {
-            add("sysctl -w net.ipv4.ip_forward=1");
-        }
-        add("ip link set lo up");
+    fn host_steps(&self, host: &Host, senders: &[String], steps: &mut Vec<Step>) {
+        let forwards = host.routes.then_some("net.ipv4.ip_forward");
+        let settings =
+            ["net.ipv6.conf.all.disable_ipv6", "net.ipv6.conf.default.disable_ipv6"].into_iter().chain(forwards);
+        steps.extend(settings.map(|key| Step::sysctl(&host.name, key, "1")));
+        let mut add = |operation| steps.push(Step::new(&host.name, operation));
+        add(Operation::Up { device: "lo".into() });
         for wire in host.rights.iter().map(|wire| &self.wires[*wire]) {
-            end(&wire.left_device, wire.left_address(), wire.right_address(), &wire.mac(2), &mut add);
+            end(wire, 1, &mut add);
         }
         for wire in host.lefts.iter().map(|wire| &self.wires[*wire]) {
-            end(&wire.right_device, wire.right_address(), wire.left_address(), &wire.mac(1), &mut add);
+            end(wire, 2, &mut add);
         }
         if let Some(wire) = host.rights.first() {
-            let via = self.wires[*wire].right_address();
-            add(&format!("ip route add default via {via}{}", host.route_options()));
+            let (via, initial_window, ecn) = (Some(self.wires[*wire].right_address()), host.initial_window, host.ecn);
+            add(Operation::Route(Route { via, initial_window, ecn, ..Route::to(Network::ALL) }));
         }
         for sender in senders {
-            if let Some(line) = self.route_back(host, sender) {
-                add(&line);
+            if let Some(route) = self.route_back(host, sender) {
+                add(Operation::Route(route));
             }
         }
     }
 
     /// How a host reaches a sender to its left that is not its neighbour.
-    fn route_back(&self, host: &Host, sender: &str) -> Option<String> {
+    fn route_back(&self, host: &Host, sender: &str) -> Option<Route> {
         let home = self.right_of(sender);
         let toward =
             host.lefts.iter().map(|wire| &self.wires[*wire]).find(|wire| self.leads_to(&wire.left_host, sender))?;
         let is_receiver = host.rights.is_empty();
-        let options = if is_receiver && self.host(sender).quickack { " quickack 1" } else { "" };
+        let quickack = is_receiver && self.host(sender).quickack;
         if toward.number != home.number {
-            return Some(format!("ip route add {}/24 via {}{options}", home.address(0), toward.left_address()));
+            let to = Network { address: home.address(0), prefix: 24 };
+            return Some(Route { via: Some(toward.left_address()), quickack, ..Route::to(to) });
         }
-        let to = home.left_address();
-        (!options.is_empty()).then(|| format!("ip route replace {to}/32 dev {}{options}", home.right_device))
+        let to = Network { address: home.left_address(), prefix: 32 };
+        let device = Some(home.right_device.clone());
+        quickack.then(|| Route { replaces: true, device, quickack, ..Route::to(to) })
     }
 
     fn leads_to(&self, host: &str, sender: &str) -> bool {
@@ -182,26 +142,29 @@ fn numbered(name: &str, taken: usize) -> String {
     if taken == 0 { name.into() } else { format!("{name}{}", taken + 1) }
 }
 
-fn veth(wire: &Link, mtu: u32) -> Command {
-    let size = if mtu == 1500 { String::new() } else { format!(" mtu {mtu}") };
-    let Link { left_host, left_device, right_host, right_device, .. } = wire;
-    let (left_mac, right_mac) = (wire.mac(1), wire.mac(2));
-    Command::of(
-        "",
-        &format!(
-            "ip link add {left_device} address {left_mac}{size} netns {left_host} type veth \
-             peer name {right_device} address {right_mac}{size} netns {right_host}"
-        ),
-    )
+fn veth(wire: &Link, mtu: u32) -> Step {
+    let [end, peer] = wire.devices().map(|device| VethEnd {
+        device: device.name,
+        hardware: None,
+        mtu: (mtu != DEFAULT_MTU).then_some(mtu),
+        host: Some(device.host),
+    });
+    let (end, peer) =
+        (VethEnd { hardware: Some(wire.hardware(1)), ..end }, VethEnd { hardware: Some(wire.hardware(2)), ..peer });
+    Step::new("", Operation::AddVeth { end, peer })
 }
 
-fn end(device: &str, address: Ipv4Addr, peer: Ipv4Addr, peer_mac: &str, add: &mut impl FnMut(&str)) {
-    add(&format!("ip addr add {address}/24 dev {device}"));
-    add(&format!("ip link set {device} up"));
-    add(&format!("ip neigh add {peer} lladdr {peer_mac} dev {device} nud permanent"));
+/// Address, state and neighbour of a link's end; side 1 is left.
+fn end(wire: &Link, side: u8, add: &mut impl FnMut(Operation)) {
+    let device = if side == 1 { &wire.left_device } else { &wire.right_device };
+    let other = 3 - side;
+    add(Operation::AddAddress { address: Network { address: wire.address(side), prefix: 24 }, device: device.clone() });
+    add(Operation::Up { device: device.clone() });
+    let (address, hardware) = (wire.address(other), wire.hardware(other));
+    add(Operation::AddNeighbour { address, hardware, device: device.clone() });
 }
 
 /// Turns a device's offloads on or off.
-pub(super) fn offload(host: &str, device: &str, state: &str) -> Command {
-    Command::of(host, &format!("ethtool -K {device} tso {state} gso {state} gro {state}"))
+pub(super) fn offload(host: &str, device: &str, on: bool) -> Step {
+    Step::new(host, Operation::Offloads { device: device.into(), on })
 }

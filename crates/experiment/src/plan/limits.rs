@@ -1,32 +1,52 @@
 //! Limits on the resources of a run. The caller may raise them; an experiment can't.
 
-use super::text::{general, large};
-use serde::{Deserialize, Serialize};
+use dumbbell_plan::text::{general, large};
 
 /// The environment variable that raises limits; messages name it.
 const VARIABLE: &str = "DUMBBELL_LIMITS";
 const UNITS: [(&str, u128); 3] = [("GB", 1_000_000_000), ("MB", 1_000_000), ("kB", 1_000)];
 
-/// What a run may use. The user may raise each by its name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-pub struct Limits {
-    /// Estimated memory of one run, in bytes.
-    pub memory: u64,
-    /// Data packets that the bottleneck can carry in one run.
-    pub packets: u64,
-    /// Groups of flows.
-    pub groups: u64,
-    /// Flows.
-    pub flows: u64,
-    /// Changes, including those of a trace.
-    pub changes: u64,
+/// Declares limits with their defaults.
+macro_rules! limits {
+    ($($(#[doc = $doc:literal])+ $name:ident = $default:literal,)+) => {
+        /// What a run may use. The user may raise each by its name.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub struct Limits {
+            $($(#[doc = $doc])+ pub $name: u64,)+
+        }
+
+        impl Default for Limits {
+            fn default() -> Self {
+                Self { $($name: $default,)+ }
+            }
+        }
+
+        impl Limits {
+            /// Their names with their defaults.
+            pub const DEFAULTS: &[(&str, u64)] = &[$((stringify!($name), $default)),+];
+
+            /// The limit of this name.
+            pub fn get_mut(&mut self, name: &str) -> Option<&mut u64> {
+                match name {
+                    $(stringify!($name) => Some(&mut self.$name),)+
+                    _ => None,
+                }
+            }
+        }
+    };
 }
 
-impl Default for Limits {
-    fn default() -> Self {
-        Self { memory: 8_000_000_000, packets: 100_000_000_000, groups: 500, flows: 100_000, changes: 200_000 }
-    }
+limits! {
+    /// Estimated memory of one run, in bytes.
+    memory = 8_000_000_000,
+    /// Data packets that the bottleneck can carry in one run.
+    packets = 100_000_000_000,
+    /// Groups of flows.
+    groups = 500,
+    /// Flows.
+    flows = 100_000,
+    /// Changes, including those of a trace.
+    changes = 200_000,
 }
 
 /// The hint that raises a limit in bytes.

@@ -1,7 +1,7 @@
 //! Names that differ: a duplicate gets a number.
 
 use super::error::Error;
-use super::types::Queue;
+use dumbbell_plan::Queue;
 use std::collections::BTreeSet;
 
 /// The name itself, or if it is taken the first of NAME-`first`, NAME-`first + 1` and so on that is not.

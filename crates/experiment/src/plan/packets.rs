@@ -11,11 +11,12 @@
 
 use super::building::Building;
 use super::error::{Error, Value};
-use super::text::{large, time_text};
-use super::types::{Command, Device, Queue};
+use super::shaping::tc;
 use crate::limits::grouped;
 use crate::model::PacketFate;
 use dumbbell_net::netem_seed::{Hits, MOST_PACKETS, SingleHit, single_hit};
+use dumbbell_plan::text::{large, time_text};
+use dumbbell_plan::{Device, Queue};
 
 const KEY: &str = "path.packets";
 const BILLION: u128 = 1_000_000_000;
@@ -53,8 +54,8 @@ pub(super) fn put_packet_netems(building: &mut Building<'_>, device: &Device, st
         let text = netem(building, counted)?;
         let place = if level == 1 { "root".into() } else { format!("parent {:x}:1", level - 1) };
         let handle = format!("{level:x}:");
-        let line = format!("tc qdisc add dev {} {place} handle {handle} {text}", device.name);
-        building.disciplines.push(Command::of(&device.host, &line).for_key(KEY));
+        let line = format!("qdisc add dev {} {place} handle {handle} {text}", device.name);
+        building.disciplines.push(tc(device, &line).for_key(KEY));
         building.queues.push(Queue {
             name: format!("packet-{}", counted.fate.number),
             host: device.host.clone(),

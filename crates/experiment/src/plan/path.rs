@@ -1,11 +1,12 @@
 //! Hosts from left to right, each with the qdiscs of its devices.
 
 use super::building::Building;
-use super::changes;
 use super::error::Error;
+use super::later;
 use super::packets;
 use super::shaping::{Netem, Requested, impairs, queue};
 use crate::model::{Flows, Link, Position, Segment, Transport};
+use dumbbell_plan::Device;
 use std::collections::BTreeMap;
 
 pub(super) const ROUTER: &str = "router";
@@ -78,7 +79,7 @@ fn chain<'a>(building: &Building<'a>) -> Chain<'a> {
     chain.extend(
         (0..packets::stages(&path.packets).len()).map(|stage| (format!("packets{}", stage + 1), Role::Packets(stage))),
     );
-    let needs_netem = impairs(&path.impairment) || changes::needs_path_netem(building.experiment);
+    let needs_netem = impairs(&path.impairment) || later::needs_path_netem(building.experiment);
     if needs_netem || building.forward_delay() > 0 {
         chain.push(("netem".into(), Role::Path));
     }
@@ -199,11 +200,11 @@ fn put_host_queue(building: &mut Building<'_>, number: usize, group: &Flows) -> 
     let name = format!("host-{}", building.group_names[number]);
     let key = format!("flows.{number}.host_qdisc");
     let requested = Requested { name: &name, rate_bps: None, qdisc: group.host_qdisc.as_ref(), key: &key };
-    let (commands, mut queues) = queue(&device, requested, building.sizes())?;
+    let (steps, mut queues) = queue(&device, requested, building.sizes())?;
     for queue in &mut queues {
         queue.under_test = false;
     }
-    building.disciplines.extend(commands);
+    building.disciplines.extend(steps);
     building.queues.extend(queues);
     Ok(())
 }
@@ -252,16 +253,16 @@ fn furnish(building: &mut Building<'_>, host: &str, role: Role<'_>) -> Result<()
 }
 
 /// The queue under test.
-pub(super) fn put_bottleneck(building: &mut Building<'_>, device: super::types::Device) -> Result<(), Error> {
+pub(super) fn put_bottleneck(building: &mut Building<'_>, device: Device) -> Result<(), Error> {
     let Some(bottleneck) = &building.experiment.path.bottleneck else { return Ok(()) };
     let (rate_bps, qdisc) = (building.bottleneck_rate(), Some(&bottleneck.qdisc));
     building.put_queue(device, Requested { name: "bottleneck", rate_bps, qdisc, key: "path.bottleneck.qdisc" })
 }
 
 /// The reverse path's netem, if it has anything to do.
-pub(super) fn put_reverse_netem(building: &mut Building<'_>, devices: Vec<super::types::Device>) {
+pub(super) fn put_reverse_netem(building: &mut Building<'_>, devices: Vec<Device>) {
     let impairment = building.reverse_path();
-    if impairs(&impairment) || changes::needs_reverse_netem(building.experiment) {
+    if impairs(&impairment) || later::needs_reverse_netem(building.experiment) {
         let key = if building.experiment.path.reverse.is_some() { "path.reverse" } else { "path.rtt" };
         let settings = Netem { impairment, rate_bps: building.highest_rate() };
         building.put_netem(devices, "reverse.netem", settings, key);

@@ -3,8 +3,8 @@
 use super::building::Building;
 use super::error::Error;
 use super::layout::Layout;
-use super::types::{Command, Program};
 use crate::model::{self, Experiment, FileContent, Stop};
+use dumbbell_plan::{Content, Program, Step};
 
 const ENDS: [&str; 2] = ["sender", "receiver"];
 
@@ -15,21 +15,19 @@ fn stays(program: &model::Program) -> bool {
 /// Every program with its host.
 pub(super) fn programs(building: &Building<'_>) -> Result<Vec<Program>, Error> {
     let plan = |(number, program): (usize, &model::Program)| {
-        let texts = program.files.iter().filter_map(|(path, content)| match content {
-            FileContent::Text(text) => Some((path.clone(), text.clone())),
-            FileContent::Zeros(_) => None,
-        });
-        let zeros = program.files.iter().filter_map(|(path, content)| match content {
-            FileContent::Zeros(bytes) => Some((path.clone(), *bytes)),
-            FileContent::Text(_) => None,
-        });
+        let content = |(path, content): &(String, FileContent)| match content {
+            FileContent::Text(text) => Content::text(path, text),
+            FileContent::Zeros(bytes) => Content::zeros(path, *bytes),
+        };
+        // Texts come first.
+        let (texts, zeros): (Vec<_>, Vec<_>) =
+            program.files.iter().map(content).partition(|content| content.text.is_some());
         Ok(Program {
             name: program.name.clone(),
             host: host(building, number, program)?,
             argv: program.run.clone(),
             env: program.env.clone(),
-            texts: texts.collect(),
-            zeros: zeros.collect(),
+            files: [texts, zeros].concat(),
             writable: program.writable.clone(),
             start_ns: program.start,
             stop_ns: program.stop.and_then(|stop| match stop {
@@ -39,6 +37,9 @@ pub(super) fn programs(building: &Building<'_>) -> Result<Vec<Program>, Error> {
             stays: stays(program),
             serves: program.serves,
             ends: program.ends,
+            typed: false,
+            keeps_powers: false,
+            terminal: None,
             cc: program.cc.clone(),
             expect_status: program.expect_status,
         })
@@ -47,7 +48,7 @@ pub(super) fn programs(building: &Building<'_>) -> Result<Vec<Program>, Error> {
 }
 
 /// The default controllers of hosts, for sockets that set none.
-pub(super) fn settings(programs: &[Program]) -> Result<Vec<Command>, Error> {
+pub(super) fn settings(programs: &[Program]) -> Result<Vec<Step>, Error> {
     let mut wanted = Vec::<&Program>::new();
     for (number, program) in programs.iter().enumerate() {
         let Some(cc) = &program.cc else { continue };
@@ -67,7 +68,7 @@ pub(super) fn settings(programs: &[Program]) -> Result<Vec<Command>, Error> {
     }
     let set = |program: &&Program| {
         let cc = program.cc.as_deref().unwrap_or_default();
-        Command::sysctl(&program.host, "net.ipv4.tcp_congestion_control", cc)
+        Step::sysctl(&program.host, "net.ipv4.tcp_congestion_control", cc)
     };
     Ok(wanted.iter().map(set).collect())
 }

@@ -12,7 +12,6 @@
 //! is refused by its key. `rtt` is in addition to the cable's. Each flow has a port of its own, which identifies its
 //! connection at the receiver.
 
-use super::agent::{probe_with_end, with_end};
 use super::attachments::Attachments;
 use super::building::Building;
 use super::draws::Streams;
@@ -24,75 +23,21 @@ use super::settings::host_settings;
 use super::shaping::{Netem, impairs};
 use super::size::{refuse_too_many, refuse_too_much};
 use super::traffic::{self, FIRST_PORT};
-use super::types::{Command, Device, Flow, Plan};
-use super::{are_sized, changes, names, netem_seeds};
+use super::{are_sized, changes, later, names, netem_seeds};
 use crate::limits::grouped;
 use crate::model::{End, Experiment, Flows, Hosts, Impairment, Trace};
-use dumbbell_plan as agent;
-use serde::Serialize;
+use dumbbell_plan::{Device, Flow, Plan, RemoteHost, RemotePlan, Role, Step};
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
 
-pub(super) const SENDER: &str = "sender";
-const RECEIVER: &str = "receiver";
-pub(super) const ROUTER: &str = "router";
+const SENDER: &str = Role::Sender.word();
+const RECEIVER: &str = Role::Receiver.word();
+const ROUTER: &str = Role::Router.word();
 /// Each has a port of its own, in addition to those of the host's services.
 const MAX_FLOWS: usize = 10_000;
 const ELSEWHERE: &str = "leave it out, or run it with --engine kernel";
 const OWN_QUEUE: &str = "the queue under test is on the sender's own device, for there is no router: TCP is throttled \
                          by back-pressure, and where the device has offloads on one loss takes a whole super-packet";
-
-/// One real host.
-#[derive(Clone, Debug, Serialize)]
-pub struct RemoteHost {
-    /// `sender`, `receiver` or `router`.
-    pub role: &'static str,
-    /// What ssh calls.
-    pub ssh: String,
-    /// The only devices that tc changes.
-    pub devices: Vec<String>,
-    /// Address of the device under test; None: a router.
-    pub address: Option<Ipv4Addr>,
-}
-
-/// A plan whose hosts are real.
-#[derive(Clone, Debug, Serialize)]
-pub struct RemotePlan {
-    /// The plan; its hosts are roles.
-    pub plan: Plan,
-    /// The hosts.
-    pub hosts: Vec<RemoteHost>,
-}
-
-impl RemotePlan {
-    /// `plan.json` for the agent of one host, which knows no host's name.
-    ///
-    /// # Errors
-    ///
-    /// Two groups set the same kernel module differently.
-    pub fn host_plan(&self, role: &str) -> Result<agent::Plan, Error> {
-        let ends = if role == SENDER { agent::Ends::Sender } else { agent::Ends::Receiver };
-        let has_ends = role != ROUTER;
-        let host = |role: &str| self.hosts.iter().find(|host| host.role == role);
-        let from = if role == RECEIVER { host(SENDER).and_then(|each| each.address) } else { None };
-        let mut plan = self.plan.for_agent()?;
-        plan.hosts = vec![String::new()];
-        plan.devices = host(role).map(|host| host.devices.clone()).unwrap_or_default();
-        plan.ends_when_done &= has_ends;
-        plan.setup.retain(|command| command.host == role);
-        plan.changes.retain(|change| change.command.host == role);
-        plan.netem_seeds.retain(|seed| seed.host == role);
-        let commands = plan.setup.iter_mut().chain(plan.changes.iter_mut().map(|change| &mut change.command));
-        let names = commands.map(|command| &mut command.host);
-        names.chain(plan.netem_seeds.iter_mut().map(|seed| &mut seed.host)).for_each(String::clear);
-        (plan.flows, plan.probes) = (Vec::new(), Vec::new());
-        if has_ends {
-            plan.flows.extend(self.plan.flows.iter().map(|flow| with_end(flow, ends, from)));
-            plan.probes.extend(self.plan.probes.iter().map(|probe| probe_with_end(probe, ends)));
-        }
-        Ok(plan)
-    }
-}
 
 /// The plan of an experiment on its hosts.
 ///
@@ -130,7 +75,7 @@ pub fn plan_remote(
         ends_when_done: !flows.is_empty() && are_sized(&flows),
         telemetry: path.telemetry,
         every_change: experiment.trace == Trace::Events,
-        hosts: remote_hosts.iter().map(|host| host.role.into()).collect(),
+        hosts: remote_hosts.iter().map(|host| host.role.word().into()).collect(),
         net: super::net(experiment, Vec::new(), Vec::new()),
         setup,
         flows,
@@ -155,17 +100,17 @@ fn address(end: &End, key: &str) -> Result<Ipv4Addr, Error> {
 }
 
 fn remote_hosts(hosts: &Hosts) -> Result<Vec<RemoteHost>, Error> {
-    let end = |role, end: &End| -> Result<_, Error> {
-        let address = Some(address(end, &format!("hosts.{role}.address"))?);
+    let end = |role: Role, end: &End| -> Result<_, Error> {
+        let address = Some(address(end, &format!("hosts.{}.address", role.word()))?);
         Ok(RemoteHost { role, ssh: end.ssh.clone(), devices: vec![end.device.clone()], address })
     };
     let router = hosts.router.as_ref().map(|router| RemoteHost {
-        role: ROUTER,
+        role: Role::Router,
         ssh: router.ssh.clone(),
         devices: vec![router.to_receiver.clone(), router.to_sender.clone()],
         address: None,
     });
-    let (sender, receiver) = (end(SENDER, &hosts.sender)?, end(RECEIVER, &hosts.receiver)?);
+    let (sender, receiver) = (end(Role::Sender, &hosts.sender)?, end(Role::Receiver, &hosts.receiver)?);
     Ok([sender].into_iter().chain(router).chain([receiver]).collect())
 }
 
@@ -178,7 +123,7 @@ fn set_up(building: &mut Building<'_>, hosts: &Hosts) -> Result<(), Error> {
         None => (sender.clone(), device(RECEIVER, &hosts.receiver.device)),
     };
     let forward = building.forward_path();
-    if impairs(&forward) || changes::needs_path_netem(building.experiment) {
+    if impairs(&forward) || later::needs_path_netem(building.experiment) {
         building.put_netem(vec![sender], "path.netem", Netem { impairment: forward, rate_bps: None }, "path");
     }
     put_bottleneck(building, narrow)?;
@@ -186,15 +131,14 @@ fn set_up(building: &mut Building<'_>, hosts: &Hosts) -> Result<(), Error> {
     Ok(())
 }
 
-fn settings(experiment: &Experiment, hosts: &[RemoteHost]) -> Vec<Command> {
-    let state = if experiment.path.offloads { "on" } else { "off" };
-    let mut commands: Vec<_> =
-        hosts.iter().flat_map(|host| host.devices.iter().map(|device| offload(host.role, device, state))).collect();
+fn settings(experiment: &Experiment, hosts: &[RemoteHost]) -> Vec<Step> {
+    let devices = hosts.iter().flat_map(|host| host.devices.iter().map(|device| (host.role.word(), device)));
+    let mut steps: Vec<_> = devices.map(|(role, device)| offload(role, device, experiment.path.offloads)).collect();
     let settings = host_settings(&experiment.tcp, &experiment.tcp.sysctl);
-    for host in hosts.iter().filter(|host| host.role != ROUTER) {
-        commands.extend(settings.iter().map(|(key, value)| Command::sysctl(host.role, key, value)));
+    for host in hosts.iter().filter(|host| host.role != Role::Router) {
+        steps.extend(settings.iter().map(|(key, value)| Step::sysctl(host.role.word(), key, value)));
     }
-    commands
+    steps
 }
 
 /// A port for each flow: its own if no earlier flow has it, or else the next free one.
@@ -301,7 +245,7 @@ fn refuse_two_on_one(experiment: &Experiment) -> Result<(), Error> {
         let right = "add [hosts.router], leave out one of the two, or run it with --engine kernel";
         return Err(Error::at(format!("path.{key}"), problem, right));
     }
-    if changes::needs_path_netem(experiment) {
+    if later::needs_path_netem(experiment) {
         let problem =
             "a change of loss, delay or jitter needs a device of its own, and the bottleneck is on the sender's device";
         return Err(Error::at("changes", problem, "add [hosts.router], or run it with --engine kernel"));

@@ -93,11 +93,12 @@ fn up<'a>(nodes: &'a [Node], index: &Index<'_>, location: &str) -> impl Iterator
 #[cfg(test)]
 mod tests {
     use super::*;
+    use dumbbell_tc::Command;
 
     fn tree(lines: &[&str]) -> ScriptTree {
         let mut tree = Tree::of_script();
         for line in lines {
-            tree.execute(&line.split(' ').skip(1).collect::<Vec<_>>()).expect(line);
+            tree.execute(&Command::of_line(line.trim_start_matches("tc ")).expect(line)).expect(line);
         }
         ScriptTree::of(&tree)
     }

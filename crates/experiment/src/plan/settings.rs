@@ -1,12 +1,11 @@
-//! Settings of Linux that an experiment changes: sysctls and parameters of modules.
+//! Settings of Linux that an experiment changes: sysctls.
 //!
 //! Linux has some settings once for the machine and the others once for each network namespace. A plan sets the former
 //! first, in the machine's own namespace. Source: `net/core/sysctl_net_core.c` and `net/ipv4/sysctl_net_ipv4.c` of
 //! Linux 6.12; a kernel that has one elsewhere refuses it by name.
 
-use super::error::{Error, Table, Value};
-use super::types::{Command, Flow};
-use crate::model::{ParameterValue, Tcp};
+use crate::model::Tcp;
+use dumbbell_plan::Step;
 
 /// Of net.core all others are the machine's (`netns_core_table`; a host can only read the buffer limits there).
 const CORE_OF_A_HOST: [&str; 4] = ["optmem_max", "rps_default_mask", "somaxconn", "txrehash"];
@@ -37,13 +36,13 @@ pub fn is_of_the_machine(key: &str) -> bool {
 }
 
 /// Settings of the machine, before there are hosts.
-pub(super) fn machine_commands(tcp: &Tcp) -> Vec<Command> {
+pub(super) fn machine_settings(tcp: &Tcp) -> Vec<Step> {
     let own = tcp.sysctl.iter().filter(|(key, _)| is_of_the_machine(key));
     let own = own.map(|(key, value)| (&key[..], &value[..]));
     [("net.core.netdev_max_backlog", NETDEV_BACKLOG), ("net.ipv4.tcp_mem", TCP_MEM_PAGES)]
         .into_iter()
         .chain(own)
-        .map(|(key, value)| Command::sysctl("", key, value))
+        .map(|(key, value)| Step::sysctl("", key, value))
         .collect()
 }
 
@@ -70,40 +69,4 @@ pub(super) fn host_settings<'a>(
         }
     }
     settings
-}
-
-/// A command for each parameter of a controller: Linux has them once for all sockets.
-///
-/// # Errors
-///
-/// Two flows set the same module differently.
-pub fn module_writes(flows: &[Flow]) -> Result<Vec<Command>, Error> {
-    type Parameters = Vec<(String, ParameterValue)>;
-    let table = |parameters: &Parameters| {
-        Table(parameters.iter().map(|(name, value)| (name.clone(), Value::from(value))).collect())
-    };
-    let mut requested = Vec::<(&str, &Parameters)>::new();
-    for flow in flows {
-        let Some(cc) = flow.cc.as_deref() else { continue };
-        match requested.iter().find(|(known, _)| *known == cc) {
-            None => requested.push((cc, &flow.cc_parameters)),
-            Some((_, first)) if **first != flow.cc_parameters => {
-                let problem = format!("two groups set {cc} differently, but Linux has one setting for all sockets");
-                let right = format!("the same as {}, or run it with --engine sim", table(first));
-                let error = Error::at("flows.cc_parameters", problem, right);
-                return Err(error.with(Value::Table(table(&flow.cc_parameters))));
-            }
-            Some(_) => {}
-        }
-    }
-    let write = |cc: &str, (name, value): &(String, ParameterValue)| {
-        let file = format!("/sys/module/tcp_{}/parameters/{name}", cc.replace('-', "_"));
-        let value = match value {
-            ParameterValue::Number(number) => number.to_string(),
-            ParameterValue::Word(word) => word.clone(),
-        };
-        Command::from_words("", vec!["write".into(), file, value])
-    };
-    let writes = requested.iter().flat_map(|(cc, parameters)| parameters.iter().map(|each| write(cc, each)));
-    Ok(writes.collect())
 }

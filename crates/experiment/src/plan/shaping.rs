@@ -5,9 +5,11 @@
 //! own.
 
 use super::error::Error;
-use super::text::{large, rate_text, time_text};
-use super::types::{Command, Device, Queue};
+
 use crate::model::{BdpSize, Impairment, Qdisc};
+use dumbbell_plan::text::{large, rate_text, time_text};
+use dumbbell_plan::{Device, Operation, Queue, Step};
+use dumbbell_tc::Command;
 use dumbbell_tc::quantity::{float, rate_bps};
 
 const ETHERNET_BYTES: u32 = 14;
@@ -124,12 +126,8 @@ pub(super) struct Requested<'a> {
     pub key: &'a str,
 }
 
-/// A queue with its rate: commands, and the qdiscs that they create.
-pub(super) fn queue(
-    device: &Device,
-    requested: Requested<'_>,
-    sizes: Sizes,
-) -> Result<(Vec<Command>, Vec<Queue>), Error> {
+/// A queue with its rate: steps, and the qdiscs that they create.
+pub(super) fn queue(device: &Device, requested: Requested<'_>, sizes: Sizes) -> Result<(Vec<Step>, Vec<Queue>), Error> {
     let Requested { name, rate_bps, qdisc, key } = requested;
     let fifo = || Qdisc {
         kind: "pfifo".into(),
@@ -160,17 +158,17 @@ pub(super) fn queue(
     let mut lines = Vec::new();
     let mut queues = Vec::new();
     if let Some(rate) = rate_bps {
-        lines.push(format!("tc qdisc add dev {} root handle {ROOT} htb default 1", device.name));
-        lines.push(format!("tc class add dev {} {}", device.name, class(rate, sizes.mtu)));
-        lines.push(format!("tc qdisc add dev {} parent 1:1 handle {LEAF} {kind}", device.name));
+        lines.push(format!("qdisc add dev {} root handle {ROOT} htb default 1", device.name));
+        lines.push(format!("class add dev {} {}", device.name, class(rate, sizes.mtu)));
+        lines.push(format!("qdisc add dev {} parent 1:1 handle {LEAF} {kind}", device.name));
         queues.push(place(format!("{name}.shaper"), ROOT, "htb default 1".into()));
     } else {
-        lines.push(format!("tc qdisc add dev {} root handle {LEAF} {kind}", device.name));
+        lines.push(format!("qdisc add dev {} root handle {LEAF} {kind}", device.name));
     }
     lines.extend(filter);
     queues.push(leaf);
-    let commands = lines.iter().map(|line| Command::of(&device.host, line).with_key(key, &text)).collect();
-    Ok((commands, queues))
+    let steps = lines.iter().map(|line| tc(device, line).with_key(key, &text)).collect();
+    Ok((steps, queues))
 }
 
 /// The filter that polices, on a prio that counts the drops.
@@ -186,13 +184,19 @@ fn policer(device: &Device, text: &str, mtu: u32, key: &str) -> Result<String, E
         words.extend(["mtu".into(), (mtu + ETHERNET_BYTES).to_string()]);
     }
     let action = format!("matchall classid {LEAF}1 action police {} drop", words.join(" "));
-    Ok(format!("tc filter add dev {} parent {LEAF} protocol all prio 1 {action}", device.name))
+    Ok(format!("filter add dev {} parent {LEAF} protocol all prio 1 {action}", device.name))
+}
+
+/// A tc command on a device's host.
+pub(super) fn tc(device: &Device, line: &str) -> Step {
+    let command = Command::of_line(line).expect("it is written here, and adds or changes a qdisc, class or filter");
+    Step::new(&device.host, Operation::Tc(command))
 }
 
 /// A netem alone on its device.
-pub(super) fn netem(device: &Device, name: String, what: &Netem, loses: bool, key: &str) -> (Command, Queue) {
+pub(super) fn netem(device: &Device, name: String, what: &Netem, loses: bool, key: &str) -> (Step, Queue) {
     let text = what.text();
-    let line = format!("tc qdisc add dev {} root handle {ROOT} {text}", device.name);
+    let line = format!("qdisc add dev {} root handle {ROOT} {text}", device.name);
     let queue = Queue {
         name,
         host: device.host.clone(),
@@ -202,18 +206,18 @@ pub(super) fn netem(device: &Device, name: String, what: &Netem, loses: bool, ke
         may_drop: loses,
         ..Queue::default()
     };
-    (Command::of(&device.host, &line).for_key(key), queue)
+    (tc(device, &line).for_key(key), queue)
 }
 
 /// A new rate for the shaper of a device.
-pub(super) fn rate_change(device: &Device, rate_bps: u64, mtu: u32, key: &str) -> Command {
-    Command::of(&device.host, &format!("tc class change dev {} {}", device.name, class(rate_bps, mtu))).for_key(key)
+pub(super) fn rate_change(device: &Device, rate_bps: u64, mtu: u32, key: &str) -> Step {
+    tc(device, &format!("class change dev {} {}", device.name, class(rate_bps, mtu))).for_key(key)
 }
 
 /// New settings for the netem of a device.
-pub(super) fn netem_change(device: &Device, what: &Netem, key: &str) -> Command {
-    let line = format!("tc qdisc change dev {} root handle {ROOT} {}", device.name, what.text());
-    Command::of(&device.host, &line).for_key(key)
+pub(super) fn netem_change(device: &Device, what: &Netem, key: &str) -> Step {
+    let line = format!("qdisc change dev {} root handle {ROOT} {}", device.name, what.text());
+    tc(device, &line).for_key(key)
 }
 
 fn class(rate_bps: u64, mtu: u32) -> String {

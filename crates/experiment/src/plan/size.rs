@@ -6,11 +6,11 @@
 use super::attachments::Attachments;
 use super::error::Error;
 use super::limits::{Limits, gigabytes, raised, raised_bytes};
-use super::text::{millis, rounded};
 use super::traffic::MAX_ARRIVALS;
-use super::types::Plan;
 use crate::limits::grouped;
 use crate::model::{Experiment, Flows, Transport};
+use dumbbell_plan::Plan;
+use dumbbell_plan::text::{millis, rounded};
 use dumbbell_tc::quantity::float;
 use serde::Serialize;
 

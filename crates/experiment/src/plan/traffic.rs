@@ -3,8 +3,8 @@
 use super::building::Building;
 use super::draws::Streams;
 use super::names::free_name;
-use super::types::{Exchange, Flow, Probe};
 use crate::model::{Experiment, Flows, Transport};
+use dumbbell_plan::{Ends, Exchange, Flow, Probe};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 
@@ -53,6 +53,8 @@ pub(super) fn flows(building: &Building<'_>, ends: &[(String, Ipv4Addr)], draws:
                 packet: (group.kind == Transport::Udp).then_some(group.packet),
                 interval_ns: udp_interval_ns(group),
                 ecn: group.ecn && group.kind == Transport::Udp,
+                ends: Ends::Both,
+                from: None,
                 rtt_ns: path_ns.saturating_add(group.access.as_ref().map_or(0, |access| access.impairment.delay)),
             });
         }
@@ -91,6 +93,7 @@ pub(super) fn probes(experiment: &Experiment, sender: &str, receiver: &str, addr
         start_ns: probe.start,
         interval_ns: probe.interval,
         payload: probe.payload,
+        ends: Ends::Both,
     };
     experiment.probes.iter().enumerate().map(probe).collect()
 }

@@ -3,30 +3,25 @@
 use super::building::Building;
 use super::error::Error;
 use super::script_tree::ScriptTree;
-use super::types::{Command, Device, Queue};
-use crate::script::{DEVICE, Script};
+use crate::script::Script;
+use dumbbell_plan::{Device, Operation, Queue, Step};
 use dumbbell_tc::tree::Tree;
 
-/// The script's commands; the qdiscs that it leaves become queues of the plan, all of them under test.
-pub(super) fn commands(building: &mut Building<'_>) -> Result<Vec<Command>, Error> {
+/// The script's commands as steps; the qdiscs that it leaves become queues of the plan, all of them under test.
+pub(super) fn steps(building: &mut Building<'_>) -> Result<Vec<Step>, Error> {
     let Some(script) = &building.attachments.script else { return Ok(Vec::new()) };
     let tree = script.tree().map_err(|wrong| Error::at("path.tc", wrong.problem, wrong.right))?;
     refuse_missing(building, &tree)?;
     let senders = building.sender_hosts();
-    let mut commands = Vec::new();
+    let mut steps = Vec::new();
     for host in &senders {
         let device = building.right_of(host);
         let suffix = if senders.len() > 1 { format!("@{host}") } else { String::new() };
-        let word = |word: &String| if word == DEVICE { device.name.clone() } else { word.clone() };
-        commands.extend(
-            script
-                .lines
-                .iter()
-                .map(|words| Command::from_words(host, words.iter().map(word).collect()).for_key("path.tc")),
-        );
+        let step = |command: &dumbbell_tc::Command| Step::new(host, Operation::Tc(command.on(&device.name)));
+        steps.extend(script.commands.iter().map(|command| step(command).for_key("path.tc")));
         building.queues.extend(queues(script, &tree, &device, &suffix));
     }
-    Ok(commands)
+    Ok(steps)
 }
 
 /// The name of the queue that has this handle, however it is written: of `01:1` tc takes `1:`.
@@ -54,10 +49,10 @@ fn refuse_missing(building: &Building<'_>, tree: &Tree) -> Result<(), Error> {
 
 fn queues(script: &Script, tree: &Tree, device: &Device, suffix: &str) -> Vec<Queue> {
     let limits = ScriptTree::of(tree);
-    let words = || script.lines.iter().flat_map(|line| line.windows(2)).filter(|pair| pair[0] == "handle");
+    let handles = || script.commands.iter().filter_map(|command| command.target().handle.as_deref());
     let written = |location: &str| {
-        let named = words().rfind(|pair| major(&pair[1]) == major(location));
-        named.map_or(location, |pair| &pair[1]).split(':').next().unwrap_or_default().to_owned()
+        let named = handles().rfind(|handle| major(handle) == major(location));
+        named.unwrap_or(location).split(':').next().unwrap_or_default().to_owned()
     };
     let qdiscs = tree.places().filter(|place| !place.is_class);
     qdiscs

@@ -1,8 +1,8 @@
 //! What a plan's reader should know: a valid run of it may not be what the experiment's author meant.
 
-use super::text::rate_text;
-use super::types::{Plan, Queue, Rates};
 use crate::model::{Experiment, ProbeKind};
+use dumbbell_plan::text::rate_text;
+use dumbbell_plan::{Plan, Queue, Rates};
 use dumbbell_tc::quantity::{count, float, per_cent, time_ns};
 
 const ETHERNET_BYTES: u64 = 14;
@@ -120,7 +120,7 @@ fn probes(experiment: &Experiment, plan: &Plan) -> Option<String> {
     let queue = plan.queues.iter().find(|queue| queue.name == *name)?;
     let rate = mean(&queue.limits(), plan.duration_ns).filter(|rate| *rate > 0)?;
     let bits = |payload: u32| (u64::from(payload) + PROBE_HEADERS_BYTES + ETHERNET_BYTES) * 8;
-    let load = |probe: &super::types::Probe| bits(probe.payload) * BILLION / probe.interval_ns.max(1);
+    let load = |probe: &dumbbell_plan::Probe| bits(probe.payload) * BILLION / probe.interval_ns.max(1);
     let load: u64 = plan.probes.iter().map(load).sum();
     let is_ping = experiment.probes.iter().any(|probe| probe.kind == ProbeKind::Ping);
     (load >= rate / PROBE_SHARE).then(|| {

@@ -4,17 +4,13 @@
 //! engine that has it. Controllers are checked when a world is created.
 
 use super::sysctls::Sysctls;
-use super::{
-    Capture, Change, CommandedChange, CommandedDevice, Device, End, Flow, Link, LinkSide, Plan, PlanOf, Probe, Tcp,
-    Traffic, Udp, Watched, Work,
-};
-use dumbbell_experiment::model::{ParameterValue, Transport};
+use super::{Capture, Change, Device, End, Flow, Link, LinkSide, Plan, Probe, Tcp, Traffic, Udp, Watched, Work};
 use dumbbell_experiment::plan::error::{Error, Table, Value};
-use dumbbell_experiment::plan::types::{self, Command};
 use dumbbell_net::cc::{Parameters, Setting};
 use dumbbell_net::rate::Rate;
 use dumbbell_net::time::{Span, Time};
 use dumbbell_net::transport::Settings;
+use dumbbell_plan::{self as types, ParameterValue, Step, Transport};
 use dumbbell_tc::quantity::{rate_bps, time_ns};
 use dumbbell_tc::tree::Tree;
 use dumbbell_tc::{self as tc, Wrong};
@@ -37,16 +33,20 @@ const MAX_BUFFER: u64 = i32::MAX as u64;
 /// Where a device is: host and name.
 type Location<'a> = (&'a str, &'a str);
 
-/// A plan with its tc commands, as JSON has it.
-pub type CommandedPlan = PlanOf<CommandedDevice, CommandedChange>;
+/// A device with its qdiscs.
+struct TcDevice<'a> {
+    location: Location<'a>,
+    at: End,
+    tree: Tree,
+    telemetry: bool,
+}
 
-/// Devices with their commands and the trees that these build.
+/// Devices with the trees that their commands build.
 struct Devices<'a> {
     plan: &'a types::Plan,
     ends: BTreeMap<Location<'a>, End>,
     /// In the order of their first command.
-    all: Vec<(Location<'a>, CommandedDevice, Tree)>,
-    by_location: BTreeMap<Location<'a>, usize>,
+    all: Vec<TcDevice<'a>>,
 }
 
 /// The simulator's plan. What passes the device `capture` (host and name) is captured.
@@ -55,59 +55,22 @@ struct Devices<'a> {
 ///
 /// The simulator lacks something, or Linux refuses it too.
 pub fn plan(plan: &types::Plan, seed: u64, capture: Option<(&str, &str)>) -> Result<Plan, Error> {
-    let (devices, changes) = executed(plan)?;
-    let set_up = |(_, device, tree): &(Location<'_>, CommandedDevice, Tree)| {
-        tree.root().map(|root| Device { at: device.at, root, telemetry: device.telemetry })
+    let mut devices = Devices { plan, ends: ends(plan), all: Vec::new() };
+    for step in &plan.setup {
+        devices.execute(step)?;
+    }
+    let set_up = |TcDevice { at, tree, telemetry, .. }: &TcDevice<'_>| {
+        tree.root().map(|root| Device { at: *at, root, telemetry: *telemetry })
     };
     let set_up = devices.all.iter().filter_map(set_up).collect();
     let flows = flows(plan)?;
-    let (mut devices, mut made) = (devices, Vec::new());
-    for change in changes {
-        if let Some(what) = devices.execute(&change.command)? {
-            made.push(Change { at: Time::from_nanos(change.at_ns), device: devices.end(&change.command), what });
+    let mut changes = Vec::new();
+    for types::Change { at_ns, step } in &plan.changes {
+        if let Some((device, what)) = devices.execute(step)? {
+            changes.push(Change { at: Time::from_nanos(*at_ns), device, what });
         }
     }
-    Ok(complete(plan, seed, capture, &devices.ends, (set_up, flows, made)))
-}
-
-/// The same with the tc commands instead of what they do.
-///
-/// # Errors
-///
-/// As [`plan`].
-pub fn commanded(plan: &types::Plan, seed: u64, capture: Option<(&str, &str)>) -> Result<CommandedPlan, Error> {
-    let (mut devices, changes) = executed(plan)?;
-    let set_up = devices.all.iter().map(|(_, device, _)| device.clone()).collect();
-    let flows = flows(plan)?;
-    let mut made = Vec::new();
-    for change in changes {
-        if devices.execute(&change.command)?.is_some() {
-            let command = change.command.argv[1..].to_vec();
-            let device = devices.end(&change.command);
-            made.push(CommandedChange { at: Time::from_nanos(change.at_ns), device, command });
-        }
-    }
-    Ok(complete(plan, seed, capture, &devices.ends, (set_up, flows, made)))
-}
-
-/// The devices after the commands before time zero, and the commands that follow.
-fn executed(plan: &types::Plan) -> Result<(Devices<'_>, &[types::TimedCommand]), Error> {
-    let mut devices = Devices { plan, ends: ends(plan), all: Vec::new(), by_location: BTreeMap::new() };
-    for command in plan.setup.iter().filter(|command| command.argv[0] == "tc") {
-        devices.execute(command)?;
-        let index = devices.index(command);
-        devices.all[index].1.commands.push(command.argv[1..].to_vec());
-    }
-    Ok((devices, &plan.changes))
-}
-
-fn complete<D, C>(
-    plan: &types::Plan,
-    seed: u64,
-    capture: Option<(&str, &str)>,
-    ends: &BTreeMap<Location<'_>, End>,
-    (devices, flows, changes): (Vec<D>, Vec<Flow>, Vec<C>),
-) -> PlanOf<D, C> {
+    let ends = &devices.ends;
     let queue = |queue: &types::Queue| Watched {
         name: queue.name.clone(),
         at: ends[&(&queue.host[..], &queue.device[..])],
@@ -117,7 +80,7 @@ fn complete<D, C>(
         holds_netem: queue.holds_netem,
     };
     let link = |wire: &types::Link| Link { left: wire.left_host.clone(), right: wire.right_host.clone() };
-    PlanOf {
+    Ok(Plan {
         seed,
         duration: Span::from_nanos(plan.duration_ns),
         sample: Span::from_nanos(plan.sample_ns),
@@ -125,36 +88,24 @@ fn complete<D, C>(
         every_change: plan.every_change,
         hosts: plan.hosts.clone(),
         wires: plan.net.wires.iter().map(link).collect(),
-        devices,
+        devices: set_up,
         flows,
         probes: plan.probes.iter().enumerate().map(probe).collect(),
         changes,
         queues: plan.queues.iter().map(queue).collect(),
         capture: capture.and_then(|device| ends.get(&device)).map(|at| Capture { at: *at }),
-    }
+    })
 }
 
 impl<'a> Devices<'a> {
-    fn location(command: &'a Command) -> Location<'a> {
-        (&command.host, command.word_after("dev").unwrap_or_default())
-    }
-
-    fn end(&self, command: &'a Command) -> End {
-        self.ends[&Self::location(command)]
-    }
-
-    /// Position of a command's device.
-    fn index(&mut self, command: &'a Command) -> usize {
-        let location = Self::location(command);
-        if let Some(index) = self.by_location.get(&location) {
-            return *index;
+    /// Position of a device.
+    fn index(&mut self, location: Location<'a>) -> usize {
+        if let Some(index) = self.all.iter().position(|device| device.location == location) {
+            return index;
         }
-        let facts = self.facts(location);
-        let tree = Tree::new(facts.clone());
+        let tree = Tree::new(self.facts(location));
         let telemetry = self.plan.telemetry && has_rate(self.plan, location);
-        let device = CommandedDevice { at: self.ends[&location], facts, commands: Vec::new(), telemetry };
-        self.all.push((location, device, tree));
-        self.by_location.insert(location, self.all.len() - 1);
+        self.all.push(TcDevice { location, at: self.ends[&location], tree, telemetry });
         self.all.len() - 1
     }
 
@@ -165,17 +116,19 @@ impl<'a> Devices<'a> {
         tc::Device { mtu, queue_length: QUEUE_LENGTH, seeds: seeds.filter_map(seed).collect() }
     }
 
-    /// Executes a command; the change that it makes to a running qdisc, if any.
-    fn execute(&mut self, command: &'a Command) -> Result<Option<tc::tree::Change>, Error> {
-        let index = self.index(command);
-        let words: Vec<_> = command.argv[1..].iter().map(String::as_str).collect();
-        self.all[index].2.execute(&words).map_err(|wrong| {
-            let (key, text) = command
-                .origin
-                .as_deref()
-                .map_or_else(|| ("path", command.line()), |origin| (&origin.key[..], origin.text.clone()));
-            refused(wrong, key).with(text.as_str())
-        })
+    /// Executes a tc command; its device and the change that it makes to a running qdisc, if any. The plan's links and
+    /// settings stand for all other steps.
+    fn execute(&mut self, step: &'a Step) -> Result<Option<(End, tc::tree::Change)>, Error> {
+        let Some(command) = step.tc() else { return Ok(None) };
+        let index = self.index((&step.host, command.device()));
+        let device = &mut self.all[index];
+        let change = device.tree.execute(command).map_err(|wrong| {
+            let line = step.line();
+            let origin = step.origin.as_deref();
+            let (key, text) = origin.map_or(("path", &line[..]), |origin| (&origin.key, &origin.text));
+            refused(wrong, key).with(text)
+        })?;
+        Ok(change.map(|change| (device.at, change)))
     }
 }
 

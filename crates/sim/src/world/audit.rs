@@ -67,34 +67,64 @@ fn name(world: &World, host: u32) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use crate::plan::Plan;
+    use crate::plan::{Device, End, Flow, Link, LinkSide, Plan, Tcp, Traffic, Udp, Work};
     use crate::world::World;
-    use dumbbell_net::time::Time;
+    use dumbbell_net::cc::Parameters;
+    use dumbbell_net::time::{Span, Time};
+    use dumbbell_net::transport::Settings;
+    use dumbbell_tc::tree::Tree;
+    use dumbbell_tc::{Command, Device as Facts};
 
-    /// Two hosts with a queue of ten packets at 1 Mbit/s, and one flow.
-    fn world(traffic: &str, device: &str) -> World {
-        let text = format!(
-            r#"{{"seed": 7, "duration": 300000000, "sample": 50000000, "ends_when_done": false,
-            "hosts": ["a", "b"], "wires": [{{"left": "a", "right": "b"}}], "probes": [], "changes": [], "queues": [],
-            "devices": [{device}],
-            "flows": [{{"name": "u", "sender": "a", "receiver": "b", "start": 0, "port": 1, "traffic": {traffic}}}]}}"#
-        );
-        World::new(&Plan::from_json(&text).expect("a plan")).expect("a world")
+    /// Two hosts with a queue of ten packets at 1 Mbit/s, or none, and one flow.
+    fn world(traffic: Traffic, has_queue: bool) -> World {
+        let mut tree = Tree::new(Facts { mtu: 1514, queue_length: 1000, seeds: Default::default() });
+        let command = Command::of_line("qdisc add root handle 1: tbf rate 1mbit burst 1514 limit 10000");
+        tree.execute(&command.expect("tc has it")).expect("so has the simulator");
+        let root = tree.root().expect("a qdisc was added");
+        let queue = Device { at: End { wire: 0, side: LinkSide::Left }, root, telemetry: false };
+        let flow = Flow {
+            name: "u".into(),
+            group: String::new(),
+            sender: "a".into(),
+            receiver: "b".into(),
+            start: Time::ZERO,
+            stop: None,
+            port: 1,
+            mark: 0,
+            traffic,
+        };
+        let plan = Plan {
+            seed: 7,
+            duration: Span::from_millis(300),
+            sample: Span::from_millis(50),
+            ends_when_done: false,
+            every_change: false,
+            hosts: vec!["a".into(), "b".into()],
+            wires: vec![Link { left: "a".into(), right: "b".into() }],
+            devices: if has_queue { vec![queue] } else { Vec::new() },
+            flows: vec![flow],
+            probes: Vec::new(),
+            changes: Vec::new(),
+            queues: Vec::new(),
+            capture: None,
+        };
+        World::new(&plan).expect("a world")
     }
 
-    const DATAGRAMS: &str = r#"{"udp": {"payload": 1000, "mtu": 1500, "interval": 5000000}}"#;
-    const QUEUE: &str = r#"{"at": {"wire": 0, "side": "left"}, "facts": {"mtu": 1514, "queue_length": 1000},
-        "commands": [["qdisc", "add", "root", "handle", "1:", "tbf", "rate", "1mbit", "burst", "1514", "limit", "10000"]]}"#;
+    fn datagrams() -> Traffic {
+        let interval = Span::from_millis(5);
+        Traffic::Udp(Udp { payload: 1000, mtu: 1500, interval, on_off: None, ecn: false, sndbuf: None, rcvbuf: None })
+    }
 
     #[test]
     fn a_valid_run_violates_no_invariant() {
-        let mut world = world(DATAGRAMS, QUEUE);
+        let mut world = world(datagrams(), true);
         assert!(world.run(Time::NEVER).expect("the run succeeds").is_over);
     }
 
     #[test]
     fn a_packet_missing_from_a_queue_is_detected() {
-        let mut world = world(DATAGRAMS, QUEUE);
+        let mut world = world(datagrams(), true);
         world.net.devices[0].counters.entered += 1;
         let error = world.run(Time::NEVER).expect_err("a packet is missing").to_string();
         assert!(error.contains("the queue of a towards b holds"), "{error}");
@@ -103,7 +133,7 @@ mod tests {
 
     #[test]
     fn a_packet_missing_from_a_flow_is_detected_at_the_end() {
-        let mut world = world(DATAGRAMS, QUEUE);
+        let mut world = world(datagrams(), true);
         world.packet_accounting.copied(dumbbell_net::packet::FlowId(0), 1);
         let error = world.run(Time::NEVER).expect_err("a packet is missing").to_string();
         assert!(error.contains("at 300000000 ns: flow 0 has"), "{error}");
@@ -111,7 +141,7 @@ mod tests {
 
     #[test]
     fn time_going_back_is_detected() {
-        let mut world = world(DATAGRAMS, "");
+        let mut world = world(datagrams(), false);
         world.run(Time::from_nanos(100_000_000)).expect("the run succeeds");
         world.now = Time::from_nanos(200_000_000);
         let error = world.run(Time::NEVER).expect_err("it went back").to_string();
@@ -120,12 +150,25 @@ mod tests {
 
     #[test]
     fn stuck_time_is_detected() {
-        let settings = r#"{"mss": 1448, "initial_window": 10, "ecn": false, "gso_max_bytes": null, "quickack": false,
-            "slow_start_after_idle": true, "rmem_max": 6291456, "rcvbuf": null, "wmem_max": 4194304, "sndbuf": null,
-            "max_pacing_rate": null, "prompt_reads": false}"#;
-        let bulk =
-            format!(r#"{{"tcp": {{"cc": "cubic", "sender": {settings}, "receiver": {settings}, "work": "bulk"}}}}"#);
-        let mut world = world(&bulk, "");
+        let settings = Settings {
+            mss: 1448,
+            initial_window: 10,
+            ecn: false,
+            gso_max_bytes: None,
+            min_tso_segments: Settings::default_min_tso_segments(),
+            quickack: false,
+            slow_start_after_idle: true,
+            rmem_max: 6_291_456,
+            rcvbuf: None,
+            wmem_max: 4_194_304,
+            sndbuf: None,
+            max_pacing_rate: None,
+            prompt_reads: false,
+            queue_paces: false,
+        };
+        let (sender, receiver) = (settings.clone(), settings);
+        let bulk = Tcp { cc: "cubic".into(), parameters: Parameters::default(), sender, receiver, work: Work::Bulk };
+        let mut world = world(Traffic::Tcp(Box::new(bulk)), false);
         let error = world.run(Time::NEVER).expect_err("time is stuck").to_string();
         assert!(error.starts_with("virtual time is stuck at 4000 ns"), "{error}");
     }

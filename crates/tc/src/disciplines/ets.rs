@@ -6,8 +6,8 @@ use crate::syntax::grammar::{Argument, Grammar, Keyword, Options, option};
 use crate::syntax::quantity::{count, fit};
 use crate::syntax::{Device, Wrong};
 use dumbbell_net::queue::Config;
-use dumbbell_net::queue::drr::quantum as bounded;
 use dumbbell_net::queue::config::EtsConfig;
+use dumbbell_net::queue::drr::quantum as bounded;
 
 const MAX_BANDS: usize = 16;
 

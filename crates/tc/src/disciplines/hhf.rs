@@ -5,8 +5,8 @@ use crate::syntax::attributes::{AttributeBytes, OPTIONS};
 use crate::syntax::grammar::{Argument, Grammar, Options, option, span_us};
 use crate::syntax::{Device, Wrong};
 use dumbbell_net::queue::Config;
-use dumbbell_net::queue::drr::quantum as bounded;
 use dumbbell_net::queue::config::HhfConfig;
+use dumbbell_net::queue::drr::quantum as bounded;
 
 const LIMIT: u32 = 1_000;
 const MIN_QUANTUM: u32 = 256;

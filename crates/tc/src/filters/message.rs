@@ -96,7 +96,7 @@ fn protocol(words: &FilterWords<'_>) -> u16 {
 
 /// Appends the options; the handle.
 pub(crate) fn send(words: &FilterWords<'_>, to: &mut AttributeBytes) -> Result<u32, Wrong> {
-    let (rest, police) = split_action(words.rest)?;
+    let (rest, police) = split_action(&words.rest)?;
     let (class, matches) = split_class(rest)?;
     let mut options = AttributeBytes::default();
     let (class_kind, action_kind) = match words.kind {

@@ -4,9 +4,12 @@ use super::*;
 use crate::filters::message as filters;
 use proptest::prelude::*;
 
+fn message(line: &str) -> Result<Message, Wrong> {
+    Message::of(&Command::of_line(line)?)
+}
+
 fn read(line: &str) -> Message {
-    let words: Vec<&str> = line.split_whitespace().collect();
-    Message::read(&words).unwrap_or_else(|wrong| panic!("{line}: {wrong}"))
+    message(line).unwrap_or_else(|wrong| panic!("{line}: {wrong}"))
 }
 
 /// The attributes behind `TCA_KIND`.
@@ -94,8 +97,7 @@ fn what_only_tc_can_send_is_left_to_it() {
         "filter add dev v0 parent 1: protocol ip prio 1 handle 1 u32 match ip dport 1 0xffff flowid 1:1",
         "filter add dev v0 parent 1: protocol ip prio 1 handle 1000::1 u32 match ip dport 1 0xffff flowid 1:1",
     ] {
-        let words: Vec<&str> = line.split_whitespace().collect();
-        assert!(Message::read(&words).is_err(), "{line}");
+        assert!(message(line).is_err(), "{line}");
     }
 }
 
@@ -183,13 +185,18 @@ fn word() -> impl Strategy<Value = String> {
     prop_oneof![6 => prop::sample::select(all).prop_map(String::from), 3 => "[0-9]{1,6}(ms|us|kb|mbit|%|)", 1 => ".{0,70}"]
 }
 
+/// A command with more words.
+fn followed(line: &str, words: &[String]) -> Command {
+    let words = line.split(' ').map(String::from).chain(words.iter().cloned());
+    Command::read(words.collect()).expect("it begins as a command")
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 2_000, ..ProptestConfig::default() })]
 
     #[test]
     fn any_words_are_read_or_refused(words in prop::collection::vec(word(), 0..24)) {
-        let words: Vec<&str> = words.iter().map(String::as_str).collect();
-        if let Ok(message) = Message::read(&words) {
+        if let Ok(message) = Command::read(words).and_then(|command| Message::of(&command)) {
             prop_assert!(message.body(1).len() >= 20);
         }
     }
@@ -199,19 +206,16 @@ proptest! {
         kind in prop::sample::select(disciplines::SIMULATED.iter().map(|(kind, _)| *kind).collect::<Vec<_>>()),
         words in prop::collection::vec(word(), 0..12),
     ) {
-        let words: Vec<&str> = words.iter().map(String::as_str).collect();
-        let line = [&["qdisc", "add", "dev", "v0", "root", "handle", "1:", kind][..], &words].concat();
-        let _ = Message::read(&line);
-        let class = [&["class", "add", "dev", "v0", "parent", "1:", "classid", "1:1", "htb", "rate"][..], &words].concat();
-        let _ = Message::read(&class);
+        for before in [&format!("qdisc add dev v0 root handle 1: {kind}"), "class add dev v0 parent 1: classid 1:1 htb rate"] {
+            let _ = Message::of(&followed(before, &words));
+        }
     }
 
     #[test]
     fn any_filter_is_read_or_refused(words in prop::collection::vec(word(), 0..16)) {
-        let words: Vec<&str> = words.iter().map(String::as_str).collect();
         for kind in ["fw", "u32", "flower", "matchall", "route"] {
-            let line = [&["dev", "v0", "parent", "1:", "protocol", "ip", kind][..], &words].concat();
-            if let Ok(words) = FilterWords::read(&line) {
+            let command = followed(&format!("filter add dev v0 parent 1: protocol ip {kind}"), &words);
+            if let Ok(words) = FilterWords::of_new(&command) {
                 let _ = filters::send(&words, &mut AttributeBytes::default());
             }
         }

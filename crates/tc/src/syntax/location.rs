@@ -1,4 +1,4 @@
-//! Handles and class ids, and the words of a command that come before the kind.
+//! Handles and class ids.
 
 use super::Wrong;
 use super::attributes::unsent;
@@ -46,40 +46,6 @@ fn hexadecimal(digits: &str, word: &str) -> Result<u32, Wrong> {
 
 pub(crate) fn handle_text(major: u32) -> String {
     format!("{major:x}:")
-}
-
-/// The words of a command for a qdisc or class.
-#[derive(Debug, Default)]
-pub(crate) struct Target<'a> {
-    pub device: Option<&'a str>,
-    pub is_root: bool,
-    pub parent: Option<&'a str>,
-    pub handle: Option<&'a str>,
-    pub classid: Option<&'a str>,
-    pub kind: &'a str,
-    /// The words after the kind.
-    pub options: &'a [&'a str],
-}
-
-impl<'a> Target<'a> {
-    pub fn read(words: &'a [&'a str]) -> Self {
-        let (mut target, mut rest) = (Self::default(), words);
-        loop {
-            match *rest {
-                ["root", ref after @ ..] => (target.parent, target.is_root, rest) = (None, true, after),
-                ["dev", value, ref after @ ..] => (target.device, rest) = (Some(value), after),
-                ["parent", value, ref after @ ..] => (target.parent, rest) = (Some(value), after),
-                ["handle", value, ref after @ ..] => (target.handle, rest) = (Some(value), after),
-                ["classid", value, ref after @ ..] => (target.classid, rest) = (Some(value), after),
-                [kind, ref options @ ..] => return Self { kind, options, ..target },
-                [] => return target,
-            }
-        }
-    }
-
-    pub fn parent_text(&self) -> &'a str {
-        self.parent.unwrap_or("root")
-    }
 }
 
 /// A class id of two numbers, as tc reads it (`get_tc_classid`).

@@ -1,8 +1,8 @@
 //! What a tree has where: for those who read a script's qdiscs and classes.
 
-use super::{Location, Tree};
+use super::{Command, Location, Tree, place};
 use crate::syntax::Wrong;
-use crate::syntax::location::{Target, handle_text};
+use crate::syntax::location::handle_text;
 use dumbbell_net::queue::config::Holds;
 
 /// A qdisc or class.
@@ -48,9 +48,8 @@ impl Tree {
     /// # Errors
     ///
     /// There is no such place.
-    pub fn handle_at(&self, words: &[&str]) -> Result<Option<String>, Wrong> {
-        let place = Target::read(words).parent.map(Location::read).transpose()?;
-        let index = self.child(place)?;
+    pub fn handle_at(&self, command: &Command) -> Result<Option<String>, Wrong> {
+        let index = self.child(place(command.target())?)?;
         Ok(index.map(|index| handle_text(self.qdiscs[index].major)))
     }
 

@@ -2,28 +2,27 @@
 //!
 //! Linux: `tc_get_qdisc` (`net/sched/sch_api.c`), `htb_delete`, `drr_delete_class`, `tc_del_tfilter` (`cls_api.c`).
 
-use super::{Qdisc, Tree};
+use super::{Command, Qdisc, Target, Tree, place};
 use crate::filters::FilterWords;
 use crate::syntax::Wrong;
-use crate::syntax::location::{Location, Target, handle_text, minor};
+use crate::syntax::location::{Location, handle_text, minor};
 use dumbbell_net::queue::config::Holds;
 
 impl Tree {
     /// Deletes the qdisc at a place and all below it; a class is left with Linux's default fifo.
-    pub(super) fn delete_qdisc(&mut self, words: &[&str]) -> Result<(), Wrong> {
-        let target = Target::read(words);
+    pub(super) fn delete_qdisc(&mut self, target: &Target) -> Result<(), Wrong> {
         if !target.is_root && target.parent.is_none() {
             let problem = "a discipline to delete without its place";
             return Err(Wrong::new(problem, "root or parent: tc qdisc del … parent 1:10"));
         }
-        let place = target.parent.map(Location::read).transpose()?;
+        let place = place(target)?;
         let Some(index) = self.child(place)? else {
             let problem = format!("there is no discipline at '{}' to delete", target.parent_text());
             return Err(Wrong::new(problem, "the place of one that was added before"));
         };
         let qdisc = &self.qdiscs[index];
         let major = qdisc.major;
-        let handle = target.handle.map(Location::read).transpose()?;
+        let handle = target.handle.as_deref().map(Location::read).transpose()?;
         if let Some(other) = handle.filter(|handle| handle.major != major) {
             let (there, named) = (handle_text(major), handle_text(other.major));
             let problem = format!("the discipline at '{}' is {there}, not {named}", target.parent_text());
@@ -43,9 +42,9 @@ impl Tree {
     }
 
     /// Deletes a class with its qdisc.
-    pub(super) fn delete_class(&mut self, words: &[&str]) -> Result<(), Wrong> {
-        let target = Target::read(words);
-        let id = target.classid.ok_or_else(|| Wrong::new("a class without a classid", "such as classid 1:10"))?;
+    pub(super) fn delete_class(&mut self, target: &Target) -> Result<(), Wrong> {
+        let id = target.classid.as_deref();
+        let id = id.ok_or_else(|| Wrong::new("a class without a classid", "such as classid 1:10"))?;
         let owner = self.owner(Some(id), |_| true, "discipline with classes")?;
         let (major, minor) = (self.qdiscs[owner].major, minor(id)?);
         let qdisc = &mut self.qdiscs[owner];
@@ -70,8 +69,8 @@ impl Tree {
     }
 
     /// Deletes filters.
-    pub(super) fn delete_filter(&mut self, words: &[&str]) -> Result<(), Wrong> {
-        let words = FilterWords::of_deletion(words)?;
+    pub(super) fn delete_filter(&mut self, command: &Command) -> Result<(), Wrong> {
+        let words = FilterWords::of(command)?;
         let owner = self.owner(words.parent, |_| true, "discipline")?;
         self.qdiscs[owner].filters.delete(&words)
     }

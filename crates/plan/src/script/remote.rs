@@ -3,15 +3,21 @@
 //! `dumbbell run` does the same by an agent on each host, which also restores the host; here a trap does, and iperf3
 //! and ping make the traffic.
 
-use super::remote::{RemotePlan, SENDER};
-use super::shell::{changes, iperf3_client, ping, wait_for};
-use super::text::{comment, quoted};
-use super::types::Command;
-use crate::model::ProbeKind;
+use super::{changes, iperf3_client, ping, wait_for};
+use crate::text::{comment, quoted};
+use crate::{ProbeKind, RemotePlan, Role, Step};
 
-/// A shell script for the user's own host; title and notes become comments at its top.
-#[must_use]
-pub fn as_remote_script(remote: &RemotePlan, title: &str, notes: &[String]) -> String {
+const SENDER: &str = Role::Sender.word();
+
+impl RemotePlan {
+    /// A shell script for the user's own host; title and notes become comments at its top.
+    #[must_use]
+    pub fn as_script(&self, title: &str, notes: &[String]) -> String {
+        lines(self, title, notes).join("\n") + "\n"
+    }
+}
+
+fn lines(remote: &RemotePlan, title: &str, notes: &[String]) -> Vec<String> {
     let plan = &remote.plan;
     let mut lines = vec!["#!/bin/sh".to_owned(), comment(title)];
     lines.extend(notes.iter().map(|note| comment(note)));
@@ -24,19 +30,19 @@ pub fn as_remote_script(remote: &RemotePlan, title: &str, notes: &[String]) -> S
         .map(String::from),
     );
     for host in &remote.hosts {
-        lines.push(format!("{}() {{ ssh -n -- {} \"$@\"; }}", host.role, quoted(&host.ssh)));
+        lines.push(format!("{}() {{ ssh -n -- {} \"$@\"; }}", host.role.word(), quoted(&host.ssh)));
     }
     lines.push("restore() {".into());
     for host in &remote.hosts {
         for device in &host.devices {
-            let undo = undo(remote, host.role, device);
-            lines.push(format!("  {} || true", on(host.role, &undo)));
+            let undo = undo(remote, host.role.word(), device);
+            lines.push(format!("  {} || true", on(host.role.word(), &undo)));
         }
     }
     lines.extend(["}".into(), "trap restore EXIT".into()]);
     for host in &remote.hosts {
-        lines.extend([String::new(), format!("# {}: {}", host.role, host.ssh)]);
-        lines.extend(plan.setup.iter().filter(|command| command.host == host.role).map(line));
+        lines.extend([String::new(), format!("# {}: {}", host.role.word(), host.ssh)]);
+        lines.extend(plan.setup.iter().filter(|step| step.host == host.role.word()).map(line));
     }
     lines.extend([String::new(), "# receivers".into()]);
     lines.extend(plan.flows.iter().map(|flow| on("receiver", &format!("iperf3 -s -D -1 -p {}", flow.port))));
@@ -52,7 +58,7 @@ pub fn as_remote_script(remote: &RemotePlan, title: &str, notes: &[String]) -> S
     lines.extend(["wait".into(), String::new(), "# What the queues did".into()]);
     let shown: std::collections::BTreeSet<_> = plan.queues.iter().map(|queue| (&queue.host, &queue.device)).collect();
     lines.extend(shown.into_iter().map(|(host, device)| on(host, &format!("tc -s qdisc show dev {device}"))));
-    lines.join("\n") + "\n"
+    lines
 }
 
 fn undo(remote: &RemotePlan, role: &str, device: &str) -> String {
@@ -61,10 +67,10 @@ fn undo(remote: &RemotePlan, role: &str, device: &str) -> String {
     format!("{queue}ethtool -K {device} tso on gso on gro on")
 }
 
-fn line(command: &Command) -> String {
+fn line(step: &Step) -> String {
     // A plan has no quotes; a setting of several numbers has spaces.
     let word = |word: &String| if word.contains(' ') { format!("\"{word}\"") } else { word.clone() };
-    on(&command.host, &command.argv.iter().map(word).collect::<Vec<_>>().join(" "))
+    on(&step.host, &step.operation.words().iter().map(word).collect::<Vec<_>>().join(" "))
 }
 
 fn on(role: &str, line: &str) -> String {

@@ -1,17 +1,17 @@
 //! A table as a Parquet file: one row group, all columns optional, as `docs/result.md` lists them.
 
 use crate::arrow::{Arrow, Held};
+use ::parquet::basic::{Compression, Encoding, LogicalType, Repetition, Type as Physical};
+use ::parquet::column::writer::{ColumnWriter, ColumnWriterImpl};
+use ::parquet::data_type::{ByteArray, ByteArrayType, DataType as ParquetType};
+use ::parquet::errors::{ParquetError, Result};
+use ::parquet::file::properties::WriterProperties;
+use ::parquet::file::writer::SerializedFileWriter;
+use ::parquet::schema::types::Type;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int64Type, UInt8Type, UInt32Type};
 use arrow_array::{Array, ArrowPrimitiveType, PrimitiveArray};
 use arrow_schema::DataType;
-use parquet::basic::{Compression, Encoding, LogicalType, Repetition, Type as Physical};
-use parquet::column::writer::{ColumnWriter, ColumnWriterImpl};
-use parquet::data_type::{ByteArray, ByteArrayType, DataType as ParquetType};
-use parquet::errors::{ParquetError, Result};
-use parquet::file::properties::WriterProperties;
-use parquet::file::writer::SerializedFileWriter;
-use parquet::schema::types::Type;
 use std::fs::File;
 use std::io::{self, BufWriter};
 use std::path::Path;

@@ -21,7 +21,8 @@ pub fn find(text: &str) -> Option<(usize, char)> {
 }
 
 /// Whether a reader would not see a character between these.
-pub(crate) fn is_hidden_between(before: Option<char>, character: char, after: Option<char>) -> bool {
+#[must_use]
+pub fn is_hidden_between(before: Option<char>, character: char, after: Option<char>) -> bool {
     let joins_letters = || before.is_some_and(is_printed) && after.is_some_and(is_printed);
     is_hidden(character) || (is_joiner(character) && !joins_letters())
 }

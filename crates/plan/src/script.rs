@@ -1,11 +1,10 @@
 //! A plan as a script that a person can read and run on a Linux host.
 
-use super::error::Error;
-use super::settings::module_writes;
-use super::text::{comment, joined, quoted, seconds};
-use super::types::{Command, Flow, Plan, Program, TimedCommand};
+mod remote;
+
 use crate::hidden::is_hidden_between;
-use crate::model::ProbeKind;
+use crate::text::{comment, joined, quoted, seconds};
+use crate::{Change, Conflict, Content, Flow, Operation, Plan, Probe, ProbeKind, Program, Step};
 use std::collections::BTreeMap;
 
 /// Ports of flows that share one: iperf3 needs a port for each.
@@ -19,7 +18,7 @@ impl Plan {
     /// # Errors
     ///
     /// Two groups set the same kernel module differently.
-    pub fn as_script(&self, title: &str, notes: &[String]) -> Result<String, Error> {
+    pub fn as_script(&self, title: &str, notes: &[String]) -> Result<String, Conflict> {
         let mut lines = vec!["#!/bin/sh".to_owned(), comment(title)];
         lines.extend(notes.iter().map(|note| comment(note)));
         lines.push("# Needs root, iproute2, ethtool, iperf3 and ping; every host is a network namespace.".into());
@@ -44,7 +43,7 @@ impl Plan {
 }
 
 /// The command of a flow's sender.
-pub(super) fn iperf3_client(flow: &Flow, port: usize, duration_ns: u64) -> String {
+fn iperf3_client(flow: &Flow, port: usize, duration_ns: u64) -> String {
     let time = || {
         let end = flow.stop_ns.unwrap_or(duration_ns);
         if end >= flow.start_ns { seconds(end - flow.start_ns) } else { format!("-{}", seconds(flow.start_ns - end)) }
@@ -60,32 +59,32 @@ pub(super) fn iperf3_client(flow: &Flow, port: usize, duration_ns: u64) -> Strin
 }
 
 /// Waits until a flow starts.
-pub(super) fn wait_for(flow: &Flow) -> String {
+fn wait_for(flow: &Flow) -> String {
     if flow.start_ns > 0 { format!("sleep {}; ", seconds(flow.start_ns)) } else { String::new() }
 }
 
-fn setup(plan: &Plan, lines: &mut Vec<String>) -> Result<(), Error> {
-    let writes = module_writes(&plan.flows)?;
-    // Only a guest needs settings of the machine, with its virtual CPU and its small memory.
-    let is_skipped = |command: &&Command| command.host.is_empty() && command.argv[0] == "sysctl";
+fn setup(plan: &Plan, lines: &mut Vec<String>) -> Result<(), Conflict> {
+    let parameters = plan.module_parameters()?;
     let mut host = None;
-    for command in writes.iter().chain(&plan.setup).filter(|command| !is_skipped(command)) {
-        if host != Some(&command.host) {
-            host = Some(&command.host);
-            let heading = if command.host.is_empty() { "namespaces and wires" } else { &command.host };
+    // Only a guest needs settings of the machine, with its virtual CPU and its small memory.
+    for step in parameters.iter().chain(&plan.setup).filter(|step| !step.is_of_the_machine()) {
+        if host != Some(&step.host) {
+            host = Some(&step.host);
+            let heading = if step.host.is_empty() { "namespaces and wires" } else { &step.host };
             lines.push(format!("\n# {heading}"));
         }
-        lines.push(line(command));
+        lines.push(line(step));
     }
     Ok(())
 }
 
-fn line(command: &Command) -> String {
-    let words: Vec<_> = command.argv.iter().map(|word| &word[..]).collect();
-    match (words[0], &command.host[..]) {
-        ("write", _) => format!("echo {} > {}", quoted(words[2]), words[1]),
+fn line(step: &Step) -> String {
+    let all = step.operation.words();
+    let words: Vec<_> = all.iter().map(|word| &word[..]).collect();
+    match (&step.operation, &step.host[..]) {
+        (Operation::ModuleParameter { value, .. }, _) => format!("echo {} > {}", quoted(value), words[1]),
         (_, "") => joined(words),
-        ("ip" | "tc", host) => joined([&[words[0], "-n", host], &words[1..]].concat()),
+        (_, host) if matches!(words[0], "ip" | "tc") => joined([&[words[0], "-n", host], &words[1..]].concat()),
         (_, host) => joined([&["ip", "netns", "exec", host], &words[..]].concat()),
     }
 }
@@ -117,13 +116,13 @@ fn traffic(plan: &Plan, lines: &mut Vec<String>) {
 }
 
 /// The ping of a series of probes.
-pub(super) fn ping(probe: &super::types::Probe, duration_ns: u64) -> String {
+fn ping(probe: &Probe, duration_ns: u64) -> String {
     let time = (duration_ns / 1_000_000_000).max(1);
     format!("ping -q -i {} -s {} -w {time} {}", seconds(probe.interval_ns), probe.payload, probe.address)
 }
 
-/// Changes at their times; `line` writes a command.
-pub(super) fn changes(changes: &[TimedCommand], line: impl Fn(&Command) -> String) -> Vec<String> {
+/// Changes at their times; `line` writes a step.
+fn changes(changes: &[Change], line: impl Fn(&Step) -> String) -> Vec<String> {
     if changes.is_empty() {
         return Vec::new();
     }
@@ -134,7 +133,7 @@ pub(super) fn changes(changes: &[TimedCommand], line: impl Fn(&Command) -> Strin
             lines.push(format!("  sleep {}", seconds(change.at_ns - now_ns)));
             now_ns = change.at_ns;
         }
-        lines.push(format!("  {}", line(&change.command)));
+        lines.push(format!("  {}", line(&change.step)));
     }
     lines.extend([") &".into(), String::new()]);
     lines
@@ -184,11 +183,10 @@ fn programs(plan: &Plan, lines: &mut Vec<String>) {
 
 fn program(program: &Program, duration_ns: u64, lines: &mut Vec<String>) {
     lines.push(format!("folder=\"$(mktemp -d)/{}\"; mkdir -p \"$folder\"; cd \"$folder\"", program.name));
-    for (path, text) in &program.texts {
-        make(path, format!("{} > {}", printed(text), quoted(path)), lines);
-    }
-    for (path, bytes) in &program.zeros {
-        make(path, format!("truncate -s {bytes} {}", quoted(path)), lines);
+    for Content { path, text, bytes, .. } in &program.files {
+        let write = text.as_ref().map(|text| format!("{} > {}", printed(text), quoted(path)));
+        let fill = bytes.map(|bytes| format!("truncate -s {bytes} {}", quoted(path)));
+        write.into_iter().chain(fill).for_each(|command| make(path, command, lines));
     }
     let waits = program.serves.is_none() && program.start_ns > 0;
     let wait = if waits { format!("sleep {}; ", seconds(program.start_ns)) } else { String::new() };

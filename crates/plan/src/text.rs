@@ -22,17 +22,20 @@ fn shortest(number: u64, units: &[(&str, u64)]) -> String {
 }
 
 /// Seconds for a person and for `sleep`.
-pub(super) fn seconds(time_ns: u64) -> String {
+#[must_use]
+pub fn seconds(time_ns: u64) -> String {
     general(float(time_ns) / 1e9, 6)
 }
 
 /// Milliseconds for a person.
-pub(super) fn millis(time_ns: u64) -> String {
+#[must_use]
+pub fn millis(time_ns: u64) -> String {
     general(float(time_ns) / 1e6, 6)
 }
 
 /// A number with this many significant digits, without trailing zeros (C's `%g`).
-pub(super) fn general(number: f64, digits: usize) -> String {
+#[must_use]
+pub fn general(number: f64, digits: usize) -> String {
     let scientific = format!("{number:.*e}", digits.saturating_sub(1));
     let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
     let exponent: i32 = exponent.parse().unwrap_or(0);
@@ -51,17 +54,20 @@ fn stripped(number: &str) -> &str {
 
 /// An integer of any size as a float.
 #[expect(clippy::cast_precision_loss, reason = "for estimates and messages")]
-pub(super) const fn large(number: u128) -> f64 {
+#[must_use]
+pub const fn large(number: u128) -> f64 {
     number as f64
 }
 
 /// A float rounded to an integer, half to even.
-pub(super) fn rounded(number: f64) -> u64 {
+#[must_use]
+pub fn rounded(number: f64) -> u64 {
     truncated(number.round_ties_even())
 }
 
 /// A word as a shell needs it: in quotes, if a character could mean anything else.
-pub(super) fn quoted(word: &str) -> String {
+#[must_use]
+pub fn quoted(word: &str) -> String {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_@%+=:,./-".contains(&byte);
     if !word.is_empty() && word.bytes().all(is_plain) {
         return word.into();
@@ -70,12 +76,14 @@ pub(super) fn quoted(word: &str) -> String {
 }
 
 /// Words as a line for a shell.
-pub(super) fn joined<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
+#[must_use]
+pub fn joined<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
     words.into_iter().map(quoted).collect::<Vec<_>>().join(" ")
 }
 
 /// A text as one line of comment.
-pub(super) fn comment(text: &str) -> String {
+#[must_use]
+pub fn comment(text: &str) -> String {
     let ends = |character: char| character.is_whitespace() || ('\x1c'..='\x1f').contains(&character);
     let words: Vec<_> = text.split(ends).filter(|word| !word.is_empty()).collect();
     format!("# {}", words.join(" "))
