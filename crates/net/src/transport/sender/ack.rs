@@ -276,13 +276,10 @@ impl<C: CongestionControl> Sender<C> {
         let una = self.tp.snd_una;
         while self.board.front().is_some_and(|front| front.end <= una) {
             let start = self.board.start_of(self.board.first());
-            let mut record = self.board.pop_first();
+            let mut record = self.board.pop_first(&mut self.tp);
             let marks = record.marks;
             removed.packets += 1;
-            self.tp.packets_out -= 1;
-            if marks.has(Marks::TAGS) {
-                self.settle(&record, ack);
-            }
+            ack.acks_retransmitted |= marks.has(Marks::RETRANSMITTED);
             if !marks.has(Marks::SACKED.with(Marks::RETRANSMITTED)) {
                 removed.last_sent_us = record.sent_us;
                 if removed.first_sent_us == 0 {
@@ -304,23 +301,14 @@ impl<C: CongestionControl> Sender<C> {
     /// Does the work of [`Sender::pop_marked`] once for a run of plain records. They were sent in order, so each
     /// overrides the one before, and only the first and the last one's values remain.
     fn pop_plain(&mut self, ack: &mut Ack) -> Removed {
-        let Some(mut run) = self.board.pop_plain(self.tp.snd_una) else { return Removed::default() };
-        self.tp.packets_out -= run.packets;
+        let una = self.tp.snd_una;
+        let Some(mut run) = self.board.pop_plain(&mut self.tp, una) else { return Removed::default() };
         self.count_delivered(run.packets, ack.ece);
         ack.reordered = ack.reordered.min(run.start);
         ack.acks_original |= run.first_end <= self.recovery.high_seq();
         self.rack.advance(&run.last, self.now_us, self.tp.min_rtt_us);
         self.rate.delivered(&mut run.last, &mut ack.draft);
         Removed { packets: run.packets, first_sent_us: run.first_sent_us, last_sent_us: run.last.sent_us }
-    }
-
-    /// Corrects the counts for a removed record that was SACKed, lost or retransmitted.
-    fn settle(&mut self, record: &Record, ack: &mut Ack) {
-        let marks = record.marks;
-        self.tp.retrans_out -= u32::from(marks.has(Marks::RETRANS));
-        self.tp.sacked_out -= u32::from(marks.has(Marks::SACKED));
-        self.tp.lost_out -= u32::from(marks.has(Marks::LOST));
-        ack.acks_retransmitted |= marks.has(Marks::RETRANSMITTED);
     }
 
     /// Takes a round-trip time sample from segments sent once; from the timestamp only if there is none (RFC 6298

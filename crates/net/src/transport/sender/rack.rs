@@ -9,8 +9,8 @@ use super::rate::Draft;
 use super::record::{Marks, Record};
 use super::tasks::Task;
 use super::timer::Pending;
-use crate::cc::{CaState, CongestionControl, LostPacket};
-use crate::number::{low, narrow};
+use crate::cc::{CaState, CongestionControl};
+use crate::number::narrow;
 
 /// The most recently sent segment that arrived, and the reordering window.
 #[derive(Clone, Copy, Debug)]
@@ -134,39 +134,11 @@ impl<C: CongestionControl> Sender<C> {
         (self.rack.rtt_us + window_us).saturating_sub(self.now_us.saturating_sub(record.sent_us))
     }
 
-    /// Marks a record lost; if it was retransmitted, that transmission is lost too (`tcp_mark_skb_lost`).
+    /// Marks a record lost, and reports a new loss to the controller.
     pub(super) fn mark_lost(&mut self, number: u64) {
-        let marks = self.board.get(number).marks;
-        if marks.has(Marks::SACKED) {
-            return;
+        if let Some(packet) = self.board.mark_lost(&mut self.tp, number) {
+            self.controller.skb_marked_lost(&self.tp, &mut self.cc, &packet);
         }
-        if !marks.has(Marks::LOST) {
-            self.tp.lost_out += 1;
-        } else if marks.has(Marks::RETRANS) {
-            self.tp.retrans_out -= 1;
-            self.board.unmark(number, Marks::RETRANS);
-        } else {
-            return;
-        }
-        self.tp.lost += 1;
-        self.report_lost(number);
-        self.board.mark(number, Marks::LOST);
-        if !self.board.get(number).marks.has(Marks::RETRANS) {
-            self.board.set_pending(number);
-            self.board.unlist(number);
-        }
-    }
-
-    fn report_lost(&mut self, number: u64) {
-        let record = self.board.get(number);
-        let follows = number > self.board.first() && self.board.get(number - 1).marks.has(Marks::LOST);
-        let packet = LostPacket {
-            tx_in_flight: record.in_flight,
-            lost: low(self.tp.lost).wrapping_sub(record.lost),
-            is_app_limited: record.marks.has(Marks::APP_LIMITED),
-            begins_range: !follows,
-        };
-        self.controller.skb_marked_lost(&self.tp, &mut self.cc, &packet);
     }
 
     /// Marks overdue records, oldest transmission first; returns the longest remaining time of the others.
@@ -183,8 +155,7 @@ impl<C: CongestionControl> Sender<C> {
             let left_us = self.time_left(record, window_us);
             if left_us == 0 {
                 self.mark_lost(number);
-                self.board.unlist(number);
-                self.board.mark(number, Marks::OVERDUE);
+                self.board.set_overdue(number);
             }
             longest_us = longest_us.max(left_us);
         }

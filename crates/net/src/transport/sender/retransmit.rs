@@ -71,12 +71,7 @@ impl<C: CongestionControl> Sender<C> {
             if self.board.get(number).end <= seq || !marks.has(Marks::RETRANS) {
                 continue;
             }
-            self.board.unmark(number, Marks::RETRANS);
-            self.tp.retrans_out -= 1;
-            if marks.has(Marks::LOST) {
-                self.board.unlist(number);
-                self.board.set_pending(number);
-            }
+            self.board.take_back_retransmission(&mut self.tp, number);
         }
     }
 
@@ -92,7 +87,7 @@ impl<C: CongestionControl> Sender<C> {
         if self.retransmit_cursor.max_segments == 0 {
             self.retransmit_cursor.max_segments = self.tso_segments();
         }
-        let lost = self.lost_from(first);
+        let lost = self.board.lost_from(first);
         // Linux checks the skb before it cuts off the part that may be sent.
         if self.is_host_full(self.run_bytes(Run { first, segments: lost }), 1) {
             return None;
@@ -106,14 +101,10 @@ impl<C: CongestionControl> Sender<C> {
 
     /// `tcp_retransmit_skb`: an attempt counts for undo, even if it cannot be sent.
     fn retransmit_lost(&mut self, run: Run) -> Option<Transmission> {
-        // After an undo a retransmission may be outstanding whose record is not lost; a timeout retransmits it. Linux
-        // then counts it twice ("retrans_out leaked") and never corrects that.
-        let known = run.numbers().filter(|number| self.board.get(*number).marks.has(Marks::RETRANS)).count();
         let (departs_us, _) = self.departure();
         let transmission = self.retransmit(run, Marks::RETRANS.with(Marks::EVER));
         self.undo.retransmitted((departs_us - 1) / 1_000, run.segments);
         transmission?;
-        self.tp.retrans_out += run.segments - narrow(known as u64);
         if self.is_reducing() {
             self.recovery.sent(run.segments);
         }
@@ -155,20 +146,10 @@ impl<C: CongestionControl> Sender<C> {
         let serial = self.host.serial();
         let mut in_flight = self.tp.in_flight();
         for number in run.numbers() {
-            let record = self.board.retransmitted(number, departure, serial, marks);
+            let record = self.board.retransmit(&mut self.tp, number, departure, serial, marks);
             in_flight += 1;
             self.rate.stamp(record, &self.tp, self.cc.app_limited != 0, in_flight);
         }
-    }
-
-    /// Number of consecutive lost records in one packet.
-    fn lost_from(&self, first: u64) -> u32 {
-        let follow = (first + 1..self.board.next()).take_while(|number| {
-            let marks = self.board.get(*number).marks;
-            let waits = marks.has(Marks::LOST) && !marks.has(Marks::SACKED.with(Marks::RETRANS));
-            waits && !marks.has(Marks::FIRST)
-        });
-        narrow(1 + follow.count() as u64)
     }
 
     fn run_bytes(&self, run: Run) -> u32 {

@@ -140,13 +140,11 @@ impl<C: CongestionControl> Sender<C> {
         let head = self.board.first();
         let reneged = self.board.front().is_some_and(|front| front.marks.has(Marks::SACKED));
         if reneged {
-            self.tp.sacked_out = 0;
+            self.board.forget_sacks(&mut self.tp);
             self.timeouts.has_reneged = true;
         }
         for number in head..self.board.next() {
-            if reneged {
-                self.board.unmark(number, Marks::SACKED);
-            } else if number != head && self.time_left(self.board.get(number), 0) > 0 {
+            if !reneged && number != head && self.time_left(self.board.get(number), 0) > 0 {
                 continue;
             }
             self.mark_lost(number);

@@ -135,40 +135,9 @@ impl<C: CongestionControl> Sender<C> {
             number += 1;
         }
         if has_new && !is_dsack {
-            self.join_arrived(first, number);
+            let app_source = &self.app_source;
+            self.board.join_arrived(first, number, self.tp.mss, |start, end| app_source.fit(start, end));
         }
-    }
-
-    /// Merges each skb of the range that arrived into the one before, which frees memory, and the one after the range
-    /// into the last, if that was merged too. Data that arrived and data that did not are in separate skbs
-    /// (`tcp_match_skb_to_sack`, `tcp_shift_skb_data`).
-    fn join_arrived(&mut self, first: u64, end: u64) {
-        let mut has_joined = false;
-        for number in first.max(self.board.first() + 1)..(end + 1).min(self.board.next()) {
-            let [before, here] = [number - 1, number].map(|number| self.board.get(number).marks);
-            if !here.has(Marks::FIRST) {
-                if before.has(Marks::SACKED) != here.has(Marks::SACKED) {
-                    self.board.split_packet(number);
-                    has_joined = false;
-                }
-                continue;
-            }
-            let may_join = has_joined || number < end;
-            has_joined = may_join && before.is_arrived() && here.is_arrived() && self.can_join(number);
-            if has_joined {
-                self.board.join(number);
-            }
-        }
-    }
-
-    /// Has the previous skb space for this one, and segments of its size?
-    fn can_join(&self, number: u64) -> bool {
-        let size = |packet: (u64, u64)| {
-            let bytes = self.board.start_of(packet.1) - self.board.start_of(packet.0);
-            if packet.1 - packet.0 == 1 { bytes } else { u64::from(self.tp.mss) }
-        };
-        let (before, here) = (self.board.packet_of(number - 1), self.board.packet_of(number));
-        size(before) == size(here) && self.app_source.fit(self.board.start_of(before.0), self.board.start_of(here.1))
     }
 
     /// Marks a record that arrived, or arrived twice (`tcp_sacktag_one`).
@@ -188,8 +157,7 @@ impl<C: CongestionControl> Sender<C> {
         }
         // A duplicate's retransmission is no longer in flight.
         if is_dsack && self.board.get(number).marks.has(Marks::RETRANS) {
-            self.board.unmark(number, Marks::RETRANS);
-            self.tp.retrans_out -= 1;
+            self.board.end_retransmission(&mut self.tp, number);
         }
         self.sacked.highest = self.sacked.highest.max(record.end);
     }
@@ -198,11 +166,6 @@ impl<C: CongestionControl> Sender<C> {
         let record = *self.board.get(number);
         let marks = record.marks;
         self.rack.advance(&record, self.now_us, self.tp.min_rtt_us);
-        let lost = marks.has(Marks::LOST);
-        if marks.has(Marks::RETRANS) && lost {
-            self.tp.retrans_out -= 1;
-            self.board.unmark(number, Marks::RETRANS);
-        }
         if !marks.has(Marks::RETRANSMITTED) {
             if start < self.highest_sack() {
                 ack.reordered = ack.reordered.min(start);
@@ -213,13 +176,8 @@ impl<C: CongestionControl> Sender<C> {
             }
             ack.last_sacked_us = record.sent_us;
         }
-        if lost {
-            self.tp.lost_out -= 1;
-            self.board.clear_pending(number);
-        }
-        let record = self.board.arrived(number);
+        let record = self.board.sack(&mut self.tp, number);
         self.rate.delivered(record, &mut ack.draft);
-        self.tp.sacked_out += 1;
         ack.sacks_data = true;
         ack.sack_delivered += 1;
     }

@@ -10,12 +10,19 @@
 //! Linux keeps one skb for several segments and splits it at the end of a SACK block or a retransmission. Here each
 //! segment has a record and [`Marks::FIRST`] shows where a packet starts: nothing is ever split or inserted. The order
 //! of transmission (`tsorted_sent_queue`) is a list through the same records; a retransmission moves to its end, SACKed
-//! and lost records leave it. The caller counts marks for the window, in [`crate::cc::SenderState`].
+//! and lost records leave it.
+//!
+//! Only this module changes a record's state. Each transition also keeps the counts that a controller reads
+//! ([`SenderState::packets_out`], `sacked_out`, `lost_out`, `retrans_out`, `lost`), which is why it takes the state.
+
+#[cfg(test)]
+mod tests;
 
 use super::number::{link, slot};
 use super::pending_set::PendingSet;
 use super::record::{Marks, NONE, Record};
-use crate::number::low;
+use crate::cc::{LostPacket, SenderState};
+use crate::number::{low, narrow};
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -91,6 +98,11 @@ impl Scoreboard {
         self.packets + u64::from(self.front().is_some_and(|front| !front.marks.has(Marks::FIRST)))
     }
 
+    /// Was everything outstanding sent as one packet?
+    pub fn is_single_packet(&self) -> bool {
+        (self.first + 1..self.next).all(|number| !self.get(number).marks.has(Marks::FIRST))
+    }
+
     /// Makes this record the start of a packet that is sent in parts.
     pub fn split_packet(&mut self, number: u64) {
         let marks = &mut self.get_mut(number).marks;
@@ -100,13 +112,45 @@ impl Scoreboard {
     }
 
     /// Merges the packet that starts with this record into the previous one.
-    pub fn join(&mut self, number: u64) {
+    fn join(&mut self, number: u64) {
         self.get_mut(number).marks.clear(Marks::FIRST);
         self.packets -= 1;
     }
 
+    /// Merges each skb of the range that arrived into the one before, which frees memory, and the one after the range
+    /// into the last, if that was merged too. Data that arrived and data that did not are in separate skbs
+    /// (`tcp_match_skb_to_sack`, `tcp_shift_skb_data`). `fit`: do these bytes' pages fit one skb?
+    pub fn join_arrived(&mut self, first: u64, end: u64, mss: u32, fit: impl Fn(u64, u64) -> bool) {
+        let mut has_joined = false;
+        for number in first.max(self.first + 1)..(end + 1).min(self.next) {
+            let [before, here] = [number - 1, number].map(|number| self.get(number).marks);
+            if !here.has(Marks::FIRST) {
+                if before.has(Marks::SACKED) != here.has(Marks::SACKED) {
+                    self.split_packet(number);
+                    has_joined = false;
+                }
+                continue;
+            }
+            let may_join = has_joined || number < end;
+            has_joined = may_join && before.is_arrived() && here.is_arrived() && self.can_join(number, mss, &fit);
+            if has_joined {
+                self.join(number);
+            }
+        }
+    }
+
+    /// Has the previous skb space for this one, and segments of its size?
+    fn can_join(&self, number: u64, mss: u32, fit: &impl Fn(u64, u64) -> bool) -> bool {
+        let size = |packet: (u64, u64)| {
+            let bytes = self.start_of(packet.1) - self.start_of(packet.0);
+            if packet.1 - packet.0 == 1 { bytes } else { u64::from(mss) }
+        };
+        let (before, here) = (self.packet_of(number - 1), self.packet_of(number));
+        size(before) == size(here) && fit(self.start_of(before.0), self.start_of(here.1))
+    }
+
     /// The packet that contains this record: its first record, and the one after it.
-    pub fn packet_of(&self, number: u64) -> (u64, u64) {
+    fn packet_of(&self, number: u64) -> (u64, u64) {
         let is_first = |number: &u64| self.get(*number).marks.has(Marks::FIRST);
         let first = (self.first + 1..=number).rev().find(is_first).unwrap_or(self.first);
         (first, (number + 1..self.next).find(is_first).unwrap_or(self.next))
@@ -126,18 +170,18 @@ impl Scoreboard {
         &mut self.ring[slot(number, self.mask)]
     }
 
-    /// Sets marks of a record.
-    pub fn mark(&mut self, number: u64, marks: Marks) {
-        self.get_mut(number).marks.set(marks);
-    }
-
-    /// Clears marks of a record.
-    pub fn unmark(&mut self, number: u64, marks: Marks) {
-        self.get_mut(number).marks.clear(marks);
-    }
-
-    /// A record is SACKED; its sample of the delivery rate is used once.
-    pub fn arrived(&mut self, number: u64) -> &mut Record {
+    /// A record that was not SACKed before is SACKED: it is no longer lost, nor is a retransmission of a lost one in
+    /// flight. Its sample of the delivery rate is used once.
+    pub fn sack(&mut self, tp: &mut SenderState, number: u64) -> &mut Record {
+        let marks = self.get(number).marks;
+        if marks.has(Marks::LOST) {
+            if marks.has(Marks::RETRANS) {
+                self.end_retransmission(tp, number);
+            }
+            tp.lost_out -= 1;
+            self.clear_pending(number);
+        }
+        tp.sacked_out += 1;
         self.unlist(number);
         let record = self.get_mut(number);
         record.marks.clear(Marks::LOST.with(Marks::OVERDUE));
@@ -145,12 +189,99 @@ impl Scoreboard {
         record
     }
 
-    /// A record is retransmitted: it becomes the newest in order of transmission, and gets a new stamp of the delivery
-    /// rate.
-    pub fn retransmitted(&mut self, number: u64, departure: (u64, u16), serial: u32, marks: Marks) -> &mut Record {
+    /// The receiver dropped everything that it had SACKed.
+    pub fn forget_sacks(&mut self, tp: &mut SenderState) {
+        tp.sacked_out = 0;
+        for number in self.first..self.next {
+            self.get_mut(number).marks.clear(Marks::SACKED);
+        }
+    }
+
+    /// Marks a record lost unless it arrived; if it was retransmitted, that transmission is lost too
+    /// (`tcp_mark_skb_lost`). Returns the loss if it is a new one.
+    pub fn mark_lost(&mut self, tp: &mut SenderState, number: u64) -> Option<LostPacket> {
+        let marks = self.get(number).marks;
+        if marks.has(Marks::SACKED) {
+            return None;
+        }
+        if !marks.has(Marks::LOST) {
+            tp.lost_out += 1;
+        } else if marks.has(Marks::RETRANS) {
+            self.end_retransmission(tp, number);
+        } else {
+            return None;
+        }
+        tp.lost += 1;
+        let begins_range = number == self.first || !self.get(number - 1).marks.has(Marks::LOST);
+        let record = self.get_mut(number);
+        record.marks.set(Marks::LOST);
+        let lost = LostPacket {
+            tx_in_flight: record.in_flight,
+            lost: low(tp.lost).wrapping_sub(record.lost),
+            is_app_limited: record.marks.has(Marks::APP_LIMITED),
+            begins_range,
+        };
+        // A retransmission without a loss mark stays in flight.
+        if !record.marks.has(Marks::RETRANS) {
+            self.set_pending(number);
+            self.unlist(number);
+        }
+        Some(lost)
+    }
+
+    /// RACK found a record overdue: it leaves the order of transmission.
+    pub fn set_overdue(&mut self, number: u64) {
+        self.unlist(number);
+        self.get_mut(number).marks.set(Marks::OVERDUE);
+    }
+
+    /// Clears all loss marks. Records marked by a timeout return to their position in the order of transmission; those
+    /// marked by RACK stay out of it, as in Linux, until they are retransmitted.
+    pub fn unmark_lost(&mut self, tp: &mut SenderState) {
+        let mut hint = None;
+        for number in self.first..self.next {
+            let marks = self.get(number).marks;
+            self.get_mut(number).marks.clear(Marks::LOST);
+            if marks.has(Marks::LOST) && !marks.has(Marks::LISTED.with(Marks::OVERDUE).with(Marks::SACKED)) {
+                self.list_by_time(number, hint);
+                hint = Some(number);
+            }
+        }
+        tp.lost_out = 0;
+        self.pending.clear();
+    }
+
+    /// A record's retransmission is no longer in flight.
+    pub fn end_retransmission(&mut self, tp: &mut SenderState, number: u64) {
+        self.get_mut(number).marks.clear(Marks::RETRANS);
+        tp.retrans_out -= 1;
+    }
+
+    /// A record's retransmission was refused by the host's queue: if it is lost, it is pending again.
+    pub fn take_back_retransmission(&mut self, tp: &mut SenderState, number: u64) {
+        self.end_retransmission(tp, number);
+        if self.get(number).marks.has(Marks::LOST) {
+            self.unlist(number);
+            self.set_pending(number);
+        }
+    }
+
+    /// A record is retransmitted, and has these marks now: it becomes the newest in order of transmission, and gets a
+    /// new stamp of the delivery rate.
+    pub fn retransmit(
+        &mut self,
+        tp: &mut SenderState,
+        number: u64,
+        departure: (u64, u16),
+        serial: u32,
+        marks: Marks,
+    ) -> &mut Record {
         self.list_last(number);
         self.clear_pending(number);
         let record = self.get_mut(number);
+        // After an undo a retransmission may be outstanding whose record is not lost; a timeout retransmits it. Linux
+        // then counts it twice ("retrans_out leaked") and never corrects that.
+        tp.retrans_out += u32::from(marks.has(Marks::RETRANS) && !record.marks.has(Marks::RETRANS));
         (record.sent_us, record.sent_rest_ns) = departure;
         record.serial = serial;
         record.marks.set(marks);
@@ -163,9 +294,20 @@ impl Scoreboard {
         if number == self.first { self.start } else { self.get(number - 1).end }
     }
 
+    /// Number of consecutive lost records in the packet of `first` that wait for retransmission.
+    pub fn lost_from(&self, first: u64) -> u32 {
+        let follow = (first + 1..self.next).take_while(|number| {
+            let marks = self.get(*number).marks;
+            let waits = marks.has(Marks::LOST) && !marks.has(Marks::SACKED.with(Marks::RETRANS));
+            waits && !marks.has(Marks::FIRST)
+        });
+        narrow(1 + follow.count() as u64)
+    }
+
     /// Appends a record, also as the newest in order of transmission.
     #[inline]
-    pub fn push(&mut self, mut record: Record) {
+    pub fn push(&mut self, tp: &mut SenderState, mut record: Record) {
+        tp.packets_out += 1;
         if slot(self.next.wrapping_sub(self.first), usize::MAX) > self.mask {
             self.grow();
         }
@@ -185,7 +327,7 @@ impl Scoreboard {
     /// Everything sent before a plain front record has been removed, so these are also the oldest in order of
     /// transmission, in the same order.
     #[inline]
-    pub fn pop_plain(&mut self, una: u64) -> Option<Run> {
+    pub fn pop_plain(&mut self, tp: &mut SenderState, una: u64) -> Option<Run> {
         let front = self.front().filter(|front| front.is_plain_by(una))?;
         debug_assert_eq!(self.oldest, link(slot(self.first, self.mask)), "a plain front record was sent first");
         let (before, start, first_end, first_sent_us) = (self.first, self.start, front.end, front.sent_us);
@@ -200,15 +342,21 @@ impl Scoreboard {
             NONE => self.newest = NONE,
             at => self.ring[at as usize].older = NONE,
         }
-        Some(Run { packets: low(self.first - before), start, first_end, first_sent_us, last })
+        let packets = low(self.first - before);
+        tp.packets_out -= packets;
+        Some(Run { packets, start, first_end, first_sent_us, last })
     }
 
     /// Removes the first record.
-    pub fn pop_first(&mut self) -> Record {
+    pub fn pop_first(&mut self, tp: &mut SenderState) -> Record {
         let number = self.first;
         self.unlist(number);
         let record = *self.get(number);
+        tp.packets_out -= 1;
+        tp.retrans_out -= u32::from(record.marks.has(Marks::RETRANS));
+        tp.sacked_out -= u32::from(record.marks.has(Marks::SACKED));
         if record.marks.has(Marks::LOST) {
+            tp.lost_out -= 1;
             self.pending.remove(slot(number, self.mask));
         }
         self.packets -= u64::from(record.marks.has(Marks::FIRST));
@@ -218,13 +366,13 @@ impl Scoreboard {
     }
 
     /// Removes the last record: its packet was refused by the host's queue.
-    pub fn pop_last(&mut self) -> Record {
+    pub fn pop_last(&mut self, tp: &mut SenderState) {
+        tp.packets_out -= 1;
         let number = self.next - 1;
         self.unlist(number);
         self.pending.remove(slot(number, self.mask));
         self.next = number;
         self.packets -= u64::from(self.get(number).marks.has(Marks::FIRST));
-        *self.get(number)
     }
 
     /// The record that holds sequence number `seq`, which must not precede the first one.
@@ -246,7 +394,7 @@ impl Scoreboard {
     }
 
     /// Removes a record from the order of transmission, if present.
-    pub fn unlist(&mut self, number: u64) {
+    fn unlist(&mut self, number: u64) {
         let record = self.get_mut(number);
         if !record.marks.has(Marks::LISTED) {
             return;
@@ -272,7 +420,7 @@ impl Scoreboard {
     }
 
     /// Inserts a record into the order of transmission by its time, searching from `hint` (the last one inserted).
-    pub fn list_by_time(&mut self, number: u64, hint: Option<u64>) {
+    fn list_by_time(&mut self, number: u64, hint: Option<u64>) {
         let key = self.get(number).order();
         let mut before =
             hint.filter(|hint| self.get(*hint).order() < key).map_or(NONE, |hint| link(slot(hint, self.mask)));
@@ -303,18 +451,13 @@ impl Scoreboard {
     }
 
     /// Marks a record as pending retransmission.
-    pub fn set_pending(&mut self, number: u64) {
+    fn set_pending(&mut self, number: u64) {
         self.pending.insert(slot(number, self.mask));
     }
 
     /// Clears the mark.
-    pub fn clear_pending(&mut self, number: u64) {
+    fn clear_pending(&mut self, number: u64) {
         self.pending.remove(slot(number, self.mask));
-    }
-
-    /// Clears all pending marks.
-    pub fn clear_all_pending(&mut self) {
-        self.pending.clear();
     }
 
     /// The first record pending retransmission.

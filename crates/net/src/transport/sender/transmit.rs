@@ -87,7 +87,7 @@ impl<C: CongestionControl> Sender<C> {
         if !self.cc.paced {
             limit = limit.min(LIMIT_OUTPUT_BYTES);
         }
-        if bytes < limit.saturating_mul(1 << factor) || self.is_single_packet_out() {
+        if bytes < limit.saturating_mul(1 << factor) || self.board.is_single_packet() {
             return false;
         }
         self.host.throttled = true;
@@ -106,8 +106,7 @@ impl<C: CongestionControl> Sender<C> {
         self.burst.refused = true;
         let pushed = refused.len > 0 && self.board.get(self.board.next() - 1).marks.has(Marks::PSH);
         while !self.board.is_empty() && self.board.start_of(self.board.next() - 1) >= refused.seq {
-            self.board.pop_last();
-            self.tp.packets_out -= 1;
+            self.board.pop_last(&mut self.tp);
             self.burst.sent = self.burst.sent.saturating_sub(1);
         }
         self.tp.snd_nxt = refused.seq;
@@ -258,9 +257,10 @@ impl<C: CongestionControl> Sender<C> {
             retransmission: false,
             departs_at,
         };
+        let was_idle = self.tp.packets_out == 0;
         self.record(&transmission, pushed);
         self.space_next(len, before);
-        self.note_outstanding(segments, end + u64::from(piece.fin));
+        self.note_outstanding(segments, end + u64::from(piece.fin), was_idle);
         if u64::from(len) < u64::from(segments) * u64::from(self.tp.mss) {
             self.app_source.small_end = self.tp.snd_nxt;
         }
@@ -298,27 +298,20 @@ impl<C: CongestionControl> Sender<C> {
                 record.end += u64::from(packet.fin);
                 record.marks.set(Marks::FIN.when(packet.fin).with(Marks::PSH.when(pushed)));
             }
-            self.board.push(record);
+            self.board.push(&mut self.tp, record);
             record.marks.clear(Marks::FIRST);
         }
         self.host.enqueue(packet.len);
     }
 
     /// Marks new data as outstanding (`tcp_event_new_data_sent`).
-    fn note_outstanding(&mut self, segments: u32, end: u64) {
-        let was_idle = self.tp.packets_out == 0;
+    fn note_outstanding(&mut self, segments: u32, end: u64, was_idle: bool) {
         self.tp.snd_nxt = end;
         self.app_source.sent(end);
-        self.tp.packets_out += segments;
         self.burst.sent += segments;
         if was_idle || self.timer.pending == Pending::LossProbe {
             self.rearm_timeout();
         }
         self.check_space();
-    }
-
-    fn is_single_packet_out(&self) -> bool {
-        let numbers = self.board.first() + 1..self.board.next();
-        numbers.map(|number| self.board.get(number)).all(|record| !record.marks.has(Marks::FIRST))
     }
 }

@@ -5,7 +5,6 @@
 
 use super::Sender;
 use super::ack::{Ack, Rexmit};
-use super::record::Marks;
 use super::tasks::Task;
 use crate::cc::{CaState, CongestionControl};
 
@@ -190,7 +189,7 @@ impl<C: CongestionControl> Sender<C> {
     /// Restores window and threshold; with `unmark`, clears all loss marks (`tcp_undo_cwnd_reduction`).
     fn undo_reduction(&mut self, unmark: bool) {
         if unmark {
-            self.unmark_lost();
+            self.board.unmark_lost(&mut self.tp);
         }
         if self.undo.prior_ssthresh > 0 {
             self.cc.cwnd = self.controller.undo_cwnd(&self.tp, &mut self.cc);
@@ -202,21 +201,5 @@ impl<C: CongestionControl> Sender<C> {
         self.usage.stamp = self.jiffy;
         self.undo.end();
         self.rack.look_again();
-    }
-
-    /// Clears all loss marks. Records marked by a timeout return to their position in the order of transmission; those
-    /// marked by RACK stay out of it, as in Linux, until they are retransmitted.
-    fn unmark_lost(&mut self) {
-        let mut hint = None;
-        for number in self.board.first()..self.board.next() {
-            let marks = self.board.get(number).marks;
-            self.board.unmark(number, Marks::LOST);
-            if marks.has(Marks::LOST) && !marks.has(Marks::LISTED.with(Marks::OVERDUE).with(Marks::SACKED)) {
-                self.board.list_by_time(number, hint);
-                hint = Some(number);
-            }
-        }
-        self.tp.lost_out = 0;
-        self.board.clear_all_pending();
     }
 }
