@@ -37,6 +37,7 @@ mod rack;
 mod rate;
 mod record;
 mod recovery;
+mod reordering;
 mod retransmit;
 mod rto;
 mod rtt;
@@ -68,6 +69,7 @@ use probe::LossProbe;
 use rack::Rack;
 use rate::RateTracker;
 use recovery::Recovery;
+use reordering::Reordering;
 use retransmit::RetransmitCursor;
 use rto::Timeouts;
 use rtt::Rtt;
@@ -120,6 +122,7 @@ pub(crate) struct Sender<C = Controller> {
     rtt: Rtt,
     rate: RateTracker,
     rack: Rack,
+    reordering: Reordering,
     recovery: Recovery,
     undo: Undo,
     timeouts: Timeouts,
@@ -179,6 +182,7 @@ impl<C: CongestionControl> Sender<C> {
             rtt: Rtt::new(),
             rate: RateTracker::new(),
             rack: Rack::new(),
+            reordering: Reordering::new(),
             recovery: Recovery::default(),
             undo: Undo::new(),
             timeouts: Timeouts::default(),

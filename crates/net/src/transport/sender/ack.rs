@@ -147,7 +147,7 @@ impl<C: CongestionControl> Sender<C> {
             return;
         }
         self.remove_acked(ack);
-        self.rack.update_window(&ack.draft, self.tp.delivered);
+        self.rack.update_window(ack.draft.prior_delivered, self.tp.delivered);
         if let Some(ace) = segment.flags.ace {
             self.count_marks(ace, ack);
         }
@@ -372,7 +372,7 @@ impl<C: CongestionControl> Sender<C> {
 
     /// With much reordering any delivery may grow the window, otherwise only one in order (`tcp_may_raise_cwnd`).
     const fn may_grow(&self, ack: &Ack) -> bool {
-        ack.acks_data || (self.sacked.has_much_reordering() && ack.sacks_data)
+        ack.acks_data || (self.reordering.is_high() && ack.sacks_data)
     }
 
     const fn needs_recovery(&mut self, rexmit: Rexmit) {

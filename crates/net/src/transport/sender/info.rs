@@ -89,8 +89,8 @@ impl<C: CongestionControl> Sender<C> {
         info.app_limited = self.rate.shown_app_limited;
         info.delivered = narrow(tp.delivered);
         info.delivered_ce = narrow(tp.delivered_ce);
-        info.reordering = self.sacked.reordering();
-        info.reord_seen = self.sacked.reord_seen();
+        info.reordering = self.reordering.packets();
+        info.reord_seen = self.reordering.seen();
         info.snd_wnd = self.peer.window;
         info.notsent_bytes = narrow(self.app_source.end() - tp.snd_nxt);
         info.backoff = self.rtt.backoff();

@@ -3,10 +3,10 @@
 
 use super::ack::Ack;
 use super::number::{JIFFY_US, jiffies_from_us, unsigned};
-use super::rack::TIMEOUT_MIN_US;
 use super::rtt::{RTO_INIT_JIFFIES, RTO_MAX_JIFFIES, RTO_MIN_US};
 use super::tasks::Task;
 use super::timer::Pending;
+use super::timer::TIMEOUT_MIN_US;
 use super::{Sender, Transmission};
 use crate::cc::{CaState, CongestionControl, Event};
 use crate::time::HZ;

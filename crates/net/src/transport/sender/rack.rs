@@ -1,16 +1,15 @@
 //! RACK: a segment is lost if one sent later has arrived and its own time is over (RFC 8985, `tcp_recovery.c`).
 //!
 //! Its time is the last round-trip time plus a reordering window: zero while no reordering was seen, else steps of a
-//! quarter of the minimum round-trip time, more after each round with a DSACK.
+//! quarter of the minimum round-trip time, more after each round with a DSACK. [`super::recovery`] acts on the losses.
 
-use super::Sender;
-use super::number::jiffies_from_us;
-use super::rate::Draft;
+#[cfg(test)]
+mod tests;
+
 use super::record::{Marks, Record};
-use super::tasks::Task;
-use super::timer::Pending;
-use crate::cc::{CaState, CongestionControl};
-use crate::number::narrow;
+use super::reordering::Reordering;
+use super::scoreboard::Scoreboard;
+use crate::cc::{CaState, SenderState};
 
 /// The most recently sent segment that arrived, and the reordering window.
 #[derive(Clone, Copy, Debug)]
@@ -51,12 +50,14 @@ impl Rack {
         }
     }
 
-    /// Widens the window after a round with a DSACK; resets it after sixteen recoveries (`tcp_rack_update_reo_wnd`).
-    pub fn update_window(&mut self, draft: &Draft, delivered: u64) {
-        if draft.prior_delivered == 0 {
+    /// An ACK delivered a segment that was sent when `prior_delivered` packets were delivered (0: it delivered none), and
+    /// now `delivered` are. Widens the window after a round with a DSACK; resets it after sixteen recoveries
+    /// (`tcp_rack_update_reo_wnd`).
+    pub fn update_window(&mut self, prior_delivered: u64, delivered: u64) {
+        if prior_delivered == 0 {
             return;
         }
-        if draft.prior_delivered < self.widened_at {
+        if prior_delivered < self.widened_at {
             self.dsack_seen = false; // less than a round trip since
         }
         if self.dsack_seen {
@@ -89,93 +90,59 @@ impl Rack {
         self.persists = (self.persists + 1).min(RECOVERIES);
     }
 
-    const fn is_later(one: (u64, u64), other: (u64, u64)) -> bool {
-        one.0 > other.0 || (one.0 == other.0 && one.1 > other.1)
-    }
-}
-
-impl<C: CongestionControl> Sender<C> {
-    /// Detects losses after an ACK, and sets a timer for segments that may still arrive (`tcp_rack_mark_lost`).
-    pub(super) fn find_losses(&mut self, ack: &mut super::ack::Ack) {
-        if self.board.is_empty() {
-            return;
-        }
-        let resent = self.tp.retrans_out;
-        if core::mem::take(&mut self.rack.advanced) {
-            let wait_us = self.mark_overdue();
-            if wait_us > 0 {
-                let jiffies = jiffies_from_us(wait_us + TIMEOUT_MIN_US).min(self.rtt.rto());
-                self.timer.set(Pending::Reordering, self.jiffy, jiffies);
-                ack.sets_timer = false;
-            }
-        }
-        ack.loses_retransmission |= self.tp.retrans_out < resent;
+    /// Is there anything new to detect losses by? Only once.
+    pub const fn take_advance(&mut self) -> bool {
+        core::mem::replace(&mut self.advanced, false)
     }
 
-    /// The reordering window ended (`tcp_rack_reo_timeout`).
-    pub(super) fn on_reordering_timeout(&mut self) {
-        let (in_flight, lost) = (self.tp.in_flight(), self.tp.lost);
-        self.mark_overdue();
-        if self.tp.in_flight() == in_flight {
-            self.rearm_timeout();
-            return;
+    /// The reordering window in microseconds: zero while no reordering was seen and loss is likely
+    /// (`tcp_rack_reo_wnd`).
+    pub fn window_us(&self, tp: &SenderState, reordering: &Reordering) -> u64 {
+        let is_likely = tp.state >= CaState::Recovery || tp.sacked_out >= reordering.packets();
+        if reordering.seen() == 0 && is_likely {
+            return 0;
         }
-        if self.tp.state != CaState::Recovery {
-            self.enter_recovery(false);
-            if !self.has_cong_control {
-                self.reduce_window(1, narrow(self.tp.lost - lost), false);
-            }
-        }
-        self.tasks.schedule(Task::Retransmit);
+        let steps = u64::from(tp.min_rtt_us >> 2) * u64::from(self.steps);
+        steps.min(u64::from(tp.srtt_us8 >> 3))
     }
 
     /// Microseconds until a segment is overdue (`tcp_rack_skb_timeout`).
-    pub(super) const fn time_left(&self, record: &Record, window_us: u64) -> u64 {
-        (self.rack.rtt_us + window_us).saturating_sub(self.now_us.saturating_sub(record.sent_us))
+    pub const fn time_left_us(&self, record: &Record, window_us: u64, now_us: u64) -> u64 {
+        (self.rtt_us + window_us).saturating_sub(now_us.saturating_sub(record.sent_us))
     }
 
-    /// Marks a record lost, and reports a new loss to the controller.
-    pub(super) fn mark_lost(&mut self, number: u64) {
-        if let Some(packet) = self.board.mark_lost(&mut self.tp, number) {
-            self.controller.skb_marked_lost(&self.tp, &mut self.cc, &packet);
-        }
-    }
-
-    /// Marks overdue records, oldest transmission first; returns the longest remaining time of the others.
-    fn mark_overdue(&mut self) -> u64 {
-        let window_us = self.reordering_window_us();
+    /// Passes overdue records to `lose`, oldest transmission first, and takes them out of that order; returns the longest
+    /// remaining time of the others (`tcp_rack_detect_loss`).
+    pub fn detect(
+        &self,
+        board: &mut Scoreboard,
+        window_us: u64,
+        now_us: u64,
+        mut lose: impl FnMut(&mut Scoreboard, u64),
+    ) -> u64 {
         let mut longest_us = 0;
-        let mut next = self.board.oldest();
+        let mut next = board.oldest();
         while let Some(number) = next {
-            next = self.board.newer(number);
-            let record = self.board.get(number);
-            if !Rack::is_later(self.rack.newest, record.order()) {
+            next = board.newer(number);
+            let record = board.get(number);
+            if !Self::is_later(self.newest, record.order()) {
                 break;
             }
-            let left_us = self.time_left(record, window_us);
+            let left_us = self.time_left_us(record, window_us, now_us);
             if left_us == 0 {
-                self.mark_lost(number);
-                self.board.set_overdue(number);
+                lose(board, number);
+                board.set_overdue(number);
             }
             longest_us = longest_us.max(left_us);
         }
         longest_us
     }
 
-    /// Zero while no reordering was seen and loss is likely (`tcp_rack_reo_wnd`).
-    fn reordering_window_us(&self) -> u64 {
-        let tp = &self.tp;
-        let is_likely = tp.state >= CaState::Recovery || tp.sacked_out >= self.sacked.reordering();
-        if self.sacked.reord_seen() == 0 && is_likely {
-            return 0;
-        }
-        let steps = u64::from(tp.min_rtt_us >> 2) * u64::from(self.rack.steps);
-        steps.min(u64::from(tp.srtt_us8 >> 3))
+    const fn is_later(one: (u64, u64), other: (u64, u64)) -> bool {
+        one.0 > other.0 || (one.0 == other.0 && one.1 > other.1)
     }
 }
 
-/// `TCP_TIMEOUT_MIN_US`: the minimum timer.
-pub(super) const TIMEOUT_MIN_US: u64 = 2_000;
 /// `TCP_RACK_RECOVERY_THRESH`.
 const RECOVERIES: u32 = 16;
 /// Steps have eight bits.

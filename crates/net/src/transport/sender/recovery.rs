@@ -14,9 +14,10 @@
 
 use super::Sender;
 use super::ack::{Ack, Rexmit};
-use super::number::unsigned;
+use super::number::{jiffies_from_us, unsigned};
 use super::record::Marks;
-use super::timer::Pending;
+use super::tasks::Task;
+use super::timer::{Pending, TIMEOUT_MIN_US};
 use crate::cc::{CaState, CongestionControl, Event, INFINITE_SSTHRESH};
 use crate::number::narrow;
 
@@ -71,6 +72,50 @@ impl<C: CongestionControl> Sender<C> {
             CaState::Loss => self.alert_in_loss(ack),
             _ => self.alert_elsewhere(ack),
         }
+    }
+
+    /// Detects losses after an ACK, and sets a timer for segments that may still arrive (`tcp_rack_mark_lost`).
+    fn find_losses(&mut self, ack: &mut Ack) {
+        if self.board.is_empty() {
+            return;
+        }
+        let resent = self.tp.retrans_out;
+        if self.rack.take_advance() {
+            let wait_us = self.mark_overdue();
+            if wait_us > 0 {
+                let jiffies = jiffies_from_us(wait_us + TIMEOUT_MIN_US).min(self.rtt.rto());
+                self.timer.set(Pending::Reordering, self.jiffy, jiffies);
+                ack.sets_timer = false;
+            }
+        }
+        ack.loses_retransmission |= self.tp.retrans_out < resent;
+    }
+
+    /// The reordering window ended (`tcp_rack_reo_timeout`).
+    pub(super) fn on_reordering_timeout(&mut self) {
+        let (in_flight, lost) = (self.tp.in_flight(), self.tp.lost);
+        self.mark_overdue();
+        if self.tp.in_flight() == in_flight {
+            self.rearm_timeout();
+            return;
+        }
+        if self.tp.state != CaState::Recovery {
+            self.enter_recovery(false);
+            if !self.has_cong_control {
+                self.reduce_window(1, narrow(self.tp.lost - lost), false);
+            }
+        }
+        self.tasks.schedule(Task::Retransmit);
+    }
+
+    /// Marks what RACK finds overdue as lost; returns the longest remaining time of the others in microseconds.
+    fn mark_overdue(&mut self) -> u64 {
+        let window_us = self.rack.window_us(&self.tp, &self.reordering);
+        self.rack.detect(&mut self.board, window_us, self.now_us, |board, number| {
+            if let Some(packet) = board.mark_lost(&mut self.tp, number) {
+                self.controller.skb_marked_lost(&self.tp, &mut self.cc, &packet);
+            }
+        })
     }
 
     /// Starts a reduction without loss: ECN, or a drop in the host's queue. It cannot be undone. It lasts until
@@ -259,8 +304,8 @@ impl<C: CongestionControl> Sender<C> {
     /// The receiver seems to have dropped data that it SACKed: after a short wait, a timeout drops all SACKs
     /// (`tcp_check_sack_reneging`).
     fn wait_for_reneged(&mut self) {
-        let half_rtt = super::number::jiffies_from_us(u64::from(self.tp.srtt_us8 >> 4));
-        let patience = half_rtt.max(super::number::jiffies_from_us(RENEGING_US));
+        let half_rtt = jiffies_from_us(u64::from(self.tp.srtt_us8 >> 4));
+        let patience = half_rtt.max(jiffies_from_us(RENEGING_US));
         self.timer.set(Pending::Retransmit, self.jiffy, patience);
     }
 

@@ -4,7 +4,6 @@
 use super::Sender;
 use super::number::{JIFFY_US, unsigned};
 use super::record::Marks;
-use super::sack::REORDERING;
 use super::tasks::Task;
 use super::timer::Pending;
 use crate::cc::{CaState, CongestionControl, Event};
@@ -122,9 +121,8 @@ impl<C: CongestionControl> Sender<C> {
         self.cc.cwnd = self.tp.in_flight() + 1;
         self.cc.cwnd_count = 0;
         self.usage.stamp = self.jiffy;
-        if state <= CaState::Disorder && self.tp.sacked_out >= REORDERING {
-            // So much was SACKed that reordering was overestimated.
-            self.sacked.reset_reordering();
+        if state <= CaState::Disorder {
+            self.reordering.timed_out(self.tp.sacked_out);
         }
         self.set_state(CaState::Loss);
         self.recovery.enter(self.tp.snd_nxt);
@@ -144,10 +142,12 @@ impl<C: CongestionControl> Sender<C> {
             self.timeouts.has_reneged = true;
         }
         for number in head..self.board.next() {
-            if !reneged && number != head && self.time_left(self.board.get(number), 0) > 0 {
+            if !reneged && number != head && self.rack.time_left_us(self.board.get(number), 0, self.now_us) > 0 {
                 continue;
             }
-            self.mark_lost(number);
+            if let Some(packet) = self.board.mark_lost(&mut self.tp, number) {
+                self.controller.skb_marked_lost(&self.tp, &mut self.cc, &packet);
+            }
         }
     }
 }

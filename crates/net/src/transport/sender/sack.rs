@@ -27,36 +27,12 @@ pub(super) struct Sacked {
     highest: u64,
     /// Blocks of the last ACK.
     seen: Seen,
-    /// Packets by which reordering may displace a segment.
-    reordering: u32,
-    /// Number of reordering events.
-    reord_seen: u32,
 }
 
 impl Sacked {
     /// Nothing yet.
     pub fn new() -> Self {
-        Self { highest: 0, seen: Seen::default(), reordering: REORDERING, reord_seen: 0 }
-    }
-
-    /// Packets by which reordering may displace a segment.
-    pub const fn reordering(&self) -> u32 {
-        self.reordering
-    }
-
-    /// Number of reordering events.
-    pub const fn reord_seen(&self) -> u32 {
-        self.reord_seen
-    }
-
-    /// Is the reordering metric above the default?
-    pub const fn has_much_reordering(&self) -> bool {
-        self.reordering > REORDERING
-    }
-
-    /// Reordering was overestimated.
-    pub fn reset_reordering(&mut self) {
-        self.reordering = self.reordering.min(REORDERING);
+        Self { highest: 0, seen: Seen::default() }
     }
 }
 
@@ -86,17 +62,10 @@ impl<C: CongestionControl> Sender<C> {
         }
     }
 
-    /// Reordering: something higher was delivered before `lowest`, which was sent once (`tcp_check_sack_reordering`).
+    /// `lowest`, which was sent once, was delivered; something higher may have been before.
     #[cold]
     pub(super) fn note_reordering(&mut self, lowest: u64) {
-        let highest = self.highest_sack();
-        if lowest >= highest {
-            return;
-        }
-        let distance = narrow((highest - lowest).div_ceil(u64::from(self.tp.mss)));
-        let sacked = &mut self.sacked;
-        sacked.reordering = sacked.reordering.max(distance.min(MAX_REORDERING));
-        sacked.reord_seen += 1;
+        self.reordering.delivered_late(lowest, self.highest_sack(), self.tp.mss);
     }
 
     /// End of the highest SACKed segment; `snd_una` if there is none.
@@ -213,7 +182,7 @@ impl<C: CongestionControl> Sender<C> {
         if self.counters.dsack_dups > self.counters.total_retrans {
             return 0;
         }
-        if self.sacked.reord_seen > 0 && !ack.dsacks_probe {
+        if self.reordering.seen() > 0 && !ack.dsacks_probe {
             self.rack.take_dsack();
         }
         ack.dsacks = true;
@@ -249,8 +218,3 @@ impl<C: CongestionControl> Sender<C> {
         start >= marker || (end > marker && start + u64::from(self.peer.largest) >= end)
     }
 }
-
-/// `tcp_reordering`.
-pub(super) const REORDERING: u32 = 3;
-/// `tcp_max_reordering`.
-const MAX_REORDERING: u32 = 300;

@@ -61,6 +61,9 @@ impl Timer {
     }
 }
 
+/// The minimum of the probe's and the reordering timer (`TCP_TIMEOUT_MIN_US`).
+pub(super) const TIMEOUT_MIN_US: u64 = 2_000;
+
 #[cfg(test)]
 mod tests {
     use super::*;

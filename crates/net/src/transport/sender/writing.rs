@@ -113,7 +113,7 @@ impl<C: CongestionControl> Sender<C> {
 
     /// Grows the send buffer for the window (`tcp_sndbuf_expand`).
     pub(super) fn grow_sndbuf(&mut self) {
-        let segments = self.cc.cwnd.max(INITIAL_WINDOW).max(self.sacked.reordering() + 1);
+        let segments = self.cc.cwnd.max(INITIAL_WINDOW).max(self.reordering.packets() + 1);
         self.app_source.grow(u64::from(segments), u64::from(self.controller.sndbuf_expand()));
     }
 

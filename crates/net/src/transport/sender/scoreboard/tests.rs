@@ -26,6 +26,8 @@ enum Step {
     Overdue(usize),
     /// The first pending record is retransmitted.
     Retransmit,
+    /// A timeout retransmits the first record, although its retransmission may be in flight.
+    Head,
     /// A probe retransmits the last record.
     Probe,
     /// A DSACK, or the host's queue, ends a retransmission.
@@ -48,6 +50,7 @@ fn step() -> impl Strategy<Value = Step> {
         4 => at().prop_map(Step::MarkLost),
         4 => at().prop_map(Step::Overdue),
         6 => Just(Step::Retransmit),
+        1 => Just(Step::Head),
         1 => Just(Step::Probe),
         2 => at().prop_map(Step::EndRetransmission),
         1 => at().prop_map(Step::TakeBack),
@@ -101,6 +104,11 @@ impl Both {
             }
             Step::Retransmit => {
                 if let Some(number) = self.board.next_pending() {
+                    self.retransmit(number, Marks::RETRANS.with(Marks::EVER));
+                }
+            }
+            Step::Head => {
+                if let Some((number, _)) = self.at(0) {
                     self.retransmit(number, Marks::RETRANS.with(Marks::EVER));
                 }
             }
