@@ -4,27 +4,39 @@
 //!   write, close          on_ack                 on_timer, on_departed
 //!       |                   |                            |
 //!       v                   v                            v
-//!   [app_source] sack -> ack -> rack -> recovery -> [controller]  measurements and decisions
-//!       |                                            |
-//!       +------> tasks: transmit, retransmit, probes <+           poll: one packet at a time
-//!                  pacing, window, tso, host                      limits
+//!   [app_source] sack -> ack -> recovery -> [controller]      measurements and decisions
+//!       |                          |                     |
+//!       +------> tasks: transmit, retransmit, probes <---+    poll: one packet at a time
+//!                  pacing, window, tso, host                  limits
 //! ```
+//!
+//! These say in which order things happen; each is a part of `impl Sender`:
 //!
 //! | module | contents |
 //! | --- | --- |
-//! | [`scoreboard`], [`record`], [`pending_set`] | outstanding segments and their state |
-//! | [`ack`], [`sack`] | ACK processing |
-//! | [`rack`], [`probe`], [`rto`] | loss detection: by time, by a probe, by timeout |
-//! | [`recovery`], [`undo`] | states, window reduction (PRR), and its undo (DSACK, Eifel, F-RTO) |
-//! | [`rtt`], [`rate`], [`timer`] | measurements and the timer |
-//! | [`transmit`], [`retransmit`], [`tso`], [`window`], [`pacing`], [`host`] | what to send, in which packets, when |
-//! | [`mod@initial_state`], [`app_source`], [`fragments`], [`writing`], [`info`] | start, application, `tcp_info` |
+//! | [`ack`], [`sack`] | an ACK, in the order of `tcp_ack` |
+//! | [`recovery`] | congestion states: every transition, reduction and undo |
+//! | [`timer`] | when each timer is set, and what happens when it fires |
+//! | [`transmit`], [`retransmit`] | what is sent next: new data, lost records, probes |
+//! | [`writing`], [`window`], [`info`] | the application's writes, the use of the windows, `tcp_info` |
+//!
+//! They ask machines that own their state and know nothing of the sender:
+//!
+//! | module | decides |
+//! | --- | --- |
+//! | [`scoreboard`], [`record`], [`pending_set`] | the state of each outstanding segment, and the counts of them |
+//! | [`rtt`], [`rate`] | round-trip time and timeout, delivery rate |
+//! | [`rack`], [`reordering`] | which segments are lost by time |
+//! | [`prr`], [`undo`], [`timeouts`], [`probe`] | the window during a reduction; was a loss spurious, or repaired by a probe? |
+//! | [`pacing`], [`tso`], [`host`], [`tasks`] | when a packet leaves, its size, room in the host's queue, what is still to do |
+//! | [`app_source`], [`fragments`], [`ecn`], [`mod@initial_state`] | the data to send, ECN, the start |
 //!
 //! The endpoint handles the handshake and headers, the controller ([`crate::cc`]) the size of the window. TCP builds
 //! super-packets even without offloads; the device segments them.
 
 mod ack;
 mod app_source;
+mod ecn;
 mod fragments;
 mod host;
 mod info;
@@ -33,13 +45,13 @@ mod number;
 mod pacing;
 mod pending_set;
 mod probe;
+mod prr;
 mod rack;
 mod rate;
 mod record;
 mod recovery;
 mod reordering;
 mod retransmit;
-mod rto;
 mod rtt;
 mod sack;
 mod scoreboard;
@@ -48,6 +60,7 @@ mod tasks;
 mod test_access;
 #[cfg(test)]
 pub(super) mod tests;
+mod timeouts;
 mod timer;
 mod transmit;
 mod tso;
@@ -61,25 +74,23 @@ use crate::packet::Layout;
 use crate::telemetry::Stack;
 use crate::time::{Span, Time};
 use app_source::AppSource;
+use ecn::Ecn;
 use host::HostQueue;
 use info::{Chrono, Counters};
 use initial_state::{FIRST_BYTE, initial_cc, initial_state};
-use pacing::PacingTimer;
-use probe::LossProbe;
+use pacing::Pacing;
 use rack::Rack;
 use rate::RateTracker;
 use recovery::Recovery;
 use reordering::Reordering;
 use retransmit::RetransmitCursor;
-use rto::Timeouts;
 use rtt::Rtt;
 use sack::Sacked;
 use scoreboard::Scoreboard;
 use tasks::{Task, TaskSet};
-use timer::{Pending, Timer};
+use timer::Timer;
 use transmit::Burst;
 use tso::Tso;
-use undo::Undo;
 use window::{Peer, Usage};
 
 /// A data packet to send now. Sequence numbers are those of [`crate::packet::Segment`].
@@ -124,13 +135,10 @@ pub(crate) struct Sender<C = Controller> {
     rack: Rack,
     reordering: Reordering,
     recovery: Recovery,
-    undo: Undo,
-    timeouts: Timeouts,
-    loss_probe: LossProbe,
     sacked: Sacked,
     usage: Usage,
     timer: Timer,
-    pacing_timer: PacingTimer,
+    pacing: Pacing,
     host: HostQueue,
     tso: Tso,
     burst: Burst,
@@ -155,18 +163,6 @@ pub(crate) struct Sender<C = Controller> {
     jiffy: u64,
 }
 
-/// ECN as a sender keeps it (RFC 3168 section 6.1).
-#[derive(Clone, Copy, Debug, Default)]
-struct Ecn {
-    negotiated: bool,
-    /// Is a reduction answered with CWR? Not with counted marks.
-    answers: bool,
-    /// Counted marks (RFC 9768's `s.cep`, less its initial value).
-    marks: u32,
-    /// The next new data carries CWR.
-    cwr_queued: bool,
-}
-
 impl<C: CongestionControl> Sender<C> {
     /// A sender of a connection that is not established yet.
     pub(crate) fn new(settings: &Settings, controller: C) -> Self {
@@ -183,15 +179,12 @@ impl<C: CongestionControl> Sender<C> {
             rate: RateTracker::new(),
             rack: Rack::new(),
             reordering: Reordering::new(),
-            recovery: Recovery::default(),
-            undo: Undo::new(),
-            timeouts: Timeouts::default(),
-            loss_probe: LossProbe::default(),
+            recovery: Recovery::new(),
             sacked: Sacked::new(),
             usage: Usage::default(),
             timer: Timer::new(),
-            pacing_timer: PacingTimer::new(),
-            host: HostQueue::new(settings.mss, settings.queue_paces),
+            pacing: Pacing::new(settings.queue_paces),
+            host: HostQueue::new(settings.mss),
             tso,
             burst: Burst::default(),
             retransmit_cursor: RetransmitCursor::default(),
@@ -220,8 +213,7 @@ impl<C: CongestionControl> Sender<C> {
 
     /// Sets whether ECN was negotiated, and how it is used.
     pub(crate) fn set_ecn(&mut self, negotiated: bool, ecn_use: EcnUse) {
-        self.ecn.negotiated = negotiated;
-        self.ecn.answers = negotiated && ecn_use != EcnUse::Counted;
+        self.ecn.negotiate(negotiated, ecn_use);
         self.tp.ecn = negotiated;
     }
 
@@ -292,7 +284,17 @@ impl<C: CongestionControl> Sender<C> {
         self.host.depart(packet_bytes, pieces)
     }
 
-    /// Continues after a departure: the work of TSQ's tasklet.
+    /// The device segments the packet that was just polled into `segments` pieces.
+    pub(crate) const fn on_cut(&mut self, segments: u16) {
+        self.host.cut(segments);
+    }
+
+    /// This host's queue split the packet that was just polled into `pieces`.
+    pub(crate) const fn on_split(&mut self, pieces: u16) {
+        self.host.split(pieces);
+    }
+
+    /// Continues after a departure.
     pub(crate) fn on_resumed(&mut self, now: Time) {
         self.enter(now);
         self.resume();
@@ -316,30 +318,6 @@ impl<C: CongestionControl> Sender<C> {
         self.host.take_throttled()
     }
 
-    /// Handles the timer of [`Sender::next_timer`]. Does nothing if called early.
-    pub(crate) fn on_timer(&mut self, now: Time) {
-        self.enter(now);
-        self.in_process = false;
-        if self.pacing_timer.fire(now) {
-            self.resume();
-        }
-        if self.timer.at > now {
-            return;
-        }
-        match self.timer.fire() {
-            Pending::Nothing => {}
-            Pending::Retransmit => self.on_retransmission_timeout(),
-            Pending::LossProbe => self.tasks.schedule(Task::LossProbe),
-            Pending::Reordering => self.on_reordering_timeout(),
-            Pending::WindowProbe => self.on_window_probe_timeout(),
-        }
-    }
-
-    /// When to call [`Sender::on_timer`].
-    pub(crate) fn next_timer(&self) -> Time {
-        self.timer.at.min(self.pacing_timer.at())
-    }
-
     /// The next data packet to send now, if any. Call until it returns None.
     #[inline]
     pub(crate) fn poll(&mut self, now: Time) -> Option<Transmission> {
@@ -355,6 +333,17 @@ impl<C: CongestionControl> Sender<C> {
     #[inline]
     pub(crate) fn layout(&self, seq: u64, len: u32) -> Layout {
         self.app_source.layout(seq, len)
+    }
+
+    /// Timeouts so far; each draws another hash for the socket's packets.
+    pub(crate) const fn rehashes(&self) -> u16 {
+        self.recovery.timeouts()
+    }
+
+    /// No packet departs before this time.
+    #[inline]
+    pub(crate) const fn next_send_at(&self) -> Time {
+        self.pacing.next()
     }
 
     /// The next sequence number to send: that of an ACK without data.

@@ -1,6 +1,6 @@
 //! ACK processing: what an ACK newly delivers and what follows from it, in the order of Linux's `tcp_ack`.
 //!
-//! [`super::sack`] reads SACK blocks, [`super::rack`] detects losses, [`super::recovery`] changes states.
+//! [`super::sack`] reads SACK blocks, [`super::recovery`] detects losses and changes states.
 
 use super::Sender;
 use super::pacing;
@@ -11,7 +11,6 @@ use crate::cc::{AckSample, CaState, CongestionControl, Stamps};
 use crate::number::narrow;
 use crate::packet::{Ace, Segment};
 use crate::time::{Span, Time};
-use crate::transport::FIRST_COUNT;
 
 /// The result of an ACK, filled in step by step.
 #[derive(Clone, Copy, Debug, Default)]
@@ -130,16 +129,16 @@ impl<C: CongestionControl> Sender<C> {
     fn on_new_ack(&mut self, segment: &Segment, ack: &mut Ack) {
         let before = (self.tp.delivered, self.tp.lost);
         let (prior_packets, prior_in_flight) = (self.tp.packets_out, self.tp.in_flight());
-        let reneged = self.timeouts.has_reneged();
+        let reneged = self.recovery.has_reneged();
         if ack.advances {
-            self.timeouts.progressed();
+            self.recovery.progressed();
         }
         let is_plain = self.is_plain(segment);
         ack.updates_window = self.update_window(segment);
         if !segment.sack.is_empty() {
             self.tag_sacks(segment, ack);
         }
-        ack.ece = segment.flags.ece && self.ecn.negotiated;
+        ack.ece = segment.flags.ece && self.ecn.is_negotiated();
         self.count_delivered(ack.sack_delivered, ack.ece);
         if prior_packets == 0 {
             self.controller.in_ack_event(&self.tp, &mut self.cc, is_plain);
@@ -152,7 +151,7 @@ impl<C: CongestionControl> Sender<C> {
             self.count_marks(ace, ack);
         }
         self.controller.in_ack_event(&self.tp, &mut self.cc, is_plain);
-        if self.loss_probe.is_out() {
+        if self.recovery.is_probe_out() {
             self.on_probe_acked(segment.ack, ack);
         }
         let mut rexmit = Rexmit::Nothing;
@@ -189,7 +188,7 @@ impl<C: CongestionControl> Sender<C> {
             self.alert(ack);
         }
         self.on_window_update();
-        if self.loss_probe.is_out() {
+        if self.recovery.is_probe_out() {
             let una = self.tp.snd_una;
             self.on_probe_acked(una, ack);
         }
@@ -202,16 +201,13 @@ impl<C: CongestionControl> Sender<C> {
         }
     }
 
-    /// Newly reported marks (RFC 9768 section 3.2.2.5, appendix A.1). An ACK that delivers nothing may be an old one. A
-    /// wrap of the count is not visible; a receiver that reports every second mark makes a wrap require the loss of
-    /// three ACKs in a row (L4S's Linux: `tcp_ecn_unsafe_cep`).
+    /// A receiver that counts marks reports new ones.
     #[inline(never)]
     fn count_marks(&mut self, ace: Ace, ack: &mut Ack) {
         if !ack.acks_data && !ack.sacks_data {
             return;
         }
-        let marks = u32::from(ace.bits()).wrapping_sub(self.ecn.marks + FIRST_COUNT) & 7;
-        self.ecn.marks += marks;
+        let marks = self.ecn.count_marks(ace);
         self.tp.delivered_ce += u64::from(marks);
         ack.ece = marks > 0;
     }
@@ -286,7 +282,7 @@ impl<C: CongestionControl> Sender<C> {
                     removed.first_sent_us = record.sent_us;
                 }
                 ack.reordered = ack.reordered.min(start);
-                ack.acks_original |= record.end <= self.recovery.high_seq();
+                ack.acks_original |= self.recovery.covers(record.end);
             }
             if !marks.has(Marks::SACKED) {
                 self.count_delivered(1, ack.ece);
@@ -305,7 +301,7 @@ impl<C: CongestionControl> Sender<C> {
         let Some(mut run) = self.board.pop_plain(&mut self.tp, una) else { return Removed::default() };
         self.count_delivered(run.packets, ack.ece);
         ack.reordered = ack.reordered.min(run.start);
-        ack.acks_original |= run.first_end <= self.recovery.high_seq();
+        ack.acks_original |= self.recovery.covers(run.first_end);
         self.rack.advance(&run.last, self.now_us, self.tp.min_rtt_us);
         self.rate.delivered(&mut run.last, &mut ack.draft);
         Removed { packets: run.packets, first_sent_us: run.first_sent_us, last_sent_us: run.last.sent_us }
@@ -373,6 +369,21 @@ impl<C: CongestionControl> Sender<C> {
     /// With much reordering any delivery may grow the window, otherwise only one in order (`tcp_may_raise_cwnd`).
     const fn may_grow(&self, ack: &Ack) -> bool {
         ack.acks_data || (self.reordering.is_high() && ack.sacks_data)
+    }
+
+    /// An ACK arrived while nothing was outstanding (`tcp_ack_probe`).
+    fn on_window_update(&mut self) {
+        if self.app_source.end() == self.tp.snd_nxt {
+            return;
+        }
+        let head = self.app_source.head(self.tp.snd_nxt);
+        let fin = u64::from(self.app_source.is_tail() && self.app_source.has_fin());
+        if self.tp.snd_nxt + head + fin <= self.window_end() {
+            self.rtt.end_backoff();
+            self.timer.stop();
+        } else {
+            self.set_window_probe();
+        }
     }
 
     const fn needs_recovery(&mut self, rexmit: Rexmit) {

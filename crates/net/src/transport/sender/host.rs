@@ -3,8 +3,6 @@
 //! Memory is counted by an skb's true size, as in Linux. A flow's packets leave their host in the order in which they
 //! were sent, so the number of departures shows whether a transmission is still queued (`skb_still_in_host_queue`).
 
-use super::Sender;
-use crate::cc::CongestionControl;
 use crate::number::low;
 use crate::packet::TCP_HEADERS_BYTES;
 
@@ -17,16 +15,14 @@ pub(super) struct HostQueue {
     sent: u64,
     departed: u64,
     /// Was something held back for it? Then the sender continues after a departure.
-    pub throttled: bool,
-    /// Does the queue hold packets until their departure time (`SK_PACING_FQ`)?
-    pub paces: bool,
+    throttled: bool,
     mss: u32,
 }
 
 impl HostQueue {
     /// An empty queue.
-    pub const fn new(mss: u32, paces: bool) -> Self {
-        Self { bytes: 0, sent: 0, departed: 0, throttled: false, paces, mss }
+    pub const fn new(mss: u32) -> Self {
+        Self { bytes: 0, sent: 0, departed: 0, throttled: false, mss }
     }
 
     /// Is it almost empty (`sk_wmem_alloc < SKB_TRUESIZE(1)`)?
@@ -80,6 +76,22 @@ impl HostQueue {
         self.take_throttled()
     }
 
+    /// Something is held back until a packet departs.
+    pub const fn throttle(&mut self) {
+        self.throttled = true;
+    }
+
+    /// Is there too much in the queue to add an skb of `payload` bytes, with `paced_bytes` in a millisecond at the pacing
+    /// rate? Without pacing 4 MiB is the limit. The limit is doubled `factor` times
+    /// (`tcp_small_queue_check`).
+    pub fn is_full(&self, payload: u32, paced_bytes: u64, is_paced: bool, factor: u32) -> bool {
+        let mut limit = paced_bytes.max(2 * true_size(u64::from(payload)));
+        if !is_paced {
+            limit = limit.min(LIMIT_OUTPUT_BYTES);
+        }
+        self.bytes >= limit.saturating_mul(1 << factor)
+    }
+
     /// Was the sender waiting for a departure? From now on it is not.
     pub const fn take_throttled(&mut self) -> bool {
         core::mem::replace(&mut self.throttled, false)
@@ -98,18 +110,6 @@ impl HostQueue {
     }
 }
 
-impl<C: CongestionControl> Sender<C> {
-    /// The device segments the packet that was just polled into `segments` pieces.
-    pub(crate) const fn on_cut(&mut self, segments: u16) {
-        self.host.cut(segments);
-    }
-
-    /// This host's queue split the packet that was just polled into `pieces`.
-    pub(crate) const fn on_split(&mut self, pieces: u16) {
-        self.host.split(pieces);
-    }
-}
-
 /// Memory of an skb with this payload (`truesize`).
 pub(super) const fn true_size(payload: u64) -> u64 {
     SKB_OVERHEAD + payload
@@ -125,7 +125,7 @@ pub(super) const SK_BUFF: u64 = 256;
 /// An skb without payload: its header comes from a cache of 576 bytes.
 pub(super) const SKB_OVERHEAD: u64 = SK_BUFF + 576;
 /// Limit without pacing (`tcp_limit_output_bytes`).
-pub(super) const LIMIT_OUTPUT_BYTES: u64 = 4 << 20;
+const LIMIT_OUTPUT_BYTES: u64 = 4 << 20;
 
 #[cfg(test)]
 mod tests {
@@ -133,7 +133,7 @@ mod tests {
 
     #[test]
     fn departures_are_reported_in_order() {
-        let mut host = HostQueue::new(1448, false);
+        let mut host = HostQueue::new(1448);
         let serials = [0, 1, 2].map(|_| {
             let serial = host.serial();
             host.enqueue(1448);
@@ -142,14 +142,14 @@ mod tests {
         assert_eq!(host.bytes(), 3 * 2280);
         assert!(!host.depart(1514, 1));
         assert_eq!(serials.map(|serial| host.holds(serial)), [false, true, true]);
-        host.throttled = true;
+        host.throttle();
         assert!(host.depart(1514, 1) && !host.depart(1514, 1));
         assert!(host.is_empty() && !host.holds(serials[2]));
     }
 
     #[test]
     fn a_super_packet_frees_the_memory_it_used() {
-        let mut host = HostQueue::new(1448, false);
+        let mut host = HostQueue::new(1448);
         host.enqueue(100);
         host.enqueue(3 * 1448 + 7);
         host.depart(3 * 1448 + 7 + 4 * TCP_HEADERS_BYTES, 1);
@@ -158,7 +158,7 @@ mod tests {
 
     #[test]
     fn a_segmented_packet_departs_with_its_last_piece() {
-        let mut host = HostQueue::new(1448, false);
+        let mut host = HostQueue::new(1448);
         host.enqueue(100);
         let serial = host.serial();
         host.enqueue(2 * 1448 + 7);

@@ -94,7 +94,7 @@ impl<C: CongestionControl> Sender<C> {
         info.snd_wnd = self.peer.window;
         info.notsent_bytes = narrow(self.app_source.end() - tp.snd_nxt);
         info.backoff = self.rtt.backoff();
-        info.ecn = self.ecn.negotiated;
+        info.ecn = self.ecn.is_negotiated();
         info.cc_info = self.controller.cc_info(tp, &self.cc);
         self.fill_totals(now, info);
     }

@@ -12,7 +12,7 @@ use super::scoreboard::Scoreboard;
 use crate::cc::{CaState, SenderState};
 
 /// The most recently sent segment that arrived, and the reordering window.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Rack {
     /// Its transmission time and end.
     newest: (u64, u64),

@@ -1,7 +1,7 @@
 //! Retransmissions: lost records in order of sequence, as many as the window allows (`tcp_xmit_retransmit_queue`,
 //! `__tcp_retransmit_skb`).
 //!
-//! [`super::rack`] and [`super::rto`] decide which records are lost.
+//! [`super::recovery`] decides which records are lost.
 
 use super::record::Marks;
 use super::tasks::Task;
@@ -101,14 +101,12 @@ impl<C: CongestionControl> Sender<C> {
 
     /// `tcp_retransmit_skb`: an attempt counts for undo, even if it cannot be sent.
     fn retransmit_lost(&mut self, run: Run) -> Option<Transmission> {
-        let (departs_us, _) = self.departure();
+        let (departs_us, _) = self.pacing.stamp(self.tp.now, self.now_us);
         let transmission = self.retransmit(run, Marks::RETRANS.with(Marks::EVER));
-        self.undo.retransmitted((departs_us - 1) / 1_000, run.segments);
+        self.recovery.retransmitted((departs_us - 1) / 1_000, run.segments);
         transmission?;
-        if self.is_reducing() {
-            self.recovery.sent(run.segments);
-        }
-        if run.first == self.board.first() && self.timer.pending != Pending::Reordering {
+        self.recovery.sent(self.tp.state, run.segments);
+        if run.first == self.board.first() && self.timer.pending() != Pending::Reordering {
             self.retransmit_cursor.head = true;
         }
         transmission
@@ -117,7 +115,7 @@ impl<C: CongestionControl> Sender<C> {
     /// Retransmits the records of a run (`__tcp_retransmit_skb`).
     fn retransmit(&mut self, run: Run, marks: Marks) -> Option<Transmission> {
         if self.host.holds(self.board.get(run.first).serial) {
-            self.host.throttled = true;
+            self.host.throttle();
             return None;
         }
         let seq = self.board.start_of(run.first).max(self.tp.snd_una);
@@ -127,13 +125,13 @@ impl<C: CongestionControl> Sender<C> {
         let last = self.board.get(run.first + u64::from(run.segments) - 1);
         let (fin, psh, end) = (last.marks.has(Marks::FIN), last.marks.has(Marks::PSH), last.end);
         let len = narrow(end - u64::from(fin) - seq);
-        let before = self.depart();
-        let (departs_at, departure) = (self.tp.next_send_at, self.departure());
+        let departure = self.depart();
+        let (departs_at, stamp) = (departure.at, self.pacing.stamp(self.tp.now, self.now_us));
         self.note_sent(len, run.segments);
         self.counters.total_retrans = self.counters.total_retrans.wrapping_add(run.segments);
         self.counters.bytes_retrans += u64::from(len);
-        self.space_next(len, before);
-        self.restamp(run, marks, departure);
+        self.space_next(len, &departure);
+        self.restamp(run, marks, stamp);
         self.retransmit_cursor.last = run;
         let segments = u16::try_from(run.segments).unwrap_or(u16::MAX);
         self.host.enqueue(len);
@@ -142,11 +140,11 @@ impl<C: CongestionControl> Sender<C> {
         Some(Transmission { seq, len, segments, fin, psh, retransmission, departs_at, ..Transmission::default() })
     }
 
-    fn restamp(&mut self, run: Run, marks: Marks, departure: (u64, u16)) {
+    fn restamp(&mut self, run: Run, marks: Marks, stamp: (u64, u16)) {
         let serial = self.host.serial();
         let mut in_flight = self.tp.in_flight();
         for number in run.numbers() {
-            let record = self.board.retransmit(&mut self.tp, number, departure, serial, marks);
+            let record = self.board.retransmit(&mut self.tp, number, stamp, serial, marks);
             in_flight += 1;
             self.rate.stamp(record, &self.tp, self.cc.app_limited != 0, in_flight);
         }
@@ -162,8 +160,7 @@ impl<C: CongestionControl> Sender<C> {
         if self.timer.has_fired() {
             self.rearm_timeout();
         } else if head {
-            let jiffies = self.rtt.rto() + self.pacing_delay();
-            self.timer.set(Pending::Retransmit, self.jiffy, jiffies);
+            self.restart_timeout();
         }
     }
 }

@@ -6,7 +6,7 @@
 use super::Sender;
 use super::ack::Ack;
 use super::record::Marks;
-use crate::cc::{CaState, CongestionControl};
+use crate::cc::CongestionControl;
 use crate::number::narrow;
 use crate::packet::{MAX_SACK_BLOCKS, Segment};
 
@@ -57,7 +57,7 @@ impl<C: CongestionControl> Sender<C> {
         for block in &fresh.blocks[..fresh.count] {
             self.tag_unseen(*block, &seen, ack);
         }
-        if self.tp.state != CaState::Loss || self.undo.is_allowed() {
+        if self.recovery.shows_reordering(self.tp.state) {
             self.note_reordering(ack.reordered);
         }
     }
@@ -113,7 +113,7 @@ impl<C: CongestionControl> Sender<C> {
     fn tag(&mut self, number: u64, start: u64, is_dsack: bool, ack: &mut Ack) {
         let record = *self.board.get(number);
         if is_dsack && record.marks.has(Marks::RETRANSMITTED) {
-            self.undo.count_duplicate(record.end);
+            self.recovery.count_duplicate(record.end);
             if record.marks.has(Marks::SACKED) {
                 ack.reordered = ack.reordered.min(start);
             }
@@ -139,7 +139,7 @@ impl<C: CongestionControl> Sender<C> {
             if start < self.highest_sack() {
                 ack.reordered = ack.reordered.min(start);
             }
-            ack.acks_original |= record.end <= self.recovery.high_seq();
+            ack.acks_original |= self.recovery.covers(record.end);
             if ack.first_sacked_us == 0 {
                 ack.first_sacked_us = record.sent_us;
             }
@@ -165,7 +165,7 @@ impl<C: CongestionControl> Sender<C> {
         }
         if first.1 <= ack.prior_una {
             for _ in 0..duplicates {
-                self.undo.count_duplicate(first.1);
+                self.recovery.count_duplicate(first.1);
             }
         }
         true
@@ -177,7 +177,7 @@ impl<C: CongestionControl> Sender<C> {
             return 0;
         }
         let duplicates = narrow((block.1 - block.0).div_ceil(u64::from(self.tp.mss)));
-        ack.dsacks_probe |= duplicates == 1 && self.loss_probe.ends_at(block.1);
+        ack.dsacks_probe |= duplicates == 1 && self.recovery.ends_probe(block.1);
         self.counters.dsack_dups += duplicates;
         if self.counters.dsack_dups > self.counters.total_retrans {
             return 0;
@@ -211,7 +211,7 @@ impl<C: CongestionControl> Sender<C> {
         if start > self.tp.snd_una {
             return true;
         }
-        let Some(marker) = self.undo.marker() else { return false };
+        let Some(marker) = self.recovery.undo_marker() else { return false };
         if !is_dsack || end > self.tp.snd_una {
             return false;
         }

@@ -3,14 +3,15 @@
 //! A burst is what Linux sends in one call: it ends by data, window, pacing or the host's queue, and only then the
 //! window's use is evaluated and the timers are set. [`super::retransmit`] has retransmissions.
 
-use super::host::{LIMIT_OUTPUT_BYTES, true_size};
+use super::pacing::{self, Departure};
 use super::record::{Marks, Record};
 use super::tasks::Task;
 use super::timer::Pending;
-use super::tso::Defer;
+use super::tso::{Defer, Room};
 use super::{Sender, Transmission};
-use crate::cc::{CongestionControl, Event};
+use crate::cc::{CaState, CongestionControl, Event};
 use crate::number::narrow;
+use crate::time::{Span, Time};
 
 /// State of a burst.
 #[derive(Clone, Copy, Debug, Default)]
@@ -20,7 +21,7 @@ pub(super) struct Burst {
     /// Segments of new data sent in it.
     sent: u32,
     /// Maximum segments in a packet; 0 before the first.
-    pub max_segments: u32,
+    max_segments: u32,
     is_cwnd_limited: bool,
     is_peer_limited: bool,
     /// Did the host's queue refuse a packet?
@@ -58,8 +59,53 @@ impl<C: CongestionControl> Sender<C> {
         None
     }
 
+    /// Sends new data if there is any, else retransmits the last segment; one probe per episode (`tcp_send_loss_probe`).
+    pub(super) fn send_loss_probe(&mut self) -> Option<Transmission> {
+        self.tasks.done(Task::LossProbe);
+        if self.board.is_empty() {
+            self.timer.stop();
+            return None;
+        }
+        let transmission = if self.recovery.is_probe_out() { None } else { self.try_loss_probe() };
+        if let Some(transmission) = &transmission {
+            self.recovery.probe_sent(self.tp.snd_nxt, transmission.retransmission);
+            self.timer.stop(); // The timeout starts now.
+        }
+        self.rearm_timeout();
+        transmission
+    }
+
+    fn try_loss_probe(&mut self) -> Option<Transmission> {
+        let next = self.tp.snd_nxt;
+        let unsent = self.app_source.unsent(next);
+        let first = unsent.min(u64::from(self.tp.mss));
+        let fin = u64::from(unsent == first && self.app_source.has_fin());
+        if self.app_source.end() > next && next + first + fin <= self.window_end() {
+            return self.force_push();
+        }
+        self.retransmit_last()
+    }
+
+    /// Sends what the window allows; if nothing, an old byte's number, so that the peer answers (`tcp_write_wakeup`).
+    pub(super) fn send_window_probe(&mut self) -> Option<Transmission> {
+        self.tasks.done(Task::WindowProbe);
+        if self.tp.packets_out > 0 || self.app_source.end() == self.tp.snd_nxt {
+            self.rtt.end_backoff();
+            return None;
+        }
+        if self.window_end() > self.tp.snd_nxt {
+            let transmission = self.push_into_window();
+            self.rtt.end_backoff();
+            return Some(transmission);
+        }
+        self.rtt.back_off_probe(MAX_WINDOW_BACKOFF);
+        self.set_window_probe();
+        self.counters.segs_out = self.counters.segs_out.wrapping_add(1);
+        Some(Transmission { seq: self.tp.snd_una - 1, segments: 1, ..Transmission::default() })
+    }
+
     /// Sends a packet of new data, independent of the congestion window: the tail loss probe's first choice.
-    pub(super) fn force_push(&mut self) -> Option<Transmission> {
+    fn force_push(&mut self) -> Option<Transmission> {
         self.open_burst();
         let piece = if self.is_held_back() { None } else { self.next_piece(false, true) };
         let transmission = piece.map(|piece| self.transmit(&piece));
@@ -69,7 +115,7 @@ impl<C: CongestionControl> Sender<C> {
     }
 
     /// Sends what fits the peer's window of one segment.
-    pub(super) fn push_into_window(&mut self) -> Transmission {
+    fn push_into_window(&mut self) -> Transmission {
         self.burst = Burst { is_probe: true, ..Burst::default() };
         let seq = self.tp.snd_nxt;
         let room = self.window_end() - seq;
@@ -82,15 +128,11 @@ impl<C: CongestionControl> Sender<C> {
 
     /// Is there too much in the host's queue to add an skb of `payload` bytes? Then a departure wakes the socket.
     pub(super) fn is_host_full(&mut self, payload: u32, factor: u32) -> bool {
-        let bytes = self.host.bytes();
-        let mut limit = self.paced_burst().max(2 * true_size(u64::from(payload)));
-        if !self.cc.paced {
-            limit = limit.min(LIMIT_OUTPUT_BYTES);
-        }
-        if bytes < limit.saturating_mul(1 << factor) || self.board.is_single_packet() {
+        let is_full = self.host.is_full(payload, pacing::burst_bytes(&self.cc), self.cc.paced, factor);
+        if !is_full || self.board.is_single_packet() {
             return false;
         }
-        self.host.throttled = true;
+        self.host.throttle();
         true
     }
 
@@ -98,7 +140,8 @@ impl<C: CongestionControl> Sender<C> {
     pub(super) fn take_back(&mut self) {
         let refused = core::mem::take(&mut self.polled);
         self.host.take_back(refused.len);
-        self.tp.next_send_at = refused.departs_at; // It spaces nothing.
+        self.pacing.take_back(refused.departs_at);
+        self.tp.next_send_at = refused.departs_at;
         if refused.retransmission {
             self.take_back_retransmission(refused.seq);
             return;
@@ -143,9 +186,7 @@ impl<C: CongestionControl> Sender<C> {
         if self.burst.sent > 0 || is_limited {
             self.validate_window(is_limited);
         }
-        if self.is_reducing() {
-            self.recovery.sent(self.burst.sent);
-        }
+        self.recovery.sent(self.tp.state, self.burst.sent);
     }
 
     #[inline]
@@ -240,8 +281,7 @@ impl<C: CongestionControl> Sender<C> {
     fn transmit(&mut self, piece: &Piece) -> Transmission {
         let (seq, len) = (self.tp.snd_nxt, piece.len);
         let segments = if len <= self.tp.mss { 1 } else { len.div_ceil(self.tp.mss) };
-        let before = self.depart();
-        let departs_at = self.tp.next_send_at;
+        let departure = self.depart();
         self.note_sent(len, segments);
         let end = seq + u64::from(len);
         let is_last = end == self.app_source.written() && self.app_source.is_complete();
@@ -252,14 +292,14 @@ impl<C: CongestionControl> Sender<C> {
             segments: u16::try_from(segments).unwrap_or(u16::MAX),
             fin: piece.fin,
             psh: pushed || segments > 1,
-            cwr: self.ecn.negotiated && len > 0 && core::mem::take(&mut self.ecn.cwr_queued),
-            ect: self.ecn.negotiated && len > 0,
+            cwr: len > 0 && self.ecn.take_cwr(),
+            ect: len > 0 && self.ecn.is_negotiated(),
             retransmission: false,
-            departs_at,
+            departs_at: departure.at,
         };
         let was_idle = self.tp.packets_out == 0;
         self.record(&transmission, pushed);
-        self.space_next(len, before);
+        self.space_next(len, &departure);
         self.note_outstanding(segments, end + u64::from(piece.fin), was_idle);
         if u64::from(len) < u64::from(segments) * u64::from(self.tp.mss) {
             self.app_source.small_end = self.tp.snd_nxt;
@@ -282,7 +322,7 @@ impl<C: CongestionControl> Sender<C> {
 
     /// Linux sets PSH of a super-packet on the copy that leaves: a retransmission has PSH only if data were `pushed`.
     fn record(&mut self, packet: &Transmission, pushed: bool) {
-        let (sent_us, sent_rest_ns) = self.departure();
+        let (sent_us, sent_rest_ns) = self.pacing.stamp(self.tp.now, self.now_us);
         let mut record = Record { sent_us, sent_rest_ns, serial: self.host.serial(), ..Record::default() };
         self.rate.stamp(&mut record, &self.tp, self.cc.app_limited != 0, self.tp.in_flight());
         record.marks.set(Marks::FIRST);
@@ -304,14 +344,86 @@ impl<C: CongestionControl> Sender<C> {
         self.host.enqueue(packet.len);
     }
 
+    /// Maximum segments in a packet now.
+    pub(super) fn tso_segments(&self) -> u32 {
+        if let Some(segments) = self.controller.tso_segments() {
+            return self.tso.chosen_segments(&self.tp, segments);
+        }
+        let fewest = self.controller.min_tso_segments(&self.tp, &self.cc);
+        self.tso.segments(&self.tp, pacing::burst_bytes(&self.cc), fewest)
+    }
+
+    /// Should it wait for a fuller packet instead of sending the part of `head` bytes that the windows allow now?
+    fn defer(&self, head: u64, is_tail: bool) -> Defer {
+        let tp = &self.tp;
+        // Only within a millisecond of the last packet: waiting longer would cause bursts.
+        if tp.state >= CaState::Recovery || tp.now > tp.next_send_at + Span::from_millis(1) {
+            return Defer::No;
+        }
+        let mss = u64::from(tp.mss);
+        let room = Room {
+            head,
+            is_tail,
+            has_fin: self.app_source.has_fin(),
+            cwnd_left: u64::from(self.cc.cwnd - tp.in_flight()) * mss,
+            peer_left: self.window_end() - tp.snd_nxt,
+            window: u64::from(self.peer.window).min(u64::from(self.cc.cwnd) * mss),
+            full: u64::from(self.burst.max_segments) * mss,
+        };
+        room.defer(|| self.ack_is_near())
+    }
+
+    /// Is the next ACK expected within a millisecond, or half a round trip?
+    fn ack_is_near(&self) -> bool {
+        let Some(front) = self.board.front() else { return false };
+        let srtt = Span::from_nanos(u64::from(self.tp.srtt_us8) * 125);
+        let expected = Time::from_nanos((front.sent_us - 1) * 1_000 + u64::from(front.sent_rest_ns)) + srtt;
+        let ahead = expected.as_nanos().cast_signed() - self.tp.now.as_nanos().cast_signed();
+        ahead <= (srtt / 2).min(Span::from_millis(1)).as_nanos().cast_signed()
+    }
+
+    /// Must the next packet wait for the pacing timer?
+    #[inline]
+    pub(super) fn must_wait(&mut self) -> bool {
+        self.pacing.must_wait(self.tp.now, self.cc.paced)
+    }
+
+    /// A packet leaves.
+    #[inline]
+    pub(super) fn depart(&mut self) -> Departure {
+        let departure = self.pacing.depart(self.tp.now);
+        self.tp.next_send_at = departure.at;
+        departure
+    }
+
+    /// A packet with `payload` bytes has left.
+    pub(super) fn space_next(&mut self, payload: u32, departure: &Departure) {
+        if self.cc.paced {
+            self.pacing.space(payload, departure, self.cc.pacing_rate, self.counters.data_segs_out);
+            self.tp.next_send_at = self.pacing.next();
+        }
+    }
+
+    /// Continues after a wait for pacing or for the host's queue: the work of TSQ's tasklet (`tcp_tsq_write`).
+    pub(super) fn resume(&mut self) {
+        self.in_process = false;
+        if self.tp.lost_out > self.tp.retrans_out && self.cc.cwnd > self.tp.in_flight() {
+            self.tasks.schedule(Task::Retransmit);
+        }
+        self.tasks.schedule(Task::Push);
+    }
+
     /// Marks new data as outstanding (`tcp_event_new_data_sent`).
     fn note_outstanding(&mut self, segments: u32, end: u64, was_idle: bool) {
         self.tp.snd_nxt = end;
         self.app_source.sent(end);
         self.burst.sent += segments;
-        if was_idle || self.timer.pending == Pending::LossProbe {
+        if was_idle || self.timer.pending() == Pending::LossProbe {
             self.rearm_timeout();
         }
         self.check_space();
     }
 }
+
+/// `tcp_retries2`.
+const MAX_WINDOW_BACKOFF: u8 = 15;

@@ -3,11 +3,9 @@
 //! TCP always builds super-packets; a device without offloads segments them into a burst. So these sizes affect bursts,
 //! pacing and TSQ in either case.
 
-use super::Sender;
 use super::host::MAX_TCP_HEADER;
-use crate::cc::{CaState, CongestionControl};
+use crate::cc::SenderState;
 use crate::number::{low, narrow};
-use crate::time::{Span, Time};
 use crate::transport::Settings;
 
 /// Super-packet sizes.
@@ -18,11 +16,11 @@ pub(super) struct Tso {
     mss: u32,
     /// `tcp_min_tso_segs`.
     fewest: u32,
-    /// Payload size of the application's skbs (`tcp_xmit_size_goal`).
-    pub goal: u32,
+    /// Payload size of the application's skbs.
+    goal: u32,
 }
 
-/// Why a packet waits for more data.
+/// Does a packet wait, and for what?
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Defer {
     No,
@@ -45,6 +43,11 @@ impl Tso {
         tso
     }
 
+    /// Payload size of the application's skbs (`tcp_xmit_size_goal`).
+    pub const fn goal(&self) -> u32 {
+        self.goal
+    }
+
     /// `sk_gso_max_size` in bytes.
     pub const fn largest_bytes(&self) -> u32 {
         self.largest
@@ -59,52 +62,56 @@ impl Tso {
         self.goal = (self.largest.min(bound) / mss).max(1) * mss;
         mss
     }
+
+    /// Maximum segments in a packet now: a millisecond's worth at the pacing rate, more on short paths, at least the
+    /// controller's or the host's minimum (`tcp_tso_autosize`).
+    pub fn segments(&self, tp: &SenderState, paced_bytes: u64, fewest: Option<u32>) -> u32 {
+        let halvings = tp.min_rtt_us >> TSO_RTT_LOG;
+        let short_path = self.largest.checked_shr(halvings).unwrap_or(0);
+        let bytes = narrow(paced_bytes).saturating_add(short_path).min(self.largest);
+        (bytes / tp.mss).max(fewest.unwrap_or(self.fewest))
+    }
+
+    /// Maximum segments in a packet if the controller chooses them.
+    pub fn chosen_segments(&self, tp: &SenderState, segments: u32) -> u32 {
+        segments.min(self.largest / tp.mss).max(1)
+    }
 }
 
-impl<C: CongestionControl> Sender<C> {
-    /// Maximum segments in a packet now: a millisecond's worth, more on short paths, at least two (`tcp_tso_autosize`).
-    pub(super) fn tso_segments(&self) -> u32 {
-        let largest = self.tso.largest;
-        if let Some(segments) = self.controller.tso_segments() {
-            return segments.min(largest / self.tp.mss).max(1);
-        }
-        let mut bytes = narrow(self.paced_burst());
-        let halvings = self.tp.min_rtt_us >> TSO_RTT_LOG;
-        bytes = bytes.saturating_add(largest.checked_shr(halvings).unwrap_or(0)).min(largest);
-        (bytes / self.tp.mss).max(self.controller.min_tso_segments(&self.tp, &self.cc).unwrap_or(self.tso.fewest))
-    }
+/// What may be sent now. Bytes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Room {
+    /// Data in the first skb.
+    pub head: u64,
+    /// Is that all there is?
+    pub is_tail: bool,
+    /// Does a FIN follow it?
+    pub has_fin: bool,
+    /// What the congestion window has left.
+    pub cwnd_left: u64,
+    /// What the peer's window has left.
+    pub peer_left: u64,
+    /// The smaller of both windows, in use or not.
+    pub window: u64,
+    /// A full packet.
+    pub full: u64,
+}
 
-    /// Should it wait for a fuller packet instead of sending the part of `len` bytes that the windows allow now?
-    pub(super) fn defer(&self, len: u64, is_tail: bool) -> Defer {
-        let tp = &self.tp;
-        // Only within a millisecond of the last packet: waiting longer would cause bursts.
-        if tp.state >= CaState::Recovery || tp.now > tp.next_send_at + Span::from_millis(1) {
+impl Room {
+    /// Should it wait for a fuller packet instead of sending the part that the windows allow now
+    /// (`tcp_tso_should_defer`)? `ack_is_near`: is the next ACK expected soon?
+    pub fn defer(&self, ack_is_near: impl FnOnce() -> bool) -> Defer {
+        let limit = self.peer_left.min(self.cwnd_left);
+        let is_full = limit >= self.full || (!self.is_tail && limit >= self.head);
+        if is_full || limit >= self.window / TSO_WIN_DIVISOR || !ack_is_near() {
             return Defer::No;
         }
-        let mss = u64::from(tp.mss);
-        let peer_window_left = self.window_end() - tp.snd_nxt;
-        let cwnd_left = u64::from(self.cc.cwnd - tp.in_flight()) * mss;
-        let limit = peer_window_left.min(cwnd_left);
-        let full = limit >= u64::from(self.burst.max_segments) * mss || (!is_tail && limit >= len);
-        let window = u64::from(self.peer.window).min(u64::from(self.cc.cwnd) * mss);
-        if full || limit >= window / TSO_WIN_DIVISOR || !self.ack_is_near() {
-            return Defer::No;
-        }
-        match cwnd_left < peer_window_left {
-            true if cwnd_left <= len => Defer::ForCwnd,
-            false if peer_window_left <= len => Defer::ForPeer,
-            _ if is_tail && self.app_source.has_fin() => Defer::No,
+        match self.cwnd_left < self.peer_left {
+            true if self.cwnd_left <= self.head => Defer::ForCwnd,
+            false if self.peer_left <= self.head => Defer::ForPeer,
+            _ if self.is_tail && self.has_fin => Defer::No,
             _ => Defer::ForData,
         }
-    }
-
-    /// Is the next ACK expected within a millisecond, or half a round trip?
-    fn ack_is_near(&self) -> bool {
-        let Some(front) = self.board.front() else { return false };
-        let srtt = Span::from_nanos(u64::from(self.tp.srtt_us8) * 125);
-        let expected = Time::from_nanos((front.sent_us - 1) * 1_000 + u64::from(front.sent_rest_ns)) + srtt;
-        let ahead = expected.as_nanos().cast_signed() - self.tp.now.as_nanos().cast_signed();
-        ahead <= (srtt / 2).min(Span::from_millis(1)).as_nanos().cast_signed()
     }
 }
 

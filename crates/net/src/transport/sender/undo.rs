@@ -1,12 +1,7 @@
-//! Undo of a reduction when the loss turns out to be spurious.
+//! Whether a reduction may be undone because the loss turned out to be spurious.
 //!
-//! Three kinds of evidence: DSACKs for every retransmission, an echo older than the first retransmission (Eifel, RFC
-//! 3522), and after a timeout the delivery of what was never retransmitted (F-RTO, RFC 5682).
-
-use super::Sender;
-use super::ack::{Ack, Rexmit};
-use super::tasks::Task;
-use crate::cc::{CaState, CongestionControl};
+//! Two kinds of evidence: DSACKs for every retransmission, and an echo older than the first retransmission (Eifel, RFC
+//! 3522). [`super::timeouts`] has the third, F-RTO; [`super::recovery`] undoes.
 
 /// What an undo needs to know about the reduction.
 #[derive(Clone, Debug)]
@@ -38,6 +33,12 @@ impl Undo {
     /// There is nothing to undo any more.
     pub const fn end(&mut self) {
         self.marker = None;
+    }
+
+    /// The reduction is undone: returns the threshold to restore, if any.
+    pub fn take(&mut self) -> Option<u32> {
+        self.end();
+        (self.prior_ssthresh > 0).then_some(self.prior_ssthresh)
     }
 
     /// May the reduction be undone?
@@ -83,123 +84,82 @@ impl Undo {
         }
     }
 
-    /// Was every retransmission answered by a DSACK?
-    const fn are_all_duplicates(&self) -> bool {
-        self.retrans == 0
+    /// May it be undone because every retransmission was answered by a DSACK?
+    pub const fn by_duplicates(&self) -> bool {
+        self.is_allowed() && self.retrans == 0
     }
 
-    /// Nothing was retransmitted yet, or the echo is older than the first retransmission (`tcp_packet_delayed`).
-    fn was_only_late(&self) -> bool {
-        self.stamp_ms.is_none_or(|stamp_ms| self.echo_ms > 0 && self.echo_ms < stamp_ms)
+    /// May it be undone because nothing was retransmitted yet, or the echo is older than the first retransmission
+    /// (`tcp_packet_delayed`)?
+    pub fn by_delay(&self) -> bool {
+        let was_late = self.stamp_ms.is_none_or(|stamp_ms| self.echo_ms > 0 && self.echo_ms < stamp_ms);
+        self.is_allowed() && was_late
     }
 
-    fn may_undo(&self) -> bool {
-        self.is_allowed() && (self.are_all_duplicates() || self.was_only_late())
+    /// May it be undone?
+    pub fn is_due(&self) -> bool {
+        self.by_duplicates() || self.by_delay()
     }
 }
 
-impl<C: CongestionControl> Sender<C> {
-    /// `high_seq` is acknowledged: undoes the reduction if possible, and enters Open (`tcp_try_undo_recovery`).
-    pub(super) fn try_undo_recovery(&mut self) {
-        if self.undo.may_undo() {
-            self.undo_reduction(false);
-        } else {
-            self.rack.on_recovered();
-        }
-        self.set_state(CaState::Open);
-        self.timeouts.end_reneging();
-    }
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec::Vec;
+    use proptest::prelude::*;
 
-    /// Undoes the reduction if every retransmission was answered by a DSACK.
-    pub(super) fn try_undo_dsack(&mut self) -> bool {
-        if !self.undo.is_allowed() || !self.undo.are_all_duplicates() {
-            return false;
-        }
-        self.rack.on_undone();
-        self.undo_reduction(false);
-        true
-    }
-
-    /// A late segment made progress in recovery. Returns whether to wait for outstanding retransmissions
-    /// (`tcp_try_undo_partial`).
-    pub(super) fn try_undo_partial(&mut self, ack: &Ack) -> bool {
-        if !self.undo.is_allowed() || !self.undo.was_only_late() {
-            return false;
-        }
-        self.note_reordering(ack.prior_una);
-        if self.tp.retrans_out > 0 {
-            return true;
-        }
-        self.forget_old_stamp();
-        self.undo_reduction(true);
-        self.keep_open();
-        false
-    }
-
-    /// Processes an ACK in the Loss state: undo, F-RTO's steps, or more retransmissions (`tcp_process_loss`).
-    pub(super) fn process_loss(&mut self, ack: &Ack) -> Rexmit {
-        let recovered = self.tp.snd_una >= self.recovery.high_seq();
-        if ack.advances && self.try_undo_loss(false) {
-            return Rexmit::Nothing;
-        }
-        if self.timeouts.is_frto() {
-            // RFC 5682 section 3.1 step 3.b: something never retransmitted arrived, so not everything was lost.
-            if ack.acks_original && self.try_undo_loss(true) {
-                return Rexmit::Nothing;
+    proptest! {
+        /// DSACKs undo a reduction once each retransmission since then, and each one in flight then, was answered; those
+        /// below the marker do not count. Without a retransmission there is nothing to answer.
+        #[test]
+        fn every_retransmission_needs_its_dsack(
+            resent in 0_i64..4,
+            runs in prop::collection::vec(1_u32..4, 0..5),
+            ends in prop::collection::vec(500_u64..1_500, 0..20),
+        ) {
+            let mut undo = Undo::new();
+            undo.count_duplicate(2_000);
+            prop_assert!(!undo.by_duplicates());
+            undo.allow(1_000, resent);
+            undo.take_echo(50);
+            for run in &runs {
+                undo.retransmitted(10, *run);
             }
-            if self.tp.snd_nxt > self.recovery.high_seq() {
-                let is_duplicate = ack.is_duplicate() && !ack.advances && !ack.dsacks;
-                if ack.sacks_data || is_duplicate {
-                    self.timeouts.end_frto(); // Step 3.a: the loss was real.
-                }
-            } else if ack.advances && !recovered {
-                self.recovery.enter(self.tp.snd_nxt);
-                if self.app_source.end() > self.tp.snd_nxt && self.window_end() > self.tp.snd_nxt {
-                    return Rexmit::New; // Step 2.b.
-                }
-                self.timeouts.end_frto();
+            let total = resent + runs.iter().map(|run| i64::from(*run)).sum::<i64>();
+            prop_assert_eq!(undo.by_duplicates(), false);
+            let mut answered = 0;
+            for end in &ends {
+                undo.count_duplicate(*end);
+                answered += i64::from(*end > 1_000);
+                prop_assert_eq!(undo.by_duplicates(), total > 0 && answered >= total);
             }
+            undo.end();
+            prop_assert!(!undo.is_due());
         }
-        if recovered {
-            self.try_undo_recovery();
-            return Rexmit::Nothing;
-        }
-        Rexmit::Lost
-    }
 
-    /// After F-RTO's step 2.b: if no new data could be sent, retransmits as usual.
-    pub(super) fn end_new_data(&mut self) {
-        if self.tp.snd_nxt <= self.recovery.high_seq() {
-            self.timeouts.end_frto();
-            self.tasks.schedule(Task::Retransmit);
-        }
-    }
-
-    fn try_undo_loss(&mut self, by_frto: bool) -> bool {
-        if !by_frto && !self.undo.may_undo() {
-            return false;
-        }
-        self.undo_reduction(true);
-        self.timeouts.progressed();
-        self.set_state(CaState::Open);
-        self.timeouts.end_reneging();
-        true
-    }
-
-    /// Restores window and threshold; with `unmark`, clears all loss marks (`tcp_undo_cwnd_reduction`).
-    fn undo_reduction(&mut self, unmark: bool) {
-        if unmark {
-            self.board.unmark_lost(&mut self.tp);
-        }
-        if self.undo.prior_ssthresh > 0 {
-            self.cc.cwnd = self.controller.undo_cwnd(&self.tp, &mut self.cc);
-            if self.undo.prior_ssthresh > self.cc.ssthresh {
-                self.cc.ssthresh = self.undo.prior_ssthresh;
-                self.ecn.cwr_queued = false;
+        /// The first retransmission's time decides (RFC 3522), until none is outstanding; no echo is no evidence.
+        #[test]
+        fn an_echo_older_than_the_first_retransmission_is_late(
+            stamps in prop::collection::vec(1_u64..100, 0..4),
+            echo_ms in 0_u64..100,
+            ssthresh in 0_u32..3,
+        ) {
+            let mut undo = Undo::new();
+            let mut sorted: Vec<u64> = stamps;
+            sorted.sort_unstable();
+            undo.take_echo(echo_ms);
+            prop_assert!(!undo.by_delay(), "nothing was reduced");
+            undo.allow(1, 0);
+            undo.save_ssthresh(ssthresh);
+            for stamp in &sorted {
+                undo.retransmitted(*stamp, 1);
             }
+            let was_late = sorted.first().is_none_or(|first| echo_ms > 0 && echo_ms < *first);
+            prop_assert_eq!((undo.by_delay(), undo.is_due()), (was_late, was_late));
+            undo.forget_stamp();
+            prop_assert!(undo.by_delay());
+            prop_assert_eq!(undo.take(), (ssthresh > 0).then_some(ssthresh));
+            prop_assert!(!undo.is_due(), "only once");
         }
-        self.usage.stamp = self.jiffy;
-        self.undo.end();
-        self.rack.look_again();
     }
 }

@@ -122,7 +122,7 @@ impl<C: CongestionControl> Sender<C> {
         let before = self.app_source.end();
         self.app_source.corked = false;
         while self.app_source.is_writing() {
-            let goal = u64::from(self.tso.goal);
+            let goal = u64::from(self.tso.goal());
             if !self.app_source.fill(self.tp.snd_nxt, goal) {
                 if !self.app_source.add(goal, self.memory()) {
                     break;
@@ -152,9 +152,11 @@ impl<C: CongestionControl> Sender<C> {
     /// A small write waits while packets are in the host's queue (`tcp_should_autocork`).
     fn is_corked(&mut self) -> bool {
         let tail = self.app_source.tail(self.tp.snd_nxt);
-        let is_small = tail > 0 && tail < u64::from(self.tso.goal) && !self.app_source.has_fin();
+        let is_small = tail > 0 && tail < u64::from(self.tso.goal()) && !self.app_source.has_fin();
         let corked = is_small && !self.board.is_empty() && self.host.bytes() >= true_size(tail);
-        self.host.throttled |= corked;
+        if corked {
+            self.host.throttle();
+        }
         corked
     }
 

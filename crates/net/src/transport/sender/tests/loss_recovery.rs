@@ -288,8 +288,8 @@ fn a_refused_packet_is_sent_later_and_reduces_the_window() {
 fn a_refused_packet_ends_the_wait_for_a_departure() {
     let mut d = Dialogue::with(100, ENDLESS);
     let seq = d.sender.poll(d.now).unwrap().seq;
-    d.sender.host.throttled = true;
-    assert!(d.sender.on_refused(d.now) && !d.sender.host.throttled);
+    d.sender.host.throttle();
+    assert!(d.sender.on_refused(d.now) && !d.sender.host.take_throttled());
     while d.sender.poll(d.now).is_some() {
         assert!(!d.sender.on_refused(d.now), "it no longer waits");
     }
