@@ -29,13 +29,17 @@
 //! | [`rack`], [`reordering`] | which segments are lost by time |
 //! | [`prr`], [`undo`], [`timeouts`], [`probe`] | the window during a reduction; was a loss spurious, or repaired by a probe? |
 //! | [`pacing`], [`tso`], [`host`], [`tasks`] | when a packet leaves, its size, room in the host's queue, what is still to do |
-//! | [`app_source`], [`fragments`], [`ecn`], [`mod@initial_state`] | the data to send, ECN, the start |
+//! | [`peer`], [`usage`], [`ecn`] | the peer's window, the use of the congestion window, ECN |
+//! | [`app_source`], [`fragments`], [`mod@initial_state`] | the data to send, the start |
+//! | [`counters`], [`chrono`] | totals, and times of being busy or limited |
 //!
 //! The endpoint handles the handshake and headers, the controller ([`crate::cc`]) the size of the window. TCP builds
 //! super-packets even without offloads; the device segments them.
 
 mod ack;
 mod app_source;
+mod chrono;
+mod counters;
 mod ecn;
 mod fragments;
 mod host;
@@ -43,6 +47,7 @@ mod info;
 mod initial_state;
 mod number;
 mod pacing;
+mod peer;
 mod pending_set;
 mod probe;
 mod prr;
@@ -65,6 +70,7 @@ mod timer;
 mod transmit;
 mod tso;
 mod undo;
+mod usage;
 mod window;
 mod writing;
 
@@ -74,11 +80,13 @@ use crate::packet::Layout;
 use crate::telemetry::Stack;
 use crate::time::{Span, Time};
 use app_source::AppSource;
+use chrono::Chrono;
+use counters::Counters;
 use ecn::Ecn;
 use host::HostQueue;
-use info::{Chrono, Counters};
 use initial_state::{FIRST_BYTE, initial_cc, initial_state};
 use pacing::Pacing;
+use peer::Peer;
 use rack::Rack;
 use rate::RateTracker;
 use recovery::Recovery;
@@ -91,7 +99,7 @@ use tasks::{Task, TaskSet};
 use timer::Timer;
 use transmit::Burst;
 use tso::Tso;
-use window::{Peer, Usage};
+use usage::Usage;
 
 /// A data packet to send now. Sequence numbers are those of [`crate::packet::Segment`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -153,8 +161,6 @@ pub(crate) struct Sender<C = Controller> {
     /// Is the application's program running, not the network's softirq? A program's packets are delivered one by one; a
     /// softirq's wait for its end.
     in_process: bool,
-    slow_start_after_idle: bool,
-    initial_window: u32,
     /// Were SYNs (or SYN-ACKs) lost, so that the window starts at 1?
     has_lost_syns: bool,
     /// Microseconds since the start, plus one: 0 means never.
@@ -181,7 +187,7 @@ impl<C: CongestionControl> Sender<C> {
             reordering: Reordering::new(),
             recovery: Recovery::new(),
             sacked: Sacked::new(),
-            usage: Usage::default(),
+            usage: Usage::new(settings),
             timer: Timer::new(),
             pacing: Pacing::new(settings.queue_paces),
             host: HostQueue::new(settings.mss),
@@ -195,8 +201,6 @@ impl<C: CongestionControl> Sender<C> {
             chrono: Chrono::default(),
             is_established: false,
             in_process: false,
-            slow_start_after_idle: settings.slow_start_after_idle,
-            initial_window: settings.initial_window,
             has_lost_syns: false,
             now_us: 1,
             jiffy: 0,
@@ -206,7 +210,7 @@ impl<C: CongestionControl> Sender<C> {
     /// The number of retransmissions of the SYN (or SYN-ACK), and whether the first one was lost; call it before
     /// [`Sender::established`].
     pub(crate) const fn after_handshake(&mut self, retransmissions: u32, is_lossy: bool) {
-        self.counters.total_retrans = retransmissions;
+        self.counters.after_handshake(retransmissions);
         // One retransmission may be the network's first-packet delay, two are congestion (`tcp_init_transfer`).
         self.has_lost_syns = is_lossy && retransmissions > 1;
     }
@@ -237,9 +241,9 @@ impl<C: CongestionControl> Sender<C> {
         if !self.has_cong_control {
             pacing::update_rate(&self.tp, &mut self.cc);
         }
-        self.cc.cwnd = if self.has_lost_syns { 1 } else { self.initial_window };
+        self.cc.cwnd = if self.has_lost_syns { 1 } else { self.usage.initial_window() };
         self.tp.last_sent_at = now;
-        self.usage.stamp = self.jiffy;
+        self.usage.touch(self.jiffy);
         self.controller.init(&self.tp, &mut self.cc);
         self.has_cong_control = self.controller.has_cong_control();
         self.grow_sndbuf();

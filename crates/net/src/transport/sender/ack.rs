@@ -167,13 +167,13 @@ impl<C: CongestionControl> Sender<C> {
 
     /// Does it only advance (`tcp_rcv_established`'s header prediction)?
     fn is_plain(&self, segment: &Segment) -> bool {
-        !segment.flags.ece && segment.window == self.peer.window && segment.sack.is_empty()
+        !segment.flags.ece && segment.window == self.peer.window() && segment.sack.is_empty()
     }
 
     /// Processes an ACK below `snd_una`, which may still have SACKs.
     #[cold]
     fn on_old_ack(&mut self, segment: &Segment, ack: &mut Ack) {
-        let reach = u64::from(self.peer.largest).min(self.counters.bytes_acked);
+        let reach = u64::from(self.peer.largest()).min(self.counters.bytes_acked());
         if segment.ack + reach < ack.prior_una || segment.sack.is_empty() {
             return;
         }
@@ -361,7 +361,7 @@ impl<C: CongestionControl> Sender<C> {
             if self.controller.take_cwr_request() {
                 self.enter_cwr(self.tp.snd_nxt);
             }
-            self.usage.stamp = self.jiffy;
+            self.usage.touch(self.jiffy);
         }
         pacing::update_rate(&self.tp, &mut self.cc);
     }

@@ -36,15 +36,15 @@ pub(super) struct AppSource {
     /// Pushes left of a `sendmsg` that found no room.
     pushes: u8,
     /// Is data pushed because the pipe is empty, with more to follow at once (`MSG_MORE`)?
-    pub corked: bool,
+    corked: bool,
     /// Does the next push send one packet without any wait (`tcp_push_one`)?
-    pub push_one: bool,
+    push_one: bool,
     /// Position of the last push while writing (`pushed_seq`).
     pushed: u64,
     /// Is it waiting for buffer space (`SOCK_NOSPACE`)?
-    pub nospace: bool,
+    nospace: bool,
     /// Was it woken, and has not written since?
-    pub woken: bool,
+    woken: bool,
     /// Memory limit of the socket in bytes (`sk_sndbuf`).
     limit: u64,
     fixed: bool,
@@ -52,7 +52,7 @@ pub(super) struct AppSource {
     /// Growth of the buffer per segment of the window.
     per_segment: u64,
     /// End of the last segment below the MSS (`snd_sml`).
-    pub small_end: u64,
+    small_end: u64,
 }
 
 /// An skb that was not sent yet.
@@ -170,6 +170,51 @@ impl AppSource {
     /// Has the write call passed on a pipe's load?
     pub fn is_load_written(&self) -> bool {
         self.load_end.is_some_and(|end| self.written >= end)
+    }
+
+    /// Is it waiting for buffer space?
+    pub const fn needs_space(&self) -> bool {
+        self.nospace
+    }
+
+    /// There is buffer space: wakes the application.
+    pub const fn free_space(&mut self) {
+        (self.nospace, self.woken) = (false, true);
+    }
+
+    /// Was it woken, and has not written since?
+    pub const fn is_woken(&self) -> bool {
+        self.woken
+    }
+
+    /// Does more follow at once, so that a partial segment waits?
+    pub const fn is_corked(&self) -> bool {
+        self.corked
+    }
+
+    /// What is written next is not pushed yet.
+    pub const fn begin_push(&mut self) {
+        (self.push_one, self.corked) = (false, false);
+    }
+
+    /// A write begins: nothing is known to follow.
+    pub const fn uncork(&mut self) {
+        self.corked = false;
+    }
+
+    /// Does the next push send one packet without any wait? Only once.
+    pub const fn take_push_one(&mut self) -> bool {
+        core::mem::replace(&mut self.push_one, false)
+    }
+
+    /// The segment that ends here is below the MSS.
+    pub const fn sent_small(&mut self, end: u64) {
+        self.small_end = end;
+    }
+
+    /// Is a segment below the MSS sent and not acknowledged (Minshall's variant of Nagle)?
+    pub const fn is_small_out(&self, snd_una: u64) -> bool {
+        self.small_end > snd_una
     }
 
     /// Do these bytes' pages fit the fragment slots of one skb?

@@ -1,72 +1,11 @@
-//! `tcp_info` of the sender (`tcp_get_info`), and the times that it was busy or limited.
+//! `tcp_info` of the sender (`tcp_get_info`), and what it says about limits.
 
 use super::Sender;
+use super::chrono::ChronoKind;
 use crate::cc::CongestionControl;
 use crate::number::narrow;
-use crate::rate::Rate;
 use crate::time::{Span, Time};
 use crate::transport::Info;
-
-/// Totals.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Counters {
-    /// Segments sent.
-    pub segs_out: u32,
-    /// Segments with payload sent.
-    pub data_segs_out: u32,
-    /// Payload bytes sent.
-    pub bytes_sent: u64,
-    /// Sequence numbers acknowledged.
-    pub bytes_acked: u64,
-    /// Payload bytes retransmitted.
-    pub bytes_retrans: u64,
-    /// Segments retransmitted.
-    pub total_retrans: u32,
-    /// Segments that arrived twice.
-    pub dsack_dups: u32,
-}
-
-/// What limits the sender; a later value replaces an earlier one (`enum tcp_chrono`).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-enum ChronoKind {
-    #[default]
-    Nothing,
-    Busy,
-    PeerLimited,
-    SndbufLimited,
-}
-
-/// Time spent in each, in jiffies.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Chrono {
-    current: ChronoKind,
-    since: u64,
-    spent: [u64; 4],
-}
-
-impl Chrono {
-    fn change(&mut self, to: ChronoKind, now: u64) {
-        self.spent[self.current as usize] += now - self.since;
-        (self.current, self.since) = (to, now);
-    }
-
-    fn start(&mut self, what: ChronoKind, now: u64) {
-        if what > self.current {
-            self.change(what, now);
-        }
-    }
-
-    fn stop(&mut self, what: ChronoKind, now: u64) {
-        if what == self.current {
-            self.change(ChronoKind::Busy, now);
-        }
-    }
-
-    fn spent(&self, what: ChronoKind, now: Time) -> Span {
-        let running = if what == self.current { now.jiffies() - self.since } else { 0 };
-        Span::from_jiffies(self.spent[what as usize] + running)
-    }
-}
 
 impl<C: CongestionControl> Sender<C> {
     /// Fills in the sender's part of `tcp_info`. `segs_out` counts data segments and probes, not ACKs; `notsent_bytes`
@@ -85,13 +24,13 @@ impl<C: CongestionControl> Sender<C> {
         info.retrans_out = tp.retrans_out;
         info.mss = tp.mss;
         info.pacing_rate = self.cc.pacing_rate.is_limited().then_some(self.cc.pacing_rate);
-        info.delivery_rate = self.delivery_rate();
-        info.app_limited = self.rate.shown_app_limited;
+        info.delivery_rate = self.rate.shown(tp.mss);
+        info.app_limited = self.rate.is_shown_app_limited();
         info.delivered = narrow(tp.delivered);
         info.delivered_ce = narrow(tp.delivered_ce);
         info.reordering = self.reordering.packets();
         info.reord_seen = self.reordering.seen();
-        info.snd_wnd = self.peer.window;
+        info.snd_wnd = self.peer.window();
         info.notsent_bytes = narrow(self.app_source.end() - tp.snd_nxt);
         info.backoff = self.rtt.backoff();
         info.ecn = self.ecn.is_negotiated();
@@ -105,28 +44,11 @@ impl<C: CongestionControl> Sender<C> {
     }
 
     fn fill_totals(&self, now: Time, info: &mut Info) {
-        let counters = &self.counters;
-        info.total_retrans = counters.total_retrans;
-        info.bytes_sent = counters.bytes_sent;
-        // The SYN's sequence number counts (`tcp_snd_una_update`).
-        info.bytes_acked = counters.bytes_acked + 1;
-        info.bytes_retrans = counters.bytes_retrans;
-        info.segs_out = counters.segs_out;
-        info.data_segs_out = counters.data_segs_out;
-        info.dsack_dups = counters.dsack_dups;
+        self.counters.fill(info);
         let spent = |what| self.chrono.spent(what, now);
         info.rwnd_limited = spent(ChronoKind::PeerLimited);
         info.sndbuf_limited = spent(ChronoKind::SndbufLimited);
         info.busy = spent(ChronoKind::Busy) + info.rwnd_limited + info.sndbuf_limited;
-    }
-
-    fn delivery_rate(&self) -> Rate {
-        let rate = &self.rate;
-        if rate.shown_packets == 0 || rate.shown_interval_us == 0 {
-            return Rate::ZERO;
-        }
-        let bytes = u64::from(rate.shown_packets) * u64::from(self.tp.mss);
-        Rate::from_bytes(bytes * 1_000_000 / rate.shown_interval_us)
     }
 
     /// Does the peer's window limit the sender?

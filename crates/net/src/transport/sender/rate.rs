@@ -5,6 +5,7 @@
 
 use super::record::{Marks, Record};
 use crate::cc::{RateSample, SenderState};
+use crate::rate::Rate;
 use crate::time::Span;
 
 /// The connection's sampling state, and the last sample that `tcp_info` reports.
@@ -15,11 +16,11 @@ pub(super) struct RateTracker {
     /// Time of the last delivery (`delivered_mstamp`).
     delivered_us: u64,
     /// Packets of the reported sample.
-    pub shown_packets: u32,
+    shown_packets: u32,
     /// Interval of the reported sample.
-    pub shown_interval_us: u64,
+    shown_interval_us: u64,
     /// Was the reported sample application-limited?
-    pub shown_app_limited: bool,
+    shown_app_limited: bool,
 }
 
 /// The sample of an ACK's newest segment; `prior_delivered` is 0 while there is none.
@@ -109,6 +110,20 @@ impl RateTracker {
         }
         self.fill(&mut sample, draft, tp, now_us);
         sample
+    }
+
+    /// The reported rate, of segments with this payload (`tcp_compute_delivery_rate`).
+    pub fn shown(&self, mss: u32) -> Rate {
+        if self.shown_packets == 0 || self.shown_interval_us == 0 {
+            return Rate::ZERO;
+        }
+        let bytes = u64::from(self.shown_packets) * u64::from(mss);
+        Rate::from_bytes(bytes * 1_000_000 / self.shown_interval_us)
+    }
+
+    /// Was the reported sample application-limited?
+    pub const fn is_shown_app_limited(&self) -> bool {
+        self.shown_app_limited
     }
 
     fn fill(&mut self, sample: &mut RateSample, draft: &Draft, tp: &SenderState, now_us: u64) {

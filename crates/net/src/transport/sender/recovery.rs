@@ -306,7 +306,7 @@ impl<C: CongestionControl> Sender<C> {
             return;
         }
         self.enter_loss();
-        if self.peer.window > 0 {
+        if self.peer.window() > 0 {
             self.recovery.timeouts.count();
         }
         self.tasks.schedule(Task::Head);
@@ -397,7 +397,7 @@ impl<C: CongestionControl> Sender<C> {
         }
         self.cc.cwnd = self.tp.in_flight() + 1;
         self.cc.cwnd_count = 0;
-        self.usage.stamp = self.jiffy;
+        self.usage.touch(self.jiffy);
         if state <= CaState::Disorder {
             self.reordering.timed_out(self.tp.sacked_out);
         }
@@ -458,7 +458,7 @@ impl<C: CongestionControl> Sender<C> {
         let counts = self.tp.state == CaState::Cwr || self.recovery.undo.is_allowed();
         if self.cc.ssthresh < INFINITE_SSTHRESH && counts {
             self.cc.cwnd = self.cc.ssthresh;
-            self.usage.stamp = self.jiffy;
+            self.usage.touch(self.jiffy);
         }
         self.controller.cwnd_event(&self.tp, &mut self.cc, Event::CompleteCwr);
     }
@@ -555,7 +555,7 @@ impl<C: CongestionControl> Sender<C> {
                 self.ecn.cancel_cwr();
             }
         }
-        self.usage.stamp = self.jiffy;
+        self.usage.touch(self.jiffy);
         self.rack.look_again();
     }
 }

@@ -128,8 +128,7 @@ impl<C: CongestionControl> Sender<C> {
         let departure = self.depart();
         let (departs_at, stamp) = (departure.at, self.pacing.stamp(self.tp.now, self.now_us));
         self.note_sent(len, run.segments);
-        self.counters.total_retrans = self.counters.total_retrans.wrapping_add(run.segments);
-        self.counters.bytes_retrans += u64::from(len);
+        self.counters.retransmitted(len, run.segments);
         self.space_next(len, &departure);
         self.restamp(run, marks, stamp);
         self.retransmit_cursor.last = run;

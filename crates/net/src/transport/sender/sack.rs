@@ -46,7 +46,7 @@ impl<C: CongestionControl> Sender<C> {
             self.sacked.seen = Seen::default();
         }
         let is_dsack = self.take_dsack(segment.ack, &blocks, ack);
-        if segment.ack + u64::from(self.peer.largest) < ack.prior_una || self.tp.packets_out == 0 {
+        if segment.ack + u64::from(self.peer.largest()) < ack.prior_una || self.tp.packets_out == 0 {
             return;
         }
         if is_dsack && self.is_valid(blocks[0], true) && blocks[0].1 > ack.prior_una {
@@ -173,13 +173,12 @@ impl<C: CongestionControl> Sender<C> {
 
     /// Segments that arrived twice; 0 if that is impossible (`tcp_dsack_seen`).
     fn count_dsack(&mut self, block: Block, ack: &mut Ack) -> u32 {
-        if block.0 >= block.1 || block.1 - block.0 > u64::from(self.peer.largest) {
+        if block.0 >= block.1 || block.1 - block.0 > u64::from(self.peer.largest()) {
             return 0;
         }
         let duplicates = narrow((block.1 - block.0).div_ceil(u64::from(self.tp.mss)));
         ack.dsacks_probe |= duplicates == 1 && self.recovery.ends_probe(block.1);
-        self.counters.dsack_dups += duplicates;
-        if self.counters.dsack_dups > self.counters.total_retrans {
+        if !self.counters.duplicated(duplicates) {
             return 0;
         }
         if self.reordering.seen() > 0 && !ack.dsacks_probe {
@@ -215,6 +214,6 @@ impl<C: CongestionControl> Sender<C> {
         if !is_dsack || end > self.tp.snd_una {
             return false;
         }
-        start >= marker || (end > marker && start + u64::from(self.peer.largest) >= end)
+        start >= marker || (end > marker && start + u64::from(self.peer.largest()) >= end)
     }
 }

@@ -100,7 +100,7 @@ impl<C: CongestionControl> Sender<C> {
         }
         self.rtt.back_off_probe(MAX_WINDOW_BACKOFF);
         self.set_window_probe();
-        self.counters.segs_out = self.counters.segs_out.wrapping_add(1);
+        self.counters.sent(0, 1);
         Some(Transmission { seq: self.tp.snd_una - 1, segments: 1, ..Transmission::default() })
     }
 
@@ -165,7 +165,7 @@ impl<C: CongestionControl> Sender<C> {
     }
 
     fn open_burst(&mut self) {
-        let is_single = core::mem::take(&mut self.app_source.push_one);
+        let is_single = self.app_source.take_push_one();
         self.burst = Burst { is_open: true, is_single, ..Burst::default() };
     }
 
@@ -275,7 +275,7 @@ impl<C: CongestionControl> Sender<C> {
 
     /// Minshall's variant of Nagle: is a segment below the MSS outstanding? Or does more follow at once?
     const fn is_small_piece_out(&self) -> bool {
-        self.app_source.corked || (self.tp.packets_out > 0 && self.app_source.small_end > self.tp.snd_una)
+        self.app_source.is_corked() || (self.tp.packets_out > 0 && self.app_source.is_small_out(self.tp.snd_una))
     }
 
     fn transmit(&mut self, piece: &Piece) -> Transmission {
@@ -302,7 +302,7 @@ impl<C: CongestionControl> Sender<C> {
         self.space_next(len, &departure);
         self.note_outstanding(segments, end + u64::from(piece.fin), was_idle);
         if u64::from(len) < u64::from(segments) * u64::from(self.tp.mss) {
-            self.app_source.small_end = self.tp.snd_nxt;
+            self.app_source.sent_small(self.tp.snd_nxt);
         }
         transmission
     }
@@ -314,10 +314,8 @@ impl<C: CongestionControl> Sender<C> {
                 self.controller.cwnd_event(&self.tp, &mut self.cc, Event::TxStart);
             }
             self.tp.last_sent_at = self.tp.now;
-            self.counters.data_segs_out = self.counters.data_segs_out.wrapping_add(segments);
-            self.counters.bytes_sent += u64::from(len);
         }
-        self.counters.segs_out = self.counters.segs_out.wrapping_add(segments);
+        self.counters.sent(len, segments);
     }
 
     /// Linux sets PSH of a super-packet on the copy that leaves: a retransmission has PSH only if data were `pushed`.
@@ -367,7 +365,7 @@ impl<C: CongestionControl> Sender<C> {
             has_fin: self.app_source.has_fin(),
             cwnd_left: u64::from(self.cc.cwnd - tp.in_flight()) * mss,
             peer_left: self.window_end() - tp.snd_nxt,
-            window: u64::from(self.peer.window).min(u64::from(self.cc.cwnd) * mss),
+            window: u64::from(self.peer.window()).min(u64::from(self.cc.cwnd) * mss),
             full: u64::from(self.burst.max_segments) * mss,
         };
         room.defer(|| self.ack_is_near())
@@ -399,7 +397,7 @@ impl<C: CongestionControl> Sender<C> {
     /// A packet with `payload` bytes has left.
     pub(super) fn space_next(&mut self, payload: u32, departure: &Departure) {
         if self.cc.paced {
-            self.pacing.space(payload, departure, self.cc.pacing_rate, self.counters.data_segs_out);
+            self.pacing.space(payload, departure, self.cc.pacing_rate, self.counters.data_segs_out());
             self.tp.next_send_at = self.pacing.next();
         }
     }

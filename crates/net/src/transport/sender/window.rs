@@ -1,90 +1,53 @@
-//! The peer's window, and the use of the congestion window (RFC 2861, `tcp_cwnd_validate`).
-//!
-//! An unused window does not grow, and shrinks after idle time; both are decided here, growth itself in [`crate::cc`].
+//! The two windows: what the peer's allows ([`super::peer`]), and whether the congestion window is used
+//! ([`super::usage`]). Growth itself is in [`crate::cc`].
 
 use super::Sender;
+use super::peer::Update;
 use crate::cc::{CaState, CongestionControl, Event};
-use crate::number::low;
 use crate::packet::Segment;
-
-/// The peer's window.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Peer {
-    /// Bytes from `snd_una` on.
-    pub window: u32,
-    /// The largest window so far.
-    pub largest: u32,
-    /// Sequence number of the segment that updated it (`snd_wl1`).
-    updated_by: u64,
-}
-
-impl Peer {
-    /// The handshake's window.
-    pub const fn new(window: u32) -> Self {
-        Self { window, largest: window, updated_by: 0 }
-    }
-}
-
-/// Use of the congestion window.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Usage {
-    /// End of the round.
-    round_ends: u64,
-    /// Maximum packets outstanding while the window was not the limit.
-    used: u32,
-    /// Jiffy of the last use or change (`snd_cwnd_stamp`).
-    pub stamp: u64,
-}
 
 impl<C: CongestionControl> Sender<C> {
     /// First sequence number outside the peer's window.
     pub(super) const fn window_end(&self) -> u64 {
-        self.tp.snd_una + self.peer.window as u64
+        self.tp.snd_una + self.peer.window() as u64
     }
 
     /// Takes the window and the cumulative ACK from a segment (`tcp_ack_update_window`). Returns whether it updated the
     /// window.
     pub(super) fn update_window(&mut self, segment: &Segment) -> bool {
-        let updates = segment.ack > self.tp.snd_una
-            || segment.seq > self.peer.updated_by
-            || (segment.seq == self.peer.updated_by && (segment.window > self.peer.window || segment.window == 0));
-        if updates {
-            self.peer.updated_by = segment.seq;
-            if segment.window != self.peer.window {
-                self.change_window(segment.window);
-            }
+        let update = self.peer.take(segment, self.tp.snd_una);
+        if matches!(update, Update::Changed | Update::Largest) {
+            self.on_window_changed(update == Update::Largest);
         }
-        self.counters.bytes_acked += segment.ack - self.tp.snd_una;
+        self.counters.acked(segment.ack - self.tp.snd_una);
         self.tp.snd_una = segment.ack;
-        updates
+        update != Update::No
     }
 
     /// Records the use of the window after something was sent, or could not be (`tcp_cwnd_validate`).
     pub(super) fn validate_window(&mut self, is_limited: bool) {
         let (out, now) = (self.tp.packets_out, self.jiffy);
         let tp = &mut self.tp;
-        let stronger = !tp.cwnd_limited && out > tp.max_packets_out;
-        if tp.snd_una >= self.usage.round_ends || is_limited || stronger {
+        let is_stronger = is_limited || (!tp.cwnd_limited && out > tp.max_packets_out);
+        if self.usage.ends_round(tp.snd_una, tp.snd_nxt, is_stronger) {
             tp.cwnd_limited = is_limited;
             tp.max_packets_out = out;
-            self.usage.round_ends = tp.snd_nxt;
         }
         if self.tp.is_cwnd_limited(&self.cc) {
-            (self.usage.used, self.usage.stamp) = (0, now);
+            self.usage.used_fully(now);
             return;
         }
-        self.usage.used = self.usage.used.max(out);
-        if self.slow_start_after_idle && now - self.usage.stamp >= self.rtt.rto() && !self.has_cong_control {
+        if self.usage.used_partly(out, now, self.rtt.rto()) && !self.has_cong_control {
             self.shrink_unused();
         }
-        if self.app_source.end() == self.tp.snd_nxt && self.app_source.nospace {
+        if self.app_source.end() == self.tp.snd_nxt && self.app_source.needs_space() {
             self.note_sndbuf_limited();
         }
     }
 
     /// With nothing outstanding and nothing sent for an RTO, restarts the window (`tcp_slow_start_after_idle_check`).
     pub(super) fn restart_after_idle(&mut self) {
-        if !self.slow_start_after_idle || self.tp.packets_out > 0 || self.has_cong_control {
+        if !self.usage.shrinks() || self.tp.packets_out > 0 || self.has_cong_control {
             return;
         }
         let idle = self.jiffy - self.tp.last_sent_at.jiffies();
@@ -114,13 +77,11 @@ impl<C: CongestionControl> Sender<C> {
     }
 
     #[inline(never)]
-    fn change_window(&mut self, window: u32) {
-        self.peer.window = window;
+    fn on_window_changed(&mut self, is_largest: bool) {
         if self.app_source.end() > self.tp.snd_nxt {
             self.restart_after_idle();
         }
-        if window > self.peer.largest {
-            self.peer.largest = window;
+        if is_largest {
             self.fit_mss();
         }
     }
@@ -137,31 +98,25 @@ impl<C: CongestionControl> Sender<C> {
 
     /// Adapts the MSS to the largest window (`tcp_sync_mss`).
     pub(super) fn fit_mss(&mut self) {
-        self.tp.mss = self.tso.fit_window(self.peer.largest);
+        self.tp.mss = self.tso.fit_window(self.peer.largest());
     }
 
-    /// Halves the window for every RTO of idle time, down to the initial one (`tcp_cwnd_restart`).
     fn restart_window(&mut self, idle: u64) {
         self.controller.cwnd_event(&self.tp, &mut self.cc, Event::CwndRestart);
         self.cc.ssthresh = self.cc.current_ssthresh(self.tp.state);
-        let floor = self.initial_window.min(self.cc.cwnd);
-        let halvings = low((idle - 1) / self.rtt.rto());
-        self.cc.cwnd = self.cc.cwnd.checked_shr(halvings).unwrap_or(0).max(floor);
-        self.usage.stamp = self.jiffy;
-        self.usage.used = 0;
+        self.cc.cwnd = self.usage.restarted(&self.cc, idle, self.rtt.rto());
+        self.usage.touch(self.jiffy);
     }
 
-    /// The application or the peer kept the window from being full for an RTO: reduces it halfway to what was used
-    /// (`tcp_cwnd_application_limited`).
+    /// The application or the peer kept the window from being full for an RTO.
     fn shrink_unused(&mut self) {
-        if self.tp.state == CaState::Open && !self.app_source.nospace {
-            let used = self.usage.used.max(self.initial_window);
-            if used < self.cc.cwnd {
-                self.cc.ssthresh = self.cc.current_ssthresh(self.tp.state);
-                self.cc.cwnd = used.midpoint(self.cc.cwnd);
-            }
-            self.usage.used = 0;
+        if self.tp.state == CaState::Open
+            && !self.app_source.needs_space()
+            && let Some(cwnd) = self.usage.shrunk(self.cc.cwnd)
+        {
+            self.cc.ssthresh = self.cc.current_ssthresh(self.tp.state);
+            self.cc.cwnd = cwnd;
         }
-        self.usage.stamp = self.jiffy;
+        self.usage.touch(self.jiffy);
     }
 }

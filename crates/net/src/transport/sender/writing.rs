@@ -13,7 +13,7 @@ impl<C: CongestionControl> Sender<C> {
     /// Was the application woken to continue writing? Then call [`Sender::continue_writing`] after the softirqs of this
     /// instant.
     pub(crate) const fn wants_to_write(&self) -> bool {
-        self.app_source.woken
+        self.app_source.is_woken()
     }
 
     /// The application continues writing.
@@ -77,14 +77,14 @@ impl<C: CongestionControl> Sender<C> {
             return true;
         }
         self.check_space();
-        if self.app_source.nospace {
+        if self.app_source.needs_space() {
             return false;
         }
-        let is_unlocking = self.app_source.woken || self.app_source.is_load_written();
+        let is_unlocking = self.app_source.is_woken() || self.app_source.is_load_written();
         if self.app_source.is_in_call() && self.app_source.has_more() && is_unlocking {
             return false; // [`Sender::continue_call`] follows.
         }
-        if self.app_source.woken {
+        if self.app_source.is_woken() {
             self.start_call();
         }
         self.write_on() || self.app_source.queue_fin()
@@ -98,15 +98,15 @@ impl<C: CongestionControl> Sender<C> {
     /// Grows the send buffer with the window while the window is not full, and wakes an application that waits for room
     /// (`tcp_check_space`). Called after each packet: the next one may split an skb, and so use room.
     pub(super) fn check_space(&mut self) {
-        if !self.app_source.nospace {
+        if !self.app_source.needs_space() {
             return;
         }
         if self.tp.in_flight() < self.cc.cwnd {
             self.grow_sndbuf();
-            self.usage.stamp = self.jiffy;
+            self.usage.touch(self.jiffy);
         }
         if self.app_source.has_room(self.memory()) {
-            (self.app_source.nospace, self.app_source.woken) = (false, true);
+            self.app_source.free_space();
             self.stop_sndbuf_limited();
         }
     }
@@ -120,7 +120,7 @@ impl<C: CongestionControl> Sender<C> {
     /// Writes skbs until one is pushed at once, or the write ends. Fills the last skb before adding another.
     fn write_on(&mut self) -> bool {
         let before = self.app_source.end();
-        self.app_source.corked = false;
+        self.app_source.uncork();
         while self.app_source.is_writing() {
             let goal = u64::from(self.tso.goal());
             if !self.app_source.fill(self.tp.snd_nxt, goal) {
@@ -130,11 +130,11 @@ impl<C: CongestionControl> Sender<C> {
                 self.restart_after_idle();
             }
             let pushes =
-                self.app_source.is_writing() && self.app_source.pushes(self.tp.snd_nxt, goal, self.peer.largest);
-            if pushes && self.cwnd_quota() > 0 && !(self.app_source.corked && self.is_corked()) {
+                self.app_source.is_writing() && self.app_source.pushes(self.tp.snd_nxt, goal, self.peer.largest());
+            if pushes && self.cwnd_quota() > 0 && !(self.app_source.is_corked() && self.is_corked()) {
                 break;
             }
-            (self.app_source.push_one, self.app_source.corked) = (false, false);
+            self.app_source.begin_push();
             if self.app_source.is_load_written() {
                 break;
             }

@@ -4,8 +4,8 @@ use super::dialogue::{Dialogue, settings};
 use super::reno::Reno;
 use crate::cc::{CaState, INFINITE_SSTHRESH};
 use crate::packet::Flags;
-use crate::transport::Settings;
 use crate::transport::testing::poll;
+use crate::transport::{Info, Settings};
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -343,6 +343,8 @@ fn lost_syns_shrink_the_initial_window() {
         let mut sender = crate::transport::sender::Sender::new(&settings(), Reno);
         sender.after_handshake(times, is_lossy);
         sender.established(crate::time::Time::ZERO, None, 1 << 16, true);
-        assert_eq!((sender.cc().cwnd, sender.counters.total_retrans), (cwnd, times));
+        let mut info = Info::default();
+        sender.fill(crate::time::Time::ZERO, &mut info);
+        assert_eq!((info.cwnd, info.total_retrans), (cwnd, times));
     }
 }

@@ -9,7 +9,7 @@ use crate::rate::Rate;
 use crate::rng::Rng;
 use crate::time::{Span, Time};
 use crate::transport::sender::{Sender, Transmission};
-use crate::transport::{Settings, testing};
+use crate::transport::{Info, Settings, testing};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use proptest::prelude::*;
@@ -150,7 +150,8 @@ fn deliver<C: CongestionControl>(
     let bytes: u64 = pieces.iter().sum();
     assert_eq!(network.receiver.next, 2 + bytes, "every byte, and FIN");
     assert_eq!(network.receiver.fin_at, Some(2 + bytes));
-    let info = network.sender.counters;
+    let mut info = Info::default();
+    network.sender.fill(network.now, &mut info);
     assert_eq!(info.bytes_sent - info.bytes_retrans, bytes, "each new byte once");
     assert_eq!(network.sender.tp().in_flight(), 0);
 }
