@@ -130,6 +130,8 @@ const LIMIT_OUTPUT_BYTES: u64 = 4 << 20;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::collections::VecDeque;
+    use proptest::prelude::*;
 
     #[test]
     fn departures_are_reported_in_order() {
@@ -168,5 +170,46 @@ mod tests {
         assert!(host.bytes() == 2 * true_size(1448) + true_size(7) && host.holds(serial));
         host.depart(7 + TCP_HEADERS_BYTES, 3);
         assert!(host.is_empty() && !host.holds(serial));
+    }
+
+    proptest! {
+        /// The queue's memory is that of the packets that have not departed, in order; a transmission is held until it
+        /// departs or is refused.
+        #[test]
+        fn the_queue_holds_what_has_not_departed(
+            steps in prop::collection::vec((0_u8..4, 1_u32..10_000), 1..100),
+        ) {
+            let mut host = HostQueue::new(1_000);
+            let mut model = VecDeque::new();
+            let mut gone = VecDeque::new();
+            for (what, payload) in steps {
+                match what {
+                    0 | 1 => {
+                        model.push_back((host.serial(), payload));
+                        host.enqueue(payload);
+                    }
+                    2 => {
+                        if let Some((serial, payload)) = model.pop_front() {
+                            let bytes = payload + payload.div_ceil(1_000) * TCP_HEADERS_BYTES;
+                            prop_assert!(!host.depart(bytes, 1));
+                            gone.push_back(serial);
+                        }
+                    }
+                    _ => {
+                        if let Some((_, payload)) = model.pop_back() {
+                            host.take_back(payload);
+                        }
+                    }
+                }
+                let bytes: u64 = model.iter().map(|packet| true_size(u64::from(packet.1))).sum();
+                prop_assert_eq!((host.bytes(), host.is_empty()), (bytes, model.is_empty()));
+                prop_assert!(model.iter().all(|packet| host.holds(packet.0)));
+                prop_assert!(gone.iter().all(|serial| !host.holds(*serial)));
+                let is_full = |paced_bytes, is_paced, factor| host.is_full(1_000, paced_bytes, is_paced, factor);
+                prop_assert_eq!(is_full(0, true, 0), bytes >= 2 * true_size(1_000));
+                prop_assert_eq!(is_full(30_000, true, 1), bytes >= 60_000);
+                prop_assert_eq!(is_full(u64::MAX, false, 0), bytes >= 4 << 20);
+            }
+        }
     }
 }

@@ -194,6 +194,8 @@ const MIN_RTT_WINDOW: u64 = 300 * HZ;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::vec::Vec;
+    use proptest::prelude::*;
 
     /// 40 ms: the deviation counts at least 200 ms, so 240 ms; a second equal sample only ends the round.
     #[test]
@@ -206,16 +208,25 @@ mod tests {
         assert_eq!((rtt.srtt_us8, rtt.rto * JIFFY_US), (320_050, 244_000), "rounded up to a jiffy");
     }
 
+    /// Each quarter of the window has a candidate, so the second lowest value succeeds the lowest, and the third that one.
     #[test]
-    fn backoff_doubles_to_two_minutes_and_a_sample_ends_it() {
-        let mut rtt = Rtt::new();
-        rtt.sample(40_000, 1, 1);
-        for doublings in 1..=12 {
-            rtt.back_off();
-            assert_eq!(rtt.rto, (60 << doublings).min(RTO_MAX_JIFFIES));
+    fn a_successor_is_ready_when_a_minimum_expires() {
+        let mut min = MinFilter::empty();
+        for second in 0..=501 {
+            let value = match second {
+                0 => 10,
+                1..=200 => 20,
+                201..=280 => 25,
+                _ => 30,
+            };
+            min.take(value, second * HZ);
+            let expected = match second {
+                0..=300 => 10,
+                301..=500 => 20,
+                _ => 25,
+            };
+            assert_eq!(min.best[0].0, expected, "after {second} s");
         }
-        rtt.sample(40_000, 2, 3);
-        assert!(rtt.backoff == 0 && rtt.rto <= 61);
     }
 
     #[test]
@@ -225,6 +236,112 @@ mod tests {
         for second in 1..=301 {
             min.take(20_000, second * HZ);
             assert_eq!(min.best[0].0, if second <= 300 { 10_000 } else { 20_000 }, "after {second} s");
+        }
+    }
+
+    /// RFC 6298 section 2 without rounding, with Linux's changes: the deviation counts at least 200 ms, is the maximum of a
+    /// round trip, sinks by a quarter of its excess for each round, and grows an eighth as fast when the path gets faster.
+    #[derive(Default)]
+    struct Exact {
+        srtt: f64,
+        mdev: f64,
+        mdev_max: f64,
+        rttvar: f64,
+        round_ends: u64,
+    }
+
+    impl Exact {
+        fn sample(&mut self, rtt: f64, snd_una: u64, snd_nxt: u64) {
+            if self.srtt == 0.0 {
+                let var = (4.0 * rtt / 2.0).max(200_000.0);
+                *self = Self { srtt: rtt, mdev: rtt / 2.0, mdev_max: var, rttvar: var, round_ends: snd_nxt };
+                return;
+            }
+            let error = rtt - self.srtt;
+            let change = error.abs() - self.mdev;
+            let gain = if error < 0.0 && change > 0.0 { 1.0 / 32.0 } else { 1.0 / 4.0 };
+            self.srtt += error / 8.0;
+            self.mdev += gain * change;
+            self.mdev_max = self.mdev_max.max(4.0 * self.mdev);
+            self.rttvar = self.rttvar.max(self.mdev_max);
+            if snd_una > self.round_ends {
+                self.rttvar -= (self.rttvar - self.mdev_max) / 4.0;
+                self.round_ends = snd_nxt;
+                self.mdev_max = 200_000.0;
+            }
+        }
+    }
+
+    fn micros(micros: u64) -> f64 {
+        f64::from(narrow(micros))
+    }
+
+    proptest! {
+        #[test]
+        fn the_estimate_follows_rfc_6298(
+            samples in prop::collection::vec((1_u64..900_000, any::<bool>()), 1..80),
+            scale in 1_u64..4,
+        ) {
+            let (mut rtt, mut exact) = (Rtt::new(), Exact::default());
+            let (mut una, mut next) = (1, 1);
+            let (mut shortest, mut longest) = (u64::MAX, 0);
+            for (sample, advances) in samples {
+                let sample = sample * scale;
+                (shortest, longest) = (shortest.min(sample), longest.max(sample));
+                if advances {
+                    (una, next) = (next + 1, next + 10);
+                }
+                rtt.sample(sample, una, next);
+                exact.sample(micros(sample), una, next);
+                let srtt_us = f64::from(rtt.srtt_us8()) / 8.0;
+                prop_assert!((srtt_us - exact.srtt).abs() <= 1.0, "{srtt_us} {}", exact.srtt);
+                prop_assert!((shortest..=longest).contains(&u64::from(rtt.srtt_us8().div_ceil(8))));
+                // Rounding to a quarter, and a wrong sign of the change near zero, sum up to some microseconds.
+                prop_assert!((micros(rtt.deviation_us()) - exact.mdev).abs() < 10.0, "{} {}", rtt.deviation_us(), exact.mdev);
+                let timeout_us = micros(rtt.rto() * JIFFY_US);
+                let exact_us = exact.srtt + exact.rttvar;
+                let slack_us = micros(JIFFY_US) + 50.0;
+                prop_assert!(timeout_us > exact_us - 50.0 && timeout_us < exact_us + slack_us, "{timeout_us} {exact_us}");
+                prop_assert!(timeout_us >= srtt_us.floor() + 200_000.0, "at least 200 ms of deviation");
+            }
+        }
+
+        /// The timeout doubles for each expiry, and neither exceeds two minutes nor survives a sample.
+        #[test]
+        fn a_timeout_never_exceeds_two_minutes(sample_us in 1_u64..300_000_000, expiries in 0_u32..300) {
+            let mut rtt = Rtt::new();
+            rtt.sample(sample_us, 1, 1);
+            let first = rtt.rto();
+            for _ in 0..expiries {
+                rtt.back_off();
+            }
+            prop_assert_eq!(rtt.rto(), first.saturating_mul(1 << expiries.min(40)).min(RTO_MAX_JIFFIES));
+            prop_assert_eq!(u32::from(rtt.backoff()), expiries.min(255));
+            rtt.sample(sample_us, 1, 1);
+            prop_assert!(rtt.backoff() == 0 && rtt.rto() <= first);
+        }
+
+        /// The minimum was sampled in the last 300 s, and is exact while no lower one has expired.
+        #[test]
+        fn the_minimum_is_of_the_last_300_seconds(
+            samples in prop::collection::vec((1_u32..1_000, 1_u64..8), 1..400),
+        ) {
+            let mut filter = MinFilter::empty();
+            let mut taken: Vec<(u32, u64)> = Vec::new();
+            let mut now = 1;
+            for (value, seconds) in samples {
+                now += seconds * HZ;
+                taken.push((value, now));
+                filter.take(value, now);
+                let since = |window: u64| taken.iter().filter(move |sample| now - sample.1 <= window);
+                let shown = filter.best[0];
+                prop_assert!(since(MIN_RTT_WINDOW).any(|sample| *sample == shown), "{shown:?} at {now}");
+                prop_assert!(shown.0 <= value);
+                let lowest = taken.iter().map(|sample| sample.0).min().unwrap();
+                if since(MIN_RTT_WINDOW).any(|sample| sample.0 == lowest) {
+                    prop_assert_eq!(shown.0, lowest);
+                }
+            }
         }
     }
 }

@@ -52,3 +52,29 @@ impl TaskSet {
         Task::ALL.get(self.0.trailing_zeros() as usize).copied()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// The first pending task in the order of the declaration comes next, whenever it was scheduled.
+        #[test]
+        fn tasks_are_done_in_order(steps in prop::collection::vec((0_usize..6, any::<bool>()), 1..40)) {
+            let mut tasks = TaskSet::default();
+            let mut pending = [false; 6];
+            for (task, schedules) in steps {
+                if schedules {
+                    tasks.schedule(Task::ALL[task]);
+                } else {
+                    tasks.done(Task::ALL[task]);
+                }
+                pending[task] = schedules;
+                prop_assert_eq!(tasks.next(), pending.iter().position(|pending| *pending).map(|task| Task::ALL[task]));
+                prop_assert_eq!(tasks.is_empty(), tasks.next().is_none());
+                prop_assert!(Task::ALL.iter().all(|task| tasks.has(*task) == pending[*task as usize]));
+            }
+        }
+    }
+}

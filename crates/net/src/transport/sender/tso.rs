@@ -125,3 +125,66 @@ const MIN_MSS: u32 = 36;
 const TSO_RTT_LOG: u32 = 9;
 /// `tcp_tso_win_divisor`.
 const TSO_WIN_DIVISOR: u64 = 3;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::transport::sender::initial_state::initial_state;
+    use crate::transport::sender::tests::settings;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// A packet has a millisecond of the pacing rate, more on a path below a few milliseconds, at least two segments,
+        /// and never more than the device takes.
+        #[test]
+        fn a_packet_has_a_millisecond_of_data(
+            paced_bytes in 0_u64..10_000_000,
+            min_rtt_us in 1_u32..100_000,
+            fewest in prop::option::of(1_u32..10),
+            chosen in 0_u32..1_000,
+        ) {
+            let settings = Settings { gso_max_bytes: Some(65_536), ..settings() };
+            let tso = Tso::new(&settings, None);
+            let tp = SenderState { min_rtt_us, ..initial_state(&settings, &tso) };
+            let most = tso.largest_bytes() / tp.mss;
+            let segments = tso.segments(&tp, paced_bytes, fewest);
+            let extra = u64::from(tso.largest_bytes()) >> (min_rtt_us / 512).min(63);
+            let expected = ((paced_bytes + extra) / u64::from(tp.mss)).min(u64::from(most));
+            prop_assert_eq!(u64::from(segments), expected.max(u64::from(fewest.unwrap_or(2))));
+            prop_assert_eq!(tso.chosen_segments(&tp, chosen), chosen.clamp(1, most));
+        }
+
+        /// Skbs and segments fit half the peer's largest window (RFC 1122 section 4.2.3.4), unless it is tiny.
+        #[test]
+        fn skbs_fit_half_the_window(window in 1_u32..200_000) {
+            let mut tso = Tso::new(&settings(), None);
+            let mss = tso.fit_window(window);
+            prop_assert!((MIN_MSS..=1_000).contains(&mss) && tso.goal().is_multiple_of(mss) && tso.goal() >= mss);
+            let bound = if window > DEFAULT_MSS { window / 2 } else { window };
+            prop_assert!(tso.goal() <= bound.max(MIN_MSS));
+            prop_assert_eq!(mss, 1_000.min(bound.max(MIN_MSS)));
+        }
+
+        /// It waits only for an ACK that is near, with less than a third of the window free, and when the data would fill
+        /// what is left; a FIN does not wait for more data.
+        #[test]
+        fn it_waits_only_for_something_near(
+            head in 1_u64..100_000,
+            (is_tail, has_fin, is_near) in (any::<bool>(), any::<bool>(), any::<bool>()),
+            (cwnd_left, peer_left, window) in (0_u64..100_000, 0_u64..100_000, 0_u64..300_000),
+            full in 1_u64..65_000,
+        ) {
+            let room = Room { head, is_tail, has_fin, cwnd_left, peer_left, window, full };
+            let least = cwnd_left.min(peer_left);
+            let may_wait = is_near && least < full && least < window / 3 && (is_tail || least < head);
+            let expected = match () {
+                () if !may_wait => Defer::No,
+                () if least > head && has_fin => Defer::No,
+                () if least > head => Defer::ForData,
+                () if cwnd_left < peer_left => Defer::ForCwnd,
+                () => Defer::ForPeer,
+            };
+            prop_assert_eq!(room.defer(|| is_near), expected);
+        }
+    }
+}

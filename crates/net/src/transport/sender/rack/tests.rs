@@ -30,6 +30,8 @@ enum Round {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(100))]
+
     /// RFC 8985 section 6.2, step 4: a quarter of the minimum round-trip time per step, at most the smoothed one; none
     /// while no reordering was seen and loss is likely.
     #[test]

@@ -329,7 +329,7 @@ impl Both {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(200))]
+    #![proptest_config(ProptestConfig::with_cases(120))]
 
     /// Counts, order of transmission, pending records and the search by sequence number, after every step; long enough
     /// for the ring to grow and to wrap.
