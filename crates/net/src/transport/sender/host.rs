@@ -172,6 +172,17 @@ mod tests {
         assert!(host.is_empty() && !host.holds(serial));
     }
 
+    /// A socket that is not paced has 4 MiB, whatever its rate (`tcp_limit_output_bytes`).
+    #[test]
+    fn without_pacing_four_mebibytes_are_the_limit() {
+        let mut host = HostQueue::new(1_000);
+        while !host.is_full(1_000, u64::MAX, false, 0) {
+            assert!(host.bytes() < 4 << 20);
+            host.enqueue(65_000);
+        }
+        assert!(host.bytes() >= 4 << 20 && !host.is_full(1_000, u64::MAX, true, 0));
+    }
+
     proptest! {
         /// The queue's memory is that of the packets that have not departed, in order; a transmission is held until it
         /// departs or is refused.
@@ -205,10 +216,9 @@ mod tests {
                 prop_assert_eq!((host.bytes(), host.is_empty()), (bytes, model.is_empty()));
                 prop_assert!(model.iter().all(|packet| host.holds(packet.0)));
                 prop_assert!(gone.iter().all(|serial| !host.holds(*serial)));
-                let is_full = |paced_bytes, is_paced, factor| host.is_full(1_000, paced_bytes, is_paced, factor);
-                prop_assert_eq!(is_full(0, true, 0), bytes >= 2 * true_size(1_000));
-                prop_assert_eq!(is_full(30_000, true, 1), bytes >= 60_000);
-                prop_assert_eq!(is_full(u64::MAX, false, 0), bytes >= 4 << 20);
+                let is_full = |paced_bytes, factor| host.is_full(1_000, paced_bytes, true, factor);
+                prop_assert_eq!(is_full(0, 0), bytes >= 2 * true_size(1_000));
+                prop_assert_eq!(is_full(30_000, 1), bytes >= 60_000);
             }
         }
     }

@@ -89,7 +89,8 @@ mod tests {
     proptest! {
         /// RFC 2861: half for each timeout of idle time, never below the initial window, never larger than before.
         #[test]
-        fn idle_time_halves_the_window(cwnd in 1_u32..100_000, idle in 1_u64..100_000, rto in 1_u64..1_000) {
+        fn idle_time_halves_the_window(cwnd in 1_u32..100_000, rto in 1_u64..1_000, timeouts in 0_u64..20, more in 1_u64..4) {
+            let idle = timeouts * rto + more.min(rto);
             let settings = settings();
             let mut usage = Usage::new(&settings);
             let cc = CcState { cwnd, ..initial_cc(&settings) };
