@@ -41,6 +41,9 @@ impl CongestionControl for RecordingController {
     fn cong_avoid(&mut self, _tp: &SenderState, cc: &mut CcState, acked: u32) {
         cc.cwnd += acked;
         self.cwr_requested = cc.cwnd == self.reduces_at;
+        if self.cwr_requested {
+            self.reduces_at = u32::MAX;
+        }
     }
 
     fn take_cwr_request(&mut self) -> bool {
@@ -83,13 +86,13 @@ fn a_controllers_request_reduces_the_window_without_loss() {
     assert_eq!(d.state(), (CaState::Cwr, 12, 6));
     d.sends();
     d.wait_ms(40);
-    let out = u64::from(d.sender.tp().packets_out);
-    d.ack(2 + out / 2, &[], Flags::default());
+    d.ack(6, &[], Flags::default());
     assert!((6..=9).contains(&d.state().1), "during the reduction: {}", d.state().1);
-    d.ack(2 + out, &[], Flags::default());
-    assert_eq!(d.state().0, CaState::Cwr, "the last packet may not have reached the receiver");
+    d.sends();
+    d.ack(10, &[], Flags::default());
+    assert_eq!(d.state().0, CaState::Cwr, "what carries CWR may not have reached the receiver");
     d.sends();
     d.wait_ms(40);
-    d.ack(3 + out, &[], Flags::default());
+    d.ack(11, &[], Flags::default());
     assert_eq!((d.state().0, d.state().2), (CaState::Open, 6));
 }
