@@ -40,7 +40,7 @@ def main() -> int:
     rest = [table for table in tables if table not in of_path]
     path = PATH + MADE.format(collections="", typing="Literal", imports=QDISC)
     imports = f"from dumbbell.spec.path_model import Path, Segment\n{QDISC}"
-    experiment = EXPERIMENT + MADE.format(collections=MAPPING, typing="Literal", imports=imports)
+    experiment = EXPERIMENT + MADE.format(collections=MAPPING, typing="Any, Literal", imports=imports)
     collections = "from collections.abc import Mapping, Sequence\n"
     imports = "from dumbbell.spec.axes import Axis"
     sweep = SWEEP + MADE.format(collections=collections, typing="Any, Literal", imports=imports)

@@ -16,7 +16,6 @@ from dumbbell import _sim
 from dumbbell.plan import plan_case
 from dumbbell.spec import parse
 
-
 UDP = 'name = "u"\nkind = "udp"\npacket = 1000\nrate = "16mbit"'
 """A datagram each half millisecond."""
 

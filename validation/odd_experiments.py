@@ -253,15 +253,15 @@ def _datagrams(run: Run, case: Case, sent: pl.DataFrame) -> list[str]:
     group = groups[0]
     if len(groups) > 1 or group.count > 1 or group.kind != "udp" or group.rate is None or group.host_qdisc is not None:
         return []
-    interval_ns = group.packet * 8 * 10**9 // group.rate
+    interval_ns = group.payload * 8 * 10**9 // group.rate
     end_ns = min(group.stop or 10**18, int(run.manifest["duration_s"] * 1e9))
     time_ns, packets = group.start, 0
-    on_ns, off_ns = group.on or 10**18, group.off or 0
+    on_ns, off_ns = group.on_time or 10**18, group.off_time or 0
     while time_ns < end_ns:
         packets += -(-min(on_ns, end_ns - time_ns) // interval_ns)
         time_ns += on_ns + off_ns
-    got, expected = sent["bytes_sent"][0], packets * group.packet
-    if abs(got - expected) <= 2 * group.packet:
+    got, expected = sent["bytes_sent"][0], packets * group.payload
+    if abs(got - expected) <= 2 * group.payload:
         return []
     return [f"a UDP flow sent {got} bytes, {expected} by its rate"]
 

@@ -86,9 +86,6 @@ def placeholders(value: object) -> set[str]:
 def fill(value: object, values: dict[str, Any]) -> Any:
     """A value with its placeholders filled. Raises `Wrong`."""
 
-def trace_rates(content: bytes, step_ns: int, duration_ns: int, limits: dict[str, int]) -> list[tuple[int, int]]:
-    """A Mahimahi trace as (time in ns, bits per second). Raises `Mistakes` or `Wrong`."""
-
 class Arrow:
     """A result table; it supports Arrow's PyCapsule protocol."""
 
@@ -552,10 +549,10 @@ class Plan:
         experiment: object,
         seed: int,
         limits: dict[str, int],
-        script: Script | None = None,
-        trace: Sequence[tuple[int, int]] = ...,
+        text_limits: dict[str, int],
+        files: dict[str, bytes] = ...,
     ) -> Plan:
-        """Plans an experiment. `script` and `trace` are the files that it names.
+        """Plans an experiment. `files` has the contents of those that it names, by key.
 
         Raises `Mistakes`, and as all methods do `PlanError` and `ExperimentError` of `dumbbell.errors`.
         """
@@ -685,7 +682,12 @@ class RemotePlan:
     """A plan on real hosts."""
 
     def __new__(
-        cls, experiment: object, seed: int, limits: dict[str, int], trace: Sequence[tuple[int, int]] = ...
+        cls,
+        experiment: object,
+        seed: int,
+        limits: dict[str, int],
+        text_limits: dict[str, int],
+        files: dict[str, bytes] = ...,
     ) -> RemotePlan:
         """As `Plan`."""
 
@@ -822,6 +824,15 @@ def declarations() -> dict[str, Any]:
 
     `schema` and `controls` in JSON, `reference` by table in Markdown, `dataclasses` in Python.
     """
+
+def files_named(experiment: object) -> list[tuple[str, str]]:
+    """The files that an experiment names: key and name of each."""
+
+def base_rtts_ns(experiment: object) -> list[int]:
+    """The RTT of each group without queues, in nanoseconds."""
+
+def upgrade_toml(text: str, limits: dict[str, int] = ..., file: str = "") -> tuple[str, list[tuple[str, str]]]:
+    """A text with today's spellings of keys, and each older one that it had, with today's. Raises `Mistakes`."""
 
 def is_of_the_machine(sysctl: str) -> bool:
     """Whether a sysctl is the machine's, and not that of a network namespace."""

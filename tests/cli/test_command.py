@@ -38,11 +38,11 @@ BAD = {
     "redirect": ("path.bottleneck.qdisc=pfifo limit 10 > x", "path.bottleneck.qdisc: pfifo has no option '>'"),
     "missing trace": (
         'path.bottleneck={trace="nothing"}',
-        "path.bottleneck.trace: no such file, got 'nothing'; it must be in",
+        "path.bottleneck.rate_trace: no such file, got 'nothing'; it must be in",
     ),
     "foreign trace": (
         'path.bottleneck={trace="../x"}',
-        "path.bottleneck.trace: a file outside the folder of the file that names it, got '../x'",
+        "path.bottleneck.rate_trace: a file outside the folder of the file that names it, got '../x'",
     ),
     "no setting": ("duration", "not a setting, got 'duration'; --set KEY=VALUE, such as --set duration=20s"),
 }

@@ -85,7 +85,7 @@ def test_cake_shapes_and_shares_among_hosts(tmp_path: Path) -> None:
 
 
 def test_on_and_off_divide_the_time(tmp_path: Path) -> None:
-    got = valid(tmp_path, experiment(CUBIC + 'on = "200ms"\noff = "800ms"\n', rtt="4ms", duration="3s"))
+    got = valid(tmp_path, experiment(CUBIC + 'on_time = "200ms"\noff_time = "800ms"\n', rtt="4ms", duration="3s"))
     received = got.run.flows.sort("time_ns").select("time_ns", pl.col("bytes_received").diff().alias("new"))
     idle = received.filter((pl.col("time_ns") % 10**9).is_between(500_000_000, 990_000_000))
     assert got.mbps() < 5
@@ -189,7 +189,7 @@ def test_a_trace_sets_the_rate(tmp_path: Path) -> None:
     """One packet per millisecond for half a second, then one in ten."""
     times = [*range(1, 501), *range(510, 1001, 10)]
     (tmp_path / "trace").write_text("\n".join(map(str, times)))
-    got = valid(tmp_path, experiment(rate=None, bottleneck='trace = "trace"'))
+    got = valid(tmp_path, experiment(rate=None, bottleneck='rate_trace = "trace"'))
     assert got.mbps() == pytest.approx(12 * (0.5 + 0.05), rel=0.15)
 
 

@@ -25,33 +25,35 @@ OBEYED = {(row[0].strip("`"), kind): cell == "✓" for row in TABLE for kind, ce
 FLOWS: dict[str, Keys] = {
     "bulk": {"cc": "cubic"},
     "sized": {"cc": "cubic", "bytes": "1MB"},
-    "on/off": {"cc": "cubic", "on": "300ms", "off": "200ms"},
+    "on/off": {"cc": "cubic", "on_time": "300ms", "off_time": "200ms"},
     "request/response": {"cc": "cubic", "request": "100b", "response": "50kB"},
     "Poisson": {"cc": "cubic", "bytes": "200kB", "arrivals": "4/s"},
     "UDP": {"kind": "udp", "rate": "8mbit"},
 }
 VALUES: Keys = {
     "name": "other", "cc": "vegas", "cc_parameters": {"beta": 300}, "count": 2, "start": "500ms", "stop": "600ms",
-    "stagger": "300ms", "start_jitter": "300ms", "bytes": "150kB", "port": 5300, "on": "100ms", "off": "100ms",
-    "request": "16000b", "response": "20kB", "think": "100ms", "arrivals": "9/s", "rate": "4mbit", "packet": 600,
+    "stagger": "300ms", "start_jitter": "300ms", "bytes": "150kB", "sizes": {"pareto": "90kB", "shape": 1.5},
+    "port": 5300, "direction": "reverse", "on_time": "100ms", "off_time": "100ms", "load": 0.3,
+    "request": "16000b", "response": "20kB", "think": "100ms", "arrivals": "9/s", "rate": "4mbit", "payload": 600,
     "ecn": True, "sndbuf": "6000b", "rcvbuf": "5000b", "initial_window": 2, "delayed_ack": False, "prompt_reads": True,
     "pacing_rate": "2mbit", "enter": "bottleneck", "leave": "first", "access": {"delay": "10ms", "rate": "3mbit"},
     "host_qdisc": "tbf rate 2mbit burst 3kb limit 90kb",
 }  # fmt: skip
 """A value that differs from the default."""
 WITH: dict[str, Keys] = {
-    "stagger": {"count": 2}, "on": {"off": "100ms"}, "off": {"on": "100ms"},
+    "stagger": {"count": 2}, "on_time": {"off_time": "100ms"}, "off_time": {"on_time": "100ms"},
     "request": {"response": "50kB"}, "response": {"request": "100b"}, "arrivals": {"bytes": "30kB"},
+    "load": {"bytes": "30kB"},
     "prompt_reads": {"rcvbuf": "20000b"},
 }  # fmt: skip
 """Keys that the other run has, too, unless its kind has them."""
 UDP_WITH: dict[str, Keys] = {
     "stagger": {"count": 2},
-    "on": {"off": "100ms"},
-    "off": {"on": "100ms"},
+    "on_time": {"off_time": "100ms"},
+    "off_time": {"on_time": "100ms"},
     "sndbuf": {"host_qdisc": VALUES["host_qdisc"]},
 }
-MAKES = {"kind", "bytes", "on", "off", "request", "response", "arrivals"}
+MAKES = {"kind", "bytes", "sizes", "load", "on_time", "off_time", "request", "response", "arrivals"}
 """They make a kind: they are added to bulk flows, and changed where a kind has them."""
 
 
@@ -130,12 +132,13 @@ def test_every_key_has_an_effect_on_the_kernel(tmp_path: Path, monkeypatch: pyte
 @pytest.mark.parametrize(("key", "kind"), [pair for pair, obeyed in OBEYED.items() if not obeyed], ids="-".join)
 def test_a_key_that_a_kind_of_flow_lacks_is_refused(key: str, kind: str) -> None:
     keys = FLOWS[kind] | {key: VALUES[key]}
-    if kind == "request/response" and key in ("on", "off"):
-        keys |= {"on": "1s", "off": "1s"}
+    if kind == "request/response" and key in ("on_time", "off_time"):
+        keys |= {"on_time": "1s", "off_time": "1s"}
     with pytest.raises(ExperimentError) as caught:
         parse(text_of(kind, key, keys), Path("mine.toml"))
     assert f"'{key}' has no effect on a {kind} flow" in str(caught.value)
-    assert f"flows.0.{key}" in str(caught.value)
+    written = {"sizes": "bytes", "load": "arrivals"}.get(key, key)
+    assert f"flows.0.{written}" in str(caught.value)
 
 
 def test_the_table_has_every_key_and_kind() -> None:

@@ -73,7 +73,7 @@ def test_a_change_of_the_rtt_needs_a_netem() -> None:
         (plain().replace("0ms", "20ms"), ("netem",), "no netem, needed by path.rtt = 20ms"),
         (
             plain().replace('"0ms"', '"20ms"\nloss = "1%"\ndelay = "5ms"'), ("netem",),
-            "no netem, needed by path.delay = 5ms and path.loss = 1% and path.rtt = 20ms",
+            "no netem, needed by path.forward_delay = 5ms and path.loss = 1% and path.rtt = 20ms",
         ),
         (
             plain(rest='[[path.links]]\nname = "air"\nwhere = "before"\ndelay = "2ms"\n[[flows]]\ncc = "cubic"\n'),

@@ -161,7 +161,7 @@ def sampled(idle: float = 0.0, blocked: float = 0.0, rtt_ns: int = 50_000_000) -
         ("", 60, sampled(idle=0.04), None),
         ("", 40, sampled(idle=0.3), None),
         ('bytes = "1MB"\n', 60, sampled(idle=0.3), None),
-        ('on = "1s"\noff = "1s"\n', 60, sampled(idle=0.3), None),
+        ('on_time = "1s"\noff_time = "1s"\n', 60, sampled(idle=0.3), None),
         ('sndbuf = "10kB"\n', 60, sampled(idle=0.3), None),
         ('rcvbuf = "10kB"\n', 60, sampled(blocked=0.2), None),
     ],

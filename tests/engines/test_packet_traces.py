@@ -196,7 +196,7 @@ def test_an_invalid_window_is_refused(window: Window, message: str) -> None:
 
 def test_the_simulator_s_refusals_are_raised() -> None:
     with pytest.raises((ExperimentError, PlanError)):
-        packet_traces(request_from(experiment(qdisc="pfifo_fast", top='trace = "nonsense"')), Window(0, 1))
+        packet_traces(request_from(experiment(qdisc="pfifo_fast", top='record = "nonsense"')), Window(0, 1))
 
 
 def test_the_python_api() -> None:

@@ -263,7 +263,7 @@ def test_the_order_of_groups_in_a_file_changes_no_flow(tmp_path: Path) -> None:
 
 def test_every_change_is_recorded_on_request(tmp_path: Path) -> None:
     samples = run(tmp_path, experiment(CUBIC), name="samples")
-    events = run(tmp_path, experiment(CUBIC, top='trace = "events"'), name="events")
+    events = run(tmp_path, experiment(CUBIC, top='record = "events"'), name="events")
     assert events.flows.height > 2 * samples.flows.height
     assert events.queues["time_ns"].is_sorted()
     grid = samples.queues.filter(pl.col("queue") == "bottleneck")
@@ -290,7 +290,7 @@ def test_a_capture_never_overwrites(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "more", "message"),
     [
-        (experiment(top='trace = "events"'), {}, "trace: this engine can't record every change"),
+        (experiment(top='record = "events"'), {}, "trace: this engine can't record every change"),
     ],
 )
 def test_the_kernel_refuses_simulator_only_options(

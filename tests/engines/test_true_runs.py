@@ -108,8 +108,8 @@ def test_what_a_script_deletes_is_gone(tmp_path: Path) -> None:
 )
 def test_a_trace_lets_its_mean_rate_through(tmp_path: Path, times: list[int], step: str, mbps: float) -> None:
     (tmp_path / "link.trace").write_text("".join(f"{time}\n" for time in times))
-    bottleneck = f'trace = "link.trace"\ntrace_step = "{step}"\n'
-    flow = udp("packet = 1472", f"{max(60, int(mbps * 1500))}kbit")
+    bottleneck = f'rate_trace = "link.trace"\ntrace_step = "{step}"\n'
+    flow = udp("payload = 1472", f"{max(60, int(mbps * 1500))}kbit")
     got = valid(tmp_path, experiment(flow, rate=None, bottleneck=bottleneck, duration="20s", top="probes = []"))
     # With its headers a datagram has 1,514 bytes; a few are still in the queue or on their way.
     assert got.mbps("udp") * 1514 / 1472 == pytest.approx(mbps, rel=0.03)

@@ -43,8 +43,8 @@ RTTS = ", ".join(f"'{n}ms'" for n in range(1, 10_001))
 DIGITS = ", ".join(f"{key} = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]" for key in "abcdefghi")
 HOSTILE = {
     "a trace of many steps": (
-        SMALL.replace('"1s"', '"20000s"').replace('rate = "1mbit"', 'trace = "t.trace"\ntrace_step = "1ms"'),
-        "path.bottleneck.trace_step: 20,000,000 steps in this time, more than 200,000",
+        SMALL.replace('"1s"', '"20000s"').replace('rate = "1mbit"', 'rate_trace = "t.trace"\ntrace_step = "1ms"'),
+        "path.bottleneck.rate_trace_step: 20,000,000 steps in this time, more than 200,000",
     ),
     "a dotted key": (f"{'.'.join('a' * 50_000)} = 1\n{SMALL}", "tables within tables, more than 24"),
     "brackets": (f"a = {'[' * 50_000}\n{SMALL}", "tables within tables, more than 24"),
@@ -135,7 +135,7 @@ def test_the_error_names_the_setting_that_allows_it_and_nothing_is_left(tmp_path
 
 
 def test_a_refused_trace_runs_with_a_larger_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "x.toml").write_text(SMALL.replace('rate = "1mbit"', 'trace = "t.trace"\ntrace_step = "10ms"'))
+    (tmp_path / "x.toml").write_text(SMALL.replace('rate = "1mbit"', 'rate_trace = "t.trace"\ntrace_step = "10ms"'))
     (tmp_path / "t.trace").write_text("1\n1\n300\n")
     case = load(tmp_path / "x.toml")[0]
     monkeypatch.setenv(limits.VARIABLE, "changes=99")
@@ -159,7 +159,7 @@ def test_a_deeply_nested_setting_is_refused() -> None:
 
 def test_rows_of_events_are_counted_during_the_run(tmp_path: Path) -> None:
     """The plan does not give their number."""
-    case = parse(SMALL.replace("1mbit", "1gbit").replace("duration", 'trace = "events"\nduration'), Path("x.toml"))[0]
+    case = parse(SMALL.replace("1mbit", "1gbit").replace("duration", 'record = "events"\nduration'), Path("x.toml"))[0]
     request = Request("x", case, 1, tmp_path / "out")
     Simulator().run(request, lambda _seconds: None)
     with pytest.raises(PlanError, match=r"packets and samples use .* GB, more than 3/4 of the run's limit \(0.002 GB"):

@@ -42,10 +42,10 @@ SCRIPT = "tc qdisc add dev eth0 root handle 1: pfifo limit 10\n"
 FLOWS = '[[{0}flows]]\ncc = "cubic"\n'
 HEAD = 'duration = "100ms"\n[{0}path]\nrtt = "10ms"\n'
 KEYS = {
-    "path.bottleneck.trace": HEAD + "[{0}path.bottleneck]\ntrace = {1}\n" + FLOWS,
+    "path.bottleneck.rate_trace": HEAD + "[{0}path.bottleneck]\ntrace = {1}\n" + FLOWS,
     "path.tc.script": HEAD + '[{0}path.tc]\ninterface = "eth0"\nscript = {1}\n' + FLOWS,
 }
-GOOD = {"path.bottleneck.trace": TRACE, "path.tc.script": SCRIPT}
+GOOD = {"path.bottleneck.rate_trace": TRACE, "path.tc.script": SCRIPT}
 COMPLETE = HEAD.format("") + '[path.bottleneck]\nrate = "10mbit"\n' + FLOWS.format("")
 AXES = '[[axes]]\n"path.rtt" = ["5ms", "6ms"]\n'
 METRICS = 'metrics = ["utilization"]\n'
@@ -205,7 +205,7 @@ def test_a_linked_experiment_does_not_give_access_to_its_folder(author_folder: P
     (outside / "secret").write_text(TRACE)
     (author_folder / "experiment.toml").symlink_to(outside / "any")
     with pytest.raises(ExperimentError, match="no such file"):
-        in_sweep(author_folder, "path.bottleneck.trace", "secret")
+        in_sweep(author_folder, "path.bottleneck.rate_trace", "secret")
 
 
 def test_a_file_named_in_a_result_s_manifest_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -252,7 +252,7 @@ def test_a_sweep_s_report_shows_no_file_from_outside(
     dumbbell: Dumbbell, author_folder: Path, kind: str, name: str
 ) -> None:
     """Its report shows the sweep's file, and the experiment of each cell."""
-    table = KEYS["path.bottleneck.trace"].format("experiment.", '"fine"')
+    table = KEYS["path.bottleneck.rate_trace"].format("experiment.", '"fine"')
     (author_folder / "x.toml").write_text(f"{METRICS}[experiment]\n{table}{AXES}")
     (author_folder / "fine").write_text(TRACE)
     assert dumbbell("sweep", "x.toml", "--out", "out", "--jobs", "1", cwd=author_folder).returncode == 0
@@ -271,7 +271,9 @@ def test_a_sweep_s_report_shows_no_file_from_outside(
 def test_a_referenced_file_must_not_have_the_name_of_a_sweep_s_file(
     dumbbell: Dumbbell, author_folder: Path, name: str
 ) -> None:
-    text = METRICS + "[experiment]\n" + KEYS["path.bottleneck.trace"].format("experiment.", inline_toml(name)) + AXES
+    text = (
+        METRICS + "[experiment]\n" + KEYS["path.bottleneck.rate_trace"].format("experiment.", inline_toml(name)) + AXES
+    )
     (author_folder / "x.toml").write_text(text)
     (author_folder / name).parent.mkdir(exist_ok=True)
     (author_folder / name).write_text(TRACE)

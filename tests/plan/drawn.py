@@ -92,8 +92,8 @@ TCP_KEYS = {
 }  # fmt: skip
 TOGETHER = st.sampled_from(
     [
-        {}, {}, {"bytes": "10kB", "arrivals": "7.5/s"}, {"on": "100ms", "off": "3ms"},
-        {"request": "100", "response": "1kB"}, {"request": "1", "response": "2", "on": "1s", "off": "1s"},
+        {}, {}, {"bytes": "10kB", "arrivals": "7.5/s"}, {"on_time": "100ms", "off_time": "3ms"},
+        {"request": "100", "response": "1kB"}, {"request": "1", "response": "2", "on_time": "1s", "off_time": "1s"},
     ]
 )  # fmt: skip
 TCP = st.builds(
@@ -102,7 +102,7 @@ TCP = st.builds(
 UDP = st.builds(
     lambda rate, keys: {"kind": "udp", "rate": rate} | keys,
     st.sampled_from(["1mbit", "3kbit", "999bit"]),
-    few({"packet": st.integers(16, 8900), "count": st.integers(0, 3), "start": st.just("7us"), "name": NAMES}),
+    few({"payload": st.integers(16, 8900), "count": st.integers(0, 3), "start": st.just("7us"), "name": NAMES}),
 )
 LINKS = st.lists(
     st.builds(
@@ -117,7 +117,7 @@ CHANGES = st.builds(
     TIMES, few(CHANGE, 2, 1), st.one_of(st.just({}), st.fixed_dictionaries({"link": ROW})),
 )  # fmt: skip
 PROGRAMS = st.builds(
-    lambda name, on, keys: {"name": name, "on": on, "run": "echo 'a b' $c"} | keys,
+    lambda name, on, keys: {"name": name, "host": on, "run": "echo 'a b' $c"} | keys,
     st.sampled_from(["p", "q", "r.s"]),
     st.sampled_from(["sender", "receiver", "router", "sender2", "nowhere"]),
     few(
@@ -139,7 +139,7 @@ ROUTER = {"ssh": "ssh://three:22", "to_receiver": "eth2", "to_sender": "eth3"}
 
 @st.composite
 def documents(draw: st.DrawFn) -> dict[str, Any]:
-    """An experiment as its file's tables; `path.bottleneck.trace` is left to the caller."""
+    """An experiment as its file's tables; `path.bottleneck.rate_trace` is left to the caller."""
     path = with_delay(draw(few(IMPAIRMENTS)))
     path["rtt"] = "2s" if "delay" in path else draw(st.sampled_from(["0s", "7us", "20ms", "2s"]))
     path |= draw(few({"offloads": st.booleans(), "mtu": st.integers(576, 9000)}))
@@ -163,7 +163,7 @@ def documents(draw: st.DrawFn) -> dict[str, Any]:
         "flows": draw(st.lists(st.one_of(TCP, TCP, UDP), min_size=1, max_size=4)),
         "changes": draw(st.lists(CHANGES, max_size=2)),
         "tcp": draw(few(tcp)),
-    } | draw(few({"sample": st.sampled_from(["1us", "3ms", "1s"]), "trace": st.sampled_from(["samples", "events"])}))
+    } | draw(few({"sample": st.sampled_from(["1us", "3ms", "1s"]), "record": st.sampled_from(["samples", "events"])}))
     if draw(st.integers(0, 3)) == 0:
         programs = st.lists(PROGRAMS, min_size=1, max_size=2, unique_by=lambda program: program["name"])
         document["programs"] = draw(programs)
@@ -194,8 +194,8 @@ def documents_for_hosts(draw: st.DrawFn) -> dict[str, Any]:
     return document
 
 
-def traces() -> st.SearchStrategy[tuple[tuple[int, int], ...]]:
-    """Rates over time, as a trace of the bottleneck gives them; most experiments have none."""
-    rates = st.lists(st.integers(1, 10**9), min_size=1, max_size=4)
-    steps = rates.map(lambda rates: tuple((number * 10**8, rate) for number, rate in enumerate(rates)))
-    return st.one_of(st.just(()), st.just(()), st.just(()), steps)
+def traces() -> st.SearchStrategy[bytes]:
+    """Times of a trace in milliseconds, a line each; most experiments have none."""
+    times = st.lists(st.integers(1, 2000), min_size=1, max_size=20).map(sorted)
+    files = times.map(lambda times: "".join(f"{time}\n" for time in times).encode())
+    return st.one_of(st.just(b""), st.just(b""), st.just(b""), files)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from dumbbell.errors import DumbbellError
 from dumbbell.plan import make, plan_remote
 from dumbbell.spec import parse
-from dumbbell.spec.attachments import Attachments, read_script
+from dumbbell.spec.attachments import Attachments
 from dumbbell.spec.document import read
 from dumbbell.spec.units import Wrong
 from plan.drawn import documents, documents_for_hosts, traces
@@ -45,17 +45,15 @@ def test_a_seed_draws_starts_and_netem_seeds() -> None:
 
 @given(documents(), traces(), st.integers(0, 2**63 - 1))
 def test_an_experiment_is_planned_for_every_reader_or_refused(
-    document: dict[str, Any], trace: tuple[tuple[int, int], ...], seed: int
+    document: dict[str, Any], trace: bytes, seed: int
 ) -> None:
     bottleneck = document["path"].get("bottleneck")
     if trace and bottleneck:
         bottleneck.pop("rate")
-        bottleneck["trace"] = "rates"
+        bottleneck["rate_trace"] = "rates"
     try:
         experiment = read(document, Path("any.toml"))[0].experiment
-        commands = experiment.path.tc.commands if experiment.path.tc else ()
-        script = read_script(list(commands), "eth0") if commands else None
-        plan = make(experiment, Attachments(script, trace if bottleneck else ()), seed)
+        plan = make(experiment, Attachments({"path.bottleneck.rate_trace": trace}), seed)
         names = {queue.name for queue in plan.queues}
         assert len(names) == len(plan.queues)
         assert {flow["name"] for flow in json.loads(plan.for_agent())["flows"]} == {flow.name for flow in plan.flows}

@@ -314,7 +314,7 @@ def test_count_limits_arrivals() -> None:
 
 def test_a_trace_becomes_changes_of_rate(tmp_path: Path) -> None:
     (tmp_path / "trace").write_text("".join(f"{ms}\n" for ms in (50, 100, 110, 120, 130, 200)))
-    plan = plan_of(experiment(bottleneck='trace = "trace"', duration="300ms"), tmp_path / "mine.toml")
+    plan = plan_of(experiment(bottleneck='rate_trace = "trace"', duration="300ms"), tmp_path / "mine.toml")
     packet = 1504 * 8 * 10
     assert next(queue for queue in plan.queues if queue.name == "bottleneck").rates == [
         (0, 2 * packet),

@@ -99,7 +99,7 @@ def test_a_change_is_made_on_the_host_of_its_device() -> None:
     ("hosts", "keys", "key"),
     [
         (ENDS, {"path": PATH | {"loss": "1%"}}, "path.loss"),
-        (ENDS, {"path": PATH | {"delay": "5ms"}}, "path.delay"),
+        (ENDS, {"path": PATH | {"forward_delay": "5ms"}}, "path.forward_delay"),
         (ENDS, {"changes": [{"at": "1s", "loss": "1%"}]}, "changes"),
         (ENDS | ROUTER, {"path": PATH | {"links": [{"name": "more", "rate": "5mbit"}]}}, "path.links"),
         (ENDS | ROUTER, {"path": PATH | {"reverse": {"rate": "5mbit"}}}, "path.reverse"),
@@ -111,7 +111,7 @@ def test_a_change_is_made_on_the_host_of_its_device() -> None:
         (ENDS | ROUTER, {"flows": [{"cc": "bbr", "delayed_ack": False}]}, "flows.0.delayed_ack"),
         (ENDS | ROUTER, {"flows": [{"cc": "bbr", "host_qdisc": "fq"}]}, "flows.0.host_qdisc"),
         (ENDS | ROUTER, {"flows": [{"cc": "cubic", "cc_parameters": {"hystart": 0}}]}, "flows.0.cc_parameters"),
-        (ENDS | ROUTER, {"programs": [{"name": "a", "run": ["true"], "on": "sender"}]}, "programs"),
+        (ENDS | ROUTER, {"programs": [{"name": "a", "run": ["true"], "host": "sender"}]}, "programs"),
     ],
 )  # fmt: skip
 def test_settings_that_real_hosts_can_t_have_are_refused_with_their_key(

@@ -7,8 +7,7 @@ import pytest
 from dumbbell.errors import ExperimentError
 from dumbbell.plan import Queue, make
 from dumbbell.spec import parse
-from dumbbell.spec.attachments import Attachments, read_script
-from dumbbell.spec.units import Wrong
+from dumbbell.spec.attachments import Attachments
 
 CLASSES = """
 tc qdisc add dev eth0 root handle 1: htb
@@ -32,7 +31,9 @@ duration = "1s"
 rtt = "1ms"
 [path.tc]
 interface = "eth0"
-commands = ["tc"]
+commands = '''
+{}
+'''
 [[flows]]
 cc = "cubic"
 """
@@ -40,8 +41,7 @@ cc = "cubic"
 
 def queue(text: str, handle: str) -> Queue:
     """The queue of a script with this handle."""
-    attachments = Attachments(read_script(text.splitlines(), "eth0"))
-    plan = make(parse(EXPERIMENT, Path("mine.toml"))[0].experiment, attachments, 1)
+    plan = make(parse(EXPERIMENT.format(text), Path("mine.toml"))[0].experiment, Attachments(), 1)
     return [queue for queue in plan.queues if queue.name == f"tc.{handle}".rstrip(":")][-1]
 
 
@@ -66,20 +66,21 @@ def test_a_rate_is_capped_by_its_own_and_all_parents(text: str, handle: str, mbp
 
 
 def test_a_class_below_itself_is_refused() -> None:
-    with pytest.raises(Wrong, match="no class 1:10 to be the parent"):
+    with pytest.raises(ExperimentError, match="no class 1:10 to be the parent"):
         queue(CLASSES.replace("parent 1: classid 1:1 ", "parent 1:10 classid 1:1 "), "10:")
 
 
 def test_a_class_without_an_id_is_refused() -> None:
-    with pytest.raises(Wrong, match="a class without a classid"):
+    with pytest.raises(ExperimentError, match="a class without a classid"):
         queue(CLASSES.replace("classid 1:20 ", ""), "10:")
 
 
 def test_the_queue_to_report_must_be_left() -> None:
     script = 'interface = "eth0"\nqueue = "10:"'
-    experiment = parse(EXPERIMENT.replace('interface = "eth0"', script), Path("mine.toml"))[0].experiment
+    text = EXPERIMENT.replace('interface = "eth0"', script)
     deleted = CLASSES + "tc qdisc del dev eth0 parent 1:10\n"
-    assert make(experiment, Attachments(read_script(CLASSES.splitlines(), "eth0")), 1).bottleneck == "tc.10"
+    left, gone = (parse(text.format(commands), Path("mine.toml"))[0].experiment for commands in (CLASSES, deleted))
+    assert make(left, Attachments(), 1).bottleneck == "tc.10"
     with pytest.raises(ExperimentError, match="no discipline of this handle is there") as caught:
-        make(experiment, Attachments(read_script(deleted.splitlines(), "eth0")), 1)
+        make(gone, Attachments(), 1)
     assert (caught.value.key, caught.value.right) == ("path.tc.queue", "one of: 1:, 20:")

@@ -171,7 +171,7 @@ def test_settings_of_all_hosts_are_set_on_all_sockets() -> None:
     [
         ("", "bulk"),
         ('bytes = "5kB"', {"sized": {"bytes": 5_000}}),
-        ('on = "1s"\noff = "2s"', {"on_off": {"on": 10**9, "off": 2 * 10**9, "bytes": None}}),
+        ('on_time = "1s"\noff_time = "2s"', {"on_off": {"on": 10**9, "off": 2 * 10**9, "bytes": None}}),
         (
             'request = "100"\nresponse = "1kB"\nthink = "3ms"',
             {"exchange": {"request": 100, "response": 1000, "think": 3_000_000}},
@@ -211,7 +211,7 @@ def test_a_capture_is_taken_at_the_bottleneck() -> None:
 
 
 def test_every_change_is_recorded_on_request() -> None:
-    assert world(top='trace = "events"')["every_change"] is True
+    assert world(top='record = "events"')["every_change"] is True
     assert world()["every_change"] is False
 
 
@@ -333,7 +333,8 @@ def experiments(draw: st.DrawFn) -> str:
                     [
                         'start = "1s"', "count = 3", "ecn = true", "initial_window = 3", "delayed_ack = false",
                         'sndbuf = "1"', 'rcvbuf = "4gb"', 'pacing_rate = "1kbit"', "prompt_reads = true",
-                        'bytes = "1MB"', 'on = "1s"\noff = "1s"', 'request = "1"\nresponse = "1"', 'stop = "1500ms"',
+                        'bytes = "1MB"', 'on_time = "1s"\noff_time = "1s"',
+                        'request = "1"\nresponse = "1"', 'stop = "1500ms"',
                         f"access = {{ {draw(impairments())} }}", f'access = {{ rate = "{draw(RATES)}" }}',
                     ]
                 ),

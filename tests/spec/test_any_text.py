@@ -6,11 +6,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dumbbell import _sim
 from dumbbell.analysis.expect import parse_expectation
-from dumbbell.errors import ResultError
+from dumbbell.errors import DumbbellError, ResultError
+from dumbbell.plan import make
 from dumbbell.results.result import load
-from dumbbell.spec.attachments import read_script, trace_rates
+from dumbbell.spec import parse
+from dumbbell.spec.attachments import Attachments, read_script
 from dumbbell.spec.units import Wrong, value_of
 
 LINES = st.lists(st.one_of(st.integers(-5, 10**6).map(str), st.text(max_size=20)), max_size=30)
@@ -24,10 +25,14 @@ SAME_FOLDER = settings(suppress_health_check=[HealthCheck.function_scoped_fixtur
 @given(LINES)
 def test_any_text_is_a_trace_or_an_error(lines: list[str]) -> None:
     content = "\n".join(lines).encode(errors="surrogatepass")
+    text = 'duration = "1s"\n[path]\nrtt = "1ms"\n[path.bottleneck]\nrate_trace = "a"\n[[flows]]\ncc = "cubic"\n'
     try:
-        rates = trace_rates(content, 10**8, 10**9)
-    except (_sim.Mistakes, Wrong):
+        plan = make(
+            parse(text, Path("mine.toml"))[0].experiment, Attachments({"path.bottleneck.rate_trace": content}), 1
+        )
+    except (DumbbellError, Wrong):
         return
+    rates = next(queue.limits for queue in plan.queues if queue.name == plan.bottleneck)
     assert list(rates) == sorted(rates)
     assert rates[0][0] == 0
     assert all(rate > 0 for _, rate in rates)

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from dumbbell.errors import ExperimentError
+from dumbbell.plan import make, plan_case
 from dumbbell.spec import parse
-from dumbbell.spec.attachments import Attachments, read_attachments, trace_rates
+from dumbbell.spec.attachments import Attachments
 
 OPPORTUNITY_BYTES = 1504
 """What Mahimahi counts for one opportunity: 1500 bytes of IP and 4 of its tunnel."""
@@ -16,11 +17,11 @@ OPPORTUNITY_BYTES = 1504
 FLOW = '[[flows]]\ncc = "cubic"\n'
 
 
-def attach(folder: Path, *, trace: str | None = None, script: str | None = None) -> Attachments:
-    bottleneck = f'[path.bottleneck]\ntrace = "{trace}"\n' if trace is not None else ""
+def attach(folder: Path, *, trace: str | None = None, script: str | None = None) -> None:
+    bottleneck = f'[path.bottleneck]\nrate_trace = "{trace}"\n' if trace is not None else ""
     tc = f'[path.tc]\ninterface = "eth0"\nscript = "{script}"\n' if script is not None else ""
     text = f'duration = "1s"\n[path]\nrtt = "10ms"\n{bottleneck}{tc}{FLOW}'
-    return read_attachments(parse(text, folder / "mine.toml")[0])
+    plan_case(parse(text, folder / "mine.toml")[0], 1)
 
 
 def error_of(folder: Path, **attachments: str) -> ExperimentError:
@@ -63,7 +64,7 @@ def test_a_symbolic_link_is_not_followed(tmp_path: Path, kind: str) -> None:
 def test_a_missing_file_is_an_error_with_its_expected_folder(tmp_path: Path, kind: str, name: str) -> None:
     error = error_of(tmp_path, **{kind: name})
     assert (error.problem, error.value, error.right) == ("no such file", name, f"it must be in {tmp_path}")
-    assert error.key == ("path.bottleneck.trace" if kind == "trace" else "path.tc.script")
+    assert error.key == ("path.bottleneck.rate_trace" if kind == "trace" else "path.tc.script")
 
 
 @pytest.mark.parametrize(
@@ -81,16 +82,16 @@ def test_a_missing_file_is_an_error_with_its_expected_folder(tmp_path: Path, kin
 def test_a_malformed_trace_is_an_error_with_its_line(tmp_path: Path, content: str, line: int) -> None:
     (tmp_path / "trace").write_text(content)
     error = error_of(tmp_path, trace="trace")
-    assert (error.problem, error.key) == ("not a Mahimahi trace", f"line {line}")
-    assert error.file == str(tmp_path / "trace")
-    assert error.value == content.splitlines()[line - 1]
+    text = content.splitlines()[line - 1]
+    assert error.problem == f"trace: line {line}: not a Mahimahi trace ('{text}')"
+    assert (error.key, error.file) == ("path.bottleneck.rate_trace", str(tmp_path / "mine.toml"))
     assert "a whole number of milliseconds" in error.right
 
 
 @pytest.mark.parametrize("content", ["", "\n\n", "# nothing\n", "0\n0\n"])
 def test_a_trace_without_a_time_is_empty(tmp_path: Path, content: str) -> None:
     (tmp_path / "trace").write_text(content)
-    assert error_of(tmp_path, trace="trace").problem == "the trace is empty"
+    assert error_of(tmp_path, trace="trace").problem == "trace: the trace is empty"
 
 
 def test_a_trace_that_is_not_text_is_an_error(tmp_path: Path) -> None:
@@ -107,21 +108,28 @@ def test_an_error_in_a_script_names_its_line(tmp_path: Path) -> None:
 
 def test_commands_in_the_experiment_s_file_are_read_the_same_way(tmp_path: Path) -> None:
     text = 'duration = "1s"\n[path]\nrtt = "1ms"\n[path.tc]\ninterface = "eth0"\ncommands = """\n{}\n"""\n' + FLOW
-    good = read_attachments(
-        parse(text.format("tc qdisc add dev eth0 root handle 1: pfifo limit 10"), tmp_path / "mine.toml")[0]
+    good = plan_case(
+        parse(text.format("tc qdisc add dev eth0 root handle 1: pfifo limit 10"), tmp_path / "mine.toml")[0], 1
     )
-    assert good.script is not None
-    assert good.script.commands == ["tc qdisc add dev {device} root handle 1: pfifo limit 10"]
+    assert "tc.1" in [queue.name for queue in good.queues]
     with pytest.raises(
         ExperimentError, match=r"line 1 .'reboot'.: 'reboot' is not a command that an experiment may hold"
     ):
-        read_attachments(parse(text.format("reboot"), tmp_path / "mine.toml")[0])
+        plan_case(parse(text.format("reboot"), tmp_path / "mine.toml")[0], 1)
 
 
 def rates_of(times_ms: Iterable[int], step_ms: int, duration_ns: int) -> list[tuple[int, int]]:
     """The rates of a trace with these times."""
     content = "# a trace\n" + "".join(f"{time}\n" for time in times_ms)
-    return list(trace_rates(content.encode(), step_ms * 10**6, duration_ns))
+    return _rates(content.encode(), step_ms * 10**6, duration_ns)
+
+
+def _rates(content: bytes, step_ns: int, duration_ns: int) -> list[tuple[int, int]]:
+    bottleneck = f'[path.bottleneck]\nrate_trace = "a"\nrate_trace_step = "{step_ns}ns"\n'
+    text = f'duration = "{duration_ns}ns"\n[path]\nrtt = "10ms"\n{bottleneck}{FLOW}'
+    attached = Attachments({"path.bottleneck.rate_trace": content})
+    plan = make(parse(text, Path("mine.toml"))[0].experiment, attached, 1)
+    return next(queue.limits for queue in plan.queues if queue.name == plan.bottleneck)
 
 
 def test_one_packet_a_millisecond_is_12_mbit() -> None:
@@ -162,7 +170,7 @@ def test_the_mean_of_a_trace_holds_at_every_step_and_length(times: Iterable[int]
 def test_a_step_is_not_rounded_to_milliseconds() -> None:
     """One packet in the first millisecond, two in the second."""
     rates = [round(packets * OPPORTUNITY_BYTES * 8 / 1.5e-3) for packets in (2, 2.5)]
-    assert trace_rates(b"1\n2\n2\n", 1_500_000, 6_000_000) == ((0, rates[0]), (3_000_000, rates[1]))
+    assert _rates(b"1\n2\n2\n", 1_500_000, 6_000_000) == [(0, rates[0]), (3_000_000, rates[1])]
 
 
 def test_a_pause_is_one_packet_long() -> None:

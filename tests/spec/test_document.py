@@ -84,7 +84,7 @@ BAD = {
     "no flows": (HEAD + PATH + BOTTLENECK, "flows", None, "this key is missing", "[[flows]]"),
     "no bottleneck": (HEAD + PATH + FLOW, "path.bottleneck", None, "no bottleneck", "[path.bottleneck]"),
     "no rate": (HEAD + PATH + "[path.bottleneck]\n" + FLOW, "path.bottleneck.rate", None, "no rate", "80mbit"),
-    "rate and trace": (HEAD + PATH + BOTTLENECK + 'trace = "t"\n' + FLOW, "path.bottleneck.trace", None, "both a rate and a trace", ""),
+    "rate and trace": (HEAD + PATH + BOTTLENECK + 'rate_trace = "t"\n' + FLOW, "path.bottleneck.rate_trace", None, "both a rate and a trace", ""),
     "controller that is no name": (
         GOOD.replace('"cubic"', '"cubic; reboot"'), "flows.0.cc", "cubic; reboot", "not the name of a congestion control", "cubic, bbr",
     ),
@@ -98,7 +98,7 @@ BAD = {
     "share of 120": (
         HEAD + PATH + 'loss = "120%"\n' + BOTTLENECK + FLOW, "path.loss", "120%", "netem has no option '120%'", "netem takes",
     ),
-    "jitter without delay": (HEAD + PATH + 'jitter = "1ms"\n' + BOTTLENECK + FLOW, "path.jitter", None, "'jitter' without a delay", "add delay"),
+
     "sysctl of another kind": (
         GOOD + "[tcp]\nsysctl = { 'kernel.core_pattern' = '|x' }\n", "tcp.sysctl", None,
         "'kernel.core_pattern' is not a setting that an experiment may change", "net.ipv4.*",
@@ -186,7 +186,7 @@ VALUES = st.recursive(
 )
 KEYS = st.sampled_from(
     "title duration seeds sample expect source path path.rtt path.loss path.delay path.mtu path.bottleneck path.links "
-    "path.reverse path.tc path.tc.interface path.bottleneck.qdisc path.bottleneck.rate path.bottleneck.trace flows "
+    "path.reverse path.tc path.tc.interface path.bottleneck.qdisc path.bottleneck.rate path.bottleneck.rate_trace flows "
     "flows.0 flows.0.cc flows.0.count flows.0.bytes flows.0.access flows.0.on flows.0.rate probes tcp tcp.sysctl changes".split()
 )
 

@@ -67,7 +67,7 @@ def test_a_different_build_has_a_different_key(tmp_path: Path, monkeypatch: pyte
 
 def test_the_content_of_a_referenced_file_changes_the_key(tmp_path: Path) -> None:
     text = (
-        SMALL.replace('rate = "10mbit"', 'trace = "up.trace"')
+        SMALL.replace('rate = "10mbit"', 'rate_trace = "up.trace"')
         .replace("{buffer}", "15000")
         .replace("\nbuffer", "\nduration")
     )

@@ -42,7 +42,7 @@ metrics = ["groups.*", "utilization"]
 duration = "1s"
 path.rtt = "20ms"
 path.loss = "0.1%"
-path.bottleneck.trace = "steps.trace"
+path.bottleneck.rate_trace = "steps.trace"
 flows = [{ name = "flow", cc = "cubic" }]
 [[axes]]
 "flows.flow.cc" = ["cubic", "bbr"]
@@ -312,7 +312,7 @@ def test_an_unknown_kernel_fails_as_it_does_without_a_cluster(site: Site, tmp_pa
 
 
 def test_an_interrupt_stops_runs_and_deletes_payloads(site: Site, workers: ClusterWorkers, tmp_path: Path) -> None:
-    text = SWEEP.replace('"1s"', '"3000s"').replace('trace = "steps.trace"', 'rate = "1gbit"')
+    text = SWEEP.replace('"1s"', '"3000s"').replace('rate_trace = "steps.trace"', 'rate = "1gbit"')
     sweep = parse_sweep(text, tmp_path / "long.toml")
     before = workers.worker_payloads()
     with executor_on(site) as executor:

@@ -17,10 +17,10 @@ TRACES = """
 [experiment]
 duration = "1s"
 path.rtt = "20ms"
-path.bottleneck.trace = "one.trace"
+path.bottleneck.rate_trace = "one.trace"
 flows = [{ cc = "cubic" }]
 [[axes]]
-"path.bottleneck.trace" = ["one.trace", "below/two.trace", "../secret", "none.trace"]
+"path.bottleneck.rate_trace" = ["one.trace", "below/two.trace", "../secret", "none.trace"]
 """
 
 

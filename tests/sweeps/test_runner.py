@@ -137,9 +137,9 @@ def test_referenced_files_are_copied(tmp_path: Path) -> None:
     (tmp_path / "traces").mkdir()
     for name in ("a", "b"):
         (tmp_path / "traces" / f"{name}.up").write_text("1\n2\n3\n")
-    text = ONE.replace('rate = "10mbit"', 'trace = "traces/a.up"').replace("1bdp", "15000b")
+    text = ONE.replace('rate = "10mbit"', 'rate_trace = "traces/a.up"').replace("1bdp", "15000b")
     text = text.replace(
-        '"path.rtt" = ["5ms"]', '"path.bottleneck.trace" = ["traces/{which}.up"]\n[[axes]]\nwhich = ["a", "b"]'
+        '"path.rtt" = ["5ms"]', '"path.bottleneck.rate_trace" = ["traces/{which}.up"]\n[[axes]]\nwhich = ["a", "b"]'
     )
     assert run_in(text, tmp_path / "out").is_good
     for name in ("a", "b"):

@@ -132,7 +132,7 @@ def test_no_url_leads_to_files_of_the_host() -> None:
 
 def test_an_experiment_reads_no_file_of_the_host() -> None:
     for name in ("/etc/passwd", "../pyproject.toml", "../../../../../etc/passwd"):
-        text = SHORT.replace('rate = "50mbit"', f'trace = "{name}"')
+        text = SHORT.replace('rate = "50mbit"', f'rate_trace = "{name}"')
         header, _ = unpacked(CLIENT.post("/api/figures", json={"toml": text}).content)
         assert header["problem"] is not None
         assert "root:" not in json.dumps(header)

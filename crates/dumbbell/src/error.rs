@@ -26,7 +26,7 @@ pub enum Error {
     #[error("{key}: {problem}")]
     File {
         /// The key that names it.
-        key: &'static str,
+        key: String,
         /// What is wrong.
         problem: String,
     },

@@ -3,10 +3,10 @@
 use crate::error::Error;
 use dumbbell_experiment::limits::Limits;
 use dumbbell_experiment::model::Experiment;
-use dumbbell_experiment::plan::attachments::Attachments;
-use dumbbell_experiment::{script, trace};
+use dumbbell_experiment::plan::attachments::{self, Attachments};
+use std::collections::BTreeMap;
 
-/// Gives the content of the files that an experiment names (`path.bottleneck.trace`, `path.tc.script`).
+/// Gives the content of the files that an experiment names (`path.bottleneck.rate_trace`, `path.tc.script`).
 pub trait Files {
     /// The content of a file, by the name that the experiment gives.
     ///
@@ -34,30 +34,10 @@ impl Files for NoFiles {
 
 /// Reads and checks what the experiment names.
 pub(crate) fn attachments(experiment: &Experiment, files: &dyn Files) -> Result<Attachments, Error> {
-    let limits = Limits::default();
-    let mut attachments = Attachments::default();
-    if let Some(tc) = &experiment.path.tc {
-        let text = match &tc.script {
-            None => tc.commands.join("\n"),
-            Some(name) => text_of(files, name, "path.tc.script")?,
-        };
-        let read = script::read(text.lines(), &tc.interface);
-        let script = read.map_err(|wrong| Error::File { key: "path.tc", problem: wrong.to_string() })?;
-        attachments.script = Some(script);
+    let mut contents = BTreeMap::new();
+    for (key, name) in attachments::named(experiment) {
+        let content = files.read(&name).map_err(|problem| Error::File { key: key.clone(), problem })?;
+        contents.insert(key, content);
     }
-    let bottleneck = experiment.path.bottleneck.as_ref();
-    if let Some((bottleneck, name)) = bottleneck.and_then(|bottleneck| Some((bottleneck, bottleneck.trace.as_ref()?))) {
-        let key = "path.bottleneck.trace";
-        let content = files.read(name).map_err(|problem| Error::File { key, problem })?;
-        let times = trace::read(&content, &limits);
-        let times = times.map_err(|wrong| Error::File { key, problem: wrong.to_string() })?;
-        let rates = trace::rates(&times, bottleneck.trace_step, experiment.duration, &limits);
-        attachments.trace = rates.map_err(|wrong| Error::File { key, problem: wrong.to_string() })?;
-    }
-    Ok(attachments)
-}
-
-fn text_of(files: &dyn Files, name: &str, key: &'static str) -> Result<String, Error> {
-    let content = files.read(name).map_err(|problem| Error::File { key, problem })?;
-    String::from_utf8(content).map_err(|error| Error::File { key, problem: error.to_string() })
+    Ok(attachments::read(experiment, &contents, &Limits::default())?)
 }

@@ -67,10 +67,10 @@ fn cases_are_taken_by_name() {
 
 #[test]
 fn files_come_from_the_caller() {
-    let text = TEXT.replace("rate = \"10mbit\"", "trace = \"link.trace\"");
+    let text = TEXT.replace("rate = \"10mbit\"", "rate_trace = \"link.trace\"");
     let experiment = Experiment::from_toml(&text).unwrap();
     let error = experiment.run(1).unwrap_err().to_string();
-    assert!(error.contains("path.bottleneck.trace") && error.contains("link.trace"), "{error}");
+    assert!(error.contains("path.bottleneck.rate_trace") && error.contains("link.trace"), "{error}");
     // A packet of 1,500 bytes every 2 ms: 6 Mbit/s.
     let lines: Vec<_> = (1..=500).map(|number| (2 * number).to_string()).collect();
     let trace = |_: &str| Ok((lines.join("\n") + "\n").into_bytes());

@@ -20,6 +20,7 @@ pub mod metrics;
 pub mod numbers;
 pub mod programs;
 pub mod shapes;
+pub mod sizes;
 pub mod spec;
 pub mod sweeps;
 pub mod texts;

@@ -4,11 +4,13 @@ use crate::cases::variants;
 use crate::declare::Kind;
 use crate::declare::location::{Faults, Location};
 use crate::diagnostic::{Diagnostic, fail};
+use crate::format;
 use crate::keypath::apply;
 use crate::limits::{Limits, MAX_DEPTH};
 use crate::model::Experiment;
 pub use crate::overrides::Options;
 use crate::overrides::Overrides;
+use crate::renames;
 use crate::toml;
 use crate::value::{Key, Node, Table, Value};
 use core::fmt::Write as _;
@@ -51,6 +53,8 @@ pub fn read(mut document: Table, options: &Options) -> Result<Vec<Case>, Vec<Dia
     if !tree.is_within(MAX_DEPTH + 1) {
         return Err(vec![toml::too_deep()]);
     }
+    format::take(&mut document).map_err(|fault| vec![*fault])?;
+    renames::modernize(&mut document).map_err(|fault| vec![*fault])?;
     let overrides = Overrides::split(&document, options).map_err(|fault| vec![*fault])?;
     for (key, value) in &overrides.general {
         apply(&mut document, key, value).map_err(|fault| vec![*fault])?;
@@ -136,6 +140,13 @@ pub fn experiment(mut document: Table, limits: &Limits) -> Result<Experiment, Ve
         for fault in faults.iter_mut().filter(|fault| fault.key == "seeds") {
             fault.key = "seed".into();
             fault.value = Some(Value::plain(seed.node.clone()));
+        }
+    }
+    for fault in &mut faults {
+        for (own, written) in [("sizes", "bytes"), ("load", "arrivals")] {
+            if let Some(place) = fault.key.strip_suffix(own).filter(|place| place.ends_with('.')) {
+                fault.key = format!("{place}{written}");
+            }
         }
     }
     // In the order of the file.

@@ -2,6 +2,7 @@
 
 use crate::diagnostic::{Diagnostic, fail};
 use crate::limits::MAX_DEPTH;
+use crate::renames::modern;
 use crate::toml::too_deep;
 use crate::value::{Node, Table, Value};
 
@@ -14,8 +15,9 @@ pub fn apply(document: &mut Table, key: &str, value: &Value) -> Result<(), Box<D
     if key.matches('.').count() >= MAX_DEPTH {
         return fail(too_deep().key(key));
     }
+    let modern = modern(key);
     let mut root = Value::from(core::mem::take(document));
-    let applied = set(&mut root, key, key, value);
+    let applied = set(&mut root, modern.as_deref().unwrap_or(key), key, value);
     if let Node::Table(table) = root.node {
         *document = table;
     }
@@ -25,6 +27,8 @@ pub fn apply(document: &mut Table, key: &str, value: &Value) -> Result<(), Box<D
 /// The places that a dotted key names in a document, with a number for each item of a list; none if it names nothing.
 #[must_use]
 pub fn resolve(document: &Table, key: &str) -> Vec<String> {
+    let modern = modern(key);
+    let key = modern.as_deref().unwrap_or(key);
     let root = Value::from(document.clone());
     let mut places = vec![(String::new(), Some(&root))];
     for part in key.split('.') {

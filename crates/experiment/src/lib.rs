@@ -16,11 +16,13 @@
 //! | [`random`] | random valid experiments |
 
 pub mod cases;
+pub mod changes_file;
 pub mod declare;
 pub mod diagnostic;
 pub mod document;
 pub mod expectation;
 pub mod figures;
+pub mod format;
 mod interchange;
 pub mod keypath;
 pub mod keys;
@@ -33,12 +35,14 @@ pub mod plan;
 pub mod qdisc;
 pub mod random;
 pub mod reference;
+pub mod renames;
 #[cfg(feature = "excerpts")]
 pub mod render;
 pub mod rules;
 pub mod schema;
 pub mod script;
 pub mod shell_words;
+pub mod sizes;
 pub mod stubs;
 pub mod suggest;
 pub mod sweep;

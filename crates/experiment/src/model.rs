@@ -10,7 +10,7 @@ pub use crate::keys::path::{Bottleneck, Impairment, Link, PacketFate, Path, Posi
 pub use crate::keys::programs::Program;
 pub use crate::keys::settings::{Change, Tcp, TcpDefaults};
 pub use crate::keys::source::{Seen, Source};
-pub use dumbbell_plan::{ParameterValue, ProbeKind, Transport};
+pub use dumbbell_plan::{Direction, ParameterValue, ProbeKind, Transport};
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

@@ -12,6 +12,7 @@
 //! programs     programs and their hosts
 //! settings     sysctls and parameters of modules
 //! queue_rate   the rate that limits a queue at a time, and the delay of its backlog
+//! rtt          propagation delays of groups
 //! warnings     what may not be what the author meant
 //! size         memory and packets of a run, and `limits` on them
 //! remote       a plan on real hosts
@@ -36,6 +37,7 @@ mod path;
 mod programs;
 pub mod queue_rate;
 pub mod remote;
+pub mod rtt;
 mod script_tree;
 mod settings;
 mod shaping;
@@ -87,7 +89,7 @@ pub fn make(experiment: &Experiment, attachments: &Attachments, seed: u64, limit
         sample_ns: experiment.sample,
         ends_when_done: programs::ends_when_done(experiment, are_sized(&flows)),
         telemetry: path.telemetry,
-        every_change: experiment.trace == Trace::Events,
+        every_change: experiment.record == Trace::Events,
         hosts: building.layout.hosts.iter().map(|host| host.name.clone()).collect(),
         net: net(experiment, building.layout.wires.clone(), senders(&building)),
         setup,

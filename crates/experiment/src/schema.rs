@@ -2,6 +2,7 @@
 
 use crate::declare::Declared;
 use crate::declare::spec::{KeySpec, Presence, TableSpec};
+use crate::format;
 use crate::keys::sweep::Sweep;
 use crate::model::Experiment;
 use crate::value::{Table, Value};
@@ -15,6 +16,7 @@ pub fn schema() -> Value {
         let seed = [("type", Value::from("integer")), ("minimum", 0.into()), ("description", "One seed.".into())];
         properties.set("seed", Table::from_iter(seed).into());
         properties.set("cases", cases());
+        properties.set(format::KEY, format::schema());
     }
     // An experiment may have programs and no flows, and a case may set required keys.
     schema.set("required", Value::texts(&["path"]));
@@ -24,7 +26,11 @@ pub fn schema() -> Value {
 /// The schema of a sweep file.
 #[must_use]
 pub fn of_sweeps() -> Value {
-    of_file(Sweep::SPEC, "Dumbbell sweep").into()
+    let mut schema = of_file(Sweep::SPEC, "Dumbbell sweep");
+    if let Some(Value { node: crate::value::Node::Table(properties), .. }) = schema.get_mut("properties") {
+        properties.set(format::KEY, format::schema());
+    }
+    schema.into()
 }
 
 fn of_file(spec: &'static TableSpec, title: &str) -> Table {

@@ -10,6 +10,7 @@ use crate::declare::sweeps::{Settings, flat};
 use crate::declare::{Declared, Kind, Simple};
 use crate::diagnostic::{Diagnostic, fail};
 use crate::document::{check_texts, setting};
+use crate::format;
 use crate::keypath::apply;
 use crate::keys::sweep::Sweep;
 use crate::limits::{Limits, MAX_DEPTH};
@@ -26,12 +27,14 @@ const NOT_SET: [&str; 4] = ["set", "axes", "maps", "source"];
 ///
 /// Every mistake that was found, with its place where the document has one.
 pub fn read(document: &Table, limits: &Limits) -> Result<Sweep, Vec<Diagnostic>> {
+    let mut document = document.clone();
+    format::take(&mut document).map_err(|fault| vec![*fault])?;
     let root = Value::from(document.clone());
     if !root.is_within(MAX_DEPTH + 1) {
         return Err(vec![toml::too_deep()]);
     }
     let mut found = Vec::new();
-    check_texts(document, "", &mut found);
+    check_texts(&document, "", &mut found);
     if !found.is_empty() {
         return Err(found);
     }

@@ -65,7 +65,10 @@ pub fn rates(times_ms: &[u32], step_ns: u64, duration_ns: u64, limits: &Limits) 
         let longer_ms = duration_ns.div_ceil(limits.changes as u64 * MILLISECOND);
         let problem = format!("{} steps in this time, more than {}", grouped(count_shown), grouped(limits.changes));
         let raised = limits.raised("changes", count_shown);
-        return Err(Wrong::new(problem, format!("trace_step = \"{longer_ms}ms\" or a shorter duration, {raised}")));
+        return Err(Wrong::new(
+            problem,
+            format!("rate_trace_step = \"{longer_ms}ms\" or a shorter duration, {raised}"),
+        ));
     }
     let trace = Opportunities(times_ms);
     let mut rates: Vec<(u64, u64)> = Vec::new();

@@ -14,7 +14,7 @@
 //! it.
 //!
 //! A state lasts from the first sample that shows it to the first that shows another, so its bounds are as precise as
-//! the sampling interval; with `trace = "events"` they are exact. States shorter than the sampling interval can be
+//! the sampling interval; with `record = "events"` they are exact. States shorter than the sampling interval can be
 //! missed.
 
 use crate::run::Run;

@@ -49,6 +49,16 @@ words! {
     }
 }
 
+words! {
+    /// Where a flow's data goes.
+    pub enum Direction {
+        /// From the sending host to the receiving host.
+        Forward = "forward",
+        /// Back: from the receiving host to the sending host.
+        Reverse = "reverse",
+    }
+}
+
 /// A controller's parameter, as written.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ParameterValue {

@@ -8,7 +8,7 @@ use dumbbell_experiment::keys::settings::TcpDefaults;
 use dumbbell_experiment::keys::sweep::Sweep;
 use dumbbell_experiment::limits::Limits;
 use dumbbell_experiment::value::{Key, Node, Table, Value};
-use dumbbell_experiment::{Experiment, names, random, reference, render, schema, stubs, toml, write};
+use dumbbell_experiment::{Experiment, names, random, reference, renames, render, schema, stubs, toml, write};
 use pyo3::create_exception;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -183,6 +183,21 @@ pub fn add_defaults(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("LIMITS", limits)?;
     let buffers = [TcpDefaults::Dumbbell, TcpDefaults::Linux].map(|each| (each.word(), each.buffers()));
     module.add("TCP_BUFFERS", BTreeMap::from(buffers))
+}
+
+/// A text with today's spellings of keys, and each older one that it had, with today's.
+#[pyfunction]
+#[pyo3(signature = (text, limits = BTreeMap::new(), file = ""))]
+#[expect(clippy::needless_pass_by_value, reason = "arguments from Python are owned")]
+pub fn upgrade_toml(
+    py: Python<'_>,
+    text: &str,
+    limits: BTreeMap<String, usize>,
+    file: &str,
+) -> PyResult<(String, Vec<(String, String)>)> {
+    let upgraded = renames::upgrade(text, &limits_of(&limits)?);
+    let (upgraded, found) = upgraded.map_err(|faults| mistakes(py, &faults, text, file))?;
+    Ok((upgraded, found.into_iter().map(|each| (each.old, each.new)).collect()))
 }
 
 /// A name for each group: as wanted, or, where it is taken, with a number.

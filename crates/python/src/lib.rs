@@ -27,7 +27,7 @@ mod _sim {
     #[pymodule_export]
     use super::experiment::{
         Mistakes, choose_case, declarations, inline_toml, numbered, parse_experiment, parse_toml, random_experiment,
-        read_experiment, set_keys, split_setting, write_experiment, write_toml,
+        read_experiment, set_keys, split_setting, upgrade_toml, write_experiment, write_toml,
     };
     #[pymodule_export]
     use super::fault::{Fault, Outgrown, Refused};
@@ -38,7 +38,7 @@ mod _sim {
     #[pymodule_export]
     use super::plan::{
         Change, Flow, Link, Plan, Probe, Program, Queue, RemoteHost, RemotePlan, Script, SimulatorPlan, Step,
-        is_of_the_machine, queue_rates,
+        base_rtts_ns, files_named, is_of_the_machine, queue_rates,
     };
     #[pymodule_export]
     use super::run::{check, packet_trace, parameters, simulate};
@@ -51,9 +51,7 @@ mod _sim {
     #[pymodule_export]
     use super::validity::judge_run;
     #[pymodule_export]
-    use super::values::{
-        Wrong, parse_expectation, parse_metric, parse_value, rate_text, suggest, time_text, trace_rates, units_of,
-    };
+    use super::values::{Wrong, parse_expectation, parse_metric, parse_value, rate_text, suggest, time_text, units_of};
     use pyo3::prelude::*;
 
     #[pymodule_init]

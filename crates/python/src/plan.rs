@@ -1,7 +1,7 @@
 //! Experiments as plans, for Python: handles of what Rust owns.
 
 use crate::errors::refused;
-use crate::experiment::experiment_from_python;
+use crate::experiment::{experiment_from_python, limits_of as text_limits_of};
 use crate::numbers::Numbers;
 use dumbbell_experiment::plan::attachments;
 use dumbbell_experiment::plan::limits::Limits;
@@ -374,20 +374,22 @@ pub struct Plan {
 
 #[pymethods]
 impl Plan {
-    /// Plans an experiment. `script` and `trace` are the files that it names; `limits` by name.
+    /// Plans an experiment. `files` has the contents of those that it names, by key; `limits` are those of a run and
+    /// `text_limits` those of files, by name.
     #[new]
-    #[pyo3(signature = (experiment, seed, limits, script=None, trace=vec![]))]
+    #[pyo3(signature = (experiment, seed, limits, text_limits, files=BTreeMap::new()))]
     #[expect(clippy::needless_pass_by_value, reason = "arguments from Python are owned")]
     fn new(
         experiment: &Bound<'_, PyAny>,
         seed: u64,
         limits: BTreeMap<String, u64>,
-        script: Option<PyRef<'_, Script>>,
-        trace: Vec<(u64, u64)>,
+        text_limits: BTreeMap<String, usize>,
+        files: BTreeMap<String, Vec<u8>>,
     ) -> PyResult<Self> {
         let py = experiment.py();
         let (experiment, limits) = (experiment_from_python(experiment)?, limits_of(limits)?);
-        let files = attachments::Attachments { script: script.map(|script| script.0.clone()), trace };
+        let files = attachments::read(&experiment, &files, &text_limits_of(&text_limits)?);
+        let files = files.map_err(|error| refused(py, error))?;
         let plan = planning::make(&experiment, &files, seed, &limits).map_err(|error| refused(py, error))?;
         Ok(Self { plan, limits })
     }
@@ -644,16 +646,19 @@ pub struct RemotePlan {
 impl RemotePlan {
     /// As [`Plan::new`].
     #[new]
-    #[pyo3(signature = (experiment, seed, limits, trace=vec![]))]
+    #[pyo3(signature = (experiment, seed, limits, text_limits, files=BTreeMap::new()))]
+    #[expect(clippy::needless_pass_by_value, reason = "arguments from Python are owned")]
     fn new(
         experiment: &Bound<'_, PyAny>,
         seed: u64,
         limits: BTreeMap<String, u64>,
-        trace: Vec<(u64, u64)>,
+        text_limits: BTreeMap<String, usize>,
+        files: BTreeMap<String, Vec<u8>>,
     ) -> PyResult<Self> {
         let py = experiment.py();
         let (experiment, limits) = (experiment_from_python(experiment)?, limits_of(limits)?);
-        let files = attachments::Attachments { script: None, trace };
+        let files = attachments::read(&experiment, &files, &text_limits_of(&text_limits)?);
+        let files = files.map_err(|error| refused(py, error))?;
         let made = remote::plan_remote(&experiment, &files, seed, &limits);
         Ok(Self { remote: made.map_err(|error| refused(py, error))?, limits })
     }
@@ -692,6 +697,19 @@ impl RemotePlan {
     fn script(&self, title: &str, notes: Vec<String>) -> String {
         self.remote.as_script(title, &notes)
     }
+}
+
+/// The files that an experiment names: key and name of each.
+#[pyfunction]
+pub fn files_named(experiment: &Bound<'_, PyAny>) -> PyResult<Vec<(String, String)>> {
+    Ok(attachments::named(&experiment_from_python(experiment)?))
+}
+
+/// The RTT of each group without queues, in nanoseconds.
+#[pyfunction]
+pub fn base_rtts_ns(experiment: &Bound<'_, PyAny>) -> PyResult<Vec<u64>> {
+    let experiment = experiment_from_python(experiment)?;
+    Ok(experiment.flows.iter().map(|group| planning::rtt::base_rtt_ns(&experiment, group)).collect())
 }
 
 /// Whether a sysctl is the machine's, and not that of a network namespace.

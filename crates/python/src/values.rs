@@ -1,15 +1,14 @@
 //! Values of an experiment, one by one: quantities, expectations, metrics, tc scripts, traces.
 
-use crate::experiment::{MAX_LEVELS, from_python, limits_of, mistakes, to_python};
+use crate::experiment::{MAX_LEVELS, from_python, to_python};
 use dumbbell_experiment::declare::read_value;
 use dumbbell_experiment::expectation::{self, Condition, Expectation};
 use dumbbell_experiment::value::Value;
-use dumbbell_experiment::{figures, suggest as suggestion, trace, units};
+use dumbbell_experiment::{figures, suggest as suggestion, units};
 use pyo3::create_exception;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
-use std::collections::BTreeMap;
 
 create_exception!(
     dumbbell._sim,
@@ -78,20 +77,4 @@ pub fn time_text(time: u64) -> String {
 #[expect(clippy::needless_pass_by_value, reason = "arguments from Python are owned")]
 pub fn suggest(word: &str, known: Vec<String>) -> String {
     suggestion::suggest(word, &known.iter().map(String::as_str).collect::<Vec<_>>())
-}
-
-/// The content of a Mahimahi trace as rates over time: nanoseconds and bits per second. Raises `Mistakes` for another
-/// format, `Wrong` for too many steps.
-#[pyfunction]
-#[expect(clippy::needless_pass_by_value, reason = "arguments from Python are owned")]
-pub fn trace_rates(
-    py: Python<'_>,
-    content: &[u8],
-    step_ns: u64,
-    duration_ns: u64,
-    limits: BTreeMap<String, usize>,
-) -> PyResult<Vec<(u64, u64)>> {
-    let limits = limits_of(&limits)?;
-    let times = trace::read(content, &limits).map_err(|fault| mistakes(py, &[*fault], "", ""))?;
-    trace::rates(&times, step_ns, duration_ns, &limits).map_err(wrong)
 }

@@ -25,7 +25,7 @@ pub struct Plan {
     pub sample: Span,
     /// Whether the run ends as soon as every flow has delivered its bytes.
     pub ends_when_done: bool,
-    /// Record every change, not only samples (`trace = "events"`).
+    /// Record every change, not only samples (`record = "events"`).
     pub every_change: bool,
     /// Host names in any order.
     pub hosts: Vec<String>,

@@ -72,7 +72,7 @@ fn parse_gives_values_or_mistakes_with_places() {
 fn what_cannot_run_is_an_error_with_its_reason() {
     assert!(problem_of(Simulation::new(TEXT, "none", 1, "{}", MANY)).contains("no case 'none'"));
     assert!(problem_of(Simulation::new(TEXT, "", 1, "[]", MANY)).starts_with("files: "));
-    let traced = TEXT.replace("rate = \"10mbit\"", "trace = \"link.trace\"");
+    let traced = TEXT.replace("rate = \"10mbit\"", "rate_trace = \"link.trace\"");
     assert!(problem_of(Simulation::new(&traced, "", 1, "{}", MANY)).contains("'link.trace' was not handed in"));
     let files = "{\"link.trace\": \"2\\n4\\n6\\n\"}";
     assert!(finished(Simulation::new(&traced, "", 1, files, MANY).unwrap()).flows().rows() > 10);

@@ -10,6 +10,7 @@ import os
 import resource
 import signal
 import sys
+import warnings
 from types import FrameType
 
 import dumbbell
@@ -29,6 +30,7 @@ def main() -> None:
     if sys.argv[1:] == ["--version"]:
         print(f"dumbbell {dumbbell.__version__}")  # noqa: T201 — before anything else is imported
         return
+    warnings.showwarning = lambda message, *_, **__: _print_error(str(message))
     from dumbbell.cli.streams import Interrupted  # noqa: PLC0415
 
     try:

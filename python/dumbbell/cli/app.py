@@ -34,6 +34,7 @@ PANELS: dict[str, dict[str, tuple[str, str]]] = {
         "scenarios": ("experiment_commands:scenarios", "List the built-in experiments and their sources."),
         "list": ("list_commands:list_", "List controllers, queues or figures."),
         "explain": ("list_commands:explain", "Print the manual page of a controller or a queue."),
+        "upgrade": ("experiment_commands:upgrade", "Rewrite older spellings of keys in experiment and sweep files."),
         "schema": ("list_commands:schema", "Print the JSON schema of experiment or sweep files, for editors."),
     },
     "Results": {

@@ -23,7 +23,7 @@ from dumbbell.cli.options import (
     to_option,
 )
 
-__all__ = ["compare", "plan", "run", "scenarios", "ui"]
+__all__ = ["compare", "plan", "run", "scenarios", "ui", "upgrade"]
 
 
 @click.command("run")
@@ -217,6 +217,26 @@ def plan(
         sys.stdout.write(plan_case(one, seed).script(title, list(notes)))
     else:
         sys.stdout.write(plan_remote(one, seed).script(title, list(notes)))
+
+
+@click.command("upgrade")
+@click.argument("files", nargs=-1, required=True, type=PATH, metavar="FILE...")
+@click.option("--check", "only_check", is_flag=True, help="Write nothing; exit with 1 if a file has older spellings.")
+def upgrade(files: tuple[Path, ...], only_check: bool = False) -> None:
+    """Rewrite older spellings of keys in experiment and sweep files.
+
+    All else stays as it is, comments included. No file is written if one of them has a mistake.
+    """
+    from dumbbell.cli.console import out
+    from dumbbell.publish import write
+    from dumbbell.spec.document import text_of, upgraded
+
+    found = {file: upgraded(text_of(file), file) for file in dict.fromkeys(files)}
+    for file, (text, renamed) in found.items():
+        if renamed and not only_check:
+            write(file, text.encode())
+        out.print(f"{file}: " + (", ".join(f"{old} → {new}" for old, new in renamed) or "up to date"), markup=False)
+    raise click.exceptions.Exit(1 if only_check and any(renamed for _, renamed in found.values()) else 0)
 
 
 @click.command("scenarios")

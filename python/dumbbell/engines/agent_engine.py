@@ -61,7 +61,7 @@ def refuse_simulator_only_options(request: Request, plan: Plan) -> None:
     if plan.every_change:
         raise ExperimentError(
             "this engine can't record every change",
-            file=str(request.case.file), key="trace", value="events", right='trace = "samples", or --engine sim',
+            file=str(request.case.file), key="record", value="events", right='record = "samples", or --engine sim',
         )  # fmt: skip
     if plan.telemetry:
         raise ExperimentError(

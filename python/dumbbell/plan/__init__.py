@@ -9,7 +9,7 @@ from dumbbell import _sim, limits
 from dumbbell._sim import Flow, Link, Plan, Probe, Program, Queue, RemoteHost, RemotePlan, Step
 from dumbbell.errors import ExperimentError
 from dumbbell.spec.attachments import Attachments, read_attachments
-from dumbbell.spec.document import Case, Experiment, mistakes_in
+from dumbbell.spec.document import Case, Experiment, mistakes_in, process_limits
 from dumbbell.spec.model import Tcp
 
 __all__ = [
@@ -41,7 +41,7 @@ def make(experiment: Experiment, attachments: Attachments, seed: int) -> Plan:
     Raises `PlanError` for what can't be run in bounded memory, `ExperimentError` for sizes that can't be computed.
     """
     with mistakes_in():
-        return Plan(experiment, seed, run_limits(), attachments.script, attachments.trace)
+        return Plan(experiment, seed, run_limits(), process_limits(), dict(attachments.files))
 
 
 def named_flows(plan: Plan) -> list[dict[str, str]]:
@@ -74,9 +74,8 @@ def plan_remote(case: Case, seed: int) -> RemotePlan:
     """The plan of a case on its hosts. Raises `ExperimentError` for what these hosts can't do."""
     experiment = case.experiment
     try:
-        # Real hosts take no script, so it is not read.
-        attachments = Attachments() if experiment.path.tc else read_attachments(case)
+        attachments = read_attachments(case)
         with mistakes_in():
-            return RemotePlan(experiment, seed, run_limits(), attachments.trace)
+            return RemotePlan(experiment, seed, run_limits(), process_limits(), dict(attachments.files))
     except ExperimentError as error:
         raise error.within(str(case.file)) from None

@@ -105,7 +105,7 @@ def _bottleneck(experiment: Experiment) -> list[str]:
     bottleneck = experiment.path.bottleneck
     if bottleneck is None:
         return ["set by tc commands"]
-    rate = rate_text(bottleneck.rate) if bottleneck.rate else "a trace" if bottleneck.trace else "shaped"
+    rate = rate_text(bottleneck.rate) if bottleneck.rate else "a trace" if bottleneck.rate_trace else "shaped"
     return [rate, *textwrap.wrap(bottleneck.qdisc.text, 22)[:4]]
 
 

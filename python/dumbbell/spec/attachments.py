@@ -5,24 +5,25 @@ followed. `transfer.http_messages` serves files the same way.
 """
 
 import os
+import re
 import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from dumbbell import _sim, limits
 from dumbbell._sim import Script
 from dumbbell.errors import ExperimentError
-from dumbbell.spec.document import Case, mistakes_in, process_limits
-from dumbbell.spec.units import Wrong, refused, time_text
+from dumbbell.spec.document import Case, mistakes_in
+from dumbbell.spec.units import Wrong, refused
 
 __all__ = [
-    "PLACES",
     "Attachments",
     "Script",
     "named_in",
+    "names_file",
     "opened",
     "parts_of",
     "read_attachments",
@@ -30,7 +31,6 @@ __all__ = [
     "read_named",
     "read_script",
     "text_named",
-    "trace_rates",
 ]
 
 
@@ -46,6 +46,9 @@ _KINDS = (
     (stat.S_ISREG, "a file, not a folder"),
 )
 _OTHER = "a device, not a regular file"
+_NAMING = re.compile(
+    r"(^|\.)(path\.bottleneck\.trace|rate_trace|path\.tc\.script|changes\.\d+\.file|(bytes|sizes)\.cdf)$"
+)
 
 
 def parts_of(name: str) -> tuple[str, ...]:
@@ -116,49 +119,21 @@ def _content(file: int, most_bytes: int, otherwise: str) -> bytes:
     return b"".join(pieces)
 
 
-PLACES = (("path", "bottleneck", "trace"), ("path", "tc", "script"))
-"""The keys of an experiment that name a file."""
-TRACE = "path.bottleneck.trace"
-"""The only one of them whose file may be larger than an experiment's."""
-
-
 @dataclass(frozen=True)
 class Attachments:
-    """What was read, as values."""
+    """The contents of the files that an experiment names, by key."""
 
-    script: Script | None = None
-    trace: tuple[tuple[int, int], ...] = ()
-    """(time in ns, bits per second)."""
+    files: Mapping[str, bytes] = field(default_factory=dict)
 
 
 def read_attachments(case: Case) -> Attachments:
     """Read what the experiment names.
 
-    Raises `ExperimentError` for a file that is missing, malformed, or outside the experiment's folder.
+    Raises `ExperimentError` for a file that is missing or outside the experiment's folder.
     """
-    path = case.experiment.path
-    script: Script | None = None
-    trace: tuple[tuple[int, int], ...] = ()
-    if path.tc is not None:
-        lines = list(path.tc.commands)
-        if path.tc.script is not None:
-            name, key = path.tc.script, "path.tc.script"
-            lines = text_named(_folder(case, key, name), name, key, str(case.file)).splitlines()
-        try:
-            script = read_script(lines, path.tc.interface)
-        except Wrong as wrong:
-            raise ExperimentError(wrong.problem, file=str(case.file), key="path.tc", right=wrong.right) from None
-    if path.bottleneck is not None and path.bottleneck.trace is not None:
-        name, key = path.bottleneck.trace, TRACE
-        folder = _folder(case, key, name)
-        content = read_named(folder, name, key, str(case.file))
-        try:
-            with mistakes_in(folder / name):
-                trace = trace_rates(content, path.bottleneck.trace_step, case.experiment.duration)
-        except Wrong as wrong:
-            key, value = "path.bottleneck.trace_step", time_text(path.bottleneck.trace_step)
-            raise ExperimentError(wrong.problem, file=str(case.file), key=key, value=value, right=wrong.right) from None
-    return Attachments(script, trace)
+    with mistakes_in(case.file):
+        named = _sim.files_named(case.experiment)
+    return Attachments({key: read_named(_folder(case, key, name), name, key, str(case.file)) for key, name in named})
 
 
 def read_script(lines: Sequence[str], interface: str) -> Script:
@@ -167,19 +142,10 @@ def read_script(lines: Sequence[str], interface: str) -> Script:
         return Script(list(lines), interface)
 
 
-def trace_rates(content: bytes, step_ns: int, duration_ns: int) -> tuple[tuple[int, int], ...]:
-    """A Mahimahi trace as (time in ns, rate in bits per second), only where the rate changes.
-
-    Raises `_sim.Mistakes` for another format, `Wrong` for too many steps.
-    """
-    with refused():
-        return tuple(_sim.trace_rates(content, step_ns, duration_ns, process_limits()))
-
-
 def read_named(folder: Path, name: str, key: str, file: str = "") -> bytes:
     """The content of the file that `key` of `file` names, where it lies below `folder`. Raises `ExperimentError`."""
     try:
-        limit = "trace" if key == TRACE else "text"
+        limit = "trace" if key.endswith("rate_trace") else "text"
         most = limits.most(limit)
         return read_below(folder, name, most, limits.raised(limit, 2 * most))
     except Wrong as wrong:
@@ -194,14 +160,26 @@ def text_named(folder: Path, name: str, key: str = "", file: str = "") -> str:
         raise ExperimentError(f"can't be read: {error}", file=file, key=key, value=name) from None
 
 
-def named_in(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def names_file(key: str) -> bool:
+    """Does this dotted key of an experiment, in any spelling, name a file?"""
+    return _NAMING.search(key) is not None
+
+
+def named_in(document: Mapping[str, Any]) -> list[tuple[str, str]]:
     """The names of files in an experiment's document, with their dotted keys; are they there? `read_named` says."""
-    for place in PLACES:
-        held: Any = document
-        for part in place:
-            held = held.get(part) if isinstance(held, Mapping) else None
-        if isinstance(held, str):
-            yield ".".join(place), held
+    return list(_named(document, ""))
+
+
+def _named(held: Any, key: str) -> Iterator[tuple[str, str]]:
+    """Texts of keys that name files, wherever they are."""
+    if isinstance(held, Mapping):
+        for name, value in held.items():
+            yield from _named(value, f"{key}.{name}" if key else str(name))
+    elif isinstance(held, list | tuple):
+        for number, item in enumerate(held):
+            yield from _named(item, f"{key}.{number}")
+    elif isinstance(held, str) and held and names_file(key):
+        yield key, held
 
 
 def _folder(case: Case, key: str, name: str) -> Path:

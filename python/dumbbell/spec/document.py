@@ -6,6 +6,7 @@ are declared in `crates/experiment/src/keys`; `model` is made of them.
 
 import dataclasses
 import itertools
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -41,6 +42,7 @@ __all__ = [
     "table_of_values",
     "text_of",
     "toml",
+    "upgraded",
     "with_settings",
     "without_cases",
 ]
@@ -164,8 +166,19 @@ def load(file: Path, settings: Sequence[str] = (), cases: Sequence[str] = ()) ->
 
     `cases`: those that are meant; a setting then comes last even where they set its key. Raises `ExperimentError`.
     """
+    text = text_of(file)
     # The user named this file: if it is a link, its target is meant, with the files next to that.
-    return parse(text_of(file), file, settings, file.resolve().parent, cases)
+    made = parse(text, file, settings, file.resolve().parent, cases)
+    if renamed := upgraded(text, file)[1]:
+        names = ", ".join(f"'{old}' is now '{new}'" for old, new in renamed)
+        warnings.warn(f"{file}: {names}; `dumbbell upgrade {file}` rewrites it", FutureWarning, stacklevel=2)
+    return made
+
+
+def upgraded(text: str, file: Path | str = "") -> tuple[str, list[tuple[str, str]]]:
+    """The text with today's spellings of keys, and each older one with today's. Raises `ExperimentError`."""
+    with mistakes_in(file):
+        return _sim.upgrade_toml(text, process_limits(), str(file))
 
 
 def text_of(file: Path) -> str:

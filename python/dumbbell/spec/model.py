@@ -5,7 +5,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from dumbbell.spec.path_model import Path, Segment
 from dumbbell.spec.units import Qdisc
@@ -113,13 +113,17 @@ class Flows:
     synchronize, and without another random draw every seed gives the same run.
     """
     bytes: int | None
-    """Size of each flow; without it a flow sends as fast as it can."""
+    """Size of each flow; without it a flow sends as fast as it can. Or a distribution, from which the seed draws:
+    `{ cdf = "websearch.txt" }`, or `{ pareto = "100kB", shape = 1.2 }` (the mean and the shape).
+    """
+    sizes: Mapping[str, Any] | None
+    """The distribution, if `bytes` is one."""
     port: int | None
     """Destination port. Without it, 5201 and up, one per group."""
-    on: int | None
-    """Send for this long, then pause for `off`, and repeat."""
-    off: int | None
-    """The pause after `on`."""
+    on_time: int | None
+    """Send for this long, then pause for `off_time`, and repeat."""
+    off_time: int | None
+    """The pause after `on_time`."""
     request: int | None
     """Request/response: the receiver sends this many bytes, the sender answers with `response` bytes through the
     bottleneck, the receiver waits for `think`, and repeats; `run.json` has each response time.
@@ -130,11 +134,13 @@ class Flows:
     """The receiver's wait between a response and the next request."""
     arrivals: float | None
     """Poisson arrivals of sized flows: `"10/s"`; needs `bytes`; `count` above 1 limits the number of arrivals
-    (10,000 otherwise).
+    (10,000 otherwise). Or `{ load = 0.6 }`: so many that their bytes take this share of the bottleneck's rate.
     """
+    load: float | None
+    """The share of the bottleneck's rate, if `arrivals` is one."""
     rate: int | None
     """For `kind = "udp"`: constant rate."""
-    packet: int
+    payload: int
     """For `kind = "udp"`: payload bytes of a packet."""
     ecn: bool
     """Negotiate ECN; of a UDP flow: packets that a queue may mark (ECT(0))."""
@@ -161,6 +167,11 @@ class Flows:
     """
     leave: str | None
     """Link after which the group leaves the path, to its own receiver. Without it, the path's end."""
+    direction: Literal["forward", "reverse"]
+    """`"forward"`: data goes from the senders' side to the receivers'. `"reverse"`: the group's data goes the
+    other way, over the reverse path, and its ACKs share the bottleneck with the others' data (two-way traffic,
+    RRUL).
+    """
     access: Segment | None
     """The group's own access link; its delay is on the forward path and adds to `path.rtt`."""
     host_qdisc: Qdisc | None
@@ -215,7 +226,17 @@ class Change:
     at: int
     """When it happens."""
     link: str | None
-    """The link. Without it, `rate` is the bottleneck's, and `loss`, `rtt`, `delay` and `jitter` are the path's."""
+    """The link: a name of `path.links`, `bottleneck`, or `reverse` for the reverse path. Without it, `rate`,
+    `qdisc` and `up` are the bottleneck's, and `loss`, `rtt`, `delay` and `jitter` are the path's.
+    """
+    file: str | None
+    """A file of changes below the experiment's folder: lines of `time,rate,delay,jitter,loss`, times after `at`."""
+    up: bool | None
+    """`false`: the link sends nothing until a later change with `true`, and its queue holds what comes: an outage.
+    One packet is under way for all of it.
+    """
+    qdisc: Qdisc | None
+    """New options of the link's queue, as for tc; the kind stays."""
     rate: int | None
     """The new rate."""
     rtt: int | None
@@ -234,7 +255,7 @@ class Program:
 
     name: str
     """Name of the program and of the flows of its connections."""
-    on: str
+    host: str
     """`"sender"`, `"receiver"`, or another host as `dumbbell plan` names them."""
     group: str | None
     """The group of flows whose sender or receiver is meant. Without it, the first group."""
@@ -278,7 +299,7 @@ class Experiment:
     """One seed, or several: `"1..5"` or `[1, 2, 7]`. `seed` is the same for one."""
     sample: int
     """Sampling interval of flows, queues and probes; at least `1us` on `sim`, `100us` on `kernel` and `host`."""
-    trace: Literal["samples", "events"]
+    record: Literal["samples", "events"]
     """`"events"`: a row for every change of a flow or queue, not only at samples; `sim` only."""
     expect: tuple[str, ...]
     """Expectations; a run that does not meet them exits with status 1: `["groups.bbr.share > 0.6",

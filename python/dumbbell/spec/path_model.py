@@ -14,15 +14,17 @@ class Impairment:
     """What a part of the path does to packets, in the data's direction."""
 
     delay: int
-    """Delay in the data's direction. Of `[path]`: the part of `rtt` that is on the forward path instead of the
-    reverse path.
+    """Delay in the data's direction; it adds to `path.rtt`. Of `[path]` an older spelling of `forward_delay`, of
+    `[path.reverse]` one of `path.reverse_delay`.
     """
     loss: str | None
     """netem's `loss` parameters: `"1%"`, `"random 1% 25%"`, `"gemodel 1% 10% 70% 0.1%"`, `"state 1% 20%"`; or, on
     `sim` only, `"every 1000"`: exactly one packet in 1000, as formulas assume. Before the queue.
     """
     jitter: int
-    """As netem takes it, before the queue; needs `delay`."""
+    """As netem takes it, before the queue. Without a delay the mean delay is the jitter, so that no packet is
+    early: of `[path]` it is a part of `rtt`.
+    """
     distribution: str | None
     """As netem takes it; needs `jitter`."""
     reorder: str | None
@@ -43,9 +45,9 @@ class Bottleneck:
     """Rate behind the queue."""
     qdisc: Qdisc
     """The queue, written as for tc."""
-    trace: str | None
+    rate_trace: str | None
     """A Mahimahi trace file below the experiment's folder instead of `rate`."""
-    trace_step: int
+    rate_trace_step: int
     """The trace becomes a rate for each step: the opportunities that fall into it, so the mean is the trace's for
     every step and length. The link has no rate of zero: in steps without an opportunity one packet, the first of
     the next step, is under way for all of them.
@@ -60,6 +62,10 @@ class Segment(Impairment):
     """Its rate."""
     qdisc: Qdisc | None
     """Its queue, written as for tc."""
+    rate_trace: str | None
+    """A Mahimahi trace file instead of `rate`, as that of the bottleneck; not of an access link."""
+    rate_trace_step: int
+    """As that of the bottleneck."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,7 +112,13 @@ class Path(Impairment):
     """From the senders to the receivers and back."""
 
     rtt: int
-    """Two-way propagation delay; all of it on the reverse path unless `delay` or `reverse.delay` is set."""
+    """Two-way propagation delay; all of it on the reverse path unless `forward_delay` or `reverse_delay` divides
+    it.
+    """
+    forward_delay: int | None
+    """The part of `rtt` that is on the forward path; the rest is on the reverse path."""
+    reverse_delay: int | None
+    """The part of `rtt` that is on the reverse path; the rest is on the forward path."""
     offloads: bool
     """`true`: TSO, GSO and GRO on, queues count super-packets."""
     telemetry: bool

@@ -47,7 +47,7 @@ def with_typed(case: Case, typed: TypedCommand) -> tuple[Case, str, frozenset[st
     name = _free(typed.name, taken)
     made = [_server(command, _free(SERVER, taken), typed, files) for command in typed.servers]
     made.append(
-        {"name": name, "on": typed.on, "run": list(typed.command), "cc": typed.cc, "files": files,
+        {"name": name, "host": typed.on, "run": list(typed.command), "cc": typed.cc, "files": files,
          "start": typed.start or "0s", "ends": True, "env": typed.env}
     )  # fmt: skip
     document = document_of(experiment)
@@ -66,8 +66,8 @@ def _server(command: str, name: str, typed: TypedCommand, files: dict[str, Any])
         words = value_of("command", command)
     except Wrong as wrong:
         raise ExperimentError(wrong.problem, key="--server", value=command, right="such as 'nginx -c x'") from None
-    on = OTHER_END.get(typed.on, "receiver" if typed.on == "sender" else "sender")
-    return {"name": name, "on": on, "run": list(words), "cc": typed.cc, "files": files, "serves": "any"}
+    host = OTHER_END.get(typed.on, "receiver" if typed.on == "sender" else "sender")
+    return {"name": name, "host": host, "run": list(words), "cc": typed.cc, "files": files, "serves": "any"}
 
 
 def _checked(document: dict[str, Any], file: Path, first: int, labels: Sequence[str]) -> Experiment:

@@ -16,7 +16,7 @@ from dumbbell.engines import Request
 from dumbbell.engines.base import NOTHING, Permissions, engine_called
 from dumbbell.errors import DumbbellError, ExperimentError, PlanError
 from dumbbell.plan import named_flows, plan_case
-from dumbbell.spec.attachments import PLACES, named_in, read_named
+from dumbbell.spec.attachments import named_in, names_file, read_named
 from dumbbell.spec.axes import Point, steps
 from dumbbell.spec.document import with_settings
 from dumbbell.spec.sweep import Sweep, case_at, engines_used, selects, settings_at
@@ -31,7 +31,8 @@ __all__ = ["check", "check_metrics", "engines_of", "metric_names", "referenced_f
 def referenced_files(sweep: Sweep) -> dict[str, bytes]:
     """Contents by name, relative to the experiment. Raises `ExperimentError` for a file outside its folder."""
     found = dict(_referenced(sweep.experiment, sweep))
-    keys = {key for key in (*sweep.set, *(each.key for each in sweep.every_axis)) if _selects_file(key)}
+    values = [*sweep.set.items(), *((each.key, value) for each in sweep.every_axis for value in each.values)]
+    keys = {key for key, value in values if names_file(key) or isinstance(value, Mapping | list)}
     seen = set()
     # Iterate over points only if a setting selects files: a large grid takes time.
     for point in sweep.each_point() if keys else ():
@@ -40,12 +41,6 @@ def referenced_files(sweep: Sweep) -> dict[str, bytes]:
             seen.add(text)
             found |= dict(_referenced(with_settings(sweep.experiment, settings, sweep.experiment_file), sweep))
     return dict(sorted(found.items()))
-
-
-def _selects_file(key: str) -> bool:
-    """Does this key name a file, or hold a table that does?"""
-    parts = tuple(key.split("."))
-    return any(place[: len(parts)] == parts for place in PLACES)
 
 
 def _referenced(document: Mapping[str, Any], sweep: Sweep) -> Iterator[tuple[str, bytes]]:

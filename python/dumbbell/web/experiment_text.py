@@ -176,7 +176,7 @@ def _bottleneck(bottleneck: Bottleneck) -> dict[str, Any]:
     qdisc = bottleneck.qdisc
     return {
         "rate_bps": bottleneck.rate,
-        "traced": bottleneck.trace is not None,
+        "traced": bottleneck.rate_trace is not None,
         "qdisc": qdisc.text,
         "kind": qdisc.kind,
         "limit": qdisc.option("limit"),

@@ -80,7 +80,7 @@ interface Experiment {
     rtt: number;
     mtu: number;
     loss: string | null;
-    bottleneck: { rate: number | null; trace: string | null; qdisc: Qdisc } | null;
+    bottleneck: { rate: number | null; rate_trace: string | null; qdisc: Qdisc } | null;
   };
   flows: Flows[];
 }
@@ -97,7 +97,7 @@ export function controlsOf({ experiment, groups }: Case): Controls {
     loss: path.loss,
     bottleneck: bottleneck && {
       rate_bps: bottleneck.rate,
-      traced: bottleneck.trace !== null,
+      traced: bottleneck.rate_trace !== null,
       qdisc: [bottleneck.qdisc.kind, ...bottleneck.qdisc.words].join(" "),
       kind: bottleneck.qdisc.kind,
       limit: optionOf(bottleneck.qdisc, "limit"),

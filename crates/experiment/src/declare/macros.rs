@@ -17,12 +17,15 @@
 /// ```
 ///
 /// `before` is a function that may change the table before it is read, `rules` one that checks keys against each other,
+/// `old ["trace" = "rate_trace"]` are older spellings ([`crate::renames`]),
 /// `written` instead of `optional` means that the default depends on other keys, so that the key is always written.
 macro_rules! table {
     (
         $(#[doc = $doc:literal])+
         $(#[derive($($derive:ident),+)])?
-        pub struct $name:ident $(, before $before:path)? $(, rules $rules:path)? $(, also [$($also:literal),+])? {
+        pub struct $name:ident $(, before $before:path)? $(, rules $rules:path)? $(, also [$($also:literal),+])?
+            $(, old [$($old:literal = $new:literal),+])?
+        {
             $(..$flat:ident: $flat_type:ty,)*
             $(
                 $(#[doc = $key_doc:literal])+
@@ -44,6 +47,7 @@ macro_rules! table {
                 doc: concat!($($doc),+),
                 flat: &[$(<$flat_type as $crate::declare::Declared>::SPEC),*],
                 also: &[$($($also),+)?],
+                old: &[$($(($old, $new)),+)?],
                 keys: &[$($crate::declare::spec::KeySpec {
                     name: $crate::declare::macros::or!([$($key)?] stringify!($field)),
                     field: stringify!($field),
@@ -109,7 +113,7 @@ macro_rules! table {
                 let table = $crate::declare::table_of(value, spec, place, faults)?;
                 let before = faults.len();
                 let known = spec.names();
-                for (key, _) in table.0.iter().filter(|(key, _)| !known.contains(&&key.text[..])) {
+                for (key, _) in table.0.iter().filter(|(key, _)| !known.contains(&&key.text[..]) && !spec.has_old(&key.text)) {
                     faults.unknown(place, key, &known);
                 }
                 $(

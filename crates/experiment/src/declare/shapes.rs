@@ -37,7 +37,7 @@ pub fn table_written(spec: &'static TableSpec, data: &Value) -> Value {
         let known = spec.key(&name.text).filter(|_| !value.is_null());
         (name.clone(), known.map_or_else(|| value.clone(), |key| (key.written)(value)))
     };
-    Table(table.0.iter().map(write).collect()).into()
+    Table(table.0.iter().filter(|(name, _)| !spec.has_old(&name.text)).map(write).collect()).into()
 }
 
 /// A random table: the required keys and some others.

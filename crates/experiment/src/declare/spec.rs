@@ -16,6 +16,8 @@ pub struct TableSpec {
     pub keys: &'static [KeySpec],
     /// Keys that are read before the table is.
     pub also: &'static [&'static str],
+    /// Older spellings of keys, with today's.
+    pub old: &'static [(&'static str, &'static str)],
 }
 
 /// A key.
@@ -86,11 +88,17 @@ impl Shape {
 }
 
 impl TableSpec {
-    /// Every key: those of flat tables first.
+    /// Every key: those of flat tables first, but for those that have another name in this table.
     #[must_use]
     pub fn all(&self) -> Vec<&'static KeySpec> {
         let keys: &'static [KeySpec] = self.keys;
-        self.flat.iter().flat_map(|spec| spec.all()).chain(keys).collect()
+        self.flat.iter().flat_map(|spec| spec.all()).filter(|key| !self.has_old(key.name)).chain(keys).collect()
+    }
+
+    /// Is this an older name of a key? A document has today's (`renames`), but values may carry a flat table's own.
+    #[must_use]
+    pub fn has_old(&self, name: &str) -> bool {
+        self.old.iter().any(|(old, _)| *old == name)
     }
 
     /// The names of the keys that a file may have here.

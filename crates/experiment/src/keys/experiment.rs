@@ -18,7 +18,7 @@ use dumbbell_plan::ProbeKind;
 table! {
     /// An experiment: one case of a file.
     pub struct Experiment, before rules::experiment::with_hosts_for_programs, rules rules::experiment::check,
-        also ["seed", "cases"]
+        also ["seed", "cases", "format"], old ["trace" = "record"]
     {
         /// One line, without control characters. Without it, the file's name.
         title: Text = "experiment";
@@ -30,7 +30,7 @@ table! {
         /// Sampling interval of flows, queues and probes; at least `1us` on `sim`, `100us` on `kernel` and `host`.
         sample: Duration = "10ms";
         /// `"events"`: a row for every change of a flow or queue, not only at samples; `sim` only.
-        trace: Trace = "samples";
+        record: Trace = "samples";
         /// Expectations; a run that does not meet them exits with status 1:
         /// `["groups.bbr.share > 0.6", "queue.delay_ms.p95 from 5s to 20s < 30"]`; see below.
         expect: List<Expected> = Vec::new();

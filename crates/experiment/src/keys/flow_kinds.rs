@@ -37,9 +37,9 @@ impl FlowKind {
         match group {
             Flows { kind: Transport::Udp, .. } => Udp,
             _ if group.request.or(group.response).is_some() => Exchange,
-            _ if group.arrivals.is_some() => Poisson,
-            _ if group.on.or(group.off).is_some() => OnOff,
-            _ if group.bytes.is_some() => Sized,
+            _ if group.arrivals.or(group.load).is_some() => Poisson,
+            _ if group.on_time.or(group.off_time).is_some() => OnOff,
+            _ if group.is_sized() => Sized,
             _ => Bulk,
         }
     }
@@ -74,17 +74,20 @@ const REFUSALS: &[Refusal] = &[
     refuse("cc", &[Udp], "leave it out: a UDP flow has no controller, it sends at 'rate'"),
     refuse("cc_parameters", &[Udp], "leave it out: a UDP flow has no controller"),
     refuse("bytes", &[Udp], "end a UDP flow with stop"),
+    refuse("sizes", &[Udp], "end a UDP flow with stop"),
     refuse("bytes", &[Exchange], "response is the size of each answer"),
-    refuse("on", &[Exchange], "think is the pause between a response and the next request"),
-    refuse("off", &[Exchange], "think is the pause between a response and the next request"),
-    refuse("request", &[Udp], "on and off for a UDP flow with pauses, or a TCP flow"),
-    refuse("response", &[Udp], "on and off for a UDP flow with pauses, or a TCP flow"),
-    refuse("think", NOT_EXCHANGE, "on and off for a flow with pauses, or request and response"),
+    refuse("sizes", &[Exchange], "response is the size of each answer"),
+    refuse("on_time", &[Exchange], "think is the pause between a response and the next request"),
+    refuse("off_time", &[Exchange], "think is the pause between a response and the next request"),
+    refuse("request", &[Udp], "on_time and off_time for a UDP flow with pauses, or a TCP flow"),
+    refuse("response", &[Udp], "on_time and off_time for a UDP flow with pauses, or a TCP flow"),
+    refuse("think", NOT_EXCHANGE, "on_time and off_time for a flow with pauses, or request and response"),
     refuse("arrivals", &[Exchange, Udp], "count and stagger for several such flows"),
+    refuse("load", &[Exchange, Udp], "count and stagger for several such flows"),
     refuse("stagger", &[Poisson], "leave it out: arrivals are random"),
     refuse("start_jitter", &[Poisson], "leave it out: arrivals are random already"),
     refuse("rate", TCP, "pacing_rate limits a TCP flow"),
-    refuse("packet", TCP, "path.mtu sets the size of TCP's packets"),
+    refuse("payload", TCP, "path.mtu sets the size of TCP's packets"),
     refuse("initial_window", &[Udp], "leave it out: a UDP flow has no window, it sends at 'rate'"),
     refuse("delayed_ack", &[Udp], "leave it out: UDP has no acknowledgements"),
     refuse("prompt_reads", &[Exchange, Udp], "leave it out: such a flow's receiver always reads what arrives at once"),
@@ -102,6 +105,7 @@ const REFUSED_ON: &[(&str, [bool; 2])] = &[
     ("leave", [false, true]),
     ("access", [false, true]),
     ("host_qdisc", [false, true]),
+    ("direction", [false, true]),
 ];
 
 /// Refuses the keys that a group's kind of flow would ignore.

@@ -4,15 +4,19 @@ use crate::declare::generic::{Boolean, Integer};
 use crate::declare::kinds::{Controller, Discipline, Duration, Name, Rate, Size, Time};
 use crate::declare::maps::Parameters;
 use crate::declare::metrics::Arrivals;
+use crate::declare::numbers::AboveZero;
+use crate::declare::sizes::Sizes;
 use crate::declare::{table, words};
 use crate::keys::path::Segment;
 use crate::rules;
 use crate::value::Table;
-use dumbbell_plan::Transport;
+use dumbbell_plan::{Direction, Transport};
 
 table! {
     /// A group of equal flows.
-    pub struct Flows, rules rules::flows::check {
+    pub struct Flows, before rules::flows::with_distributions, rules rules::flows::check,
+        old ["packet" = "payload", "on" = "on_time", "off" = "off_time"]
+    {
         /// The group's name. Without it, `cc`, numbered when taken.
         name: Name, optional;
         /// `"tcp"` or `"udp"`.
@@ -34,14 +38,17 @@ table! {
         /// Each flow starts up to this much later, drawn from the seed. Flows that start at the same nanosecond
         /// synchronize, and without another random draw every seed gives the same run.
         start_jitter: Time = "0s";
-        /// Size of each flow; without it a flow sends as fast as it can.
+        /// Size of each flow; without it a flow sends as fast as it can. Or a distribution, from which the seed draws:
+        /// `{ cdf = "websearch.txt" }`, or `{ pareto = "100kB", shape = 1.2 }` (the mean and the shape).
         bytes: Size, optional;
+        /// The distribution, if `bytes` is one.
+        sizes: Sizes, optional;
         /// Destination port. Without it, 5201 and up, one per group.
         port: Integer<u16, 1, 65_535>, optional;
-        /// Send for this long, then pause for `off`, and repeat.
-        on: Duration, optional;
-        /// The pause after `on`.
-        off: Duration, optional;
+        /// Send for this long, then pause for `off_time`, and repeat.
+        on_time: Duration, optional;
+        /// The pause after `on_time`.
+        off_time: Duration, optional;
         /// Request/response: the receiver sends this many bytes, the sender answers with `response` bytes through the
         /// bottleneck, the receiver waits for `think`, and repeats; `run.json` has each response time.
         request: Size, optional;
@@ -50,12 +57,14 @@ table! {
         /// The receiver's wait between a response and the next request.
         think: Time = "0s";
         /// Poisson arrivals of sized flows: `"10/s"`; needs `bytes`; `count` above 1 limits the number of arrivals (10,000
-        /// otherwise).
+        /// otherwise). Or `{ load = 0.6 }`: so many that their bytes take this share of the bottleneck's rate.
         arrivals: Arrivals, optional;
+        /// The share of the bottleneck's rate, if `arrivals` is one.
+        load: AboveZero, optional;
         /// For `kind = "udp"`: constant rate.
         rate: Rate, optional;
         /// For `kind = "udp"`: payload bytes of a packet.
-        packet: Integer<u32, 16, 8900> = 1200;
+        payload: Integer<u32, 16, 8900> = 1200;
         /// Negotiate ECN; of a UDP flow: packets that a queue may mark (ECT(0)).
         ecn: Boolean = false;
         /// Fixed send buffer. Without it, autotuned; 212,992 bytes for UDP. A UDP flow's packets take it while they are
@@ -78,6 +87,9 @@ table! {
         enter: Name, optional;
         /// Link after which the group leaves the path, to its own receiver. Without it, the path's end.
         leave: Name, optional;
+        /// `"forward"`: data goes from the senders' side to the receivers'. `"reverse"`: the group's data goes the other way,
+        /// over the reverse path, and its ACKs share the bottleneck with the others' data (two-way traffic, RRUL).
+        direction: Direction = "forward";
         /// The group's own access link; its delay is on the forward path and adds to `path.rtt`.
         access: Segment, optional;
         /// The egress discipline of the group's host, as for tc; the group then has its own host. `"fq"` paces every
@@ -87,3 +99,4 @@ table! {
 }
 
 words!(Transport);
+words!(Direction);

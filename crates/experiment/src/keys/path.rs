@@ -12,13 +12,14 @@ table! {
     /// What a part of the path does to packets, in the data's direction.
     #[derive(Default)]
     pub struct Impairment, rules rules::path::impairment {
-        /// Delay in the data's direction. Of `[path]`: the part of `rtt` that is on the forward path instead of the
-        /// reverse path.
+        /// Delay in the data's direction; it adds to `path.rtt`. Of `[path]` an older spelling of `forward_delay`, of
+        /// `[path.reverse]` one of `path.reverse_delay`.
         delay: Time = "0s";
         /// netem's `loss` parameters: `"1%"`, `"random 1% 25%"`, `"gemodel 1% 10% 70% 0.1%"`, `"state 1% 20%"`; or, on
         /// `sim` only, `"every 1000"`: exactly one packet in 1000, as formulas assume. Before the queue.
         loss: Loss, optional;
-        /// As netem takes it, before the queue; needs `delay`.
+        /// As netem takes it, before the queue. Without a delay the mean delay is the jitter, so that no packet is early: of
+        /// `[path]` it is a part of `rtt`.
         jitter: Time = "0s";
         /// As netem takes it; needs `jitter`.
         distribution: Distribution, optional;
@@ -35,29 +36,35 @@ table! {
 
 table! {
     /// The queue under test and the rate behind it.
-    pub struct Bottleneck, rules rules::path::bottleneck {
+    pub struct Bottleneck, rules rules::path::bottleneck,
+        old ["trace" = "rate_trace", "trace_step" = "rate_trace_step"]
+    {
         /// Rate behind the queue.
         rate: Rate, optional;
         /// The queue, written as for tc.
         qdisc: Discipline = "pfifo limit 1000";
         /// A Mahimahi trace file below the experiment's folder instead of `rate`.
-        trace: Text, optional;
+        rate_trace: Text, optional;
         /// The trace becomes a rate for each step: the opportunities that fall into it, so the mean is the trace's for
         /// every step and length. The link has no rate of zero: in steps without an opportunity one packet, the first of
         /// the next step, is under way for all of them.
-        trace_step: Duration = "100ms";
+        rate_trace_step: Duration = "100ms";
     }
 }
 
 table! {
     /// A link, the reverse path or an access link: impairments with a rate and a queue of its own.
     #[derive(Default)]
-    pub struct Segment {
+    pub struct Segment, rules rules::path::segment {
         ..impairment: Impairment,
         /// Its rate.
         rate: Rate, optional;
         /// Its queue, written as for tc.
         qdisc: Discipline, optional;
+        /// A Mahimahi trace file instead of `rate`, as that of the bottleneck; not of an access link.
+        rate_trace: Text, optional;
+        /// As that of the bottleneck.
+        rate_trace_step: Duration = "100ms";
     }
 }
 
@@ -111,10 +118,14 @@ table! {
 
 table! {
     /// From the senders to the receivers and back.
-    pub struct Path, rules rules::path::path {
+    pub struct Path, rules rules::path::path, old ["delay" = "forward_delay"] {
         ..impairment: Impairment,
-        /// Two-way propagation delay; all of it on the reverse path unless `delay` or `reverse.delay` is set.
+        /// Two-way propagation delay; all of it on the reverse path unless `forward_delay` or `reverse_delay` divides it.
         rtt: Time, required("rtt = \"13ms\"");
+        /// The part of `rtt` that is on the forward path; the rest is on the reverse path.
+        forward_delay: Time, optional;
+        /// The part of `rtt` that is on the reverse path; the rest is on the forward path.
+        reverse_delay: Time, optional;
         /// `true`: TSO, GSO and GRO on, queues count super-packets.
         offloads: Boolean = false;
         /// `true`: every link with a rate stamps packets of flows whose controller uses it (`hpcc`) with time, queue

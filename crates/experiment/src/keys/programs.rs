@@ -10,11 +10,11 @@ use crate::value::Table;
 
 table! {
     /// A program on a host of the experiment.
-    pub struct Program, rules rules::programs::program {
+    pub struct Program, rules rules::programs::program, old ["on" = "host"] {
         /// Name of the program and of the flows of its connections.
         name: Name, required("name = \"client\"");
         /// `"sender"`, `"receiver"`, or another host as `dumbbell plan` names them.
-        on: Host, required("on = \"receiver\"");
+        host: Host, required("host = \"receiver\"");
         /// The group of flows whose sender or receiver is meant. Without it, the first group.
         group: Name, optional;
         /// Program and arguments: a list, or a text that is split as a shell would; no shell runs.

@@ -1,7 +1,7 @@
 //! TCP settings of every host, and scheduled changes of the path.
 
 use crate::declare::generic::Boolean;
-use crate::declare::kinds::{Loss, Name, Rate, Size, Time};
+use crate::declare::kinds::{Discipline, Loss, Name, Rate, Size, Text, Time};
 use crate::declare::maps::Sysctls;
 use crate::declare::{choices, table};
 use crate::rules;
@@ -57,8 +57,16 @@ table! {
     pub struct Change, rules rules::settings::change {
         /// When it happens.
         at: Time, required("at = \"10s\"");
-        /// The link. Without it, `rate` is the bottleneck's, and `loss`, `rtt`, `delay` and `jitter` are the path's.
+        /// The link: a name of `path.links`, `bottleneck`, or `reverse` for the reverse path. Without it, `rate`, `qdisc` and
+        /// `up` are the bottleneck's, and `loss`, `rtt`, `delay` and `jitter` are the path's.
         link: Name, optional;
+        /// A file of changes below the experiment's folder: lines of `time,rate,delay,jitter,loss`, times after `at`.
+        file: Text, optional;
+        /// `false`: the link sends nothing until a later change with `true`, and its queue holds what comes: an outage. One
+        /// packet is under way for all of it.
+        up: Boolean, optional;
+        /// New options of the link's queue, as for tc; the kind stays.
+        qdisc: Discipline, optional;
         /// The new rate.
         rate: Rate, optional;
         /// The new propagation delay, both ways.

@@ -122,7 +122,7 @@ choices! {
 
 table! {
     /// A sweep: an experiment, the axes along which it changes, how often, and what to keep.
-    pub struct Sweep {
+    pub struct Sweep, also ["format"] {
         /// One line, without control characters. Without it, the experiment's.
         title: Text, optional;
         /// The experiment: the name of a scenario, a file below the sweep's folder (no link, no `..`), or a table

@@ -2,10 +2,11 @@
 
 use super::attachments::Attachments;
 use super::error::Error;
-use super::later;
 use super::layout::Layout;
+use super::rtt::shortest_base_rtt_ns;
 use super::shaping::{self, Netem, Requested, Sizes, queue};
-use crate::model::{Experiment, Impairment};
+use super::{changes, later};
+use crate::model::{Change, Experiment, Impairment, Qdisc};
 use dumbbell_plan::{Device, Queue, Step};
 use std::collections::BTreeMap;
 
@@ -13,6 +14,8 @@ use std::collections::BTreeMap;
 pub(super) struct Building<'a> {
     pub experiment: &'a Experiment,
     pub attachments: &'a Attachments,
+    /// Changes in the order of time, each with its key.
+    pub changes: Vec<(String, Change)>,
     pub group_names: Vec<String>,
     pub layout: Layout,
     pub disciplines: Vec<Step>,
@@ -32,6 +35,7 @@ impl<'a> Building<'a> {
         Self {
             experiment,
             attachments,
+            changes: changes::listed(experiment, attachments),
             group_names: experiment.group_names(),
             layout: Layout::default(),
             disciplines: Vec::new(),
@@ -71,7 +75,12 @@ impl<'a> Building<'a> {
     }
 
     pub fn sizes(&self) -> Sizes {
-        Sizes { rtt_ns: self.experiment.path.rtt, mtu: self.experiment.path.mtu }
+        Sizes { rtt_ns: shortest_base_rtt_ns(self.experiment), mtu: self.experiment.path.mtu }
+    }
+
+    /// A discipline's text for tc behind a link of this rate; 0 is unknown.
+    pub fn resolved(&self, qdisc: &Qdisc, rate_bps: u64, key: &str) -> Result<String, Error> {
+        shaping::resolved_text(qdisc, (rate_bps > 0).then_some(rate_bps), self.sizes(), key)
     }
 
     /// A queue behind its rate.
@@ -86,9 +95,10 @@ impl<'a> Building<'a> {
     }
 
     /// A netem on each of these devices.
-    pub fn put_netem(&mut self, devices: Vec<Device>, name: &str, settings: Netem, key: &str) {
+    pub fn put_netem(&mut self, devices: Vec<Device>, name: &str, mut settings: Netem, key: &str) {
+        settings.impairment.delay = settings.impairment.mean_delay();
         let loses = settings.impairment.loss.as_ref().is_some_and(|loss| !loss.is_empty());
-        let loses = loses || later::brings_loss(self.experiment, name);
+        let loses = loses || later::brings_loss(&self.changes, name);
         for (index, device) in devices.iter().enumerate() {
             let own = if index == 0 { name.into() } else { format!("{name}-{}", index + 1) };
             let (step, queue) = shaping::netem(device, own, &settings, loses, key);
@@ -98,11 +108,9 @@ impl<'a> Building<'a> {
         self.netems.insert(name.into(), (devices, settings));
     }
 
-    /// Delay of the forward path: its own, or the part of the rtt that the reverse path leaves.
+    /// Delay of the forward path.
     pub fn forward_delay(&self) -> u64 {
-        let path = &self.experiment.path;
-        let reverse = path.reverse.as_ref().map_or(0, |reverse| reverse.impairment.delay);
-        if path.impairment.delay > 0 || reverse == 0 { path.impairment.delay } else { path.rtt.saturating_sub(reverse) }
+        self.experiment.path.forward()
     }
 
     /// Impairments of the forward path.
@@ -121,13 +129,23 @@ impl<'a> Building<'a> {
     pub fn highest_rate(&self) -> Option<u64> {
         let bottleneck = self.experiment.path.bottleneck.as_ref()?;
         let own = bottleneck.rate.into_iter().chain(shaping::rate_of(&bottleneck.qdisc));
-        let later = self.experiment.changes.iter().filter_map(|change| change.rate);
-        own.chain(later).chain(self.attachments.trace.iter().map(|(_, rate)| *rate)).max()
+        let later = self.changes.iter().filter_map(|(_, change)| change.rate);
+        own.chain(later).chain(self.trace("bottleneck").iter().map(|(_, rate)| *rate)).max()
     }
 
     /// Rate of the bottleneck at time 0: its own, or that of its trace.
     pub fn bottleneck_rate(&self) -> Option<u64> {
         let own = self.experiment.path.bottleneck.as_ref()?.rate;
-        own.or_else(|| self.attachments.trace.first().map(|(_, rate)| *rate))
+        own.or_else(|| self.first_rate("bottleneck"))
+    }
+
+    /// The rates over time of a link with a trace; empty without one.
+    pub fn trace(&self, link: &str) -> &[(u64, u64)] {
+        self.attachments.traces.get(link).map_or(&[], Vec::as_slice)
+    }
+
+    /// The rate at time 0 of a link with a trace.
+    pub fn first_rate(&self, link: &str) -> Option<u64> {
+        self.trace(link).first().map(|(_, rate)| *rate)
     }
 }

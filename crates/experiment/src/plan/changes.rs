@@ -1,37 +1,70 @@
 //! Changes and traces as steps with times.
 
+use super::attachments::Attachments;
 use super::building::Building;
 use super::error::Error;
 use super::later::netem_name;
-use super::shaping::{netem_change, rate_change};
-use crate::model;
+use super::shaping::{netem_change, rate_change, tc, text_of};
+use crate::changes_file::Row;
+use crate::model::{self, Experiment};
 use dumbbell_plan::text::millis;
-use dumbbell_plan::{Change, Queue, Rates};
+use dumbbell_plan::{Change, Device, Queue, Rates};
+
+const ETHERNET_BYTES: u64 = 14;
+/// tc's rates are whole bytes a second.
+const LOWEST_RATE_BPS: u64 = 8;
 
 /// Every change as steps, sorted by time; adds the rates to the queues.
 pub(super) fn changes(building: &mut Building<'_>) -> Result<Vec<Change>, Error> {
-    let mut made = trace(building);
-    let mut sorted: Vec<_> = building.experiment.changes.iter().enumerate().collect();
-    sorted.sort_by_key(|(_, change)| change.at);
-    for (number, change) in sorted {
-        let key = format!("changes.{number}");
-        made.extend(rate(building, change, &key)?);
-        made.extend(netem(building, change, &key)?);
+    let mut made = traces(building);
+    for (key, change) in &building.changes.clone() {
+        if change.rate.is_some() || change.up.is_some() {
+            made.push(rate(building, change, key)?);
+        }
+        made.extend(discipline(building, change, key)?);
+        made.extend(netem(building, change, key)?);
     }
     made.sort_by_key(|change| change.at_ns);
     Ok(made)
 }
 
-fn trace(building: &mut Building<'_>) -> Vec<Change> {
-    let rates = &building.attachments.trace;
-    let (Some(device), false) = (building.shapers.get("bottleneck"), rates.is_empty()) else { return Vec::new() };
-    let mtu = building.experiment.path.mtu;
-    let change = |&(at_ns, rate): &(u64, u64)| {
-        let step = rate_change(device, rate, mtu, "path.bottleneck.trace");
-        Change { at_ns, step }
-    };
-    let changes = rates[1..].iter().map(change).collect();
-    set_rates(&mut building.queues, "bottleneck", rates);
+/// Every change of an experiment in the order of time, those of files among them, each with its key.
+pub(super) fn listed(experiment: &Experiment, attachments: &Attachments) -> Vec<(String, model::Change)> {
+    let mut all = Vec::new();
+    for (number, change) in experiment.changes.iter().enumerate() {
+        let key = format!("changes.{number}");
+        let own = model::Change { file: None, ..change.clone() };
+        for row in attachments.changes.get(&number).into_iter().flatten() {
+            let Row { at, rate, delay, jitter, loss } = row.clone();
+            let rest = model::Change { up: None, qdisc: None, rtt: None, ..own.clone() };
+            all.push((
+                key.clone(),
+                model::Change { at: change.at.saturating_add(at), rate, delay, jitter, loss, ..rest },
+            ));
+        }
+        let is_plain = own.rate.is_some() || own.up.is_some() || own.qdisc.is_some() || own.rtt.is_some();
+        if change.file.is_none() || is_plain || own.delay.is_some() || own.jitter.is_some() || own.loss.is_some() {
+            all.push((key, own));
+        }
+    }
+    all.sort_by_key(|(_, change)| change.at);
+    all
+}
+
+fn traces(building: &mut Building<'_>) -> Vec<Change> {
+    let mut changes = Vec::new();
+    for (link, rates) in &building.attachments.traces {
+        let (Some(device), Some((_, later))) = (building.shapers.get(&link[..]), rates.split_first()) else { continue };
+        let mtu = building.experiment.path.mtu;
+        let key = match &link[..] {
+            "bottleneck" => "path.bottleneck.rate_trace".to_owned(),
+            "reverse" => "path.reverse.rate_trace".to_owned(),
+            name => format!("path.links.{name}.rate_trace"),
+        };
+        let change = |&(at_ns, rate): &(u64, u64)| Change { at_ns, step: rate_change(device, rate, mtu, &key) };
+        changes.extend(later.iter().map(change));
+        set_rates(&mut building.queues, link, rates);
+    }
     changes
 }
 
@@ -43,18 +76,76 @@ fn set_rates(queues: &mut [Queue], name: &str, rates: &Rates) {
     }
 }
 
-fn rate(building: &mut Building<'_>, change: &model::Change, key: &str) -> Result<Option<Change>, Error> {
-    let Some(rate) = change.rate else { return Ok(None) };
-    let name = change.link.as_deref().unwrap_or("bottleneck");
+/// What a change calls the queue that it is about.
+fn queue_name(change: &model::Change) -> &str {
+    change.link.as_deref().unwrap_or("bottleneck")
+}
+
+/// A new rate, an outage or its end.
+fn rate(building: &mut Building<'_>, change: &model::Change, key: &str) -> Result<Change, Error> {
+    let name = queue_name(change);
     let device = building.shapers.get(name).ok_or_else(|| {
         Error::plan(format!("the rate of '{name}' can't change: its qdisc shapes by itself; give the link a 'rate'"))
     })?;
+    let rate = rate_from(building, change);
     let step = rate_change(device, rate, building.experiment.path.mtu, key);
     let before = building.queues.iter().find(|queue| queue.name == name);
     let mut rates = before.map(|queue| queue.rates.clone()).unwrap_or_default();
     rates.push((change.at, rate));
     set_rates(&mut building.queues, name, &rates);
-    Ok(Some(Change { at_ns: change.at, step }))
+    Ok(Change { at_ns: change.at, step })
+}
+
+/// The link's rate from this change on. Linux's shapers have no rate of zero: during an outage one packet of the path's
+/// MTU is under way for all of it.
+fn rate_from(building: &Building<'_>, change: &model::Change) -> u64 {
+    let experiment = building.experiment;
+    let name = queue_name(change);
+    let of_link = |each: &&model::Change| queue_name(each) == name;
+    let is_before = |each: &&model::Change| each.at <= change.at;
+    let latest = |is_set: fn(&model::Change) -> bool| {
+        let all =
+            building.changes.iter().map(|(_, each)| each).filter(of_link).filter(is_before).filter(|each| is_set(each));
+        all.max_by_key(|each| each.at)
+    };
+    let is_down = latest(|each| each.up.is_some()).is_some_and(|each| each.up == Some(false));
+    if is_down {
+        let ends = building
+            .changes
+            .iter()
+            .map(|(_, each)| each)
+            .filter(of_link)
+            .filter(|each| each.at > change.at && each.up == Some(true));
+        let end = ends.map(|each| each.at).min().unwrap_or(experiment.duration).max(change.at + 1);
+        let bits = (u64::from(experiment.path.mtu) + ETHERNET_BYTES) * 8;
+        let rate = u128::from(bits) * 1_000_000_000 / u128::from(end - change.at);
+        return u64::try_from(rate).unwrap_or(u64::MAX).max(LOWEST_RATE_BPS);
+    }
+    let own = building.queues.iter().find(|queue| queue.name == name).and_then(|queue| queue.rates.first());
+    latest(|each| each.rate.is_some()).and_then(|each| each.rate).or(own.map(|(_, rate)| *rate)).unwrap_or(0)
+}
+
+/// New options for a queue of the same kind.
+fn discipline(building: &mut Building<'_>, change: &model::Change, key: &str) -> Result<Option<Change>, Error> {
+    let Some(qdisc) = &change.qdisc else { return Ok(None) };
+    let (name, key) = (queue_name(change), format!("{key}.qdisc"));
+    let queue = building.queues.iter().find(|queue| queue.name == name);
+    let queue = queue.ok_or_else(|| {
+        let right = "a link with a rate or a qdisc of its own";
+        Error::at(&key, format!("'{name}' has no queue that could change"), right).with(text_of(qdisc).as_str())
+    })?;
+    let kind = queue.text.split(' ').next().unwrap_or_default();
+    if kind != qdisc.kind || kind == "police" {
+        let problem = format!("a {kind} can't become a {} during a run", qdisc.kind);
+        let right = format!("new options of {kind}, or a case for each discipline");
+        return Err(Error::at(&key, problem, right).with(text_of(qdisc).as_str()));
+    }
+    let device = Device { host: queue.host.clone(), name: queue.device.clone() };
+    let place = if building.shapers.contains_key(name) { "parent 1:1" } else { "root" };
+    let rate = rate_from(building, change);
+    let text = building.resolved(qdisc, rate, &key)?;
+    let step = tc(&device, &format!("qdisc change dev {} {place} handle {} {text}", device.name, queue.handle));
+    Ok(Some(Change { at_ns: change.at, step: step.for_key(&key) }))
 }
 
 /// New settings for the netems that a change names; the others stay.

@@ -1,6 +1,6 @@
 //! The random numbers of a plan: start jitter, Poisson arrivals, seeds of netems.
 //!
-//! A number belongs to a stream with a name: `start/GROUP`, `arrivals/GROUP`, `netem/HOST/DEVICE/HANDLE`.
+//! A number belongs to a stream with a name: `start/GROUP`, `arrivals/GROUP`, `bytes/GROUP`, `netem/HOST/DEVICE/HANDLE`.
 
 use dumbbell_net::rng::Rng;
 use dumbbell_plan::text::rounded;
@@ -28,9 +28,13 @@ impl Streams {
 
     /// The next time between two events of a stream, which come at this rate, in nanoseconds.
     pub(super) fn interval_ns(&mut self, stream: &str, per_second: f64) -> u64 {
-        // 53 bits: a float from 0 to just below 1, so that the logarithm is finite.
-        let share = float(self.next(stream) >> 11) / float(1 << 53);
-        rounded(-libm::log1p(-share) / per_second * 1e9)
+        // Below 1, so that the logarithm is finite.
+        rounded(-libm::log1p(-self.share(stream)) / per_second * 1e9)
+    }
+
+    /// The next number of a stream from 0 to just below 1: 53 bits.
+    pub(super) fn share(&mut self, stream: &str) -> f64 {
+        float(self.next(stream) >> 11) / float(1 << 53)
     }
 
     /// The next 64 bits of a stream.

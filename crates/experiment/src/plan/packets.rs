@@ -103,7 +103,7 @@ fn packets(building: &Building<'_>) -> Result<u32, Error> {
     })?;
     let full = u128::from(rate) * duration / (8 * BILLION * u128::from(experiment.path.mtu));
     let datagrams = experiment.flows.iter().filter_map(|group| {
-        let per_flow = u128::from(group.rate?) * duration / (8 * BILLION * u128::from(group.packet));
+        let per_flow = u128::from(group.rate?) * duration / (8 * BILLION * u128::from(group.payload));
         Some(per_flow * u128::from(group.count))
     });
     let probes = experiment.probes.iter().map(|probe| duration / u128::from(probe.interval));

@@ -79,7 +79,7 @@ fn chain<'a>(building: &Building<'a>) -> Chain<'a> {
     chain.extend(
         (0..packets::stages(&path.packets).len()).map(|stage| (format!("packets{}", stage + 1), Role::Packets(stage))),
     );
-    let needs_netem = impairs(&path.impairment) || later::needs_path_netem(building.experiment);
+    let needs_netem = impairs(&path.impairment) || later::needs_path_netem(&building.changes);
     if needs_netem || building.forward_delay() > 0 {
         chain.push(("netem".into(), Role::Path));
     }
@@ -93,7 +93,7 @@ fn chain<'a>(building: &Building<'a>) -> Chain<'a> {
         let (queue, netem) = link_hosts(&format!("after{number}"), link);
         chain.extend(queue.into_iter().chain(netem));
     }
-    if path.reverse.as_ref().is_some_and(|reverse| reverse.rate.is_some() || reverse.qdisc.is_some()) {
+    if path.reverse.as_ref().is_some_and(Segment::has_queue) {
         chain.push(("back".into(), Role::Reverse));
     }
     chain
@@ -101,7 +101,7 @@ fn chain<'a>(building: &Building<'a>) -> Chain<'a> {
 
 /// The hosts of a link: one for its queue, one for its netem.
 fn link_hosts<'a>(name: &str, link: &'a Link) -> (Option<Member<'a>>, Option<Member<'a>>) {
-    let has_queue = link.segment.rate.is_some() || link.segment.qdisc.is_some();
+    let has_queue = link.segment.has_queue();
     let queue = has_queue.then(|| (name.to_owned(), Role::Queue(link)));
     let netem = impairs(&link.segment.impairment).then(|| (format!("{name}n"), Role::Netem(link)));
     (queue, netem)
@@ -212,7 +212,8 @@ fn put_host_queue(building: &mut Building<'_>, number: usize, group: &Flows) -> 
 /// Rate and queue of a segment on the host's device towards the receivers.
 fn put_segment(building: &mut Building<'_>, host: &str, name: &str, what: &Segment, key: &str) -> Result<(), Error> {
     let key = format!("{key}.qdisc");
-    let requested = Requested { name, rate_bps: what.rate, qdisc: what.qdisc.as_ref(), key: &key };
+    let rate_bps = what.rate.or_else(|| building.first_rate(name));
+    let requested = Requested { name, rate_bps, qdisc: what.qdisc.as_ref(), key: &key };
     building.put_queue(building.right_of(host), requested)
 }
 
@@ -239,7 +240,8 @@ fn furnish(building: &mut Building<'_>, host: &str, role: Role<'_>) -> Result<()
         Role::Reverse => {
             if let (Some(reverse), Some(device)) = (&path.reverse, building.lefts_of(host).into_iter().next()) {
                 let qdisc = reverse.qdisc.as_ref();
-                let requested = Requested { name: "reverse", rate_bps: reverse.rate, qdisc, key: "path.reverse.qdisc" };
+                let rate_bps = reverse.rate.or_else(|| building.first_rate("reverse"));
+                let requested = Requested { name: "reverse", rate_bps, qdisc, key: "path.reverse.qdisc" };
                 building.put_queue(device, requested)?;
             }
         }
@@ -262,7 +264,7 @@ pub(super) fn put_bottleneck(building: &mut Building<'_>, device: Device) -> Res
 /// The reverse path's netem, if it has anything to do.
 pub(super) fn put_reverse_netem(building: &mut Building<'_>, devices: Vec<Device>) {
     let impairment = building.reverse_path();
-    if impairs(&impairment) || later::needs_reverse_netem(building.experiment) {
+    if impairs(&impairment) || later::needs_reverse_netem(&building.changes) {
         let key = if building.experiment.path.reverse.is_some() { "path.reverse" } else { "path.rtt" };
         let settings = Netem { impairment, rate_bps: building.highest_rate() };
         building.put_netem(devices, "reverse.netem", settings, key);

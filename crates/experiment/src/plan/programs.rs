@@ -101,7 +101,7 @@ pub(super) fn ends_when_done(experiment: &Experiment, flows_are_sized: bool) -> 
 fn host(building: &Building<'_>, number: usize, program: &model::Program) -> Result<String, Error> {
     let named = |name: &String| building.group_names.iter().position(|group| group == name);
     let group = program.group.as_ref().and_then(named).unwrap_or(0);
-    let host = match &program.on[..] {
+    let host = match &program.host[..] {
         "sender" => &building.senders[group],
         "receiver" => &building.receivers[group],
         other => other,
@@ -110,11 +110,11 @@ fn host(building: &Building<'_>, number: usize, program: &model::Program) -> Res
         let others = building.layout.hosts.iter().map(|host| &host.name[..]).filter(|name| !ENDS.contains(name));
         let there: Vec<_> = ENDS.into_iter().chain(others).collect();
         let right = format!("there is: {}", there.join(", "));
-        let error = Error::at(format!("programs.{number}.on"), "no host is called that", right);
-        return Err(error.with(program.on.as_str()));
+        let error = Error::at(format!("programs.{number}.host"), "no host is called that", right);
+        return Err(error.with(program.host.as_str()));
     }
-    if let Some(group) = program.group.as_ref().filter(|_| !ENDS.contains(&&program.on[..])) {
-        let right = format!("leave it out with on = '{}'", program.on);
+    if let Some(group) = program.group.as_ref().filter(|_| !ENDS.contains(&&program.host[..])) {
+        let right = format!("leave it out with host = '{}'", program.host);
         let problem = "'group' chooses whose sender or receiver is meant";
         return Err(Error::at(format!("programs.{number}.group"), problem, right).with(group.as_str()));
     }

@@ -25,7 +25,7 @@ use super::size::{refuse_too_many, refuse_too_much};
 use super::traffic::{self, FIRST_PORT};
 use super::{are_sized, changes, later, names, netem_seeds};
 use crate::limits::grouped;
-use crate::model::{End, Experiment, Flows, Hosts, Impairment, Trace};
+use crate::model::{Direction, End, Experiment, Flows, Hosts, Impairment, Trace};
 use dumbbell_plan::{Device, Flow, Plan, RemoteHost, RemotePlan, Role, Step};
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
@@ -74,7 +74,7 @@ pub fn plan_remote(
         sample_ns: experiment.sample,
         ends_when_done: !flows.is_empty() && are_sized(&flows),
         telemetry: path.telemetry,
-        every_change: experiment.trace == Trace::Events,
+        every_change: experiment.record == Trace::Events,
         hosts: remote_hosts.iter().map(|host| host.role.word().into()).collect(),
         net: super::net(experiment, Vec::new(), Vec::new()),
         setup,
@@ -123,7 +123,7 @@ fn set_up(building: &mut Building<'_>, hosts: &Hosts) -> Result<(), Error> {
         None => (sender.clone(), device(RECEIVER, &hosts.receiver.device)),
     };
     let forward = building.forward_path();
-    if impairs(&forward) || later::needs_path_netem(building.experiment) {
+    if impairs(&forward) || later::needs_path_netem(&building.changes) {
         building.put_netem(vec![sender], "path.netem", Netem { impairment: forward, rate_bps: None }, "path");
     }
     put_bottleneck(building, narrow)?;
@@ -207,6 +207,10 @@ fn refused_key(group: &Flows) -> Option<(&'static str, &'static str, Option<Valu
         (group.enter.is_some(), ("enter", ONE_LINK, text(&group.enter))),
         (group.leave.is_some(), ("leave", ONE_LINK, text(&group.leave))),
         (
+            group.direction == Direction::Reverse,
+            ("direction", "real hosts send from the sender only", Some(Value::from("reverse"))),
+        ),
+        (
             group.host_qdisc.is_some(),
             ("host_qdisc", "the sender's device has one root discipline, for all groups", None),
         ),
@@ -238,14 +242,18 @@ fn refused_key(group: &Flows) -> Option<(&'static str, &'static str, Option<Valu
 /// Without a router the bottleneck is alone on the sender's device.
 fn refuse_two_on_one(experiment: &Experiment) -> Result<(), Error> {
     let path = &experiment.path;
-    let reverse = path.reverse.as_ref().map_or(0, |reverse| reverse.impairment.delay);
-    let leaves_delay = (reverse > 0 && path.rtt > reverse).then_some("reverse.delay");
-    if let Some(key) = first_key(&path.impairment).or(leaves_delay) {
+    let delay = match path.forward_delay {
+        _ if path.forward() == 0 => None,
+        Some(_) => Some("forward_delay"),
+        None if path.reverse_delay.is_some() => Some("reverse_delay"),
+        None => path.stated_reverse_delay().map(|_| "reverse.delay"),
+    };
+    if let Some(key) = delay.or_else(|| first_key(&path.impairment)) {
         let problem = format!("'{key}' needs a device of its own, and the bottleneck is on the sender's device");
         let right = "add [hosts.router], leave out one of the two, or run it with --engine kernel";
         return Err(Error::at(format!("path.{key}"), problem, right));
     }
-    if later::needs_path_netem(experiment) {
+    if later::needs_path_netem(&changes::listed(experiment, &Attachments::default())) {
         let problem =
             "a change of loss, delay or jitter needs a device of its own, and the bottleneck is on the sender's device";
         return Err(Error::at("changes", problem, "add [hosts.router], or run it with --engine kernel"));

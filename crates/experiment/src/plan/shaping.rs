@@ -66,7 +66,7 @@ impl Netem {
 /// Whether a netem has anything to do.
 pub(super) fn impairs(what: &Impairment) -> bool {
     let has = |option: &Option<String>| option.as_ref().is_some_and(|value| !value.is_empty());
-    what.delay > 0 || [&what.loss, &what.duplicate, &what.corrupt, &what.slot].into_iter().any(has)
+    what.mean_delay() > 0 || [&what.loss, &what.duplicate, &what.corrupt, &what.slot].into_iter().any(has)
 }
 
 /// A qdisc's kind and words.
@@ -126,6 +126,13 @@ pub(super) struct Requested<'a> {
     pub key: &'a str,
 }
 
+/// The text for tc of a discipline behind this rate: sizes in bandwidth-delay products as bytes or packets.
+pub(super) fn resolved_text(qdisc: &Qdisc, rate_bps: Option<u64>, sizes: Sizes, key: &str) -> Result<String, Error> {
+    let bdp = rate_bps.filter(|_| sizes.rtt_ns > 0);
+    let bdp = bdp.map(|rate| u128::from(rate) * u128::from(sizes.rtt_ns) / u128::from(8 * BILLION));
+    resolved(qdisc, bdp, sizes.mtu, key)
+}
+
 /// A queue with its rate: steps, and the qdiscs that they create.
 pub(super) fn queue(device: &Device, requested: Requested<'_>, sizes: Sizes) -> Result<(Vec<Step>, Vec<Queue>), Error> {
     let Requested { name, rate_bps, qdisc, key } = requested;
@@ -136,9 +143,7 @@ pub(super) fn queue(device: &Device, requested: Requested<'_>, sizes: Sizes) -> 
     };
     let qdisc = qdisc.cloned().unwrap_or_else(fifo);
     let rate = rate_bps.or_else(|| rate_of(&qdisc));
-    let bdp = rate.filter(|_| sizes.rtt_ns > 0);
-    let bdp = bdp.map(|rate| u128::from(rate) * u128::from(sizes.rtt_ns) / u128::from(8 * BILLION));
-    let text = resolved(&qdisc, bdp, sizes.mtu, key)?;
+    let text = resolved_text(&qdisc, rate, sizes, key)?;
     let rates: Vec<_> = rate.into_iter().map(|rate| (0, rate)).collect();
     let place = |name: String, handle: &str, text: String| Queue {
         name,

@@ -94,7 +94,9 @@ pub(super) fn refuse_too_many(
     limits: &Limits,
 ) -> Result<(), Error> {
     let flows = experiment.flows.iter().map(|group| flows_of(group, experiment.duration)).sum::<u64>();
-    let changes = (attachments.trace.len() + experiment.changes.len()) as u64;
+    let traced: usize = attachments.traces.values().map(Vec::len).sum();
+    let rows: usize = attachments.changes.values().map(Vec::len).sum();
+    let changes = (traced + rows + experiment.changes.len()) as u64;
     let groups = experiment.flows.len() as u64;
     for (name, count, limit) in
         [("groups", groups, limits.groups), ("flows", flows, limits.flows), ("changes", changes, limits.changes)]

@@ -3,8 +3,10 @@
 use super::building::Building;
 use super::draws::Streams;
 use super::names::free_name;
-use crate::model::{Experiment, Flows, Transport};
+use crate::model::{Direction, Experiment, Flows, Transport};
+use crate::sizes::Distribution;
 use dumbbell_plan::{Ends, Exchange, Flow, Probe};
+use dumbbell_tc::quantity::float;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 
@@ -23,8 +25,15 @@ pub(super) fn flows(building: &Building<'_>, ends: &[(String, Ipv4Addr)], draws:
     for (number, group) in building.experiment.flows.iter().enumerate() {
         let name = &building.group_names[number];
         let port = group.port.unwrap_or_else(|| FIRST_PORT.saturating_add(u16::try_from(number).unwrap_or(u16::MAX)));
-        let (receiver, address) = &ends[number];
-        let starts = starts(group, name, building.experiment.duration, draws);
+        let (far, far_address) = &ends[number];
+        let near = &building.senders[number];
+        let (sender, receiver, address) = match group.direction {
+            Direction::Forward => (&near[..], &far[..], *far_address),
+            Direction::Reverse => (&far[..], &near[..], building.layout.right_of(near).left_address()),
+        };
+        let starts = starts(building, number, draws);
+        let sizes = building.attachments.sizes.get(&number);
+        let stream = format!("bytes/{name}");
         for (position, start_ns) in (1..).zip(&starts) {
             // The second flow of a group may have the name of another group.
             let wanted = if starts.len() == 1 { name.clone() } else { format!("{name}-{position}") };
@@ -34,23 +43,23 @@ pub(super) fn flows(building: &Building<'_>, ends: &[(String, Ipv4Addr)], draws:
                 name: own,
                 group: name.clone(),
                 transport: group.kind,
-                sender: building.senders[number].clone(),
-                receiver: receiver.clone(),
-                address: *address,
+                sender: sender.to_owned(),
+                receiver: receiver.to_owned(),
+                address,
                 port,
                 cc: group.cc.clone(),
                 cc_parameters: group.cc_parameters.clone(),
                 start_ns: *start_ns,
                 stop_ns: group.stop,
-                bytes: group.bytes,
-                on_off_ns: group.on.zip(group.off),
+                bytes: sizes.map_or(group.bytes, |sizes| Some(sizes.at(draws.share(&stream)))),
+                on_off_ns: group.on_time.zip(group.off_time),
                 exchange: exchange(group),
                 sndbuf: group.sndbuf,
                 rcvbuf: group.rcvbuf,
                 prompt_reads: group.prompt_reads,
                 pacing_rate: group.pacing_rate.map(|rate| rate / 8),
                 mark: marks.get(&port).copied(),
-                packet: (group.kind == Transport::Udp).then_some(group.packet),
+                packet: (group.kind == Transport::Udp).then_some(group.payload),
                 interval_ns: udp_interval_ns(group),
                 ecn: group.ecn && group.kind == Transport::Udp,
                 ends: Ends::Both,
@@ -73,7 +82,7 @@ fn longest_rtt_ns(experiment: &Experiment) -> u64 {
 
 /// Time between two packets of a UDP flow.
 fn udp_interval_ns(group: &Flows) -> Option<u64> {
-    let interval = u64::from(group.packet) * 8_000_000_000 / group.rate?;
+    let interval = u64::from(group.payload) * 8_000_000_000 / group.rate?;
     (interval > 0).then_some(interval)
 }
 
@@ -98,8 +107,11 @@ pub(super) fn probes(experiment: &Experiment, sender: &str, receiver: &str, addr
     experiment.probes.iter().enumerate().map(probe).collect()
 }
 
-fn starts(group: &Flows, name: &str, duration_ns: u64, draws: &mut Streams) -> Vec<u64> {
-    let Some(per_second) = group.arrivals.filter(|_| group.count > 0) else {
+fn starts(building: &Building<'_>, number: usize, draws: &mut Streams) -> Vec<u64> {
+    let group = &building.experiment.flows[number];
+    let (name, duration_ns) = (&building.group_names[number], building.experiment.duration);
+    let by_load = group.load.and_then(|load| arrivals_per_second(building, number, load));
+    let Some(per_second) = group.arrivals.or(by_load).filter(|_| group.count > 0) else {
         return jittered_starts(group, name, draws);
     };
     let stream = format!("arrivals/{name}");
@@ -113,6 +125,13 @@ fn starts(group: &Flows, name: &str, duration_ns: u64, draws: &mut Streams) -> V
         starts.push(time_ns);
     }
     starts
+}
+
+/// Arrivals whose bytes take this share of the bottleneck's rate at time 0.
+fn arrivals_per_second(building: &Building<'_>, number: usize, load: f64) -> Option<f64> {
+    let sizes = building.attachments.sizes.get(&number).map(Distribution::mean);
+    let bytes = sizes.or_else(|| building.experiment.flows[number].bytes.map(float))?;
+    Some(load * float(building.bottleneck_rate()?) / 8.0 / bytes)
 }
 
 fn jittered_starts(group: &Flows, name: &str, draws: &mut Streams) -> Vec<u64> {

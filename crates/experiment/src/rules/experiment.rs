@@ -84,16 +84,23 @@ fn check_change(made: &Experiment, change: &Change, number: usize, report: &mut 
         let right = "netem needs a delay for jitter: give delay, too";
         report.fault(&format!("changes.{number}.jitter"), "a change of jitter without a delay", right);
     }
-    let mut links: Vec<_> = path.links.iter().map(|link| &link.name[..]).chain(["bottleneck"]).collect();
+    let mut links: Vec<_> = path.links.iter().map(|link| &link.name[..]).chain(["bottleneck", "reverse"]).collect();
     links.sort_unstable();
     if let Some(name) = link.filter(|name| !links.contains(name)) {
         let problem = format!("unknown link in a change: '{name}'");
         report.fault(&format!("changes.{number}.link"), problem, format!("there is: {}", links.join(", ")));
     }
     let is_of_bottleneck = matches!(link, None | Some("bottleneck"));
-    if change.rate.is_some() && is_of_bottleneck && path.bottleneck.as_ref().and_then(|each| each.rate).is_none() {
-        let right = "set path.bottleneck.rate";
-        report.fault(&format!("changes.{number}.rate"), "a change of a rate needs an initial rate", right);
+    let has_rate = path.bottleneck.as_ref().and_then(|each| each.rate).is_some();
+    for (key, is_set) in [("rate", change.rate.is_some()), ("up", change.up.is_some())] {
+        if is_set && is_of_bottleneck && !has_rate {
+            let right = "set path.bottleneck.rate";
+            report.fault(
+                &format!("changes.{number}.{key}"),
+                format!("a change of '{key}' needs an initial rate"),
+                right,
+            );
+        }
     }
 }
 

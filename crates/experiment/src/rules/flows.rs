@@ -1,12 +1,31 @@
 //! Rules of a group of flows beyond those of its kind ([`crate::keys::flow_kinds`]): what goes together.
 
 use crate::declare::location::Report;
-use crate::keys::flow_kinds;
-use crate::model::{Flows, Transport};
+use crate::keys::flow_kinds::{self, FlowKind};
+use crate::model::{Direction, Flows, Transport};
+use crate::value::{Table, Value};
 
 const SHORTEST_UDP_INTERVAL: u64 = 1_000;
 /// A request must fit one socket buffer.
 const LONGEST_REQUEST: u64 = 16_384;
+
+/// A distribution in the place of a size, a load in that of a rate of arrivals: keys of their own.
+pub fn with_distributions(table: &Table) -> Option<Table> {
+    let mut made = table.clone();
+    let moved = |made: &mut Table, key: &str, to: &str, of: fn(Value) -> Option<Value>| {
+        let held = made.get(key).filter(|value| value.table().is_some())?.clone();
+        let held = of(held)?;
+        _ = made.take(key);
+        made.set(to, held);
+        Some(())
+    };
+    let sizes = moved(&mut made, "bytes", "sizes", Some);
+    let load = moved(&mut made, "arrivals", "load", |value| {
+        let table = value.table()?;
+        if table.0.len() == 1 { table.get("load").cloned() } else { None }
+    });
+    sizes.or(load).map(|()| made)
+}
 
 /// All of them.
 pub fn check(made: &Flows, report: &mut Report<'_>) {
@@ -30,9 +49,9 @@ pub fn check(made: &Flows, report: &mut Report<'_>) {
             "stop must be after start",
         ),
         (
-            made.on.is_some() == made.off.is_some(),
-            if made.on.is_some() { "on" } else { "off" },
-            "'on' and 'off' go together",
+            made.on_time.is_some() == made.off_time.is_some(),
+            if made.on_time.is_some() { "on_time" } else { "off_time" },
+            "'on_time' and 'off_time' go together",
             "give both or none",
         ),
         (
@@ -48,21 +67,56 @@ pub fn check(made: &Flows, report: &mut Report<'_>) {
             "requests fit one socket buffer",
         ),
         (
-            !is_tcp || made.arrivals.is_none() || made.bytes.is_some(),
+            FlowKind::of(made) != FlowKind::Poisson || made.is_sized(),
             "arrivals",
             "'arrivals' without 'bytes'",
             "Poisson flows have a size",
+        ),
+        (
+            made.load.is_none() || made.arrivals.is_none(),
+            "load",
+            "both a rate of arrivals and a load",
+            "give one of them",
+        ),
+        (
+            made.sizes.is_none() || made.bytes.is_none(),
+            "sizes",
+            "both a size and a distribution of sizes",
+            "give one of them",
         ),
     ];
     for (_, key, problem, right) in rules.into_iter().filter(|(is_sound, ..)| !is_sound) {
         report.fault(key, problem, right);
     }
+    if made.direction == Direction::Reverse {
+        reverse(made, report);
+    }
+}
+
+/// What belongs to the sending host's route can't be set for one of the groups that send from the receivers' side.
+fn reverse(made: &Flows, report: &mut Report<'_>) {
+    let of_route = [
+        ("initial_window", made.initial_window.is_some()),
+        ("delayed_ack", !made.delayed_ack),
+        ("ecn", made.ecn && made.kind == Transport::Tcp),
+    ];
+    for (key, _) in of_route.into_iter().filter(|(_, is_set)| *is_set) {
+        let problem =
+            format!("'{key}' of a group whose data goes in reverse: the receivers share one host and its routes");
+        report.fault(key, problem, "leave it out; tcp.ecn = true is for all groups");
+    }
 }
 
 impl Flows {
+    /// Whether each flow has a size.
+    #[must_use]
+    pub const fn is_sized(&self) -> bool {
+        self.bytes.is_some() || self.sizes.is_some()
+    }
+
     /// Time between two packets of a UDP flow; 0 for TCP.
     #[must_use]
     pub fn udp_interval(&self) -> u64 {
-        self.rate.map_or(0, |rate| u64::from(self.packet) * 8 * 1_000_000_000 / rate)
+        self.rate.map_or(0, |rate| u64::from(self.payload) * 8 * 1_000_000_000 / rate)
     }
 }

@@ -19,8 +19,15 @@ pub fn change(made: &Change, report: &mut Report<'_>) {
         && made.rtt.is_none()
         && made.delay.is_none()
         && made.jitter.is_none()
-        && made.loss.is_none();
+        && made.loss.is_none()
+        && made.up.is_none()
+        && made.qdisc.is_none()
+        && made.file.is_none();
     if is_empty {
-        report.fault("", "the change has no values", "give rate, rtt, delay, jitter or loss");
+        report.fault("", "the change has no values", "give rate, up, qdisc, rtt, delay, jitter, loss or file");
+    }
+    if made.up == Some(false) && made.rate.is_some() {
+        let right = "the new rate in the change that ends the outage";
+        report.fault("rate", "a rate of a link that sends nothing", right);
     }
 }

@@ -70,10 +70,16 @@ fn number_devices(links: &[[HostId; 2]]) -> (Vec<Device>, Vec<[DeviceId; 2]>) {
     (places.iter().map(|&(host, peer, ..)| Device::new(host, peer)).collect(), device_of)
 }
 
-/// Finds the only path between two hosts and enters both directions into the routing table.
+/// Finds the only path between two hosts and enters both directions into the routing table. Data may also go from right to
+/// left.
 fn add_path(net: &mut Net, links: &[[HostId; 2]], [from, to]: [HostId; 2], object: &str) -> Result<(), Error> {
     let names = || (object.to_string(), net.hosts[from as usize].clone(), net.hosts[to as usize].clone());
-    let mut paths = paths(links, from, to).into_iter();
+    let mut found = paths(links, from, to);
+    let [from, to] = if found.is_empty() { [to, from] } else { [from, to] };
+    if found.is_empty() {
+        found = paths(links, from, to);
+    }
+    let mut paths = found.into_iter();
     let Some(path) = paths.next() else {
         let (object, from, to) = names();
         return Err(Error::NoPath { object, from, to });

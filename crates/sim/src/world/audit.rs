@@ -77,7 +77,7 @@ mod tests {
 
     /// Two hosts with a queue of ten packets at 1 Mbit/s, or none, and one flow.
     fn world(traffic: Traffic, has_queue: bool) -> World {
-        let mut tree = Tree::new(Facts { mtu: 1514, queue_length: 1000, seeds: Default::default() });
+        let mut tree = Tree::new(Facts { mtu: 1514, queue_length: 1000, seeds: std::collections::BTreeMap::default() });
         let command = Command::of_line("qdisc add root handle 1: tbf rate 1mbit burst 1514 limit 10000");
         tree.execute(&command.expect("tc has it")).expect("so has the simulator");
         let root = tree.root().expect("a qdisc was added");

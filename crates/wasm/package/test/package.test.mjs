@@ -91,7 +91,7 @@ test("a run that needs too much memory ends with a clear error", async () => {
 test("what can't be run is refused with the reason", async () => {
   await assert.rejects(run(TEXT, { seed: -1 }), RangeError);
   await assert.rejects(run(TEXT, { case: "none" }), /no case 'none'/);
-  const traced = TEXT.replace('rate = "10mbit"', 'trace = "link.trace"');
+  const traced = TEXT.replace('rate = "10mbit"', 'rate_trace = "link.trace"');
   await assert.rejects(run(traced), /'link.trace' was not handed in/);
   assert.ok((await run(traced, { files: { "link.trace": "2\n4\n6\n" } })).flows.rows > 10);
 });

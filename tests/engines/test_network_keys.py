@@ -1,0 +1,150 @@
+"""Two-way traffic, outages, changes of queues and links, traces on any link, drawn sizes: on both engines."""
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from dumbbell.errors import ExperimentError
+from dumbbell.plan import plan_case
+from dumbbell.spec import parse
+from engines import measured
+from engines.measured import CUBIC, Outcome, experiment, measure
+
+
+@pytest.fixture(params=measured.ENGINES)
+def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Each of the two engines."""
+    monkeypatch.setattr(measured, "chosen", request.param)
+    return str(request.param)
+
+
+both = pytest.mark.usefixtures("engine")
+
+
+def valid(folder: Path, text: str) -> Outcome:
+    outcome = measure(folder, text)
+    assert outcome.problems == []
+    return outcome
+
+
+def sent_mbps(got: Outcome, queue: str, start: float, end: float) -> float:
+    """What left a queue between two times in seconds."""
+    sampled = got.run.queues.filter(pl.col("queue") == queue).sort("time_ns")
+    sent = dict(sampled.select("time_ns", "sent_bytes").iter_rows())
+    return float(sent[int(end * 1e9)] - sent[int(start * 1e9)]) * 8 / (end - start) / 1e6
+
+
+def largest(numbers: pl.Series) -> float:
+    return max(float(number) for number in numbers)
+
+
+@both
+def test_a_reverse_flow_fills_the_other_direction(tmp_path: Path) -> None:
+    down = '[[flows]]\nname = "down"\ncc = "cubic"\n'
+    up = '[[flows]]\nname = "up"\ncc = "cubic"\ndirection = "reverse"\n'
+    got = valid(tmp_path, experiment(down + up + '[path.reverse]\nrate = "4mbit"\nqdisc = "pfifo limit 50"\n'))
+    assert 3 < got.mbps("up") < 4
+    assert got.queue("reverse")["sent_bytes"] * 8 / 2 == pytest.approx(4e6, rel=0.1)
+    # Data of one direction delays the acknowledgements of the other.
+    assert got.ping_ms > 60
+    assert 1 < got.mbps("down") < 10
+
+
+@both
+def test_an_outage_holds_the_queue(tmp_path: Path) -> None:
+    changes = '[[changes]]\nat = "1s"\nup = false\n[[changes]]\nat = "1500ms"\nup = true\n'
+    got = valid(tmp_path, experiment(CUBIC + changes, duration="3s"))
+    assert sent_mbps(got, "bottleneck", 1.1, 1.4) < 0.1
+    assert sent_mbps(got, "bottleneck", 2, 3) > 8
+    held = got.run.queues.filter((pl.col("queue") == "bottleneck") & (pl.col("time_ns") == 1_400_000_000))
+    assert held["backlog_packets"].item() > 10
+
+
+@both
+def test_a_queue_s_limit_changes(tmp_path: Path) -> None:
+    change = '[[changes]]\nat = "1s"\nqdisc = "pfifo limit 10"\n'
+    got = valid(tmp_path, experiment(CUBIC + change, duration="3s"))
+    backlog = got.run.queues.filter(pl.col("queue") == "bottleneck").select("time_ns", "backlog_packets")
+    assert largest(backlog.filter(pl.col("time_ns") < 10**9)["backlog_packets"]) > 50
+    assert largest(backlog.filter(pl.col("time_ns") > 1_500_000_000)["backlog_packets"]) <= 11
+
+
+@both
+def test_a_change_reaches_the_reverse_link(tmp_path: Path) -> None:
+    reverse = '[path.reverse]\nrate = "1mbit"\n[[changes]]\nat = "1s"\nlink = "reverse"\nrate = "100kbit"\n'
+    got = valid(tmp_path, experiment(CUBIC + reverse, duration="2s"))
+    assert got.queue("reverse")["rates"] == [[0.0, 1_000_000], [1.0, 100_000]]
+    assert sent_mbps(got, "reverse", 1.2, 2) <= 0.11
+
+
+@both
+def test_a_file_changes_rate_and_delay(tmp_path: Path) -> None:
+    (tmp_path / "leo.csv").write_text("time,rate,delay\n500ms,4mbit,20ms\n1s,8mbit,5ms\n")
+    got = valid(
+        tmp_path,
+        experiment(
+            CUBIC + '[[changes]]\nat = "0s"\nfile = "leo.csv"\n', qdisc="pfifo limit 20", path='forward_delay = "5ms"'
+        ),
+    )
+    assert got.queue("bottleneck")["rates"] == [[0.0, 10_000_000], [0.5, 4_000_000], [1.0, 8_000_000]]
+    assert sent_mbps(got, "bottleneck", 1.5, 2) == pytest.approx(8, rel=0.1)
+
+
+@both
+def test_a_trace_sets_the_rate_of_any_link(tmp_path: Path) -> None:
+    (tmp_path / "up").write_text("".join(f"{ms}\n" for ms in range(2, 1001, 2)))
+    link = '[[path.links]]\nname = "air"\nrate_trace = "up"\nqdisc = "pfifo limit 50"\n'
+    got = valid(tmp_path, experiment(CUBIC + link, rate="20mbit", duration="3s"))
+    assert sent_mbps(got, "air", 1, 3) == pytest.approx(6, rel=0.05)
+
+
+@both
+def test_sizes_are_drawn_from_a_distribution_at_a_load(tmp_path: Path) -> None:
+    (tmp_path / "sizes.txt").write_text("1000 0.5\n20000 0.9\n100000 1.0\n")
+    rest = '[[flows]]\ncc = "cubic"\nbytes = { cdf = "sizes.txt" }\narrivals = { load = 0.5 }\n'
+    got = valid(tmp_path, experiment(rest, rate="20mbit", duration="4s"))
+    sizes = [flow["bytes_received"] for flow in got.run.manifest["flows"] if flow["completed"]]
+    assert len(sizes) > 60
+    assert len(set(sizes)) > 20
+    assert 0.35 < sum(size <= 1000 for size in sizes) / len(sizes) < 0.65
+    assert max(sizes) <= 100_000
+
+
+@both
+def test_a_jitter_needs_no_delay(tmp_path: Path) -> None:
+    quiet = '[[flows]]\nkind = "udp"\nrate = "100kbit"\nname = "quiet"\n'
+    got = valid(tmp_path, experiment(quiet, path='jitter = "5ms"'))
+    rtt_ms = got.run.probes["rtt_ns"].drop_nulls() / 1e6
+    assert rtt_ms.mean() == pytest.approx(20, abs=2)
+    assert largest(rtt_ms) + largest(-rtt_ms) > 3
+
+
+@pytest.mark.parametrize(
+    ("rest", "key"),
+    [
+        ('[[flows]]\ncc = "bbr"\ndirection = "back"\n', "flows.0.direction"),
+        (CUBIC + "bytes = { pareto = '10kB', shape = 1 }\n", "flows.0.bytes"),
+        (CUBIC + "bytes = { cdf = 'missing' }\n", "flows.0.bytes.cdf"),
+        (CUBIC + "bytes = '1kB'\narrivals = { load = 0 }\n", "flows.0.arrivals"),
+        (CUBIC + "arrivals = { load = 0.5 }\n", "flows.0.arrivals"),
+        (CUBIC + "[[changes]]\nat = '1s'\nqdisc = 'codel'\n", "changes.0.qdisc"),
+        (CUBIC + "[[changes]]\nat = '1s'\nlink = 'none'\nrate = '1mbit'\n", "changes.0.link"),
+        (CUBIC + "[[changes]]\nat = '1s'\nup = 3\n", "changes.0.up"),
+        (CUBIC + "[[changes]]\nat = '0s'\nfile = 'missing.csv'\n", "changes.0.file"),
+    ],
+)
+def test_a_bad_value_is_refused_by_name(tmp_path: Path, rest: str, key: str) -> None:
+    with pytest.raises(ExperimentError) as caught:
+        plan_case(parse(experiment(rest), tmp_path / "mine.toml")[0], 1)
+    assert caught.value.key == key
+
+
+@pytest.mark.parametrize(
+    "text", ["", "time,speed\n1,2\n", "time,rate\n1\n", "time,rate\n2s,1mbit\n1s,1mbit\n", "time,rate\nx,y\n"]
+)
+def test_a_bad_file_of_changes_is_refused(tmp_path: Path, text: str) -> None:
+    (tmp_path / "c.csv").write_text(text)
+    with pytest.raises(ExperimentError) as caught:
+        plan_case(parse(experiment(CUBIC + '[[changes]]\nat = "0s"\nfile = "c.csv"\n'), tmp_path / "mine.toml")[0], 1)
+    assert caught.value.key == "changes.0.file"
