@@ -5,7 +5,7 @@ interprets the numbers; `dumbbell.exporters` writes them.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -69,25 +69,31 @@ FORMATS = (
 """All formats, in the manual's order."""
 
 
-def recognise(source: Source, requested: str | None) -> Format:
-    """The file's format. Raises `ImportProblem` when it is unknown or ambiguous."""
+def recognise(source: Source, requested: str | None) -> tuple[Format, Source]:
+    """The file's format, and the file, whose lines may have had times before them.
+
+    Raises `ImportProblem` when the format is unknown or ambiguous.
+    """
     known = ", ".join(each.key for each in FORMATS)
+    parted = source.without_prefixes
     if requested is not None:
         for each in FORMATS:
             if each.key == requested:
-                return each
+                return each, parted if parted and not each.detect(source) and each.detect(parted) else source
         source.fail("unknown format", place="--format", value=requested, right=f"choose from: {known}")
     if not source.data or source.data.isspace():
         source.fail("empty file")
-    found = [each for each in FORMATS if each.detect(source)]
-    if len(found) == 1:
-        return found[0]
-    if found:
-        names = " and ".join(each.key for each in found)
-        source.fail(f"matches several formats: {names}", right="one log per file, or choose with --format")
+    for candidate in filter(None, (source, parted)):
+        found = [each for each in FORMATS if each.detect(candidate)]
+        if len(found) == 1:
+            return found[0], candidate
+        if found:
+            names = " and ".join(each.key for each in found)
+            source.fail(f"matches several formats: {names}", right="one log per file, or choose with --format")
     if source.detect_json:
         _ = source.document  # Truncated JSON gets a more specific error.
-    return source.fail("unknown log format", line=1, right=f"choose from: {known}")
+    what = "; ".join(f"{each.key} ({each.name})" for each in FORMATS)
+    return source.fail("unknown log format", line=1, right=f"one of these, or --format: {what}")
 
 
 def import_files(files: Sequence[Path], out: Path, options: Options, command: str = "") -> Path:
@@ -127,9 +133,13 @@ def read_run(files: Sequence[Path], options: Options, command: str = "") -> Impo
 def read_log(source: Source, options: Options) -> Log:
     """One file's log. Raises `ImportProblem` with the file's name."""
     try:
-        return recognise(source, options.format).read(source, options)
+        format_, source = recognise(source, options.format)
+        log = format_.read(source, options)
     except ImportProblem as problem:
         raise problem.within(str(source.path)) from None
+    if source.commands and "command" not in log.facts:
+        log = replace(log, facts={**log.facts, "command": source.commands[0]})
+    return log
 
 
 def _opened(file: Path) -> Source | tuple[DumbbellExport, list[Source]]:

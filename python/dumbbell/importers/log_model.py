@@ -13,7 +13,7 @@ import polars as pl
 
 from dumbbell.errors import ImportProblem
 from dumbbell.importers.log_source import Source
-from dumbbell.importers.quantity import is_absolute
+from dumbbell.importers.stamps import FORMS, Older, Stamp, timeline
 from dumbbell.results.reader import TABLES
 
 __all__ = [
@@ -29,6 +29,7 @@ __all__ = [
     "disagreements",
     "flow",
     "rows",
+    "sample_times",
     "sampled_log",
 ]
 
@@ -238,44 +239,56 @@ class Sampled:
     device: str | None
     line: int
     instant: int
-    stamp_ns: int | None
+    stamp: Stamp | None
     row: Mapping[str, Any]
     """Columns of `queues`."""
     rate_bps: int | None = None
+    handle: str = ""
+    parent: str | None = None
 
 
 def sampled_log(format_: str, source: Source, found: Sequence[Sampled], options: Options, rounding: str) -> Log:
     """The log of these samples. Raises `ImportProblem` if their times are unknown."""
     if not found:
         source.fail("no qdisc", right="the output of tc -s qdisc")
-    times, epoch_ns = _times(source, found, options)
+    stamps = {sample.instant: sample.stamp for sample in found}
+    lines = {sample.instant: sample.line for sample in reversed(found)}
+    known, epoch_ns, notes = sample_times(source, list(stamps.values()), [lines[at] for at in stamps], options)
+    times = dict(zip(stamps, known, strict=True))
     by_name: dict[str, list[Sampled]] = {}
     for sample in found:
         by_name.setdefault(sample.name, []).append(sample)
     queues = tuple(_queue(name, mine, times, source) for name, mine in by_name.items())
-    return Log(format_, max(times.values()), queues=queues, epoch_ns=epoch_ns, rounding=rounding)
+    return Log(
+        format_, max(times.values()), queues=queues, epoch_ns=epoch_ns, warnings=tuple(notes), rounding=rounding
+    )
 
 
-def _times(source: Source, found: Sequence[Sampled], options: Options) -> tuple[dict[int, int], int | None]:
-    stamps = {sample.instant: sample.stamp_ns for sample in found}
-    lines = {sample.instant: sample.line for sample in reversed(found)}
-    known = {instant: stamp for instant, stamp in stamps.items() if stamp is not None}
+TIMED = f"their interval, such as --interval 0.1s, or a time with every sample: {FORMS}"
+
+
+def sample_times(
+    source: Source, stamps: Sequence[Stamp | None], lines: Sequence[int], options: Options
+) -> tuple[list[int], int | None, list[str]]:
+    """Each sample's time since the first, the time of day of that, and warnings.
+
+    Raises `ImportProblem` if some or all are unknown, and for one that is older than its predecessor.
+    """
+    known = [each for each in stamps if each is not None]
     if len(known) == len(stamps):
-        first, last = next(iter(known.values())), None
-        for instant, stamp in known.items():
-            if last is not None and stamp < last:
-                source.fail("a sample that is older than the previous one", line=lines[instant])
-            last = stamp
-        return {instant: stamp - first for instant, stamp in known.items()}, first if is_absolute(first) else None
+        try:
+            found = timeline(known)
+        except Older as older:
+            right = "one log per file" if "older" in str(older) else "one form throughout"
+            source.fail(str(older), line=lines[older.at], right=right)
+        return found.times_ns, found.epoch_ns, [f"{source.path}: {note}" for note in found.notes]
     if known:
-        bare = next(instant for instant in stamps if instant not in known)
         right = "a time before every sample, or none and --interval"
+        bare = list(stamps).index(None)
         source.fail("a sample without a time, although others have one", line=lines[bare], right=right)
     if len(stamps) > 1 and options.interval_ns is None:
-        second = list(stamps)[1]
-        right = "give their interval, such as --interval 0.1s"
-        source.fail("samples without times", line=lines[second], right=right)
-    return {instant: position * (options.interval_ns or 0) for position, instant in enumerate(stamps)}, None
+        source.fail("samples without times", line=lines[1], right=f"give {TIMED}")
+    return [position * (options.interval_ns or 0) for position in range(len(stamps))], None, []
 
 
 def _queue(name: str, samples: Sequence[Sampled], times: Mapping[int, int], source: Source) -> QueueLog:

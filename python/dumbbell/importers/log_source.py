@@ -13,7 +13,7 @@ import sys
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, NoReturn, TypeVar
@@ -23,7 +23,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from dumbbell import limits
 from dumbbell.control_characters import check_unicode
 from dumbbell.errors import ImportProblem
+from dumbbell.importers.pasted import command_of, is_prompt, plain_bytes, typed
 from dumbbell.importers.quantity import Unreadable
+from dumbbell.importers.stamps import Stamp, leading_stamp
 
 __all__ = ["CLASSIC", "STDIN", "Count", "Line", "Loose", "Real", "Source", "checked", "is_capture", "open_source"]
 
@@ -41,6 +43,12 @@ class Line:
 
     number: int
     text: str
+    stamp: Stamp | None = None
+    """A time before it that is not the program's own, such as that of `ts`."""
+
+
+LEAST_PREFIXED = 0.6
+"""Share of a log's lines: some programs' own lines go past `ts`."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +61,10 @@ class Source:
     sha256: str
     """Hash of the file as stored."""
     size_bytes: int
+    prefixed: bool = False
+    """Do times stand before its lines? `lines` then has them apart."""
+    before_json: tuple[str, ...] = ()
+    """Commands that preceded a JSON document."""
 
     @property
     def name(self) -> str:
@@ -77,7 +89,22 @@ class Source:
             self.fail(f"{count:,} lines exceed {limits.shown('lines')}", right=_split_it("lines", count))
         if not self.detect_json and (longest := _longest(self.data)) > MOST_LINE:
             self.fail(f"a line of {longest:,} bytes exceeds {MOST_LINE:,}")
-        return self._split(self.data.split(b"\n")[:-1])
+        lines = [line for line in self._split(self.data.split(b"\n")[:-1]) if not typed(line.text)]
+        return [_apart(line) for line in lines] if self.prefixed else lines
+
+    @cached_property
+    def commands(self) -> list[str]:
+        """Commands that were pasted together with their output."""
+        found = [command for line in self.raw_head if (command := command_of(line.text)) is not None]
+        return [*self.before_json, *found]
+
+    @cached_property
+    def without_prefixes(self) -> "Source | None":
+        """This file with the times before its lines apart; None if few lines have one."""
+        lines = [line for line in self.raw_head if line.text.strip() and not typed(line.text)]
+        parted = [_apart(line) for line in lines]
+        count = sum(line.stamp is not None and bool(line.text.strip()) for line in parted)
+        return replace(self, prefixed=True) if count >= max(2, LEAST_PREFIXED * len(lines)) else None
 
     def through(self, take: Callable[[Line], None]) -> None:
         """Pass every complete line to `take`; an unreadable one is an `ImportProblem` with its number."""
@@ -96,6 +123,12 @@ class Source:
     @cached_property
     def head(self) -> list[Line]:
         """The first lines, complete or not, for format recognition."""
+        lines = [line for line in self.raw_head if not typed(line.text)]
+        return [_apart(line) for line in lines] if self.prefixed else lines
+
+    @cached_property
+    def raw_head(self) -> list[Line]:
+        """The first lines as they are in the file."""
         pieces = self.data[:PIECE].split(b"\n")[:200]
         return [Line(number, piece.decode("utf-8", "replace").rstrip("\r")) for number, piece in enumerate(pieces, 1)]
 
@@ -110,7 +143,8 @@ class Source:
     @property
     def detect_json(self) -> bool:
         """Does it start like JSON?"""
-        return self.data[:PIECE].lstrip()[:1] in (b"{", b"[")
+        # `[ ID]` of iperf and `[1731000000.1]` of ping are no arrays.
+        return _JSON.match(self.data[:PIECE]) is not None
 
     @cached_property
     def document(self) -> Any:
@@ -202,7 +236,30 @@ def open_source(path: Path) -> Source:
     except OSError as error:
         raise ImportProblem(f"can't be read: {error.strerror or error}", file=str(path)) from None
     data = _unpacked(packed, path) if packed[:2] == b"\x1f\x8b" else packed
-    return Source(path, data, hashlib.sha256(packed).hexdigest(), len(packed))
+    commands: tuple[str, ...] = ()
+    if not is_capture(data):
+        data, commands = _before_json(plain_bytes(data))
+    return Source(path, data, hashlib.sha256(packed).hexdigest(), len(packed), before_json=commands)
+
+
+def _before_json(data: bytes) -> tuple[bytes, tuple[str, ...]]:
+    """The commands that precede a JSON document, and the data with blank lines in their place."""
+    commands, at = [], 0
+    while at < len(data) and at < PIECE:
+        end = data.find(b"\n", at) + 1 or len(data)
+        text = data[at:end].decode("utf-8", "replace").strip()
+        if (command := command_of(text)) is not None:
+            commands.append(command)
+        elif text:
+            break
+        at = end
+    if not commands or not _JSON.match(data[at : at + PIECE]):
+        return data, ()
+    body = data[at:].rstrip()
+    last = body.rfind(b"\n")
+    if last > 0 and is_prompt(body[last:].decode("utf-8", "replace")):
+        body = body[:last]
+    return b"\n" * data.count(b"\n", 0, at) + body + b"\n", tuple(commands)
 
 
 def _unpacked(packed: bytes, path: Path) -> bytes:
@@ -225,6 +282,11 @@ def _unpacked(packed: bytes, path: Path) -> bytes:
     return bytes(made)
 
 
+def _apart(line: Line) -> Line:
+    found = leading_stamp(line.text, since=True)
+    return line if found is None or not found[1].strip() else Line(line.number, found[1], found[0])
+
+
 def _longest(data: bytes) -> int:
     """Bytes of the longest line."""
     longest = begin = 0
@@ -238,6 +300,7 @@ def _split_it(name: str, needed: int) -> str:
 
 
 _BLANK = re.compile(r"\s*")
+_JSON = re.compile(rb"\s*(?:\{|\[\s*[\[{\]])")
 
 
 def _refuse(word: str) -> NoReturn:

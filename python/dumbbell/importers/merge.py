@@ -208,14 +208,22 @@ def _queue_entry(queue: QueueLog, bottleneck: str | None) -> dict[str, Any]:
 
     def grown(column: str) -> int | None:
         known = queue.table[column].drop_nulls()
-        # A decrease: the qdisc was replaced.
-        return None if known.is_empty() or known[-1] < known[0] else int(known[-1] - known[0])
+        # A decrease: the qdisc was replaced. One sample says what was counted before it, nothing about any time.
+        return None if len(known) < 2 or known[-1] < known[0] else int(known[-1] - known[0])
+
+    def total(column: str) -> int | None:
+        known = queue.table[column].drop_nulls()
+        return None if known.is_empty() else int(known[-1])
 
     return {
         "name": queue.label, "kind": queue.kind, "under_test": bottleneck in (None, queue.label), "qdisc": queue.qdisc,
         "host": None, "device": queue.device, "rates": [[0.0, queue.rate_bps]] if queue.rate_bps else [],
         "drops": grown("drops_packets"), "marks": grown("marks_packets"), "sent_bytes": grown("sent_bytes"),
         "sent_packets": grown("sent_packets"),
+        "totals": {
+            "drops": total("drops_packets"), "marks": total("marks_packets"), "sent_bytes": total("sent_bytes"),
+            "sent_packets": total("sent_packets"),
+        },
     }  # fmt: skip
 
 

@@ -3,12 +3,10 @@
 iperf's prefixes are powers of 1024 before `Bytes` and of 1000 before `bits` (`units.c` of iperf 2 and 3), ss's and tc's
 rates of 1000, tc's sizes of 1024 (`sprint_size` of iproute2).
 
-A time is `Time: 1700000000.5` (Flent's loops), a bare `1700000000.5` (`date +%s.%N`), the same after `#` or in
-brackets, or ISO 8601 with a zone (`date -Ins`, `date --rfc-3339=ns`); without a zone it is not accepted.
+Times of day are in `stamps`.
 """
 
 import re
-from datetime import datetime
 from decimal import Decimal, InvalidOperation
 
 __all__ = [
@@ -17,12 +15,10 @@ __all__ = [
     "decimal",
     "integer",
     "iperf_bytes",
-    "is_absolute",
     "milliseconds_ns",
     "rate_bps",
     "seconds_ns",
     "size_bytes",
-    "stamp_ns",
 ]
 
 
@@ -103,29 +99,3 @@ def _rounded(number: Decimal) -> int:
     if number > MOST:
         raise Unreadable(f"exceeds {MOST}")
     return int(number.to_integral_value())
-
-
-_EPOCH = re.compile(r"(?:#+ *|\[|Time: *|time: *|timestamp[:=]? *)?(\d{9,10}(?:[.,]\d{1,9})?)\]?:?\s*\Z", re.ASCII)
-_SECONDS = re.compile(r"(?:Time: *|time: *|t=)(\d{1,8}(?:\.\d{1,9})?)(?: ?s)?\s*\Z", re.ASCII)
-_ISO = re.compile(
-    r"(?:#+ *|\[|Time: *)?(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(?:[.,](\d{1,9}))? ?(Z|[+-]\d\d:?\d\d)\]?\s*\Z", re.ASCII
-)
-
-
-def stamp_ns(text: str) -> int | None:
-    """Nanoseconds since 1970 (or since some start) if a line contains only a time; else None."""
-    if match := _EPOCH.match(text) or _SECONDS.match(text):
-        return seconds_ns(match[1].replace(",", "."))
-    if match := _ISO.match(text):
-        zone = "+00:00" if match[4] == "Z" else match[4]
-        try:
-            moment = datetime.fromisoformat(f"{match[1]}T{match[2]}{zone}").timestamp()
-        except ValueError:
-            return None
-        return round(moment) * 10**9 + integer((match[3] or "0").ljust(9, "0"))
-    return None
-
-
-def is_absolute(time_ns: int) -> bool:
-    """Is it a time of day (after 1973), not a time since a start?"""
-    return time_ns >= 10**17

@@ -10,9 +10,9 @@ from typing import Any
 
 import polars as pl
 
-from dumbbell.importers.log_model import FlowLog, Log, Options, rows
+from dumbbell.importers.log_model import FlowLog, Log, Options, rows, sample_times
 from dumbbell.importers.log_source import Line, Source
-from dumbbell.importers.quantity import integer, is_absolute, stamp_ns
+from dumbbell.importers.quantity import integer
 from dumbbell.importers.ss_fields import (
     EXTRA,
     HEADER,
@@ -27,7 +27,9 @@ from dumbbell.importers.ss_fields import (
     keys,
     mended,
     torn,
+    without_marks,
 )
+from dumbbell.importers.stamps import FORMS, Stamp, leading_stamp, stamp
 from dumbbell.results.reader import FLOWS
 
 __all__ = ["NAME", "detect", "read"]
@@ -41,11 +43,12 @@ BARE = "socket"
 MOST_LINES = 100
 """Lines of one socket's fields; a terminal of 20 columns breaks ss's output into half as many."""
 RIGHT = "the unmodified output of ss -tin"
+RIGHT_LINE = f"{RIGHT}, or a time: {FORMS}"
 
 
 def detect(source: Source) -> bool:
     """Does it have ss's header, or fields that only ss prints?"""
-    texts = [line.text.strip() for line in source.head]
+    texts = [_after_stamp(line.text.strip())[1] for line in source.head]
     return any(HEADER.match(text) for text in texts) or sum(len(_FIELDS.findall(text)) for text in texts) >= 2
 
 
@@ -56,13 +59,16 @@ def read(source: Source, options: Options) -> Log:
     found = blocks.done()
     if not found:
         source.fail("no socket with TCP fields", right="ss -tin, which prints them below each socket")
-    times, epoch_ns = _times(source, found, blocks, options)
+    times, epoch_ns, notes = sample_times(source, blocks.instants, blocks.begins, options)
     by_socket: dict[str, list[_Block]] = {}
     for block in found:
         by_socket.setdefault(block.name, []).append(block)
-    flows = tuple(_flow(name, mine, times, source) for name, mine in by_socket.items())
+    lives = [(name, life) for name, mine in by_socket.items() for life in _lives(mine, source)]
+    flows = tuple(_flow(name, life, times, source) for name, life in lives)
     unknown = sorted({key for block in found for key in block.parsed.unknown})
-    warnings = [f"skipped unknown fields: {', '.join(unknown)}"] if unknown else []
+    warnings = [*notes, *([f"skipped unknown fields: {', '.join(unknown)}"] if unknown else [])]
+    if len(lives) > len(by_socket):
+        warnings.append("counters of a socket start again: a new connection with the same ends is a flow of its own")
     if any(flow.seen["side"] == "receiver" for flow in flows) and any(flow.seen["side"] == "sender" for flow in flows):
         warnings.append("the log has sockets of senders and of receivers: a connection may be in it twice")
     return Log(NAME, max(times), flows, epoch_ns=epoch_ns, warnings=tuple(warnings), rounding=ROUNDING)
@@ -91,7 +97,7 @@ class _Blocks:
 
     source: Source
     found: list[_Block] = field(default_factory=list)
-    instants: list[int | None] = field(default_factory=list)
+    instants: list[Stamp | None] = field(default_factory=list)
     """The time of each sample, if any."""
     begins: list[int] = field(default_factory=list)
     """The first line of each sample, including samples without TCP sockets."""
@@ -108,21 +114,23 @@ class _Blocks:
             return  # Empty lines also occur between the lines of a sample, in double-spaced text.
         if self._goes_on(text):
             return
+        if (time := stamp(text)) is not None:
+            self._close()
+            self._begin(time, line)
+            return
+        time, text = (line.stamp, text) if line.stamp else _after_stamp(text)
         if _SEPARATOR.match(text):
             self._close()
-        elif (time_ns := stamp_ns(text)) is not None:
-            self._close()
-            self._begin(time_ns, line)
         elif HEADER.match(text) or begins_header(text):
             self._close()
-            self.begun = Line(line.number, text)
-            if not self.fresh:
-                self._begin(None, line)
+            self.begun = Line(line.number, text, time)
+            if not self.fresh or time is not None:
+                self._begin(time, line)
         elif SOCKET.match(text) or begins_socket(text):
             self._close()
-            self.begun = Line(line.number, text)
+            self.begun = Line(line.number, text, time)
         else:
-            self._more(line, text)
+            self._more(Line(line.number, text, time), text)
 
     def _goes_on(self, text: str) -> bool:
         """Is this line the rest of a header or of a socket's line? If not, that line is complete."""
@@ -131,10 +139,10 @@ class _Blocks:
             return False
         if begins_header(begun.text):
             if begins_header(begun.text + text):
-                self.begun = Line(begun.number, begun.text + text)
+                self.begun = Line(begun.number, begun.text + text, begun.stamp)
             return self.begun is not None
         if (complete_line := joined_socket(begun.text, text)) is not None:
-            self.begun = Line(begun.number, complete_line)
+            self.begun = Line(begun.number, complete_line, begun.stamp)
             return True
         self._socket(begun)
         return False
@@ -149,12 +157,12 @@ class _Blocks:
             self.begins.pop()
         return self.found
 
-    def _begin(self, time_ns: int | None, line: Line) -> None:
+    def _begin(self, time: Stamp | None, line: Line) -> None:
         if self.fresh:
             # A time without sockets: none was open.
             self.instants.pop()
             self.begins.pop()
-        self.instants.append(time_ns)
+        self.instants.append(time)
         self.begins.append(line.number)
         self.seen = set()
         self.fresh = True
@@ -171,12 +179,15 @@ class _Blocks:
         self._join(name, line, columns)
         # With -O the fields are on the same line, after those of -p and -o.
         rest = re.sub(r"(?:users|timer):\(\S*(?: \S*)*?\)+(?=\s|\Z)", "", match["rest"]).strip()
+        rest = without_marks(rest)
         if _FIELDS.search(rest):
             self._more(line, rest)
 
     def _join(self, name: str, line: Line, columns: dict[str, Any]) -> _Block:
-        if name in self.seen or not self.instants:
-            self._begin(None, line)
+        # A time before the line is its socket's; of two sockets in one sample the second may be microseconds later.
+        later = line.stamp is not None and (not self.instants or self.instants[-1] != line.stamp)
+        if name in self.seen or not self.instants or later:
+            self._begin(line.stamp, line)
         self.fresh = False
         self.seen.add(name)
         self.open = _Block(name, line.number, len(self.instants) - 1, columns=columns)
@@ -184,6 +195,9 @@ class _Blocks:
 
     def _more(self, line: Line, text: str) -> None:
         """Fields of the current block, or of a new one without a socket's line."""
+        text = without_marks(text)
+        if not text:
+            return
         block = self.open or self._join(BARE, line, {})
         before = block.lines[-1].text if block.lines else ""
         complete_before, rest = mended(before, text) if before else ("", text)
@@ -210,7 +224,7 @@ class _Blocks:
                 found = fields(line.text)
             foreign = not found.columns and line is block.lines[0] and (found.cc is None or found.unknown)
             if foreign or len(found.unknown) > len(found.columns):
-                self.source.fail("not a line of ss", line=line.number, value=line.text, right=RIGHT)
+                self.source.fail("not a line of ss", line=line.number, value=line.text, right=RIGHT_LINE)
             ends = {"first": line is block.lines[0], "last": line is block.lines[-1]}
             if (piece := torn(line.text, found, **ends)) is not None:
                 right = "the output of ss -tin with each socket on one line, or broken between its fields"
@@ -226,24 +240,34 @@ class _Blocks:
         self.found.append(block)
 
 
-def _times(source: Source, found: list[_Block], blocks: _Blocks, options: Options) -> tuple[list[int], int | None]:
-    """Each sample's time since the first, and the time of day of that."""
-    instants = blocks.instants
-    stamped = [time for time in instants if time is not None]
-    if len(stamped) == len(instants):
-        for block in found:
-            if block.instant and stamped[block.instant] < stamped[block.instant - 1]:
-                source.fail("a sample that is older than the previous one", line=block.line)
-        return [time - stamped[0] for time in stamped], stamped[0] if is_absolute(stamped[0]) else None
-    if stamped:
-        right = "a time before every sample, or none and --interval"
-        source.fail(
-            "a sample without a time, although others have one", line=blocks.begins[instants.index(None)], right=right
-        )
-    if len(instants) > 1 and options.interval_ns is None:
-        right = "give their interval, such as --interval 0.1s"
-        source.fail("samples without times", line=blocks.begins[1], right=right)
-    return [position * (options.interval_ns or 0) for position in range(len(instants))], None
+def _after_stamp(text: str) -> tuple[Stamp | None, str]:
+    """The time before a line, if there is one, and the line."""
+    found = leading_stamp(text, since=True)
+    return (found[0], found[1].strip()) if found and found[1].strip() else (None, text)
+
+
+COUNTERS = ("bytes_acked", "bytes_sent", "socket_bytes_received", "segs_out", "segs_in")
+"""They only grow during a connection."""
+
+
+def _lives(blocks: list[_Block], source: Source) -> list[list[_Block]]:
+    """The connections with these ends, one after the other. Raises `ImportProblem` where a single counter falls."""
+    lives, before = [blocks[:1]], blocks[0]
+    for block in blocks[1:]:
+        known = [name for name in COUNTERS if name in block.parsed.columns and name in before.parsed.columns]
+        fallen = [name for name in known if block.parsed.columns[name] < before.parsed.columns[name]]
+        grown = [name for name in known if block.parsed.columns[name] > before.parsed.columns[name]]
+        if fallen and grown:
+            low, high = (each.parsed.columns[fallen[0]] for each in (block, before))
+            source.fail(
+                f"{fallen[0]} falls from {high} to {low}, while {grown[0]} grows", line=block.line,
+                right="one log per file; a new connection starts all its counters again",
+            )  # fmt: skip
+        if fallen:
+            lives.append([])
+        lives[-1].append(block)
+        before = block
+    return lives
 
 
 def _flow(name: str, blocks: list[_Block], times: list[int], source: Source) -> FlowLog:

@@ -31,6 +31,7 @@ __all__ = [
     "keys",
     "mended",
     "torn",
+    "without_marks",
 ]
 
 
@@ -144,6 +145,14 @@ OMITTED = {
     "tos",
     "tclass",
     "class_id",
+    "fwmark",
+    "v6only",
+    "locals",
+    "peers",
+    "token",
+    "bpf_id",
+    "proc_ctx",
+    "sock_ctx",
 }
 """Output of other options of ss (-m, -o, -p, -e, …), not TCP state."""
 
@@ -170,17 +179,34 @@ def fields(text: str) -> Fields:
         elif word in BARE_WORDS:
             if position == len(words):
                 raise Unreadable(f"'{word}' without a rate")
-            _rated(found, word, words[position][2] or "")
+            try:
+                _rated(found, word, words[position][2] or "")
+            except Unreadable as error:
+                raise Unreadable(f"{error}, in field '{word}'") from None
             position += 1
         elif word in FLAGS:
             _set(found, FLAGS[word], value=True)
         elif match := _KEY.match(word):
-            _value(found, match[1], match[2])
+            try:
+                _value(found, match[1], match[2])
+            except Unreadable as error:
+                raise Unreadable(f"{error}, in field '{match[1]}'") from None
         elif found.cc is None and re.fullmatch(r"[a-z][a-z0-9_-]*", word):
             found.cc = word
         else:
             found.unknown.append(word)
     return found
+
+
+_MARKS = re.compile(
+    r"(?:(?<=\s)|\A)(?:<->|-->|<--|---)(?=\s|\Z)|inet-sockopt: ?\([^()]*\)|(?:proc_ctx|sock_ctx)=\S+"
+    r"|tcp-ulp-\w+(?: (?:flags|token|seq|sfseq|ssnoff|maplen|version|cipher|rxconf|txconf|zc_ro_tx|no_pad_rx):? ?\S+)*"
+)
+
+
+def without_marks(text: str) -> str:
+    """The text without what other options of ss print between the fields: which ends are shut down, socket options."""
+    return _MARKS.sub("", text).strip()
 
 
 def _value(found: Fields, key: str, text: str) -> None:
@@ -286,7 +312,7 @@ STATES = (
     "UNKNOWN ESTAB SYN-SENT SYN-RECV FIN-WAIT-1 FIN-WAIT-2 TIME-WAIT UNCONN CLOSE-WAIT LAST-ACK LISTEN CLOSING".split()
 )
 HEADER = re.compile(r"(?:State +)?(?:Netid +)?(?:State +)?Recv-Q +Send-Q +Local Address:Port.*\Z")
-_END = r"\S+:(?:\d+|\*|[a-z][\w-]*)"
+_END = r"\S+:(?:\d+|\*|[A-Za-z][\w.+-]*)"
 SOCKET = re.compile(
     rf"(?:(?:tcp|mptcp|u_str) +)?(?:(?P<state>{'|'.join(STATES)}) +)?(?P<recv>\d+) +(?P<send>\d+) +"
     rf"(?P<local>{_END}) +(?P<peer>{_END})(?P<rest>.*)\Z",
