@@ -1,6 +1,7 @@
-"""iperf3's JSON (`-J`, and the lines of `--json-stream`), versions 3.0 to 3.18.
+"""iperf3's JSON (`-J`, and the lines of `--json-stream`), versions 3.0 to 3.18, one test or several.
 
-Bytes, retransmits and windows are exact. `rtt`, `rttvar` are in microseconds, `snd_cwnd`, `snd_wnd` in bytes. Older
+With `--bidir`, `sender_tcp_congestion` is the controller of the other end and `receiver_tcp_congestion` that of this
+one (`iperf_print_results`). `server_output_json` is the other end of the same connections. Bytes, retransmits and windows are exact. `rtt`, `rttvar` are in microseconds, `snd_cwnd`, `snd_wnd` in bytes. Older
 versions have the time of day in whole seconds.
 """
 
@@ -10,7 +11,7 @@ from typing import Any
 
 from pydantic import Field
 
-from dumbbell.importers.log_model import Interval, Log, Options, Stream, disagreements, flow
+from dumbbell.importers.log_model import Interval, Log, Options, Stream, both_directions, disagreements, flow
 from dumbbell.importers.log_source import Count, Loose, Real, Source, checked
 from dumbbell.importers.quantity import NS
 
@@ -27,6 +28,7 @@ class _Piece(Loose):
     start: Real
     end: Real
     bytes: Count
+    bits_per_second: Real | None = None
     retransmits: Count | None = None
     snd_cwnd: Count | None = None
     snd_wnd: Count | None = None
@@ -73,6 +75,9 @@ class _Start(Loose):
 
 class _Total(Loose):
     socket: Count | None = None
+    end: Real | None = None
+    bits_per_second: Real | None = None
+    sender: bool | None = None
     bytes: Count
     retransmits: Count | None = None
     max_rtt: Count | None = None
@@ -100,6 +105,8 @@ class _Report(Loose):
     intervals: list[_Interval]
     end: _End = _End()
     error: str | None = None
+    title: str | None = None
+    server_output_json: dict[str, Any] | None = None
 
 
 def detect(source: Source) -> bool:
@@ -113,39 +120,117 @@ def detect(source: Source) -> bool:
 
 
 def read(source: Source, options: Options) -> Log:
-    """Read the log."""
-    report = checked(_Report, _events(source) if _is_stream(source) else source.document, source, WHAT)
-    start = report.start
-    mss = options.mss_bytes or start.tcp_mss or start.tcp_mss_default or None
-    streams = {each.socket: _stream(each, start) for each in start.connected}
-    warnings = [] if report.error is None else [f"iperf3 reported: {report.error}"]
-    for position, interval in enumerate(report.intervals):
-        for piece in interval.streams:
-            stream = streams.setdefault(piece.socket, _stream(_Connected(socket=piece.socket), start))
-            _take(stream, piece, mss, position, source)
-    living = [stream for stream in streams.values() if stream.intervals]
-    if not living:
-        source.fail("no interval", right="iperf3 reports intervals unless run with -i 0")
-    if any(stream.omitted for stream in living):
-        warnings.append("skipped the intervals that iperf3 omitted (-O)")
-    if _summaries(report.end, living):
-        warnings.append("no summary: the test was stopped")
-    warnings += disagreements(living, 1, 0.001)
+    """Read the log; several tests in it each start at their own time."""
+    values = [(1, _events(source))] if _is_stream(source) else list(source.values())
+    reports = [checked(_Report, value, source, WHAT, None if len(values) == 1 else line) for line, value in values]
+    if not reports:
+        source.fail("no test")
+    epochs = [_epoch_ns(report.start) for report in reports]
+    if len(reports) > 1 and None in epochs:
+        right = "one test per file: split it"
+        source.fail("several tests without start times", line=values[epochs.index(None)][0], right=right)
+    begin = min((epoch for epoch in epochs if epoch is not None), default=None)
+    warnings: list[str] = []
+    pairs: list[tuple[Stream, Stream | None]] = []
+    for number, (report, epoch) in enumerate(zip(reports, epochs, strict=True), 1):
+        shift = 0 if epoch is None or begin is None else epoch - begin
+        pairs += _test(report, "" if len(reports) == 1 else f" of test {number}", shift, options, source, warnings)
+    if not pairs:
+        source.fail("no interval", right="iperf3 reports intervals, and a summary at its end")
+    alone = [stream for stream, _ in pairs]
+    both = both_directions(alone)
+    warnings += disagreements(alone, 1, 0.001)
+    found = tuple(flow(stream, None, other, both=both) for stream, other in pairs)
+    start = reports[0].start
+    facts = {"version": start.version, "system": start.system_info, "protocol": start.test_start.protocol}
     return Log(
         format=NAME,
-        duration_ns=max(stream.intervals[-1].stop_ns for stream in living),
-        flows=tuple(flow(stream, report.end.sender_tcp_congestion) for stream in living),
-        epoch_ns=_epoch_ns(start),
+        duration_ns=max(each.stop_ns or 0 for each in found),
+        flows=found,
+        epoch_ns=begin,
         warnings=tuple(warnings),
-        facts={"version": start.version, "system": start.system_info, "protocol": start.test_start.protocol},
+        facts=facts | ({"title": reports[0].title} if reports[0].title else {}),
         rounding="counts are exact; the time of day is in whole seconds" if start.timestamp else "",
     )
 
 
+def _test(
+    report: _Report, suffix: str, shift_ns: int, options: Options, source: Source, warnings: list[str]
+) -> list[tuple[Stream, Stream | None]]:
+    """The connections of one test, each with its other end if the server's output is in the file."""
+    living = _streams(report, options, source, warnings)
+    for stream in living:
+        stream.label, stream.shift_ns = stream.label + suffix, shift_ns
+    if report.server_output_json is None:
+        return [(stream, None) for stream in living]
+    server = checked(_Report, report.server_output_json, source, WHAT)
+    others = _streams(server, options, source, [])
+    ends = {tuple(str(other.seen.get("socket", "")).split(" ")): other for other in others}
+    pairs: list[tuple[Stream, Stream | None]] = []
+    for stream in living:
+        other = ends.get(tuple(str(stream.seen.get("socket", "")).split(" ")[::-1]))
+        pairs.append((stream, other if other is not None and other.sends is not stream.sends else None))
+        if pairs[-1][1] is not None:
+            other.shift_ns = shift_ns  # type: ignore[union-attr]
+    return pairs
+
+
+def _streams(report: _Report, options: Options, source: Source, warnings: list[str]) -> list[Stream]:
+    """All streams of one end that have an interval, or at least a summary."""
+    start = report.start
+    mss = options.mss_bytes or start.tcp_mss or start.tcp_mss_default or None
+    streams = {each.socket: _stream(each, start) for each in start.connected}
+    if report.error is not None:
+        warnings.append(f"iperf3 reported: {report.error}")
+    for position, interval in enumerate(report.intervals):
+        for piece in interval.streams:
+            stream = streams.setdefault(piece.socket, _stream(_Connected(socket=piece.socket), start))
+            _take(stream, piece, mss, position, source)
+    if _summaries(report.end, list(streams.values())):
+        warnings.append("no summary: the test was stopped")
+    if not any(stream.intervals for stream in streams.values()):
+        _from_summaries(report.end, list(streams.values()), mss, warnings)
+    living = [stream for stream in streams.values() if stream.intervals]
+    if any(stream.omitted for stream in living):
+        warnings.append("skipped the intervals that iperf3 omitted (-O)")
+    local, remote = report.end.sender_tcp_congestion, report.end.receiver_tcp_congestion
+    two = {stream.sends for stream in living} == {True, False}
+    for stream in living:
+        if two:
+            stream.cc = remote if stream.sends else local
+        else:
+            stream.cc = local
+    return living
+
+
+def _matched(end: _End, streams: list[Stream]) -> Iterator[tuple[Stream, _Ends]]:
+    """Each stream with its summary: by its socket, or by its position where the summary names none."""
+    by_label = {stream.label: stream for stream in streams}
+    for position, ends in enumerate(end.streams):
+        total = ends.sender or ends.receiver or ends.udp
+        named = None if total is None or total.socket is None else by_label.get(str(total.socket))
+        if named is not None:
+            yield named, ends
+        elif position < len(streams) and (total is None or total.socket is None):
+            yield streams[position], ends
+
+
+def _from_summaries(end: _End, streams: list[Stream], mss: int | None, warnings: list[str]) -> None:
+    """Without intervals (`-i 0`): one for the whole test."""
+    for stream, ends in _matched(end, streams):
+        total = (ends.sender if stream.sends else ends.receiver) or ends.udp
+        if total is None or not total.end:
+            continue
+        stream.mss_bytes = mss if stream.kind == "tcp" else None
+        stream.intervals = [Interval(0, round(total.end * NS), total.bytes, 1, total.retransmits if stream.sends else None)]
+    if any(stream.intervals for stream in streams):
+        warnings.append("only summaries of streams, no intervals: one row for each")
+
+
 def _stream(connected: _Connected, start: _Start) -> Stream:
     # The client sends, unless in reverse mode; for a server it is the opposite.
-    sends = (start.accepted_connection is None) != bool(start.test_start.reverse)
-    stream = Stream(str(connected.socket), sends=sends)
+    server = start.accepted_connection is not None
+    stream = Stream(str(connected.socket), sends=server is bool(start.test_start.reverse), server=server)
     stream.kind = "udp" if start.test_start.protocol == "UDP" else "tcp"
     if connected.local_host:
         here, there = connected.local_host, connected.remote_host
@@ -167,7 +252,7 @@ def _take(stream: Stream, piece: _Piece, mss: int | None, position: int, source:
     }
     stream.mss_bytes = mss if stream.kind == "tcp" else None
     start_ns, stop_ns = round(piece.start * NS), round(piece.end * NS)
-    if stop_ns <= start_ns:
+    if stop_ns < start_ns:
         source.fail("an interval that ends before it starts", place=f"intervals.{position}", value=piece.end)
     interval = Interval(start_ns, stop_ns, piece.bytes, position + 1, piece.retransmits, columns)
     before = stream.intervals[-1].stop_ns if stream.intervals else None
@@ -175,17 +260,23 @@ def _take(stream: Stream, piece: _Piece, mss: int | None, position: int, source:
         source.fail(
             "an interval that starts before the previous one ends", place=f"intervals.{position}", value=piece.start
         )
+    if stop_ns == start_ns:
+        stream.add(Interval(before or start_ns, before or start_ns, piece.bytes, position + 1, piece.retransmits), source)
+        return
     stream.intervals.append(interval)
 
 
 def _summaries(end: _End, streams: list[Stream]) -> bool:
     """Record each stream's summary; returns whether there is none."""
-    for stream, ends in zip(streams, end.streams, strict=False):
+    for stream, ends in _matched(end, streams):
+        known = next((total for total in (ends.sender, ends.receiver) if total and total.sender is not None), None)
+        if known is not None and not stream.intervals and not stream.omitted:
+            stream.sends = bool(known.sender)  # Otherwise its intervals say it.
         for side, total in (("sender", ends.sender), ("receiver", ends.receiver), ("receiver", ends.udp)):
             if total is None:
                 continue
             stream.seen[f"{side}_bytes"] = total.bytes
-            for key, value in total.model_dump(exclude={"socket", "bytes"}, exclude_none=True).items():
+            for key, value in total.model_dump(exclude={"socket", "bytes", "end", "bits_per_second", "sender"}, exclude_none=True).items():
                 stream.seen[f"{side}_{key}"] = value
     return not end.streams
 
@@ -210,7 +301,7 @@ def _events(source: Source) -> dict[str, Any]:
     for line, event, data in _lines(source):
         if event == "interval":
             report["intervals"].append(data)
-        elif event in ("start", "end", "error"):
+        elif event in ("start", "end", "error", "server_output_json"):
             report[event] = data
         elif not event.startswith("server_output"):
             source.fail("unknown iperf3 event", line=line, value=event)

@@ -5,7 +5,7 @@ error that names both; values are never wrapped or truncated. `merge` adds names
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,7 @@ __all__ = [
     "QueueLog",
     "Sampled",
     "Stream",
+    "both_directions",
     "columns",
     "disagreements",
     "flow",
@@ -75,6 +76,8 @@ class FlowLog:
     fct_s: float | None = None
     seen: Mapping[str, Any] = field(default_factory=dict)
     """Other facts, as the log has them."""
+    named: str | None = None
+    """A name and group better than its controller's, such as its direction where a log has both."""
 
 
 @dataclass(frozen=True)
@@ -163,9 +166,12 @@ class Interval:
     """Values at its end, as columns of `flows`."""
 
 
+UPLOAD, DOWNLOAD = "upload", "download"
+
+
 @dataclass
 class Stream:
-    """One connection while its lines are read."""
+    """One connection, seen from one end, while its lines are read."""
 
     label: str
     sends: bool
@@ -175,11 +181,21 @@ class Stream:
     seen: dict[str, Any] = field(default_factory=dict)
     mss_bytes: int | None = None
     omitted: int = 0
+    cc: str | None = None
+    shift_ns: int = 0
+    """From the log's start to the test's."""
+    server: bool | None = None
+    """Is this end the server's? None: unknown."""
+
+    @property
+    def direction(self) -> str | None:
+        """From the client's point of view."""
+        return None if self.server is None else UPLOAD if self.sends is not self.server else DOWNLOAD
 
     def add(self, interval: Interval, source: Source) -> None:
         """Append an interval. Raises `ImportProblem` if it doesn't follow the previous one."""
         before = self.intervals[-1].stop_ns if self.intervals else interval.start_ns
-        if interval.stop_ns <= interval.start_ns:
+        if interval.stop_ns < interval.start_ns:
             source.fail("an interval that ends before it starts", line=interval.line)
         if abs(interval.start_ns - before) > SLACK_NS:
             source.fail(
@@ -187,33 +203,76 @@ class Stream:
                 line=interval.line,
                 right=f"the previous interval ends at {before / 1e9:.2f} s: a line is missing, or two tests are mixed",
             )
+        if interval.stop_ns == interval.start_ns:
+            # A rest of the test that rounds to no time, as servers print it at the end: its bytes count.
+            if self.intervals:
+                last = self.intervals[-1]
+                again = interval.retransmits if last.retransmits is None else last.retransmits + (interval.retransmits or 0)
+                self.intervals[-1] = replace(
+                    last, transfer_bytes=last.transfer_bytes + interval.transfer_bytes, retransmits=again
+                )
+            return
         self.intervals.append(interval)
 
 
-def flow(stream: Stream, cc: str | None) -> FlowLog:
-    """The stream as a flow: a row at the end of every interval, with cumulative totals."""
-    found, total, retransmits = [], 0, 0
-    counting = all(interval.retransmits is not None for interval in stream.intervals)
-    for interval in stream.intervals:
-        total += interval.transfer_bytes
-        retransmits += interval.retransmits or 0
-        row = {"time_ns": interval.stop_ns, "mss_bytes": stream.mss_bytes, **interval.columns}
-        if stream.mss_bytes and row.get("cwnd_bytes") is not None:
-            row["cwnd_packets"] = round(row["cwnd_bytes"] / stream.mss_bytes)
-        row["bytes_sent" if stream.sends else "bytes_received"] = total
-        row["retrans_packets"] = retransmits if counting else None
-        found.append(row)
+def flow(stream: Stream, cc: str | None, other: Stream | None = None, *, both: bool = False) -> FlowLog:
+    """The stream as a flow: a row at the end of every interval, with cumulative totals.
+
+    `other` is the same connection seen from its other end. With `both`, the log has both directions.
+    """
+    ends = [end for end in (stream, other) if end is not None]
+    by_time: dict[int, dict[str, Any]] = {}
+    for end in ends:
+        for row in _stream_rows(end):
+            by_time.setdefault(row["time_ns"], {}).update({key: value for key, value in row.items() if value is not None})
+    found = [by_time[time] for time in sorted(by_time)]
+    sender = next((end for end in ends if end.sends), None)
+    receiver = next((end for end in ends if not end.sends), None)
+    counted = _retransmits(sender) if sender is not None else None
+    if counted is None:
+        # A receiver learns them from the sender's summary.
+        counted = next((end.seen[key] for end in ends for key in ("sender_retransmits",) if key in end.seen), None)
+    seen = {**stream.seen, **({"direction": stream.direction} if stream.direction else {})}
+    if other is not None:
+        seen |= {f"other_{key}" if key in seen else key: value for key, value in other.seen.items()}
+    cc = next((end.cc for end in (sender, *ends) if end is not None and end.cc), cc)
     return FlowLog(
         label=stream.label,
         table=rows("flows", found),
         kind=stream.kind,
         cc=cc,
-        start_ns=stream.intervals[0].start_ns,
-        stop_ns=stream.intervals[-1].stop_ns,
-        retransmits=retransmits if counting else None,
-        bytes_received=None if stream.sends else total,
-        seen=stream.seen,
+        start_ns=min(end.intervals[0].start_ns + end.shift_ns for end in ends),
+        stop_ns=max(end.intervals[-1].stop_ns + end.shift_ns for end in ends),
+        retransmits=counted,
+        bytes_received=None if receiver is None else sum(each.transfer_bytes for each in receiver.intervals),
+        seen=seen,
+        named="-".join(filter(None, (cc, stream.direction))) if both and stream.direction else None,
     )
+
+
+def _retransmits(stream: Stream) -> int | None:
+    known = [each.retransmits for each in stream.intervals if each.retransmits is not None]
+    return sum(known) if len(known) == len(stream.intervals) else None
+
+
+def _stream_rows(stream: Stream) -> list[dict[str, Any]]:
+    found, total, retransmits = [], 0, 0
+    counting = _retransmits(stream) is not None
+    for interval in stream.intervals:
+        total += interval.transfer_bytes
+        retransmits += interval.retransmits or 0
+        row = {"time_ns": interval.stop_ns + stream.shift_ns, "mss_bytes": stream.mss_bytes, **interval.columns}
+        if stream.mss_bytes and row.get("cwnd_bytes") is not None:
+            row["cwnd_packets"] = round(row["cwnd_bytes"] / stream.mss_bytes)
+        row["bytes_sent" if stream.sends else "bytes_received"] = total
+        row["retrans_packets"] = retransmits if counting else None
+        found.append(row)
+    return found
+
+
+def both_directions(streams: Sequence[Stream]) -> bool:
+    """Are there flows in both directions?"""
+    return {stream.direction for stream in streams} >= {UPLOAD, DOWNLOAD}
 
 
 def disagreements(streams: Sequence[Stream], least_bytes: int, share: float) -> list[str]:

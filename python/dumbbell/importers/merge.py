@@ -120,14 +120,14 @@ def _named_flows(
     ccs = _given(options.ccs, "--cc", owners, len(logs))
     given = _given(options.names, "--name", owners, len(logs))
     bases = [
-        (given[at] if given else None) or (ccs[at] if ccs else None) or flow.cc or sources[owners[at]].name
+        (given[at] if given else None) or (ccs[at] if ccs else None) or flow.named or flow.cc or sources[owners[at]].name
         for at, flow in enumerate(flows)
     ]
     names = _unique(bases)
     found = []
     for at, (flow, name) in enumerate(zip(flows, names, strict=True)):
         cc = (ccs[at] if ccs else None) or flow.cc
-        group = cc or bases[at] or name
+        group = (None if given or ccs else flow.named) or cc or bases[at] or name
         table = flow.table.with_columns(pl.lit(name).alias("flow"), pl.lit(group).alias("group"))
         found.append((_entry(flow, name, group, cc), table))
     return found
