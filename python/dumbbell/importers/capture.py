@@ -18,7 +18,8 @@ import polars as pl
 from dumbbell.importers.log_model import EMPTY, FlowLog, Log, Options, columns
 from dumbbell.importers.log_source import Source
 from dumbbell.importers.pcap_file import Ints, is_capture, records
-from dumbbell.importers.pcap_packets import ACK, FIN, SYN, Bools, Segments, segments
+from dumbbell.importers.pcap_layers import Bools
+from dumbbell.importers.pcap_packets import ACK, FIN, SYN, Segments, segments
 
 __all__ = [
     "NAME",
@@ -257,8 +258,21 @@ def read(source: Source, options: Options) -> Log:
         warnings.append(f"skipped {found.others} of {len(packets.offset)} packets that are not TCP")
     if found.short:
         warnings.append(f"skipped {found.short} packets with truncated headers: capture at least 128 bytes per packet")
+    unsupported = ", ".join(f"{name} ({count} packets)" for name, count in found.unsupported.most_common())
     if not found.time_ns.size:
+        if unsupported:
+            source.fail(f"no TCP packets outside of {unsupported}, which is not supported")
         source.fail("no TCP packets")
+    if unsupported:
+        warnings.append(f"skipped what is not supported: {unsupported}")
+    if found.copies:
+        gap = f", at most {found.copies_gap_ns / 1e3:.3g} µs apart" if found.copies_gap_ns else ""
+        warnings.append(
+            f"{found.copies} packets are copies, as a router or a bridge shows them on each of its devices{gap}: the same IP "
+            "identification, sequence numbers and time stamps; the first counts"
+        )
+    for left, counts in found.translated:
+        warnings.append(f"{left} is {counts} with translated addresses: it counts once")
     begin, end = int(packets.time_ns.min()), int(packets.time_ns.max())
     if end - begin > 11 * DAY_NS:
         source.fail("the packets span weeks", right="one experiment per file")

@@ -1,39 +1,21 @@
-"""TCP segments in a capture's packets, vectorised: link, IP and TCP headers as columns.
+"""TCP segments in a capture's packets, vectorised: IP and TCP headers as columns, each packet once.
 
-Ethernet with and without VLAN tags, Linux cooked (both versions), raw IP and loopback; IPv4, and IPv6 with its
-extension headers. Lengths are from the IP header, so packets truncated to their headers count in full.
+`pcap_layers` takes off links and tunnels, `pcap_copies` finds what was captured on several devices. Lengths are from
+the IP header, so packets truncated to their headers count in full.
 """
 
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
 
+from dumbbell.importers.pcap_copies import copies
 from dumbbell.importers.pcap_file import Ints, Records
+from dumbbell.importers.pcap_layers import Bools, View, layers
 
 __all__ = ["Segments", "segments"]
 
-Bools = npt.NDArray[np.bool_]
-Bytes = npt.NDArray[np.uint8]
-
-ETHERNET, NULL, RAW_BSD, RAW_OPENBSD, RAW, LOOP, COOKED, IPV4_LINK, IPV6_LINK, COOKED2 = (
-    1,
-    0,
-    12,
-    14,
-    101,
-    108,
-    113,
-    228,
-    229,
-    276,
-)
-IPV4, IPV6, TCP, FRAGMENT = 0x0800, 0x86DD, 6, 44
-VLAN = (0x8100, 0x88A8, 0x9100)
-FAMILIES_6 = (10, 24, 28, 30)
-"""AF_INET6 on Linux, BSDs and macOS."""
-EXTENSIONS = (0, 43, 60, 135)
-MOST_EXTENSIONS = 6
 FIN, SYN, ACK, ECE = 1, 2, 16, 64
 
 
@@ -60,108 +42,64 @@ class Segments:
     """Packets that are not TCP."""
     short: int
     """Packets truncated within their headers."""
-
-
-class _View:
-    """Read bytes of a file at many positions at once; beyond the end they are 0."""
-
-    def __init__(self, data: bytes) -> None:
-        self.bytes: Bytes = np.frombuffer(data + bytes(64), dtype=np.uint8)
-        self.last = len(data)
-
-    def u8(self, at: Ints) -> Ints:
-        return self.bytes[np.minimum(at, self.last)].astype(np.int64)
-
-    def u16(self, at: Ints) -> Ints:
-        return self.u8(at) << 8 | self.u8(at + 1)
-
-    def u32(self, at: Ints) -> Ints:
-        return self.u16(at) << 16 | self.u16(at + 2)
+    copies: int = 0
+    """Packets left out because the capture has them from another device too."""
+    copies_gap_ns: int = 0
+    translated: list[tuple[str, str]] = field(default_factory=list)
+    """Connections left out: the same packets with other addresses; each with the one that counts."""
+    unsupported: Counter[str] = field(default_factory=Counter)
+    """Packets by what around them can't be taken off."""
 
 
 def segments(data: bytes, packets: Records) -> Segments:
     """Read the headers."""
-    view = _View(data)
+    view = View(data)
     end = packets.offset + packets.captured
-    kind, network = _link(view, packets)
-    four, six = kind == IPV4, kind == IPV6
-    transport, protocol, stop = _network(view, packets, network, four, six)
-    enough = transport + 20 <= end
-    tcp = (four | six) & (protocol == TCP)
-    short = int(np.count_nonzero(((kind != 0) & (network + 20 > end)) | (tcp & ~enough)))
-    rows = np.flatnonzero(tcp & enough)
+    found = layers(view, packets)
+    enough = found.transport + 20 <= end
+    short = int(np.count_nonzero((found.known & (found.network + 20 > end)) | (found.tcp & ~enough)))
+    rows = np.flatnonzero(found.tcp & enough)
     rows = rows[np.argsort(packets.time_ns[rows], kind="stable")]
-    at, stop, is_four = transport[rows], stop[rows], four[rows]
+    at, stop, is_four, network = found.transport[rows], found.stop[rows], found.four[rows], found.network[rows]
     length = (view.u8(at + 12) >> 4) * 4
     options = _options(view, at + 20, np.minimum(at + length, end[rows]))
-    conversation, ends = _conversations(view, network[rows], at, is_four)
-    return Segments(
+    conversation, ends = _conversations(view, network, at, is_four)
+    whole = Segments(
         time_ns=packets.time_ns[rows], conversation=conversation, ends=ends, seq=view.u32(at + 4), ack=view.u32(at + 8),
         flags=view.u8(at + 13), window=view.u16(at + 14), payload_bytes=np.maximum(stop - at - length, 0),
         tsval=options["tsval"], tsecr=options["tsecr"], wscale=options["wscale"], mss=options["mss"],
-        others=len(packets.offset) - int(np.count_nonzero(tcp)), short=short,
+        others=len(packets.offset) - int(np.count_nonzero(found.tcp)), short=short, unsupported=found.unsupported,
     )  # fmt: skip
+    ip_id = np.where(is_four, view.u16(network + 4), 0)
+    ttl = np.where(is_four, view.u8(network + 8), view.u8(network + 7))
+    return _once(whole, ip_id, ttl)
 
 
-def _link(view: _View, packets: Records) -> tuple[Ints, Ints]:
-    """Each packet's network protocol (an EtherType; 0 if unsupported) and the start of its header."""
-    kind, network = np.zeros_like(packets.offset), packets.offset.copy()
-    for link in np.unique(packets.link):
-        mine = packets.link == link
-        at = packets.offset[mine]
-        if link == ETHERNET:
-            kind[mine], network[mine] = _tagged(view, at + 12)
-        elif link == COOKED:
-            kind[mine], network[mine] = _tagged(view, at + 14)
-        elif link == COOKED2:
-            kind[mine], network[mine] = view.u16(at), at + 20
-        elif link in (RAW, RAW_BSD, RAW_OPENBSD, IPV4_LINK, IPV6_LINK):
-            kind[mine] = _version(view, at)
-        elif link in (NULL, LOOP):
-            # The address family in the host's byte order: the only byte that isn't 0.
-            family = np.maximum(view.u8(at), view.u8(at + 3))
-            kind[mine] = np.where(family == 2, IPV4, np.where(np.isin(family, FAMILIES_6), IPV6, 0))
-            network[mine] = at + 4
-    version = _version(view, network)
-    return np.where(kind == version, kind, 0), network
+COLUMNS = ("time_ns", "conversation", "seq", "ack", "flags", "window", "payload_bytes", "tsval", "tsecr", "wscale", "mss")
 
 
-def _tagged(view: _View, at: Ints) -> tuple[Ints, Ints]:
-    """EtherType after at most two VLAN tags, and the position after it."""
-    for _ in range(2):
-        at = np.where(np.isin(view.u16(at), VLAN), at + 4, at)
-    return view.u16(at), at + 2
+def _once(whole: Segments, ip_id: Ints, ttl: Ints) -> Segments:
+    """Each packet once."""
+    number = {ends: at for at, ends in enumerate(whole.ends)}
+    back = np.array([number.get((there, here), -1) for here, there in whole.ends], dtype=np.int64)
+    shared = [ip_id, whole.seq, whole.ack, whole.flags, whole.window, whole.payload_bytes, whole.tsval, whole.tsecr]
+    found = copies(
+        shared, whole.time_ns, whole.conversation, len(whole.ends), whole.payload_bytes, ttl, ip_id, back
+    )
+    if not found.rows.size:
+        return whole
+    kept = np.ones(whole.time_ns.size, dtype=bool)
+    kept[found.rows] = False
+    return replace(
+        whole,
+        **{name: getattr(whole, name)[kept] for name in COLUMNS},
+        copies=int(found.rows.size),
+        copies_gap_ns=found.gap_ns,
+        translated=[(" ".join(whole.ends[left]), " ".join(whole.ends[counts])) for left, counts in found.translated],
+    )
 
 
-def _version(view: _View, at: Ints) -> Ints:
-    version = view.u8(at) >> 4
-    return np.where(version == 4, IPV4, np.where(version == 6, IPV6, 0))
-
-
-def _network(view: _View, packets: Records, at: Ints, four: Bools, six: Bools) -> tuple[Ints, Ints, Ints]:
-    """The start of the transport header, its protocol, and the end of the packet (before truncation)."""
-    packet_end = packets.offset + packets.length
-    total = view.u16(at + 2)
-    # Offloads write 0 for packets longer than 16 bits can express; then use the link's length.
-    stop_four = np.where(total > 0, at + total, packet_end)
-    fragment = (view.u16(at + 6) & 0x1FFF) > 0
-    protocol_four = np.where(fragment, 0, view.u8(at + 9))
-    size = view.u16(at + 4)
-    stop_six = np.where(size > 0, at + 40 + size, packet_end)
-    protocol_six, transport_six = view.u8(at + 6), at + 40
-    for _ in range(MOST_EXTENSIONS):
-        extension = six & np.isin(protocol_six, EXTENSIONS)
-        if not extension.any():
-            break
-        following, long = view.u8(transport_six), view.u8(transport_six + 1)
-        transport_six = np.where(extension, transport_six + 8 + 8 * long, transport_six)
-        protocol_six = np.where(extension, following, protocol_six)
-    transport = np.where(four, at + (view.u8(at) & 15) * 4, transport_six)
-    protocol = np.where(four, protocol_four, np.where(six, protocol_six, 0))
-    return transport, protocol, np.where(four, stop_four, stop_six)
-
-
-def _options(view: _View, at: Ints, stop: Ints) -> dict[str, Ints]:
+def _options(view: View, at: Ints, stop: Ints) -> dict[str, Ints]:
     """TCP options: time stamps (RFC 7323), window scale, MSS; −1 if missing."""
     found = {key: np.full(at.size, -1, dtype=np.int64) for key in ("tsval", "tsecr", "wscale", "mss")}
     rows = np.arange(at.size)
@@ -187,7 +125,7 @@ def _options(view: _View, at: Ints, stop: Ints) -> dict[str, Ints]:
     return found
 
 
-def _conversations(view: _View, network: Ints, transport: Ints, four: Bools) -> tuple[Ints, list[tuple[str, str]]]:
+def _conversations(view: View, network: Ints, transport: Ints, four: Bools) -> tuple[Ints, list[tuple[str, str]]]:
     """A number for each directed pair of addresses and ports, and their names."""
     number = np.zeros(network.size, dtype=np.int64)
     names: list[tuple[str, str]] = []
