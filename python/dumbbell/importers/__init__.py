@@ -23,6 +23,7 @@ from dumbbell.importers import (
     tc,
     tcp_probe,
     timing,
+    wget,
 )
 from dumbbell.importers.dumbbell_export import DumbbellExport
 from dumbbell.importers.log_model import Log, Options
@@ -66,6 +67,7 @@ FORMATS = (
     Format("tc-json", tc.JSON, tc.detect_json, tc.read_json),
     _format("flent", flent),
     _format("time", timing),
+    _format("wget", wget),
     _format("pcap", capture),
 )
 """All formats, in the manual's order."""

@@ -6,7 +6,8 @@ and series that are no flow, queue or ping, are skipped and listed.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
@@ -14,7 +15,7 @@ import polars as pl
 from pydantic import Field
 
 from dumbbell.importers.dumbbell_export import CARRIER
-from dumbbell.importers.log_model import EMPTY, FlowLog, Log, Options, QueueLog, rows
+from dumbbell.importers.log_model import DOWNLOAD, EMPTY, UPLOAD, FlowLog, Log, Options, QueueLog, rows
 from dumbbell.importers.log_source import Loose, Source, checked
 from dumbbell.importers.quantity import NS, integer
 
@@ -73,6 +74,8 @@ def read(source: Source, options: Options) -> Log:  # noqa: ARG001
         source.fail(f"file format {file.version} exceeds {NEWEST}, the newest that this version reads", place="version")
     reading = _Reading(source, file)
     flows = [flow for name in file.results if (flow := reading.flow(name)) is not None]
+    if {flow.seen["direction"] for flow in flows} == {UPLOAD, DOWNLOAD}:
+        flows = [replace(flow, named="-".join(filter(None, (flow.cc, flow.seen["direction"])))) for flow in flows]
     queues = [queue for name in file.raw_values if (queue := reading.queue(name)) is not None]
     pings = [table for name in file.results if (table := reading.pings(name)) is not None]
     probes = pl.concat([EMPTY["probes"], *pings]).sort("sent_ns", maintain_order=True)
@@ -149,7 +152,7 @@ class _Reading:
             label=name, table=rows("flows", found), cc=self._controller(name),
             kind="udp" if name.startswith("UDP") else "tcp", start_ns=max(start, 0), stop_ns=found[-1]["time_ns"],
             bytes_received=round(total) if down and rates else None,
-            seen={"series": name, **_plain(self._meta(name))},
+            seen={"series": name, "direction": DOWNLOAD if down else UPLOAD, **_plain(self._meta(name))},
         )  # fmt: skip
 
     def queue(self, name: str) -> QueueLog | None:
@@ -214,8 +217,10 @@ class _Reading:
             (_number(row.get("t")), _number(row.get("dur")), _number(row.get("val")))
             for row in self.file.raw_values.get(name, [])
         ]
-        points = sorted((self.at(t), dur, val) for t, dur, val in raw if t is not None and val is not None and val >= 0)
+        self._refuse_negative([val for _, _, val in raw], f"raw_values.{name}")
+        points = sorted((self.at(t), dur, val) for t, dur, val in raw if t is not None and val is not None)
         if not points:
+            self._refuse_negative(self.file.results[name], f"results.{name}")
             axis = zip(self.file.x_values, self.file.results[name], strict=False)
             points = [(max(round(x * NS), 0), None, y) for x, y in axis if y is not None and y >= 0]
             points.sort()
@@ -227,6 +232,11 @@ class _Reading:
             start = at_ns if start is None else max(start, before or 0, 0)
             found.append((min(start, at_ns), at_ns, value))
         return found
+
+    def _refuse_negative(self, values: Sequence[float | None], place: str) -> None:
+        for position, value in enumerate(values):
+            if value is not None and value < 0:
+                self.source.fail("a negative rate", place=f"{place}.{position}", value=value)
 
     def _controller(self, name: str) -> str | None:
         value = self._meta(name).get("CONG_CONTROL")

@@ -17,6 +17,7 @@ from dumbbell.importers.stamps import FORMS, Older, Stamp, timeline
 from dumbbell.results.reader import TABLES
 
 __all__ = [
+    "DOWNLOAD",
     "EMPTY",
     "FlowLog",
     "Interval",
@@ -24,6 +25,7 @@ __all__ = [
     "Options",
     "QueueLog",
     "Sampled",
+    "UPLOAD",
     "Stream",
     "both_directions",
     "columns",

@@ -1,4 +1,5 @@
-"""tcp_probe's text: the module's `/proc/net/tcpprobe`, and the trace event `tcp:tcp_probe` of Linux 4.16 and later.
+"""tcp_probe's text: the module's `/proc/net/tcpprobe`, and the trace event `tcp:tcp_probe` of Linux 4.16 and later,
+as `trace`, `trace_pipe`, `trace-cmd report` and `perf script` show it.
 
 Each line is an event of one socket and becomes a row. Inflight is snd_nxt − snd_una, the smoothed RTT is in
 microseconds (`net/ipv4/tcp_probe.c`, `include/trace/events/tcp.h`).
@@ -24,12 +25,14 @@ _MODULE = re.compile(
     re.ASCII,
 )
 _EVENT = re.compile(
-    r".*\s(?P<time>\d+\.\d+): (?:tcp:)?tcp_probe: (?:family=\S+ )?src=(?P<src>\S+) dest=(?P<dst>\S+) mark=\S+ "
+    r".*\s(?P<time>\d+\.\d+): (?:tcp:)?tcp_probe: +(?:family=\S+ )?src=(?P<src>\S+) dest=(?P<dst>\S+) mark=\S+ "
     r"(?:data_len|length)=\d+ snd_nxt=0x(?P<nxt>[0-9a-f]+) snd_una=0x(?P<una>[0-9a-f]+) snd_cwnd=(?P<cwnd>\d+) "
     r"ssthresh=(?P<ssthresh>\d+) snd_wnd=(?P<wnd>\d+) srtt=(?P<srtt>\d+) rcv_wnd=\d+(?: .*)?\Z",
     re.ASCII,
 )
-_QUIET = re.compile(r"(?:#.*|CPU:?\d.*|cpus=\d+|)\Z")
+_QUIET = re.compile(r"(?:#.*|CPU:? ?\d.*|cpus=\d+|version = \d+|.*\[\d+ EVENTS? (?:DROPPED|LOST)\].*|)\Z")
+_OTHER = re.compile(r".*\[\d+\].*\s\d+\.\d+: +[\w:]+: .*\Z", re.ASCII)
+"""Another event of the same trace."""
 
 
 def detect(source: Source) -> bool:
@@ -39,7 +42,8 @@ def detect(source: Source) -> bool:
 
 def read(source: Source, options: Options) -> Log:
     """Read the log."""
-    events = list(_events(source))
+    others = [0]
+    events = list(_events(source, others))
     if not events:
         source.fail("no event")
     first = min(event.time_ns for event in events)
@@ -48,7 +52,8 @@ def read(source: Source, options: Options) -> Log:
         by_socket.setdefault(event.socket, []).append(event)
     flows = tuple(_flow(socket, mine, first, options) for socket, mine in by_socket.items())
     duration = max(event.time_ns for event in events) - first
-    return Log(NAME, duration, flows, rounding=ROUNDING)
+    warnings = (f"skipped {others[0]} other events",) if others[0] else ()
+    return Log(NAME, duration, flows, warnings=warnings, rounding=ROUNDING)
 
 
 @dataclass(frozen=True)
@@ -63,13 +68,16 @@ class _Event:
     srtt_us: int | None
 
 
-def _events(source: Source) -> Iterator[_Event]:
+def _events(source: Source, others: list[int]) -> Iterator[_Event]:
+    """All events; `others` counts those of other kinds."""
     last: dict[str, int] = {}
     for line in source.lines:
         text = line.text.rstrip()
         match = _MODULE.match(text) or _EVENT.match(text)
         if match is None:
-            if not _QUIET.match(text):
+            if _OTHER.match(text) and "tcp_probe:" not in text:
+                others[0] += 1
+            elif not _QUIET.match(text):
                 source.fail("not an event of tcp_probe", line=line.number, value=text)
             continue
         with source.reading(line.number, text):
