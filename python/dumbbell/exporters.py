@@ -29,6 +29,7 @@ from dumbbell.control_characters import json_text
 from dumbbell.errors import ImportProblem, OutputError
 from dumbbell.importers.dumbbell_export import CARRIER, harmless
 from dumbbell.publish import captured, staged
+from dumbbell.results.addresses import without_addresses
 from dumbbell.results.reader import TABLES
 from dumbbell.results.result import Run, system_errors
 from dumbbell.sweeps.folder import Sweep
@@ -42,14 +43,17 @@ __all__ = [
 ]
 
 
-def export_run(run: Run, out: Path | None = None, format_: str | None = None) -> Path:
+def export_run(run: Run, out: Path | None = None, format_: str | None = None, *, addresses: bool = False) -> Path:
     """Write the run; returns the path. Never overwrites, and the output appears complete or not at all.
+
+    Addresses in an imported result are left out unless `addresses`.
 
     Raises `ImportProblem` for an unknown format, `OutputError` when it can't be written.
     """
     name = format_ or _by_suffix(out)
     if name not in FORMATS:
         raise ImportProblem("unknown format", place="--format", value=name, right=f"choose from: {', '.join(FORMATS)}")
+    run = run if addresses else without_addresses(run)
     suffix, write = FORMATS[name]
     path = out or Path(f"{run.folder.resolve().name}{suffix}")
     if name == "csv":

@@ -1,8 +1,9 @@
 """A small capture, byte by byte: one connection with one retransmitted loss."""
 
 import struct
+from collections.abc import Callable
 
-__all__ = ["capture", "segment"]
+__all__ = ["capture", "framed", "segment", "twice"]
 
 A, B = bytes([10, 0, 0, 1]), bytes([10, 0, 0, 2])
 MSS = 1000
@@ -66,3 +67,26 @@ def pcapng_block(kind: int, body: bytes) -> bytes:
     """A block of a pcapng file; the body must be padded to 4 bytes."""
     size = struct.pack("<I", len(body) + 12)
     return struct.pack("<I", kind) + size + body + size
+
+
+def framed(wrap: Callable[[bytes], bytes], link: int) -> bytes:
+    """The connection as a classic capture of a link type, each packet wrapped."""
+    content = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, link)
+    for time, length, raw in packets():
+        whole = wrap(raw)
+        content += struct.pack("<IIII", 1_700_000_000, time, len(whole), length + len(whole) - len(raw)) + whole
+    return content
+
+
+def twice(gap_us: int, *, translated: bool = False) -> bytes:
+    """The connection as a router's any-device capture has it: each packet on both devices, perhaps with NAT."""
+    content = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 101)
+    for number, (time, length, raw) in enumerate(packets()):
+        stamped = raw[:4] + struct.pack(">H", number + 1) + raw[6:]
+        outside = stamped.replace(A, bytes([192, 0, 2, 9])) if translated else stamped
+        # Data enters inside and leaves outside, acknowledgements the other way.
+        copies = (stamped, outside) if raw[12:16] == A else (outside, stamped)
+        for at, (whole, ttl) in enumerate(zip(copies, (64, 63), strict=True)):
+            whole = whole[:8] + bytes([ttl]) + whole[9:]
+            content += struct.pack("<IIII", 1_700_000_000, time + at * gap_us, len(whole), length) + whole
+    return content

@@ -54,7 +54,7 @@ def table(name: str) -> st.SearchStrategy[pl.DataFrame]:
 def round_trip(run: Run, folder: Path, format_: str) -> Run:
     """Export the run and import the export."""
     out = folder / f"out{SUFFIXES[format_]}"
-    export_run(run, out, format_)
+    export_run(run, out, format_, addresses=True)
     return load(import_files([out], folder / "back", Options()))
 
 
@@ -90,7 +90,7 @@ def test_a_truncated_export_is_refused(tmp_path: Path, format_: str) -> None:
     (tmp_path / "log").write_text(SAMPLES["ss"])
     run = load(import_files([tmp_path / "log"], tmp_path / "run", Options()))
     out = tmp_path / f"out{SUFFIXES[format_]}"
-    export_run(run, out, format_)
+    export_run(run, out, format_, addresses=True)
     victim = out / "flows.csv" if format_ == "csv" else out
     content = victim.read_bytes()
     for end in range(1, len(content), max(len(content) // 60, 1)):

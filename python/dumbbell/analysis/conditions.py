@@ -185,7 +185,9 @@ def _mtu(run: Run, segment: Condition) -> Condition:
 
 def _is_ipv6(run: Run) -> bool:
     sockets = [str((flow.get("seen") or {}).get("socket", "")) for flow in run.manifest["flows"]]
-    return any(socket.split(" ")[0].count(":") > 1 for socket in sockets)
+    ends = [socket.split(" ")[0] for socket in sockets]
+    # Also where the address itself was left out: `[address-1]:5201`.
+    return any(end.startswith("[") or end.count(":") > 1 for end in ends)
 
 
 def _roundest(low: float, high: float) -> int:

@@ -148,11 +148,13 @@ def plot(
 @click.option("-o", "--output", type=PATH, default="report.html", metavar="FILE", help="HTML file to write.")
 @click.option("--value", "values", multiple=True, metavar="METRIC", help="Metric to map; sweeps only. Repeatable.")
 @click.option("--runs", is_flag=True, help="Also write a page per kept run; sweeps only.")
+@click.option("--addresses", is_flag=True, help="Show the addresses in imported logs.")
 def report(
     folders: tuple[Path, ...],
     output: Path = Path("report.html"),
     values: tuple[str, ...] = (),
     runs: bool = False,
+    addresses: bool = False,
 ) -> None:
     """Write an HTML report about results or a sweep.
 
@@ -170,7 +172,7 @@ def report(
         return
     if runs:
         raise ExperimentError("--runs needs a sweep", key="--runs", right="name one sweep folder")
-    write([load(folder) for folder in folders], output)
+    write([load(folder) for folder in folders], output, addresses=addresses)
     err.print(f"wrote {output}")
 
 
@@ -258,10 +260,12 @@ def import_(  # noqa: PLR0913, PLR0917 — a command has many options
 @click.option(
     "--format", "format_", metavar="csv|jsonl|flent|parquet", help="Output format; default: by the extension of PATH."
 )
+@click.option("--addresses", is_flag=True, help="Keep the addresses in imported logs.")
 def export(
     folder: Path,
     output: Path | None = None,
     format_: str | None = None,
+    addresses: bool = False,
 ) -> None:
     """Export a result or a sweep's table.
 
@@ -273,7 +277,10 @@ def export(
     from dumbbell.results.result import load
     from dumbbell.sweeps.folder import is_sweep
 
-    written = export_swept(folder, output, format_) if is_sweep(folder) else export_run(load(folder), output, format_)
+    if is_sweep(folder):
+        written = export_swept(folder, output, format_)
+    else:
+        written = export_run(load(folder), output, format_, addresses=addresses)
     err.print(f"wrote {written}")
 
 

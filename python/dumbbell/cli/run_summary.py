@@ -39,12 +39,12 @@ def show_run(out: Console, run: Run, numbers: dict[str, Any]) -> None:
     out.print()
     if "fetch" in numbers:
         _show_fetched(out, numbers)
-    out.print(_flows(manifest, numbers))
+    out.print(_flows(manifest, numbers, _windows_bytes(run, numbers)))
     if len(numbers["groups"]) > 1 and "fetch" not in numbers:
         out.print()
         out.print(_groups(numbers))
     out.print()
-    for name, text in [*_default_limit(manifest), *_lines(numbers)]:
+    for name, text in [*_default_limit(manifest), *_lines(numbers, manifest)]:
         out.print(Text.assemble((f"{name:<12}", "dim"), text))
     for program in manifest.get("programs", []):
         out.print(Text.assemble((f"{program['name']:<12}", "dim"), _program(program)))
@@ -205,7 +205,31 @@ def _setting(manifest: Mapping[str, Any]) -> str:
     return f"{engine}, seed {manifest['seed']}, {manifest['duration_s']:g} s in {wall_s:.1f} s ({speed:.0f}× real time)"
 
 
-def _flows(manifest: Mapping[str, Any], numbers: Mapping[str, Any]) -> Table:
+def _windows_bytes(run: Run, numbers: Mapping[str, Any]) -> dict[str, tuple[float, float]]:
+    """Mean and largest window in bytes of the flows whose window is not known in packets."""
+    names = {flow["name"] for flow in numbers["flows"] if flow["cwnd_packets"]["mean"] is None}
+    if run.manifest["engine"] != "import" or not names:
+        return {}
+    import polars as pl  # noqa: PLC0415 — only imported logs need it
+
+    known = run.flows.filter(pl.col("cwnd_bytes").is_not_null() & pl.col("flow").is_in(list(names)))
+    spread = known.group_by("flow").agg(
+        pl.col("cwnd_bytes").mean().alias("mean"), pl.col("cwnd_bytes").max().alias("max")
+    )
+    return {row["flow"]: (row["mean"], float(row["max"])) for row in spread.iter_rows(named=True)}
+
+
+def _bytes(number: float) -> str:
+    """A size with its unit: `141 kB`, `6.51 MB`."""
+    for unit, factor in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if number >= factor:
+            return f"{number / factor:.3g} {unit}"
+    return f"{number:.0f} B"
+
+
+def _flows(
+    manifest: Mapping[str, Any], numbers: Mapping[str, Any], windows: Mapping[str, tuple[float, float]] | None = None
+) -> Table:
     datagrams = {flow["name"] for flow in manifest["flows"] if flow.get("kind") == "udp"}
     sized = any("fct_s" in flow for flow in numbers["flows"])
     table = grid(
@@ -221,8 +245,11 @@ def _flows(manifest: Mapping[str, Any], numbers: Mapping[str, Any]) -> Table:
             percent(flow["retransmit_rate"]),
             digits(flow["rtt_ms"]["mean"]),
             digits(flow["rtt_ms"]["p95"]),
-            digits(flow["cwnd_packets"]["mean"]),
-            digits(flow["cwnd_packets"]["max"]),
+            *(
+                map(_bytes, windows[flow["name"]])
+                if windows and flow["name"] in windows
+                else (digits(flow["cwnd_packets"][key]) for key in ("mean", "max"))
+            ),
         )
     if len(numbers["flows"]) > MOST_FLOWS:
         table.add_row(f"… and {len(numbers['flows']) - MOST_FLOWS} more", *[""] * (len(table.columns) - 1))
@@ -242,15 +269,17 @@ def _shares(numbers: Mapping[str, Any]) -> list[str]:
     return ["" if text is None else f"{text}%" for text in texts]
 
 
-def _lines(numbers: Mapping[str, Any]) -> list[tuple[str, str]]:
+def _lines(numbers: Mapping[str, Any], manifest: Mapping[str, Any]) -> list[tuple[str, str]]:
     lines = []
     if (queue := numbers["queue"]) and queue["packets"]["mean"] is not None:
         marks = f", {queue['marks']} marks" if queue["marks"] else ""
-        lines.append(("queue", f"{_spread(queue['packets'])} packets, {queue['drops']} drops{marks}"))
+        drops = "" if queue["drops"] is None else f", {queue['drops']} drops"
+        lines.append(("queue", f"{_spread(queue['packets'])} packets{drops}{marks}"))
         if queue["delay_ms"] and queue["delay_ms"]["mean"] is not None:
             lines.append(("", f"{_spread(queue['delay_ms'])} ms"))
         if queue["loss_rate"] is not None:
             lines.append(("", f"loss rate {percent(queue['loss_rate'])}"))
+    lines += _totals(manifest)
     if numbers["ping_ms"] and numbers["ping_ms"]["mean"] is not None:
         lines.append(("ping", f"{_spread(numbers['ping_ms'])} ms"))
     silent = [f"{flow['name']} {percent(flow['no_data_share'])}" for flow in numbers["flows"] if flow["no_data_share"]]
@@ -264,6 +293,21 @@ def _lines(numbers: Mapping[str, Any]) -> list[tuple[str, str]]:
     if text := repeats(numbers):
         lines.append(("cycle", f"{text} (strength {numbers['cycle']['strength']:.2f})"))
     return lines
+
+
+def _totals(manifest: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Counters of queues that were sampled once: what they had counted by then, which is no number for any time."""
+    found = []
+    for queue in manifest["queues"]:
+        known = {key: value for key, value in (queue.get("totals") or {}).items() if value is not None}
+        if not known or queue.get("drops") is not None or queue.get("sent_packets") is not None:
+            continue
+        texts = [
+            f"{value:,} {key.replace('sent_', '')}{' sent' if key.startswith('sent_') else ''}"
+            for key, value in known.items()
+        ]
+        found.append(("totals", f"{queue['name']} {queue['kind']}: {', '.join(texts)}, until the log's last sample"))
+    return found
 
 
 def _show_seen(out: Console, run: Run, reader: Reader) -> None:

@@ -269,7 +269,11 @@ class _Reading:
 
     def _interval(self, stream: Stream, interval: Interval, more: dict[str, Any]) -> None:
         last = stream.intervals[-1].stop_ns if stream.intervals else None
-        if last is not None and interval.start_ns == stream.intervals[0].start_ns and interval.stop_ns >= last - 5 * SLACK_NS:
+        if (
+            last is not None
+            and interval.start_ns == stream.intervals[0].start_ns
+            and interval.stop_ns >= last - 5 * SLACK_NS
+        ):
             stream.seen["whole_bytes"] = interval.transfer_bytes
             stream.seen |= {f"whole_{key}": value for key, value in more.items()}
             return

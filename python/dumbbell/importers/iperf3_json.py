@@ -222,7 +222,9 @@ def _from_summaries(end: _End, streams: list[Stream], mss: int | None, warnings:
         if total is None or not total.end:
             continue
         stream.mss_bytes = mss if stream.kind == "tcp" else None
-        stream.intervals = [Interval(0, round(total.end * NS), total.bytes, 1, total.retransmits if stream.sends else None)]
+        stream.intervals = [
+            Interval(0, round(total.end * NS), total.bytes, 1, total.retransmits if stream.sends else None)
+        ]
     if any(stream.intervals for stream in streams):
         warnings.append("only summaries of streams, no intervals: one row for each")
 
@@ -261,7 +263,9 @@ def _take(stream: Stream, piece: _Piece, mss: int | None, position: int, source:
             "an interval that starts before the previous one ends", place=f"intervals.{position}", value=piece.start
         )
     if stop_ns == start_ns:
-        stream.add(Interval(before or start_ns, before or start_ns, piece.bytes, position + 1, piece.retransmits), source)
+        stream.add(
+            Interval(before or start_ns, before or start_ns, piece.bytes, position + 1, piece.retransmits), source
+        )
         return
     stream.intervals.append(interval)
 
@@ -276,7 +280,9 @@ def _summaries(end: _End, streams: list[Stream]) -> bool:
             if total is None:
                 continue
             stream.seen[f"{side}_bytes"] = total.bytes
-            for key, value in total.model_dump(exclude={"socket", "bytes", "end", "bits_per_second", "sender"}, exclude_none=True).items():
+            for key, value in total.model_dump(
+                exclude={"socket", "bytes", "end", "bits_per_second", "sender"}, exclude_none=True
+            ).items():
                 stream.seen[f"{side}_{key}"] = value
     return not end.streams
 

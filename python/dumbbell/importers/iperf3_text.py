@@ -15,7 +15,7 @@ from dumbbell.importers.log_model import Interval, Log, Options, Stream, both_di
 from dumbbell.importers.log_source import Line, Source
 from dumbbell.importers.pasted import command_of, option, words_of
 from dumbbell.importers.quantity import NS, integer, iperf_bytes, seconds_ns
-from dumbbell.importers.stamps import Kind, Stamp
+from dumbbell.importers.stamps import Kind, Stamp, leading_stamp
 
 __all__ = ["NAME", "detect", "read"]
 
@@ -58,7 +58,9 @@ _QUIET = re.compile(
     r"|\[ *\w+\](?:\[\w\w-\w\])?.*datagrams received out-of-order"
     r"|\[ *\w+\](?:\[\w\w-\w\])? \((?:sender|receiver) statistics not available\)|(?:Linux|Darwin|FreeBSD|CYGWIN\S*) .*)\Z"
 )
-_MESSAGE = re.compile(r"(?:iperf3: (?:interrupt|error|the (?:client|server)|warning).*|(?:WARNING|warning|WARN)[: ].*)\Z")
+_MESSAGE = re.compile(
+    r"(?:iperf3: (?:interrupt|error|the (?:client|server)|warning).*|(?:WARNING|warning|WARN)[: ].*)\Z"
+)
 _TITLED = re.compile(
     r"(?P<title>\S.*?):  (?=Connecting to host |\[ *(?:ID|SUM|\d+)\]|iperf 3\.|Accepted connection|Server listening"
     r"|Control connection|Starting Test|Reverse mode|Test Complete|iperf Done|- - -|Server output)"
@@ -69,7 +71,8 @@ def detect(source: Source) -> bool:
     """Does it have a line that only iperf3 prints?"""
     if source.detect_json:
         return False
-    texts = [_untitled(line.text.rstrip()) for line in source.head]
+    title = _title(source)
+    texts = [line.text.rstrip().removeprefix(title) for line in source.head]
     ours = any(
         _CONNECTED.match(text)
         or re.match(r"(?:Connecting to host .*, port \d+|iperf 3\.|Accepted connection from .*, port \d+)", text)
@@ -83,10 +86,12 @@ def detect(source: Source) -> bool:
     )
 
 
-def _untitled(text: str) -> str:
-    """The line without the title of `-T`."""
-    match = _TITLED.match(text)
-    return text[match.end() :] if match else text
+def _title(source: Source) -> str:
+    """What `-T` puts before every line; empty without a title."""
+    found = [
+        match[0] for line in source.head if (match := _TITLED.match(line.text)) and leading_stamp(line.text) is None
+    ]
+    return found[0] if found and found.count(found[0]) == len(found) else ""
 
 
 def read(source: Source, options: Options) -> Log:
@@ -151,7 +156,12 @@ class _Reading:
     opened: bool = False
     other_side: bool = False
 
+    title: str = ""
+
     def __post_init__(self) -> None:
+        self.title = _title(self.source)
+        if self.title:
+            self.facts["title"] = self.title.removesuffix(":  ")
         for command in self.source.commands:
             self._command(command)
 
@@ -163,7 +173,7 @@ class _Reading:
         return test.other if self.other_side and test.other is not None else test
 
     def take(self, line: Line) -> None:
-        text = _untitled(line.text.rstrip())
+        text = line.text.rstrip().removeprefix(self.title)
         line = Line(line.number, text, line.stamp)
         for pattern, meaning in _MEANINGS:
             if match := pattern.match(text):
@@ -382,9 +392,7 @@ class _Reading:
             named = test.controllers[-1 if there else 0] if test.controllers else None
             stream.cc = named or self.cc
 
-    def _from_totals(
-        self, test: _Test, number: str, totals: list[tuple[Line, int, int, str, int | None, int]]
-    ) -> None:
+    def _from_totals(self, test: _Test, number: str, totals: list[tuple[Line, int, int, str, int | None, int]]) -> None:
         """A stream of which there is only the summary (`-i 0`, a paste of the end): one interval for each side."""
         stream = test.streams[number]
         sides = {side: each for each in totals for side in (each[3],)}

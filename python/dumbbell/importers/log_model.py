@@ -209,7 +209,9 @@ class Stream:
             # A rest of the test that rounds to no time, as servers print it at the end: its bytes count.
             if self.intervals:
                 last = self.intervals[-1]
-                again = interval.retransmits if last.retransmits is None else last.retransmits + (interval.retransmits or 0)
+                again = (
+                    interval.retransmits if last.retransmits is None else last.retransmits + (interval.retransmits or 0)
+                )
                 self.intervals[-1] = replace(
                     last, transfer_bytes=last.transfer_bytes + interval.transfer_bytes, retransmits=again
                 )
@@ -226,7 +228,9 @@ def flow(stream: Stream, cc: str | None, other: Stream | None = None, *, both: b
     by_time: dict[int, dict[str, Any]] = {}
     for end in ends:
         for row in _stream_rows(end):
-            by_time.setdefault(row["time_ns"], {}).update({key: value for key, value in row.items() if value is not None})
+            by_time.setdefault(row["time_ns"], {}).update(
+                {key: value for key, value in row.items() if value is not None}
+            )
     found = [by_time[time] for time in sorted(by_time)]
     sender = next((end for end in ends if end.sends), None)
     receiver = next((end for end in ends if not end.sends), None)
@@ -320,9 +324,7 @@ def sampled_log(format_: str, source: Source, found: Sequence[Sampled], options:
     for sample in found:
         by_name.setdefault(sample.name, []).append(sample)
     queues = tuple(_queue(name, mine, times, source) for name, mine in by_name.items())
-    return Log(
-        format_, max(times.values()), queues=queues, epoch_ns=epoch_ns, warnings=tuple(notes), rounding=rounding
-    )
+    return Log(format_, max(times.values()), queues=queues, epoch_ns=epoch_ns, warnings=tuple(notes), rounding=rounding)
 
 
 TIMED = f"their interval, such as --interval 0.1s, or a time with every sample: {FORMS}"

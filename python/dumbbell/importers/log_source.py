@@ -25,7 +25,7 @@ from dumbbell.control_characters import check_unicode
 from dumbbell.errors import ImportProblem
 from dumbbell.importers.pasted import command_of, is_prompt, plain_bytes, typed
 from dumbbell.importers.quantity import Unreadable
-from dumbbell.importers.stamps import Stamp, leading_stamp
+from dumbbell.importers.stamps import Stamp, accumulated, leading_stamp
 
 __all__ = ["CLASSIC", "STDIN", "Count", "Line", "Loose", "Real", "Source", "checked", "is_capture", "open_source"]
 
@@ -90,7 +90,7 @@ class Source:
         if not self.detect_json and (longest := _longest(self.data)) > MOST_LINE:
             self.fail(f"a line of {longest:,} bytes exceeds {MOST_LINE:,}")
         lines = [line for line in self._split(self.data.split(b"\n")[:-1]) if not typed(line.text)]
-        return [_apart(line) for line in lines] if self.prefixed else lines
+        return _summed([_apart(line) for line in lines]) if self.prefixed else lines
 
     @cached_property
     def commands(self) -> list[str]:
@@ -285,6 +285,12 @@ def _unpacked(packed: bytes, path: Path) -> bytes:
 def _apart(line: Line) -> Line:
     found = leading_stamp(line.text, since=True)
     return line if found is None or not found[1].strip() else Line(line.number, found[1], found[0])
+
+
+def _summed(lines: list[Line]) -> list[Line]:
+    """Lines whose times are those since the line before (`ts -i`), with times since the first."""
+    stamps = accumulated([line.stamp for line in lines])
+    return [replace(line, stamp=each) for line, each in zip(lines, stamps, strict=True)]
 
 
 def _longest(data: bytes) -> int:

@@ -120,7 +120,11 @@ def _named_flows(
     ccs = _given(options.ccs, "--cc", owners, len(logs))
     given = _given(options.names, "--name", owners, len(logs))
     bases = [
-        (given[at] if given else None) or (ccs[at] if ccs else None) or flow.named or flow.cc or sources[owners[at]].name
+        (given[at] if given else None)
+        or (ccs[at] if ccs else None)
+        or flow.named
+        or flow.cc
+        or sources[owners[at]].name
         for at, flow in enumerate(flows)
     ]
     names = _unique(bases)

@@ -77,7 +77,13 @@ def _pairs(columns: Sequence[Ints], mixed: "np.ndarray") -> tuple[Ints, Ints]:
 
 
 def _translated(
-    columns: Sequence[Ints], mixed: "np.ndarray", time_ns: Ints, conversation: Ints, ends: int, payload: Ints, back: Ints
+    columns: Sequence[Ints],
+    mixed: "np.ndarray",
+    time_ns: Ints,
+    conversation: Ints,
+    ends: int,
+    payload: Ints,
+    back: Ints,
 ) -> list[tuple[int, int]]:
     """Connections whose packets are those of another one with other addresses."""
     first, second = _pairs(columns, mixed)

@@ -33,7 +33,16 @@ MOST_EXTENSIONS = 6
 MOST_LAYERS = 16
 FAMILIES_6 = (10, 24, 28, 30)
 """AF_INET6 on Linux, BSDs and macOS."""
-LINK_NAMES = {119: "Prism", 192: "PPI", 163: "AVS", 239: "NFLOG", 189: "USB", 220: "USB", 195: "802.15.4", 187: "Bluetooth"}
+LINK_NAMES = {
+    119: "Prism",
+    192: "PPI",
+    163: "AVS",
+    239: "NFLOG",
+    189: "USB",
+    220: "USB",
+    195: "802.15.4",
+    187: "Bluetooth",
+}
 
 
 class View:
@@ -94,7 +103,12 @@ def layers(view: View, packets: Records) -> Layers:
     count = packets.offset.size
     nothing = np.zeros(count, dtype=bool)
     found = Layers(
-        nothing.copy(), nothing.copy(), packets.offset.copy(), packets.offset.copy(), packets.offset.copy(), nothing.copy()
+        nothing.copy(),
+        nothing.copy(),
+        packets.offset.copy(),
+        packets.offset.copy(),
+        packets.offset.copy(),
+        nothing.copy(),
     )
     state = _State(view, np.zeros(count, dtype=np.int64), packets.offset.copy(), packets.offset + packets.length, found)
     _links(state, packets)

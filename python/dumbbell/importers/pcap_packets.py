@@ -75,7 +75,19 @@ def segments(data: bytes, packets: Records) -> Segments:
     return _once(whole, ip_id, ttl)
 
 
-COLUMNS = ("time_ns", "conversation", "seq", "ack", "flags", "window", "payload_bytes", "tsval", "tsecr", "wscale", "mss")
+COLUMNS = (
+    "time_ns",
+    "conversation",
+    "seq",
+    "ack",
+    "flags",
+    "window",
+    "payload_bytes",
+    "tsval",
+    "tsecr",
+    "wscale",
+    "mss",
+)
 
 
 def _once(whole: Segments, ip_id: Ints, ttl: Ints) -> Segments:
@@ -83,9 +95,7 @@ def _once(whole: Segments, ip_id: Ints, ttl: Ints) -> Segments:
     number = {ends: at for at, ends in enumerate(whole.ends)}
     back = np.array([number.get((there, here), -1) for here, there in whole.ends], dtype=np.int64)
     shared = [ip_id, whole.seq, whole.ack, whole.flags, whole.window, whole.payload_bytes, whole.tsval, whole.tsecr]
-    found = copies(
-        shared, whole.time_ns, whole.conversation, len(whole.ends), whole.payload_bytes, ttl, ip_id, back
-    )
+    found = copies(shared, whole.time_ns, whole.conversation, len(whole.ends), whole.payload_bytes, ttl, ip_id, back)
     if not found.rows.size:
         return whole
     kept = np.ones(whole.time_ns.size, dtype=bool)

@@ -52,7 +52,8 @@ _W_ANSWER = re.compile(
 )
 _W_BEGIN = re.compile(
     r"(?:Pinging|Ping wird ausgef.hrt f.r|Envoi d'une requ.te 'Ping'|Haciendo ping a|Esecuzione di Ping|Disparando|正在 Ping)"
-    r" .*", re.I
+    r" .*",
+    re.I,
 )
 _W_SILENT = re.compile(
     r"(?:Request timed out\.|Zeit.berschreitung der Anforderung\.|D.lai d'attente de la demande d.pass.\."
@@ -63,7 +64,8 @@ _W_SILENT = re.compile(
 _W_QUIET = re.compile(
     r"(?:Ping statistics for .*|Packets: Sent = .*|Approximate round trip times.*|Minimum = .*|Control-[CZ]"
     r"|Ping-Statistik f.r .*|Pakete: .*|\(\d+% .*|Ca\. Zeitangaben.*|Statistiques Ping .*|Paquets.*|Dur.e approximative.*"
-    r"|Estad.sticas de ping.*|Paquetes: .*|Tiempos aproximados.*|[^\W\d]+\s*[:=] ?\d+ ?ms, .*)\Z", re.I
+    r"|Estad.sticas de ping.*|Paquetes: .*|Tiempos aproximados.*|[^\W\d]+\s*[:=] ?\d+ ?ms, .*)\Z",
+    re.I,
 )
 
 

@@ -80,7 +80,10 @@ def interval_of(options: Options, default_ns: int, why: str) -> tuple[int, str]:
     """The sending interval, and a note where it is assumed."""
     if options.interval_ns is not None:
         return options.interval_ns, ""
-    return default_ns, f"its times assume one request every {default_ns / 1e9:g} s, {why}: give --interval if it was another"
+    return (
+        default_ns,
+        f"its times assume one request every {default_ns / 1e9:g} s, {why}: give --interval if it was another",
+    )
 
 
 def _times(numbers: Sequence[int], sent: dict[int, int]) -> list[int]:

@@ -39,6 +39,8 @@ ROUNDING = "rates have one decimal of their unit or three digits, RTTs a microse
 
 _SEPARATOR = re.compile(r"-{2,}\Z|={2,}\Z")
 _FIELDS = re.compile(r"\b(?:cwnd:\d|rtt:\d|wscale:\d|rto:\d|segs_out:\d|bytes_acked:\d)")
+_JOINED = re.compile(rf" +(?=(?:{'|'.join(STATES)}) +\d+ +\d+ +\S+:\S+ +\S+:)")
+"""Where `echo $(ss -tin)` joined lines."""
 BARE = "socket"
 MOST_LINES = 100
 """Lines of one socket's fields; a terminal of 20 columns breaks ss's output into half as many."""
@@ -54,6 +56,7 @@ def detect(source: Source) -> bool:
 
 def read(source: Source, options: Options) -> Log:
     """Read the log. Raises `ImportProblem` for a line that is not ss's, and for samples without times."""
+    source = source.without_prefixes or source
     blocks = _Blocks(source)
     source.through(blocks.take)
     found = blocks.done()
@@ -109,6 +112,10 @@ class _Blocks:
     """Has a sample started that has no socket yet?"""
 
     def take(self, line: Line) -> None:
+        for text in _JOINED.split(line.text):
+            self._take(Line(line.number, text, line.stamp))
+
+    def _take(self, line: Line) -> None:
         text = line.text.strip()
         if not text:
             return  # Empty lines also occur between the lines of a sample, in double-spaced text.
@@ -242,7 +249,10 @@ class _Blocks:
 
 def _after_stamp(text: str) -> tuple[Stamp | None, str]:
     """The time before a line, if there is one, and the line."""
-    found = leading_stamp(text, since=True)
+    found = leading_stamp(text)
+    if found is None and (since := leading_stamp(text, since=True)) is not None:
+        # `0.208 ato:40` is the rest of `rtt:0.669/0.208`.
+        found = since if SOCKET.match(since[1].strip()) or HEADER.match(since[1].strip()) else None
     return (found[0], found[1].strip()) if found and found[1].strip() else (None, text)
 
 

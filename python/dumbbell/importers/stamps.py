@@ -14,7 +14,7 @@ from enum import Enum
 
 from dumbbell.importers.quantity import NS, Unreadable, decimal, integer, seconds_ns
 
-__all__ = ["FORMS", "Kind", "Stamp", "Timeline", "leading_stamp", "stamp", "timeline"]
+__all__ = ["FORMS", "Kind", "Older", "Stamp", "Timeline", "accumulated", "leading_stamp", "stamp", "timeline"]
 
 FORMS = (
     "date +%s, +%s.%N, +%s%N, milliseconds, ISO 8601, date, date '+%F %T' or ts, on a line of its own or before a line"
@@ -326,6 +326,23 @@ def timeline(stamps: Sequence[Stamp]) -> Timeline:
         notes = ("several samples have the same time: the log's times are too coarse",)
     epoch = values[0] if kinds == {Kind.EPOCH} else None
     return Timeline([value - values[0] for value in values], epoch, notes)
+
+
+def accumulated(stamps: Sequence[Stamp | None]) -> list[Stamp | None]:
+    """The times, summed where they go up and down as those of `ts -i`, each since the line before."""
+    known = [each for each in stamps if each is not None]
+    falls = any(after.ns < before.ns for before, after in zip(known, known[1:], strict=False))
+    if (
+        not falls
+        or {each.kind for each in known} - {Kind.CLOCK, Kind.SINCE}
+        or not _increments([each.ns for each in known])
+    ):
+        return list(stamps)
+    total, found = 0, []
+    for each in stamps:
+        total += 0 if each is None else each.ns
+        found.append(None if each is None else Stamp(total, Kind.SINCE))
+    return found
 
 
 class Older(Unreadable):

@@ -53,9 +53,11 @@ _MORE_OPTIONS = re.compile(
 _SIZE_TABLE = re.compile(r"(?:linklayer|overhead|mpu|stab) ")
 _PARENT = re.compile(r"\bparent (\S+)")
 _INSIDE = re.compile(
-    r" +(?=Sent \d+ bytes \d+ pkt|(?:rate \S+ \d+pps )?backlog \S+ \d+p\b|(?:qdisc|class) \w+ [0-9a-f]*:[0-9a-f]* )", re.ASCII
+    r" +(?=Sent \d+ bytes \d+ pkt|(?:rate \S+ \d+pps )?backlog \S+ \d+p\b|(?:qdisc|class) \w+ [0-9a-f]*:[0-9a-f]* )",
+    re.ASCII,
 )
 """Where `echo $(tc -s qdisc)` joined lines."""
+_AFTER_BACKLOG = re.compile(r"(backlog \S+ \d+p requeues \d+) +", re.ASCII)
 MULTIQUEUE = ("mq", "mqprio")
 _RATE = re.compile(r"\b(?:rate|bandwidth) (\d\S*bit)\b", re.ASCII)
 _SEPARATOR = re.compile(r"-{2,}\Z|={2,}\Z")
@@ -92,7 +94,9 @@ def _after_stamp(text: str) -> tuple[Stamp | None, str]:
 
 
 def _pieces(text: str) -> list[str]:
-    return [piece.strip() for piece in _INSIDE.split(text)] if " Sent " in text else [text]
+    if " Sent " not in text:
+        return [text]
+    return [piece.strip() for part in _INSIDE.split(text) for piece in _AFTER_BACKLOG.sub(r"\1\n", part).split("\n")]
 
 
 @dataclass

@@ -22,7 +22,9 @@ _GNU = re.compile(
     r"\d+\.\d+user \d+\.\d+system (?:(?P<hours>\d+):)?(?P<minutes>\d+):(?P<seconds>\d+(?:\.\d+)?)elapsed .*CPU.*\Z",
     re.ASCII,
 )
-_ZSH = re.compile(r".*\d+\.\d+s user \d+\.\d+s system \d+% cpu (?:(?P<minutes>\d+):)?(?P<seconds>\d+(?:\.\d+)?) total\Z", re.ASCII)
+_ZSH = re.compile(
+    r".*\d+\.\d+s user \d+\.\d+s system \d+% cpu (?:(?P<minutes>\d+):)?(?P<seconds>\d+(?:\.\d+)?) total\Z", re.ASCII
+)
 _VERBOSE = re.compile(
     r"Elapsed \(wall clock\) time .*: (?:(?P<hours>\d+):)?(?P<minutes>\d+):(?P<seconds>\d+(?:\.\d+)?)\Z", re.ASCII
 )
@@ -108,7 +110,9 @@ def transfer_flow(transfer: Transfer, size_bytes: int | None = None) -> FlowLog:
     """The transfer as a flow; `size_bytes` is used where the log has no size."""
     size = transfer.size_bytes if transfer.size_bytes is not None else size_bytes
     end_ns = transfer.start_ns + transfer.seconds_ns
-    found = [row for row in transfer.rows if row["time_ns"] < end_ns and (size is None or row["bytes_received"] <= size)]
+    found = [
+        row for row in transfer.rows if row["time_ns"] < end_ns and (size is None or row["bytes_received"] <= size)
+    ]
     if size is not None:
         found.append({"time_ns": end_ns, "bytes_received": size})
     return FlowLog(
@@ -162,7 +166,9 @@ def _text(source: Source) -> Iterator[Transfer]:
                     first = first if variables else line.number
                     variables[name] = value
             elif not _QUIET.match(text):
-                right = "only the output of curl -w, its progress meter, or time: send the program's own output elsewhere"
+                right = (
+                    "only the output of curl -w, its progress meter, or time: send the program's own output elsewhere"
+                )
                 source.fail("not a line of curl or time", line=line.number, value=text, right=right)
     if variables:
         yield _joined(_of_variables(variables, source, first), meter, source, Line(first, ""))
@@ -190,10 +196,14 @@ def _of_meter(meter: list[re.Match[str]], source: Source, line: Line) -> Transfe
         size, rate = _bytes(last["received"]), _bytes(last["down"])
         took = round(size * NS / rate) if rate else max(found, default=0)
         if not took:
-            source.fail("a progress meter without times", line=line.number, right="curl -w 'time_total: %{time_total}\\n'")
+            source.fail(
+                "a progress meter without times", line=line.number, right="curl -w 'time_total: %{time_total}\\n'"
+            )
         if not complete:
             took = max(took, max(found, default=0))
-    rows_found = [{"time_ns": time, "bytes_received": count} for time, count in sorted(found.items()) if time > 0 and count < size]
+    rows_found = [
+        {"time_ns": time, "bytes_received": count} for time, count in sorted(found.items()) if time > 0 and count < size
+    ]
     return Transfer(took, size, METER, rows_found, complete=complete)
 
 

@@ -60,7 +60,8 @@ class _Reading:
                 self.warnings.append(f"line {line.number}: {match['got']} of {match['all']} bytes")
         elif match := _BAR.match(text) or _DOTS.match(text):
             took = sum(
-                integer(match[unit] or "0") * factor for unit, factor in (("days", 86400), ("hours", 3600), ("minutes", 60))
+                integer(match[unit] or "0") * factor
+                for unit, factor in (("days", 86400), ("hours", 3600), ("minutes", 60))
             )
             self._open(line).took_ns = took * NS + seconds_ns((match["seconds"] or "0").replace(",", "."))
         elif _NOT_TIMED.match(text):
@@ -82,7 +83,9 @@ def read(source: Source, options: Options) -> Log:  # noqa: ARG001
     source.through(reading.take)
     done = [each for each in reading.downloads if each.ended and each.took_ns is not None]
     if not done:
-        source.fail("no complete download with its duration", right="the line '… in 5.2s', and '… saved [bytes]' below it")
+        source.fail(
+            "no complete download with its duration", right="the line '… in 5.2s', and '… saved [bytes]' below it"
+        )
     warnings = list(reading.warnings)
     if len(done) < len(reading.downloads):
         warnings.append(f"{len(reading.downloads) - len(done)} downloads did not end, or were redirected")
@@ -100,4 +103,6 @@ def read(source: Source, options: Options) -> Log:  # noqa: ARG001
         # One after the other, and starts have whole seconds.
         begin = max(start - starts[0], flows[-1].stop_ns or 0) if flows and each.begun else start - starts[0]
         flows.append(transfer_flow(Transfer(each.took_ns, each.got, each.url or "wget", start_ns=begin)))
-    return Log(NAME, max(flow.stop_ns or 0 for flow in flows), tuple(flows), warnings=tuple(warnings), rounding=ROUNDING)
+    return Log(
+        NAME, max(flow.stop_ns or 0 for flow in flows), tuple(flows), warnings=tuple(warnings), rounding=ROUNDING
+    )

@@ -21,6 +21,7 @@ from dumbbell.reports.experiment_section import experiment_section
 from dumbbell.reports.markup import Markup, details, element, join
 from dumbbell.reports.page_frame import Figures, framed
 from dumbbell.reports.page_frame import written as write_page
+from dumbbell.results.addresses import without_addresses
 from dumbbell.results.result import Run, load
 from dumbbell.spec.attachments import text_named
 from dumbbell.spec.axes import Point, written
@@ -55,15 +56,19 @@ POINTS = 900
 ZOOM = "Drag to pan, Ctrl + wheel to zoom, double-click to reset, click the legend to select flows."
 
 
-def write(runs: Sequence[Run], path: Path) -> None:
-    """Write the report of these runs. Raises `OutputError` when the file can't be written."""
-    write_page(page(runs), path)
+def write(runs: Sequence[Run], path: Path, *, addresses: bool = False) -> None:
+    """Write the report of these runs, with the addresses in imported logs if asked for.
+
+    Raises `OutputError` when the file can't be written.
+    """
+    write_page(page(runs, addresses=addresses), path)
 
 
-def page(runs: Sequence[Run]) -> str:
+def page(runs: Sequence[Run], *, addresses: bool = False) -> str:
     """The page itself."""
     if not runs:
         raise ValueError("a report needs at least one run")
+    runs = runs if addresses else [without_addresses(run) for run in runs]
     figures = Figures()
     if len(runs) == 1:
         title, numbers = sections.title_of(runs[0]), findings(runs[0])
