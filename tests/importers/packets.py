@@ -86,7 +86,7 @@ def twice(gap_us: int, *, translated: bool = False) -> bytes:
         outside = stamped.replace(A, bytes([192, 0, 2, 9])) if translated else stamped
         # Data enters inside and leaves outside, acknowledgements the other way.
         copies = (stamped, outside) if raw[12:16] == A else (outside, stamped)
-        for at, (whole, ttl) in enumerate(zip(copies, (64, 63), strict=True)):
-            whole = whole[:8] + bytes([ttl]) + whole[9:]
+        for at, (copy, ttl) in enumerate(zip(copies, (64, 63), strict=True)):
+            whole = copy[:8] + bytes([ttl]) + copy[9:]
             content += struct.pack("<IIII", 1_700_000_000, time + at * gap_us, len(whole), length) + whole
     return content

@@ -1,6 +1,7 @@
 """Logs in the programs' formats, written by hand from their documentation; `examples/logs` has real ones."""
 
 import json
+from pathlib import Path
 
 IPERF3 = """iperf 3.12
 Linux host 6.12.0 #1 SMP x86_64
@@ -178,9 +179,47 @@ FLENT = json.dumps({
     },
 })  # fmt: skip
 
+
+def _of(name: str) -> str:
+    return (Path(__file__).parent / "logs" / name).read_text(encoding="utf-8")
+
+
+FPING = """192.0.2.1 : [0], 64 bytes, 12.0 ms (12.0 avg, 0% loss)
+192.0.2.1 : [1], timed out (12.0 avg, 50% loss)
+192.0.2.1 : [2], 64 bytes, 14.0 ms (13.0 avg, 33% loss)
+
+192.0.2.1 : xmt/rcv/%loss = 3/2/33%, min/avg/max = 12.0/13.0/14.0
+"""
+PING_WINDOWS = """Pinging example.com [192.0.2.1] with 32 bytes of data:
+Reply from 192.0.2.1: bytes=32 time=12ms TTL=57
+Request timed out.
+Reply from 192.0.2.1: bytes=32 time=14ms TTL=57
+
+Ping statistics for 192.0.2.1:
+    Packets: Sent = 3, Received = 2, Lost = 1 (33% loss),
+Approximate round trip times in milli-seconds:
+    Minimum = 12ms, Maximum = 14ms, Average = 13ms
+"""
+WGET = """--2026-11-27 13:34:34--  http://192.0.2.1/f
+Connecting to 192.0.2.1:80... connected.
+HTTP request sent, awaiting response... 200 OK
+Length: 30000000 (29M) [application/octet-stream]
+Saving to: ‘f’
+
+f                   100%[===================>]  28.61M  15.3MB/s    in 1m 1.9s
+
+2026-11-27 13:35:36 (473 KB/s) - ‘f’ saved [30000000/30000000]
+
+"""
+
 SAMPLES = {
     "iperf3": IPERF3, "iperf3-server": IPERF3_OLD_SERVER, "iperf3-json": IPERF3_JSON, "iperf3-stream": IPERF3_STREAM,
     "iperf2": IPERF2, "ss": SS, "ping": PING, "tcp_probe": TCP_PROBE, "tcp_event": TCP_EVENT, "tc": TC,
     "tc-json": TC_JSON, "time": TIME, "curl": CURL, "curl-lines": CURL_LINES, "flent": FLENT,
+    "fping": FPING, "ping-windows": PING_WINDOWS, "wget": WGET, "curl-meter": _of("curl-meter.txt"),
+    "iperf3-bidir": _of("iperf3-bidir.txt"), "iperf3-server-output": _of("iperf3-V-server-output.txt"),
+    "iperf2-csv": _of("iperf2-yC-P.txt"), "iperf2-both": _of("iperf2-fd-e.txt"),
+    "iperf2-server": _of("iperf2-server-sequential.txt"), "ss-prefixed": _of("ss-prefixed-by-ts.txt"),
+    "tc-mq": _of("tc-mq.txt"),
 }  # fmt: skip
 """All samples by name."""

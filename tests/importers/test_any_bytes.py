@@ -81,7 +81,7 @@ def test_a_truncated_log_is_an_error_or_its_prefix_with_a_warning(tmp_path: Path
             assert run.manifest["warnings"] or name in _PERIODIC, f"cut at byte {end}"
 
 
-_PERIODIC = {"ss", "tc", "tc-json", "tcp_probe", "tcp_event", "pcap", "pcapng"}
+_PERIODIC = {"ss", "tc", "tc-json", "tcp_probe", "tcp_event", "pcap", "pcapng", "ss-prefixed", "tc-mq"}
 """Logs of a loop, and captures, may end anywhere: truncated between two samples they are only shorter."""
 
 

@@ -1,4 +1,7 @@
-"""Logs as people have them: prefixed, pasted, of several tests, of both directions, in tunnels; each read or refused."""
+"""Logs as people have them: prefixed, pasted, several tests, both directions, tunnels: each is read or refused."""
+
+# Logs have long lines.
+# ruff: noqa: E501
 
 import struct
 from collections.abc import Callable
@@ -324,16 +327,6 @@ def test_iperf2_s_other_outputs_are_read(tmp_path: Path) -> None:
 
 # Pings.
 
-WINDOWS = """Pinging example.com [192.0.2.1] with 32 bytes of data:
-Reply from 192.0.2.1: bytes=32 time=12ms TTL=57
-Request timed out.
-Reply from 192.0.2.1: bytes=32 time=14ms TTL=57
-
-Ping statistics for 192.0.2.1:
-    Packets: Sent = 3, Received = 2, Lost = 1 (33% loss),
-Approximate round trip times in milli-seconds:
-    Minimum = 12ms, Maximum = 14ms, Average = 13ms
-"""
 MACOS = """PING6(56=40+8+8 bytes) 2001:db8::2 --> 2001:db8::1
 16 bytes from 2001:db8::1, icmp_seq=0 hlim=57 time=12.000 ms
 Request timeout for icmp_seq 1
@@ -343,13 +336,9 @@ BUSYBOX = """PING 192.0.2.1 (192.0.2.1): 56 data bytes
 64 bytes from 192.0.2.1: seq=0 ttl=64 time=12.0 ms
 64 bytes from 192.0.2.1: seq=2 ttl=64 time=14.0 ms
 """
-FPING = """192.0.2.1 : [0], 64 bytes, 12.0 ms (12.0 avg, 0% loss)
-192.0.2.1 : [1], timed out (12.0 avg, 50% loss)
-192.0.2.1 : [2], 64 bytes, 14.0 ms (13.0 avg, 33% loss)
-"""
 
 
-@pytest.mark.parametrize("text", [WINDOWS, MACOS, BUSYBOX, FPING, "192.0.2.1 : 12.0 - 14.0\n"])
+@pytest.mark.parametrize("text", [samples.PING_WINDOWS, MACOS, BUSYBOX, samples.FPING, "192.0.2.1 : 12.0 - 14.0\n"])
 def test_each_ping_is_read(text: str, tmp_path: Path) -> None:
     run = imported(tmp_path, text, interval_ns=NS)
     assert run.tables["probes"]["rtt_ns"].to_list() == [12_000_000, None, 14_000_000]
@@ -529,21 +518,9 @@ def test_what_cannot_be_taken_off_is_named(tmp_path: Path) -> None:
 
 # Downloads.
 
-WGET = """--2026-11-27 13:34:34--  http://192.0.2.1/f
-Connecting to 192.0.2.1:80... connected.
-HTTP request sent, awaiting response... 200 OK
-Length: 30000000 (29M) [application/octet-stream]
-Saving to: ‘f’
-
-f                   100%[===================>]  28.61M  15.3MB/s    in 1m 1.9s
-
-2026-11-27 13:35:36 (473 KB/s) - ‘f’ saved [30000000/30000000]
-
-"""
-
 
 def test_wget_s_downloads_have_their_own_starts(tmp_path: Path) -> None:
-    run = imported(tmp_path, WGET + WGET.replace("13:34:34", "13:36:34"))
+    run = imported(tmp_path, samples.WGET + samples.WGET.replace("13:34:34", "13:36:34"))
     assert [(flow["start_s"], flow["fct_s"], flow["bytes_received"]) for flow in run.manifest["flows"]] == [
         (0, 61.9, 30_000_000), (120, 61.9, 30_000_000),
     ]  # fmt: skip

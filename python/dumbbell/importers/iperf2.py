@@ -282,7 +282,7 @@ class _Reading:
     def _rest(
         self, line: Line, rest: str, connection: _Connection, other: str
     ) -> tuple[dict[str, Any], int | None, dict[str, Any]]:
-        """Columns, retransmits and other figures of the text after the rate; notes what the row shows about its side."""
+        """Columns, retransmits and other figures of the text after the rate; notes what it shows about its side."""
         if not rest.strip():
             return {}, None, {}
         if match := _DATAGRAMS.match(rest):
@@ -328,7 +328,8 @@ class _Reading:
                 return
             connection = _Connection(
                 match["id"], line.number, "udp" if match["jitter"] else "tcp", ends=key, port=integer(match["port"]),
-                peer_port=integer(match["peer_port"]), begun=_csv_stamp(match, stop_ns), mss_bytes=self.options.mss_bytes,
+                peer_port=integer(match["peer_port"]), begun=_csv_stamp(match, stop_ns),
+                mss_bytes=self.options.mss_bytes,
             )  # fmt: skip
             if connection.begun is None:
                 self.source.fail("an invalid time", line=line.number, value=match["time"])
@@ -368,7 +369,7 @@ class _Reading:
         elif client is None and each.port and (each.port >= EPHEMERAL) != (each.peer_port >= EPHEMERAL):
             client = each.port >= EPHEMERAL if other or self.source.data[:1].isdigit() else None
         if client is not None:
-            sends = client is not (each.reverse and not each.duplex or bool(other))
+            sends = client is not ((each.reverse and not each.duplex) or bool(other))
         elif other in each.sends:
             sends = each.sends[other]
         else:

@@ -1,8 +1,9 @@
 """iperf3's JSON (`-J`, and the lines of `--json-stream`), versions 3.0 to 3.18, one test or several.
 
 With `--bidir`, `sender_tcp_congestion` is the controller of the other end and `receiver_tcp_congestion` that of this
-one (`iperf_print_results`). `server_output_json` is the other end of the same connections. Bytes, retransmits and windows are exact. `rtt`, `rttvar` are in microseconds, `snd_cwnd`, `snd_wnd` in bytes. Older
-versions have the time of day in whole seconds.
+one (`iperf_print_results`). `server_output_json` is the other end of the same connections. Bytes, retransmits and
+windows are exact. `rtt`, `rttvar` are in microseconds, `snd_cwnd`, `snd_wnd` in bytes. Older versions have the time
+of day in whole seconds.
 """
 
 import re

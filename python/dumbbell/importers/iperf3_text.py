@@ -56,7 +56,8 @@ _QUIET = re.compile(
     r"|(?:TCP|UDP) MSS: \d+.*|Unable to .*|Client authentication .*|Send buffer .*|Receive buffer .*"
     r"|\[ *\w+\](?:\[\w\w-\w\])? Sent \d+ datagrams"
     r"|\[ *\w+\](?:\[\w\w-\w\])?.*datagrams received out-of-order"
-    r"|\[ *\w+\](?:\[\w\w-\w\])? \((?:sender|receiver) statistics not available\)|(?:Linux|Darwin|FreeBSD|CYGWIN\S*) .*)\Z"
+    r"|\[ *\w+\](?:\[\w\w-\w\])? \((?:sender|receiver) statistics not available\)"
+    r"|(?:Linux|Darwin|FreeBSD|CYGWIN\S*) .*)\Z"
 )
 _MESSAGE = re.compile(
     r"(?:iperf3: (?:interrupt|error|the (?:client|server)|warning).*|(?:WARNING|warning|WARN)[: ].*)\Z"
@@ -244,9 +245,9 @@ class _Reading:
             epoch_ns = round(parsedate_to_datetime(match[1]).timestamp()) * NS
         except (ValueError, TypeError, OverflowError):
             self.source.fail("invalid time of day", line=line.number, value=match[1])
-        if self.other_side and self.test.epoch_ns is None and self.test.server is None:
-            self.test.epoch_ns = epoch_ns
-        elif self.opened and self.test.epoch_ns is None and not self.test.streams:
+        if (self.other_side and self.test.epoch_ns is None and self.test.server is None) or (
+            self.opened and self.test.epoch_ns is None and not self.test.streams
+        ):
             self.test.epoch_ns = epoch_ns
         else:
             # The client prints it before `Connecting to host`, the server before or after `Accepted connection`.
@@ -456,7 +457,7 @@ class _Reading:
             ends = str(stream.seen.get("socket", "")).split(" ")
             for number, other in test.other.streams.items():
                 same = str(other.seen.get("socket", "")).split(" ") == ends[::-1] and len(ends) == 2
-                if other.intervals and (same or test.streams.get(number) is stream and "socket" not in other.seen):
+                if other.intervals and (same or (test.streams.get(number) is stream and "socket" not in other.seen)):
                     if other.sends == stream.sends:
                         other.sends = not stream.sends
                     return other

@@ -100,7 +100,7 @@ class Source:
 
     @cached_property
     def without_prefixes(self) -> "Source | None":
-        """This file with the times before its lines apart; None if few lines have one."""
+        """The file with the times before its lines apart; None if few lines have one."""
         lines = [line for line in self.raw_head if line.text.strip() and not typed(line.text)]
         parted = [_apart(line) for line in lines]
         count = sum(line.stamp is not None and bool(line.text.strip()) for line in parted)

@@ -1,6 +1,6 @@
 """What lies around a capture's TCP packets, taken off at all packets at once: link layers and tunnels.
 
-Links: Ethernet, Linux cooked (both versions), raw IP, loopback, PPP, 802.11 with and without radiotap. Tunnels: VLAN and
+Links: Ethernet, Linux cooked (both versions), raw IP, loopback, PPP, 802.11 with and without radiotap. Tunnels: VLAN,
 QinQ (802.1Q, 802.1ad), MPLS (RFC 3032), PPPoE (RFC 2516), IPIP and 6in4 (RFC 2003, 4213), GRE (RFC 2784, 2890, 2637),
 ERSPAN, VXLAN (RFC 7348), Geneve (RFC 8926), GTP-U (3GPP TS 29.281), L2TP (RFC 2661), Teredo, MPLS in UDP (RFC 7510).
 The innermost TCP header counts. What can't be taken off, such as ESP, is named.
@@ -53,12 +53,15 @@ class View:
         self.last = len(data)
 
     def u8(self, at: Ints) -> Ints:
+        """A byte at each position."""
         return self.bytes[np.minimum(at, self.last)].astype(np.int64)
 
     def u16(self, at: Ints) -> Ints:
+        """Two bytes, big-endian."""
         return self.u8(at) << 8 | self.u8(at + 1)
 
     def u32(self, at: Ints) -> Ints:
+        """Four bytes, big-endian."""
         return self.u16(at) << 16 | self.u16(at + 2)
 
 
@@ -183,7 +186,8 @@ def _radiotap(state: _State, view: View, rows: Ints, at: Ints) -> None:
 _Begin = Callable[[_State, View, Ints, Ints], None]
 _LINKS: dict[int, _Begin] = {
     1: _ethernet, 113: _cooked, 276: _cooked2, 12: _raw, 14: _raw, 101: _raw, 228: _raw, 229: _raw, 0: _loopback,
-    108: _loopback, 9: _ppp_link, 50: _ppp_link, 51: _pppoe_link, 104: _cisco, 219: _mpls_link, 105: _wifi, 127: _radiotap,
+    108: _loopback, 9: _ppp_link, 50: _ppp_link, 51: _pppoe_link, 104: _cisco, 219: _mpls_link, 105: _wifi,
+    127: _radiotap,
 }  # fmt: skip
 """By the link-layer type in tcpdump.org's numbering."""
 

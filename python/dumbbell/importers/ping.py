@@ -41,9 +41,10 @@ _END = re.compile(
     re.ASCII,
 )
 _QUIET = re.compile(
-    r"(?:|--- .+ ping6? statistics ---|(?:rtt|round-trip) min/avg/max.*|.*, pipe \d+|\^C.*|(?:\S*/)?ping6?: .*|connect: .*"
-    r"|WARNING: .*|Warning: .*|(?:RR|TS): .*|\d+(?: absolute)?|\d+\.\d+\.\d+\.\d+|\d+ bytes from .+: (?:Time to live|Destination) .*"
-    r"|ai->ai_family: .*|\d+/\d+ packets, \d+% loss.*|Vr HL TOS .*|wrong .*)\Z"
+    r"(?:|--- .+ ping6? statistics ---|(?:rtt|round-trip) min/avg/max.*|.*, pipe \d+|\^C.*|(?:\S*/)?ping6?: .*"
+    r"|connect: .*|WARNING: .*|Warning: .*|(?:RR|TS): .*|\d+(?: absolute)?|\d+\.\d+\.\d+\.\d+"
+    r"|\d+ bytes from .+: (?:Time to live|Destination) .*|ai->ai_family: .*|\d+/\d+ packets, \d+% loss.*"
+    r"|Vr HL TOS .*|wrong .*)\Z"
 )
 _ROUTE = re.compile(r"(?<=ms)\s*\t?\((?:same|new) route\)\s*\Z")
 
@@ -51,20 +52,20 @@ _W_ANSWER = re.compile(
     r"[^\d:]*? ?(?P<host>[\da-fA-F:.%]+): (?:[^\W\d]+=\d+ )?[^\W\d]+(?P<sign>[=<])(?P<rtt>\d+) ?ms(?: TTL=\d+)?\s*\Z"
 )
 _W_BEGIN = re.compile(
-    r"(?:Pinging|Ping wird ausgef.hrt f.r|Envoi d'une requ.te 'Ping'|Haciendo ping a|Esecuzione di Ping|Disparando|正在 Ping)"
-    r" .*",
+    r"(?:Pinging|Ping wird ausgef.hrt f.r|Envoi d'une requ.te 'Ping'|Haciendo ping a|Esecuzione di Ping"
+    r"|Disparando|正在 Ping) .*",
     re.I,
 )
 _W_SILENT = re.compile(
     r"(?:Request timed out\.|Zeit.berschreitung der Anforderung\.|D.lai d'attente de la demande d.pass.\."
     r"|Tiempo de espera agotado.*|Richiesta scaduta\.|Esgotado o tempo limite do pedido\.|请求超时。?"
-    r"|.*[Dd]estination (?:host|net|port) unreachable\.|General failure\.|PING: transmit failed.*|.*TTL expired in transit\."
-    r"|.*Zielhost nicht erreichbar\.)\s*\Z"
+    r"|.*[Dd]estination (?:host|net|port) unreachable\.|General failure\.|PING: transmit failed.*"
+    r"|.*TTL expired in transit\.|.*Zielhost nicht erreichbar\.)\s*\Z"
 )
 _W_QUIET = re.compile(
     r"(?:Ping statistics for .*|Packets: Sent = .*|Approximate round trip times.*|Minimum = .*|Control-[CZ]"
-    r"|Ping-Statistik f.r .*|Pakete: .*|\(\d+% .*|Ca\. Zeitangaben.*|Statistiques Ping .*|Paquets.*|Dur.e approximative.*"
-    r"|Estad.sticas de ping.*|Paquetes: .*|Tiempos aproximados.*|[^\W\d]+\s*[:=] ?\d+ ?ms, .*)\Z",
+    r"|Ping-Statistik f.r .*|Pakete: .*|\(\d+% .*|Ca\. Zeitangaben.*|Statistiques Ping .*|Paquets.*"
+    r"|Dur.e approximative.*|Estad.sticas de ping.*|Paquetes: .*|Tiempos aproximados.*|[^\W\d]+\s*[:=] ?\d+ ?ms, .*)\Z",
     re.I,
 )
 

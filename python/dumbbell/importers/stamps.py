@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone
 from enum import Enum
+from itertools import pairwise
 
 from dumbbell.importers.quantity import NS, Unreadable, decimal, integer, seconds_ns
 
@@ -71,8 +72,7 @@ def stamp(text: str) -> Stamp | None:
     if not text or len(text) > _LONG:
         return None
     if match := _SINCE.match(text):
-        if len(match[1].partition(".")[0]) < 9:
-            return Stamp(seconds_ns(match[1]), Kind.SINCE)
+        return Stamp(seconds_ns(match[1]), Kind.SINCE)
     if text.lower().startswith("every ") and (found := _of_watch(text)):
         return found
     if match := _BARE.match(text):
@@ -89,7 +89,7 @@ _SEPARATED = re.compile(r"\s*[\])]?\s*[,;:|]?\s*")
 _MOST_WORDS = 8
 
 
-def leading_stamp(text: str, *, since: bool = False) -> tuple[Stamp, str] | None:
+def leading_stamp(text: str, *, since: bool = False) -> tuple[Stamp, str] | None:  # noqa: PLR0911 — a form each
     """The time that a text begins with, and the rest; `since` also takes bare seconds since a start (`ts -s %.s`)."""
     begin = len(text) - len(text.lstrip())
     head = text[begin : begin + _LONG]
@@ -272,7 +272,7 @@ def _month(word: str) -> int | None:
     return _MONTHS.get("".join(letter for letter in plain if not unicodedata.combining(letter)))
 
 
-def _moment(parts: _Parts, clock: re.Match[str]) -> Stamp | None:
+def _moment(parts: _Parts, clock: re.Match[str]) -> Stamp | None:  # noqa: PLR0911 — a check each
     hour, minute, second = (integer(clock[group]) for group in (1, 2, 3))
     fraction = integer((clock[4] or "0").ljust(9, "0"))
     if parts.afternoon is not None:
@@ -283,7 +283,7 @@ def _moment(parts: _Parts, clock: re.Match[str]) -> Stamp | None:
         return None
     dated = (parts.month, parts.day)
     if dated == (None, None):
-        if parts.year is not None or parts.weekdays or parts.zoned and parts.afternoon is None and parts.zone is None:
+        if parts.year is not None or parts.weekdays:
             return None
         return Stamp(((hour * 60 + minute) * 60 + second) * NS + fraction, Kind.CLOCK)
     if None in dated or hour > 23:
@@ -331,7 +331,7 @@ def timeline(stamps: Sequence[Stamp]) -> Timeline:
 def accumulated(stamps: Sequence[Stamp | None]) -> list[Stamp | None]:
     """The times, summed where they go up and down as those of `ts -i`, each since the line before."""
     known = [each for each in stamps if each is not None]
-    falls = any(after.ns < before.ns for before, after in zip(known, known[1:], strict=False))
+    falls = any(after.ns < before.ns for before, after in pairwise(known))
     if (
         not falls
         or {each.kind for each in known} - {Kind.CLOCK, Kind.SINCE}
@@ -357,7 +357,7 @@ def _increments(values: Sequence[int]) -> bool:
     """Are small times that go up and down, or stay at one value above 0, those since the previous line?"""
     if len(values) < 3 or max(values) >= HOUR_NS:
         return False
-    falls = any(after < before for before, after in zip(values, values[1:], strict=False))
+    falls = any(after < before for before, after in pairwise(values))
     return falls or (values[0] < values[1] and len(set(values[1:])) == 1 and len(values) > 3)
 
 

@@ -1,9 +1,9 @@
 """tc's statistics: `tc -s qdisc` and `tc -s class` as text, `tc -s -j qdisc` as one JSON array per sample.
 
 Once or in a loop, with or without times between the samples or before lines. A discipline without a handle of its own
-(`0:` below `mq`) is named by its parent; what `mq` does not count itself is the sum of its leaves. In text, sizes that tc prints as `Kb` or `Mb` are rounded
-accordingly; counters are exact, and in JSON backlogs too. The lines below `backlog` are specific to the qdisc:
-`ecn_mark`, `marked` and `marks` (of all tins of cake) become marks.
+(`0:` below `mq`) is named by its parent; what `mq` does not count itself is the sum of its leaves. In text, sizes
+that tc prints as `Kb` or `Mb` are rounded accordingly; counters are exact, and in JSON backlogs too. The lines below
+`backlog` are specific to the qdisc: `ecn_mark`, `marked` and `marks` (of all tins of cake) become marks.
 """
 
 import re
@@ -301,8 +301,8 @@ def _sampled(queue: _Discipline, line: int, instant: int, time: Stamp | None) ->
     rate = queue.options.get("rate", queue.options.get("bandwidth"))
     # tc prints rates in bytes per second.
     rate_bps = rate * 8 if isinstance(rate, int) and not isinstance(rate, bool) and 0 < rate < 2**50 else None
-    counted = ("stats", "handle", "parent", "root", "class", "leaf", "bytes", "packets", "drops", "overlimits", "requeues",
-               "backlog", "qlen", "lended", "borrowed", "giants", "tokens", "ctokens")  # fmt: skip
+    counted = ("stats", "handle", "parent", "root", "class", "leaf", "bytes", "packets", "drops", "overlimits",
+               "requeues", "backlog", "qlen", "lended", "borrowed", "giants", "tokens", "ctokens")  # fmt: skip
     left = counted if queue.kind.endswith(" class") else ()
     words = " ".join(
         f"{key} {value}"
@@ -310,8 +310,8 @@ def _sampled(queue: _Discipline, line: int, instant: int, time: Stamp | None) ->
         if key not in left and not isinstance(value, dict | list)
     )
     return Sampled(
-        _name(queue.dev, queue.handle, queue.parent), queue.kind, f"{queue.kind.removesuffix(' class')} {words}".strip(),
-        queue.dev, line, instant, time, row, rate_bps, queue.handle, queue.parent,
+        _name(queue.dev, queue.handle, queue.parent), queue.kind,
+        f"{queue.kind.removesuffix(' class')} {words}".strip(), queue.dev, line, instant, time, row, rate_bps, queue.handle, queue.parent,
     )  # fmt: skip
 
 

@@ -1,8 +1,8 @@
-"""tcp_probe's text: the module's `/proc/net/tcpprobe`, and the trace event `tcp:tcp_probe` of Linux 4.16 and later,
-as `trace`, `trace_pipe`, `trace-cmd report` and `perf script` show it.
+"""tcp_probe's text: the module's `/proc/net/tcpprobe`, and the trace event `tcp:tcp_probe` of Linux 4.16 and later.
 
-Each line is an event of one socket and becomes a row. Inflight is snd_nxt − snd_una, the smoothed RTT is in
-microseconds (`net/ipv4/tcp_probe.c`, `include/trace/events/tcp.h`).
+The event as `trace`, `trace_pipe`, `trace-cmd report` and `perf script` show it. Each line is an event of one socket
+and becomes a row. Inflight is snd_nxt − snd_una, the smoothed RTT is in microseconds (`net/ipv4/tcp_probe.c`,
+`include/trace/events/tcp.h`).
 """
 
 import re

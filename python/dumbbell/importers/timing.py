@@ -29,8 +29,9 @@ _VERBOSE = re.compile(
     r"Elapsed \(wall clock\) time .*: (?:(?P<hours>\d+):)?(?P<minutes>\d+):(?P<seconds>\d+(?:\.\d+)?)\Z", re.ASCII
 )
 _QUIET = re.compile(
-    r"(?:|-+|=+|(?:user|sys)\s+\S+|\d+inputs\+\d+outputs .*|Command being timed: .*|(?:User|System) time .*|Percent of CPU .*"
-    r"|(?:Average|Maximum|Major|Minor|Voluntary|Involuntary|Swaps|File system|Socket|Signals|Page size|Exit status).*)\Z",
+    r"(?:|-+|=+|(?:user|sys)\s+\S+|\d+inputs\+\d+outputs .*|Command being timed: .*"
+    r"|(?:User|System) time .*|Percent of CPU .*|(?:Average|Maximum|Major|Minor|Voluntary|Involuntary|Swaps|File system"
+    r"|Socket|Signals|Page size|Exit status).*)\Z",
     re.ASCII,
 )
 _VARIABLE = re.compile(r"(?P<name>[a-z][a-z0-9_]*)\s*[:=]\s*(?P<value>.*?)\s*\Z", re.ASCII)
@@ -39,8 +40,8 @@ _METER_HEAD = re.compile(r"(?:% Total +% Received +% Xferd .*|(?:Dload +Upload +
 _SIZE = r"\d+(?:\.\d+)?[kMGTP]?"
 _CLOCK = r"(?:--:--:--|\d+:\d\d:\d\d|\d+d \d+h)"
 _METER = re.compile(
-    rf"(?P<percent>\d+) +(?P<total>{_SIZE}) +\d+ +(?P<received>{_SIZE}) +\d+ +{_SIZE} +(?P<down>{_SIZE}) +{_SIZE} +{_CLOCK} +"
-    rf"(?P<spent>{_CLOCK}) +{_CLOCK} +{_SIZE}\Z",
+    rf"(?P<percent>\d+) +(?P<total>{_SIZE}) +\d+ +(?P<received>{_SIZE}) +\d+ +{_SIZE} +(?P<down>{_SIZE}) +{_SIZE} +"
+    rf"{_CLOCK} +(?P<spent>{_CLOCK}) +{_CLOCK} +{_SIZE}\Z",
     re.ASCII,
 )
 METER = "curl's progress meter"
@@ -140,7 +141,7 @@ def _transfer(curl: _Curl) -> Transfer:
     return Transfer(round(curl.time_total * NS), size, "curl")
 
 
-def _text(source: Source) -> Iterator[Transfer]:
+def _text(source: Source) -> Iterator[Transfer]:  # noqa: PLR0912 — a kind of line each
     variables: dict[str, str] = {}
     first = 0
     meter: list[re.Match[str]] = []
