@@ -268,7 +268,7 @@ def read(source: Source, options: Options) -> Log:
     if found.copies:
         gap = f", at most {found.copies_gap_ns / 1e3:.3g} µs apart" if found.copies_gap_ns else ""
         warnings.append(
-            f"{found.copies} packets are copies, as a router or a bridge shows them on each of its devices{gap}: the same IP "
+            f"{found.copies} packets are copies, as a router or a bridge shows them on each device{gap}: the same IP "
             "identification, sequence numbers and time stamps; the first counts"
         )
     for left, counts in found.translated:

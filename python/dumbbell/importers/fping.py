@@ -33,8 +33,8 @@ _DEAD = re.compile(rf"{_HOST} is unreachable\Z")
 _LISTED = re.compile(rf"{_HOST} +:(?P<values>(?: (?:\d+(?:\.\d+)?|-))+)\s*\Z", re.ASCII)
 _SUMMARY = re.compile(rf"{_HOST} +: xmt/rcv/%(?:loss|return) = (?P<sent>\d+)/(?P<back>\d+)/.*\Z", re.ASCII)
 _QUIET = re.compile(
-    r"(?:|ICMP .* for ICMP Echo sent to .*|\S+(?: \([^)\s]*\))? (?:is alive|address not found|error: .*)|\^C.*|fping6?: .*"
-    r"|\[\d\d:\d\d:\d\d\]|\S+: (?:Name or service not known|Temporary failure .*|can't .*|error .*)"
+    r"(?:|ICMP .* for ICMP Echo sent to .*|\S+(?: \([^)\s]*\))? (?:is alive|address not found|error: .*)|\^C.*"
+    r"|fping6?: .*|\[\d\d:\d\d:\d\d\]|\S+: (?:Name or service not known|Temporary failure .*|can't .*|error .*)"
     r"|\d+ targets|\d+ alive|\d+ unreachable|\d+ unknown addresses|\d+ (?:timeouts|ICMP|other) .*"
     r"|[\d.]+ (?:ms|sec) \(.*\)| *[\d.]+ sec .*)\Z"
 )

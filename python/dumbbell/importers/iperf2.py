@@ -29,8 +29,8 @@ _TIMES = r" +(?P<start>\d+\.\d+) *- *(?P<stop>\d+\.\d+) sec +"
 _ROW = re.compile(rf"{_ID}{_TIMES}{_TRANSFER}(?P<rest>.*)\Z", re.ASCII)
 _SUM = re.compile(rf"\[ *(?:SUM(?:-\d+)?|FD\d+)\]{_TIMES}\d.*\Z", re.ASCII)
 _ENHANCED = re.compile(
-    r" +\d+/\d+(?:/\d+)? +(?P<again>\d+) +(?P<cwnd>-?\d+)(?P<unit>[KMG]?)/(?P<rtt>-?\d+)(?:\((?P<var>-?\d+)\))?(?: us)?(?: +\S+)?"
-    r"(?: +.*)?\Z",
+    r" +\d+/\d+(?:/\d+)? +(?P<again>\d+) +(?P<cwnd>-?\d+)(?P<unit>[KMG]?)/(?P<rtt>-?\d+)"
+    r"(?:\((?P<var>-?\d+)\))?(?: us)?(?: +.*)?\Z",
     re.ASCII,
 )
 _WRITES = re.compile(r" +\d+/\d+(?:/\d+)?(?: +(?P<again>\d+))?(?: +\d+ pps)?\Z", re.ASCII)
@@ -279,7 +279,7 @@ class _Reading:
             return
         stream.add(interval, self.source)
 
-    def _rest(
+    def _rest(  # noqa: PLR0911 — a kind of row each
         self, line: Line, rest: str, connection: _Connection, other: str
     ) -> tuple[dict[str, Any], int | None, dict[str, Any]]:
         """Columns, retransmits and other figures of the text after the rate; notes what it shows about its side."""

@@ -174,10 +174,13 @@ class _Reading:
         return test.other if self.other_side and test.other is not None else test
 
     def take(self, line: Line) -> None:
-        text = line.text.rstrip().removeprefix(self.title)
+        text = line.text.rstrip()
+        text = "" if text == self.title.rstrip() else text.removeprefix(self.title)
         line = Line(line.number, text, line.stamp)
         for pattern, meaning in _MEANINGS:
             if match := pattern.match(text):
+                if self.other_side and match.groupdict().get("end_of") == "C" and self.test.server:
+                    self.other_side = False  # The client prints its second direction below the server's output.
                 meaning(self, line, match)
                 return
         if (command := command_of(text)) is not None:
@@ -296,6 +299,10 @@ class _Reading:
         columns = {"cwnd_bytes": more["cwnd"]} if "cwnd" in more else {}
         if self.epoch_ns is None and test is self.tests[0] and line.stamp and line.stamp.kind is Kind.EPOCH:
             self.epoch_ns = max(line.stamp.ns - stop_ns, 0)
+        last = stream.intervals[-1] if stream.intervals else None
+        if last is not None and (last.start_ns, last.stop_ns, last.transfer_bytes) == (start_ns, stop_ns, transfer):
+            self.warnings.append(f"line {line.number}: repeats the row before it, as iperf3 does when it is stopped")
+            return
         stream.add(Interval(start_ns, stop_ns, transfer, line.number, again, columns), self.source)
 
     def _stream_of(self, number: str, role: str | None, end_of: str | None) -> Stream:

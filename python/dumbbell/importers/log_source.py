@@ -25,7 +25,7 @@ from dumbbell.control_characters import check_unicode
 from dumbbell.errors import ImportProblem
 from dumbbell.importers.pasted import command_of, is_prompt, plain_bytes, typed
 from dumbbell.importers.quantity import Unreadable
-from dumbbell.importers.stamps import Stamp, accumulated, leading_stamp
+from dumbbell.importers.stamps import Stamp, accumulated, leading_stamp, stamp
 
 __all__ = ["CLASSIC", "STDIN", "Count", "Line", "Loose", "Real", "Source", "checked", "is_capture", "open_source"]
 
@@ -284,7 +284,11 @@ def _unpacked(packed: bytes, path: Path) -> bytes:
 
 def _apart(line: Line) -> Line:
     found = leading_stamp(line.text, since=True)
-    return line if found is None or not found[1].strip() else Line(line.number, found[1], found[0])
+    if found is None:
+        # A blank line that went past `ts`.
+        alone = stamp(line.text)
+        return line if alone is None else Line(line.number, "", alone)
+    return Line(line.number, found[1], found[0])
 
 
 def _summed(lines: list[Line]) -> list[Line]:

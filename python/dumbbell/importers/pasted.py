@@ -31,7 +31,7 @@ def command_of(text: str) -> str | None:
     """The command, if the line is one that was typed, with or without a prompt."""
     text = text.strip()
     if match := _TYPED.match(text):
-        return next(filter(None, (match["named"], match["plain"], match["known"])))
+        return str(next(filter(None, (match["named"], match["plain"], match["known"]))))
     return text if _BARE.match(text) or _LOOP.match(text) else None
 
 

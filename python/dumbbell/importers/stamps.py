@@ -321,7 +321,7 @@ def timeline(stamps: Sequence[Stamp]) -> Timeline:
     for at in range(1, len(values)):
         if values[at] < values[at - 1]:
             raise Older("a sample that is older than the previous one", at)
-    notes = ()
+    notes: tuple[str, ...] = ()
     if len(values) > 2 and len(set(values)) < len(values):
         notes = ("several samples have the same time: the log's times are too coarse",)
     epoch = values[0] if kinds == {Kind.EPOCH} else None

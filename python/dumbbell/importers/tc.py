@@ -311,7 +311,8 @@ def _sampled(queue: _Discipline, line: int, instant: int, time: Stamp | None) ->
     )
     return Sampled(
         _name(queue.dev, queue.handle, queue.parent), queue.kind,
-        f"{queue.kind.removesuffix(' class')} {words}".strip(), queue.dev, line, instant, time, row, rate_bps, queue.handle, queue.parent,
+        f"{queue.kind.removesuffix(' class')} {words}".strip(), queue.dev, line, instant, time, row, rate_bps,
+        queue.handle, queue.parent,
     )  # fmt: skip
 
 
