@@ -103,8 +103,15 @@ def read(source: Source, options: Options) -> Log:
     if not streams:
         source.fail("no interval", right="iperf -i 1 prints a line per second")
     warnings = list(reading.warnings)
-    if any("whole_bytes" not in stream.seen and len(stream.intervals) > 1 for stream in streams):
+    # Without -i the only row is that of the whole test, which ends at no round time.
+    if any(
+        "whole_bytes" not in stream.seen and (len(stream.intervals) > 1 or stream.intervals[0].stop_ns % 10**7 == 0)
+        for stream in streams
+    ):
         warnings.append("no line for the whole test: it was stopped, or the file truncated")
+    silent = sum(not each.streams for each in reading.connections)
+    if silent:
+        warnings.append(f"{silent} connections without an interval")
     both = both_directions(streams)
     flows = tuple(flow(stream, reading.cc, both=both) for stream in streams)
     return Log(

@@ -193,15 +193,13 @@ def _of_meter(meter: list[re.Match[str]], source: Source, line: Line) -> Transfe
         for match in meter:
             if match["spent"][0].isdigit() and "d" not in match["spent"]:
                 hours, minutes, seconds = (integer(part) for part in match["spent"].split(":"))
-                found[((hours * 60 + minutes) * 60 + seconds) * NS] = _bytes(match["received"])
+                found.setdefault(((hours * 60 + minutes) * 60 + seconds) * NS, _bytes(match["received"]))
         size, rate = _bytes(last["received"]), _bytes(last["down"])
-        took = round(size * NS / rate) if rate else max(found, default=0)
+        took = round(size * NS / rate) if rate and complete else max(found, default=0)
         if not took:
             source.fail(
                 "a progress meter without times", line=line.number, right="curl -w 'time_total: %{time_total}\\n'"
             )
-        if not complete:
-            took = max(took, max(found, default=0))
     rows_found = [
         {"time_ns": time, "bytes_received": count} for time, count in sorted(found.items()) if time > 0 and count < size
     ]
