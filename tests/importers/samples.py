@@ -180,6 +180,22 @@ FLENT = json.dumps({
 })  # fmt: skip
 
 
+QLOG = "".join(
+    "\x1e" + json.dumps(each) + "\n"
+    for each in (
+        {"qlog_version": "0.3", "qlog_format": "JSON-SEQ", "trace": {"common_fields": {"time_format": "relative"}}},
+        {
+            "time": 1.5,
+            "name": "recovery:metrics_updated",
+            "data": {"congestion_window": 12000, "bytes_in_flight": 1200},
+        },
+        {"time": 21.5, "name": "recovery:metrics_updated", "data": {"smoothed_rtt": 20.5, "min_rtt": 19}},
+        {"time": 30, "name": "recovery:packet_lost", "data": {}},
+        {"time": 41, "name": "recovery:metrics_updated", "data": {"congestion_window": 6000, "ssthresh": 6000}},
+    )
+)
+
+
 def _of(name: str) -> str:
     return (Path(__file__).parent / "logs" / name).read_text(encoding="utf-8")
 
@@ -220,6 +236,6 @@ SAMPLES = {
     "iperf3-bidir": _of("iperf3-bidir.txt"), "iperf3-server-output": _of("iperf3-V-server-output.txt"),
     "iperf2-csv": _of("iperf2-yC-P.txt"), "iperf2-both": _of("iperf2-fd-e.txt"),
     "iperf2-server": _of("iperf2-server-sequential.txt"), "ss-prefixed": _of("ss-prefixed-by-ts.txt"),
-    "tc-mq": _of("tc-mq.txt"),
+    "tc-mq": _of("tc-mq.txt"), "qlog": QLOG,
 }  # fmt: skip
 """All samples by name."""

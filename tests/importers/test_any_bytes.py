@@ -83,7 +83,19 @@ def test_a_truncated_log_is_an_error_or_its_prefix_with_a_warning(tmp_path: Path
 
 _JOINED = {"iperf3-server-output", "tc-mq"}
 """A row also has what the log's end says: the other end of a connection, the leaves of a discipline."""
-_PERIODIC = {"ss", "tc", "tc-json", "tcp_probe", "tcp_event", "pcap", "pcapng", "ss-prefixed", "tc-mq", "iperf2-server"}
+_PERIODIC = {
+    "ss",
+    "tc",
+    "tc-json",
+    "tcp_probe",
+    "tcp_event",
+    "pcap",
+    "pcapng",
+    "ss-prefixed",
+    "tc-mq",
+    "iperf2-server",
+    "qlog",
+}
 """Logs of a loop, and captures, may end anywhere: truncated between two samples they are only shorter."""
 
 

@@ -19,6 +19,7 @@ from dumbbell.importers import (
     iperf3_json,
     iperf3_text,
     ping,
+    qlog,
     ss,
     tc,
     tcp_probe,
@@ -68,6 +69,7 @@ FORMATS = (
     _format("flent", flent),
     _format("time", timing),
     _format("wget", wget),
+    _format("qlog", qlog),
     _format("pcap", capture),
 )
 """All formats, in the manual's order."""
@@ -107,7 +109,7 @@ def import_files(files: Sequence[Path], out: Path, options: Options, command: st
     """
     run = read_run(files, options, command)
     with staged(out) as folder:
-        result.write(folder, run.manifest, run.tables, {"flows": EXTRA})
+        result.write(folder, run.manifest, run.tables, {"flows": {**EXTRA, **qlog.EXTRA}})
     return out
 
 

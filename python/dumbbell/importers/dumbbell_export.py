@@ -16,6 +16,7 @@ from typing import Any
 import polars as pl
 import polars.selectors as cs
 
+from dumbbell.importers import qlog
 from dumbbell.importers.log_source import Source, open_source
 from dumbbell.importers.ss_fields import EXTRA
 from dumbbell.results.reader import TABLES, manifest_problem
@@ -157,7 +158,7 @@ def _manifest(value: Any, source: Source) -> dict[str, Any]:
 
 
 def _schema(table: str, names: list[str], source: Source) -> dict[str, type[pl.DataType]]:
-    known = TABLES[table] | (EXTRA if table == "flows" else {})
+    known = TABLES[table] | ({**EXTRA, **qlog.EXTRA} if table == "flows" else {})
     strange = [name for name in names if name not in known]
     if strange:
         source.fail(f"unknown column of '{table}'", place=table, value=strange[0])

@@ -169,7 +169,7 @@ def _unique(bases: Sequence[str]) -> list[str]:
 
 def _entry(flow: FlowLog, name: str, group: str, cc: str | None) -> dict[str, Any]:
     return {
-        "name": name, "group": group, "kind": flow.kind, "cc": cc if flow.kind == "tcp" else None, "cc_asked": cc,
+        "name": name, "group": group, "kind": flow.kind, "cc": None if flow.kind == "udp" else cc, "cc_asked": cc,
         "start_s": flow.start_ns / NS, "stop_s": None if flow.stop_ns is None else flow.stop_ns / NS,
         "bytes_asked": flow.bytes_asked, "bytes_received": flow.bytes_received, "fct_s": flow.fct_s,
         "retransmits": flow.retransmits, "data_segs_out": flow.data_segs_out, "connected": True,

@@ -5,6 +5,7 @@ A number without an answer is a lost request, sent between its neighbours. `ping
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import polars as pl
 
@@ -69,7 +70,7 @@ def probes(
         times = _times(numbers, {seq: time - rtts[seq] for seq, time in arrivals.items()})
     else:
         times = [(number - numbers[0]) * interval_ns for number in numbers]
-    found = {
+    found: dict[str, Sequence[Any]] = {
         "sent_ns": times, "probe": [name] * len(numbers), "kind": ["ping"] * len(numbers), "seq": list(numbers),
         "rtt_ns": [rtts.get(number) for number in numbers],
     }  # fmt: skip

@@ -211,7 +211,7 @@ def _bytes(text: str) -> int:
     number = decimal(text.removesuffix(letter)) * 1024 ** _LETTERS[letter]
     if number > 2**62:
         raise Unreadable(f"{text} exceeds {2**62}")
-    return round(number)
+    return int(number.to_integral_value())
 
 
 def _of_time(text: str, line: Line, source: Source) -> Transfer | None:
