@@ -27,7 +27,7 @@ def events(begin: float = 0.0) -> list[dict[str, Any]]:
     return [
         event(begin, "transport:packet_sent", raw={"length": 1200}),
         event(begin + 1.5, "recovery:metrics_updated", congestion_window=12_000, bytes_in_flight=1200),
-        event(begin + 21.5, "recovery:metrics_updated", smoothed_rtt=20.0, min_rtt=19.5, rtt_variance=10, bytes_in_flight=0),
+        event(begin + 21.5, "recovery:metrics_updated", smoothed_rtt=20.0, min_rtt=19.5, bytes_in_flight=0),
         event(begin + 21.5, "recovery:congestion_state_updated", old="slow_start", new="congestion_avoidance"),
         event(begin + 40, "recovery:packet_lost", header={"packet_number": 3}),
         event(begin + 41.25, "recovery:metrics_updated", congestion_window=6000, ssthresh=6000, pacing_rate=5_000_000),
@@ -36,12 +36,10 @@ def events(begin: float = 0.0) -> list[dict[str, Any]]:
 
 def aioquic() -> str:
     """One document, times since 1970, what surrounds the events behind them."""
-    trace = {
-        "common_fields": {"ODCID": "ab12"},
-        "events": events(START_MS),
-        "vantage_point": {"name": "a", "type": "server"},
-    }
-    return json.dumps({"qlog_format": "JSON", "qlog_version": "0.3", "traces": [trace]})
+    point = {"name": "a", "type": "server"}
+    trace = {"common_fields": {"ODCID": "ab12"}, "events": events(START_MS), "vantage_point": point}
+    text = json.dumps({"qlog_format": "JSON", "qlog_version": "0.3", "traces": [trace]})
+    return text.replace("congestion_window", "cwnd")
 
 
 def sequence(mark: str, **common: Any) -> str:

@@ -33,8 +33,10 @@ EPOCH_MS = 10**11
 MOST = 2**62
 MOST_ROWS = 5_000_000
 
+# aioquic writes `cwnd`.
 METRICS = {
     "congestion_window": ("cwnd_bytes", 1),
+    "cwnd": ("cwnd_bytes", 1),
     "bytes_in_flight": ("inflight_bytes", 1),
     "packets_in_flight": ("inflight_packets", 1),
     "smoothed_rtt": ("rtt_ns", MS),
