@@ -574,3 +574,32 @@ def test_addresses_of_a_log_stay_out_of_reports_and_exports(name: str, tmp_path:
 def test_the_summary_shows_windows_in_bytes(tmp_path: Path, dumbbell: Any) -> None:
     done = dumbbell("import", str(LOGS / "iperf3-bidir.txt"), "-o", str(tmp_path / "run"))
     assert "1.17 MB" in done.stdout
+
+
+def test_an_interrupt_is_no_part_of_a_line(tmp_path: Path) -> None:
+    text = samples.IPERF3.replace("[  5]   1.00-2.00", "^C[  5]   1.00-2.00")
+    assert column(imported(tmp_path, text), "bytes_sent") == [MEGA, 3 * MEGA]
+
+
+def test_iperf2_s_dual_test_has_both_directions(tmp_path: Path) -> None:
+    rule = "-" * 60
+    text = (
+        f"{rule}\nServer listening on TCP port 5001\n{rule}\nClient connecting to 10.0.0.2, TCP port 5001\n{rule}\n"
+        "[  5] local 10.0.0.1 port 53560 connected with 10.0.0.2 port 5001\n"
+        "[  4] local 10.0.0.1 port 5001 connected with 10.0.0.2 port 39000\n"
+        "[ ID] Interval       Transfer     Bandwidth\n"
+        "[  5]  0.0- 1.0 sec  1.00 MBytes  8.39 Mbits/sec\n[  4]  0.0- 1.0 sec  2.00 MBytes  16.8 Mbits/sec\n"
+    )
+    run = imported(tmp_path, text)
+    assert [flow["seen"]["direction"] for flow in run.manifest["flows"]] == ["upload", "download"]
+    assert (column(run, "bytes_sent"), column(run, "bytes_received", 1)) == ([MEGA], [2 * MEGA])
+
+
+def test_processes_and_timers_on_the_same_line_hide_no_field(tmp_path: Path) -> None:
+    """Everything from `users:` to `rwnd_limited:864ms(95.2%)` was once taken for the process."""
+    process = (
+        'users:(("a (b) c",pid=7,fd=4),("d",pid=8,fd=5)) timer:(persist,800ms,1) uid:1 ino:458759 sk:c cgroup:/ <-> '
+    )
+    text = f"{SOCKET} {process}{FIELDS.format(1)} rwnd_limited:864ms(95.2%) minrtt:5\n"
+    run = imported(tmp_path, text)
+    assert (column(run, "cwnd_packets"), column(run, "rwnd_limited_ns")) == ([301], [864_000_000])

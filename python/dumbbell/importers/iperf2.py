@@ -384,6 +384,8 @@ class _Reading:
             self.source.fail("can't determine whether these bytes were sent or received", line=each.line, right=right)
         # A row that shows writes or reads is right in any case.
         stream.sends = each.sends.get(other, sends)
+        if self.listens is not None and self.target is not None and each.ends:
+            client = self.connections[0].port != self.listens  # Who began the test, not this connection.
         stream.server = None if client is None else not client
 
 

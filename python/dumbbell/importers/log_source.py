@@ -215,7 +215,8 @@ class Source:
         lines = []
         for number, piece in enumerate(pieces, 1):
             try:
-                lines.append(Line(number, piece.decode("utf-8").rstrip("\r")))
+                # A terminal echoes Ctrl-C before what a program still prints.
+                lines.append(Line(number, piece.decode("utf-8").rstrip("\r").removeprefix("^C")))
             except UnicodeDecodeError:
                 self.fail("not UTF-8", line=number)
         return lines

@@ -39,6 +39,8 @@ ROUNDING = "rates have one decimal of their unit or three digits, RTTs a microse
 
 _SEPARATOR = re.compile(r"-{2,}\Z|={2,}\Z")
 _FIELDS = re.compile(r"\b(?:cwnd:\d|rtt:\d|wscale:\d|rto:\d|segs_out:\d|bytes_acked:\d)")
+_PROCESSES = re.compile(r'users:\((?:\("[^"]*"(?:,[^,()"]*)*\),?)+\)|timer:\([^()]*\)')
+"""Of -p, whose names may hold anything, and of -o."""
 _JOINED = re.compile(rf" +(?=(?:{'|'.join(STATES)}) +\d+ +\d+ +\S+:\S+ +\S+:)")
 """Where `echo $(ss -tin)` joined lines."""
 BARE = "socket"
@@ -185,8 +187,7 @@ class _Blocks:
             columns["state"] = STATES.index(match["state"])
         self._join(name, line, columns)
         # With -O the fields are on the same line, after those of -p and -o.
-        rest = re.sub(r"(?:users|timer):\(\S*(?: \S*)*?\)+(?=\s|\Z)", "", match["rest"]).strip()
-        rest = without_marks(rest)
+        rest = without_marks(_PROCESSES.sub("", match["rest"]).strip())
         if _FIELDS.search(rest):
             self._more(line, rest)
 
