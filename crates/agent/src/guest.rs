@@ -6,6 +6,7 @@
 
 use crate::error::{Attempt, Result};
 use crate::event_loop;
+use crate::selftest;
 use nix::mount::{MsFlags, mount};
 use nix::sys::reboot::{RebootMode, reboot};
 use std::fs;
@@ -16,9 +17,9 @@ use std::time::Duration;
 /// Mount point of the run's folder after `/host` becomes the root.
 const FOLDER: &str = "/run/dumbbell";
 
-/// Runs the experiment in the root folder, then powers the guest off.
+/// Runs the experiment or the test in the root folder, then powers the guest off.
 pub fn run() -> ! {
-    if let Err(error) = prepare().map(|()| warm_up()).and_then(|()| event_loop::run(Path::new(FOLDER))) {
+    if let Err(error) = prepare().map(|()| warm_up()).and_then(|()| run_job(Path::new(FOLDER))) {
         eprintln!("dumbbell-agent: {error}");
         // The console has the only message if the folder is not writable.
         let _ = fs::write(format!("{FOLDER}/failure.txt"), error.to_string());
@@ -27,6 +28,11 @@ pub fn run() -> ! {
         Ok(never) => match never {},
         Err(error) => panic!("powering off: {error}"),
     }
+}
+
+/// An experiment, or one test.
+fn run_job(folder: &Path) -> Result<()> {
+    if folder.join(selftest::FILE).exists() { selftest::run(folder) } else { event_loop::run(folder) }
 }
 
 fn prepare() -> Result<()> {

@@ -5,6 +5,8 @@
 //! guest             mount the file systems a guest needs, run the experiment, power off
 //! worker            run in its own namespaces on a host and leave no changes
 //! capability_probe  try which qdiscs, filters and controllers a host has
+//! confine           start a guest that can write only to named folders of the host
+//! selftest          run one test program as root of a guest
 //! host_load         timer lateness and CPU load, in real time
 //! setup             namespaces, links, qdiscs, sysctls, offloads
 //! event_loop        timers, flows, probes, samples, changes
@@ -23,6 +25,7 @@
 //! measurements: Python computes rates and losses and judges the run.
 
 mod capability_probe;
+mod confine;
 mod counters;
 mod error;
 mod event_loop;
@@ -34,6 +37,7 @@ mod path;
 mod programs;
 mod remote;
 mod sample;
+mod selftest;
 mod setup;
 mod sockets;
 mod sys;
@@ -54,10 +58,12 @@ fn main() -> ExitCode {
         [verb, arguments @ ..] if verb == "sockets" => return sockets::main(arguments),
         [verb, folder] if verb == "worker" => return worker::work(folder, event_loop::run),
         [verb, folder] if verb == "try" => return worker::work(folder, capability_probe::run),
+        [verb, arguments @ ..] if verb == "confine" => return confine::main(arguments),
         [verb, connection] if verb == "remote" => return remote::run(connection),
         _ => {
             eprintln!("usage: dumbbell-agent [worker] FOLDER   (FOLDER holds plan.json; a worker needs no root)");
             eprintln!("       {}", sockets::USAGE);
+            eprintln!("       {}", confine::USAGE);
             return ExitCode::from(2);
         }
     };

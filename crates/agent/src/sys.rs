@@ -6,6 +6,7 @@
 
 pub mod features;
 pub mod listing;
+pub mod mounts;
 pub mod packets;
 pub mod process;
 pub mod request_batch;

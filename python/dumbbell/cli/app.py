@@ -51,6 +51,7 @@ PANELS: dict[str, dict[str, tuple[str, str]]] = {
         "kernel": ("kernels:kernel", "Build and list Linux kernels for the kernel engine."),
         "exec": ("programs:exec_", "Run a program on a host of an experiment."),
         "shell": ("programs:shell", "Open a shell on a host of a running experiment."),
+        "selftest": ("selftest:selftest", "Run Linux's own TCP tests in virtual time."),
         "bisect": ("kernels:bisect", "Find the Linux commit that changed a metric."),
     },
     "This host": {

@@ -17,6 +17,7 @@ import resource
 import shutil
 import signal
 import subprocess
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -40,7 +41,7 @@ from dumbbell.errors import (
     ToolMissing,
 )
 from dumbbell.kernels import Kernel
-from dumbbell.kernels.boot import cause_of_death, memory_for, without_aslr
+from dumbbell.kernels.boot import Memory, cause_of_death, memory_for, without_aslr
 from dumbbell.publish.folders import locked, opened_file, private
 
 __all__ = [
@@ -107,6 +108,8 @@ class Guest:
     wall_limit_s: float
     arguments: tuple[str, ...] = ()
     """Further boot arguments of this run."""
+    confined: bool = False
+    """Keep its process on the host from writing outside `folder`? Needed where root in the guest can mount."""
 
 
 def run_guest(
@@ -124,6 +127,14 @@ def run_guest(
     or `ExperimentError` if the guest refused a command of the experiment.
     """
     memory = memory_for(guest.memory_mib << 20)
+    with _memory_folder(memory.place, private=guest.confined) as memory_folder:
+        return _run(guest, memory, memory_folder, watch, serve, notice)
+
+
+def _run(
+    guest: Guest, memory: Memory, memory_folder: str, watch: Callable[[], float],
+    serve: Callable[[subprocess.Popen[bytes]], int] | None, notice: Callable[[str], None],
+) -> int:  # fmt: skip
     for folder in ("dev", "host", "preload", "uml"):
         (guest.folder / folder).mkdir(exist_ok=True)
     shutil.copy2(guest.agent, guest.folder / "agent")
@@ -131,8 +142,8 @@ def run_guest(
     console = guest.folder / "console.txt"
     with console.open("wb") as output, claimed() as core:
         process = subprocess.Popen(
-            [*_die_with_parent(needed=serve is not None), *_command(guest)],
-            cwd=guest.folder, env=_environment(guest.seed, memory.place),
+            [*_die_with_parent(needed=serve is not None), *_confined(guest, memory_folder), *_command(guest)],
+            cwd=guest.folder, env=_environment(guest.seed, memory_folder),
             stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, start_new_session=True,
         )  # fmt: skip
         try:
@@ -153,6 +164,21 @@ def run_guest(
         raise GuestOutOfMemory(memory.full)
     _judge(guest, text)
     return peak
+
+
+@contextmanager
+def _memory_folder(place: str, *, private: bool) -> Iterator[str]:
+    """Where the guest keeps the file of its memory: `place`, or a folder there that no other process uses."""
+    if not private:
+        yield place
+        return
+    with tempfile.TemporaryDirectory(prefix="dumbbell-memory-", dir=place) as folder:
+        yield folder
+
+
+def _confined(guest: Guest, memory_folder: str) -> list[str]:
+    """Command prefix that makes everything read-only for the guest's process but these two folders."""
+    return [str(guest.agent), "confine", str(guest.folder), memory_folder, "--"] if guest.confined else []
 
 
 def hang_error(guest: Guest, process: int, program: str | None = None) -> GuestHang:

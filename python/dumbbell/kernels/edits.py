@@ -225,15 +225,25 @@ def charges_polling(text: str) -> bool:
     return text.count(CHARGE) == 2
 
 
+GROWTH_PARAMETER = "polling_growth"
+"""Boot parameter: a call costs 1 µs more for each such number of microseconds polled before; 0 (default): always 1 µs.
+
+A program that polls for 100 ms makes 100,000 calls without it, with 1024 it makes 4,700, and sees the end at most 0.1 %
+of the time late."""
 CHARGE = "charge_polling("
 CHARGE_FUNCTION = f"""
+#include <linux/moduleparam.h>
 #include <linux/sched/task.h>
+
+static unsigned long {GROWTH_PARAMETER};
+core_param({GROWTH_PARAMETER}, {GROWTH_PARAMETER}, ulong, 0444);
 
 /* Sleeping counts as a voluntary switch; two processes that share an entry only start each other's count again. */
 static void charge_polling(void)
 {{
-\tstatic struct {{ pid_t pid; unsigned long switches, calls; }} counts[256];
+\tstatic struct {{ pid_t pid; unsigned long switches, calls, waited; }} counts[256];
 \ttypeof(&counts[0]) count = &counts[current->pid % ARRAY_SIZE(counts)];
+\tunsigned long cost = 1;
 
 \tif (time_travel_mode != TT_MODE_INFCPU || is_global_init(current))
 \t\treturn;
@@ -241,10 +251,14 @@ static void charge_polling(void)
 \t\tcount->pid = current->pid;
 \t\tcount->switches = current->nvcsw;
 \t\tcount->calls = 0;
+\t\tcount->waited = 0;
 \t}}
 \tif (++count->calls <= {FREE_CALLS})
 \t\treturn;
-\tum_udelay(1);
+\tif ({GROWTH_PARAMETER})
+\t\tcost += count->waited / {GROWTH_PARAMETER};
+\tcount->waited += cost;
+\tum_udelay(cost);
 \tschedule();
 }}
 """

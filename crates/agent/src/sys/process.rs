@@ -61,3 +61,27 @@ pub fn ignore(which: Signal) -> nix::Result<()> {
     // SAFETY: no handler is installed; the kernel ignores the signal.
     unsafe { signal(which, SigHandler::SigIgn) }.map(drop)
 }
+
+/// Gives up all capabilities for good: the programs that this process executes have none, even as root.
+pub fn give_up_privileges() -> nix::Result<()> {
+    let every: Vec<u8> = (0..=LAST_CAPABILITY).collect();
+    super::drop_capabilities(&every)?;
+    let header = CapabilityHeader { version: CAPABILITY_VERSION, process: 0 };
+    let none = [[0_u32; 3]; 2];
+    // SAFETY: the kernel reads both, which have the layout of version 3 and live until the call returns.
+    Errno::result(unsafe { libc::syscall(libc::SYS_capset, &raw const header, none.as_ptr()) })?;
+    // SAFETY: the call takes integers and changes nothing but this process's own attribute.
+    let answer = unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) };
+    Errno::result(answer).map(drop)
+}
+
+/// The highest number that a capability can have (include/uapi/linux/capability.h: two words of 32).
+const LAST_CAPABILITY: u8 = 63;
+/// `_LINUX_CAPABILITY_VERSION_3`: two words of effective, permitted and inheritable capabilities.
+const CAPABILITY_VERSION: u32 = 0x2008_0522;
+
+#[repr(C)]
+struct CapabilityHeader {
+    version: u32,
+    process: i32,
+}
