@@ -23,7 +23,7 @@ use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
@@ -179,6 +179,7 @@ fn execute(folder: &Path, test: &Test, output: OwnedFd) -> Result<Infallible> {
 /// The test's output, in one file as it came.
 struct Kept {
     pipe: File,
+    path: PathBuf,
     file: File,
     kept_bytes: usize,
     dropped_bytes: u64,
@@ -186,14 +187,20 @@ struct Kept {
 }
 
 impl Kept {
-    fn open(pipe: OwnedFd, file: &Path) -> Result<Self> {
+    fn open(pipe: OwnedFd, path: &Path) -> Result<Self> {
         fcntl(&pipe, FcntlArg::F_SETFL(OFlag::O_NONBLOCK)).attempt(|| "setting a pipe to non-blocking".into())?;
-        let file = File::create(file).attempt(|| "creating the output's file".into())?;
-        Ok(Self { pipe: pipe.into(), file, kept_bytes: 0, dropped_bytes: 0, open: true })
+        let file = File::create(path).attempt(|| "creating the output's file".into())?;
+        Ok(Self { pipe: pipe.into(), path: path.into(), file, kept_bytes: 0, dropped_bytes: 0, open: true })
     }
 
-    /// Stores what is in the pipe.
+    /// Stores what is in the pipe, on the host too: hostfs writes a file when it is closed.
     fn drain(&mut self) -> Result<()> {
+        self.store()?;
+        self.file = File::options().append(true).open(&self.path).attempt(|| "opening the output's file".into())?;
+        Ok(())
+    }
+
+    fn store(&mut self) -> Result<()> {
         let mut piece = vec![0; PIECE_BYTES];
         loop {
             let length = match self.pipe.read(&mut piece) {

@@ -26,6 +26,7 @@ All commands: dumbbell --help
 PANELS: dict[str, dict[str, tuple[str, str]]] = {
     "Experiments": {
         "run": ("experiment_commands:run", "Run an experiment and print its results."),
+        "test": ("experiment_tests:run_tests", "Run experiments that state what they expect, as tests."),
         "compare": ("experiment_commands:compare", "Compare two engines, two kernels or two results."),
         "sweep": ("sweep:sweep", "Run an experiment at every point of a parameter grid."),
         "search": ("search:search", "Search for the network in which a metric is worst."),
@@ -52,7 +53,7 @@ PANELS: dict[str, dict[str, tuple[str, str]]] = {
         "exec": ("programs:exec_", "Run a program on a host of an experiment."),
         "shell": ("programs:shell", "Open a shell on a host of a running experiment."),
         "selftest": ("selftest:selftest", "Run Linux's own TCP tests in virtual time."),
-        "bisect": ("kernels:bisect", "Find the Linux commit that changed a metric."),
+        "bisect": ("kernels:bisect", "Find the Linux commit that changed a metric or broke a test."),
     },
     "This host": {
         "doctor": (

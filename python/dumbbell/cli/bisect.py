@@ -1,4 +1,6 @@
-"""The work of `bisect`: for each commit build a kernel, run the experiment, read the metric, print a line.
+"""The work of `bisect`: for each commit build a kernel, measure it, print a line.
+
+The figure of a commit is the metric of an experiment, or the number of tests that fail.
 
 `dumbbell.kernels.bisection` chooses the commits.
 """
@@ -11,7 +13,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from rich.text import Text
 
@@ -33,6 +35,10 @@ from dumbbell.publish.cache import cache_folder
 from dumbbell.results import result
 from dumbbell.spec import Case, find, load
 from dumbbell.spec.units import suggest
+from dumbbell.testing.results import Status
+from dumbbell.testing.scripts import Script
+from dumbbell.testing.selftests import Options as TestOptions
+from dumbbell.testing.selftests import run_all as run_tests
 
 __all__ = ["BisectOptions", "Bisection", "bisect_all", "show_bisection"]
 
@@ -41,11 +47,14 @@ __all__ = ["BisectOptions", "Bisection", "bisect_all", "show_bisection"]
 class BisectOptions:
     """The command's options."""
 
-    scenario: str
     source: Path
     good: str
     bad: str
-    metric: str
+    scenario: str = ""
+    """Empty if tests are run."""
+    metric: str = ""
+    tests: Sequence[Script] = ()
+    test_options: TestOptions | None = None
     threshold: float | None = None
     seeds: str | None = None
     settings: Sequence[str] = ()
@@ -86,15 +95,13 @@ def bisect_all(options: BisectOptions, err: Console) -> Bisection:
     kernels stay in the cache, so the same command resumes.
     """
     began = time.perf_counter()
-    case, seeds = _case(options), seeds_of(options.seeds, "--seed")
+    subject = _Tests(options, err) if options.tests else _Experiment(options)
     source = options.source.expanduser().resolve()
     kernel_spec = configure.read_fragment(options.config)
     home = cache_folder("bisect") / _key(source, kernel_spec.identity if kernel_spec else "")
     with locked(home, "searched"), tempfile.TemporaryDirectory(prefix="dumbbell-bisect-") as workdir:
         checkout = Checkout(source, home / "tree")
-        runner = _CommitRunner(
-            options, case, seeds or case.experiment.seeds[:1], kernel_spec, checkout, home, Path(workdir), err
-        )
+        runner = _CommitRunner(options, subject, kernel_spec, checkout, home, Path(workdir), err)
         try:
             found = bisect(
                 checkout,
@@ -108,7 +115,7 @@ def bisect_all(options: BisectOptions, err: Console) -> Bisection:
             raise Interrupted from None
         checkout.remove()
         shutil.rmtree(home / "build", ignore_errors=True)
-    return Bisection(found, options.metric, time.perf_counter() - began)
+    return Bisection(found, subject.figure, time.perf_counter() - began)
 
 
 def show_bisection(out: Console, done: Bisection) -> None:
@@ -125,13 +132,82 @@ def show_bisection(out: Console, done: Bisection) -> None:
     out.print(Text(found.log.rstrip()))
 
 
+class _Subject(Protocol):
+    """What is measured of each commit."""
+
+    figure: str
+    """Name of the figure."""
+
+    def measure(self, kernel: Kernel, workdir: Path) -> list[float]:
+        """One figure per seed. Raises `Skipped` if there is none."""
+        ...
+
+
+class _Experiment:
+    """A metric of an experiment."""
+
+    def __init__(self, options: BisectOptions) -> None:
+        """Raises `ExperimentError` if the case or the metric doesn't exist."""
+        self.figure = options.metric
+        self._options, self._case = options, _case(options)
+        self._seeds = seeds_of(options.seeds, "--seed") or self._case.experiment.seeds[:1]
+
+    def measure(self, kernel: Kernel, workdir: Path) -> list[float]:
+        """See `_Subject`."""
+        binary = str(kernel.binary)
+        engine = engine_called("kernel", binary, allowed=permitted(kernels=[binary]))
+        folders = [workdir / f"{kernel.name}-seed{seed}" for seed in self._seeds]
+        work = [
+            (engine, Request(self._options.scenario, self._case, seed, folder, self._command(kernel, seed)))
+            for seed, folder in zip(self._seeds, folders, strict=True)
+        ]
+        try:
+            execute_runs(work, self._options.jobs)
+        except EngineError as error:
+            raise Skipped(f"the run failed: {_first_line(error)}") from error
+        return [self._figure_of(folder) for folder in folders]
+
+    def _figure_of(self, folder: Path) -> float:
+        run = result.load(folder)
+        if not run.manifest["valid"]:
+            raise Skipped(f"the run is invalid: {'; '.join(run.manifest['invalid'])}")
+        figure = measures(run).get(self.figure)
+        shutil.rmtree(folder)
+        if figure is None:
+            raise Skipped(f"the run has no {self.figure}")
+        return figure
+
+    def _command(self, kernel: Kernel, seed: int) -> str:
+        options = self._options
+        return repeat_command(options.scenario, "kernel", seed, options.settings, str(kernel.binary))
+
+
+class _Tests:
+    """The number of tests that fail."""
+
+    figure = "failed tests"
+
+    def __init__(self, options: BisectOptions, err: Console) -> None:
+        assert options.test_options is not None
+        self._tests, self._options, self._err = options.tests, options.test_options, err
+
+    def measure(self, kernel: Kernel, workdir: Path) -> list[float]:  # noqa: ARG002 — tests keep no files
+        """See `_Subject`."""
+        results = run_tests(self._tests, [kernel], self._options, lambda _result: None)
+        if all(each.status is Status.ERROR for each in results):
+            raise Skipped(f"the guest failed: {results[0].reason}")
+        failed = [each for each in results if not each.status.is_ok]
+        for each in failed:
+            self._err.print(f"    not ok: {each.name}: {each.reason}")
+        return [float(len(failed))]
+
+
 @dataclass
 class _CommitRunner:
-    """Builds and runs the commit that is checked out."""
+    """Builds and measures the commit that is checked out."""
 
     options: BisectOptions
-    case: Case
-    seeds: Sequence[int]
+    subject: _Subject
     fragment: configure.Fragment | None
     checkout: Checkout
     home: Path
@@ -153,13 +229,13 @@ class _CommitRunner:
             built = time.perf_counter()
             self.spent_s = (built - began, 0.0)
         if kernel.binary_sha256 not in self.known:
-            self.known[kernel.binary_sha256] = self._run(kernel)
+            self.known[kernel.binary_sha256] = self.subject.measure(kernel, self.workdir)
         self.spent_s = (built - began, time.perf_counter() - built)
         return self.known[kernel.binary_sha256]
 
     def report_step(self, step: Step) -> None:
         """Print the commit and its verdict."""
-        figure = step.why if step.figure is None else f"{digits(step.figure)} {self.options.metric}"
+        figure = step.why if step.figure is None else f"{digits(step.figure)} {self.subject.figure}"
         built, ran = self.spent_s
         self.err.print(f"{step.commit[:12]} {step.subject}")
         self.err.print(f"    {step.verdict}: {figure} (build {built:.1f} s, run {ran:.1f} s)")
@@ -184,33 +260,6 @@ class _CommitRunner:
 
     def _note(self, commit: str) -> Path:
         return self.home / "kernels" / f"{commit[:16]}.broken"
-
-    def _run(self, kernel: Kernel) -> list[float]:
-        binary = str(kernel.binary)
-        engine = engine_called("kernel", binary, allowed=permitted(kernels=[binary]))
-        folders = [self.workdir / f"{kernel.name}-seed{seed}" for seed in self.seeds]
-        work = [
-            (engine, Request(self.options.scenario, self.case, seed, folder, self._command(kernel, seed)))
-            for seed, folder in zip(self.seeds, folders, strict=True)
-        ]
-        try:
-            execute_runs(work, self.options.jobs)
-        except EngineError as error:
-            raise Skipped(f"the run failed: {_first_line(error)}") from error
-        return [self._figure(folder) for folder in folders]
-
-    def _figure(self, folder: Path) -> float:
-        run = result.load(folder)
-        if not run.manifest["valid"]:
-            raise Skipped(f"the run is invalid: {'; '.join(run.manifest['invalid'])}")
-        figure = measures(run).get(self.options.metric)
-        shutil.rmtree(folder)
-        if figure is None:
-            raise Skipped(f"the run has no {self.options.metric}")
-        return figure
-
-    def _command(self, kernel: Kernel, seed: int) -> str:
-        return repeat_command(self.options.scenario, "kernel", seed, self.options.settings, str(kernel.binary))
 
 
 def _case(options: BisectOptions) -> Case:

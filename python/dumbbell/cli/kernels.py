@@ -12,7 +12,8 @@ import click
 from rich.table import Table
 
 from dumbbell.cli.console import Console, err, out, print_json, unwrapped_err, unwrapped_out
-from dumbbell.cli.options import PATH, config_option, json_option, scenario_argument, set_option
+from dumbbell.cli.options import PATH, config_option, json_option, set_option
+from dumbbell.cli.selftest import match_option, packetdrill_option, tolerance_option
 from dumbbell.cli.streams import Interrupted
 
 if TYPE_CHECKING:
@@ -226,13 +227,20 @@ def _entry(done: "Addition") -> dict[str, Any]:
 
 
 @click.command("bisect")
-@scenario_argument
+@click.argument("scenario", required=False, metavar="SCENARIO|FILE", help="A built-in scenario or a TOML file.")
+@click.option(
+    "--test", "tests", multiple=True, type=PATH, metavar="PATH",
+    help="Instead of an experiment: tests as of `dumbbell selftest`; the number that fails counts. Repeatable.",
+)  # fmt: skip
+@packetdrill_option
+@tolerance_option
+@match_option
 @click.option(
     "--source", type=PATH, required=True, metavar="DIR", help="Git repository of Linux; Dumbbell only reads it."
 )
 @click.option("--good", required=True, metavar="REV", help="Commit before the change.")
 @click.option("--bad", required=True, metavar="REV", help="Commit with the change.")
-@click.option("--metric", required=True, metavar="NAME", help="Metric to test, such as groups.bbr.throughput_mbps.")
+@click.option("--metric", metavar="NAME", help="Metric of the experiment, such as groups.bbr.throughput_mbps.")
 @click.option(
     "--threshold",
     type=float,
@@ -248,11 +256,15 @@ def _entry(done: "Addition") -> dict[str, Any]:
 )
 @json_option
 def bisect(  # noqa: PLR0913, PLR0917 — a command has many options
-    scenario: str,
     source: Path,
     good: str,
     bad: str,
-    metric: str,
+    scenario: str | None = None,
+    tests: tuple[Path, ...] = (),
+    packetdrill: Path | None = None,
+    tolerance: str | None = None,
+    patterns: tuple[str, ...] = (),
+    metric: str | None = None,
     threshold: float | None = None,
     seed: str | None = None,
     settings: tuple[str, ...] = (),
@@ -261,16 +273,37 @@ def bisect(  # noqa: PLR0913, PLR0917 — a command has many options
     jobs: int | None = None,
     as_json: bool = False,
 ) -> None:
-    """Find the Linux commit that changed a metric.
+    """Find the Linux commit that changed a metric or broke a test.
 
-    Builds a kernel and runs the experiment for each commit that git bisect chooses.
+    Builds a kernel and runs the experiment or the tests for each commit that git bisect chooses.
     """
     from dumbbell.cli.bisect import BisectOptions, bisect_all, show_bisection
+    from dumbbell.cli.selftest import DEFAULT_LIMIT, DEFAULT_WALL_S, options_of
+    from dumbbell.testing.scripts import find_scripts
 
-    options = BisectOptions(scenario, source, good, bad, metric, threshold, seed, settings, case, config, jobs)
+    _check_subject(scenario, metric, tests)
+    scripts = find_scripts(tests, patterns) if tests else []
+    test_options = options_of(
+        packetdrill, tolerance, DEFAULT_LIMIT, DEFAULT_WALL_S, jobs=jobs,
+        needed=any(script.is_packetdrill for script in scripts),
+    )  # fmt: skip
+    options = BisectOptions(
+        source, good, bad, scenario or "", metric or "", scripts, test_options, threshold, seed, settings, case, config,
+        jobs,
+    )  # fmt: skip
     done = bisect_all(options, unwrapped_err)
     if as_json:
         print_json(done.as_json())
     else:
         show_bisection(unwrapped_out, done)
     raise click.exceptions.Exit(0 if done.found.first_bad else 1)
+
+
+def _check_subject(scenario: str | None, metric: str | None, tests: tuple[Path, ...]) -> None:
+    """Raises `UsageError` unless there is an experiment with a metric, or there are tests."""
+    if tests and (scenario or metric):
+        raise click.UsageError("--test replaces the experiment and its --metric; leave these out")
+    if not tests and not scenario:
+        raise click.UsageError("name an experiment and its --metric, or tests with --test")
+    if not tests and not metric:
+        raise click.UsageError("an experiment needs --metric, such as groups.bbr.throughput_mbps")

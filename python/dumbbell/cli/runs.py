@@ -26,7 +26,7 @@ from dumbbell.cli.run_summary import case_name
 from dumbbell.cli.streams import Interrupted
 from dumbbell.engines import Engine, Request, Simulator
 from dumbbell.engines.base import default_folder, engine_called, permitted, repeat_command, run_names, seeds_of
-from dumbbell.errors import ExperimentError
+from dumbbell.errors import DumbbellError, ExperimentError
 from dumbbell.plan.inside import Inside
 from dumbbell.publish import staged
 from dumbbell.results import result
@@ -41,8 +41,14 @@ GRACE_S = 0.3
 """A simulation checks for cancellation every 50 ms."""
 
 
-def execute_runs(work: Sequence[tuple[Engine, Request]], jobs: int | None, *, bar: bool = True) -> Run | None:
-    """Execute all runs, `jobs` at a time; the first error or Ctrl-C stops the rest.
+Settled = Callable[[int, DumbbellError | None], None]
+"""Called, from any thread, with the number of a run that ended and its error."""
+
+
+def execute_runs(
+    work: Sequence[tuple[Engine, Request]], jobs: int | None, *, bar: bool = True, settled: Settled | None = None
+) -> Run | None:
+    """Execute all runs, `jobs` at a time; the first error or Ctrl-C stops the rest. With `settled` no error does.
 
     Returns the run if it is the only one and still in memory. Default for `jobs`: the number of CPUs, or 1 if any run
     is in real time. `bar` is false if the terminal belongs to a program of the run.
@@ -78,6 +84,13 @@ def execute_runs(work: Sequence[tuple[Engine, Request]], jobs: int | None, *, ba
                             kept.append(engine.run_and_keep(noticing, progress))
                         else:
                             engine.run(noticing, progress)
+                    except DumbbellError as error:
+                        if settled is None:
+                            raise
+                        settled(number, error)
+                    else:
+                        if settled is not None:
+                            settled(number, None)
                     finally:
                         running.pop(threading.get_ident(), None)
 

@@ -164,16 +164,16 @@ class Printer:
     """Prints results as KTAP; a header before the first, so that a refused request prints none."""
 
     def __init__(self, header: Sequence[str]) -> None:
-        self._header, self._number = header, 0
+        self._header, self.count = header, 0
 
     def result(self, result: "Result") -> None:
         """Print the next result."""
         from dumbbell.testing.ktap import lines_of
 
-        if self._number == 0:
+        if self.count == 0:
             _print(*self._header)
-        self._number += 1
-        _print(*lines_of(self._number, result))
+        self.count += 1
+        _print(*lines_of(self.count, result))
 
 
 def _kernels(names: str | None) -> list["Kernel"]:

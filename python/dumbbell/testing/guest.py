@@ -27,10 +27,9 @@ PRIVATE = ("/tmp", "/run")  # noqa: S108 — names of folders in a guest
 NOT_CONFINED = "no mount namespace"
 """Begins the agent's message; must equal the one in `crates/agent/src/confine.rs`."""
 ADVICE = (
-    "a test is root in its guest and could write this user's files, so its guest runs in a mount namespace where they are "
-    "read-only; Linux 5.12 or newer is needed, and as root CAP_SYS_ADMIN, or else unprivileged user namespaces: sysctl "
-    "user.max_user_namespaces above 0, kernel.apparmor_restrict_unprivileged_userns=0, in a container --security-opt "
-    "seccomp=unconfined"
+    "a test is root in its guest, so its guest runs in a mount namespace where this user's files are read-only; that "
+    "needs Linux 5.12, and root with CAP_SYS_ADMIN or unprivileged user namespaces: user.max_user_namespaces above 0, "
+    "kernel.apparmor_restrict_unprivileged_userns=0, in a container --security-opt seccomp=unconfined"
 )
 
 
@@ -97,8 +96,9 @@ def run(
         )
         try:
             run_guest(guest, lambda: _progress(folder, cancelled))
-        except GuestHang:
-            raise
+        except GuestHang as hang:
+            printed = (folder / "output").read_text(errors="replace") if (folder / "output").exists() else ""
+            raise GuestHang(f"{hang}\n{printed}".rstrip()) from None
         except EngineError:
             _explain_confinement(folder)
             raise

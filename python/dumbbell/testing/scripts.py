@@ -14,7 +14,7 @@ from pathlib import Path
 
 from dumbbell.errors import ExperimentError
 
-__all__ = ["Script", "find_scripts", "shown_folders"]
+__all__ = ["Script", "find_scripts", "matches", "shown_folders"]
 
 PACKETDRILL, SHELL = ".pkt", ".sh"
 MOST_TESTS = 10_000
@@ -75,7 +75,7 @@ def find_scripts(paths: Sequence[Path], patterns: Sequence[str] = ()) -> list[Sc
                 raise ExperimentError(
                     f"more than {MOST_TESTS:,} tests", file=str(path), right="name a smaller folder"
                 )  # fmt: skip
-    chosen = [script for script in found.values() if _matches(script.name, patterns)]
+    chosen = [script for script in found.values() if matches(script.name, patterns)]
     if found and not chosen:
         raise ExperimentError(
             f"none of the {len(found)} tests matches", key="--match", value=", ".join(patterns),
@@ -162,7 +162,8 @@ def _ip_versions(file: Path) -> list[str]:
     return [version for version in _VERSIONS if version in named] or list(_VERSIONS)
 
 
-def _matches(name: str, patterns: Sequence[str]) -> bool:
+def matches(name: str, patterns: Sequence[str]) -> bool:
+    """Whether a test with this name is meant; without patterns each is."""
     return not patterns or any(
         fnmatchcase(name, pattern) if re.search(r"[*?\[]", pattern) else pattern in name for pattern in patterns
     )
