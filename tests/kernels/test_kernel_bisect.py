@@ -12,11 +12,10 @@ from fake_linux import files_below, make_tree
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dumbbell.cli.bisect import BisectOptions, _CommitRunner, bisect_all
+from dumbbell.cli.bisect import BisectOptions, _CommitRunner, _Experiment, bisect_all
 from dumbbell.cli.console import Console
 from dumbbell.errors import DumbbellError, KernelError
 from dumbbell.kernels.bisection import Checkout, Found, Skipped, Step, Verdict, bisect
-from dumbbell.spec import find, load
 
 
 def git(at: Path, *arguments: str) -> str:
@@ -222,10 +221,9 @@ def test_a_commit_that_does_not_compile_is_compiled_once(tmp_path: Path, monkeyp
     checkout = Checkout(linux, tmp_path / "home/tree")
     commit = checkout.resolve("main")
     checkout.switch(commit)
-    options = BisectOptions("cyclic", linux, "main", "main", "jain")
-    case = load(find("cyclic"))[0]
+    options = BisectOptions(linux, "main", "main", "cyclic", "jain")
     bench = _CommitRunner(
-        options, case, (1,), None, checkout, tmp_path / "home", tmp_path / "work", Console(quiet=True)
+        options, _Experiment(options), None, checkout, tmp_path / "home", tmp_path / "work", Console(quiet=True)
     )
     for _ in range(2):
         with pytest.raises(Skipped, match=r"build failed: main\.c:1:25: error: 'nonsense' undeclared"):
@@ -247,6 +245,6 @@ def test_invalid_arguments_are_errors_before_the_first_build(
 ) -> None:
     monkeypatch.setenv("DUMBBELL_CACHE", str(tmp_path / "cache"))
     (tmp_path / "plain").mkdir()
-    plain = BisectOptions("cyclic", tmp_path / "plain", "a", "b", "ping_ms.mean")
+    plain = BisectOptions(tmp_path / "plain", "a", "b", "cyclic", "ping_ms.mean")
     with pytest.raises(DumbbellError, match=message):
         bisect_all(replace(plain, **arguments), Console(quiet=True))  # type: ignore[arg-type]

@@ -106,6 +106,8 @@ fn run_to_its_end(folder: &Path, test: &Test, clock: Clock) -> Result<End> {
         }
     };
     drop((output_end, fault_end));
+    // After the fork, so that the test does not inherit it: then output is stored before an endless loop that follows.
+    process::run_first();
     let mut kept = Kept::open(output, &folder.join("output"))?;
     let ended = process_descriptor(child.as_raw().cast_unsigned()).attempt(|| "watching the test".into())?;
     let mut end = End::default();

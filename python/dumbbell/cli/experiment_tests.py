@@ -112,7 +112,10 @@ def _tests_of(path: str, settings: Sequence[str], seeds: Sequence[int] | None) -
 
     folder = Path(path)
     if not folder.is_dir():
-        tests = _tests_in(find(path), path, settings, seeds)
+        file = find(path)
+        if not file.is_file():
+            raise ExperimentError("no such file or folder", file=path)
+        tests = _tests_in(file, path, settings, seeds)
         if not tests:
             raise ExperimentError("nothing is expected, so there is nothing to test", file=path, key="expect")
         return tests
@@ -131,7 +134,7 @@ def _may_expect(file: Path) -> bool:
         return True
     cases = document.get("cases")
     tables = [document, *(each for each in cases if isinstance(each, dict))] if isinstance(cases, list) else [document]
-    return any("expect" in table for table in tables) and "sweep" not in document
+    return any("expect" in table for table in tables)
 
 
 def _tests_in(file: Path, name: str, settings: Sequence[str], seeds: Sequence[int] | None) -> list[_Planned]:
