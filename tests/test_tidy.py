@@ -24,7 +24,7 @@ LAYERS = [
     {"engines", "kernels", "host"},
     {"importers"},
     {"analysis"},
-    {"transfer", "sweeps"},
+    {"transfer", "sweeps", "testing"},
     {"search", "evaluation", "identification"},
     {"exporters"},
     {"plots"},

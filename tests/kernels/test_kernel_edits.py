@@ -145,6 +145,18 @@ def test_polling_advances_virtual_time(tmp_path: Path) -> None:
     assert [after.index(each) for each in edits] == sorted(after.index(each) for each in edits)
 
 
+def test_polling_of_an_older_version_is_replaced(tmp_path: Path) -> None:
+    """A kept tree has the edits of the Dumbbell that extracted it."""
+    new = edit_twice(POLLING, tmp_path, SYSTEM_CALL)
+    began, ended = new.index("#include <linux/moduleparam.h>"), new.index("void handle_syscall")
+    older = "#include <linux/sched/task.h>\n\n/* Text. */\nstatic void charge_polling(void)\n{\n\tum_udelay(1);\n}\n\n"
+    text = f"{new[:began]}{older}{new[ended:]}"
+    assert text.count("charge_polling(") == 2
+    (tmp_path / POLLING.file).write_text(text)
+    POLLING.on(tmp_path)
+    assert (tmp_path / POLLING.file).read_text() == new
+
+
 @pytest.mark.parametrize(
     ("each", "text"),
     [

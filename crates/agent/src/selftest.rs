@@ -74,8 +74,8 @@ struct End {
 
 /// Runs the test that the folder describes.
 pub fn run(folder: &Path) -> Result<()> {
-    let text = fs::read_to_string(folder.join(FILE)).attempt(|| format!("reading {FILE}"))?;
-    let test: Test = serde_json::from_str(&text)?;
+    let description = fs::read_to_string(folder.join(FILE)).attempt(|| format!("reading {FILE}"))?;
+    let test: Test = serde_json::from_str(&description)?;
     test.shown.iter().try_for_each(|shown| show(shown))?;
     if !test.own_network {
         let argv = ["ip", "link", "set", "lo", "up"].map(String::from).into();
@@ -183,7 +183,7 @@ struct Kept {
     pipe: File,
     path: PathBuf,
     file: File,
-    kept_bytes: usize,
+    stored_bytes: usize,
     dropped_bytes: u64,
     open: bool,
 }
@@ -192,7 +192,7 @@ impl Kept {
     fn open(pipe: OwnedFd, path: &Path) -> Result<Self> {
         fcntl(&pipe, FcntlArg::F_SETFL(OFlag::O_NONBLOCK)).attempt(|| "setting a pipe to non-blocking".into())?;
         let file = File::create(path).attempt(|| "creating the output's file".into())?;
-        Ok(Self { pipe: pipe.into(), path: path.into(), file, kept_bytes: 0, dropped_bytes: 0, open: true })
+        Ok(Self { pipe: pipe.into(), path: path.into(), file, stored_bytes: 0, dropped_bytes: 0, open: true })
     }
 
     /// Stores what is in the pipe, on the host too: hostfs writes a file when it is closed.
@@ -215,9 +215,9 @@ impl Kept {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(error) => return Err(error).attempt(|| "reading the output".into()),
             };
-            let space = (MOST_KEPT - self.kept_bytes).min(length);
+            let space = (MOST_KEPT - self.stored_bytes).min(length);
             self.file.write_all(&piece[..space]).attempt(|| "storing the output".into())?;
-            self.kept_bytes += space;
+            self.stored_bytes += space;
             self.dropped_bytes += (length - space) as u64;
         }
     }

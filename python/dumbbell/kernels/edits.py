@@ -209,10 +209,10 @@ FREE_CALLS = 10_000
 
 
 def charge_polling(text: str) -> str:
-    """Insert the function and its call, once; unchanged if an insertion point is missing."""
-    if CHARGE in text:
+    """Insert the function and its call, once, or replace older ones; unchanged if an insertion point is missing."""
+    if charges_polling(text):
         return text
-    edited = text
+    edited = OLDER_CALL.sub("", OLDER_CHARGE.sub("", text))
     for pattern, replacement in CHARGE_INSERTED:
         edited, count = re.subn(pattern, replacement, edited)
         if count != 1:
@@ -221,29 +221,26 @@ def charge_polling(text: str) -> str:
 
 
 def charges_polling(text: str) -> bool:
-    """Whether a text has the function and its call."""
-    return text.count(CHARGE) == 2
+    """Whether a text has this function and its call."""
+    return CHARGE_FUNCTION.strip("\n") in text and text.count(CHARGE) == 2
 
 
-GROWTH_PARAMETER = "polling_growth"
-"""Boot parameter: a call costs 1 µs more for each such number of microseconds polled before; 0 (default): always 1 µs.
-
-A program that polls for 100 ms makes 100,000 calls without it, with 1024 it makes 4,700, and sees the end at most 0.1 %
-of the time late."""
+COST_PARAMETER = "polling_cost"
+"""Boot parameter: microseconds that a call of a polling program costs, 1 by default. A higher cost saves wall time and
+makes the program see later what it waits for."""
 CHARGE = "charge_polling("
 CHARGE_FUNCTION = f"""
 #include <linux/moduleparam.h>
 #include <linux/sched/task.h>
 
-static unsigned long {GROWTH_PARAMETER};
-core_param({GROWTH_PARAMETER}, {GROWTH_PARAMETER}, ulong, 0444);
+static uint {COST_PARAMETER} = 1;
+core_param({COST_PARAMETER}, {COST_PARAMETER}, uint, 0444);
 
 /* Sleeping counts as a voluntary switch; two processes that share an entry only start each other's count again. */
 static void charge_polling(void)
 {{
-\tstatic struct {{ pid_t pid; unsigned long switches, calls, waited; }} counts[256];
+\tstatic struct {{ pid_t pid; unsigned long switches, calls; }} counts[256];
 \ttypeof(&counts[0]) count = &counts[current->pid % ARRAY_SIZE(counts)];
-\tunsigned long cost = 1;
 
 \tif (time_travel_mode != TT_MODE_INFCPU || is_global_init(current))
 \t\treturn;
@@ -251,17 +248,18 @@ static void charge_polling(void)
 \t\tcount->pid = current->pid;
 \t\tcount->switches = current->nvcsw;
 \t\tcount->calls = 0;
-\t\tcount->waited = 0;
 \t}}
 \tif (++count->calls <= {FREE_CALLS})
 \t\treturn;
-\tif ({GROWTH_PARAMETER})
-\t\tcost += count->waited / {GROWTH_PARAMETER};
-\tcount->waited += cost;
-\tum_udelay(cost);
+\tum_udelay({COST_PARAMETER});
 \tschedule();
 }}
 """
+OLDER_CALL = re.compile(r"^\t+charge_polling\(\);\n", re.M)
+OLDER_CHARGE = re.compile(
+    r"^#include <linux/(?:moduleparam|sched/task)\.h>\n.*?^static void charge_polling\(void\)\n.*?^}\n\n", re.M | re.S
+)
+"""The function of an older Dumbbell and its call, in a tree that it has kept."""
 CHARGE_INSERTED = (
     (r"(?m)^(?=void handle_syscall\(struct uml_pt_regs \*r\)$)", CHARGE_FUNCTION.lstrip("\n") + "\n"),
     (r"(?m)^(\t+)(PT_REGS_SET_SYSCALL_RETURN\(regs, ret\);)$", r"\1\2\n\1charge_polling();"),

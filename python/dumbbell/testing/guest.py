@@ -15,13 +15,13 @@ from dumbbell.engines.guest import Guest, run_guest
 from dumbbell.engines.guest_failures import kernel_warnings
 from dumbbell.errors import EngineError, GuestHang, LocalHostError
 from dumbbell.kernels import Kernel
-from dumbbell.kernels.edits import GROWTH_PARAMETER
+from dumbbell.kernels.edits import COST_PARAMETER
 
 __all__ = ["Cancelled", "Ended", "Program", "run"]
 
 MEMORY_MIB = 512
-POLLING_GROWTH = 1024
-"""A test that polls sees the end of its wait at most 0.1 % of it late; packetdrill polls for ten ticks at its start."""
+POLLING_US = 10
+"""What a call costs a test that polls: packetdrill polls for ten ticks of 10 ms at its start, and starts this late."""
 PRIVATE = ("/tmp", "/run")  # noqa: S108 — names of folders in a guest
 """Folders that are empty in the guest."""
 NOT_CONFINED = "no mount namespace"
@@ -91,7 +91,7 @@ def run(
             seed,
             MEMORY_MIB,
             wall_limit_s,
-            (f"{GROWTH_PARAMETER}={POLLING_GROWTH}",),
+            (f"{COST_PARAMETER}={POLLING_US}",),
             confined=True,
         )
         try:
