@@ -20,8 +20,6 @@ from dumbbell.kernels.edits import COST_PARAMETER
 __all__ = ["Cancelled", "Ended", "Program", "run"]
 
 MEMORY_MIB = 512
-POLLING_US = 10
-"""What a call costs a test that polls: packetdrill polls for ten ticks of 10 ms at its start, and starts this late."""
 PRIVATE = ("/tmp", "/run")  # noqa: S108 — names of folders in a guest
 """Folders that are empty in the guest."""
 NOT_CONFINED = "no mount namespace"
@@ -73,27 +71,20 @@ class Ended:
 
 def run(
     program: Program, kernel: Kernel, agent: Path, *, seed: int, limit_ns: int, wall_limit_s: float,
-    cancelled: threading.Event,
+    cancelled: threading.Event, polling_us: int = 1,
 ) -> Ended:  # fmt: skip
     """Run the program in a guest to its end.
 
-    `limit_ns` is in virtual time. Raises `GuestHang` at the limit of wall time, another `EngineError` if the guest
-    failed, `LocalHostError` if this host can't confine a guest, `Cancelled` once `cancelled` is set.
+    `limit_ns` is in virtual time; `polling_us` is what a call costs a program that polls. Raises `GuestHang` at the limit
+    of wall time, another `EngineError` if the guest failed, `LocalHostError` if this host can't confine a guest,
+    `Cancelled` once `cancelled` is set.
     """
     with publish.temporary("selftest") as staged:
         # That path uses a descriptor of this process, which the guest's process doesn't have.
         folder = staged.resolve()
         (folder / "test.json").write_text(json.dumps(_description(program, limit_ns)), encoding="utf-8")
-        guest = Guest(
-            kernel,
-            agent,
-            folder,
-            seed,
-            MEMORY_MIB,
-            wall_limit_s,
-            (f"{COST_PARAMETER}={POLLING_US}",),
-            confined=True,
-        )
+        arguments = (f"{COST_PARAMETER}={polling_us}",)
+        guest = Guest(kernel, agent, folder, seed, MEMORY_MIB, wall_limit_s, arguments, confined=True)
         try:
             run_guest(guest, lambda: _progress(folder, cancelled))
         except GuestHang as hang:
