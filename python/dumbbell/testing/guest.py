@@ -75,9 +75,9 @@ def run(
 ) -> Ended:  # fmt: skip
     """Run the program in a guest to its end.
 
-    `limit_ns` is in virtual time; `polling_us` is what a call costs a program that polls. Raises `GuestHang` at the limit
-    of wall time, another `EngineError` if the guest failed, `LocalHostError` if this host can't confine a guest,
-    `Cancelled` once `cancelled` is set.
+    `limit_ns` is in virtual time; `polling_us` is what a call costs a program that polls. Raises `GuestHang` at
+    the limit of wall time, another `EngineError` if the guest failed, `LocalHostError` if this host can't confine a
+    guest, `Cancelled` once `cancelled` is set.
     """
     with publish.temporary("selftest") as staged:
         # That path uses a descriptor of this process, which the guest's process doesn't have.
