@@ -82,7 +82,8 @@ PARTS = {
     "engines": python(
         "engines: effects, the agent's set-up, tc, programs, recordings, hosts",
         "tests/engines tests/host tests/testing tests/transfer tests/identification",
-        "--ignore tests/engines/test_remote.py --ignore tests/engines/test_remote_kills.py --ignore tests/engines/test_host_kills.py",
+        "--ignore tests/engines/test_remote.py --ignore tests/engines/test_remote_kills.py",
+        "--ignore tests/engines/test_host_kills.py",
     ),
     "kills": python(
         "runs, sweeps and hosts that are killed or interrupted",
