@@ -14,10 +14,10 @@ import errno
 import itertools
 import os
 import resource
+import secrets
 import shutil
 import signal
 import subprocess
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -42,6 +42,7 @@ from dumbbell.errors import (
 )
 from dumbbell.kernels import Kernel
 from dumbbell.kernels.boot import Memory, cause_of_death, memory_for, without_aslr
+from dumbbell.publish import scratch
 from dumbbell.publish.folders import locked, opened_file, private
 
 __all__ = [
@@ -172,8 +173,9 @@ def _memory_folder(place: str, *, private: bool) -> Iterator[str]:
     if not private:
         yield place
         return
-    with tempfile.TemporaryDirectory(prefix="dumbbell-memory-", dir=place) as folder:
-        yield folder
+    with scratch(Path(place) / f"dumbbell-memory-{secrets.token_hex(4)}") as folder:
+        # That path uses a descriptor of this process, which the guest's process doesn't have.
+        yield str(folder.resolve())
 
 
 def _confined(guest: Guest, memory_folder: str) -> list[str]:
