@@ -43,9 +43,24 @@ def test_an_end_is_judged(script: Script, end: Ended, status: Status, reason: st
     assert judge(script, end, 20_000_000_000) == (status, reason)
 
 
+@pytest.mark.parametrize(
+    ("line", "program"),
+    [
+        ("./ip_defrag.sh: 9: modprobe: not found", "modprobe"),
+        ("./a.sh: line 3: bpftrace: command not found", "bpftrace"),
+        ("/usr/bin/env: ‘python4’: No such file or directory", "python4"),
+    ],
+)
+def test_a_program_that_is_not_installed_skips_a_test(line: str, program: str) -> None:
+    end = replace(FINE, status=127, output=f"{line}\n".encode())
+    assert judge(SHELL, end, 1) == (Status.SKIPPED, f"{program} is not installed")
+    assert judge(SHELL, replace(end, status=1), 1)[0] is Status.FAILED
+    assert judge(PACKETS, end, 1)[0] is Status.FAILED
+
+
 def test_a_helper_that_is_not_compiled_skips_a_test(tmp_path: Path) -> None:
     script = Script(tmp_path / "udpgso.sh", "udpgso.sh")
-    end = replace(FINE, status=127, output=b"./udpgso.sh: line 9: ./udpgso: No such file or directory\n")
+    end = replace(FINE, status=1, output=b"./udpgso.sh: line 9: ./udpgso: No such file or directory\n")
     assert judge(script, end, 1)[0] is Status.FAILED
     (tmp_path / "udpgso.c").touch()
     assert judge(script, end, 1) == (Status.SKIPPED, "udpgso is not compiled: run make in the test's folder")

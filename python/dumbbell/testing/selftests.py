@@ -25,6 +25,9 @@ __all__ = ["Options", "first_difference", "judge", "run_all"]
 
 SKIPPED_STATUS = 4
 """KSFT_SKIP (tools/testing/selftests/kselftest.h)."""
+NOT_FOUND_STATUS = 127
+NOT_FOUND = re.compile(r"(?:^|[\s/:‘'])([\w.-]+)['’]?: (?:No such file or directory|command not found|not found)")
+"""What shells, env and timeout print about a program that isn't there."""
 COARSE_POLLING_US, COARSE_TOLERANCE_US = 10, 100
 """48 tests take half of the CPU time that they take with 1 µs a call (docs/guides/selftests.md)."""
 POLL_S = 0.1
@@ -179,8 +182,10 @@ def _why_skipped(script: Script, ended: Ended, lines: Sequence[str]) -> str:
     """Why a shell selftest did not run; empty if it did."""
     if ended.status == SKIPPED_STATUS:
         return _skip_reason(lines)
-    helper = _not_compiled(script.file.parent, lines)
-    return f"{helper} is not compiled: run make in the test's folder" if helper else ""
+    missing = next((found[1] for line in lines if (found := NOT_FOUND.search(line))), "")
+    if (script.file.parent / f"{missing}.c").is_file() and not (script.file.parent / missing).exists():
+        return f"{missing} is not compiled: run make in the test's folder"
+    return f"{missing} is not installed" if missing and ended.status == NOT_FOUND_STATUS else ""
 
 
 def _signal_name(number: int) -> str:
@@ -199,16 +204,7 @@ def _skip_reason(lines: Sequence[str]) -> str:
 def _cause(script: Script, lines: Sequence[str]) -> list[str]:
     """The line that says what was wrong: packetdrill begins it with the script's name and line."""
     named = [line for line in lines if line.startswith(f"{script.file.name}:")]
-    return [*named, *reversed(lines)][:1]
-
-
-def _not_compiled(folder: Path, lines: Sequence[str]) -> str:
-    """A helper that the test did not find although its C file is there; empty if there is none."""
-    for line in lines:
-        found = re.search(r"(?:\./)?([\w-]+)['’]?: (?:No such file or directory|command not found|not found)", line)
-        if found and (folder / f"{found[1]}.c").is_file() and not (folder / found[1]).exists():
-            return found[1]
-    return ""
+    return [line.lstrip("# ") for line in [*named, *reversed(lines)][:1]]
 
 
 def first_difference(first: Attempt, other: Attempt) -> str:
