@@ -266,6 +266,7 @@ def run(page: Path, text: str, found: Sequence[Block]) -> list[str]:
     for shared in SHARED:
         (folder / shared).symlink_to(ROOT / shared)
     for file in FILE.finditer(text):
+        (folder / file["name"]).parent.mkdir(parents=True, exist_ok=True)
         (folder / file["name"]).write_text(file["text"], encoding="utf-8")
     script = folder.with_name(f"{folder.name}.sh")
     script.write_text("".join(script_lines(found)), encoding="utf-8")

@@ -12,10 +12,14 @@ from fake_linux import files_below, make_tree
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dumbbell.cli.bisect import BisectOptions, _CommitRunner, _Experiment, bisect_all
+from conftest import Dumbbell
+from dumbbell import kernels
+from dumbbell.cli.bisect import BisectOptions, _CommitRunner, _Experiment, _Tests, bisect_all
 from dumbbell.cli.console import Console
 from dumbbell.errors import DumbbellError, KernelError
 from dumbbell.kernels.bisection import Checkout, Found, Skipped, Step, Verdict, bisect
+from dumbbell.testing.scripts import find_scripts
+from dumbbell.testing.selftests import Options
 
 
 def git(at: Path, *arguments: str) -> str:
@@ -229,6 +233,41 @@ def test_a_commit_that_does_not_compile_is_compiled_once(tmp_path: Path, monkeyp
         with pytest.raises(Skipped, match=r"build failed: main\.c:1:25: error: 'nonsense' undeclared"):
             bench.figures(commit)
         checkout.remove()  # A second build would fail.
+
+
+@pytest.mark.kernel
+def test_a_commit_s_figure_is_the_number_of_tests_that_fail(tmp_path: Path) -> None:
+    (tmp_path / "right.sh").write_text("exit 0\n")
+    (tmp_path / "wrong.sh").write_text("exit 1\n")
+    scripts = find_scripts([tmp_path / "right.sh", tmp_path / "wrong.sh"])
+    options = BisectOptions(tmp_path, "a", "b", tests=scripts, test_options=Options(None))
+    assert _Tests(options, Console(quiet=True)).measure(kernels.find(None), tmp_path) == [1]
+    dying = replace(options, test_options=Options(None, wall_limit_s=60), tests=find_scripts([_ending_guest(tmp_path)]))
+    with pytest.raises(Skipped, match="the guest failed"):
+        _Tests(dying, Console(quiet=True)).measure(kernels.find(None), tmp_path)
+
+
+def _ending_guest(folder: Path) -> Path:
+    """A test that powers its guest off, so that there is no result."""
+    script = folder / "off.sh"
+    script.write_text("/usr/bin/python3 -c 'import ctypes; ctypes.CDLL(None).reboot(0x4321fedc)'\nsleep 100\n")
+    return script
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((), "name an experiment and its --metric, or tests with --test"),
+        (("cyclic",), "an experiment needs --metric, such as groups.bbr.throughput_mbps"),
+        (("cyclic", "--test", "a.sh"), "--test replaces the experiment and its --metric; leave these out"),
+        (("--metric", "jain", "--test", "a.sh"), "--test replaces the experiment and its --metric; leave these out"),
+        (("--test", "a.sh"), "a.sh: no such file or folder"),
+    ],
+)
+def test_an_experiment_or_tests_must_be_named(dumbbell: Dumbbell, arguments: tuple[str, ...], message: str) -> None:
+    done = dumbbell("bisect", *arguments, "--source", ".", "--good", "a", "--bad", "b")
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"dumbbell: {message}"), done.stderr
 
 
 @pytest.mark.parametrize(

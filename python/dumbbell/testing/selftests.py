@@ -208,7 +208,7 @@ def _signal_name(number: int) -> str:
 def _skip_reason(lines: Sequence[str]) -> str:
     """What the test said: the last line with the word, else the last line."""
     said = [line for line in lines if "skip" in line.lower()] or list(lines)
-    return re.sub(r"(?i)^(#\s*)?(\[?skip(ped|ping)?\]?:?\s*)", "", said[-1]) if said else "it did not say why"
+    return re.sub(r"(?i)^(#\s*)?(\[?skip(ped|ping)?\]?[:\s-]*)", "", said[-1]) if said else "it did not say why"
 
 
 def _cause(script: Script, lines: Sequence[str]) -> list[str]:
