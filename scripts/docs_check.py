@@ -80,7 +80,15 @@ def failed(script: str, *arguments: str) -> list[str]:
 
 HISTORY = ("CHANGELOG.md", "validation/test-runs.md")
 """Files that may name what was deleted."""
-FOREIGN = ("examples/tcp/", "flent/", "gtests/", "scripts/kconfig/", "TcpTxBuffer::")
+FOREIGN = (
+    "examples/tcp/",
+    "flent/",
+    "gtests/",
+    "ksft_runner.sh",
+    "scripts/kconfig/",
+    "tools/testing/",
+    "TcpTxBuffer::",
+)
 """Files and names of other programs: ns-3, Flent, Google's tests, Linux."""
 STEADY = ("crates/net/src/cc/steady.rs", "docs/controllers/steady.md")
 """The reader writes these when they follow CONTRIBUTING.md."""

@@ -2,7 +2,7 @@
 //!
 //! Unlike a program of an experiment (`programs`), a test owns the guest: it has all capabilities, all devices, and may
 //! change every setting of the kernel. It gets a private `/tmp` and `/run`, and a limit in virtual time; the host limits
-//! the wall time. `dumbbell.selftests.guest` writes `test.json` and reads `end.json` and `output`.
+//! the wall time. `dumbbell.testing.guest` writes `test.json` and reads `end.json` and `output`.
 
 use crate::error::{Attempt, Error, Result};
 use crate::programs::launch::PATH;

@@ -90,7 +90,7 @@ def find_scripts(paths: Sequence[Path], patterns: Sequence[str] = ()) -> list[Sc
 def shown_folders(files: Iterable[Path]) -> list[str]:
     """The folders that tests need of the host: their own, and of a kernel's selftests all.
 
-    A script sources the helpers of other folders, such as ../../kselftest/ktap_helpers.sh.
+    A script sources the helpers of other folders, such as those in tools/testing/selftests/kselftest.
     """
     folders = {_tree_of(file) for file in files}
     return sorted(str(folder) for folder in folders if not any(other in folder.parents for other in folders))
