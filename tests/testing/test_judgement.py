@@ -23,6 +23,9 @@ WRONG = b"a.pkt:5: error handling packet: expected: 44\nscript packet: 1\nactual
         (PACKETS, FINE, Status.PASSED, ""),
         (PACKETS, replace(FINE, status=1, output=WRONG), Status.FAILED,
          "exit status 1: a.pkt:5: error handling packet: expected: 44"),
+        (PACKETS, replace(FINE, status=1, output=b"assertion len >= sizeof(struct _tcp_info) failed at code.c\n"),
+         Status.FAILED, "exit status 1: assertion len >= sizeof(struct _tcp_info) failed at code.c: packetdrill's "
+         "tcp_info is newer than this kernel's, take an older revision"),
         (SHELL, replace(FINE, status=1, output=b"one\ntwo\n\n"), Status.FAILED, "exit status 1: two"),
         (SHELL, replace(FINE, status=1), Status.FAILED, "exit status 1"),
         (SHELL, replace(FINE, status=4, output=b"# SKIP: needs bpftrace\n"), Status.SKIPPED, "needs bpftrace"),

@@ -17,7 +17,7 @@ __all__ = ["check", "find", "probe"]
 SOURCE = (
     "its source is the folder gtests/net/packetdrill of the GitHub repository google/packetdrill; "
     "take a revision whose tcp_info fits the kernel: from before July 2025 for Linux up to 6.15, "
-    "from July 2025 for 6.16 to 6.18, from 2026 for later ones"
+    "from July 2025 from 6.16 on, from 2026 for kernels with AccECN"
 )
 OPTION = "--packetdrill"
 

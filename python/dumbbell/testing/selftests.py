@@ -213,6 +213,8 @@ def _skip_reason(lines: Sequence[str]) -> str:
 
 def _cause(script: Script, lines: Sequence[str]) -> list[str]:
     """The line that says what was wrong: packetdrill begins it with the script's name and line."""
+    if too_new := next((line for line in lines if "sizeof(struct _tcp_info)" in line), ""):
+        return [f"{too_new}: packetdrill's tcp_info is newer than this kernel's, take an older revision"]
     named = [line for line in lines if line.startswith(f"{script.file.name}:")]
     return [line.lstrip("# ") for line in [*named, *reversed(lines)][:1]]
 
