@@ -1,5 +1,6 @@
 """Which files of a folder are tests, and how each is started."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -80,6 +81,17 @@ def test_what_is_no_test_is_refused(tmp_path: Path, path: str, patterns: tuple[s
     write(tmp_path / "a.pkt")
     with pytest.raises(ExperimentError, match=message):
         find_scripts([tmp_path / path], patterns)
+
+
+def test_pipes_and_names_with_control_characters_are_no_tests(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.pkt")
+    write(tmp_path / "a\nok 1 b.pkt")
+    write(tmp_path / "c.pkt")
+    assert names(tmp_path) == ["c.pkt ipv4", "c.pkt ipv6"]
+    with pytest.raises(ExperimentError, match=r"pipe\.pkt: not a test"):
+        find_scripts([tmp_path / "pipe.pkt"])
+    with pytest.raises(ExperimentError, match="characters that can't be printed"):
+        find_scripts([tmp_path / "a\nok 1 b.pkt"])
 
 
 def test_arguments_are_those_of_the_kernel_s_runner(tmp_path: Path) -> None:

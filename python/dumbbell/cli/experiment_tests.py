@@ -120,6 +120,7 @@ def _tests_of(path: str, settings: Sequence[str], seeds: Sequence[int] | None) -
             raise ExperimentError("nothing is expected, so there is nothing to test", file=path, key="expect")
         return tests
     files = sorted(Path(at) / name for at, _, names in os.walk(folder) for name in names if name.endswith(".toml"))
+    files = [file for file in files if file.is_file()]
     named = [(file, str(file.relative_to(folder))) for file in files if _may_expect(file)]
     return [each for file, name in named for each in _tests_in(file, name, settings, seeds)]
 
@@ -128,9 +129,11 @@ def _may_expect(file: Path) -> bool:
     """Does a file of a folder have expectations? One that is no TOML may be meant to."""
     import tomllib
 
+    from dumbbell import limits
+
     try:
-        document = tomllib.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        document = tomllib.loads(limits.read(file, "text").decode())
+    except (OSError, ValueError, limits.TooLarge):
         return True
     cases = document.get("cases")
     tables = [document, *(each for each in cases if isinstance(each, dict))] if isinstance(cases, list) else [document]

@@ -17,6 +17,7 @@ from dumbbell.errors import ExperimentError
 __all__ = ["Script", "find_scripts", "matches", "shown_folders"]
 
 PACKETDRILL, SHELL = ".pkt", ".sh"
+MOST_BYTES = 1 << 20
 MOST_TESTS = 10_000
 """More files are hardly meant."""
 
@@ -53,7 +54,7 @@ class Script:
         """The command, for the current folder `file.parent`; `verbose`: packetdrill prints each packet's time."""
         if not self.is_packetdrill:
             # The kernel's runner does the same where the permission was lost, as in an archive.
-            runs = os.access(self.file, os.X_OK) and self.file.read_bytes()[:2] == b"#!"
+            runs = os.access(self.file, os.X_OK) and _beginning(self.file).startswith(b"#!")
             return [f"./{self.file.name}"] if runs else ["bash", f"./{self.file.name}"]
         tolerance = [] if tolerance_us is None else [f"--tolerance_usecs={tolerance_us}"]
         return [
@@ -105,10 +106,12 @@ def _tests_of(path: Path) -> Iterator[Script]:
     if not path.exists():
         raise ExperimentError("no such file or folder", file=str(path))
     absolute = path.resolve()
+    if not str(absolute).isprintable():
+        raise ExperimentError("the path has characters that can't be printed", file=str(path), right="rename it")
     if absolute.is_dir():
         for file in _files_in(absolute):
             yield from _variants(file, str(file.relative_to(absolute)))
-    elif absolute.suffix in (PACKETDRILL, SHELL):
+    elif absolute.suffix in (PACKETDRILL, SHELL) and absolute.is_file():
         yield from _variants(absolute, absolute.name)
     else:
         raise ExperimentError(
@@ -129,7 +132,7 @@ def _files_in(folder: Path) -> Iterator[Path]:
         else:
             shell = [name for name in names if name in listed]
         for name in (*scripts, *sorted(shell)):
-            if (here / name).is_file():
+            if str(here / name).isprintable() and (here / name).is_file():
                 yield here / name
 
 
@@ -140,11 +143,17 @@ def _is_runnable(file: Path) -> bool:
 def _listed_tests(folder: Path) -> set[str] | None:
     """The shell scripts in TEST_PROGS of a folder's Makefile; None without that variable."""
     try:
-        text = (folder / "Makefile").read_text(encoding="utf-8", errors="replace")
+        text = _beginning(folder / "Makefile").decode(errors="replace")
     except OSError:
         return None
     values = re.findall(r"^TEST_PROGS\s*[:+?]?=(.*)$", re.sub(r"\\\n", " ", text), re.MULTILINE)
     return {word for value in values for word in value.split() if word.endswith(SHELL)} if values else None
+
+
+def _beginning(file: Path) -> bytes:
+    """A file's first part: as much as a script's header or a Makefile has."""
+    with file.open("rb") as opened:
+        return opened.read(MOST_BYTES)
 
 
 def _variants(file: Path, name: str) -> Iterator[Script]:
@@ -157,7 +166,7 @@ def _variants(file: Path, name: str) -> Iterator[Script]:
 
 def _ip_versions(file: Path) -> list[str]:
     """The versions that the script names, else all."""
-    text = file.read_text(encoding="utf-8", errors="replace")
+    text = _beginning(file).decode(errors="replace")
     named = re.findall(r"^--ip_version=(\S+)", text, re.MULTILINE)
     return [version for version in _VERSIONS if version in named] or list(_VERSIONS)
 
