@@ -8,7 +8,7 @@ use crate::error::{Attempt, Error, Result};
 use crate::programs::launch::PATH;
 use crate::setup;
 use crate::sys::{Clock, process, process_descriptor};
-use dumbbell_plan::Command as SetupCommand;
+use dumbbell_plan::{Operation, Step};
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
@@ -78,8 +78,7 @@ pub fn run(folder: &Path) -> Result<()> {
     let test: Test = serde_json::from_str(&description)?;
     test.shown.iter().try_for_each(|shown| show(shown))?;
     if !test.own_network {
-        let argv = ["ip", "link", "set", "lo", "up"].map(String::from).into();
-        setup::run(&[SetupCommand { host: String::new(), argv }])?;
+        setup::run(&[Step::new("", Operation::Up { device: "lo".into() })])?;
     }
     let clock = Clock::start_on_jiffy();
     thread::sleep(Duration::from_nanos(clock.monotonic_ns(0).saturating_sub(crate::sys::monotonic_ns())));
