@@ -42,7 +42,7 @@ SCRIPT = "tc qdisc add dev eth0 root handle 1: pfifo limit 10\n"
 FLOWS = '[[{0}flows]]\ncc = "cubic"\n'
 HEAD = 'duration = "100ms"\n[{0}path]\nrtt = "10ms"\n'
 KEYS = {
-    "path.bottleneck.rate_trace": HEAD + "[{0}path.bottleneck]\ntrace = {1}\n" + FLOWS,
+    "path.bottleneck.rate_trace": HEAD + "[{0}path.bottleneck]\nrate_trace = {1}\n" + FLOWS,
     "path.tc.script": HEAD + '[{0}path.tc]\ninterface = "eth0"\nscript = {1}\n' + FLOWS,
 }
 GOOD = {"path.bottleneck.rate_trace": TRACE, "path.tc.script": SCRIPT}

@@ -75,8 +75,12 @@ pub fn read(mut document: Table, options: &Options) -> Result<Vec<Case>, Vec<Dia
     let conflicts = overrides.conflicts(&document, &variants, !options.cases.is_empty());
     conflicts.map_err(|fault| vec![*fault])?;
     for mut variant in variants {
-        let changed = overrides.document(&document, &mut variant).map_err(|fault| vec![*fault]);
-        match changed.and_then(|changed| experiment(changed, &options.limits)) {
+        // A setting may be a table with older spellings.
+        let changed = overrides.document(&document, &mut variant).and_then(|mut changed| {
+            renames::modernize(&mut changed)?;
+            Ok(changed)
+        });
+        match changed.map_err(|fault| vec![*fault]).and_then(|changed| experiment(changed, &options.limits)) {
             Ok(experiment) => made.push(Case { name: variant.name, experiment, settings: variant.settings }),
             Err(found) => add_new(&mut faults, found, &variant.name),
         }

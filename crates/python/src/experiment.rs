@@ -106,6 +106,7 @@ pub fn experiment_from_python(values: &Bound<'_, PyAny>) -> PyResult<Experiment>
 pub fn set_keys<'py>(document: &Bound<'py, PyDict>, settings: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyAny>> {
     let py = document.py();
     let mut changed = table_from_python(document, "", MAX_LEVELS)?;
+    renames::modernize(&mut changed).map_err(|fault| mistakes(py, &[*fault], "", ""))?;
     for (key, value) in &table_from_python(settings, "", MAX_LEVELS)?.0 {
         apply(&mut changed, &key.text, value).map_err(|fault| mistakes(py, &[*fault], "", ""))?;
     }

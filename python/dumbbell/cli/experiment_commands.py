@@ -220,7 +220,7 @@ def plan(
 
 
 @click.command("upgrade")
-@click.argument("files", nargs=-1, required=True, type=PATH, metavar="FILE...")
+@click.argument("files", nargs=-1, required=True, type=PATH, metavar="FILE...", help="Experiment or sweep files.")
 @click.option("--check", "only_check", is_flag=True, help="Write nothing; exit with 1 if a file has older spellings.")
 def upgrade(files: tuple[Path, ...], only_check: bool = False) -> None:
     """Rewrite older spellings of keys in experiment and sweep files.
