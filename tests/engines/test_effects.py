@@ -256,7 +256,7 @@ def test_without_delayed_ack_there_are_more_acks(tmp_path: Path) -> None:
 
 
 def test_a_send_buffer_limits_the_flow(tmp_path: Path) -> None:
-    got = valid(tmp_path, experiment(CUBIC + 'sndbuf = "16kb"\n', rate="100mbit", rtt="50ms"))
+    got = valid(tmp_path, experiment(CUBIC + 'sndbuf = "16KiB"\n', rate="100mbit", rtt="50ms"))
     plain = valid(tmp_path / "plain", experiment(rate="100mbit", rtt="50ms"))
     assert got.mbps() < plain.mbps() / 3
 

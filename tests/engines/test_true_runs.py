@@ -36,7 +36,7 @@ def test_udp_flows_pause_share_a_port_and_fit_their_buffers(tmp_path: Path) -> N
         udp('name = "paused"\non = "1s"\noff = "1s"')
         + udp('name = "three"\ncount = 3\nport = 5300', "1mbit")
         + udp('name = "other"\nport = 5300', "1mbit")
-        + udp('name = "small"\nsndbuf = "10kb"\nhost_qdisc = "tbf rate 2mbit burst 3kb limit 900kb"')
+        + udp('name = "small"\nsndbuf = "10KiB"\nhost_qdisc = "tbf rate 2mbit burst 3kb limit 900kb"')
         + udp('name = "default"\nhost_qdisc = "tbf rate 2mbit burst 3kb limit 900kb"')
     )
     got = valid(tmp_path, experiment(rest, rate="100mbit", duration="4s"))
@@ -54,7 +54,7 @@ def test_udp_flows_pause_share_a_port_and_fit_their_buffers(tmp_path: Path) -> N
 
 def test_a_udp_receiver_s_buffer_takes_a_burst_or_a_part_of_it(tmp_path: Path) -> None:
     """Netem releases 16 or 17 packets at once, and the bucket holds them; five of 2,304 bytes fit twice 5 kB."""
-    rest = udp('name = "wide"') + udp('name = "tight"\nrcvbuf = "5kb"')
+    rest = udp('name = "wide"') + udp('name = "tight"\nrcvbuf = "5KiB"')
     bucket = "tbf rate 100mbit burst 100kb limit 1mb"
     got = valid(tmp_path, experiment(rest, rate=None, qdisc=bucket, path='slot = "20ms"\ndelay = "1ms"', duration="4s"))
     wide, tight = received(got)

@@ -11,7 +11,7 @@ __all__ = ["documents", "documents_for_hosts", "traces"]
 NAMES = st.sampled_from(["a", "a-2", "cubic", "x y"])
 LINK_NAMES = st.sampled_from(["lan", "wifi", "reverse", "path"])
 ROW = st.sampled_from(["bottleneck", "bottleneck", "lan", "wifi"])
-SIZES = st.sampled_from(["1", "1500", "64kb", "1MB", "4gb"])
+SIZES = st.sampled_from(["1", "1500", "64KiB", "1MB", "4GiB"])
 DISCIPLINES = st.one_of(
     QDISCS,
     st.sampled_from(

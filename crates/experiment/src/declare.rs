@@ -118,6 +118,8 @@ pub fn read_value(kind: &str, value: &Value) -> Option<Result<Value, dumbbell_tc
         "share" => units::share(value).map(Value::from),
         "count" => units::count(value).map(Value::from),
         "tc size" => units::tc_size(value).map(Value::from),
+        "tc rate" => units::tc_rate(value).map(Value::from),
+        "data size" => units::data_size(value).map(Value::from),
         "queue size" => units::queue_size(value),
         _ => return None,
     })

@@ -11,6 +11,7 @@ use crate::model::Experiment;
 pub use crate::overrides::Options;
 use crate::overrides::Overrides;
 use crate::renames;
+use crate::rules;
 use crate::toml;
 use crate::value::{Key, Node, Table, Value};
 use core::fmt::Write as _;
@@ -135,7 +136,8 @@ pub fn experiment(mut document: Table, limits: &Limits) -> Result<Experiment, Ve
         let list = Value { node: Node::List(vec![seed.clone()]), span: seed.span.clone() };
         document = document.or("seeds", || list);
     }
-    let made = Experiment::read(&Value::from(document), &Location::ROOT, &mut faults);
+    let document = Value::from(document);
+    let made = Experiment::read(&document, &Location::ROOT, &mut faults);
     if let Some(made) = made.filter(|_| faults.is_empty()) {
         return limits.check_seeds(&made.seeds).map(|()| made).map_err(|fault| vec![*fault]);
     }
@@ -147,11 +149,7 @@ pub fn experiment(mut document: Table, limits: &Limits) -> Result<Experiment, Ve
         }
     }
     for fault in &mut faults {
-        for (own, written) in [("sizes", "bytes"), ("load", "arrivals")] {
-            if let Some(place) = fault.key.strip_suffix(own).filter(|place| place.ends_with('.')) {
-                fault.key = format!("{place}{written}");
-            }
-        }
+        fault.key = rules::flows::as_written(core::mem::take(&mut fault.key), &document);
     }
     // In the order of the file.
     faults.sort_by_key(|fault| fault.span.as_ref().map_or(usize::MAX, |span| span.start));

@@ -16,12 +16,35 @@ fn text(value: &Value, right: &str) -> Result<String, Wrong> {
     }
 }
 
-/// Bits per second.
+/// A number with a unit in two parts, the unit in lower case.
+fn parts(word: &str) -> (&str, String) {
+    let word = word.trim();
+    let end = word.find(|letter: char| letter.is_ascii_alphabetic()).unwrap_or(word.len());
+    (word[..end].trim(), word[end..].to_ascii_lowercase())
+}
+
+/// Bits per second. tc's `mbps` are megabytes, which most people don't mean, so a key of an experiment has no such unit.
+///
+/// # Errors
+///
+/// No rate, one out of range, or one in bytes.
+pub fn rate(value: &Value) -> Result<u64, Wrong> {
+    let word = text(value, quantity::RATE)?;
+    let (number, unit) = parts(&word);
+    if let Some(prefix) = unit.strip_suffix("bps") {
+        let bits = tc_rate(value)?;
+        let right = format!("{number}{prefix}bit, or {} if bytes are meant, as tc reads it", rate_text(bits));
+        return Err(Wrong::new("a rate in bits or in bytes?", right));
+    }
+    quantity::rate_bps(&word)
+}
+
+/// Bits per second as tc reads them: `mbps` are megabytes.
 ///
 /// # Errors
 ///
 /// No rate, or one out of range.
-pub fn rate(value: &Value) -> Result<u64, Wrong> {
+pub fn tc_rate(value: &Value) -> Result<u64, Wrong> {
     quantity::rate_bps(&text(value, quantity::RATE)?)
 }
 
@@ -46,13 +69,37 @@ pub fn duration(value: &Value) -> Result<u64, Wrong> {
     }
 }
 
-/// Bytes of data, at least one.
+/// Bytes of data, at least one: `kB` are thousands, `KiB` 1024. tc's `kb` are 1024, so a key of an experiment has no such
+/// unit.
+///
+/// # Errors
+///
+/// No size, or one in tc's units.
+pub fn size(value: &Value) -> Result<u64, Wrong> {
+    let word = text(value, SIZE)?;
+    let (number, unit) = parts(&word);
+    let prefix = unit.strip_suffix('b').unwrap_or(&unit);
+    if ["k", "m", "g", "t"].contains(&prefix) && !word.ends_with('B') {
+        data_size(value)?;
+        let prefix = prefix.to_uppercase();
+        let thousands = if prefix == "K" { "k" } else { &prefix };
+        let right = format!(
+            "{number}{thousands}B for powers of 1000, or {number}{prefix}iB for powers of 1024, as tc reads it"
+        );
+        return Err(Wrong::new("a size in powers of 1000 or of 1024?", right));
+    }
+    data_size(value)
+}
+
+const SIZE: &str = "a size is a number of bytes, such as 225000, 64kB or 64KiB";
+
+/// Bytes of data, at least one: `kB` are thousands, `kb` 1024.
 ///
 /// # Errors
 ///
 /// No size.
-pub fn size(value: &Value) -> Result<u64, Wrong> {
-    quantity::data_bytes(&text(value, quantity::SIZE)?)
+pub fn data_size(value: &Value) -> Result<u64, Wrong> {
+    quantity::data_bytes(&text(value, SIZE)?)
 }
 
 /// A share of one, from 0 to 1; a bare number is per cent, as tc reads it.

@@ -118,6 +118,13 @@ fn quantities_are_written_in_the_shortest_exact_unit() {
     assert_eq!(rates, ["80mbit", "1500kbit", "1bit"]);
     assert_eq!((units::time_text(2_500_000_u64), units::time_text(0_u64)), ("2500us".into(), "0s".into()));
     assert_eq!(units::size(&"61MB".into()), Ok(61_000_000));
-    assert_eq!(units::size(&"64kb".into()), Ok(65_536));
+    assert_eq!(units::size(&"64KiB".into()), Ok(65_536));
+    for (wrong, right) in [("64kb", "64kB for"), ("1.5mb", "1.5MB for"), ("2g", "2GB for"), ("3K", "3KiB for")] {
+        let fault = units::size(&wrong.into()).unwrap_err();
+        assert!(fault.right.contains(right), "{fault:?}");
+    }
+    let fault = units::rate(&"10mbps".into()).unwrap_err();
+    assert!(fault.right.contains("10mbit, or 80mbit"), "{fault:?}");
+    assert_eq!(units::tc_rate(&"10mbps".into()), Ok(80_000_000));
     assert!(units::rate(&true.into()).is_err() && units::size(&"1e30".into()).is_err());
 }

@@ -60,12 +60,12 @@ def value_of(kind: str, value: object) -> Any:
 
 
 def rate_bps(value: object) -> int:
-    """Bits per second, at least 1 and at most 1 Tbit/s.
+    """Bits per second as tc reads them, at least 1 and at most 1 Tbit/s; keys of an experiment have no `mbps`.
 
     >>> rate_bps("80mbit"), rate_bps("10mbps")
     (80000000, 80000000)
     """
-    return int(value_of("rate", value))
+    return int(value_of("tc rate", value))
 
 
 def duration_ns(value: object) -> int:
@@ -97,7 +97,7 @@ def size_bytes(value: object) -> int:
     >>> size_bytes("61MB"), size_bytes("64kb")
     (61000000, 65536)
     """
-    return int(value_of("size", value))
+    return int(value_of("data size", value))
 
 
 POLICE = "police"

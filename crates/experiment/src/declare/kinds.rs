@@ -62,8 +62,8 @@ fn integer(data: &Value) -> Option<u64> {
 quantities! {
     /// Bits per second.
     Rate: units::rate, units::rate_text,
-        quantity("rate", "bit/s", "a rate as tc writes it, in bits per second", &["10mbit", "1.5gbit"]),
-        &["10mbit", "1mbit", "64kbit", "100mbit", "1gbit", "1.5mbps", "1bit", "1tbit", "999kibit"];
+        quantity("rate", "bit/s", "a rate in bits per second", &["10mbit", "1.5gbit"]),
+        &["10mbit", "1mbit", "64kbit", "100mbit", "1gbit", "1bit", "1tbit", "999kibit"];
     /// Nanoseconds.
     Time: units::time, units::time_text, quantity("time", "ns", "a time", &["20ms", "1s", "500us"]),
         &["0s", "10ms", "1s", "500us", "100ms", "2.5ms", "1ns", "3s", "1min"];
@@ -72,8 +72,8 @@ quantities! {
         &["10s", "100ms", "1s", "5ms", "1us", "2min"];
     /// Bytes of data.
     Size: units::size, core::convert::identity,
-        quantity("size", "bytes", "a size; kb, mb, gb are powers of 1024, kB, MB, GB powers of 1000", &["61MB", "16kb"]),
-        &["1500", "61MB", "16kb", "1b", "4MiB", "2gb", "8kbit"];
+        quantity("size", "bytes", "a size; kB, MB, GB are powers of 1000, KiB, MiB, GiB powers of 1024", &["61MB", "16KiB"]),
+        &["1500", "61MB", "16KiB", "1b", "4MiB", "2GB", "8kbit"];
 }
 
 /// The name of a group, a link, a program.

@@ -27,6 +27,22 @@ pub fn with_distributions(table: &Table) -> Option<Table> {
     sizes.or(load).map(|()| made)
 }
 
+/// The key of a fault as the file has it: `bytes` where [`with_distributions`] moved its distribution.
+pub fn as_written(key: String, document: &Value) -> String {
+    let parts: Vec<_> = key.split('.').collect();
+    let &["flows", number, own] = &parts[..] else { return key };
+    let Some((_, written)) = [("sizes", "bytes"), ("load", "arrivals")].into_iter().find(|(each, _)| *each == own)
+    else {
+        return key;
+    };
+    let groups = document.table().and_then(|table| table.get("flows")).and_then(Value::list).unwrap_or_default();
+    let group = number.parse::<usize>().ok().and_then(|number| groups.get(number)).and_then(Value::table);
+    if group.is_some_and(|group| group.has(written) && !group.has(own)) {
+        return format!("flows.{number}.{written}");
+    }
+    key
+}
+
 /// All of them.
 pub fn check(made: &Flows, report: &mut Report<'_>) {
     flow_kinds::check(made, report);

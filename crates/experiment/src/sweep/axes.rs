@@ -96,14 +96,14 @@ impl Unit {
     pub fn number(self, value: &Value) -> Result<f64, Wrong> {
         match self {
             Self::Milliseconds => units::time(value).map(|time| time as f64 / 1e6),
-            Self::Megabits => units::rate(value).map(|rate| rate as f64 / 1e6),
+            Self::Megabits => units::tc_rate(value).map(|rate| rate as f64 / 1e6),
             // As written: a hundred times a share of one is 0.30000000000000004 where the file has 0.3 %.
             Self::PerCent => units::per_cent(value),
             Self::Bdp => match units::queue_size(value)?.node {
                 Node::Float(products) => Ok(products),
                 _ => Err(Wrong::new("not a number of bandwidth-delay products", "such as 1.5bdp")),
             },
-            Self::Bytes => units::size(value).map(|size| size as f64),
+            Self::Bytes => units::data_size(value).map(|size| size as f64),
         }
     }
 }

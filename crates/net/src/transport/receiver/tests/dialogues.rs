@@ -292,7 +292,7 @@ fn an_infrequent_reader_waits_for_no_more_than_is_left() {
 }
 
 /// With offloads: packets of two segments take less memory per payload, so half of the buffer is offered as 198/256.
-/// The numbers are the kernel engine's (`offloads = true`, `rcvbuf = "64kb"`).
+/// The numbers are the kernel engine's (`offloads = true`, `rcvbuf = "64KiB"`).
 #[test]
 fn super_packets_open_a_larger_window() {
     let mut harness = Harness::new(&Settings { prompt_reads: true, ..fixed() });

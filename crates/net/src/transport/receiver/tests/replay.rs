@@ -132,7 +132,7 @@ fn a_prompt_reader_acknowledges_as_linux_does() {
     check(&settings, &[(1, 24, 1), (26, 32, 2), (33, 146, 1)], &windows);
 }
 
-/// `rcvbuf = "64kb"`, doubled by the kernel: the window moves with unread data, at most three segments.
+/// `rcvbuf = "64KiB"`, doubled by the kernel: the window moves with unread data, at most three segments.
 #[test]
 fn a_fixed_buffer_is_offered_as_linux_does() {
     let windows = [(2, 69_880), (5, 78_568), (6, 79_668), (7, 81_502), (8, 80_584), (9, 79_668), (13, 81_502)];
