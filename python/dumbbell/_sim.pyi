@@ -114,6 +114,11 @@ TABLES: list[tuple[str, list[tuple[str, str, str, str]], list[str], bool]]
 result has it."""
 METRIC_COLUMNS: list[tuple[str, list[str], list[str]]]
 """The columns of numbers and of names from which metrics are computed, by table."""
+METRIC_NAMES: list[tuple[str, list[tuple[str, str, str, list[str]]]]]
+"""By place (``, `flows.FLOW`, `groups.GROUP`, `queue`, `queues.QUEUE`, `cycle`): name, unit, meaning, and the keys of
+its numbers (none: a single number) of every metric."""
+SPREAD_PARTS: list[str]
+"""The keys of a spread."""
 
 _Given = Arrow | tuple[dict[str, Any], dict[str, Any]]
 """A table: the simulator's, or arrays: of float64 (null: NaN) by column, and by column of texts uint32 indices into a
@@ -166,8 +171,8 @@ class Metrics:
     def probe_rtt_intervals_s(self) -> list[float | None]:
         """The median time between each flow's PROBE_RTTs."""
 
-def spread(samples: list[float]) -> tuple[float, float, float, float] | None:
-    """Mean, median, 95th percentile and maximum of samples."""
+def spread(samples: list[float]) -> list[float] | None:
+    """The spread of samples, in the order of `SPREAD_PARTS`."""
 
 def jain_index(rates: list[float]) -> float | None:
     """Jain's index of some rates."""

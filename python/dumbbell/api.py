@@ -24,6 +24,7 @@ import polars as pl
 
 from dumbbell import _sim, extras, spec
 from dumbbell.analysis.comparison import Arm, Measured, compare_runs
+from dumbbell.analysis.expect import check_expected
 from dumbbell.analysis.summary import measures, summary
 from dumbbell.engines import Request
 from dumbbell.engines.base import Permissions, engine_called, kernels_set, permitted, plain, repeat_command, seeds_of
@@ -219,6 +220,7 @@ def run(
     number = _seed(case, seed)
     allowed = permitted([engine], hosts, [kernel])
     chosen = engine_called(engine, kernel, "engine", allowed=allowed)
+    check_expected([case])
     repeat = _repeat(experiment, case, engine, number, kernel, allowed)
     if out is not None:
         return Run(result.load(chosen.run(Request(experiment.name, case, number, Path(out), repeat), _silently)))

@@ -14,22 +14,23 @@ DumbbellError                 2  the request is wrong, or this host can't meet i
 ├── LocalHostError            2  this host can't be inspected, or can't be changed as requested
 ├── FilterError               2  a connection filter is invalid
 ├── ClusterError              2  a cluster can't be reached, or has no usable worker
-│   └── ClusterLost           1  the connection to a cluster was lost during a sweep
+│   └── ClusterLost           4  the connection to a cluster was lost during a sweep
 ├── MissingExtra              2  an optional package is not installed
-├── TransferError             1  a download failed
-└── EngineError               1  a run started and gave no result
-    ├── HostLost              1  the connection to a remote host was lost during a run
-    ├── GuestPanic            1  the guest kernel panicked
-    ├── GuestHang             1  the guest exceeded its wall-clock limit
-    └── GuestOutOfMemory      1  the guest ran out of memory
+├── TransferError             4  a download failed
+└── EngineError               4  a run started and gave no result
+    ├── HostLost              4  the connection to a remote host was lost during a run
+    ├── GuestPanic            4  the guest kernel panicked
+    ├── GuestHang             4  the guest exceeded its wall-clock limit
+    └── GuestOutOfMemory      4  the guest ran out of memory
 ```
 
-The number is the command's exit status. A run that ends with an invalid result
-raises nothing: `run.json` gives the reason. A command that a signal ends stops,
-cleans up and exits with status 130.
+The number is the command's exit status (`ExitStatus`). A run that ends with an
+invalid result raises nothing: `run.json` gives the reason, and the status is 3.
+A command that a signal ends stops, cleans up and exits with status 130.
 """
 
 import signal
+from enum import IntEnum
 from typing import ClassVar
 
 __all__ = [
@@ -60,10 +61,38 @@ ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 """Ctrl-C, `kill`, a closed terminal, and Ctrl-backslash."""
 
 
+class ExitStatus(IntEnum):
+    """The exit statuses of every command; `exec` and `shell` pass a program's own through."""
+
+    about: str
+
+    def __new__(cls, number: int, about: str) -> "ExitStatus":
+        """A status and its meaning."""
+        status = int.__new__(cls, number)
+        status._value_ = number
+        status.about = about
+        return status
+
+    DONE = 0, "done"
+    JUDGED_NEGATIVE = 1, "judged negative: a failed expectation, a difference, a failed criterion or test"
+    WRONG_REQUEST = 2, "wrong request, or this host can't meet it"
+    INVALID_RUN = 3, "a run is invalid: its numbers must not be used"
+    FAILED = 4, "the engine, a host or a transfer failed: there is no result"
+    UNDECIDED = 5, "undecided: the answer is not known"
+    INTERRUPTED = 130, "interrupted"
+
+    @classmethod
+    def of(cls, *, valid: bool, positive: bool) -> "ExitStatus":
+        """Of a judgement over runs: an invalid run weighs more than what was judged."""
+        if not valid:
+            return cls.INVALID_RUN
+        return cls.DONE if positive else cls.JUDGED_NEGATIVE
+
+
 class DumbbellError(Exception):
     """Base class. The message is shown to the user."""
 
-    exit_status: ClassVar[int] = 2
+    exit_status: ClassVar[ExitStatus] = ExitStatus.WRONG_REQUEST
 
 
 class ExperimentError(DumbbellError):
@@ -182,7 +211,7 @@ class LocalHostError(DumbbellError):
 class TransferError(DumbbellError):
     """A download failed: refused, interrupted, timed out, or an untrusted certificate."""
 
-    exit_status = 1
+    exit_status = ExitStatus.FAILED
 
 
 class FilterError(DumbbellError):
@@ -207,13 +236,13 @@ class ClusterError(DumbbellError):
 class ClusterLost(ClusterError):
     """The connection to a cluster was lost during a sweep. Rows received before are kept."""
 
-    exit_status = 1
+    exit_status = ExitStatus.FAILED
 
 
 class EngineError(DumbbellError):
     """A run started and gave no result."""
 
-    exit_status = 1
+    exit_status = ExitStatus.FAILED
 
 
 class HostLost(EngineError):

@@ -9,7 +9,8 @@ from synthetic import Bench, Flow
 def test_sized_flows_of_a_group() -> None:
     flows = [Flow(f"web-{n}", "web", bytes_asked=1000, fct_s=fct_s) for n, fct_s in enumerate([1.0, 2.0, 6.0, None])]
     found = completion_times(Bench([*flows, Flow("bulk", "bulk")]).make())
-    assert found == {"web": {"asked": 4, "done": 3, "mean": 3, "p50": 2, "p95": pytest.approx(5.6), "max": 6}}
+    percentiles = {"p50": 2, "p95": pytest.approx(5.6), "p99": pytest.approx(5.92)}
+    assert found == {"web": {"asked": 4, "done": 3, "mean": 3, "min": 1, **percentiles, "max": 6}}
 
 
 def test_nothing_done_is_no_time() -> None:
@@ -23,5 +24,6 @@ def test_answers_of_all_flows_of_a_group() -> None:
         flow["exchanges_s"] = times_s
     found = answer_times(run)
     assert list(found) == ["a", "shy"]
-    assert found["a"] == {"answers": 3, "mean": pytest.approx(0.3), "p50": 0.2, "p95": pytest.approx(0.56), "max": 0.6}
+    percentiles = {"p50": 0.2, "p95": pytest.approx(0.56), "p99": pytest.approx(0.592)}
+    assert found["a"] == {"answers": 3, "mean": pytest.approx(0.3), "min": 0.1, **percentiles, "max": 0.6}
     assert (found["shy"]["answers"], found["shy"]["max"]) == (0, None)

@@ -13,9 +13,9 @@ from synthetic import NS, Bench, Flow, alternating
 
 KEYS = [
     *("run", "engine", "seed", "valid", "warnings", "wall_s", "duration_s", "flows", "groups"),
-    *("queue", "ping_ms", "utilization", "jain", "cycle"),
+    *("queue", "queues", "ping_ms", "one_way_delay_ms", "utilization", "jain", "cycle"),
 ]
-SPREAD = ["mean", "p50", "p95", "max"]
+SPREAD = ["mean", "min", "p50", "p95", "p99", "max"]
 
 
 def test_the_contract() -> None:
@@ -34,21 +34,22 @@ def test_the_contract() -> None:
     assert found["warnings"] == ["invalid: a packet died", "short"]
     bulk, page = found["flows"]
     common = (
-        ["throughput_mbps", "bytes"],
+        ["throughput_mbps", "goodput_mbps", "bytes"],
         [
-            *("no_data_share", "retransmits", "retransmit_rate", "rtt_ms", "cwnd_packets"),
+            *("response_s", "no_data_share", "retransmits", "retransmit_rate", "rtt_ms", "cwnd_packets"),
         ],
     )
     assert list(bulk) == ["name", "group", "cc", *common[0], *common[1]]
-    assert list(page) == ["name", "group", "cc", *common[0], "fct_s", *common[1]]
+    assert list(page) == ["name", "group", "cc", *common[0], "fct_s", "fct_goodput_mbps", *common[1]]
     assert (bulk["throughput_mbps"], bulk["bytes"]) == (pytest.approx(30), 37_500_000)
     assert bulk["retransmit_rate"] == pytest.approx(0.02, rel=0.01)
     assert list(bulk["rtt_ms"]) == list(bulk["cwnd_packets"]) == list(found["ping_ms"]) == SPREAD
     assert page["fct_s"] == 10
-    assert found["groups"] == {
-        "bbr": {"throughput_mbps": pytest.approx(30), "share": pytest.approx(0.75)},
-        "web": {"throughput_mbps": pytest.approx(10), "share": pytest.approx(0.25)},
-    }
+    assert page["fct_goodput_mbps"] == pytest.approx(10)
+    rates = {name: (group["throughput_mbps"], group["share"]) for name, group in found["groups"].items()}
+    assert rates == {"bbr": (pytest.approx(30), pytest.approx(0.75)), "web": (pytest.approx(10), pytest.approx(0.25))}
+    assert found["groups"]["web"]["fct_s"] == dict.fromkeys(SPREAD, 10)
+    assert found["groups"]["bbr"]["fct_s"] == dict.fromkeys(SPREAD)
     assert list(found["queue"]) == ["packets", "delay_ms", "drops", "marks", "loss_rate"]
     assert found["utilization"] == pytest.approx(1)
     assert found["jain"] == 1

@@ -109,8 +109,8 @@ def test_the_same_in_a_window() -> None:
 def test_rtt_and_cwnd_of_samples_in_the_flows_life() -> None:
     run = Bench([Flow("a", "a", cwnd=sawtooth(0, 100, 10), rtt_ms=20.0)], sample_s=0.1).make()
     cwnd = per_flow.cwnd_packets(run)["a"]
-    assert cwnd == pytest.approx({"mean": 4950 / 101, "p50": 49, "p95": 94, "max": 99}, rel=0.001)
-    assert per_flow.rtt_ms(run)["a"] == pytest.approx({"mean": 20, "p50": 20, "p95": 20, "max": 20})
+    assert cwnd == pytest.approx({"mean": 4950 / 101, "min": 0, "p50": 49, "p95": 94, "p99": 98, "max": 99}, rel=0.001)
+    assert per_flow.rtt_ms(run)["a"] == pytest.approx(dict.fromkeys(["mean", "min", "p50", "p95", "p99", "max"], 20))
     assert per_flow.cwnd_packets(run, (0, NS))["a"]["max"] == 10
 
 

@@ -111,7 +111,7 @@ def test_a_guest_without_space_for_its_memory_is_not_started(tmp_path: Path) -> 
 def test_a_full_file_system_of_the_guest_s_memory_is_named(tmp_path: Path) -> None:
     setup = f"{mounted('/dev/shm', 'size=40m')}; {mounted('small', 'size=8m')}"
     status, errors = run(tmp_path, setup=setup, text=EXPERIMENT + MEMORY_USER)
-    assert status == 1
+    assert status == 4
     assert "/dev/shm is full: it holds the guest's memory, up to " in errors
     assert "40 MiB free when the guest started; free some space, or set TMPDIR" in errors
 

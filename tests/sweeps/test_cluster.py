@@ -405,7 +405,7 @@ def test_the_command_says_in_one_line_that_the_scheduler_was_lost(tmp_path: Path
         finally:
             command.kill()
             command.wait()
-    assert command.returncode == 1
+    assert command.returncode == 4
     assert "Traceback" not in errors
     assert "distributed" not in errors
     assert errors.splitlines()[-1].startswith(f"dumbbell: the connection to the scheduler at {site.address} was lost")

@@ -33,6 +33,7 @@ pub fn facts(plan: &Plan, result: &RunResult) -> Facts {
         duration_ns: duration_ns.cast_signed(),
         flows: plan.flows.iter().zip(&report.flows).map(|(plan, report)| flow(plan, report, duration_ns)).collect(),
         queue: under_test.map(|planned| queue(planned, result)),
+        queues: plan.queues.iter().map(|planned| queue(planned, result)).collect(),
         holds_super_packets: plan.net.offloads || plan.queues.iter().any(|queue| queue.key.starts_with("path.tc")),
         is_import: false,
     }

@@ -10,12 +10,19 @@ const TIME_S: Units = &[("s", 1.0), ("ms", 1e-3)];
 const PACKETS: Units = &[("packets", 1.0)];
 const SHARE: Units = &[("", 1.0), ("%", 0.01)];
 
+const RATE: Units = &[("Mbit/s", 1.0), ("kbit/s", 1e-3), ("Gbit/s", 1e3), ("MB/s", 8.0)];
+
 const UNITS: &[(&str, Units)] = &[
-    ("throughput_mbps", &[("Mbit/s", 1.0), ("kbit/s", 1e-3), ("Gbit/s", 1e3), ("MB/s", 8.0)]),
+    ("throughput_mbps", RATE),
+    ("goodput_mbps", RATE),
+    ("fct_goodput_mbps", RATE),
     ("rtt_ms", TIME_MS),
     ("delay_ms", TIME_MS),
     ("ping_ms", TIME_MS),
+    ("one_way_delay_ms", TIME_MS),
     ("fct_s", TIME_S),
+    ("response_s", TIME_S),
+    ("probe_rtt_s", TIME_S),
     ("period_s", TIME_S),
     ("half_period_s", TIME_S),
     ("duration_s", TIME_S),
@@ -27,6 +34,8 @@ const UNITS: &[(&str, Units)] = &[
     ("marks", PACKETS),
     ("share", SHARE),
     ("retransmit_rate", SHARE),
+    ("no_data_share", SHARE),
+    ("loss_rate", SHARE),
     ("utilization", SHARE),
 ];
 

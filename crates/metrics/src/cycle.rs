@@ -41,6 +41,7 @@ pub use movement::{Kind, Movement, movement};
 
 use crate::facts::Window;
 use crate::flows::{bytes_received, rate_bps};
+use crate::names::measured;
 use crate::run::{Error, Run};
 use crate::spread::mean;
 use crate::{NS, count, signed_float, sum_of_known};
@@ -63,29 +64,32 @@ const RHYTHM: f64 = 0.1;
 /// A signal whose range, detrended, is smaller than this share of its own is a straight line.
 const FLAT: f64 = 1e-9;
 
-/// A period of two groups' rates; `kind` states whether they alternate.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Cycle {
-    /// The period in seconds.
-    pub period_s: f64,
-    /// Time between changes of the leading group, if the groups alternate.
-    pub half_period_s: f64,
-    /// n(k) at the period: 1 for exact repetition, less with jitter or missing changes.
-    pub strength: f64,
-    /// Share of red-noise series of the same autocorrelation with as much evidence.
-    pub p_value: f64,
-    /// The lag of the second largest group behind the largest, as a share of the period, 0 to 1; None for a single
-    /// signal.
-    pub phase: Option<f64>,
-    /// How the two rates move; `separate` for a single signal.
-    pub kind: Kind,
-    /// Pearson's r of the two rates; None for a single signal.
-    pub correlation: Option<f64>,
-    /// Share of the bins in which the second largest group leads; None for a single signal.
-    pub second_leads: Option<f64>,
-    /// The interval between a flow's `PROBE_RTT`s in seconds if it equals the period; None otherwise, and for
-    /// alternating groups.
-    pub probe_rtt_s: Option<f64>,
+measured! {
+    /// A period of two groups' rates; `kind` states whether they alternate.
+    #[derive(Clone, Debug, PartialEq, Serialize)]
+    pub struct Cycle {
+        /// How the two rates move; `separate` for a single signal.
+        pub kind: Kind,
+        ;
+        /// The period.
+        pub period_s: f64 = "s",
+        /// Time between changes of the leading group, if the groups alternate.
+        pub half_period_s: f64 = "s",
+        /// n(k) at the period: 1 for exact repetition, less with jitter or missing changes.
+        pub strength: f64 = "",
+        /// Share of red-noise series of the same autocorrelation with as much evidence.
+        pub p_value: f64 = "",
+        /// The lag of the second largest group behind the largest, as a share of the period, 0 to 1; unknown for a
+        /// single signal.
+        pub phase: Option<f64> = "",
+        /// Pearson's r of the two rates; unknown for a single signal.
+        pub correlation: Option<f64> = "",
+        /// Share of the bins in which the second largest group leads; unknown for a single signal.
+        pub second_leads: Option<f64> = "",
+        /// The interval between a flow's `PROBE_RTT`s if it equals the period; unknown otherwise, and for alternating
+        /// groups.
+        pub probe_rtt_s: Option<f64> = "s",
+    }
 }
 
 impl Run<'_> {

@@ -14,6 +14,9 @@ pub struct Facts {
     pub flows: Vec<Flow>,
     /// The queue under test.
     pub queue: Option<Queue>,
+    /// All queues, the one under test too.
+    #[serde(default)]
+    pub queues: Vec<Queue>,
     /// Whether the queue under test holds super-packets: Linux counts a dropped one as one packet and a sent one as its
     /// segments (net/sched: `qdisc_qstats_drop`, `bstats_update`).
     pub holds_super_packets: bool,

@@ -61,10 +61,10 @@ pub fn cwnd_packets(run: &Run<'_>, flow: usize, bounds: Window) -> Option<Spread
     spread(run, flow, bounds, "cwnd_packets", Some)
 }
 
-/// Mean completion time of the sized flows among these, in seconds; None unless all of them completed.
-pub fn mean_fct_s<'a>(flows: impl Iterator<Item = &'a Flow>) -> Option<f64> {
-    let times: Vec<_> = flows.filter(|flow| flow.is_sized()).map(|flow| flow.fct_s).collect();
-    crate::mean_of_known(times.iter().copied()).filter(|_| times.iter().all(Option::is_some))
+/// 8 × size ÷ completion time, in bit/s; None for a flow without a size, and until it completes.
+pub fn completion_rate_bps(flow: &Flow) -> Option<f64> {
+    let bytes = flow.bytes_asked.or(flow.bytes_received)?;
+    flow.fct_s.filter(|seconds| *seconds > 0.0).map(|seconds| 8.0 * float(bytes) / seconds)
 }
 
 /// A group's rate ÷ all groups' rate; None if it is unknown, or all are 0.

@@ -16,6 +16,7 @@ mod facts;
 mod fairness;
 mod flows;
 mod intervals;
+pub mod names;
 mod phases;
 mod queue;
 mod rates;
@@ -33,7 +34,7 @@ pub use intervals::Intervals;
 pub use phases::{Phases, SLOW_STARTERS, Signs};
 pub use queue::QueueMetrics;
 pub use run::{Error, Run};
-pub use spread::Spread;
+pub use spread::{PARTS, Spread};
 pub use summary::{FlowMetrics, GroupMetrics, Metrics};
 pub use table::{COLUMNS, Known, Names, Numbers, Table, Values};
 
@@ -63,10 +64,4 @@ fn nearest(number: f64) -> i64 {
 /// The sum of the known numbers; None if all are unknown.
 fn sum_of_known(numbers: impl Iterator<Item = Option<f64>>) -> Option<f64> {
     numbers.flatten().reduce(|sum, number| sum + number)
-}
-
-/// The mean of the known numbers; None if all are unknown.
-fn mean_of_known(numbers: impl Iterator<Item = Option<f64>>) -> Option<f64> {
-    let known: Vec<_> = numbers.flatten().collect();
-    (!known.is_empty()).then(|| known.iter().sum::<f64>() / count(known.len()))
 }

@@ -3,6 +3,7 @@
 use crate::counter::Counter;
 use crate::facts::{Queue, Window};
 use crate::flows::{during, ratio};
+use crate::names::measured;
 use crate::run::Run;
 use crate::spread::Spread;
 use crate::{NS, float, nearest, signed_float};
@@ -11,22 +12,25 @@ use serde::Serialize;
 /// Milliseconds from nanoseconds.
 const MS: f64 = 1e6;
 
-/// Numbers of the queue under test, over all samples.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct QueueMetrics {
-    /// Backlog in packets.
-    pub packets: Option<Spread>,
-    /// Backlog ÷ rate in milliseconds: the queueing delay of the next packet in a FIFO.
-    pub delay_ms: Option<Spread>,
-    /// Dropped packets.
-    pub drops: Option<u64>,
-    /// Marked packets; None if its kind never marks.
-    pub marks: Option<u64>,
-    /// Dropped ÷ (dropped + sent) packets; None if it holds super-packets.
-    pub loss_rate: Option<f64>,
+measured! {
+    /// Numbers of a queue.
+    #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+    pub struct QueueMetrics {
+        ;
+        /// Backlog, over all samples.
+        pub packets: Option<Spread> = "packets",
+        /// Backlog ÷ rate, over all samples: the queueing delay of the next packet in a FIFO.
+        pub delay_ms: Option<Spread> = "ms",
+        /// Dropped packets.
+        pub drops: Option<u64> = "packets",
+        /// Marked packets; unknown if its kind never marks.
+        pub marks: Option<u64> = "packets",
+        /// Dropped ÷ (dropped + sent) packets; unknown if it holds super-packets.
+        pub loss_rate: Option<f64> = "",
+    }
 }
 
-/// The numbers of the queue under test.
+/// The numbers of a queue.
 pub fn metrics(run: &Run<'_>, queue: &Queue, window: Option<Window>, bounds: Window) -> QueueMetrics {
     let samples = |column, unit: f64| {
         let rows = rows(run, &queue.name);

@@ -1,99 +1,119 @@
 //! All single numbers of a run: what `dumbbell run --json` prints.
 
 use crate::cycle::Cycle;
-use crate::facts::Window;
+use crate::facts::{Queue, Window};
 use crate::fairness::jain_index;
-use crate::flows::{bytes_received, cwnd_packets, mean_fct_s, rate_bps, ratio, rtt_ms, segments, shares};
+use crate::flows::{bytes_received, completion_rate_bps, cwnd_packets, rate_bps, ratio, rtt_ms, segments, shares};
 use crate::intervals::SECOND_NS;
+use crate::names::measured;
 use crate::queue::{self, QueueMetrics};
 use crate::run::{Error, Run};
 use crate::spread::Spread;
-use crate::{NS, mean_of_known, nearest, signed_float, sum_of_known};
+use crate::{NS, nearest, signed_float, sum_of_known};
 use serde::{Serialize, Serializer};
 use std::ops::Add;
 
 const MEGA: f64 = 1e6;
 
-/// Single numbers of a run, or of a window of it.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Metrics {
-    /// Length of the run in seconds.
-    pub duration_s: f64,
-    /// Flows in the order of the experiment.
-    pub flows: Vec<FlowMetrics>,
-    /// Groups in the order of their first flow.
-    #[serde(serialize_with = "by_name")]
-    pub groups: Vec<GroupMetrics>,
-    /// The queue under test.
-    pub queue: Option<QueueMetrics>,
-    /// Round-trip time in milliseconds of all answered pings.
-    pub ping_ms: Option<Spread>,
-    /// One-way delay in milliseconds of all probes, in the data's direction.
-    pub one_way_delay_ms: Option<Spread>,
-    /// Bits that the queue under test sent ÷ bits that it could have sent; None if it has no rate.
-    pub utilization: Option<f64>,
-    /// [`jain_index`] over the throughput of the long-lived flows, each over its own lifetime.
-    pub jain: Option<f64>,
-    /// The period of the two largest groups' rates, if requested and found.
-    pub cycle: Option<Cycle>,
+measured! {
+    /// Single numbers of a run, or of a window of it.
+    #[derive(Clone, Debug, PartialEq, Serialize)]
+    pub struct Metrics {
+        /// Flows in the order of the experiment.
+        pub flows: Vec<FlowMetrics>,
+        /// Groups in the order of their first flow.
+        #[serde(serialize_with = "by_name")]
+        pub groups: Vec<GroupMetrics>,
+        /// The queue under test.
+        pub queue: Option<QueueMetrics>,
+        /// All queues in the order of the manifest.
+        #[serde(serialize_with = "queues_by_name")]
+        pub queues: Vec<(String, QueueMetrics)>,
+        /// The period of the two largest groups' rates, if requested and found.
+        pub cycle: Option<Cycle>,
+        ;
+        /// Length of the run.
+        pub duration_s: f64 = "s",
+        /// Round-trip time of all answered pings.
+        pub ping_ms: Option<Spread> = "ms",
+        /// One-way delay of all probes, in the data's direction; unknown without a common clock.
+        pub one_way_delay_ms: Option<Spread> = "ms",
+        /// Bits that the queue under test sent ÷ bits that it could have sent; unknown if it has no rate.
+        pub utilization: Option<f64> = "",
+        /// Jain's index over the throughput of the long-lived flows, each over its own lifetime.
+        pub jain: Option<f64> = "",
+    }
 }
 
-/// Numbers of one flow.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct FlowMetrics {
-    /// Name.
-    pub name: String,
-    /// Group.
-    pub group: String,
-    /// Congestion control; None for UDP.
-    pub cc: Option<String>,
-    /// 8 × bytes received in order ÷ lifetime, in Mbit/s: goodput (RFC 2647 section 3.17).
-    pub throughput_mbps: Option<f64>,
-    /// Bytes that the receiver got in order.
-    pub bytes: Option<u64>,
-    /// Completion time of a flow with a size, in seconds; None until it completes.
-    pub fct_s: Option<f64>,
-    /// Seconds in which the receiver got no byte ÷ all seconds of the lifetime.
-    pub no_data_share: Option<f64>,
-    /// Retransmitted segments (RFC 4898, `SegsRetrans`).
-    pub retransmits: Option<u64>,
-    /// Retransmitted ÷ sent data segments (RFC 4898, `DataSegsOut`); sent includes retransmissions.
-    pub retransmit_rate: Option<f64>,
-    /// Smoothed RTT (`tcpi_rtt`, RFC 6298) over all samples in the lifetime, in milliseconds.
-    pub rtt_ms: Option<Spread>,
-    /// Congestion window over all samples in the lifetime, in packets.
-    pub cwnd_packets: Option<Spread>,
+measured! {
+    /// Numbers of one flow.
+    #[derive(Clone, Debug, PartialEq, Serialize)]
+    pub struct FlowMetrics {
+        /// Name.
+        pub name: String,
+        /// Group.
+        pub group: String,
+        /// Congestion control; None for UDP.
+        pub cc: Option<String>,
+        ;
+        /// 8 × bytes received in order ÷ the flow's lifetime: goodput (RFC 2647 section 3.17).
+        pub throughput_mbps: Option<f64> = "Mbit/s",
+        /// 8 × bytes received in order ÷ length of the window, whatever the flow's lifetime.
+        pub goodput_mbps: Option<f64> = "Mbit/s",
+        /// Bytes that the receiver got in order.
+        pub bytes: Option<u64> = "bytes",
+        /// Completion time of a flow with a size; unknown until it completes. Always of the whole run.
+        pub fct_s: Option<f64> = "s",
+        /// 8 × size ÷ completion time of a flow with a size; unknown until it completes. Always of the whole run.
+        pub fct_goodput_mbps: Option<f64> = "Mbit/s",
+        /// Time from a request to its response's last byte, over all exchanges. Always of the whole run.
+        pub response_s: Option<Spread> = "s",
+        /// Seconds in which the receiver got no byte ÷ all seconds of the lifetime.
+        pub no_data_share: Option<f64> = "",
+        /// Retransmitted segments (RFC 4898, `SegsRetrans`).
+        pub retransmits: Option<u64> = "packets",
+        /// Retransmitted ÷ sent data segments (RFC 4898, `DataSegsOut`); sent includes retransmissions.
+        pub retransmit_rate: Option<f64> = "",
+        /// Smoothed RTT (`tcpi_rtt`, RFC 6298) over all samples in the lifetime.
+        pub rtt_ms: Option<Spread> = "ms",
+        /// Congestion window over all samples in the lifetime.
+        pub cwnd_packets: Option<Spread> = "packets",
+    }
 }
 
-/// Numbers of one group of flows.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct GroupMetrics {
-    /// Name; the key in JSON.
-    #[serde(skip)]
-    pub name: String,
-    /// 8 × bytes received by its flows ÷ length of the run, in Mbit/s, regardless of the flows' lifetimes.
-    pub throughput_mbps: Option<f64>,
-    /// Its goodput ÷ all groups' goodput.
-    pub share: Option<f64>,
-    /// Mean completion time of its flows with a size, in seconds; None unless all of them completed.
-    pub fct_s: Option<f64>,
-    /// Retransmitted segments of its flows.
-    pub retransmits: Option<u64>,
-    /// Retransmitted ÷ sent data segments of all its flows.
-    pub retransmit_rate: Option<f64>,
-    /// Mean over its flows of their RTT's mean and 95th percentile.
-    pub rtt_ms: Means,
-    /// Mean over its flows of their congestion window's mean and 95th percentile.
-    pub cwnd_packets: Means,
-}
-
-/// Means over flows.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Means {
-    /// Of the flows' means.
-    pub mean: Option<f64>,
-    /// Of the flows' 95th percentiles.
-    pub p95: Option<f64>,
+measured! {
+    /// Numbers of one group of flows.
+    #[derive(Clone, Debug, PartialEq, Serialize)]
+    pub struct GroupMetrics {
+        /// Name; the key in JSON.
+        #[serde(skip)]
+        pub name: String,
+        ;
+        /// 8 × bytes received by its flows ÷ length of the window, whatever the flows' lifetimes.
+        pub throughput_mbps: Option<f64> = "Mbit/s",
+        /// The same as `throughput_mbps`: the sum of its flows' `goodput_mbps`.
+        pub goodput_mbps: Option<f64> = "Mbit/s",
+        /// Its goodput ÷ all groups' goodput.
+        pub share: Option<f64> = "",
+        /// Sum over its flows.
+        pub bytes: Option<u64> = "bytes",
+        /// Over its flows with a size; unknown unless all of them completed.
+        pub fct_s: Option<Spread> = "s",
+        /// Over its flows with a size; unknown unless all of them completed.
+        pub fct_goodput_mbps: Option<Spread> = "Mbit/s",
+        /// Over all exchanges of its flows.
+        pub response_s: Option<Spread> = "s",
+        /// Over its flows.
+        pub no_data_share: Option<Spread> = "",
+        /// Sum over its flows.
+        pub retransmits: Option<u64> = "packets",
+        /// Retransmitted ÷ sent data segments of all its flows.
+        pub retransmit_rate: Option<f64> = "",
+        /// Mean over its flows of their means and of each percentile; smallest minimum, largest maximum.
+        pub rtt_ms: Option<Spread> = "ms",
+        /// Mean over its flows of their means and of each percentile; smallest minimum, largest maximum.
+        pub cwnd_packets: Option<Spread> = "packets",
+    }
 }
 
 impl Metrics {
@@ -129,6 +149,7 @@ impl Run<'_> {
             duration_s: signed_float(self.facts.duration_ns) / NS,
             groups: self.group_metrics(&flows, bounds, (&received, &segments)),
             queue: queue.map(|queue| queue::metrics(self, queue, window, bounds)),
+            queues: self.queue_metrics(window, bounds),
             ping_ms: queue::ping_ms(self, bounds),
             one_way_delay_ms: queue::one_way_delay_ms(self, bounds),
             utilization: queue.and_then(|queue| queue::utilization(self, queue, window, bounds)),
@@ -152,8 +173,11 @@ impl Run<'_> {
                 group: flow.group.clone(),
                 cc: flow.cc.clone(),
                 throughput_mbps: rate_bps(received[index], self.clip(flow, bounds)).map(|rate| rate / MEGA),
+                goodput_mbps: rate_bps(received[index], Some(bounds)).map(|rate| rate / MEGA),
                 bytes: received[index].map(|bytes| nearest(bytes).unsigned_abs()),
                 fct_s: flow.fct_s,
+                fct_goodput_mbps: completion_rate_bps(flow).map(|rate| rate / MEGA),
+                response_s: flow.exchanges_s.clone().and_then(Spread::of),
                 no_data_share: silent[index],
                 retransmits,
                 retransmit_rate: ratio(retransmits, sent),
@@ -177,30 +201,45 @@ impl Run<'_> {
             let segments = members.iter().map(|flow| segments[*flow]);
             let retransmits = segments.clone().filter_map(|(retransmits, _)| retransmits).reduce(Add::add);
             let own = || members.iter().map(|flow| &flows[*flow]);
+            let sized = || members.iter().filter(|flow| self.facts.flows[**flow].is_sized()).map(|flow| &flows[*flow]);
+            let exchanges = members.iter().filter_map(|flow| self.facts.flows[*flow].exchanges_s.as_deref());
+            let rate = rate_bps(bytes(&members), Some(bounds)).map(|rate| rate / MEGA);
             GroupMetrics {
                 name: name.into(),
-                throughput_mbps: rate_bps(bytes(&members), Some(bounds)).map(|rate| rate / MEGA),
+                throughput_mbps: rate,
+                goodput_mbps: rate,
                 share,
-                fct_s: mean_fct_s(members.iter().map(|flow| &self.facts.flows[*flow])),
+                bytes: own().filter_map(|flow| flow.bytes).reduce(Add::add),
+                fct_s: of_all(sized().map(|flow| flow.fct_s)),
+                fct_goodput_mbps: of_all(sized().map(|flow| flow.fct_goodput_mbps)),
+                response_s: Spread::of(exchanges.flatten().copied().collect()),
+                no_data_share: Spread::of(own().filter_map(|flow| flow.no_data_share).collect()),
                 retransmits,
                 retransmit_rate: ratio(retransmits, segments.filter_map(|(_, sent)| sent).reduce(Add::add)),
-                rtt_ms: Means::of(&own().map(|flow| flow.rtt_ms)),
-                cwnd_packets: Means::of(&own().map(|flow| flow.cwnd_packets)),
+                rtt_ms: Spread::over(own().map(|flow| flow.rtt_ms)),
+                cwnd_packets: Spread::over(own().map(|flow| flow.cwnd_packets)),
             }
         };
         groups.into_iter().zip(shares(&rates)).map(of_group).collect()
     }
+
+    fn queue_metrics(&self, window: Option<Window>, bounds: Window) -> Vec<(String, QueueMetrics)> {
+        let of_queue = |queue: &Queue| (queue.name.clone(), queue::metrics(self, queue, window, bounds));
+        self.facts.queues.iter().map(of_queue).collect()
+    }
 }
 
-impl Means {
-    fn of(spreads: &(impl Iterator<Item = Option<Spread>> + Clone)) -> Self {
-        let part = |part: fn(Spread) -> f64| mean_of_known(spreads.clone().map(|spread| spread.map(part)));
-        Self { mean: part(|spread| spread.mean), p95: part(|spread| spread.p95) }
-    }
+/// The spread of all numbers; None if one is unknown, because those that are known would be the smaller ones.
+fn of_all(numbers: impl Iterator<Item = Option<f64>>) -> Option<Spread> {
+    numbers.collect::<Option<Vec<_>>>().and_then(Spread::of)
 }
 
 fn by_name<S: Serializer>(groups: &[GroupMetrics], serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_map(groups.iter().map(|group| (&group.name, group)))
+}
+
+fn queues_by_name<S: Serializer>(queues: &[(String, QueueMetrics)], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(queues.iter().map(|(name, queue)| (name, queue)))
 }
 
 /// Bytes received, and retransmitted and sent segments, by flow.

@@ -63,6 +63,8 @@ mod _sim {
         let columns =
             dumbbell_metrics::COLUMNS.map(|(table, numbers, names)| (table, numbers.to_vec(), names.to_vec()));
         module.add("METRIC_COLUMNS", columns.to_vec())?;
+        module.add("METRIC_NAMES", crate::metrics::metric_names())?;
+        module.add("SPREAD_PARTS", dumbbell_metrics::PARTS.to_vec())?;
         super::experiment::add_defaults(module)?;
         super::plan::add_names(module)?;
         super::sweep::add_names(module)?;

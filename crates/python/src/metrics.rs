@@ -5,6 +5,7 @@ use crate::arrow::Arrow;
 use crate::numbers::Numbers;
 use dumbbell_metrics::columns::{Column, TABLES};
 use dumbbell_metrics::cycle;
+use dumbbell_metrics::names::{Declared, PLACES};
 use dumbbell_metrics::{Error, Facts, Known, Names, Run, Table, Values, Window};
 use dumbbell_sim::table::Bits;
 use pyo3::buffer::PyBuffer;
@@ -219,10 +220,19 @@ pub fn movement(
     Ok((kind.name().into(), correlation, second_leads))
 }
 
-/// Mean, median, 95th percentile and maximum of samples; None without any.
+/// The spread of samples, in the order of `SPREAD_PARTS`; None without any.
 #[pyfunction]
-pub fn spread(samples: Vec<f64>) -> Option<[f64; 4]> {
-    dumbbell_metrics::Spread::of(samples).map(|of| [of.mean, of.p50, of.p95, of.max])
+pub fn spread(samples: Vec<f64>) -> Option<[f64; 6]> {
+    dumbbell_metrics::Spread::of(samples).map(Into::into)
+}
+
+/// A declared metric: name, unit, meaning, keys of its numbers.
+type DeclaredMetric = (&'static str, &'static str, &'static str, Vec<&'static str>);
+
+/// Every metric by the place of its name.
+pub fn metric_names() -> Vec<(&'static str, Vec<DeclaredMetric>)> {
+    let entry = |of: &Declared| (of.name, of.unit, of.about.trim(), of.parts.to_vec());
+    PLACES.iter().map(|(place, declared)| (*place, declared.iter().map(entry).collect())).collect()
 }
 
 /// Jain's index of some rates; None without any.

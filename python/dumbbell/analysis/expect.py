@@ -12,10 +12,13 @@ from functools import cache
 from typing import Any
 
 from dumbbell import _sim
+from dumbbell.analysis import names
 from dumbbell.analysis.native import NS, Window
 from dumbbell.analysis.summary import summary
-from dumbbell.errors import ResultError
+from dumbbell.errors import ExperimentError, PlanError, ResultError
+from dumbbell.plan import plan_case
 from dumbbell.results.result import Run
+from dumbbell.spec import Case
 from dumbbell.spec.model import Seen
 from dumbbell.spec.units import refused, suggest
 
@@ -26,6 +29,7 @@ __all__ = [
     "Outcome",
     "Reader",
     "check",
+    "check_expected",
     "compare_source_figures",
     "ends_of",
     "figure_text",
@@ -168,6 +172,29 @@ class Reader:
         return self._summaries[window]
 
 
+def check_expected(cases: Iterable[Case]) -> None:
+    """Look up the metric of every expectation before the run: a misspelt one would be found after it.
+
+    Raises `ExperimentError` with the valid names.
+    """
+    for case in cases:
+        if not case.experiment.expect or case.experiment.hosts is not None:
+            continue
+        try:
+            plan = plan_case(case, case.experiment.seeds[0])
+        except PlanError:
+            continue  # The engine says why.
+        flows = [(flow.name, flow.group, flow.bytes is not None) for flow in plan.flows]
+        shape = names.shape(flows, [queue.name for queue in plan.queues], [each.name for each in plan.programs])
+        for number, text in enumerate(case.experiment.expect):
+            try:
+                check(shape, text)
+            except ResultError as error:
+                raise ExperimentError(
+                    "no such metric", file=str(case.file), key=f"expect.{number}", value=text, right=str(error)
+                ) from None
+
+
 def check(summary: Mapping[str, Any], expression: str) -> Outcome:
     """Compare a summary with an expectation such as `groups.bbr.share > 0.6`; the caller chooses the window.
 
@@ -175,6 +202,9 @@ def check(summary: Mapping[str, Any], expression: str) -> Outcome:
     """
     expected = parse_expectation(expression)
     value = metric(summary, expected.metric.name)
+    if expected.metric.name.startswith("groups.") and expected.metric.name.endswith(".fct_s"):
+        # Alone it is the mean, as it was before it had a spread.
+        value = value["mean"] if isinstance(value, Mapping) else value
     if isinstance(value, Mapping | list) and expected.value is not None:
         names = ", ".join(_names(value))
         raise ResultError(f"'{expected.metric.name}' is not a single number; it contains: {names}")

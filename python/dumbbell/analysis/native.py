@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "NS",
+    "PARTS",
     "SPREAD",
     "Cycle",
     "Kind",
@@ -152,6 +153,7 @@ def _facts(run: Run) -> dict[str, Any]:
         "duration_ns": bounds_ns(run)[1],
         "flows": [_flow(run, flow) for flow in run.manifest["flows"]],
         "queue": None if queue is None else _queue(queue),
+        "queues": [_queue(each) for each in run.manifest["queues"]],
         "holds_super_packets": _holds_super_packets(run),
         "is_import": is_import(run.manifest),
     }
@@ -206,23 +208,25 @@ def _given(table: "Table", name: str) -> _sim.Arrow | tuple[dict[str, Any], dict
     )
 
 
+PARTS = tuple(_sim.SPREAD_PARTS)
+"""The keys of a spread."""
 SPREAD = ("mean", "p50", "p95", "max")
-"""The names, in display order."""
+"""Those that tables show, in display order."""
 
 
 def spread(samples: Sequence[float]) -> dict[str, float | None]:
-    """Mean, p50, p95 and max over all samples; each None without samples.
+    """Mean, min, p50, p95, p99 and max over all samples; each None without samples.
 
-    >>> spread([1, 2, 3, 4])
-    {'mean': 2.5, 'p50': 2.5, 'p95': 3.8499999999999996, 'max': 4.0}
+    >>> spread([1, 2, 3])
+    {'mean': 2.0, 'min': 1.0, 'p50': 2.0, 'p95': 2.9, 'p99': 2.98, 'max': 3.0}
     """
     found = _sim.spread(list(samples))
-    return dict.fromkeys(SPREAD) if found is None else dict(zip(SPREAD, found, strict=True))
+    return dict.fromkeys(PARTS) if found is None else dict(zip(PARTS, found, strict=True))
 
 
 def as_dict(found: Mapping[str, float] | None) -> dict[str, float | None]:
     """A spread of `native.metrics`, with a None for each number of a missing one."""
-    return dict.fromkeys(SPREAD) if found is None else dict(found)
+    return dict.fromkeys(PARTS) if found is None else dict(found)
 
 
 Number = TypeVar("Number", int, float)

@@ -1,10 +1,9 @@
 """A run as numbers: as one JSON object, and flat.
 
 The object is what `--json` prints, expectations use and reports show; its keys are a contract. Unknown values are None,
-never NaN. The flat dictionary is for comparisons, matrices and sweeps: its names are those of the object where it has
-them (`groups.bbr.throughput_mbps`, `ping_ms.mean`); numbers that the object has only by flow are here by group too, and
-only requested metrics are computed. `over_runs` has mean, min and max over seeds or cases; `difference` has confidence
-intervals.
+never NaN. The flat dictionary is for comparisons, matrices and sweeps: its names are those of the object
+(`groups.bbr.throughput_mbps`, `ping_ms.mean`), and only requested metrics are computed. `over_runs` has mean, min and
+max over seeds or cases; `difference` has confidence intervals.
 """
 
 import math
@@ -13,6 +12,8 @@ from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import Any, cast
 
+from dumbbell.analysis import names
+from dumbbell.analysis.names import with_spreads
 from dumbbell.analysis.native import Cycle, Window, as_dict, cycle, metrics
 from dumbbell.analysis.queueing import queue
 from dumbbell.results.result import Run
@@ -41,11 +42,11 @@ def summary_with(run: Run, found: Cycle | None, window: Window | None = None) ->
         "wall_s": run.manifest.get("wall_s"),
         "duration_s": float(run.manifest["duration_s"]),
         "flows": [_flow(*each) for each in zip(run.manifest["flows"], numbers["flows"], strict=True)],
-        "groups": {
-            name: {key: group[key] for key in ("throughput_mbps", "share")} for name, group in numbers["groups"].items()
-        },
+        "groups": {name: with_spreads(group, names.GROUP) for name, group in numbers["groups"].items()},
         "queue": queue(run, window),
+        "queues": {name: with_spreads(found, names.QUEUE) for name, found in numbers["queues"].items()},
         "ping_ms": as_dict(numbers["ping_ms"]),
+        "one_way_delay_ms": as_dict(numbers["one_way_delay_ms"]),
         "utilization": numbers["utilization"],
         "jain": numbers["jain"],
         "cycle": None if found is None else {name: getattr(found, name) for name in CYCLE},
@@ -68,8 +69,8 @@ def warnings(run: Run) -> list[str]:
 def _flow(flow: Mapping[str, Any], numbers: Mapping[str, Any]) -> dict[str, Any]:
     """The completion time is a key of sized flows only, None until they complete."""
     is_sized = flow.get("bytes_asked") is not None or flow.get("fct_s") is not None
-    shown = {key: value for key, value in numbers.items() if key != "fct_s" or is_sized}
-    return shown | {name: as_dict(numbers[name]) for name in ("rtt_ms", "cwnd_packets")}
+    shown = with_spreads(numbers, names.FLOW)
+    return {key: value for key, value in shown.items() if key not in names.OF_SIZED or is_sized}
 
 
 _Flows = Sequence[Mapping[str, Any]]
@@ -95,21 +96,24 @@ _PATH: tuple[tuple[str, ...], ...] = (
 
 
 def measures(run: Run, window: Window | None = None, patterns: Sequence[str] = ("*",)) -> dict[str, float]:
-    """All comparable numbers of a run by name, without unknown ones.
+    """The requested numbers of a run by name, without unknown ones.
 
-    A group's `rtt_ms` and `cwnd_packets` are means over its flows of the flows' own means and 95th percentiles, its
-    `retransmit_rate` is retransmitted ÷ sent data segments of all its flows, its `fct_s` the mean over its sized flows,
-    omitted unless all of them completed. `patterns`: only names that match one of them (`*` matches anything,
-    as in a tolerance).
+    `patterns`: only names that match one of them (`*` matches anything, as in a tolerance). A pattern selects from the
+    common metrics, which comparisons and tables show; if it matches none of them, from all (`dumbbell list metrics`).
     """
-    selected = _selected(_members(run.manifest["flows"]), tuple(patterns))
+    queues = tuple(str(queue["name"]) for queue in run.manifest["queues"])
+    selected = _selected(_members(run.manifest["flows"]), queues, tuple(patterns))
     found = ((name, _value(run, window, path)) for name, path in selected)
     return {name: float(number) for name, number in found if number is not None and math.isfinite(number)}
 
 
-def measure_names(flows: _Flows) -> list[str]:
-    """All names that `measures` may return for flows with these names and groups."""
-    return [name for name, _ in _all(_members(flows))]
+def measure_names(flows: _Flows, queues: Sequence[str] = ()) -> list[str]:
+    """All names that `measures` may return for flows with these names and groups, and queues of these names.
+
+    The common ones come first.
+    """
+    members = _members(flows)
+    return list(dict.fromkeys(name for each in (_common(members), _all(members, queues)) for name, _ in each))
 
 
 def _members(flows: _Flows) -> _Members:
@@ -117,21 +121,30 @@ def _members(flows: _Flows) -> _Members:
 
 
 @lru_cache(maxsize=4)
-def _selected(members: _Members, patterns: tuple[str, ...]) -> tuple[_Named, ...]:
+def _selected(members: _Members, queues: tuple[str, ...], patterns: tuple[str, ...]) -> tuple[_Named, ...]:
     """The requested metrics for runs with these flows; cached, because most runs of a sweep have the same flows."""
-    return tuple(each for each in _all(members) if any(fnmatchcase(each[0], pattern) for pattern in patterns))
+    common, every = dict(_common(members)), dict(_all(members, queues))
+    found: dict[str, _Path] = {}
+    for known in (common, every):
+        for name, path in known.items():
+            unmet = (each for each in patterns if known is common or not any(_matches(one, each) for one in common))
+            if any(_matches(name, pattern) for pattern in unmet):
+                found.setdefault(name, path)
+    return tuple(found.items())
 
 
-def _all(members: _Members) -> Iterator[_Named]:
-    """Every name, and where `native.metrics` has its value."""
-    groups: dict[str, int] = {}
-    for _, group in members:
-        groups[group] = groups.get(group, 0) + 1
+def _matches(name: str, pattern: str) -> bool:
+    return name == pattern or fnmatchcase(name, pattern)
+
+
+def _common(members: _Members) -> Iterator[_Named]:
+    """The metrics that comparisons and tables show, and where `native.metrics` has their values."""
+    groups = _groups(members)
     for group in groups:
         for path in _GROUP:
             # A single group has everything.
             if path != ("share",) or len(groups) > 1:
-                yield f"groups.{group}.{'.'.join(path)}", ("groups", group, *path)
+                yield f"groups.{group}.{'.'.join(path)}", _path("groups", group, *path)
             else:
                 yield f"groups.{group}.share", ()
     for path in _PATH:
@@ -143,12 +156,44 @@ def _all(members: _Members) -> Iterator[_Named]:
                 yield f"flows.{name}.{key}", ("flows", position, key)
 
 
+def _all(members: _Members, queues: Sequence[str]) -> Iterator[_Named]:
+    """Every name, and where `native.metrics` has its value."""
+    for group in _groups(members):
+        for key in names.parts_of(names.GROUP):
+            yield f"groups.{group}.{'.'.join(key)}", ("groups", group, *key)
+        yield f"groups.{group}.fct_s", _path("groups", group, "fct_s")
+    for position, (name, _) in enumerate(members):
+        for key in names.parts_of(names.FLOW):
+            yield f"flows.{name}.{'.'.join(key)}", ("flows", position, *key)
+    for place in (names.RUN, names.QUEUE, names.CYCLE):
+        for key in names.parts_of(place):
+            path = key if place == names.RUN else (place, *key)
+            yield ".".join(path), path
+    for queue_name in queues:
+        for key in names.parts_of(names.QUEUE):
+            yield f"queues.{queue_name}.{'.'.join(key)}", ("queues", queue_name, *key)
+
+
+def _groups(members: _Members) -> dict[str, int]:
+    """The number of flows of each group."""
+    groups: dict[str, int] = {}
+    for _, group in members:
+        groups[group] = groups.get(group, 0) + 1
+    return groups
+
+
+def _path(*path: str) -> _Path:
+    """A group's `fct_s` alone is the mean, as it was before it had a spread."""
+    return (*path, "mean") if path[0] == "groups" and path[-1] == "fct_s" else path
+
+
 def _value(run: Run, window: Window | None, path: _Path) -> float | None:
     if not path:
         return None
     if path[0] == "cycle":
         found = cycle(run, window)
-        return None if found is None else float(getattr(found, str(path[1])))
+        number = None if found is None else getattr(found, str(path[1]))
+        return None if number is None else float(number)
     value: Any = metrics(run, window)
     for key in path:
         if value is None:

@@ -1,7 +1,6 @@
 """The command line: the only package that prints and exits.
 
-Results go to standard output; progress and messages go to standard error. Exit status: 0 success, 1 a failed
-expectation or an invalid run, 2 a usage error or a refused request, 130 interrupted.
+Results go to standard output; progress and messages go to standard error. `errors.ExitStatus` has the exit statuses.
 """
 
 import atexit
@@ -14,7 +13,7 @@ import warnings
 from types import FrameType
 
 import dumbbell
-from dumbbell.errors import ENDING, DumbbellError
+from dumbbell.errors import ENDING, DumbbellError, ExitStatus
 
 __all__ = ["main"]
 
@@ -54,14 +53,14 @@ def main() -> None:
         sys.exit(DumbbellError.exit_status)
     except (KeyboardInterrupt, Interrupted) as interrupt:
         _print_error(f"interrupted; {str(interrupt) or 'nothing was left behind'}")
-        sys.exit(130)
+        sys.exit(ExitStatus.INTERRUPTED)
     except BaseException as error:
         # Polars' PanicException has no name in Python; polars raises it if it can't start a thread.
         if type(error).__name__ != "PanicException" or "Resource temporarily unavailable" not in str(error):
             raise
         most = resource.getrlimit(resource.RLIMIT_NPROC)[0]
         _print_error(f"can't start a thread: the limit of this user is {most}; raise it: ulimit -u")
-        sys.exit(2)
+        sys.exit(ExitStatus.WRONG_REQUEST)
 
 
 def _run_command() -> None:

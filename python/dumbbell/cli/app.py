@@ -7,6 +7,7 @@ import click
 from click.shell_completion import CompletionItem, get_completion_class
 
 import dumbbell
+from dumbbell.errors import ExitStatus
 
 __all__ = ["COMPLETION_VARIABLE", "PANELS", "app"]
 
@@ -33,7 +34,7 @@ PANELS: dict[str, dict[str, tuple[str, str]]] = {
         "evaluate": ("evaluate:evaluate", "Judge congestion controls by the criteria of RFC 9743."),
         "plan": ("experiment_commands:plan", "Print an experiment as a shell script of tc and ip commands."),
         "scenarios": ("experiment_commands:scenarios", "List the built-in experiments and their sources."),
-        "list": ("list_commands:list_", "List controllers, queues or figures."),
+        "list": ("list_commands:list_", "List scenarios, sweeps, figures, metrics, controllers or queues."),
         "explain": ("list_commands:explain", "Print the manual page of a controller or a queue."),
         "upgrade": ("experiment_commands:upgrade", "Rewrite older spellings of keys in experiment and sweep files."),
         "schema": ("list_commands:schema", "Print the JSON schema of experiment or sweep files, for editors."),
@@ -107,7 +108,7 @@ class _LazyGroup(click.Group):
         """Without arguments, print the commands to start with."""
         if not args and not ctx.resilient_parsing:
             sys.stderr.write(START)
-            ctx.exit(2)
+            ctx.exit(ExitStatus.WRONG_REQUEST)
         return super().parse_args(ctx, args)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
@@ -134,7 +135,9 @@ def _print_completion(ctx: click.Context, _option: click.Parameter, shell: str |
     "dumbbell",
     cls=_LazyGroup,
     context_settings={"help_option_names": ["-h", "--help"], "show_default": True, "max_content_width": 100},
-    epilog="`dumbbell COMMAND --help` describes a command.",
+    epilog="`dumbbell COMMAND --help` describes a command. Exit status: "
+    + ", ".join(f"{status.value} {status.about.partition(':')[0]}" for status in ExitStatus)
+    + ".",
 )
 @click.version_option(dumbbell.__version__, message="dumbbell %(version)s")
 @click.option(

@@ -150,7 +150,7 @@ class _Experiment:
         """Raises `ExperimentError` if the case or the metric doesn't exist."""
         self.figure = options.metric
         self._options, self._case = options, _case(options)
-        self._seeds = seeds_of(options.seeds, "--seed") or self._case.experiment.seeds[:1]
+        self._seeds = seeds_of(options.seeds, "--seeds") or self._case.experiment.seeds[:1]
 
     def measure(self, kernel: Kernel, workdir: Path) -> list[float]:
         """See `_Subject`."""
@@ -171,7 +171,7 @@ class _Experiment:
         run = result.load(folder)
         if not run.manifest["valid"]:
             raise Skipped(f"the run is invalid: {'; '.join(run.manifest['invalid'])}")
-        figure = measures(run).get(self.figure)
+        figure = measures(run, None, (self.figure,)).get(self.figure)
         shutil.rmtree(folder)
         if figure is None:
             raise Skipped(f"the run has no {self.figure}")
@@ -275,7 +275,8 @@ def _case(options: BisectOptions) -> Case:
             value=options.case,
             right=f"one of: {names}",
         )
-    known = measure_names(named_flows(plan_case(chosen[0], 1)))
+    plan = plan_case(chosen[0], 1)
+    known = measure_names(named_flows(plan), [queue.name for queue in plan.queues])
     if options.metric not in known:
         raise ExperimentError(
             "unknown metric", key="--metric", value=options.metric, right=suggest(options.metric, known)

@@ -13,7 +13,7 @@ from typing import Any, cast, get_args
 import polars as pl
 
 from dumbbell.analysis.comparison import Arm, Comparison, Measured, compare_runs
-from dumbbell.analysis.difference import Method, check_patterns, stated
+from dumbbell.analysis.difference import Method, check_patterns, parse_tolerance, stated
 from dumbbell.analysis.proposed_settings import facts
 from dumbbell.analysis.summary import measure_names, measures
 from dumbbell.cli.comparison_arms import Folders, paired, two_arms
@@ -127,7 +127,8 @@ def compare_all(options: CompareOptions) -> Comparisons:
         _refuse_run_options(options)
         out, names = None, None
         first, second = two_arms(*(Path(target) for target in options.targets))
-        _check_tolerances(options, [manifest["flows"] for arm in (first, second) for manifest in arm.values()])
+        manifests = [manifest for arm in (first, second) for manifest in arm.values()]
+        _check_tolerances(options, [(each["flows"], [queue["name"] for queue in each["queues"]]) for each in manifests])
     elif len(options.targets) == 1:
         out, names, first, second = _run_both(options)
     else:
@@ -154,6 +155,7 @@ class _Measuring:
     def __init__(self, options: CompareOptions, draw: Callable[[Run], pl.DataFrame] | None, *, explain: bool) -> None:
         self.options, self.draw, self.explain = options, draw, explain
         self.series: dict[Path, pl.DataFrame] = {}
+        self.asked = [parse_tolerance(text)[0] for text in options.tolerances]
 
     def arm(self, name: str, folders: Folders) -> Arm:
         """All runs of one arm."""
@@ -164,7 +166,9 @@ class _Measuring:
         window = window_of(run.manifest["duration_s"], self.options.start, self.options.end)
         if self.draw is not None:
             self.series[folder] = self.draw(run)
-        return Measured(folder, run.manifest, measures(run, window), facts(run) if self.explain else None)
+        return Measured(
+            folder, run.manifest, measures(run, window, ("*", *self.asked)), facts(run) if self.explain else None
+        )
 
 
 def _run_both(options: CompareOptions) -> tuple[Path, list[str], Folders, Folders]:
@@ -179,7 +183,7 @@ def _run_both(options: CompareOptions) -> tuple[Path, list[str], Folders, Folder
     seeds = seeds_of(options.seeds, "--seeds")
     runs = [(case, seed) for case in cases for seed in dict.fromkeys(seeds or case.experiment.seeds)]
     plans = [plan_case(case, seed) for case, seed in {case.name: (case, seed) for case, seed in runs}.values()]
-    _check_tolerances(options, [named_flows(plan) for plan in plans])
+    _check_tolerances(options, [(named_flows(plan), [queue.name for queue in plan.queues]) for plan in plans])
     names = run_names(runs)
     folder_names = distinct(plain(name) or f"side-{number}" for number, (name, _, _) in enumerate(chosen, start=1))
     out = options.out or default_folder(f"{file.stem}-{'-'.join(folder_names)}")
@@ -267,8 +271,11 @@ def _drawing(first: Folders, second: Folders, figures: int) -> Callable[[Run], p
     return lambda run: series(run, step_ns)
 
 
-def _check_tolerances(options: CompareOptions, flows: Iterable[Sequence[Mapping[str, Any]]]) -> None:
-    known = dict.fromkeys(name for each in flows for name in measure_names(each))
+def _check_tolerances(
+    options: CompareOptions, compared: Iterable[tuple[Sequence[Mapping[str, Any]], Sequence[str]]]
+) -> None:
+    """`compared`: the flows and the names of the queues of each run."""
+    known = dict.fromkeys(name for flows, queues in compared for name in measure_names(flows, queues))
     check_patterns(options.tolerances, known)
 
 

@@ -19,6 +19,7 @@ from dumbbell.cli.streams import raw
 from dumbbell.control_characters import HIDDEN, json_text, visible, visible_line
 
 __all__ = [
+    "FORMAT",
     "Console",
     "digits",
     "distinct_names",
@@ -125,6 +126,10 @@ unwrapped_err = Console(stderr=True, soft_wrap=True)
 """For lines that must not be wrapped at any width: paths, commands, messages."""
 
 
+FORMAT = 1
+"""The version of the objects of `--json`: it grows when a key changes its meaning or goes."""
+
+
 def print_json(value: dict[str, Any]) -> None:
-    """One JSON object on standard output."""
-    sys.stdout.write(json_text(value) + "\n")
+    """One JSON object on standard output, with its `format`."""
+    sys.stdout.write(json_text({"format": FORMAT} | value) + "\n")

@@ -13,7 +13,7 @@ import click
 from dumbbell.cli.console import digits, err, grid, out, print_json, unwrapped_err, unwrapped_out
 from dumbbell.cli.options import PATH, comma_separated, jobs_option, json_option, kernel_option
 from dumbbell.cli.streams import Interrupted
-from dumbbell.errors import ExperimentError
+from dumbbell.errors import ExitStatus, ExperimentError
 
 if TYPE_CHECKING:
     from dumbbell.evaluation.referee import Controller, Evaluation, Finding
@@ -84,7 +84,7 @@ def evaluate(  # noqa: PLR0913, PLR0917 — a command has many options
     else:
         _show(done)
     failed = any(finding.judged.verdict == "fail" for each in done for finding in each.findings)
-    raise click.exceptions.Exit(1 if failed else 0)
+    raise click.exceptions.Exit(ExitStatus.of(valid=True, positive=not failed))
 
 
 def _check(engine: str, against: str, budget: str | None, runs: int | None, *, full: bool) -> None:

@@ -23,7 +23,7 @@ from dumbbell.cli.options import (
     to_option,
 )
 
-__all__ = ["compare", "plan", "run", "scenarios", "ui", "upgrade"]
+__all__ = ["compare", "plan", "run", "scenario_entries", "scenarios", "show_scenarios", "ui", "upgrade"]
 
 
 @click.command("run")
@@ -34,7 +34,7 @@ __all__ = ["compare", "plan", "run", "scenarios", "ui", "upgrade"]
     help="Engine: packet simulator (default), Linux in virtual time, or this host's Linux in real time.",
 )
 @hosts_option
-@click.option("--seed", metavar="N", help="Random seed, or a range such as 1..5.")
+@click.option("--seeds", "--seed", "seed", metavar="N..M", help="Random seed, or a range such as 1..5.")
 @click.option(
     "--case", multiple=True, metavar="NAME", help="Run only this case of the experiment. Repeatable; default: all."
 )
@@ -107,7 +107,7 @@ def run(  # noqa: PLR0913, PLR0917 — a command has many options
         show_run(out, done.runs[0], done.summaries[0])
     else:
         show_cases(out, done)
-    raise click.exceptions.Exit(0 if done.good else 1)
+    raise click.exceptions.Exit(done.status)
 
 
 @click.command("compare")
@@ -155,11 +155,12 @@ def compare(  # noqa: PLR0913, PLR0917 — a command has many options
 ) -> None:
     """Compare two engines, two kernels or two results.
 
-    Given an experiment, runs it on both. The exit status is 0 unless they disagree or a run is invalid.
+    Given an experiment, runs it on both. The exit status is 1 if they disagree and 3 if a run is invalid.
     One seed gives numbers and no verdict.
     """
     from dumbbell.cli.compare import CompareOptions, compare_all
     from dumbbell.cli.console import err, out, print_json
+    from dumbbell.errors import ExitStatus
 
     options = CompareOptions(
         targets, engines, kernels, seeds, settings, folder, tolerances, interval, start, end, jobs, page=output,
@@ -177,13 +178,14 @@ def compare(  # noqa: PLR0913, PLR0917 — a command has many options
         from dumbbell.cli.comparison_arms import show_compared
 
         show_compared(out, done, options.window)
-    raise click.exceptions.Exit(1 if done.agrees is False or not done.valid else 0)
+    raise click.exceptions.Exit(ExitStatus.of(valid=done.valid, positive=done.agrees is not False))
 
 
 @click.command("plan")
 @scenario_argument
 @click.option(
     "--seed",
+    "--seeds",
     type=click.IntRange(min=0),
     default=1,
     metavar="N",
@@ -245,18 +247,37 @@ def scenarios(
     as_json: bool = False,
 ) -> None:
     """List the built-in experiments and their sources."""
+    if as_json:
+        from dumbbell.cli.console import print_json
+
+        print_json({"scenarios": scenario_entries()})
+    else:
+        show_scenarios()
+
+
+def _built_in_cases() -> dict[str, Any]:
+    from dumbbell.spec import load, with_programs
+    from dumbbell.spec import scenarios as known
+
+    return {name: load(file) for name, file in (known() | with_programs()).items()}
+
+
+def scenario_entries() -> list[dict[str, Any]]:
+    """The built-in experiments, for `--json`."""
+    return [_scenario_entry(name, cases[0], len(cases)) for name, cases in _built_in_cases().items()]
+
+
+def show_scenarios() -> None:
+    """Print the built-in experiments, then the sweeps."""
     from rich.table import Table
     from rich.text import Text
 
-    from dumbbell.cli.console import out, print_json
+    from dumbbell.cli.console import out
     from dumbbell.cli.sweep import list_sweeps
-    from dumbbell.spec import load, published, with_programs
+    from dumbbell.spec import published, with_programs
     from dumbbell.spec import scenarios as known
 
-    cases = {name: load(file) for name, file in (known() | with_programs()).items()}
-    if as_json:
-        print_json({"scenarios": [_scenario_entry(name, case[0], len(case)) for name, case in cases.items()]})
-        return
+    cases = _built_in_cases()
     for heading, names in (
         ("laboratory experiments", known().keys() - published()),
         ("published results", published()),

@@ -15,6 +15,7 @@ from dumbbell.cli.console import Console, err, out, print_json, unwrapped_err, u
 from dumbbell.cli.options import PATH, config_option, json_option, set_option
 from dumbbell.cli.selftest import match_option, packetdrill_option, tolerance_option
 from dumbbell.cli.streams import Interrupted
+from dumbbell.errors import ExitStatus
 
 if TYPE_CHECKING:
     from rich.progress import TaskID
@@ -247,7 +248,7 @@ def _entry(done: "Addition") -> dict[str, Any]:
     metavar="V",
     help="Limit between good and bad; default: halfway between the two commits' values.",
 )
-@click.option("--seed", metavar="N", help="Random seeds, such as 1 or 1..5; the mean counts.")
+@click.option("--seeds", "--seed", "seed", metavar="N..M", help="Random seeds, such as 1 or 1..5; the mean counts.")
 @set_option
 @click.option("--case", metavar="NAME", help="Case of the experiment; required if there are several.")
 @config_option
@@ -296,7 +297,7 @@ def bisect(  # noqa: PLR0913, PLR0917 — a command has many options
         print_json(done.as_json())
     else:
         show_bisection(unwrapped_out, done)
-    raise click.exceptions.Exit(0 if done.found.first_bad else 1)
+    raise click.exceptions.Exit(ExitStatus.DONE if done.found.first_bad else ExitStatus.UNDECIDED)
 
 
 def _check_subject(scenario: str | None, metric: str | None, tests: tuple[Path, ...]) -> None:

@@ -1,4 +1,4 @@
-"""`dumbbell list`, `explain` and `schema`: controllers, queues, figures, and the schemas of files."""
+"""`dumbbell list`, `explain` and `schema`: what Dumbbell has, manual pages, and the schemas of files."""
 # Modules are imported inside the commands: help and usage errors don't wait for them.
 # ruff: noqa: PLC0415
 
@@ -9,6 +9,7 @@ import click
 from rich.table import Table
 
 from dumbbell.cli.console import out, print_json
+from dumbbell.cli.options import json_option
 
 if TYPE_CHECKING:
     from dumbbell.host.sources import LocalHost
@@ -21,32 +22,76 @@ WIDEST = 100
 _MEASURED = "<!-- measured -->"
 
 
+LISTABLE = ("scenarios", "sweeps", "figures", "metrics", "controllers", "queues")
+
+
 @click.command("list")
-@click.argument("what", metavar="controllers|queues|figures", help="What to list.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object (controllers and queues only).")
+@click.argument("what", metavar="|".join(LISTABLE), help="What to list.")
+@json_option
 def list_(
     what: str,
     as_json: bool = False,
 ) -> None:
-    """List controllers, queues or figures.
+    """List scenarios, sweeps, figures, metrics, controllers or queues.
 
-    Controllers and queues are listed with the engines that have them and their parameters.
+    Controllers and queues are listed with the engines that have them and their parameters, metrics with their units
+    and meaning.
     """
     from dumbbell.errors import ExperimentError
-    from dumbbell.spec.built_in import KINDS
+    from dumbbell.spec.units import suggest
 
-    if what in KINDS:
-        if as_json:
-            print_json({what: entries(what)})
-        else:
-            _show(entries(what))
-    elif what == "figures" and not as_json:
+    if what not in LISTABLE:
+        raise ExperimentError("can't be listed", value=what, right=suggest(what, LISTABLE))
+    if as_json:
+        print_json({what: _listed(what)})
+    elif what == "scenarios":
+        from dumbbell.cli.experiment_commands import show_scenarios
+
+        show_scenarios()
+    elif what == "sweeps":
+        from dumbbell.cli.sweep import list_sweeps
+
+        list_sweeps()
+    elif what == "figures":
         from dumbbell.cli.result_commands import list_figures
 
         list_figures(out)
+    elif what == "metrics":
+        _show_metrics()
     else:
-        listable = "controllers, queues" if as_json else "controllers, queues, figures"
-        raise ExperimentError("can't be listed", value=what, right=f"choose from: {listable}")
+        _show(entries(what))
+
+
+def _listed(what: str) -> list[dict[str, Any]]:
+    """The entries of `--json`."""
+    if what == "scenarios":
+        from dumbbell.cli.experiment_commands import scenario_entries
+
+        return scenario_entries()
+    if what == "sweeps":
+        from dumbbell.cli.sweep import sweep_entries
+
+        return sweep_entries()
+    if what == "figures":
+        from dumbbell.plots import catalogue
+
+        return [{"name": each.name, "runs": each.runs, "about": each.about} for each in catalogue()]
+    if what == "metrics":
+        from dumbbell.analysis.names import listed
+
+        return listed()
+    return entries(what)
+
+
+def _show_metrics() -> None:
+    from dumbbell.analysis.names import listed
+
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
+    for column in ("metric", "unit", "parts", "meaning"):
+        table.add_column(column, no_wrap=column in ("metric", "unit"), overflow="fold")
+    for each in listed():
+        table.add_row(each["name"], each["unit"], " ".join(each["parts"]), each["about"])
+    out.print(table)
 
 
 def entries(kind: str, host: "LocalHost | None" = None) -> list[dict[str, Any]]:

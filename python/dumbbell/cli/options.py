@@ -55,7 +55,7 @@ set_option = click.option(
 scenario_argument = click.argument("scenario", metavar="SCENARIO|FILE", help="A built-in scenario or a TOML file.")
 case_option = click.option("--case", metavar="NAME", help="Case of the experiment; default: the first.")
 seed_option = click.option(
-    "--seed", type=click.IntRange(min=0), metavar="N", help="Random seed; default: the experiment's first."
+    "--seed", "--seeds", type=click.IntRange(min=0), metavar="N", help="Random seed; default: the experiment's first."
 )
 out_option = click.option("--out", "folder", type=PATH, metavar="DIR", help="Result folder; default: runs/NAME.")
 kernel_option = click.option("--kernel", metavar="NAME", help="Kernel to run; see `dumbbell kernel list`.")

@@ -26,6 +26,7 @@ from dumbbell.cli.options import (
     set_option,
 )
 from dumbbell.control_characters import visible_line
+from dumbbell.errors import ExitStatus
 
 if TYPE_CHECKING:
     from dumbbell.engines import Request
@@ -153,7 +154,7 @@ def _status(entry: dict[str, Any], *, valid: bool) -> int:
         return NOT_DONE
     if entry["signal"] is not None:
         return BY_SIGNAL + int(entry["signal"])
-    return int(entry["status"]) or (0 if valid else 1)
+    return int(entry["status"]) or ExitStatus.of(valid=valid, positive=True)
 
 
 def _with_absolute_program(command: Sequence[str]) -> list[str]:
@@ -249,7 +250,7 @@ def _report_session(manifest: dict[str, Any], out: Path, *, cut_off: bool) -> in
     _print_notes(manifest, [*notes, f"{manifest['duration_s']:.6g} s of virtual time; result: {out}"])
     if status is None:
         return NOT_DONE if cut_off else 0
-    return int(status) or (0 if manifest["valid"] else 1)
+    return int(status) or ExitStatus.of(valid=manifest["valid"], positive=True)
 
 
 def _print_notes(manifest: dict[str, Any], more: Sequence[str]) -> None:

@@ -19,14 +19,14 @@ from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn,
 from rich.text import Text
 
 from dumbbell import limits
-from dumbbell.analysis.expect import Outcome, Reader
+from dumbbell.analysis.expect import Outcome, Reader, check_expected
 from dumbbell.analysis.summary import measures, over_runs, summary
 from dumbbell.cli.console import err, unwrapped_err
 from dumbbell.cli.run_summary import case_name
 from dumbbell.cli.streams import Interrupted
 from dumbbell.engines import Engine, Request, Simulator
 from dumbbell.engines.base import default_folder, engine_called, permitted, repeat_command, run_names, seeds_of
-from dumbbell.errors import DumbbellError, ExperimentError
+from dumbbell.errors import DumbbellError, ExitStatus, ExperimentError
 from dumbbell.plan.inside import Inside
 from dumbbell.publish import staged
 from dumbbell.results import result
@@ -231,10 +231,10 @@ class RunResults:
         return [_repeated(name, runs) for name, runs in cases.items() if len(runs) > 1]
 
     @property
-    def good(self) -> bool:
-        """True if every run is valid and every expectation met."""
+    def status(self) -> ExitStatus:
+        """Whether every run is valid and every expectation met."""
         met = (outcome.passed for outcomes in self.outcomes for outcome in outcomes)
-        return all(run.manifest["valid"] for run in self.runs) and all(met)
+        return ExitStatus.of(valid=all(run.manifest["valid"] for run in self.runs), positive=all(met))
 
     def as_json(self) -> dict[str, Any]:
         """The object that `--json` prints: one run, or `cases`."""
@@ -283,12 +283,13 @@ def run_all(  # noqa: PLR0913 — a command has many options
         assert isinstance(chosen, KernelEngine)
         if reason := chosen.settle(cases):
             unwrapped_err.print(reason)
-    requested_seeds = seeds_of(seed, "--seed")
+    requested_seeds = seeds_of(seed, "--seeds")
     count = sum(len(requested_seeds or case.experiment.seeds) for case in cases)
     if count > limits.most("runs"):
         right = f"use fewer seeds or a sweep, {limits.raised('runs', count)}"
         raise ExperimentError(f"{count:,} runs exceed the limit of {limits.shown('runs')}", file=str(file), right=right)
     planned = [(case, number) for case in cases for number in (requested_seeds or case.experiment.seeds)]
+    check_expected(cases)
     folder = out or default_folder(f"{file.stem}-{engine}")
     several = len(cases) > 1 or len(planned) > 1
 

@@ -6,7 +6,7 @@ import os
 import shlex
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 from rich.table import Table
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from dumbbell.sweeps.pilot import Forecast, Span
     from dumbbell.sweeps.runner import Done, ExecutorFactory, SweepRequest
 
-__all__ = ["dry_run", "executor_of", "forecast_lines", "list_sweeps", "sweep"]
+__all__ = ["dry_run", "executor_of", "forecast_lines", "list_sweeps", "sweep", "sweep_entries"]
 
 
 @click.command("sweep")
@@ -91,7 +91,7 @@ def sweep(  # noqa: PLR0913, PLR0917 — a command has many options
     done = _run_sweep(request, file, [*how, *([] if use_cache else ["--no-cache"])])
     if as_json:
         print_json(_as_json(done))
-    raise click.exceptions.Exit(0 if done.is_good else 1)
+    raise click.exceptions.Exit(done.status)
 
 
 def _run_sweep(request: "SweepRequest", file: Path, how: list[str]) -> "Done":
@@ -157,18 +157,23 @@ def dry_run(sweep: "Sweep", jobs: int, allowed: "Permissions", *, as_json: bool)
         unwrapped_out.print(line)
 
 
-def list_sweeps() -> None:
-    """List the built-in sweeps with their titles."""
+def sweep_entries() -> list[dict[str, Any]]:
+    """The built-in sweeps, for `--json`; `runs` is the least number of runs."""
     from dumbbell.spec.built_in import sweeps
     from dumbbell.spec.sweep import load_sweep
 
+    found = {name: load_sweep(name) for name in sweeps()}
+    return [{"name": name, "title": each.title, "runs": each.counted_runs.least} for name, each in found.items()]
+
+
+def list_sweeps() -> None:
+    """List the built-in sweeps with their titles."""
     table = Table(box=None, padding=(0, 2, 0, 0), show_header=False)
     table.add_column(no_wrap=True)
     table.add_column(justify="right", no_wrap=True)
     table.add_column()
-    for name in sweeps():
-        sweep = load_sweep(name)
-        table.add_row(name, f"{sweep.counted_runs.least} runs", sweep.title)
+    for entry in sweep_entries():
+        table.add_row(entry["name"], f"{entry['runs']} runs", entry["title"])
     unwrapped_out.print(table)
 
 

@@ -24,9 +24,6 @@ if TYPE_CHECKING:
 __all__ = ["fetch", "serve"]
 
 
-INTERRUPTED = 130
-
-
 @click.command("fetch")
 @click.argument("url", metavar="URL", help="URL of a `dumbbell serve` or of a file on any server.")
 @click.option(
@@ -104,7 +101,7 @@ def fetch(  # noqa: PLR0913, PLR0917 — a command has many options
 
     from dumbbell.cli.console import err, out, print_json
     from dumbbell.cli.streams import run_until_signal
-    from dumbbell.errors import ExperimentError, OutputError
+    from dumbbell.errors import ExitStatus, ExperimentError, OutputError
     from dumbbell.spec.typed import quantity
     from dumbbell.spec.units import duration_ns, share, size_bytes
     from dumbbell.transfer.ab_session import SessionOptions, Stopped, measure
@@ -145,8 +142,8 @@ def fetch(  # noqa: PLR0913, PLR0917 — a command has many options
         _show(out, session)
     if session.stopped is Stopped.FAILED:
         err.print(f"dumbbell: {session.fault}", soft_wrap=True)
-        raise click.exceptions.Exit(1)
-    raise click.exceptions.Exit(INTERRUPTED if session.stopped is Stopped.INTERRUPTED else 0)
+        raise click.exceptions.Exit(ExitStatus.FAILED)
+    raise click.exceptions.Exit(ExitStatus.INTERRUPTED if session.stopped is Stopped.INTERRUPTED else ExitStatus.DONE)
 
 
 def _until(within: float | None) -> float | None:

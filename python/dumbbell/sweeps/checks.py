@@ -74,9 +74,10 @@ def check_metrics(sweep: Sweep) -> None:
 def metric_names(sweep: Sweep, point: Point) -> list[str]:
     """Every metric that a run of a point may have; none if it can't be planned, which the run will report."""
     try:
-        return measure_names(named_flows(plan_case(case_at(sweep, point.values), sweep.seeds[0])))
+        plan = plan_case(case_at(sweep, point.values), sweep.seeds[0])
     except (ExperimentError, PlanError):
         return []
+    return measure_names(named_flows(plan), [queue.name for queue in plan.queues])
 
 
 def _requested(sweep: Sweep) -> Iterator[tuple[tuple[str, str], str]]:

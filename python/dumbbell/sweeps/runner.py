@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Protocol
 
 from dumbbell.engines.base import NOTHING, Permissions, runs_folder
-from dumbbell.errors import OutputError
+from dumbbell.errors import ExitStatus, OutputError
 from dumbbell.spec.sweep import Sweep
 from dumbbell.sweeps.checks import check, check_metrics, engines_of
 from dumbbell.sweeps.folder import manifest_of, table_of
@@ -177,6 +177,13 @@ class Done:
     def is_good(self) -> bool:
         """Is every run valid?"""
         return self.counts.get("ok", 0) == self.runs
+
+    @property
+    def status(self) -> ExitStatus:
+        """Of the worst run."""
+        if self.counts.get("failed", 0):
+            return ExitStatus.FAILED
+        return ExitStatus.of(valid=self.is_good, positive=True)
 
 
 class ProgressListener(Protocol):
