@@ -45,8 +45,8 @@ def capture(dumbbell: Dumbbell, tmp_path: Path) -> Capture:
 
 def answer(dumbbell: Dumbbell, file: Path, *options: str) -> dict[str, Any]:
     done = dumbbell("identify", file, *options, "--json")
-    assert done.returncode == 0, done.stderr
     found: dict[str, Any] = json.loads(done.stdout)
+    assert done.returncode == (5 if found["verdict"] == "unknown" else 0), done.stderr
     return found
 
 

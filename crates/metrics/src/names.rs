@@ -34,7 +34,7 @@ impl Measured for Option<Spread> {
     const PARTS: &'static [&'static str] = &PARTS;
 }
 
-/// Every metric, by the place of its name: ``, `flows.FLOW`, `groups.GROUP`, `queue`, `queues.QUEUE`, `cycle`.
+/// Every metric, by the place of its name: empty, `flows.FLOW`, `groups.GROUP`, `queue`, `queues.QUEUE`, `cycle`.
 pub const PLACES: [(&str, &[Declared]); 6] = [
     ("", Metrics::DECLARED),
     ("flows.FLOW", FlowMetrics::DECLARED),

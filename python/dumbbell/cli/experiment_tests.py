@@ -27,7 +27,13 @@ __all__ = ["run_tests"]
 @click.argument("paths", nargs=-1, required=True, metavar="DIR|FILE...", help="Experiment files, or folders with them.")
 @click.option("--engine", metavar="sim|kernel|host", help="Engine; default: sim, or kernel with --kernel.")
 @kernel_option
-@click.option("--seed", metavar="N", help="Random seed, or a range such as 1..5; default: each experiment's.")
+@click.option(
+    "--seeds",
+    "--seed",
+    "seed",
+    metavar="N..M",
+    help="Random seed, or a range such as 1..5; default: each experiment's.",
+)
 @set_option
 @match_option
 @click.option("--list", "list_only", is_flag=True, help="Print the tests' names and run none.")
@@ -60,7 +66,7 @@ def run_tests(  # noqa: PLR0913, PLR0917 — a command has many options
 
     name = engine or ("kernel" if kernel else "sim")
     chosen = engine_called(name, kernel, allowed=permitted([name], None, [kernel]), wall_limit_s=wall_limit)
-    planned = _planned(paths, settings, seeds_of(seed, "--seed"), patterns)
+    planned = _planned(paths, settings, seeds_of(seed, "--seeds"), patterns)
     if list_only:
         for each in planned:
             click.echo(each.name)
@@ -141,11 +147,13 @@ def _may_expect(file: Path) -> bool:
 
 
 def _tests_in(file: Path, name: str, settings: Sequence[str], seeds: Sequence[int] | None) -> list[_Planned]:
+    from dumbbell.analysis.expect import check_expected
     from dumbbell.errors import ExperimentError
     from dumbbell.spec import load
 
     try:
         cases = [case for case in load(file, settings) if case.experiment.expect]
+        check_expected(cases)
     except ExperimentError as error:
         return [_Planned(name, name, error=str(error))]
     several = len(cases) > 1

@@ -38,8 +38,10 @@ def identify(
     """
     from rich.progress import Progress
 
+    from dumbbell.errors import ExitStatus
     from dumbbell.identification.candidates import CONTROLLERS
     from dumbbell.identification.identify import identify as identified
+    from dumbbell.identification.nearest import UNKNOWN
 
     chosen = CONTROLLERS if candidates is None else _chosen(candidates)
     with Progress(console=unwrapped_err, transient=True, disable=not unwrapped_err.is_terminal) as bar:
@@ -54,6 +56,7 @@ def identify(
         print_json(_as_json(trace, found))
     else:
         _show(found)
+    raise click.exceptions.Exit(ExitStatus.UNDECIDED if found.verdict == UNKNOWN else ExitStatus.DONE)
 
 
 def _chosen(text: str) -> tuple[str, ...]:

@@ -28,8 +28,6 @@ __all__ = [
     "write_report",
 ]
 
-GUEST_FAILED = 4
-"""Exit status if a test has no result because its guest failed."""
 DEFAULT_LIMIT = "300s"
 DEFAULT_WALL_S = 120.0
 MOST_REPEATS = 1000
@@ -103,6 +101,7 @@ def selftest(  # noqa: PLR0913, PLR0917 — a command has many options
         for script in scripts:
             _print(script.name)
         return
+    from dumbbell.errors import ExitStatus
     from dumbbell.testing import ktap
     from dumbbell.testing.results import Status
     from dumbbell.testing.selftests import run_all
@@ -120,8 +119,8 @@ def selftest(  # noqa: PLR0913, PLR0917 — a command has many options
         _show_table(scripts_names=[script.name for script in scripts], kernels=chosen, results=results)
     write_report(junit, results, "selftest")
     if any(result.status is Status.ERROR for result in results):
-        raise click.exceptions.Exit(GUEST_FAILED)
-    raise click.exceptions.Exit(0 if all(result.status.is_ok for result in results) else 1)
+        raise click.exceptions.Exit(ExitStatus.FAILED)
+    raise click.exceptions.Exit(ExitStatus.of(valid=True, positive=all(result.status.is_ok for result in results)))
 
 
 def options_of(

@@ -89,8 +89,13 @@ export function measures({ metrics }: Pick<Run, "metrics">): Record<string, numb
     OF_GROUP.filter((name) => !single(name)).map((name) => ["groups", group, ...name.split(".")]),
   );
   const paths = [...ofGroups, ...OF_PATH.map((name) => name.split("."))];
-  const found = paths.map((path) => [path.join("."), path.reduce(childOf, metrics as unknown)] as const);
+  const found = paths.map((path) => [path.join("."), numberOf(path.reduce(childOf, metrics as unknown))] as const);
   return Object.fromEntries(found.filter((each): each is readonly [string, number] => Number.isFinite(each[1])));
+}
+
+/** A spread's mean: `groups.NAME.fct_s` alone. */
+function numberOf(value: unknown): unknown {
+  return childOf(value, "mean") ?? value;
 }
 
 function childOf(node: unknown, key: string): unknown {
