@@ -14,6 +14,7 @@ import polars as pl
 import pytest
 
 from conftest import COMMAND, Dumbbell
+from dumbbell.analysis import names
 from dumbbell.cli.console import out
 from dumbbell.cli.run_summary import DEFAULT_LIMIT_PACKETS, DEFAULT_QDISC, show_cases
 from dumbbell.cli.runs import RunResults
@@ -24,7 +25,7 @@ from processes import processes_in
 from synthetic import Bench, Flow
 
 ENGINES = ["sim", pytest.param("kernel", marks=pytest.mark.kernel)]
-SPREAD = {"mean", "p50", "p95", "max"}
+SPREAD = {"mean", "min", "p50", "p95", "p99", "max"}
 SHORT = ("--set", "duration=2s")
 
 
@@ -44,21 +45,24 @@ def run(dumbbell: Dumbbell, engine: str, *arguments: str | Path, **environment: 
 
 def test_json_has_exactly_the_contract_s_keys(dumbbell: Dumbbell, engine: str, tmp_path: Path) -> None:
     numbers = run(dumbbell, engine, "cyclic", *SHORT, "--out", "run")
-    assert set(numbers) == set(
-        "run engine seed valid warnings wall_s duration_s flows groups queue ping_ms utilization jain cycle".split()
-    )
+    assert set(numbers) == {
+        *"format run engine seed valid warnings wall_s duration_s flows groups queue queues".split(),
+        *"ping_ms one_way_delay_ms utilization jain cycle".split(),
+    }
     assert (numbers["run"], numbers["engine"], numbers["seed"], numbers["valid"]) == ("run", engine, 1, True)
     assert (numbers["warnings"], numbers["duration_s"]) == ([], 2.0)
     assert [(flow["name"], flow["group"], flow["cc"]) for flow in numbers["flows"]] == [
         ("bbr-1", "bbr", "bbr"), ("bbr-2", "bbr", "bbr"), ("cubic-1", "cubic", "cubic"), ("cubic-2", "cubic", "cubic"),
     ]  # fmt: skip
     for flow in numbers["flows"]:
-        assert set(flow) == set(
-            "name group cc throughput_mbps bytes no_data_share retransmits retransmit_rate rtt_ms cwnd_packets".split()
-        )
+        assert set(flow) == {
+            *"name group cc throughput_mbps goodput_mbps bytes response_s no_data_share".split(),
+            *"retransmits retransmit_rate rtt_ms cwnd_packets".split(),
+        }
         assert set(flow["rtt_ms"]) == set(flow["cwnd_packets"]) == SPREAD
     assert list(numbers["groups"]) == ["bbr", "cubic"]
-    assert all(set(group) == {"throughput_mbps", "share"} for group in numbers["groups"].values())
+    of_groups = {name for name, *_ in names.parts_of(names.GROUP)}
+    assert all(set(group) == of_groups for group in numbers["groups"].values())
     assert set(numbers["queue"]) == {"packets", "delay_ms", "drops", "marks", "loss_rate"}
     assert set(numbers["queue"]["packets"]) == set(numbers["queue"]["delay_ms"]) == set(numbers["ping_ms"]) == SPREAD
     assert sum(group["share"] for group in numbers["groups"].values()) == pytest.approx(1)
