@@ -13,7 +13,9 @@ from conftest import COMMAND, Dumbbell
 from dumbbell.analysis import names
 from dumbbell.analysis.expect import metric, units_of
 from dumbbell.cli.console import Console
+from dumbbell.cli.runs import RunResults
 from dumbbell.errors import ExitStatus
+from synthetic import Bench, Flow
 from warm import Warm
 
 EXPERIMENT = """
@@ -130,6 +132,29 @@ def test_an_expectation_may_use_every_kind_of_name(dumbbell: Dumbbell, tmp_path:
 def test_a_failed_expectation_is_judged_negative(dumbbell: Dumbbell, tmp_path: Path) -> None:
     done = dumbbell("run", experiment(tmp_path, "utilization > 2"), "--out", tmp_path / "run")
     assert done.returncode == ExitStatus.JUDGED_NEGATIVE
+
+
+@pytest.mark.parametrize("expect", ["utilization > 2", "utilization >= 0"])
+@pytest.mark.parametrize("valid", [False, True])
+def test_an_invalid_run_weighs_more_than_its_expectations(expect: str, valid: bool) -> None:
+    run = Bench([Flow("a", "a", rate_bps=1e6)], manifest={"valid": valid, "expect": [expect]}).make()
+    status = RunResults(Path(), [run], several=False, engine="sim", wall_s=0.0).status
+    negative = ExitStatus.JUDGED_NEGATIVE if expect == "utilization > 2" else ExitStatus.DONE
+    assert status == (negative if valid else ExitStatus.INVALID_RUN)
+
+
+def test_a_sweep_takes_every_name(dumbbell: Dumbbell, tmp_path: Path) -> None:
+    experiment(tmp_path)
+    sweep = tmp_path / "s.toml"
+    asked = ["queues.bottleneck.packets.max", "groups.short.fct_s.p99"]
+    axes = '[[axes]]\n"path.rtt" = ["10ms", "20ms"]\n'
+    sweep.write_text(f'experiment = "x.toml"\nmetrics = {json.dumps(asked)}\n{axes}')
+    done = dumbbell("sweep", sweep, "--out", tmp_path / "out", "--no-cache", "--json")
+    assert done.returncode == ExitStatus.DONE, done.stderr
+    query = f'SELECT "{asked[0]}", "{asked[1]}" FROM runs'
+    rows = json.loads(dumbbell("sql", tmp_path / "out", query, "--json").stdout)["rows"]
+    assert len(rows) == 2
+    assert all(value > 0 for row in rows for value in row)
 
 
 def test_the_top_help_and_the_documentation_list_every_status(dumbbell: Dumbbell) -> None:
