@@ -111,7 +111,7 @@ def test_a_killed_or_missing_command_has_a_shell_s_status(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--on", "nowhere", "--", "true"), "programs.0.on: no host is called that, got 'nowhere'"),
+        (("--on", "nowhere", "--", "true"), "programs.0.host: no host is called that, got 'nowhere'"),
         (("--case", "x", "--", "true"), "no case is called 'x'"),
         (("--file", "big", "--", "true"), "--file: not a file, got 'big'"),
         (("--",), "Missing argument"),
