@@ -26,6 +26,7 @@ LAYERS = [
     {"analysis"},
     {"transfer", "sweeps", "testing"},
     {"search", "evaluation", "identification"},
+    {"twin"},
     {"exporters"},
     {"plots"},
     {"reports"},

@@ -46,6 +46,8 @@ PANELS: dict[str, dict[str, tuple[str, str]]] = {
         "map": ("sweep_results:map_", "Draw a sweep's metric over one or two parameters."),
         "sql": ("sweep_results:sql", "Query a sweep's `runs` table with SQL."),
         "identify": ("identify:identify", "Name the congestion control that made a capture."),
+        "fit": ("twin:fit", "Rebuild the path of recordings as an experiment file."),
+        "predict": ("twin:predict", "Predict controllers on the path of recordings."),
         "import": ("result_commands:import_", "Import logs of other programs as a result."),
         "export": ("result_commands:export", "Export a result or a sweep's table."),
     },

@@ -1,0 +1,1 @@
+"""The path of a recording as an experiment, and other controllers on it: `dumbbell fit` and `dumbbell predict`."""

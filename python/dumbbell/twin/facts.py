@@ -1,0 +1,290 @@
+"""What one recording shows of its path: numbers with an interval and their evidence, without a model of the path.
+
+`hypotheses` makes models of the numbers, `fit` replays them. Rates contain the headers of Ethernet, IPv4 and TCP.
+"""
+
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import numpy as np
+from scipy.stats import chi2
+
+from dumbbell.errors import ImportProblem
+from dumbbell.identification.connection import Connection, Floats
+from dumbbell.identification.path import estimate, loss_events, round_trips
+
+__all__ = ["Estimate", "Facts", "Level", "facts_of", "poisson_interval"]
+
+BIN = 0.005
+"""Width of a bin of the rates' histogram, as a ratio: that of a time stamp of 1 µs at 50 Mbit/s."""
+LEAST_SHARE = 0.05
+"""A mode of the rates has this share of the samples at least: fewer are ACKs that some other queue compressed."""
+LEAST_SAMPLES = 20
+FAR = 0.9999
+"""Quantile of the round trip times that shows a full queue; the largest of all may be a retransmission's."""
+FASTEST_BPS = 1e11
+"""A faster mode is the resolution of time stamps: no link spaced these acknowledgements."""
+WINDOW_S = 0.5
+"""Windows in which the rate is looked for when it changes."""
+SETTLED_S = 1.0
+"""After a change, when packets that waited at the old rate have left any queue of less."""
+LEVEL_SHARE = 0.3
+"""Share of a window's samples that show its rate."""
+SAME = 0.03
+"""Rates that differ by less are one."""
+MOST_LEVELS = 12
+FULL = 0.5
+"""A loss while the queue was below this share of its longest is no overflow."""
+CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A number of the path."""
+
+    value: float | None
+    """None: the recording does not show it."""
+    low: float | None
+    high: float | None
+    """None: unlimited in this direction."""
+    evidence: str
+
+
+@dataclass(frozen=True)
+class Level:
+    """A rate and when it begins."""
+
+    start_s: float
+    rate_bps: float
+
+
+@dataclass(frozen=True)
+class Facts:
+    """One recording's path."""
+
+    rtt_s: Estimate
+    """Smallest round trip time of a full segment."""
+    rate_bps: Estimate
+    queue_s: Estimate
+    """Longest time in the queue."""
+    buffer_bytes: Estimate
+    """Its value is None where the queue never overflowed."""
+    loss: Estimate
+    """Share of packets lost while the queue was short."""
+    levels: tuple[Level, ...]
+    """Rates in order of time; one if it never changes, none if it always does."""
+    levels_buffer_bytes: float
+    """Longest queue at these rates."""
+    policed_bps: float | None
+    """Delivered rate between the first and the last loss, if the queue was short then."""
+    others_start_s: float | None
+    """When the flow's share of the link fell, if it did."""
+    share: float
+    """Share of the link that the flow got while packets were queued."""
+    at_sender: bool
+    sampled: bool = False
+    """From a log of samples, where round trip times are smoothed and the rate is a lower bound?"""
+
+
+def facts_of(flow: Connection, file: str) -> Facts:
+    """The facts of a captured connection. Raises `ImportProblem` where it is too short or shows no round trip time."""
+    path = estimate(flow, file)
+    base = path.rtt_s
+    known, trips = round_trips(flow, path.at_sender)
+    rate = _rate(flow)
+    longest = float(np.quantile(trips, FAR))
+    queue = max(longest - base, 0.0)
+    events = loss_events(flow, base)
+    low, full = _split(events, known, trips, base, queue)
+    levels = _levels(flow)
+    busy = _busy(flow, known, trips, base, queue, rate.value) if rate.value else []
+    policed = _policed(flow, events, low, full)
+    if rate.value is None and policed is None:
+        raise ImportProblem(
+            "the bottleneck's rate can't be told: no rate is common among its acknowledgements", file=file,
+            value=flow.label, right="a recording of a bulk transfer that fills the path at times",
+        )  # fmt: skip
+    return Facts(
+        rtt_s=Estimate(base, base, base, f"smallest of {trips.size} round trips"),
+        rate_bps=rate,
+        queue_s=Estimate(queue, queue, queue, f"{100 * FAR:g} % quantile of {trips.size} round trips"),
+        buffer_bytes=_buffer(rate, queue, full),
+        levels_buffer_bytes=_buffer_of_levels(levels, known, trips, base),
+        loss=_loss(low, flow.time.size),
+        levels=levels,
+        policed_bps=policed,
+        others_start_s=_change(busy),
+        share=float(np.mean([share for _, share in busy])) if busy else 1.0,
+        at_sender=path.at_sender,
+    )
+
+
+def poisson_interval(count: int, confidence: float = CONFIDENCE) -> tuple[float, float]:
+    """The exact interval of a Poisson variable's mean (Garwood, Biometrika 1936)."""
+    tail = (1 - confidence) / 2
+    low = chi2.ppf(tail, 2 * count) / 2 if count else 0.0
+    return float(low), float(chi2.ppf(1 - tail, 2 * count + 2) / 2)
+
+
+def _samples(flow: Connection) -> tuple[Floats, Floats]:
+    """When, and the rate at which the segments of one acknowledgement arrived after those of the one before."""
+    gain, gap = np.diff(flow.acked), np.diff(flow.ack_time)
+    real = gap > flow.mss * 8 / FASTEST_BPS
+    usual = (gain >= 0.9 * flow.mss) & (gain <= 2.5 * flow.mss) & real
+    if usual.sum() < LEAST_SAMPLES:  # Offloads or a middlebox merge acknowledgements: their spacing still has the rate.
+        usual = (gain > 0) & real
+    return flow.ack_time[1:][usual], gain[usual] * 8 * flow.frame_ratio / gap[usual]
+
+
+def _mode(rates: Floats, least: float) -> Floats:
+    """The samples of the highest mode that has this share; empty if none has."""
+    if rates.size < LEAST_SAMPLES:
+        return rates[:0]
+    order = np.sort(rates)
+    # Samples within a bin above each sample: the highest sample with enough of them starts the mode.
+    count = np.searchsorted(order, order * (1 + BIN), side="right") - np.arange(order.size)
+    enough = np.flatnonzero(count >= least * order.size)
+    if not enough.size:
+        return rates[:0]
+    # From there down to the densest place: the edge of a mode has enough samples too.
+    last = enough[-1]
+    near = np.flatnonzero(order >= order[last] * (1 - 4 * BIN))
+    near = near[near <= last]
+    top = near[np.argmax(count[near])]
+    return order[top : top + count[top]]
+
+
+def _rate(flow: Connection) -> Estimate:
+    _, rates = _samples(flow)
+    mode = _mode(rates, LEAST_SHARE)
+    if not mode.size:
+        return Estimate(None, None, None, f"no rate is common among {rates.size} spacings of acknowledgements")
+    value = float(np.median(mode))
+    return Estimate(
+        value, float(mode[0]), float(mode[-1]),
+        f"highest mode of the spacing of acknowledgements: {mode.size} of {rates.size}",
+    )  # fmt: skip
+
+
+def _split(events: Floats, known: Floats, trips: Floats, base: float, queue: float) -> tuple[int, int]:
+    """Loss events while the queue was short, and while it was long."""
+    low = full = 0
+    for event in events:
+        first, last = np.searchsorted(known, [event - 2.5 * base - queue, event])
+        if last > first:
+            if trips[first:last].max() < base + FULL * queue:
+                low += 1
+            else:
+                full += 1
+    return low, full
+
+
+def _buffer(rate: Estimate, queue: float, full: int) -> Estimate:
+    if rate.value is None or rate.low is None or rate.high is None:
+        return Estimate(None, None, None, "unknown without the rate")
+    seen = rate.value * queue / 8
+    if full:
+        return Estimate(
+            seen, rate.low * queue / 8, rate.high * queue / 8, f"longest queue, which overflowed {full} times"
+        )
+    return Estimate(None, seen, None, "the longest queue; it never overflowed")
+
+
+def _buffer_of_levels(levels: tuple[Level, ...], known: Floats, trips: Floats, base: float) -> float:
+    """The most bytes that waited at any of the rates, once packets that waited for another rate were gone."""
+    most = 0.0
+    for number, (level, end) in enumerate(zip(levels, [*(each.start_s for each in levels[1:]), np.inf], strict=True)):
+        settled = trips[(known >= level.start_s + (SETTLED_S if number else 0.0)) & (known < end)]
+        if settled.size:
+            most = max(most, level.rate_bps * (float(np.quantile(settled, FAR)) - base) / 8)
+    return most
+
+
+def _loss(low: int, packets: int) -> Estimate:
+    if not low:
+        return Estimate(0.0, 0.0, poisson_interval(0)[1] / packets, "no loss while the queue was short")
+    least, most = poisson_interval(low)
+    return Estimate(low / packets, least / packets, most / packets, f"{low} losses while the queue was short")
+
+
+def _levels(flow: Connection) -> tuple[Level, ...]:
+    """The rate of each window, joined where it stays."""
+    times, rates = _samples(flow)
+    found: list[tuple[float, float]] = []
+    for start in np.arange(0, flow.duration_s, WINDOW_S):
+        mode = _mode(rates[(times >= start) & (times < start + WINDOW_S)], LEVEL_SHARE)
+        if mode.size:
+            found.append((float(start), float(np.median(mode))))
+    joined: list[tuple[float, list[float]]] = []
+    for (start, value), (_, after) in zip(found, [*found[1:], (0.0, 0.0)], strict=True):
+        if joined and _is_same(value, float(np.median(joined[-1][1]))):
+            joined[-1][1].append(value)
+        elif _is_same(after, value):  # A level lasts two windows: one that mixes two rates is none.
+            joined.append((start, [value]))
+    levels = [Level(start, float(np.median(values))) for start, values in joined]
+    exact = [replace(levels[0], start_s=0.0)] if levels else []
+    for before, level in pairwise(levels):
+        exact.append(replace(level, start_s=_moment(times, rates, before.rate_bps, level)))
+    while len(exact) > 1 and exact[1].start_s < WINDOW_S:  # The start of other traffic rather than a level.
+        exact[:2] = [replace(exact[1], start_s=0.0)]
+    return tuple(exact) if len(exact) <= MOST_LEVELS else ()
+
+
+def _is_same(rate: float, other: float) -> bool:
+    return abs(rate / other - 1) < SAME
+
+
+def _moment(times: Floats, rates: Floats, before: float, level: Level) -> float:
+    """When a level begins: the middle between the last sample of the rate before and the next one of its own."""
+    near = (times > level.start_s - 2 * WINDOW_S) & (times < level.start_s + 2 * WINDOW_S)
+    times, rates = times[near], rates[near]
+    new = times[np.abs(rates / level.rate_bps - 1) < SAME]
+    old = times[np.abs(rates / before - 1) < SAME]
+    if not new.size or not old.size:
+        return level.start_s
+    first = new[0]
+    earlier = old[old <= first]
+    return float((first + earlier[-1]) / 2) if earlier.size else float(first)
+
+
+def _busy(
+    flow: Connection, known: Floats, trips: Floats, base: float, queue: float, rate: float
+) -> list[tuple[float, float]]:
+    """Windows in which packets were queued throughout: start, and the flow's share of the rate."""
+    step = max(2 * base, WINDOW_S)
+    edges = np.arange(0, flow.duration_s, step)
+    found = []
+    for start, end in pairwise(edges):
+        first, last = np.searchsorted(known, [start, end])
+        if last > first and trips[first:last].min() > base + 0.1 * queue:
+            before, after = np.searchsorted(flow.ack_time, [start, end], side="right") - 1
+            gained = flow.acked[after] - flow.acked[max(before, 0)]
+            found.append((float(start), float(gained * 8 * flow.frame_ratio / step / rate)))
+    return found
+
+
+def _change(busy: list[tuple[float, float]]) -> float | None:
+    """When the share falls for good: the split into two means that explains most, if it explains most of it."""
+    if len(busy) < 6:
+        return None
+    shares = np.array([share for _, share in busy])
+    total = float(((shares - shares.mean()) ** 2).sum())
+    best, at = 0.0, None
+    for split in range(2, len(shares) - 1):
+        before, after = shares[:split], shares[split:]
+        left = float(((before - before.mean()) ** 2).sum() + ((after - after.mean()) ** 2).sum())
+        explained = 1 - left / total if total > 0 else 0.0
+        if explained > best and after.mean() < before.mean() - 0.1:
+            best, at = explained, split
+    return busy[at][0] if at is not None and best > 0.5 else None
+
+
+def _policed(flow: Connection, events: Floats, low: int, full: int) -> float | None:
+    """Flach et al., SIGCOMM 2016: a policer lets its rate pass between losses."""
+    if events.size < 3 or low <= full:
+        return None
+    first, last = np.searchsorted(flow.ack_time, [events[0], events[-1]], side="right") - 1
+    if first < 0 or flow.ack_time[last] <= flow.ack_time[first]:
+        return None
+    gained = flow.acked[last] - flow.acked[first]
+    return float(gained * 8 * flow.frame_ratio / (flow.ack_time[last] - flow.ack_time[first]))

@@ -1,0 +1,214 @@
+"""Models that may be a recording's path: each an experiment's `path`, other traffic and changes, from the facts.
+
+A model has knobs, numbers that the facts leave within bounds and the replay refines, and cases, numbers that no
+recording of this kind can show. Nothing here runs.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from dumbbell.twin.facts import Estimate, Facts
+
+__all__ = ["Document", "Knob", "Model", "models"]
+
+Document = dict[str, Any]
+Values = Mapping[str, float]
+
+UNSEEN_BDP = (0.5, 1.0, 2.0, 4.0)
+"""Sizes of a buffer that never filled."""
+LEAST_BUFFER_BYTES = 2 * 1514.0
+RATE_TRUSTED = 0.8
+"""A neighbour that takes less than the rest of this share of the link is not worth a hypothesis."""
+OTHER = "other"
+BURSTS = (4e3, 4e6)
+AQM = ("codel", "fq_codel", "pie")
+"""With their defaults."""
+
+
+@dataclass(frozen=True)
+class Knob:
+    """A number that the replay refines within its bounds."""
+
+    name: str
+    start: float
+    low: float
+    high: float
+    unit: str
+
+
+@dataclass(frozen=True)
+class Model:
+    """A hypothesis about the path."""
+
+    name: str
+    says: str
+    """The hypothesis as the rest of a sentence that begins with `The path is`."""
+    build: Callable[[Values], Document]
+    """The parts of the experiment, given the knobs."""
+    knobs: tuple[Knob, ...] = ()
+    cases: tuple[tuple[str, Values], ...] = ()
+    """What can't be known: names, and knobs that differ."""
+    profile: str | None = None
+    """A knob that another one can make up for: the refinement looks along its whole range."""
+    chance: bool = False
+    """Does it draw random numbers?"""
+
+    @property
+    def start(self) -> dict[str, float]:
+        """The knobs as the facts have them."""
+        return {knob.name: knob.start for knob in self.knobs}
+
+
+def models(facts: Facts) -> Iterator[Model]:
+    """All models that the facts do not exclude, simple ones first."""
+    if facts.rate_bps.value is not None:
+        yield from _single(facts, facts.rate_bps.value)
+    if facts.policed_bps is not None:
+        yield _policer(facts, facts.policed_bps)
+
+
+def _single(facts: Facts, rate: float) -> Iterator[Model]:
+    seen = _buffer_knob(facts.buffer_bytes, facts, rate)
+    if facts.buffer_bytes.value is not None:
+        knobs = (seen, Knob("rate", rate, 0.97 * rate, 1.1 * rate, "bit/s")) if facts.sampled else (seen,)
+        yield Model("drop-tail", "a drop-tail queue", _fifo(facts, rate), knobs)
+    elif not facts.loss.value:
+        yield Model("drop-tail, never full", "a queue that never filled", _fifo(facts, rate), (), _unseen(facts, rate))
+    if facts.loss.value:
+        yield from _lossy(facts, rate, facts.loss, seen)
+    for kind in AQM:
+        yield Model(kind, f"{kind} with its defaults", _queue(facts, rate, kind), chance=kind == "pie")
+    if len(facts.levels) > 1:
+        yield Model("rate steps", "a drop-tail queue whose rate changes", _steps(facts), (_steps_buffer(facts),))
+    if facts.share < RATE_TRUSTED or facts.others_start_s is not None:
+        yield from _shared(facts, rate, seen)
+
+
+def _buffer_knob(buffer: Estimate, facts: Facts, rate: float) -> Knob:
+    """The longest queue is a little below the limit: the packet that overflowed it is not in it."""
+    if facts.sampled:  # Smoothing hides the peaks.
+        value = max(buffer.low or 0.0, LEAST_BUFFER_BYTES)
+        return Knob("buffer", 1.1 * value, value, 2 * value, "B")
+    value = buffer.value or buffer.low or rate * facts.rtt_s.value / 8  # type: ignore[operator]
+    return Knob("buffer", max(value, LEAST_BUFFER_BYTES), 0.97 * value, 1.05 * value + 1514, "B")
+
+
+def _steps_buffer(facts: Facts) -> Knob:
+    value = max(facts.levels_buffer_bytes, LEAST_BUFFER_BYTES)
+    return Knob("buffer", value, 0.97 * value, 1.05 * value + 1514, "B")
+
+
+def _unseen(facts: Facts, rate: float) -> tuple[tuple[str, Values], ...]:
+    """Sizes of a buffer that only has a lower bound."""
+    assert facts.rtt_s.value is not None
+    bdp = rate * facts.rtt_s.value / 8
+    least = max(facts.buffer_bytes.low or 0.0, facts.buffer_bytes.value or 0.0)
+    larger = [(f"buffer of {factor:g} BDP", factor * bdp) for factor in UNSEEN_BDP if factor * bdp > 1.1 * least]
+    names = [(f"buffer of {least / bdp:.2g} BDP, as long as its queue was", max(least, LEAST_BUFFER_BYTES)), *larger]
+    return tuple((name, {"buffer": value}) for name, value in names)
+
+
+def _fifo(facts: Facts, rate: float) -> Callable[[Values], Document]:
+    cases = dict(_unseen(facts, rate))
+    large = max(values["buffer"] for values in cases.values())
+
+    def build(values: Values) -> Document:
+        path = _path(facts, values.get("rate", rate), f"bfifo limit {values.get('buffer', large):.0f}")
+        if values.get("loss"):
+            path["loss"] = f"{100 * values['loss']:.4f}%"
+        return {"path": path}
+
+    return build
+
+
+def _lossy(facts: Facts, rate: float, loss: Estimate, seen: Knob) -> Iterator[Model]:
+    assert loss.value is not None
+    assert loss.low is not None
+    assert loss.high is not None
+    knob = Knob("loss", loss.value, loss.low, loss.high, "of packets")
+    bounds: tuple[tuple[str, Values], ...] = (
+        (f"loss of {100 * loss.low:.3g} %", {"loss": loss.low}),
+        (f"loss of {100 * loss.high:.3g} %", {"loss": loss.high}),
+    )
+    build = _fifo(facts, rate)
+    yield Model(
+        "random loss", "a link with random loss whose queue never filled", build, (knob,),
+        (*bounds, *_unseen(facts, rate)), chance=True,
+    )  # fmt: skip
+    if facts.buffer_bytes.value is not None:
+        yield Model(
+            "drop-tail and random loss", "a drop-tail queue and random loss", build, (seen, knob), bounds, chance=True
+        )
+
+
+def _queue(facts: Facts, rate: float, kind: str) -> Callable[[Values], Document]:
+    return lambda _values: {"path": _path(facts, rate, kind)}
+
+
+def _steps(facts: Facts) -> Callable[[Values], Document]:
+    first, *later = facts.levels
+
+    def build(values: Values) -> Document:
+        return {
+            "path": _path(facts, first.rate_bps, f"bfifo limit {values['buffer']:.0f}"),
+            "changes": [{"at": f"{each.start_s * 1e3:.0f}ms", "rate": f"{each.rate_bps:.0f}bit"} for each in later],
+        }
+
+    return build
+
+
+def _shared(facts: Facts, rate: float, seen: Knob) -> Iterator[Model]:
+    fifo = _fifo(facts, rate)
+
+    def beside(**other: Any) -> Callable[[Values], Document]:
+        def build(values: Values) -> Document:
+            own = dict(other)
+            if "other" in values:
+                own["rate"] = f"{values['other']:.0f}bit"
+            return fifo({"buffer": values["buffer"]}) | {"flows": [{"name": OTHER, **own}]}
+
+        return build
+
+    starts = [0.0] if facts.others_start_s is None else [0.0, facts.others_start_s]
+    for start in starts:
+        at = {"start": f"{start * 1e3:.0f}ms"} if start else {}
+        since = f" from {start:.3g} s" if start else ""
+        taken = max(1 - facts.share, 0.02) * rate
+        yield Model(
+            f"unresponsive traffic{since}", f"a drop-tail queue with traffic that does not respond{since}",
+            beside(kind="udp", **at), (seen, Knob("other", taken, 0.5 * taken, min(2 * taken, 0.95 * rate), "bit/s")),
+        )  # fmt: skip
+        for cc in ("cubic", "bbr"):
+            yield Model(
+                f"a {cc} flow{since}", f"a drop-tail queue with a {cc} flow{since}", beside(cc=cc, **at), (seen,)
+            )
+
+
+def _policer(facts: Facts, rate: float) -> Model:
+    line = facts.rate_bps.value
+
+    def build(values: Values) -> Document:
+        path: Document = {
+            "rtt": f"{facts.rtt_s.value * 1e6:.0f}us",  # type: ignore[operator]
+            "bottleneck": {"qdisc": f"police rate {values['rate']:.0f}bit burst {values['burst']:.0f}b"},
+        }
+        if line is not None:
+            # Its own queue never overflows: the policer keeps it short.
+            path["links"] = [
+                {"name": "line", "where": "before", "rate": f"{line:.0f}bit", "qdisc": "pfifo limit 10000"}
+            ]
+        return {"path": path}
+
+    knobs = (
+        Knob("rate", rate, 0.95 * rate, 1.25 * rate, "bit/s"),
+        Knob("burst", rate * 0.05 / 8, *BURSTS, "B"),
+    )
+    return Model("policer", "a policer", build, knobs, profile="rate")
+
+
+def _path(facts: Facts, rate: float, qdisc: str) -> Document:
+    return {
+        "rtt": f"{facts.rtt_s.value * 1e6:.0f}us",  # type: ignore[operator]
+        "bottleneck": {"rate": f"{rate:.0f}bit", "qdisc": qdisc},
+    }

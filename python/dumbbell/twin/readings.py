@@ -1,0 +1,103 @@
+"""Numbers of one flow in which a recording and its replay are compared, taken from both by the same code."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import hypot, log
+
+import numpy as np
+
+from dumbbell.analysis.summary import summary
+from dumbbell.identification.connection import Connection
+from dumbbell.identification.path import round_trips
+from dumbbell.results.result import Run
+
+__all__ = ["GATED", "Reading", "Readings", "misfit", "of_connection", "of_flow", "off"]
+
+GATED = ("throughput_mbps", "rtt_ms", "rtt_p95_ms")
+"""A model that misses one of these is wrong. Retransmissions only rank models: their number is a matter of chance."""
+LIMIT = 0.03
+"""Right models are within it, wrong ones are not (six paths, `docs/fit.md`)."""
+PARTS = 3
+"""Parts of the recording whose throughput counts for the rank, so that what happens when matters."""
+PART_LIMIT = 0.1
+
+Readings = Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One number of a recording beside that of its replays."""
+
+    name: str
+    recorded: float
+    replayed: float
+    """Mean over the seeds."""
+    spread: float
+    """Largest deviation of a seed from the mean, as a share of the mean."""
+
+    @property
+    def difference(self) -> float:
+        """Of the replay, as a share of the recorded value."""
+        return self.replayed / self.recorded - 1 if self.recorded else 0.0
+
+    @property
+    def fits(self) -> bool:
+        """Is the difference explained by 3 % or by chance?"""
+        return abs(self.difference) <= max(LIMIT, self.spread)
+
+
+def of_connection(flow: Connection, at_sender: bool) -> dict[str, float]:
+    """Of a captured connection."""
+    _, trips = round_trips(flow, at_sender)
+    edges = np.linspace(0, flow.duration_s, PARTS + 1)
+    at = np.searchsorted(flow.ack_time, edges, side="right") - 1
+    delivered = flow.acked[np.clip(at, 0, None)]
+    seconds = flow.duration_s / PARTS
+    parts = {f"part{n}": float(gain) * 8 / seconds / 1e6 for n, gain in enumerate(np.diff(delivered), 1)}
+    return {
+        "throughput_mbps": float(delivered[-1] - delivered[0]) * 8 / flow.duration_s / 1e6,
+        "rtt_ms": 1e3 * float(trips.mean()),
+        "rtt_p95_ms": 1e3 * float(np.quantile(trips, 0.95)),
+        "retransmits": float(flow.retransmitted.sum()),
+        **parts,
+    }
+
+
+def of_flow(run: Run, number: int = 0) -> dict[str, float]:
+    """Of a flow of a result or of an imported log, without what it lacks."""
+    flow = summary(run)["flows"][number]
+    rtt = flow["rtt_ms"]
+    found = {
+        "throughput_mbps": flow["throughput_mbps"], "rtt_ms": rtt["mean"], "rtt_p95_ms": rtt["p95"],
+        "retransmits": flow["retransmits"],
+    }  # fmt: skip
+    return {name: float(value) for name, value in found.items() if value is not None}
+
+
+def off(recorded: Readings, replays: Sequence[Readings]) -> list[Reading]:
+    """The numbers side by side."""
+    found = []
+    for name in (*GATED, "retransmits"):
+        values = [replay[name] for replay in replays if name in replay]
+        if name in recorded and values:
+            mean = float(np.mean(values))
+            spread = max(abs(value - mean) for value in values) / mean if mean else 0.0
+            found.append(Reading(name, recorded[name], mean, spread))
+    return found
+
+
+def misfit(recorded: Readings, replay: Readings) -> float:
+    """Distance in units of the limit; retransmissions count in units of their own chance, parts in a tenth."""
+    square, count = 0.0, 0
+    for name, value in recorded.items():
+        other = replay.get(name)
+        if other is None:
+            continue
+        if name == "retransmits":
+            # Differences of counts: three times the standard deviation of each.
+            each = (other - value) / (3 * hypot(1.0, (other + value) ** 0.5))
+        else:
+            limit = PART_LIMIT if name.startswith("part") else LIMIT
+            each = log(max(other, 1e-9) / max(value, 1e-9)) / limit
+        square, count = square + min(each * each, 100.0), count + 1
+    return (square / count) ** 0.5 if count else 0.0

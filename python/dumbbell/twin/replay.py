@@ -1,0 +1,67 @@
+"""Run a recording's controller, or another, on a model of the path; on the simulator, or on any engine."""
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path as File
+from typing import Any, TypeVar
+
+from dumbbell.engines import Request, Simulator
+from dumbbell.identification.connection import connection, read_flows
+from dumbbell.importers.log_source import open_source
+from dumbbell.plan.inside import Inside
+from dumbbell.publish import temporary
+from dumbbell.spec import read
+from dumbbell.twin.hypotheses import Document
+from dumbbell.twin.readings import Readings, of_connection, of_flow
+from dumbbell.twin.recording import Recording
+
+__all__ = ["RECORDED", "document_for", "in_parallel", "replay"]
+
+RECORDED = "recorded"
+"""The recorded flow's group; it is the first."""
+FIRST_PORT = ":5201"
+"""The first flow's port at its receiver."""
+WARM_UP_S = 5.0
+"""Before the counted part, where the recording lacks the connection's start."""
+
+Given = TypeVar("Given")
+Made = TypeVar("Made")
+
+
+def document_for(parts: Document, flow: Mapping[str, Any], duration_s: float, sample_s: float = 1.0) -> Document:
+    """The experiment of a model: its path, its other traffic, and this flow as the first group."""
+    document: Document = {
+        "duration": f"{duration_s:.3f}s",
+        "sample": f"{sample_s * 1e3:.0f}ms",
+        "path": parts["path"],
+        "flows": [{"name": RECORDED, **flow}, *parts.get("flows", [])],
+    }
+    if parts.get("changes"):
+        document["changes"] = [each for each in parts["changes"] if float(each["at"][:-2]) < duration_s * 1e3]
+    return document
+
+
+def replay(recording: Recording, parts: Document, seed: int) -> Readings:
+    """The recorded controller on a model, looked at as the recording was made."""
+    skip = 0.0 if recording.from_start else WARM_UP_S
+    own = {"cc": recording.cc}
+    document = document_for(parts, own, recording.duration_s + skip, recording.sample_s or 1.0)
+    if recording.ecn:
+        document["tcp"] = {"ecn": True}
+    (case,) = read(document, File("fit.toml"))
+    with temporary("fit") as folder:
+        if recording.flow is None:
+            return of_flow(Simulator().simulate(Request("fit", case, seed, folder / "run")))
+        file = folder / "replay.pcap"
+        inside = Inside("sender.right" if recording.facts.at_sender else "receiver.left")
+        Simulator().simulate(Request("fit", case, seed, folder / "run", capture=file, inside=inside))
+        found, flows, _ = read_flows(open_source(file))
+    flow = connection(found, next(each for each in flows if found.ends[each[0]][1].endswith(FIRST_PORT)))
+    return of_connection(flow.since(skip) if skip else flow, recording.facts.at_sender)
+
+
+def in_parallel(work: Callable[[Given], Made], given: Iterable[Given], jobs: int | None = None) -> Sequence[Made]:
+    """Results in order; the simulator lets go of the interpreter while it runs."""
+    with ThreadPoolExecutor(jobs or len(os.sched_getaffinity(0))) as pool:
+        return list(pool.map(work, given))
