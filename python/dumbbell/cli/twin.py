@@ -14,7 +14,7 @@ from dumbbell.cli.options import PATH, comma_separated, jobs_option, json_option
 
 if TYPE_CHECKING:
     from dumbbell.twin.facts import Estimate
-    from dumbbell.twin.fit import Fit
+    from dumbbell.twin.fit import Case, Fit
     from dumbbell.twin.predict import Prediction, Range
 
 __all__ = ["fit", "predict"]
@@ -96,24 +96,26 @@ def predict(  # noqa: PLR0913, PLR0917 — a command has many options
     chosen, on = _controllers(controllers), _engines(engines)
     settings = [f"duration={duration}"] if duration else []
     settings += [f"flows.{RECORDED}.bytes={size}"] if size else []
-    text, file, errors = _path_of(files, cc_recorded, flow, jobs, as_json)
+    text, file, paths = _path_of(files, cc_recorded, flow, jobs, as_json)
     from dumbbell.twin.predict import predict as predicted
 
     with _progress("predict") as (begin, advance):
         begin("run predictions")
         found = predicted(
-            text, file, chosen, engines=on, errors=errors, settings=settings, jobs=jobs, advance=advance,
+            text, file, chosen, engines=on, errors=[each.largest_difference for each in paths], settings=settings,
+            jobs=jobs, advance=advance,
         )  # fmt: skip
     if as_json:
-        print_json(predictions_json(found))
+        models = list(dict.fromkeys(each.model for each in paths))
+        print_json({**predictions_json(found), "models": models or None, "refused": None})
     else:
         _show_predictions(found)
 
 
 def _path_of(
     files: tuple[Path, ...], cc: str | None, flow: str | None, jobs: int | None, as_json: bool
-) -> tuple[str, Path, list[float]]:
-    """The experiment's text, its file, and by how much each path's replay was off; ends the command if refused."""
+) -> tuple[str, Path, list["Case"]]:
+    """The experiment's text, its file, and the fitted paths; ends the command if the fit is refused."""
     from dumbbell.errors import ExperimentError
     from dumbbell.spec.document import text_of
     from dumbbell.twin.experiment_file import experiment_text
@@ -133,7 +135,7 @@ def _path_of(
         else:
             _refuse(found)
         raise click.exceptions.Exit(REFUSED)
-    return experiment_text(found), Path("path.toml"), [case.largest_difference for case in found.cases]
+    return experiment_text(found), Path("path.toml"), found.cases
 
 
 def _fitted(files: Sequence[Path], cc: str | None, flow: str | None, jobs: int | None) -> "Fit":

@@ -29,6 +29,8 @@ REFINED = 4
 """Models that are refined: those nearest at their start."""
 HOPELESS = 8.0
 """A misfit beyond which no refinement within the facts' bounds helps."""
+BESIDE_GOOD = 3.0
+"""The same where another model needs no refinement."""
 PROFILE = 6
 """Places along a knob that another one can make up for."""
 EVALUATIONS = (10, 24)
@@ -141,7 +143,8 @@ def fit(recordings: Sequence[Recording], jobs: int | None = None, advance: Advan
         )
     ]
     tried.sort(key=lambda each: each.misfit)
-    near = [each for each in tried[:REFINED] if each.misfit <= HOPELESS]
+    reach = BESIDE_GOOD if tried and tried[0].misfit < GOOD else HOPELESS
+    near = [each for each in tried[:REFINED] if each.misfit <= reach]
     advance(f"refine {len(near)} models")
     refined = sorted(in_parallel(lambda each: _refined(recordings, each), near, jobs), key=lambda each: each.misfit)
     advance(f"replay {len(refined)} models with {len(SEEDS)} seeds")

@@ -63,9 +63,10 @@ def of_connection(flow: Connection, at_sender: bool) -> dict[str, float]:
     }
 
 
-def of_flow(run: Run, number: int = 0) -> dict[str, float]:
-    """Of a flow of a result or of an imported log, without what it lacks."""
-    flow = summary(run)["flows"][number]
+def of_flow(run: Run, number: int = 0, since_s: float = 0.0) -> dict[str, float]:
+    """Of a flow of a result or of an imported log from this time, without what it lacks."""
+    window = (round(since_s * 1e9), round(float(run.manifest["duration_s"]) * 1e9)) if since_s else None
+    flow = summary(run, window)["flows"][number]
     rtt = flow["rtt_ms"]
     found = {
         "throughput_mbps": flow["throughput_mbps"], "rtt_ms": rtt["mean"], "rtt_p95_ms": rtt["p95"],

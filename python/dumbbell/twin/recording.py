@@ -115,7 +115,7 @@ def _of_run(file: File, run: Run, cc: str | None, name: str | None) -> Recording
             right="name it with --cc-recorded, such as --cc-recorded cubic",
         )  # fmt: skip
     table = run.flows.filter(pl.col("flow") == label).sort("time_ns")
-    facts, step = _sampled(file, label, table)
+    facts, step, from_start = _sampled(file, label, table)
     readings = of_flow(run, number)
     warnings = [
         "samples show a lower bound of the rate and no neighbour: the model holds if the flow was alone; a capture "
@@ -124,7 +124,7 @@ def _of_run(file: File, run: Run, cc: str | None, name: str | None) -> Recording
     duration = (float(table["time_ns"][-1]) - float(table["time_ns"][0])) / 1e9
     known = "as given" if cc else "as the log states"
     return Recording(
-        file, label, str(own), known, facts, readings, duration, None, step, from_start=True, ecn=False,
+        file, label, str(own), known, facts, readings, duration, None, step, from_start=from_start, ecn=False,
         warnings=warnings,
     )  # fmt: skip
 
@@ -143,8 +143,8 @@ def _chosen(file: File, run: Run, wanted: str | None) -> int:
     return 0
 
 
-def _sampled(file: File, label: str, table: pl.DataFrame) -> tuple[Facts, float]:
-    """The facts of samples, and the time between them."""
+def _sampled(file: File, label: str, table: pl.DataFrame) -> tuple[Facts, float, bool]:
+    """The facts of samples, the time between them, and whether they begin with the connection."""
     delivered = next(
         (name for name in ("bytes_received", "bytes_acked", "bytes_sent") if table[name].null_count() < table.height),
         None,
@@ -193,4 +193,6 @@ def _sampled(file: File, label: str, table: pl.DataFrame) -> tuple[Facts, float]
         others_start_s=None,
         share=1.0, at_sender=True, sampled=True,
     )  # fmt: skip
-    return facts, step
+    # What was sent before the first sample fits into the time before it, or the log begins in mid-flow.
+    before = float(known[delivered][0]) * 8 * FRAME / rate
+    return facts, step, before <= time[0] + 2 * step + 2 * base

@@ -52,7 +52,7 @@ def replay(recording: Recording, parts: Document, seed: int) -> Readings:
     (case,) = read(document, File("fit.toml"))
     with temporary("fit") as folder:
         if recording.flow is None:
-            return of_flow(Simulator().simulate(Request("fit", case, seed, folder / "run")))
+            return of_flow(Simulator().simulate(Request("fit", case, seed, folder / "run")), since_s=skip)
         file = folder / "replay.pcap"
         inside = Inside("sender.right" if recording.facts.at_sender else "receiver.left")
         Simulator().simulate(Request("fit", case, seed, folder / "run", capture=file, inside=inside))

@@ -1,0 +1,1 @@
+"""Tests of `dumbbell fit` and `dumbbell predict`."""

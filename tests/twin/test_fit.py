@@ -1,0 +1,199 @@
+"""`fit` and `predict` on recordings of the simulator whose path is known."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dumbbell.errors import ImportProblem
+from dumbbell.spec import parse
+from dumbbell.twin.experiment_file import experiment_text
+from dumbbell.twin.facts import poisson_interval
+from dumbbell.twin.fit import Fit, fit
+from dumbbell.twin.predict import predict
+from dumbbell.twin.readings import Reading, misfit
+from dumbbell.twin.recording import read_recording
+from twin.recorded import capture, document, folder, throughput
+
+PORT = ":5201"
+
+
+def fitted(tmp_path: Path, experiment: dict[str, Any], end: str = "sender.right") -> Fit:
+    file = capture(tmp_path / "recording.pcap", experiment, end)
+    several = len(experiment["flows"]) > 1
+    return fit([read_recording(file, experiment["flows"][0]["cc"], PORT if several else None)])
+
+
+def accepted(found: Fit) -> list[str]:
+    return [each.model.name for each in found.accepted]
+
+
+@pytest.mark.parametrize("end", ["sender.right", "receiver.left"])
+def test_a_drop_tail_path_is_rebuilt(tmp_path: Path, end: str) -> None:
+    found = fitted(tmp_path, document(), end)
+    assert accepted(found) == ["drop-tail"]
+    assert found.facts.rtt_s.value == pytest.approx(0.030, rel=0.001)
+    assert found.facts.rate_bps.value == pytest.approx(10e6, rel=0.001)
+    assert found.accepted[0].values["buffer"] == pytest.approx(40_000, rel=0.02)
+    assert found.refused is None
+
+
+def test_a_buffer_that_never_filled_is_unknown(tmp_path: Path) -> None:
+    found = fitted(tmp_path, document(qdisc="bfifo limit 400000", cc="vegas", duration="5s"))
+    assert found.facts.buffer_bytes.value is None
+    assert accepted(found)[0] == "drop-tail, never full"
+    bdp = 10e6 * 0.030 / 8
+    limits = sorted(
+        case.experiment.path.bottleneck.qdisc.words[1] for case in parse(experiment_text(found), Path("path.toml"))
+        if case.experiment.path.bottleneck is not None and case.experiment.path.bottleneck.qdisc.kind == "bfifo"
+    )  # fmt: skip
+    assert str(round(4 * bdp)) in limits
+    assert len(limits) >= 2
+
+
+@pytest.mark.slow(keep="fq_codel")
+@pytest.mark.parametrize("kind", ["codel", "fq_codel", "pie"])
+def test_an_aqm_is_recognised_and_no_fifo_claimed(tmp_path: Path, kind: str) -> None:
+    found = fitted(tmp_path, document(qdisc=kind, duration="15s"))
+    assert kind in accepted(found)
+    assert "drop-tail" not in accepted(found)
+
+
+@pytest.mark.slow
+def test_random_loss_is_estimated_with_its_interval(tmp_path: Path) -> None:
+    experiment = document(rate="40mbit", qdisc="bfifo limit 300000", duration="20s", path={"loss": "0.3%"})
+    found = fitted(tmp_path, experiment)
+    loss = found.facts.loss
+    assert loss.low is not None
+    assert loss.high is not None
+    assert loss.low < 0.003 < loss.high
+    assert "random loss" in accepted(found)
+    assert any("buffer of 4 BDP" in case.name for case in found.cases)
+
+
+@pytest.mark.slow
+def test_a_rate_that_changes_is_found(tmp_path: Path) -> None:
+    found = fitted(tmp_path, document(rate="20mbit", changes=[{"at": "5s", "rate": "12mbit"}], duration="12s"))
+    assert accepted(found)[0] == "rate steps"
+    first, second = found.facts.levels
+    assert (first.rate_bps, second.rate_bps) == (pytest.approx(20e6, rel=0.01), pytest.approx(12e6, rel=0.01))
+    assert second.start_s == pytest.approx(5, abs=0.1)
+
+
+@pytest.mark.slow
+def test_a_policer_is_recognised(tmp_path: Path) -> None:
+    found = fitted(tmp_path, document(rate="", qdisc="police rate 20mbit burst 100kb", duration="15s"))
+    assert accepted(found) == ["policer"]
+    assert found.accepted[0].values["rate"] == pytest.approx(20e6, rel=0.15)
+
+
+@pytest.mark.slow(keep="unresponsive traffic")
+@pytest.mark.parametrize(
+    ("other", "name"),
+    [
+        ({"name": "other", "kind": "udp", "rate": "3mbit"}, "unresponsive traffic"),
+        ({"name": "other", "cc": "cubic", "start": "4s"}, "a cubic flow from 4 s"),
+    ],
+    ids=["unresponsive traffic", "cubic"],
+)
+def test_other_traffic_is_recognised(tmp_path: Path, other: dict[str, Any], name: str) -> None:
+    found = fitted(tmp_path, document(others=[other]))
+    assert accepted(found)[0] == name
+
+
+@pytest.mark.parametrize("cc", ["bbr", "reno"])
+def test_other_controllers_are_predicted(tmp_path: Path, cc: str) -> None:
+    experiment = document()
+    found = fitted(tmp_path, experiment)
+    (prediction,) = predict(experiment_text(found), Path("path.toml"), [cc])
+    predicted = prediction.numbers["throughput_mbps"]
+    assert predicted is not None
+    assert predicted.value == pytest.approx(throughput(experiment, cc), rel=0.02)
+    assert predicted.low <= predicted.value <= predicted.high
+
+
+def test_an_interval_is_wider_by_the_error_of_the_replay(tmp_path: Path) -> None:
+    text = experiment_text(fitted(tmp_path, document(duration="5s")))
+    (exact,), (wider,) = (predict(text, Path("path.toml"), ["reno"], errors=[error]) for error in (0.0, 0.02))
+    before, after = exact.numbers["throughput_mbps"], wider.numbers["throughput_mbps"]
+    assert before is not None
+    assert after is not None
+    assert after.low == pytest.approx(0.98 * before.low)
+    assert after.high == pytest.approx(1.02 * before.high)
+
+
+def test_what_an_engine_lacks_has_a_reason(tmp_path: Path) -> None:
+    text = experiment_text(fitted(tmp_path, document(duration="5s")))
+    (prediction,) = predict(text, Path("path.toml"), ["tahoe"])
+    assert prediction.numbers == {}
+    assert "no congestion control with this name, got 'tahoe'" in (prediction.reason or "")
+
+
+@pytest.mark.slow
+def test_a_path_outside_the_models_is_refused(tmp_path: Path) -> None:
+    """Jitter that reorders is in no model: the sender takes late packets for losses."""
+    experiment = document(rate="40mbit", qdisc="bfifo limit 400000", path={"delay": "15ms", "jitter": "10ms"})
+    found = fitted(tmp_path, experiment)
+    assert found.refused is not None
+    assert "replayed on the nearest model" in found.refused
+    assert found.cases == []
+
+
+@pytest.mark.slow
+def test_two_recordings_of_a_path_are_fitted_together(tmp_path: Path) -> None:
+    """BBR alone can't tell a drop-tail queue from CoDel by its throughput; CUBIC can."""
+    files = [capture(tmp_path / f"{cc}.pcap", document(cc=cc)) for cc in ("cubic", "bbr")]
+    found = fit([read_recording(file, file.stem) for file in files])
+    assert accepted(found) == ["drop-tail"]
+    assert all(len(each.readings) == 2 for each in found.accepted)
+
+
+@pytest.mark.slow
+def test_recordings_of_two_paths_are_refused(tmp_path: Path) -> None:
+    files = [capture(tmp_path / f"{rate}.pcap", document(rate=rate)) for rate in ("10mbit", "20mbit")]
+    found = fit([read_recording(file, "cubic") for file in files])
+    assert found.refused is not None
+
+
+def test_samples_show_a_busy_path(tmp_path: Path) -> None:
+    found = fit([read_recording(folder(tmp_path / "run", document()))])
+    (recording,) = found.recordings
+    assert (recording.cc, recording.cc_known) == ("cubic", "as the log states")
+    assert "lower bound of the rate" in recording.warnings[0]
+    assert found.facts.rate_bps.high is None
+    assert accepted(found) == ["drop-tail"]
+    assert found.facts.rate_bps.value == pytest.approx(10e6, rel=0.02)
+    assert found.accepted[0].values["buffer"] == pytest.approx(40_000, rel=0.1)
+
+
+def test_samples_of_an_idle_path_do_not_show_its_rate(tmp_path: Path) -> None:
+    experiment = document(rate="50mbit", qdisc="bfifo limit 400000", path={"loss": "1%"})
+    with pytest.raises(ImportProblem, match=r"busy in only .* % of the samples, so they do not show the rate"):
+        read_recording(folder(tmp_path / "run", experiment))
+
+
+def test_too_short_is_an_error(tmp_path: Path) -> None:
+    file = capture(tmp_path / "short.pcap", document(duration="1s"))
+    with pytest.raises(ImportProblem, match="too short to say"):
+        read_recording(file, "cubic")
+
+
+@pytest.mark.parametrize(("count", "low", "high"), [(0, 0.0, 3.689), (1, 0.0253, 5.572), (10, 4.795, 18.39)])
+def test_the_interval_of_a_count(count: int, low: float, high: float) -> None:
+    """Garwood's table."""
+    assert poisson_interval(count) == (pytest.approx(low, abs=0.001), pytest.approx(high, abs=0.01))
+
+
+def test_the_gate_allows_three_percent_or_chance() -> None:
+    assert Reading("rtt_ms", 100.0, 102.9, 0.0).fits
+    assert not Reading("rtt_ms", 100.0, 103.1, 0.0).fits
+    assert Reading("rtt_ms", 100.0, 110.0, 0.12).fits
+
+
+def test_the_misfit_grows_with_each_difference() -> None:
+    recorded = {"throughput_mbps": 10.0, "rtt_ms": 50.0, "retransmits": 30.0}
+    assert misfit(recorded, recorded) == 0
+    costs = [misfit(recorded, recorded | {"rtt_ms": 50.0 * (1 + off)}) for off in np.linspace(0, 0.2, 5)]
+    assert costs == sorted(costs)
+    assert costs[-1] > 1
