@@ -21,8 +21,11 @@ from typing import Any
 from dumbbell.spec.document import as_toml
 
 COMMAND = Path(sys.executable).with_name("dumbbell")
-KINDS = ("drop-tail",) * 5 + ("AQM",) * 3 + ("policer",) * 2 + ("loss",) * 3 + ("steps",) * 2
-"""The issue's shares: 20, 12, 8, 12 and 8 of 60."""
+KINDS = (
+    "drop-tail", "AQM", "loss", "policer", "steps", "drop-tail", "AQM", "loss", "drop-tail", "steps", "drop-tail", "AQM",
+    "policer", "loss", "drop-tail",
+)  # fmt: skip
+"""In the shares 20, 12, 12, 8 and 8 of 60, mixed so that the first paths are of all kinds."""
 CONTROLLERS = ("bbr", "reno", "cubic")
 DURATION_S = 15
 REFUSED = 5
@@ -56,19 +59,18 @@ def main() -> None:
     judged = []
     for number in range(asked.paths):
         kind = KINDS[number % len(KINDS)]
-        document, others = path_of(draw, kind, beside=number % 2 == 1)
+        document, others = path_of(draw, kind, beside=draw.random() < 0.5)
         with tempfile.TemporaryDirectory(prefix="blind-") as folder:
             judged.append(judge(Path(folder), kind, document, others))
         print(number + 1, judged[-1], file=sys.stderr, flush=True)
-    text = page(judged, asked.seed)
-    if asked.out:
-        asked.out.write_text(text)
-    else:
-        print(text)
+        if asked.out:  # After each path: a run of hours may be stopped.
+            asked.out.write_text(page(judged, asked.seed))
+    if not asked.out:
+        print(page(judged, asked.seed))
 
 
 def path_of(draw: random.Random, kind: str, *, beside: bool) -> tuple[dict[str, Any], str]:
-    """An experiment of this kind; every second one with other traffic."""
+    """An experiment of this kind; with other traffic or without."""
     rate = draw.uniform(8e6, 60e6)
     rtt = draw.uniform(0.015, 0.09)
     bdp = rate * rtt / 8

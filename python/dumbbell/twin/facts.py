@@ -3,11 +3,12 @@
 `hypotheses` makes models of the numbers, `fit` replays them. Rates contain the headers of Ethernet, IPv4 and TCP.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
-from scipy.stats import chi2
+from scipy.special import gammaincinv
 
 from dumbbell.errors import ImportProblem
 from dumbbell.identification.connection import Connection, Floats
@@ -98,7 +99,7 @@ def facts_of(flow: Connection, file: str) -> Facts:
     low, full = _split(events, known, trips, base, queue)
     levels = _levels(flow)
     busy = _busy(flow, known, trips, base, queue, rate.value) if rate.value else []
-    policed = _policed(flow, events, low, full)
+    policed = _policed(flow, events, low, len(full))
     if rate.value is None and policed is None:
         raise ImportProblem(
             "the bottleneck's rate can't be told: no rate is common among its acknowledgements", file=file,
@@ -122,8 +123,8 @@ def facts_of(flow: Connection, file: str) -> Facts:
 def poisson_interval(count: int, confidence: float = CONFIDENCE) -> tuple[float, float]:
     """The exact interval of a Poisson variable's mean (Garwood, Biometrika 1936)."""
     tail = (1 - confidence) / 2
-    low = chi2.ppf(tail, 2 * count) / 2 if count else 0.0
-    return float(low), float(chi2.ppf(1 - tail, 2 * count + 2) / 2)
+    low = gammaincinv(count, tail) if count else 0.0
+    return float(low), float(gammaincinv(count + 1, 1 - tail))
 
 
 def _samples(flow: Connection) -> tuple[Floats, Floats]:
@@ -166,27 +167,29 @@ def _rate(flow: Connection) -> Estimate:
     )  # fmt: skip
 
 
-def _split(events: Floats, known: Floats, trips: Floats, base: float, queue: float) -> tuple[int, int]:
-    """Loss events while the queue was short, and while it was long."""
-    low = full = 0
+def _split(events: Floats, known: Floats, trips: Floats, base: float, queue: float) -> tuple[int, list[float]]:
+    """Loss events while the queue was short, and the longest queues before those while it was long."""
+    low, full = 0, []
     for event in events:
         first, last = np.searchsorted(known, [event - 2.5 * base - queue, event])
         if last > first:
-            if trips[first:last].max() < base + FULL * queue:
+            longest = float(trips[first:last].max()) - base
+            if longest < FULL * queue:
                 low += 1
             else:
-                full += 1
+                full.append(longest)
     return low, full
 
 
-def _buffer(rate: Estimate, queue: float, full: int) -> Estimate:
+def _buffer(rate: Estimate, queue: float, full: Sequence[float]) -> Estimate:
     if rate.value is None or rate.low is None or rate.high is None:
         return Estimate(None, None, None, "unknown without the rate")
     seen = rate.value * queue / 8
     if full:
-        return Estimate(
-            seen, rate.low * queue / 8, rate.high * queue / 8, f"longest queue, which overflowed {full} times"
-        )
+        # The queue was full whenever it overflowed; the longest round trip of all may have waited for a delayed ACK.
+        sizes = rate.value * np.array(full) / 8
+        evidence = f"median of the longest queues before {len(full)} overflows"
+        return Estimate(float(np.median(sizes)), float(sizes.min()), float(sizes.max()), evidence)
     return Estimate(None, seen, None, "the longest queue; it never overflowed")
 
 

@@ -14,7 +14,7 @@ from scipy.optimize import minimize, minimize_scalar
 
 from dumbbell.twin.facts import Facts
 from dumbbell.twin.hypotheses import Document, Knob, Model, models
-from dumbbell.twin.readings import Reading, Readings, misfit, off
+from dumbbell.twin.readings import GATED, Reading, Readings, misfit, off
 from dumbbell.twin.recording import Recording
 from dumbbell.twin.replay import in_parallel, replay
 
@@ -27,14 +27,17 @@ SAME_SEEDS = 3
 """When so many seeds give the same replay, chance has no part in it."""
 REFINED = 4
 """Models that are refined: those nearest at their start."""
+FAR_OUT = 4.0
+"""A difference of so many spreads of three seeds stays one with ten."""
 HOPELESS = 8.0
 """A misfit beyond which no refinement within the facts' bounds helps."""
 BESIDE_GOOD = 3.0
 """The same where another model needs no refinement."""
 PROFILE = 6
 """Places along a knob that another one can make up for."""
-EVALUATIONS = (10, 24)
-"""Of a model with one knob, and with two."""
+EVALUATIONS = (8, 10, 12)
+"""Of a model with one knob, and with two; the last ones only of a promising model."""
+PROMISING = 2.0
 GOOD = 0.15
 """A misfit that needs no refinement: a twentieth of what the gate allows would change nothing."""
 ALIKE = 0.5
@@ -139,7 +142,9 @@ def fit(recordings: Sequence[Recording], jobs: int | None = None, advance: Advan
     tried = [
         Tried(model, model.start, distance)
         for model, distance in zip(
-            candidates, in_parallel(lambda each: _misfit(recordings, each, each.start), candidates, jobs), strict=True
+            candidates,
+            in_parallel(lambda each: _misfit(recordings, each, each.start, 1), candidates, jobs),
+            strict=True,
         )
     ]
     tried.sort(key=lambda each: each.misfit)
@@ -184,10 +189,12 @@ def merged(facts: Sequence[Facts]) -> Facts:
     )
 
 
-def _misfit(recordings: Sequence[Recording], model: Model, values: Mapping[str, float]) -> float:
+def _misfit(
+    recordings: Sequence[Recording], model: Model, values: Mapping[str, float], most_seeds: int = SAME_SEEDS
+) -> float:
     """The mean over the recordings; of a model with chance, that of the seeds' mean."""
     parts = model.build(values)
-    seeds = SEEDS[:SAME_SEEDS] if model.chance else SEEDS[:1]
+    seeds = SEEDS[:most_seeds] if model.chance else SEEDS[:1]
     return float(
         np.mean([misfit(each.readings, _mean([replay(each, parts, seed) for seed in seeds])) for each in recordings])
     )
@@ -216,11 +223,19 @@ def _refined(recordings: Sequence[Recording], tried: Tried) -> Tried:
         # A simplex of a quarter of each range.
         steps = np.array([log(knob.high / knob.low) / 4 for knob in knobs])
         simplex = np.vstack([start, *(start + step * row for step, row in zip(steps, np.eye(len(knobs)), strict=True))])
-        minimize(
-            cost, start, method="Nelder-Mead",
-            bounds=[(log(knob.low), log(knob.high)) for knob in knobs],
-            options={"maxfev": EVALUATIONS[1], "initial_simplex": simplex},
-        )  # fmt: skip
+        for evaluations in EVALUATIONS[1:]:
+            minimize(
+                cost, start, method="Nelder-Mead",
+                bounds=[(log(knob.low), log(knob.high)) for knob in knobs],
+                options={"maxfev": evaluations, "initial_simplex": simplex},
+            )  # fmt: skip
+            least, best = min(seen, key=lambda each: each[0])
+            if least > PROMISING or least < GOOD:
+                break
+            # Once more from the best, with a simplex of half the size.
+            moved = np.array([log(best[knob.name]) for knob in knobs])
+            simplex = moved + (simplex - simplex[0]) / 2
+            start = moved
     if tried.model.profile is not None:
         along, other = sorted(knobs, key=lambda knob: knob.name != tried.model.profile)
         for fixed in np.linspace(log(along.low), log(along.high), PROFILE):
@@ -243,7 +258,11 @@ def _judged(recordings: Sequence[Recording], tried: Tried) -> Tried:
     found = []
     for recording in recordings:
         replays = [replay(recording, parts, seed) for seed in SEEDS[:SAME_SEEDS]]
-        if any(each != replays[0] for each in replays):
+        so_far = off(recording.readings, replays)
+        wrong = any(
+            each.name in GATED and abs(each.difference) > FAR_OUT * each.spread and not each.fits for each in so_far
+        )
+        if not wrong and any(each != replays[0] for each in replays):
             replays += [replay(recording, parts, seed) for seed in SEEDS[SAME_SEEDS:]]
         found.append(tuple(off(recording.readings, replays)))
     return replace(tried, readings=tuple(found))

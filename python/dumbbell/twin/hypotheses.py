@@ -18,8 +18,8 @@ Values = Mapping[str, float]
 UNSEEN_BDP = (0.5, 1.0, 2.0, 4.0)
 """Sizes of a buffer that never filled."""
 LEAST_BUFFER_BYTES = 2 * 1514.0
-RATE_TRUSTED = 0.8
-"""A neighbour that takes less than the rest of this share of the link is not worth a hypothesis."""
+ALONE = 0.97
+"""From this share of the link on, the rest is less than what the gate sees: there is no neighbour."""
 OTHER = "other"
 BURSTS = (4e3, 4e6)
 AQM = ("codel", "fq_codel", "pie")
@@ -81,7 +81,7 @@ def _single(facts: Facts, rate: float) -> Iterator[Model]:
         yield Model(kind, f"{kind} with its defaults", _queue(facts, rate, kind), chance=kind == "pie")
     if len(facts.levels) > 1:
         yield Model("rate steps", "a drop-tail queue whose rate changes", _steps(facts), (_steps_buffer(facts),))
-    if facts.share < RATE_TRUSTED or facts.others_start_s is not None:
+    if facts.share < ALONE or facts.others_start_s is not None:
         yield from _shared(facts, rate, seen)
 
 
@@ -91,12 +91,12 @@ def _buffer_knob(buffer: Estimate, facts: Facts, rate: float) -> Knob:
         value = max(buffer.low or 0.0, LEAST_BUFFER_BYTES)
         return Knob("buffer", 1.1 * value, value, 2 * value, "B")
     value = buffer.value or buffer.low or rate * facts.rtt_s.value / 8  # type: ignore[operator]
-    return Knob("buffer", max(value, LEAST_BUFFER_BYTES), 0.97 * value, 1.05 * value + 1514, "B")
+    return Knob("buffer", max(value, LEAST_BUFFER_BYTES), 0.93 * value, 1.05 * value + 1514, "B")
 
 
 def _steps_buffer(facts: Facts) -> Knob:
     value = max(facts.levels_buffer_bytes, LEAST_BUFFER_BYTES)
-    return Knob("buffer", value, 0.97 * value, 1.05 * value + 1514, "B")
+    return Knob("buffer", value, 0.93 * value, 1.05 * value + 1514, "B")
 
 
 def _unseen(facts: Facts, rate: float) -> tuple[tuple[str, Values], ...]:
