@@ -22,8 +22,8 @@ from dumbbell.spec.document import as_toml
 
 COMMAND = Path(sys.executable).with_name("dumbbell")
 KINDS = (
-    "drop-tail", "AQM", "loss", "policer", "steps", "drop-tail", "AQM", "loss", "drop-tail", "steps", "drop-tail", "AQM",
-    "policer", "loss", "drop-tail",
+    "drop-tail", "AQM", "loss", "policer", "steps", "drop-tail", "AQM", "loss", "drop-tail", "steps",
+    "drop-tail", "AQM", "policer", "loss", "drop-tail",
 )  # fmt: skip
 """In the shares 20, 12, 12, 8 and 8 of 60, mixed so that the first paths are of all kinds."""
 CONTROLLERS = ("bbr", "reno", "cubic")

@@ -290,15 +290,18 @@ def _refuse(found: "Fit") -> None:
 
 def _show_predictions(found: Sequence["Prediction"]) -> None:
     titles = {
-        "throughput_mbps": "throughput, Mbit/s", "rtt_ms": "RTT, ms", "retransmits": "retransmissions",
-        "completion_s": "completion, s", "neighbour_mbps": "neighbour, Mbit/s",
+        "throughput_mbps": "Mbit/s", "completion_s": "completion s", "rtt_ms": "RTT ms", "retransmits": "retransmits",
+        "neighbour_mbps": "neighbour",
     }  # fmt: skip
     known = [name for name in titles if any(each.numbers.get(name) for each in found)]
     table = grid(["engine", "controller"], [titles[name] for name in known])
     for each in found:
-        cells = [each.reason or ""] if each.reason else [_cell(each.numbers.get(name)) for name in known]
-        table.add_row(each.engine, each.cc, *cells)
+        if each.reason is None:
+            table.add_row(each.engine, each.cc, *(_cell(each.numbers.get(name)) for name in known))
     out.print(table)
+    for each in found:
+        if each.reason is not None:
+            unwrapped_out.print(f"{each.cc} on {each.engine}: unknown, {each.reason}")
     out.print()
     unwrapped_out.print(_sentence(found))
 
@@ -306,7 +309,8 @@ def _show_predictions(found: Sequence["Prediction"]) -> None:
 def _cell(number: "Range | None") -> str:
     if number is None:
         return "unknown"
-    return f"{digits(number.value)} ({digits(number.low)} to {digits(number.high)})"
+    value, low, high = (digits(each) for each in (number.value, number.low, number.high))
+    return value if low == high else f"{value} ({low}…{high})"
 
 
 def _sentence(found: Sequence["Prediction"]) -> str:
@@ -324,5 +328,6 @@ def _sentence(found: Sequence["Prediction"]) -> str:
         return f"{first} gets {digits(best.low)} to {digits(best.high)} Mbit/s."
     open_ = [cc for cc, each in rest if each.high >= best.low]
     if not open_:
-        return f"{first} is the fastest on every path that the recordings allow."
+        ahead = 100 * (best.value / rest[0][1].value - 1)
+        return f"{first} is the fastest on every path that the recordings allow, {ahead:.2g} % before {rest[0][0]}."
     return f"{first} and {' and '.join(open_)} can't be told apart: their intervals overlap."
