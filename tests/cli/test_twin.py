@@ -65,7 +65,7 @@ def test_a_refusal_has_its_reason_and_exit_status_5(dumbbell: Dumbbell, tmp_path
 def test_wrong_requests_are_named(dumbbell: Dumbbell, recording: Path, tmp_path: Path) -> None:
     (tmp_path / "empty.pcap").write_bytes(b"")
     (tmp_path / "other.toml").write_text(
-        '[path]\nrtt = "10ms"\n[path.bottleneck]\nrate = "1mbit"\n[[flows]]\ncc = "bbr"\n'
+        'duration = "1s"\n[path]\nrtt = "10ms"\n[path.bottleneck]\nrate = "1mbit"\n[[flows]]\ncc = "bbr"\n'
     )
     wrong = [
         (("fit", tmp_path / "empty.pcap"), "empty file"),

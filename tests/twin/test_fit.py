@@ -9,7 +9,7 @@ import pytest
 from dumbbell.errors import ImportProblem
 from dumbbell.spec import parse
 from dumbbell.twin.experiment_file import experiment_text
-from dumbbell.twin.facts import poisson_interval
+from dumbbell.twin.facts import _buffer_of_levels, poisson_interval
 from dumbbell.twin.fit import Fit, fit
 from dumbbell.twin.predict import predict
 from dumbbell.twin.readings import Reading, misfit
@@ -200,3 +200,9 @@ def test_the_misfit_grows_with_each_difference() -> None:
     costs = [misfit(recorded, recorded | {"rtt_ms": 50.0 * (1 + off)}) for off in np.linspace(0, 0.2, 5)]
     assert costs == sorted(costs)
     assert costs[-1] > 1
+
+
+def test_no_level_has_no_queue() -> None:
+    """Beside a BBR flow no window showed a rate of its own, and the fit ended with a traceback."""
+    none = np.empty(0)
+    assert _buffer_of_levels((), none, none, 0.03) == 0

@@ -201,8 +201,8 @@ def _buffer(rate: Estimate, queue: float, full: Sequence[float]) -> Estimate:
 
 def _buffer_of_levels(levels: tuple[Level, ...], known: Floats, trips: Floats, base: float) -> float:
     """The most bytes that waited at any of the rates, once packets that waited for another rate were gone."""
-    most = 0.0
-    for number, (level, end) in enumerate(zip(levels, [*(each.start_s for each in levels[1:]), np.inf], strict=True)):
+    most = 0.0  # Of no level, where the rate always changes.
+    for number, (level, end) in enumerate(zip(levels, [*(each.start_s for each in levels[1:]), np.inf], strict=False)):
         settled = trips[(known >= level.start_s + (SETTLED_S if number else 0.0)) & (known < end)]
         if settled.size:
             most = max(most, level.rate_bps * (float(np.quantile(settled, FAR)) - base) / 8)
