@@ -81,7 +81,7 @@ PARTS = {
     ),
     "engines": python(
         "engines: effects, the agent's set-up, tc, programs, recordings, hosts",
-        "tests/engines tests/host tests/testing tests/transfer tests/identification",
+        "tests/engines tests/host tests/testing tests/transfer tests/identification tests/twin",
         "--ignore tests/engines/test_remote.py --ignore tests/engines/test_remote_kills.py",
         "--ignore tests/engines/test_host_kills.py",
     ),

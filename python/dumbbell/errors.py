@@ -55,6 +55,7 @@ __all__ = [
     "ResultError",
     "ToolMissing",
     "TransferError",
+    "UrlError",
 ]
 
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
@@ -212,6 +213,12 @@ class TransferError(DumbbellError):
     """A download failed: refused, interrupted, timed out, or an untrusted certificate."""
 
     exit_status = ExitStatus.FAILED
+
+
+class UrlError(TransferError):
+    """A URL is invalid."""
+
+    exit_status = ExitStatus.WRONG_REQUEST
 
 
 class FilterError(DumbbellError):

@@ -290,7 +290,7 @@ def test_a_capture_never_overwrites(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "more", "message"),
     [
-        (experiment(top='record = "events"'), {}, "trace: this engine can't record every change"),
+        (experiment(top='record = "events"'), {}, "record: this engine can't record every change"),
     ],
 )
 def test_the_kernel_refuses_simulator_only_options(

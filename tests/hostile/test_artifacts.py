@@ -22,7 +22,7 @@ def run_script(folder: Path, script: str) -> Run:
     """Run a program with this script; checks that only the result is left."""
     text = textwrap.dedent(script)
     program = (
-        f'[[programs]]\nname = "maker"\non = "sender"\nrun = ["{PYTHON}", "main.py"]\n'
+        f'[[programs]]\nname = "maker"\nhost = "sender"\nrun = ["{PYTHON}", "main.py"]\n'
         f"[programs.files]\n\"main.py\" = '''\n{text}'''\n"
     )
     case = parse(experiment(program), folder / "x.toml")[0]
@@ -171,7 +171,7 @@ def test_large_files_are_kept_up_to_a_total_size(tmp_path: Path) -> None:
 def test_a_program_with_the_name_of_another_s_output_is_refused(tmp_path: Path) -> None:
     """Its folder would have the path of the output; once the complete run was discarded for it."""
     programs = "".join(
-        f'[[programs]]\nname = "{name}"\non = "sender"\nrun = ["true"]\n' for name in ("server", "server.out")
+        f'[[programs]]\nname = "{name}"\nhost = "sender"\nrun = ["true"]\n' for name in ("server", "server.out")
     )
     with pytest.raises(ExperimentError, match=r"'server\.out' is called like the output of program 'server'"):
         parse(experiment(programs), tmp_path / "x.toml")

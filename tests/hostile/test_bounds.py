@@ -43,7 +43,7 @@ RTTS = ", ".join(f"'{n}ms'" for n in range(1, 10_001))
 DIGITS = ", ".join(f"{key} = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]" for key in "abcdefghi")
 HOSTILE = {
     "a trace of many steps": (
-        SMALL.replace('"1s"', '"20000s"').replace('rate = "1mbit"', 'rate_trace = "t.trace"\ntrace_step = "1ms"'),
+        SMALL.replace('"1s"', '"20000s"').replace('rate = "1mbit"', 'rate_trace = "t.trace"\nrate_trace_step = "1ms"'),
         "path.bottleneck.rate_trace_step: 20,000,000 steps in this time, more than 200,000",
     ),
     "a dotted key": (f"{'.'.join('a' * 50_000)} = 1\n{SMALL}", "tables within tables, more than 24"),
@@ -135,7 +135,9 @@ def test_the_error_names_the_setting_that_allows_it_and_nothing_is_left(tmp_path
 
 
 def test_a_refused_trace_runs_with_a_larger_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "x.toml").write_text(SMALL.replace('rate = "1mbit"', 'rate_trace = "t.trace"\ntrace_step = "10ms"'))
+    (tmp_path / "x.toml").write_text(
+        SMALL.replace('rate = "1mbit"', 'rate_trace = "t.trace"\nrate_trace_step = "10ms"')
+    )
     (tmp_path / "t.trace").write_text("1\n1\n300\n")
     case = load(tmp_path / "x.toml")[0]
     monkeypatch.setenv(limits.VARIABLE, "changes=99")

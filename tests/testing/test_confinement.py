@@ -28,8 +28,9 @@ def test_only_the_named_folder_can_be_written(tmp_path: Path, user: int | None) 
     if user is not None and os.geteuid() != 0:
         pytest.skip("only root can become another user")
     # pytest's folders are its user's alone.
-    for folder in [*tmp_path.parents[:2], tmp_path]:
-        folder.chmod(0o755)
+    for folder in (tmp_path, *tmp_path.parents):
+        if folder.stat().st_uid == os.geteuid() and not folder.stat().st_mode & 0o005:
+            folder.chmod(0o755)
     for name in ("inside", "outside"):
         (tmp_path / name).mkdir(mode=0o777)
         (tmp_path / name).chmod(0o777)

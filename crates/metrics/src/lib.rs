@@ -35,7 +35,7 @@ pub use phases::{Phases, SLOW_STARTERS, Signs};
 pub use queue::QueueMetrics;
 pub use run::{Error, Run};
 pub use spread::{PARTS, Spread};
-pub use summary::{FlowMetrics, GroupMetrics, Metrics};
+pub use summary::{FlowMetrics, GroupMetrics, Metrics, PLACES};
 pub use table::{COLUMNS, Known, Names, Numbers, Table, Values};
 
 const NS: f64 = 1e9;

@@ -5,13 +5,23 @@ use crate::facts::{Queue, Window};
 use crate::fairness::jain_index;
 use crate::flows::{bytes_received, completion_rate_bps, cwnd_packets, rate_bps, ratio, rtt_ms, segments, shares};
 use crate::intervals::SECOND_NS;
-use crate::names::measured;
+use crate::names::{Declared, measured};
 use crate::queue::{self, QueueMetrics};
 use crate::run::{Error, Run};
 use crate::spread::Spread;
 use crate::{NS, nearest, signed_float, sum_of_known};
 use serde::{Serialize, Serializer};
 use std::ops::Add;
+
+/// Every metric, by the place of its name: empty, `flows.FLOW`, `groups.GROUP`, `queue`, `queues.QUEUE`, `cycle`.
+pub const PLACES: [(&str, &[Declared]); 6] = [
+    ("", Metrics::DECLARED),
+    ("flows.FLOW", FlowMetrics::DECLARED),
+    ("groups.GROUP", GroupMetrics::DECLARED),
+    ("queue", QueueMetrics::DECLARED),
+    ("queues.QUEUE", QueueMetrics::DECLARED),
+    ("cycle", Cycle::DECLARED),
+];
 
 const MEGA: f64 = 1e6;
 
@@ -244,3 +254,26 @@ fn queues_by_name<S: Serializer>(queues: &[(String, QueueMetrics)], serializer: 
 
 /// Bytes received, and retransmitted and sent segments, by flow.
 type Counts<'a> = (&'a [Option<f64>], &'a [(Option<u64>, Option<u64>)]);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_metric_has_a_meaning_and_a_place_of_its_own() {
+        for (place, declared) in PLACES {
+            let mut names: Vec<_> = declared.iter().map(|each| each.name).collect();
+            names.sort_unstable();
+            names.dedup();
+            assert_eq!(names.len(), declared.len(), "{place}");
+            assert!(declared.iter().all(|each| each.about.trim().ends_with('.')), "{place}");
+        }
+    }
+
+    #[test]
+    fn a_group_has_every_number_of_its_flows() {
+        let of_group = |flow: &Declared| GroupMetrics::DECLARED.iter().any(|group| group.name == flow.name);
+        let missing: Vec<_> = FlowMetrics::DECLARED.iter().filter(|flow| !of_group(flow)).collect();
+        assert_eq!(missing, Vec::<&Declared>::new());
+    }
+}

@@ -3,9 +3,10 @@
 
 use crate::arrow::Arrow;
 use crate::numbers::Numbers;
+use dumbbell_metrics::PLACES;
 use dumbbell_metrics::columns::{Column, TABLES};
 use dumbbell_metrics::cycle;
-use dumbbell_metrics::names::{Declared, PLACES};
+use dumbbell_metrics::names::Declared;
 use dumbbell_metrics::{Error, Facts, Known, Names, Run, Table, Values, Window};
 use dumbbell_sim::table::Bits;
 use pyo3::buffer::PyBuffer;

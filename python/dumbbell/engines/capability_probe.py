@@ -21,6 +21,7 @@ from pathlib import Path
 from dumbbell.errors import EngineError, ExperimentError, PlanError
 from dumbbell.plan import Plan, Queue
 from dumbbell.publish import explained
+from dumbbell.spec import path_model
 from dumbbell.spec.document import Case
 from dumbbell.spec.path_model import Impairment
 from dumbbell.spec.units import POLICE, time_text
@@ -223,25 +224,32 @@ def _netem_keys(case: Case, owner: str) -> list[str]:
     """The keys that need a netem of this owner (path, reverse, a link, access-GROUP)."""
     experiment, path = case.experiment, case.experiment.path
     if owner == "path":
-        return _impairment_keys(path, "path", path.rtt, on_path=True) + _change_keys(case, None)
+        return _path_keys(path) + _change_keys(case, None)
     if owner.startswith("reverse"):
-        keys = _impairment_keys(path.reverse, "path.reverse", path.rtt) if path.reverse else []
+        keys = _impairment_keys(path.reverse, "path.reverse") if path.reverse else []
         return [f"path.rtt = {time_text(path.rtt)}", *keys] if path.rtt and not keys else keys
     if owner.startswith("access-"):
         number = experiment.group_names.index(owner.removeprefix("access-"))
         access = experiment.flows[number].access
-        return _impairment_keys(access, f"flows.{number}.access", 0) if access else []
+        return _impairment_keys(access, f"flows.{number}.access") if access else []
     link = next((link for link in path.links if link.name == owner), None)
-    return (_impairment_keys(link, f"path.links.{owner}", 0) if link else []) + _change_keys(case, owner)
+    return (_impairment_keys(link, f"path.links.{owner}") if link else []) + _change_keys(case, owner)
 
 
-def _impairment_keys(what: Impairment, location: str, rtt_ns: int, *, on_path: bool = False) -> list[str]:
+def _path_keys(path: path_model.Path) -> list[str]:
+    delays = (("forward_delay", path.forward_delay), ("reverse_delay", path.reverse_delay))
+    keys = [f"path.{key} = {time_text(delay)}" for key, delay in delays if delay]
+    others = _impairment_keys(path, "path")
+    if not keys and path.rtt and not others:
+        return [f"path.rtt = {time_text(path.rtt)}"]
+    return [*keys, *others]
+
+
+def _impairment_keys(what: Impairment, location: str) -> list[str]:
     keys = []
     for option in ("delay", "jitter", "loss", "reorder", "duplicate", "corrupt", "slot"):
         if value := getattr(what, option):
             keys.append(f"{location}.{option} = {time_text(value) if isinstance(value, int) else value}")
-    if on_path and not what.delay and not keys and rtt_ns:
-        keys.append(f"path.rtt = {time_text(rtt_ns)}")
     return keys
 
 

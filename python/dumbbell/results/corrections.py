@@ -67,12 +67,27 @@ def _read(unit: Callable[[object], int], value: object) -> int | None:
 
 def _is_large(flow: Document, document: Document) -> bool:
     """Whether a datagram exceeds the MTU; without a size it does not."""
-    packet, mtu = _read(size_bytes, flow.get("packet")), _read(size_bytes, _path(document).get("mtu"))
+    packet, mtu = (
+        _read(size_bytes, flow.get("payload", flow.get("packet"))),
+        _read(size_bytes, _path(document).get("mtu")),
+    )
     return packet is not None and packet + UDP_HEADERS_BYTES > (mtu or 1500)
 
 
 UDP_HEADERS_BYTES = 28
-UDP_KEYS = ("on", "off", "request", "response", "pacing_rate", "ecn", "sndbuf", "rcvbuf", "initial_window")
+UDP_KEYS = (
+    "on",
+    "off",
+    "on_time",
+    "off_time",
+    "request",
+    "response",
+    "pacing_rate",
+    "ecn",
+    "sndbuf",
+    "rcvbuf",
+    "initial_window",
+)
 
 CORRECTIONS = (
     Correction(
@@ -97,7 +112,7 @@ CORRECTIONS = (
     Correction(
         "rate-traces",
         "the rates of a trace were wrong where its length was no multiple of trace_step or a step had no opportunity",
-        lambda document, _: bool(_bottleneck(document).get("trace")),
+        lambda document, _: bool(any(_bottleneck(document).get(key) for key in ("trace", "rate_trace"))),
     ),
     Correction(
         "udp-segmentation",

@@ -18,7 +18,7 @@ from typing import Any
 from urllib.parse import urljoin, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
-from dumbbell.errors import TransferError
+from dumbbell.errors import TransferError, UrlError
 from dumbbell.transfer.channel import Channel, Sample, rows, sample
 from dumbbell.transfer.http_messages import CC, SAMPLE, STATS, Head, Reading, Target
 
@@ -98,19 +98,17 @@ class Download:
 
 
 def parse_url(url: str) -> Url:
-    """Parse a URL. Raises `TransferError` unless it is a valid http or https URL."""
+    """Parse a URL. Raises `UrlError` unless it is a valid http or https URL."""
     try:
         split = urlsplit(url if "://" in url else f"http://{url}")
         host, port = split.hostname, split.port
     except ValueError as error:
-        raise TransferError(f"{url}: not a URL: {error}") from None
+        raise UrlError(f"{url}: not a URL: {error}") from None
     if split.scheme not in ("http", "https") or not host:
-        raise TransferError(
-            f"{url}: not an http or https URL; use for example http://server:8080/ or https://server/file"
-        )
+        raise UrlError(f"{url}: not an http or https URL; use for example http://server:8080/ or https://server/file")
     path = (split.path or "/") + (f"?{split.query}" if split.query else "")
     if not path.isascii() or any(sign <= " " or sign == "\x7f" for sign in path):
-        raise TransferError(f"{url}: the path has characters that must be percent-encoded")
+        raise UrlError(f"{url}: the path has characters that must be percent-encoded")
     return Url(url, split.scheme, host, port or {"http": 80, "https": 443}[split.scheme], path)
 
 
