@@ -17,6 +17,7 @@ DumbbellError                 2  the request is wrong, or this host can't meet i
 │   └── ClusterLost           4  the connection to a cluster was lost during a sweep
 ├── MissingExtra              2  an optional package is not installed
 ├── TransferError             4  a download failed
+│   └── UrlError              2  a URL is invalid
 └── EngineError               4  a run started and gave no result
     ├── HostLost              4  the connection to a remote host was lost during a run
     ├── GuestPanic            4  the guest kernel panicked

@@ -1,7 +1,7 @@
 //! The input of the simulator: hosts, links, qdiscs, flows, probes, changes.
 //!
-//! [`from_experiment`] makes it of an experiment's plan, which the agent executes, too. The JSON of a plan has the tc commands of each device; [`Plan::from_json`] reads
-//! them with [`dumbbell_net::tc`]. Paths run from left (senders) to right (receivers): a link joins a left host to a
+//! [`from_experiment`] makes it of an experiment's plan, which the agent executes, too.
+//! Paths run from left (senders) to right (receivers): a link joins a left host to a
 //! right host and has a device at each end.
 
 pub mod from_experiment;
