@@ -57,6 +57,8 @@ def test_an_outage_holds_the_queue(tmp_path: Path) -> None:
     got = valid(tmp_path, experiment(CUBIC + changes, duration="3s"))
     assert sent_mbps(got, "bottleneck", 1.1, 1.4) < 0.1
     assert sent_mbps(got, "bottleneck", 2, 3) > 8
+    assert got.queue("bottleneck")["rates"] == [[0.0, 10_000_000], [1.0, 0], [1.5, 10_000_000]]
+    assert got.numbers["queue"]["delay_ms"]["max"] < 1000
     held = got.run.queues.filter((pl.col("queue") == "bottleneck") & (pl.col("time_ns") == 1_400_000_000))
     assert held["backlog_packets"].item() > 10
 

@@ -91,9 +91,26 @@ fn rate(building: &mut Building<'_>, change: &model::Change, key: &str) -> Resul
     let step = rate_change(device, rate, building.experiment.path.mtu, key);
     let before = building.queues.iter().find(|queue| queue.name == name);
     let mut rates = before.map(|queue| queue.rates.clone()).unwrap_or_default();
-    rates.push((change.at, rate));
+    // A packet that waits for the end of an outage waits for no rate: no delay follows from the backlog.
+    rates.push((change.at, if is_down(building, change) { 0 } else { rate }));
     set_rates(&mut building.queues, name, &rates);
     Ok(Change { at_ns: change.at, step })
+}
+
+/// The last change of a link at or before this one that sets something.
+fn latest<'a>(
+    building: &'a Building<'_>,
+    change: &model::Change,
+    is_set: fn(&model::Change) -> bool,
+) -> Option<&'a model::Change> {
+    let all = building.changes.iter().map(|(_, each)| each);
+    let all = all.filter(|each| queue_name(each) == queue_name(change) && each.at <= change.at && is_set(each));
+    all.max_by_key(|each| each.at)
+}
+
+/// Whether the link sends nothing from this change on.
+fn is_down(building: &Building<'_>, change: &model::Change) -> bool {
+    latest(building, change, |each| each.up.is_some()).is_some_and(|each| each.up == Some(false))
 }
 
 /// The link's rate from this change on. Linux's shapers have no rate of zero: during an outage one packet of the path's
@@ -102,14 +119,7 @@ fn rate_from(building: &Building<'_>, change: &model::Change) -> u64 {
     let experiment = building.experiment;
     let name = queue_name(change);
     let of_link = |each: &&model::Change| queue_name(each) == name;
-    let is_before = |each: &&model::Change| each.at <= change.at;
-    let latest = |is_set: fn(&model::Change) -> bool| {
-        let all =
-            building.changes.iter().map(|(_, each)| each).filter(of_link).filter(is_before).filter(|each| is_set(each));
-        all.max_by_key(|each| each.at)
-    };
-    let is_down = latest(|each| each.up.is_some()).is_some_and(|each| each.up == Some(false));
-    if is_down {
+    if is_down(building, change) {
         let ends = building
             .changes
             .iter()
@@ -122,7 +132,10 @@ fn rate_from(building: &Building<'_>, change: &model::Change) -> u64 {
         return u64::try_from(rate).unwrap_or(u64::MAX).max(LOWEST_RATE_BPS);
     }
     let own = building.queues.iter().find(|queue| queue.name == name).and_then(|queue| queue.rates.first());
-    latest(|each| each.rate.is_some()).and_then(|each| each.rate).or(own.map(|(_, rate)| *rate)).unwrap_or(0)
+    latest(building, change, |each| each.rate.is_some())
+        .and_then(|each| each.rate)
+        .or(own.map(|(_, rate)| *rate))
+        .unwrap_or(0)
 }
 
 /// New options for a queue of the same kind.
