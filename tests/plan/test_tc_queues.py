@@ -12,9 +12,10 @@ import pytest
 from dumbbell.errors import ExperimentError
 from dumbbell.plan import make
 from dumbbell.spec import parse
-from dumbbell.spec.attachments import Attachments, read_script
+from dumbbell.spec.attachments import Attachments
 from dumbbell.spec.units import Wrong
 from plan.tc_reader import MS, change_of, config, reader
+from spec.scripts import read_script
 
 
 def tree(*lines: str) -> dict[str, Any]:

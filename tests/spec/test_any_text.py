@@ -11,8 +11,9 @@ from dumbbell.errors import DumbbellError, ResultError
 from dumbbell.plan import make
 from dumbbell.results.result import load
 from dumbbell.spec import parse
-from dumbbell.spec.attachments import Attachments, read_script
+from dumbbell.spec.attachments import Attachments
 from dumbbell.spec.units import Wrong, value_of
+from spec.scripts import read_script
 
 LINES = st.lists(st.one_of(st.integers(-5, 10**6).map(str), st.text(max_size=20)), max_size=30)
 TC = st.lists(

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dumbbell.spec.attachments import read_script
 from dumbbell.spec.units import Wrong
+from spec.scripts import read_script
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 

@@ -14,14 +14,12 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from dumbbell import _sim, limits
-from dumbbell._sim import Script
 from dumbbell.errors import ExperimentError
 from dumbbell.spec.document import Case, mistakes_in
-from dumbbell.spec.units import Wrong, refused
+from dumbbell.spec.units import Wrong
 
 __all__ = [
     "Attachments",
-    "Script",
     "named_in",
     "names_file",
     "opened",
@@ -29,7 +27,6 @@ __all__ = [
     "read_attachments",
     "read_below",
     "read_named",
-    "read_script",
     "text_named",
 ]
 
@@ -134,12 +131,6 @@ def read_attachments(case: Case) -> Attachments:
     with mistakes_in(case.file):
         named = _sim.files_named(case.experiment)
     return Attachments({key: read_named(_folder(case, key, name), name, key, str(case.file)) for key, name in named})
-
-
-def read_script(lines: Sequence[str], interface: str) -> Script:
-    """Check tc commands; raises `Wrong` naming the line."""
-    with refused():
-        return Script(list(lines), interface)
 
 
 def read_named(folder: Path, name: str, key: str, file: str = "") -> bytes:
