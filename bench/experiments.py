@@ -36,7 +36,7 @@ class Bench:
 
     def toml(self, *sets: str) -> str:
         """The experiment's file."""
-        return _sim.write_toml(_sim.write_experiment(self.case(*sets).experiment))
+        return _sim.write_toml(self.case(*sets).experiment.document())
 
 
 EXPERIMENTS = (

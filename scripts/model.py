@@ -1,55 +1,34 @@
-"""Writes the frozen dataclasses of experiment and sweep files, made of the declared keys.
+"""Writes the types of the tables of experiment and sweep files, made of the declared keys.
 
     python scripts/model.py [--check]
 
-`--check` writes nothing and fails if a file is out of date.
+`--check` writes nothing and fails if the file is out of date.
 """
 
-import re
 import sys
 
 from generated import ROOT, write_or_check
 
 from dumbbell import _sim
 
-SPEC = ROOT / "python" / "dumbbell" / "spec"
-MADE = """
-`scripts/model.py` makes this file of the keys declared in `crates/experiment/src/keys`.
-\"\"\"
+HEAD = '''"""Attributes of `_sim.Keys`, the tables of experiments and sweeps, in bits per second, nanoseconds and bytes.
 
-{collections}from dataclasses import dataclass
-from typing import {typing}
-
-{imports}
+`scripts/model.py` makes this file of the keys declared in `crates/experiment/src/keys`; only type checkers read it.
 """
-MAPPING = "from collections.abc import Mapping\n"
-QDISC = "from dumbbell.spec.units import Qdisc"
-EXPERIMENT = '"""The tables of an experiment as frozen values, in bits per second, nanoseconds and bytes.\n'
-PATH = '"""The tables of a path as frozen values, in bits per second, nanoseconds and bytes.\n'
-OF_PATH = ("Impairment", "Bottleneck", "Segment", "Link", "PacketFate", "Verbatim", "Path")
-SEPARATOR = "\n\n\n"
-NAME = re.compile(r"^class (\w+)", re.MULTILINE)
-SWEEP = '"""The tables of a sweep file as frozen values, in nanoseconds.\n'
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, type_check_only
+
+from dumbbell._sim import Keys, Qdisc
+from dumbbell.spec.axes import Axis
+
+'''
 
 
 def main() -> int:
-    """Write the files, or compare them."""
-    made = _sim.declarations()
-    tables = made["dataclasses"].removesuffix("\n").split(SEPARATOR)
-    of_path = [table for table in tables if NAME.search(table)[1] in OF_PATH]  # type: ignore[index]
-    rest = [table for table in tables if table not in of_path]
-    path = PATH + MADE.format(collections="", typing="Literal", imports=QDISC)
-    imports = f"from dumbbell.spec.path_model import Path, Segment\n{QDISC}"
-    experiment = EXPERIMENT + MADE.format(collections=MAPPING, typing="Any, Literal", imports=imports)
-    collections = "from collections.abc import Mapping, Sequence\n"
-    imports = "from dumbbell.spec.axes import Axis"
-    sweep = SWEEP + MADE.format(collections=collections, typing="Any, Literal", imports=imports)
-    texts = {
-        SPEC / "path_model.py": f"{path}\n\n{SEPARATOR.join(of_path)}\n",
-        SPEC / "model.py": f"{experiment}\n\n{SEPARATOR.join(rest)}\n",
-        SPEC / "sweep_model.py": f"{sweep}\n\n{made['sweep_dataclasses']}",
-    }
-    return write_or_check(texts, "scripts/model.py")
+    """Write the file, or compare it."""
+    text = HEAD + _sim.declarations()["classes"]
+    return write_or_check({ROOT / "python" / "dumbbell" / "spec" / "keys.pyi": text}, "scripts/model.py")
 
 
 if __name__ == "__main__":

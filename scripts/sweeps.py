@@ -13,7 +13,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 from generated import RESULTS, ROOT, write_figures
@@ -22,9 +22,12 @@ from dumbbell.analysis.map_cells import cells as analysis_cells
 from dumbbell.plots import save
 from dumbbell.plots.sweep_map import draw_map, map_notes, mapped_cells
 from dumbbell.spec.built_in import sweeps
-from dumbbell.spec.sweep import Map, Sweep, load_sweep
+from dumbbell.spec.sweep import Sweep, load_sweep
 from dumbbell.sweeps import folder
 from dumbbell.sweeps.folder import summary
+
+if TYPE_CHECKING:
+    from dumbbell.spec.keys import Map
 
 PAGES = ROOT / "docs" / "sweeps"
 WIDTH = 760
@@ -90,7 +93,7 @@ def set_up(definition: Sweep, swept: folder.Sweep) -> Iterator[str]:
     yield f"- {runs}; {counts['ok']} valid."
 
 
-def figure(name: str, number: int, heatmap: Map, swept: folder.Sweep) -> Iterator[str]:
+def figure(name: str, number: int, heatmap: "Map", swept: folder.Sweep) -> Iterator[str]:
     """A map with its metric and its text."""
     file = PAGES / f"{name}-{number}.svg"
     save(draw_map(swept, heatmap, WIDTH), file)

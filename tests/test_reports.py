@@ -2,11 +2,14 @@
 
 import tomllib
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from dumbbell.spec import load, published, scenarios
-from dumbbell.spec.model import Seen
+
+if TYPE_CHECKING:
+    from dumbbell.spec.keys import Seen
 
 ROOT = Path(__file__).parents[1]
 REPORTS = tomllib.loads((ROOT / "scripts" / "reports.toml").read_text(encoding="utf-8"))["reports"]
@@ -15,7 +18,7 @@ NAMES = [name for report in REPORTS for name in report["scenarios"]]
 FILES = {**scenarios(), **published()}
 
 
-def seen_in(name: str) -> tuple[Seen, ...]:
+def seen_in(name: str) -> "tuple[Seen, ...]":
     source = load(FILES[name])[0].experiment.source
     assert source is not None
     return source.seen

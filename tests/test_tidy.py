@@ -1,13 +1,11 @@
 """The architecture: the order of packages, who prints and exits, the tree of errors, documented experiment keys."""
 
 import ast
-import dataclasses
 import functools
 import re
 from pathlib import Path
 
-from dumbbell import errors
-from dumbbell.spec import model
+from dumbbell import _sim, errors
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "python" / "dumbbell"
@@ -131,12 +129,10 @@ def test_every_error_is_in_the_documented_tree() -> None:
     assert sorted(real) == sorted(errors.__all__)
 
 
-MODELS = [
-    value
-    for value in vars(model).values()
-    if isinstance(value, type) and dataclasses.is_dataclass(value) and value.__module__ == model.__name__
-]
-MODEL_KEYS = sorted({(cls.__name__, field.name) for cls in MODELS for field in dataclasses.fields(cls)})
+ABOUT_SWEEPS = {"Sweep", "Until", "Refine", "Search", "Validation", "Map", "Origin"}
+MODEL_KEYS = sorted(
+    (table, key) for table, keys in _sim.keys_by_table().items() if table not in ABOUT_SWEEPS for key in keys
+)
 
 
 def test_the_documentation_names_every_experiment_key() -> None:

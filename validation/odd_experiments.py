@@ -278,7 +278,7 @@ def page(compared: Sequence[Compared], seed: int) -> str:
         if each.answer in ("equal", "refused by the simulator"):
             continue
         shown = [f"{what}: kernel {kernel:.0f}, simulator {sim:.0f}" for what, kernel, sim in each.differences[:6]]
-        text = _sim.write_toml(_sim.write_experiment(each.case.experiment))
+        text = _sim.write_toml(each.case.experiment.document())
         lines += ["", f"## {each.case.experiment.title}: {each.answer}", "", "; ".join([*each.wrong, *shown])]
         lines += ["", f"Reason: {each.reason}."] if each.reason else []
         lines += ["", "```toml", text.strip(), "```"]

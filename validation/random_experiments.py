@@ -159,7 +159,7 @@ def drawn(seed: int, number: int) -> Case:
 
 def text_of(case: Case) -> str:
     """The experiment's file."""
-    return _sim.write_toml(_sim.write_experiment(case.experiment))
+    return _sim.write_toml(case.experiment.document())
 
 
 def _document(draw: Draw) -> Document:

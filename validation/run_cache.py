@@ -70,7 +70,7 @@ def show_progress(done: int, of: int) -> None:
 
 
 def _key(job: Job) -> str:
-    experiment = _sim.write_toml(_sim.write_experiment(job.case.experiment))
+    experiment = _sim.write_toml(job.case.experiment.document())
     plan = json.dumps(plan_case(job.case, job.seed).for_agent())
     parts = [experiment, plan, job.engine, str(job.seed), _build(job.engine, job.kernel)]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()

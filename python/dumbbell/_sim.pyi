@@ -4,6 +4,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from dumbbell.spec import keys
+
 VERSION: str
 CONTROLLERS: list[str]
 SIMULATED: list[str]
@@ -55,18 +57,16 @@ RECORD_NEVER: int
 AXIS_UNITS: list[str]
 """What the numbers of an axis may be in."""
 
-def parse_sweep(
-    text: str, settings: list[str], limits: dict[str, int], file: str
-) -> tuple[dict[str, Any], dict[str, Any]]:
-    """A sweep file's document with settings, and its values. Raises `Mistakes`."""
+def parse_sweep(text: str, settings: list[str], limits: dict[str, int], file: str) -> tuple[dict[str, Any], keys.Sweep]:
+    """A sweep file's document with settings, and its keys. Raises `Mistakes`."""
 
 def read_sweep(
     document: dict[str, Any], settings: list[str], limits: dict[str, int]
-) -> tuple[dict[str, Any], dict[str, Any]]:
+) -> tuple[dict[str, Any], keys.Sweep]:
     """As `parse_sweep`, of a document that was parsed already."""
 
-def read_map(keys: dict[str, Any]) -> dict[str, Any]:
-    """The values of a map, of its keys. Raises `Mistakes`."""
+def read_map(values: dict[str, Any]) -> keys.Map:
+    """A map of its keys. Raises `Mistakes`."""
 
 def parse_axis(key: str, value: object) -> dict[str, Any]:
     """The values of an axis: a list of values or a range. Raises `Wrong`."""
@@ -551,7 +551,7 @@ class Plan:
 
     def __new__(
         cls,
-        experiment: object,
+        experiment: Experiment,
         seed: int,
         limits: dict[str, int],
         text_limits: dict[str, int],
@@ -688,7 +688,7 @@ class RemotePlan:
 
     def __new__(
         cls,
-        experiment: object,
+        experiment: Experiment,
         seed: int,
         limits: dict[str, int],
         text_limits: dict[str, int],
@@ -755,6 +755,59 @@ def check(plan: SimulatorPlan) -> None:
 def parameters(controller: str) -> list[tuple[str, str, str]]:
     """Parameters of a controller: name, default and accepted values of each."""
 
+class Keys:
+    """A table of an experiment or a sweep: an attribute for each key; `dumbbell.spec.keys` has their types."""
+
+    def __eq__(self, other: object) -> bool: ...
+    def as_dict(self) -> dict[str, Any]:
+        """The values by key; tables below are dicts, too."""
+
+class Experiment(keys.Experiment):
+    """One experiment: one case of a file. Its attributes are its keys."""
+
+    def __eq__(self, other: object) -> bool: ...
+    @property
+    def group_names(self) -> tuple[str, ...]:
+        """A name for each group: its own, or its controller's, numbered when taken."""
+
+    def document(self, complete: bool = False) -> dict[str, Any]:
+        """The experiment as a document: without keys that have their default value; with all keys if `complete`."""
+
+    @property
+    def files(self) -> list[tuple[str, str]]:
+        """The files that it names: key and name of each."""
+
+    @property
+    def base_rtts_ns(self) -> list[int]:
+        """The RTT of each group without queues, in nanoseconds."""
+
+class Qdisc:
+    """A queue discipline whose every word was checked."""
+
+    def __eq__(self, other: object) -> bool: ...
+    @staticmethod
+    def parse(text: str) -> Qdisc:
+        """Read a discipline as one would write it to tc. Raises `Wrong`."""
+
+    @property
+    def kind(self) -> str:
+        """Its kind."""
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """What follows the kind, as written."""
+
+    @property
+    def bdp_words(self) -> dict[int, tuple[float, str]]:
+        """Position of each size in bandwidth-delay products, with its number and its unit (`size` or `packets`)."""
+
+    @property
+    def text(self) -> str:
+        """As written."""
+
+    def option(self, *names: str) -> str | None:
+        """First argument of the first of these options that was written."""
+
 class Mistakes(ValueError):
     """A document is no experiment. Arguments: a list of mistakes, and all of them as a text with excerpts.
 
@@ -769,8 +822,8 @@ def parse_experiment(
     limits: dict[str, int] = ...,
     file: str = "",
     cases: list[str] = ...,
-) -> list[tuple[str, dict[str, Any], dict[str, Any]]]:
-    """Parse a TOML text. Returns the cases: name, values (bits per second, nanoseconds, bytes), and what each sets.
+) -> list[tuple[str, Experiment, dict[str, Any]]]:
+    """Parse a TOML text. Returns the cases: name, experiment, and what each sets.
 
     `title`: of an experiment without one. `settings`: `key=value` texts that come last. `limits`: those that differ
     from the defaults. `cases`: names of those that are meant; settings then come last even where a case sets the key.
@@ -783,7 +836,7 @@ def read_experiment(
     settings: list[str] = ...,
     limits: dict[str, int] = ...,
     cases: list[str] = ...,
-) -> list[tuple[str, dict[str, Any], dict[str, Any]]]:
+) -> list[tuple[str, Experiment, dict[str, Any]]]:
     """The same for a document that was parsed already."""
 
 class Wrong(ValueError):
@@ -806,9 +859,6 @@ def parse_toml(text: str, limits: dict[str, int] = ..., file: str = "") -> dict[
 def parse_value(kind: str, value: object) -> Any:
     """A value of a kind such as `rate`, as a person wrote it, in the units of the code. Raises `Wrong`."""
 
-def write_experiment(values: object, complete: bool = ...) -> dict[str, Any]:
-    """The document of an experiment, without keys that have their default value unless `complete`."""
-
 def set_keys(document: dict[str, Any], settings: dict[str, Any]) -> dict[str, Any]:
     """A copy of a document with other values, by dotted key. Raises `Mistakes`."""
 
@@ -827,14 +877,11 @@ def random_experiment(bytes: bytes, omitted: list[str] = ...) -> dict[str, Any]:
 def declarations() -> dict[str, Any]:
     """What is made of the declared keys.
 
-    `schema` and `controls` in JSON, `reference` by table in Markdown, `dataclasses` in Python.
+    `schema` and `controls` in JSON, `reference` by table in Markdown, `classes` in Python.
     """
 
-def files_named(experiment: object) -> list[tuple[str, str]]:
-    """The files that an experiment names: key and name of each."""
-
-def base_rtts_ns(experiment: object) -> list[int]:
-    """The RTT of each group without queues, in nanoseconds."""
+def keys_by_table() -> dict[str, list[str]]:
+    """The own keys of each table of experiments and sweeps."""
 
 def upgrade_toml(text: str, limits: dict[str, int] = ..., file: str = "") -> tuple[str, list[tuple[str, str]]]:
     """A text with today's spellings of keys, and each older one that it had, with today's. Raises `Mistakes`."""

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from dumbbell.analysis.parameter import by_parameter, parameter_of, wide
 from dumbbell.results.result import Run
 from dumbbell.spec import parse
-from dumbbell.spec.document import document_of
 from synthetic import Bench, Flow
 
 
@@ -78,7 +77,9 @@ def test_any_valid_loss_is_parsed_back(shares: list[str]) -> None:
         'duration = "1s"\n[path]\nrtt = "1ms"\nloss = "{}"\n[path.bottleneck]\nrate = "1mbit"\n[[flows]]\ncc = "bbr"\n'
     )
     experiments = [parse(text.format(share), Path("x.toml"))[0].experiment for share in shares]
-    runs = [Bench([Flow("a", "a")], manifest={"experiment": document_of(each)}).make() for each in experiments]
+    runs = [
+        Bench([Flow("a", "a")], manifest={"experiment": each.document(complete=True)}).make() for each in experiments
+    ]
     found = parameter_of(runs)
     assert found is not None
     assert found.values == tuple(float(share.rstrip("%")) for share in shares)

@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 import pytest
@@ -48,9 +47,8 @@ def request_from(text: str) -> Request:
     return request_of(parse(text, Path("mine.toml"))[0])
 
 
-def built_in(name: str, duration_ns: int, **path: Any) -> Request:
-    case = load(scenarios()[name])[0]
-    return request_of(replace(case, experiment=replace(case.experiment, **{"duration": duration_ns, **path})))
+def built_in(name: str, duration_ns: int) -> Request:
+    return request_of(load(scenarios()[name], [f"duration={duration_ns}ns"])[0])
 
 
 def run_with_traces(request: Request) -> tuple[Run, pl.DataFrame]:

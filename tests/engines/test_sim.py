@@ -4,7 +4,6 @@ import hashlib
 import re
 import threading
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -65,8 +64,9 @@ SHORT_NS = 3 * 10**9
 def test_a_run_in_memory_equals_the_one_read_from_a_folder(tmp_path: Path, name: str) -> None:
     """For every built-in scenario that the simulator supports, cut to three seconds."""
     case = load(scenarios()[name])[0]
-    short = replace(case.experiment, duration=min(case.experiment.duration, SHORT_NS))
-    request = Request(name, replace(case, experiment=short), 7, tmp_path / "run")
+    if case.experiment.duration > SHORT_NS:
+        case = read(case.experiment.document() | {"duration": "3s"}, case.file, folder=case.folder)[0]
+    request = Request(name, case, 7, tmp_path / "run")
     try:
         in_memory = Simulator().simulate(request)
     except (ExperimentError, PlanError) as refusal:

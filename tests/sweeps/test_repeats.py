@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dumbbell.spec.sweep import Sweep, Until
+from dumbbell.spec.sweep import Sweep
 from dumbbell.sweeps.refinement import next_round, precisions
 from dumbbell.sweeps.repeats import Sample, runs_needed, sample_of, seeds_of
 from dumbbell.sweeps.task import Task
@@ -88,7 +88,8 @@ def test_without_variance_the_least_number_is_enough() -> None:
 def test_more_runs_are_needed_exactly_when_the_interval_is_too_wide(
     values: list[float], width: float, lost: int
 ) -> None:
-    until = Until(metric=METRIC, half_width=width, least=2, most=100)
+    until = sweep_until(width, least=2, most=100).until
+    assert until
     mean = math.fsum(values) / len(values)
     sample = Sample(len(values) + lost, len(values), mean, float(np.var(values, ddof=1)))
     needed = runs_needed(until, sample)
@@ -111,7 +112,8 @@ def coverage(draw: str, least: int, width: float, repeats: int = 1500) -> float:
         "two values": (lambda: (rng.random(400) < 0.3) / math.sqrt(0.21), 0.3 / math.sqrt(0.21)),
     }
     sampler, mean = samplers[draw]
-    until = Until(metric=METRIC, half_width=width, least=least, most=400)
+    until = sweep_until(width, least=least, most=400).until
+    assert until
     held = 0
     for _ in range(repeats):
         values = sampler()

@@ -50,10 +50,9 @@ pub trait Kind {
         Self::write(value)
     }
 
-    /// What a person would write for what [`Kind::data`] gave.
-    #[must_use]
-    fn written(data: &Value) -> Value {
-        data.clone()
+    /// The same with every key of a table, also where it has its default value; null where it has none.
+    fn complete(value: &Self::Value) -> Value {
+        Self::write(value)
     }
 
     /// What the reference and the schema say.
@@ -81,12 +80,6 @@ pub trait Simple {
     /// As [`Kind::data`].
     fn data(value: &Self::Value) -> Value {
         Self::write(value)
-    }
-
-    /// As [`Kind::written`].
-    #[must_use]
-    fn written(data: &Value) -> Value {
-        data.clone()
     }
 
     /// As [`Kind::shape`].
@@ -136,6 +129,9 @@ pub trait Declared: Sized {
 
     /// Writes the keys that differ from their defaults.
     fn write_into(&self, table: &mut Table);
+
+    /// Writes all keys.
+    fn complete_into(&self, table: &mut Table);
 
     /// Adds every key in the units of the code.
     fn data_into(&self, table: &mut Table);

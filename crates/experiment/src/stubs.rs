@@ -7,15 +7,17 @@ use core::fmt::Write as _;
 /// Characters of a line below its indentation.
 const WIDTH: usize = 114;
 
-/// A frozen dataclass for each table below this one and for itself, without the module's head.
+/// A class for each of these tables and those below them, without the module's head: no class of this name exists at run
+/// time, its attributes are those of a handle.
 #[must_use]
-pub fn dataclasses(root: &'static TableSpec) -> String {
-    tables_of(root).into_iter().map(dataclass).collect::<Vec<_>>().join("\n\n")
+pub fn classes(roots: &[&'static TableSpec]) -> String {
+    roots.iter().flat_map(|root| tables_of(root)).map(class).collect::<Vec<_>>().join("\n")
 }
 
-fn dataclass(spec: &'static TableSpec) -> String {
+fn class(spec: &'static TableSpec) -> String {
     let base = spec.flat.first().map_or_else(String::new, |flat| format!("({})", flat.name));
-    let head = format!("@dataclass(frozen=True, slots=True, kw_only=True)\nclass {}{base}:", spec.name);
+    let base = if base.is_empty() { "(Keys)".into() } else { base };
+    let head = format!("@type_check_only\nclass {}{base}:", spec.name);
     let mut text = format!("{head}\n{}\n", docstring(spec.doc));
     for key in spec.keys {
         let none = if matches!(key.presence, Presence::Optional) { " | None" } else { "" };

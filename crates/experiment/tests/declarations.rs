@@ -6,7 +6,7 @@ use dumbbell_experiment::declare::spec::Presence;
 use dumbbell_experiment::keys::sweep::Sweep;
 use dumbbell_experiment::reference::{all_tables, reference, tables, tables_of};
 use dumbbell_experiment::schema::{controls, of_sweeps, schema};
-use dumbbell_experiment::stubs::dataclasses;
+use dumbbell_experiment::stubs::classes;
 use dumbbell_experiment::value::Value;
 use std::collections::HashSet;
 
@@ -72,8 +72,8 @@ fn a_control_has_what_a_page_needs() {
 
 #[test]
 fn a_table_in_python_inherits_the_keys_that_it_shares() {
-    let text = dataclasses(Experiment::SPEC);
-    assert!(text.contains("class Impairment:") && text.contains("class Path(Impairment):"));
+    let text = classes(&[Experiment::SPEC]);
+    assert!(text.contains("class Impairment(Keys):") && text.contains("class Path(Impairment):"));
     assert!(text.contains("    rate: int | None\n") && text.contains("    flows: tuple[Flows, ...]\n"));
     assert!(text.find("class Impairment").expect("it is there") < text.find("class Path").expect("it is there"));
 }

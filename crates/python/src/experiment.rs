@@ -1,31 +1,20 @@
 //! The experiment language: texts and documents to cases, mistakes as values, and what is made of the declarations.
 
-use dumbbell_experiment::declare::{Declared, Kind};
-use dumbbell_experiment::diagnostic::Diagnostic;
+use crate::document::{MAX_LEVELS, from_python, mistakes, table_from_python, to_python};
+use crate::keys::Experiment;
+use dumbbell_experiment::declare::Declared;
 use dumbbell_experiment::document::{self, Case, Options};
 use dumbbell_experiment::keypath::apply;
 use dumbbell_experiment::keys::settings::TcpDefaults;
 use dumbbell_experiment::keys::sweep::Sweep;
 use dumbbell_experiment::limits::Limits;
-use dumbbell_experiment::value::{Key, Node, Table, Value};
-use dumbbell_experiment::{Experiment, names, random, reference, renames, render, schema, stubs, toml, write};
-use pyo3::create_exception;
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use dumbbell_experiment::{model, names, random, reference, renames, schema, stubs, toml, write};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
+use pyo3::types::{PyDict, PyList};
 use std::collections::BTreeMap;
 
-create_exception!(
-    dumbbell._sim,
-    Mistakes,
-    PyValueError,
-    "A document is no experiment: a list of mistakes, and a text."
-);
-
-/// Levels of Python's lists and dicts that are converted; a deeper document is refused.
-pub(crate) const MAX_LEVELS: usize = 64;
-
-/// Reads a text: the cases, each with its name, its values in the units of the code, and what it sets.
+/// Reads a text: the cases, each with its name, its experiment, and what it sets.
 ///
 /// `settings` are `key=value` texts that come last; `limits` are those that differ from the defaults, by name; `cases`
 /// are the names of those that are read, all if there are none.
@@ -43,7 +32,7 @@ pub fn parse_experiment<'py>(
 ) -> PyResult<Bound<'py, PyList>> {
     let options = Options { cases, ..options(py, title, &settings, &limits)? };
     let cases = document::parse(text, &options).map_err(|faults| mistakes(py, &faults, text, file))?;
-    cases_in_python(py, &cases)
+    cases_in_python(py, cases)
 }
 
 /// As `parse_experiment`, of a document that was parsed already.
@@ -61,7 +50,7 @@ pub fn read_experiment<'py>(
     let options = Options { cases, ..options(py, title, &settings, &limits)? };
     let table = table_from_python(document, "", MAX_LEVELS)?;
     let cases = document::read(table, &options).map_err(|faults| mistakes(py, &faults, "", ""))?;
-    cases_in_python(py, &cases)
+    cases_in_python(py, cases)
 }
 
 /// The values of a TOML text.
@@ -77,28 +66,6 @@ pub fn parse_toml<'py>(
     let parsed = toml::parse(text, &limits_of(&limits)?);
     let table = parsed.map_err(|faults| mistakes(py, &faults, text, file))?;
     to_python(py, &table.into())
-}
-
-/// The document of an experiment's values (`parse_experiment`), without keys that have their default value; with all
-/// keys if `complete`.
-#[pyfunction]
-#[pyo3(signature = (values, complete = false))]
-pub fn write_experiment<'py>(values: &Bound<'py, PyAny>, complete: bool) -> PyResult<Bound<'py, PyAny>> {
-    let py = values.py();
-    if complete {
-        return to_python(py, &Experiment::written(&from_python(values, "", MAX_LEVELS)?));
-    }
-    to_python(py, &Experiment::write(&experiment_from_python(values)?))
-}
-
-/// An experiment of values, which are checked.
-pub fn experiment_from_python(values: &Bound<'_, PyAny>) -> PyResult<Experiment> {
-    let py = values.py();
-    let document = Experiment::written(&from_python(values, "", MAX_LEVELS)?);
-    let Node::Table(document) = document.node else { return Err(PyTypeError::new_err("not an experiment")) };
-    // Who made the values has checked the number of seeds.
-    let limits = Limits { cases: usize::MAX, ..Limits::default() };
-    document::experiment(document, &limits).map_err(|faults| mistakes(py, &faults, "", ""))
 }
 
 /// A copy of a document with other values, by dotted key.
@@ -169,9 +136,15 @@ pub fn declarations(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
         tables.set_item(name, reference::reference(name))?;
     }
     all.set_item("reference", tables)?;
-    all.set_item("dataclasses", stubs::dataclasses(Experiment::SPEC))?;
-    all.set_item("sweep_dataclasses", stubs::dataclasses(Sweep::SPEC))?;
+    all.set_item("classes", stubs::classes(&[model::Experiment::SPEC, Sweep::SPEC]))?;
     Ok(all)
+}
+
+/// The own keys of each table of experiments and sweeps.
+#[pyfunction]
+pub fn keys_by_table() -> BTreeMap<&'static str, Vec<&'static str>> {
+    let tables = [model::Experiment::SPEC, Sweep::SPEC].into_iter().flat_map(reference::tables_of);
+    tables.map(|table| (table.name, table.keys.iter().map(|key| key.name).collect())).collect()
 }
 
 /// Adds the defaults of the limits on what a text may use, by name, and how far TCP's buffers may grow.
@@ -223,116 +196,11 @@ fn options(py: Python<'_>, title: &str, settings: &[String], limits: &BTreeMap<S
     Ok(Options { title: title.to_owned(), settings, limits, ..Options::default() })
 }
 
-fn cases_in_python<'py>(py: Python<'py>, cases: &[Case]) -> PyResult<Bound<'py, PyList>> {
+fn cases_in_python(py: Python<'_>, cases: Vec<Case>) -> PyResult<Bound<'_, PyList>> {
     let list = PyList::empty(py);
     for case in cases {
-        let values = to_python(py, &Experiment::data(&case.experiment))?;
-        let settings = to_python(py, &case.settings.clone().into())?;
-        list.append((&case.name, values, settings))?;
+        let settings = to_python(py, &case.settings.into())?;
+        list.append((case.name, Experiment::from(case.experiment), settings))?;
     }
     Ok(list)
-}
-
-/// Each mistake as a dict, and all of them as one text with excerpts.
-pub(crate) fn mistakes(py: Python<'_>, faults: &[Diagnostic], text: &str, file: &str) -> PyErr {
-    let faults: Vec<_> = faults.iter().map(|fault| fault.clone().located(text)).collect();
-    let build = || -> PyResult<PyErr> {
-        let list = PyList::empty(py);
-        for fault in &faults {
-            let each = PyDict::new(py);
-            each.set_item("problem", &fault.problem)?;
-            each.set_item("key", &fault.key)?;
-            each.set_item("value", fault.value.as_ref().map(|value| to_python(py, value)).transpose()?)?;
-            each.set_item("has_value", fault.value.is_some())?;
-            each.set_item("right", &fault.right)?;
-            each.set_item("case", &fault.case)?;
-            each.set_item("span", fault.span.as_ref().map(|span| (span.start, span.end)))?;
-            each.set_item("line", fault.line)?;
-            each.set_item("column", fault.column)?;
-            list.append(each)?;
-        }
-        let shown = render::render(&faults, text, file, false);
-        Ok(Mistakes::new_err((list.unbind(), shown)))
-    };
-    build().unwrap_or_else(|error| error)
-}
-
-pub(crate) fn to_python<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyAny>> {
-    Ok(match &value.node {
-        Node::Null => py.None().into_bound(py),
-        Node::Boolean(value) => PyBool::new(py, *value).to_owned().into_any(),
-        Node::Integer(value) => value.into_pyobject(py)?.into_any(),
-        Node::Float(value) => PyFloat::new(py, *value).into_any(),
-        Node::Text(text) => PyString::new(py, text).into_any(),
-        Node::List(items) => {
-            let items = items.iter().map(|item| to_python(py, item)).collect::<PyResult<Vec<_>>>()?;
-            PyList::new(py, items)?.into_any()
-        }
-        Node::Table(table) => {
-            let dict = PyDict::new(py);
-            for (key, value) in &table.0 {
-                dict.set_item(&key.text, to_python(py, value)?)?;
-            }
-            dict.into_any()
-        }
-    })
-}
-
-pub(crate) fn table_from_python(dict: &Bound<'_, PyDict>, path: &str, levels: usize) -> PyResult<Table> {
-    let mut pairs = Vec::with_capacity(dict.len());
-    for (key, value) in dict {
-        let key = text_of(&key.str()?, path)?;
-        let below = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
-        pairs.push((Key::from(key), from_python(&value, &below, levels)?));
-    }
-    Ok(Table(pairs))
-}
-
-pub(crate) fn from_python(value: &Bound<'_, PyAny>, path: &str, levels: usize) -> PyResult<Value> {
-    let py = value.py();
-    let levels = levels.checked_sub(1).ok_or_else(|| mistakes(py, &[toml::too_deep()], "", ""))?;
-    let list = |items: Vec<Bound<'_, PyAny>>| {
-        let above = if path.is_empty() { String::new() } else { format!("{path}.") };
-        let items =
-            items.iter().enumerate().map(|(number, item)| from_python(item, &format!("{above}{number}"), levels));
-        Ok(Value::from(items.collect::<PyResult<Vec<_>>>()?))
-    };
-    if value.is_none() {
-        Ok(Value::default())
-    } else if let Ok(boolean) = value.cast::<PyBool>() {
-        Ok(boolean.is_true().into())
-    } else if value.is_instance_of::<PyInt>() {
-        let number: Option<i64> = value.extract().ok();
-        number.map(Value::from).ok_or_else(|| mistakes(py, &[toml::too_long().key(path)], "", ""))
-    } else if let Ok(number) = value.cast::<PyFloat>() {
-        Ok(number.value().into())
-    } else if let Ok(text) = value.cast::<PyString>() {
-        Ok(text_of(text, path)?.into())
-    } else if let Ok(dict) = value.cast::<PyDict>() {
-        Ok(table_from_python(dict, path, levels)?.into())
-    } else if let Ok(items) = value.cast::<PyList>() {
-        list(items.iter().collect())
-    } else if let Ok(items) = value.cast::<PyTuple>() {
-        list(items.iter().collect())
-    } else if let Ok(fields) = value.getattr("__dataclass_fields__") {
-        let mut pairs = Vec::new();
-        for name in fields.cast::<PyDict>()?.keys() {
-            let name = text_of(&name.str()?, path)?;
-            pairs.push((Key::from(&name[..]), from_python(&value.getattr(&name[..])?, path, levels)?));
-        }
-        Ok(Table(pairs).into())
-    } else if value.hasattr("isoformat")? {
-        Err(mistakes(py, &[toml::a_date().key(path)], "", ""))
-    } else {
-        Err(PyTypeError::new_err(format!("{path}: a document has no {}", value.get_type())))
-    }
-}
-
-/// A text; Rust and UTF-8 have no half of a surrogate pair.
-fn text_of(text: &Bound<'_, PyString>, path: &str) -> PyResult<String> {
-    let lone = |_| {
-        let problem = "a character that is half of a pair, which no file can hold";
-        mistakes(text.py(), &[Diagnostic::new(problem, "leave it out").key(path)], "", "")
-    };
-    text.to_str().map(String::from).map_err(lone)
 }

@@ -5,9 +5,11 @@
 //! callbacks. `dumbbell.results` defines the tables.
 
 mod arrow;
+mod document;
 mod errors;
 mod experiment;
 mod fault;
+mod keys;
 mod metrics;
 mod numbers;
 mod plan;
@@ -25,12 +27,16 @@ mod _sim {
     #[pymodule_export]
     use super::arrow::Arrow;
     #[pymodule_export]
+    use super::document::Mistakes;
+    #[pymodule_export]
     use super::experiment::{
-        Mistakes, choose_case, declarations, inline_toml, numbered, parse_experiment, parse_toml, random_experiment,
-        read_experiment, set_keys, split_setting, upgrade_toml, write_experiment, write_toml,
+        choose_case, declarations, inline_toml, keys_by_table, numbered, parse_experiment, parse_toml,
+        random_experiment, read_experiment, set_keys, split_setting, upgrade_toml, write_toml,
     };
     #[pymodule_export]
     use super::fault::{Fault, Outgrown, Refused};
+    #[pymodule_export]
+    use super::keys::{Experiment, Keys, Qdisc};
     #[pymodule_export]
     use super::metrics::{Metrics, follows, infer_phase, jain_index, movement, period, spread};
     #[pymodule_export]
@@ -38,7 +44,7 @@ mod _sim {
     #[pymodule_export]
     use super::plan::{
         Change, Flow, Link, Plan, Probe, Program, Queue, RemoteHost, RemotePlan, Script, SimulatorPlan, Step,
-        base_rtts_ns, files_named, is_of_the_machine, queue_rates,
+        is_of_the_machine, queue_rates,
     };
     #[pymodule_export]
     use super::run::{check, packet_trace, parameters, simulate};

@@ -1,7 +1,8 @@
 //! Experiments as plans, for Python: handles of what Rust owns.
 
 use crate::errors::refused;
-use crate::experiment::{experiment_from_python, limits_of as text_limits_of};
+use crate::experiment::limits_of as text_limits_of;
+use crate::keys::Experiment;
 use crate::numbers::Numbers;
 use dumbbell_experiment::plan::attachments;
 use dumbbell_experiment::plan::limits::Limits;
@@ -380,17 +381,17 @@ impl Plan {
     #[pyo3(signature = (experiment, seed, limits, text_limits, files=BTreeMap::new()))]
     #[expect(clippy::needless_pass_by_value, reason = "arguments from Python are owned")]
     fn new(
-        experiment: &Bound<'_, PyAny>,
+        experiment: &Bound<'_, Experiment>,
         seed: u64,
         limits: BTreeMap<String, u64>,
         text_limits: BTreeMap<String, usize>,
         files: BTreeMap<String, Vec<u8>>,
     ) -> PyResult<Self> {
         let py = experiment.py();
-        let (experiment, limits) = (experiment_from_python(experiment)?, limits_of(limits)?);
-        let files = attachments::read(&experiment, &files, &text_limits_of(&text_limits)?);
+        let (experiment, limits) = (&experiment.get().model, limits_of(limits)?);
+        let files = attachments::read(experiment, &files, &text_limits_of(&text_limits)?);
         let files = files.map_err(|error| refused(py, error))?;
-        let plan = planning::make(&experiment, &files, seed, &limits).map_err(|error| refused(py, error))?;
+        let plan = planning::make(experiment, &files, seed, &limits).map_err(|error| refused(py, error))?;
         Ok(Self { plan, limits })
     }
 
@@ -649,17 +650,17 @@ impl RemotePlan {
     #[pyo3(signature = (experiment, seed, limits, text_limits, files=BTreeMap::new()))]
     #[expect(clippy::needless_pass_by_value, reason = "arguments from Python are owned")]
     fn new(
-        experiment: &Bound<'_, PyAny>,
+        experiment: &Bound<'_, Experiment>,
         seed: u64,
         limits: BTreeMap<String, u64>,
         text_limits: BTreeMap<String, usize>,
         files: BTreeMap<String, Vec<u8>>,
     ) -> PyResult<Self> {
         let py = experiment.py();
-        let (experiment, limits) = (experiment_from_python(experiment)?, limits_of(limits)?);
-        let files = attachments::read(&experiment, &files, &text_limits_of(&text_limits)?);
+        let (experiment, limits) = (&experiment.get().model, limits_of(limits)?);
+        let files = attachments::read(experiment, &files, &text_limits_of(&text_limits)?);
         let files = files.map_err(|error| refused(py, error))?;
-        let made = remote::plan_remote(&experiment, &files, seed, &limits);
+        let made = remote::plan_remote(experiment, &files, seed, &limits);
         Ok(Self { remote: made.map_err(|error| refused(py, error))?, limits })
     }
 
@@ -697,19 +698,6 @@ impl RemotePlan {
     fn script(&self, title: &str, notes: Vec<String>) -> String {
         self.remote.as_script(title, &notes)
     }
-}
-
-/// The files that an experiment names: key and name of each.
-#[pyfunction]
-pub fn files_named(experiment: &Bound<'_, PyAny>) -> PyResult<Vec<(String, String)>> {
-    Ok(attachments::named(&experiment_from_python(experiment)?))
-}
-
-/// The RTT of each group without queues, in nanoseconds.
-#[pyfunction]
-pub fn base_rtts_ns(experiment: &Bound<'_, PyAny>) -> PyResult<Vec<u64>> {
-    let experiment = experiment_from_python(experiment)?;
-    Ok(experiment.flows.iter().map(|group| planning::rtt::base_rtt_ns(&experiment, group)).collect())
 }
 
 /// Whether a sysctl is the machine's, and not that of a network namespace.

@@ -1,9 +1,11 @@
 //! Sweep files: texts and documents to values; axes, placeholders.
 
-use crate::experiment::{MAX_LEVELS, from_python, limits_of, mistakes, table_from_python, to_python};
+use crate::document::{MAX_LEVELS, from_python, mistakes, table_from_python, to_python};
+use crate::experiment::limits_of;
+use crate::keys::table;
 use crate::values::wrong;
-use dumbbell_experiment::declare::Kind;
 use dumbbell_experiment::declare::location::{Faults, Location};
+use dumbbell_experiment::declare::{Declared, Kind};
 use dumbbell_experiment::keys::sweep::{Map, Sweep};
 use dumbbell_experiment::limits::Limits;
 use dumbbell_experiment::rules::sweep::ABOUT_THE_RUN;
@@ -56,18 +58,18 @@ fn values<'py>(
     let changed = sweep::with_settings(document, settings, limits);
     let document = changed.map_err(|fault| mistakes(py, &[*fault], "", ""))?;
     let read = sweep::read(&document, limits).map_err(|faults| mistakes(py, &faults, text, file))?;
-    Ok((to_python(py, &document.into())?, to_python(py, &Sweep::data(&read))?))
+    Ok((to_python(py, &document.into())?, table(py, Sweep::SPEC, &Sweep::data(&read))?))
 }
 
 /// The values of a map, of its keys. Raises `Mistakes`.
 #[pyfunction]
 pub fn read_map<'py>(keys: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyAny>> {
     let py = keys.py();
-    let table = table_from_python(keys, "", MAX_LEVELS)?;
+    let keys = table_from_python(keys, "", MAX_LEVELS)?;
     let mut faults = Faults::default();
-    let map = Map::read(&table.into(), &Location::ROOT, &mut faults);
+    let map = Map::read(&keys.into(), &Location::ROOT, &mut faults);
     let map = map.ok_or_else(|| mistakes(py, &faults.into_list(), "", ""))?;
-    to_python(py, &Map::data(&map))
+    table(py, Map::SPEC, &Map::data(&map))
 }
 
 /// The values of an axis: a list of values or a range. Raises `Wrong`.

@@ -1,6 +1,6 @@
 //! Values of an experiment, one by one: quantities, expectations, metrics, tc scripts, traces.
 
-use crate::experiment::{MAX_LEVELS, from_python, to_python};
+use crate::document::{MAX_LEVELS, from_python, to_python};
 use dumbbell_experiment::declare::read_value;
 use dumbbell_experiment::expectation::{self, Condition, Expectation};
 use dumbbell_experiment::value::Value;

@@ -9,7 +9,7 @@ import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dumbbell import _sim
 from dumbbell.analysis import names
@@ -19,8 +19,10 @@ from dumbbell.errors import ExperimentError, PlanError, ResultError
 from dumbbell.plan import plan_case
 from dumbbell.results.result import Run
 from dumbbell.spec import Case
-from dumbbell.spec.model import Seen
 from dumbbell.spec.units import refused, suggest
+
+if TYPE_CHECKING:
+    from dumbbell.spec.keys import Seen
 
 __all__ = [
     "Expectation",
@@ -111,7 +113,7 @@ def units_of(metric: str) -> Mapping[str, float]:
         return dict(_sim.units_of(metric))
 
 
-def ends_of(seen: Seen) -> tuple[float | None, float | None]:
+def ends_of(seen: "Seen") -> tuple[float | None, float | None]:
     """Both ends of a figure; of a single value the same twice."""
     return (seen.low, seen.high) if seen.value is None else (seen.value, seen.value)
 

@@ -17,14 +17,16 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from dumbbell.errors import EngineError, ExperimentError, PlanError
 from dumbbell.plan import Plan, Queue
 from dumbbell.publish import explained
-from dumbbell.spec import path_model
 from dumbbell.spec.document import Case
-from dumbbell.spec.path_model import Impairment
 from dumbbell.spec.units import POLICE, time_text
+
+if TYPE_CHECKING:
+    from dumbbell.spec import keys
 
 __all__ = [
     "ProbeResult",
@@ -236,7 +238,7 @@ def _netem_keys(case: Case, owner: str) -> list[str]:
     return (_impairment_keys(link, f"path.links.{owner}") if link else []) + _change_keys(case, owner)
 
 
-def _path_keys(path: path_model.Path) -> list[str]:
+def _path_keys(path: "keys.Path") -> list[str]:
     delays = (("forward_delay", path.forward_delay), ("reverse_delay", path.reverse_delay))
     keys = [f"path.{key} = {time_text(delay)}" for key, delay in delays if delay]
     others = _impairment_keys(path, "path")
@@ -245,7 +247,7 @@ def _path_keys(path: path_model.Path) -> list[str]:
     return [*keys, *others]
 
 
-def _impairment_keys(what: Impairment, location: str) -> list[str]:
+def _impairment_keys(what: "keys.Impairment", location: str) -> list[str]:
     keys = []
     for option in ("delay", "jitter", "loss", "reorder", "duplicate", "corrupt", "slot"):
         if value := getattr(what, option):

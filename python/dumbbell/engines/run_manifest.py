@@ -20,7 +20,6 @@ from dumbbell import __version__, _sim
 from dumbbell.engines.base import Request
 from dumbbell.plan import Flow, Plan, Queue
 from dumbbell.results import corrections, result
-from dumbbell.spec.document import document_of
 
 if TYPE_CHECKING:
     import polars as pl
@@ -287,7 +286,7 @@ class RunOutcome:
 def base_manifest(engine: str, request: Request, plan: Plan, outcome: RunOutcome, verdict: Verdict) -> dict[str, Any]:
     """`run.json` without the engine's own entries."""
     experiment = request.case.experiment
-    document = document_of(experiment)
+    document = experiment.document(complete=True)
     steps = plan.setup if engine == "sim" else [*plan.module_parameters(), *plan.setup]
     return {
         "format": result.FORMAT,

@@ -5,12 +5,16 @@
 queues and probes.
 """
 
+from typing import TYPE_CHECKING
+
 from dumbbell import _sim, limits
 from dumbbell._sim import Flow, Link, Plan, Probe, Program, Queue, RemoteHost, RemotePlan, Step
 from dumbbell.errors import ExperimentError
 from dumbbell.spec.attachments import Attachments, read_attachments
 from dumbbell.spec.document import Case, Experiment, mistakes_in, process_limits
-from dumbbell.spec.model import Tcp
+
+if TYPE_CHECKING:
+    from dumbbell.spec.keys import Tcp
 
 __all__ = [
     "Flow",
@@ -57,7 +61,7 @@ def plan_case(case: Case, seed: int) -> Plan:
         raise error.within(str(case.file)) from None
 
 
-def buffers_note(tcp: Tcp) -> str:
+def buffers_note(tcp: "Tcp") -> str:
     """Which defaults of TCP's buffers a run has, and what the experiment sets instead."""
     parts = []
     keys = (("rmem_max", "net.ipv4.tcp_rmem"), ("wmem_max", "net.ipv4.tcp_wmem"))

@@ -6,6 +6,7 @@ A cross on the axis marks a point without a valid run. `sweep_map` chooses the f
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import altair as alt
 import polars as pl
@@ -17,9 +18,11 @@ from dumbbell.plots.colours import CONTROLLERS, HUES, INK, Ramp, diverging, sequ
 from dumbbell.plots.heatmap import CROSS, GAP, Marks, Panel, heat_map, panel_title, reasons_text
 from dumbbell.plots.heatmap_layout import Steps, key_among, step_of, steps
 from dumbbell.spec.axes import Axis
-from dumbbell.spec.sweep import Map
 from dumbbell.spec.units import suggest
 from dumbbell.sweeps.folder import Sweep
+
+if TYPE_CHECKING:
+    from dumbbell.spec.keys import Map
 
 __all__ = ["PANELS_MAX", "Values", "draw_map", "family", "map_notes", "mapped_cells"]
 
@@ -143,7 +146,7 @@ UNLABELLED = re.compile(r"true|false|none|[-+]?\.?\d.*", re.IGNORECASE)
 """Values that need their key as a label."""
 
 
-def draw_map(sweep: Sweep, map_spec: Map, width: int = WIDTH) -> alt.ConcatChart | alt.LayerChart:
+def draw_map(sweep: Sweep, map_spec: "Map", width: int = WIDTH) -> alt.ConcatChart | alt.LayerChart:
     """The map, or without `y` the line family. Raises `ResultError` that names the valid choices."""
     shapes = _shapes(sweep, map_spec)
     found = mapped_cells(sweep, map_spec)
@@ -164,7 +167,7 @@ def draw_map(sweep: Sweep, map_spec: Map, width: int = WIDTH) -> alt.ConcatChart
     )
 
 
-def mapped_cells(sweep: Sweep, map_spec: Map) -> pl.DataFrame:
+def mapped_cells(sweep: Sweep, map_spec: "Map") -> pl.DataFrame:
     """The cells of a map, with the columns of its axes. Raises `ResultError`."""
     shapes = _shapes(sweep, map_spec)
     runs = chosen(sweep.runs, map_spec.where)
@@ -176,7 +179,7 @@ def mapped_cells(sweep: Sweep, map_spec: Map) -> pl.DataFrame:
     return differences(runs, map_spec.value, keys, [axis for axis in axes if axis != arms[0]], arms)
 
 
-def map_notes(sweep: Sweep, map_spec: Map, found: pl.DataFrame) -> list[str]:
+def map_notes(sweep: Sweep, map_spec: "Map", found: pl.DataFrame) -> list[str]:
     """Short notes about a map's cells."""
     runs = chosen(sweep.runs, map_spec.where)
     counts = {status: runs.filter(pl.col("status") == status).height for status in ("invalid", "failed")}
@@ -201,7 +204,7 @@ def _sizes(found: pl.DataFrame) -> list[str]:
     return [f"{most if least == most else f'{least} to {most}'} valid runs per cell", "95 % intervals (Student's t)"]
 
 
-def _shapes(sweep: Sweep, map_spec: Map) -> dict[str, Axis]:
+def _shapes(sweep: Sweep, map_spec: "Map") -> dict[str, Axis]:
     """The axes of a map, by their options."""
     named = {
         "--x": map_spec.x,
@@ -231,7 +234,7 @@ def _shape(sweep: Sweep, key: str, option: str) -> Axis:
     raise ResultError(f"{option}: unknown axis '{key}'; {suggest(key, [*sweep.axes, 'seed'])}")
 
 
-def _arms(sweep: Sweep, map_spec: Map, runs: pl.DataFrame) -> tuple[str, object, object]:
+def _arms(sweep: Sweep, map_spec: "Map", runs: pl.DataFrame) -> tuple[str, object, object]:
     """The axis of a difference and its two values: `engine`, or `engine=sim,kernel`."""
     key, _, ends_text = str(map_spec.difference).partition("=")
     shape = _shape(sweep, key, "--difference")
@@ -271,26 +274,26 @@ def _labelled(name: str, label: str) -> str:
     return f"{name} {label}" if UNLABELLED.fullmatch(label) else label
 
 
-def _ramp(map_spec: Map, means: Sequence[float]) -> Ramp:
+def _ramp(map_spec: "Map", means: Sequence[float]) -> Ramp:
     middle = 0.0 if map_spec.difference is not None and map_spec.middle is None else map_spec.middle
     return sequential(means, log=map_spec.log) if middle is None else diverging(means, middle)
 
 
-def _check_scale(map_spec: Map, means: Sequence[float]) -> None:
+def _check_scale(map_spec: "Map", means: Sequence[float]) -> None:
     if map_spec.log and min(means) <= 0:
         raise ResultError(f"'{map_spec.value}' has the value {min(means):g}; --log needs values above 0")
     if map_spec.log and (map_spec.middle is not None or map_spec.difference is not None):
         raise ResultError("--log excludes --middle and --difference; leave one out")
 
 
-def _value_title(sweep: Sweep, map_spec: Map) -> str:
+def _value_title(sweep: Sweep, map_spec: "Map") -> str:
     if map_spec.difference is None:
         return map_spec.value
     key, first, second = _arms(sweep, map_spec, chosen(sweep.runs, map_spec.where))
     return f"{map_spec.value}: {key} {second} − {first}"
 
 
-def _title(sweep: Sweep, map_spec: Map, found: pl.DataFrame) -> alt.TitleParams:
+def _title(sweep: Sweep, map_spec: "Map", found: pl.DataFrame) -> alt.TitleParams:
     text = map_spec.title or sweep.title
     subtitle = [", ".join(map_notes(sweep, map_spec, found))]
     return alt.TitleParams(text, subtitle=subtitle, subtitleColor="#555555", anchor="start")

@@ -7,19 +7,21 @@ diagram is SVG in the text's colour, 360 px wide so that a phone shows it unscal
 import json
 import textwrap
 from collections.abc import Iterator
-from dataclasses import fields
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from dumbbell import _sim
 from dumbbell.errors import DumbbellError
 from dumbbell.plan import plan_case
 from dumbbell.plots.colours import shades
 from dumbbell.reports.markup import Markup, details, element, join, tagged
 from dumbbell.results.result import Run
 from dumbbell.spec import Case, Experiment, read
-from dumbbell.spec.document import as_toml, short_document_of
-from dumbbell.spec.model import Flows
-from dumbbell.spec.path_model import Impairment
+from dumbbell.spec.document import as_toml
 from dumbbell.spec.units import Wrong, rate_text, time_text
+
+if TYPE_CHECKING:
+    from dumbbell.spec.keys import Flows, Impairment
 
 __all__ = ["by_hand", "dumbbell", "experiment_of", "experiment_section", "text_of"]
 
@@ -65,7 +67,7 @@ def _senders(experiment: Experiment, middle: float) -> Iterator[Markup]:
         yield _text(24, y + 4, _group_label(name, group))
 
 
-def _group_label(name: str, group: Flows) -> str:
+def _group_label(name: str, group: "Flows") -> str:
     count = f" ×{group.count}" if group.count > 1 else ""
     what = name if group.cc in (None, name) else f"{name}: {group.cc}"
     return textwrap.shorten(what, 14 - len(count), placeholder="…") + count if len(what + count) > 14 else what + count
@@ -126,8 +128,8 @@ def _caption(experiment: Experiment) -> str:
     return "; ".join(parts)
 
 
-def _impaired(stretch: Impairment) -> str:
-    values = {field.name: getattr(stretch, field.name) for field in fields(Impairment)}
+def _impaired(stretch: "Impairment") -> str:
+    values = {key: getattr(stretch, key) for key in _sim.keys_by_table()["Impairment"]}
     shown = {key: time_text(value) if isinstance(value, int) else value for key, value in values.items() if value}
     return ", ".join(f"{key} {value}" for key, value in shown.items())
 
@@ -158,7 +160,7 @@ def experiment_section(run: Run) -> Markup:
 
 def text_of(experiment: Experiment) -> str:
     """The experiment as TOML, without keys that have their default value."""
-    return as_toml({key: value for key, value in short_document_of(experiment).items() if key != "source"})
+    return as_toml({key: value for key, value in experiment.document().items() if key != "source"})
 
 
 def experiment_of(run: Run) -> Experiment | None:

@@ -7,7 +7,7 @@ sweep_page.js handles clicks; `markup` is the frame.
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from string import Template
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
@@ -21,8 +21,11 @@ from dumbbell.reports.page_frame import Figures, framed, written
 from dumbbell.spec.attachments import text_named
 from dumbbell.spec.axes import Axis
 from dumbbell.spec.document import inline_toml
-from dumbbell.spec.sweep import Map, read_map
+from dumbbell.spec.sweep import read_map
 from dumbbell.sweeps.folder import SWEEP_FILE, Sweep, summary
+
+if TYPE_CHECKING:
+    from dumbbell.spec.keys import Map
 
 __all__ = ["default_map", "maps_of", "sweep_page", "write_sweep"]
 
@@ -32,7 +35,7 @@ USUAL = ("utilization", "queue.delay_ms.mean", "jain")
 """Default values, after the first group's share or throughput."""
 
 
-def maps_of(sweep: Sweep, values: Sequence[str] = ()) -> tuple[list[Map], str]:
+def maps_of(sweep: Sweep, values: Sequence[str] = ()) -> "tuple[list[Map], str]":
     """The maps, and a note on their choice. Raises `ResultError` for a map that can't be parsed."""
     if values:
         return [default_map(sweep, value) for value in values], ""
@@ -58,7 +61,7 @@ def usual(sweep: Sweep) -> list[str]:
     return known[:VALUES_MAX]
 
 
-def default_map(sweep: Sweep, value: str) -> Map:
+def default_map(sweep: Sweep, value: str) -> "Map":
     """A map of this value: the two longest numeric axes as x and y, the others as panels.
 
     An axis that exceeds `PANELS_MAX` is fixed at its first value, which the map names.
@@ -220,7 +223,7 @@ def _window(window: Sequence[int | None] | None) -> str:
     return f"from {start} to {end}" if end else f"from {start} to the end"
 
 
-def _map(sweep: Sweep, map_spec: Map, figures: Figures, *, alone: bool) -> Markup:
+def _map(sweep: Sweep, map_spec: "Map", figures: Figures, *, alone: bool) -> Markup:
     found = mapped_cells(sweep, map_spec)
     return element(
         "section",
@@ -232,7 +235,7 @@ def _map(sweep: Sweep, map_spec: Map, figures: Figures, *, alone: bool) -> Marku
     )
 
 
-def _cells(sweep: Sweep, map_spec: Map, found: pl.DataFrame) -> Markup:
+def _cells(sweep: Sweep, map_spec: "Map", found: pl.DataFrame) -> Markup:
     names = [name for name in sweep.axes if name in found.columns]
     names += ["seed"] if "seed" in found.columns else []
     arms = ["first", "second"] if map_spec.difference else []
@@ -267,7 +270,7 @@ def _ranges(numbers: Mapping[str, Any]) -> Markup:
     return details("Range of each metric over the valid runs", table(("metric", "runs", "min", "mean", "max"), rows))
 
 
-def _points(sweep: Sweep, map_specs: Sequence[Map], kept: KeptFor) -> dict[str, Any]:
+def _points(sweep: Sweep, map_specs: "Sequence[Map]", kept: KeptFor) -> dict[str, Any]:
     """Each point's coordinates, its runs, and its command with a placeholder for the seed."""
     values = list(dict.fromkeys(map_spec.value for map_spec in map_specs))
     known = sweep.runs.with_columns(

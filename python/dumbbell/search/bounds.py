@@ -15,7 +15,7 @@ from dumbbell.errors import ExperimentError
 from dumbbell.spec import document as documents
 from dumbbell.spec.axes import axis
 from dumbbell.spec.built_in import find, sweeps
-from dumbbell.spec.document import Experiment, short_document_of
+from dumbbell.spec.document import Experiment
 from dumbbell.spec.sweep import Sweep, read_sweep
 from dumbbell.spec.units import Wrong
 from dumbbell.sweeps.trials import objective
@@ -126,7 +126,7 @@ def common_bounds(experiment: Experiment, objective: str) -> dict[str, Any]:
 
 def _others(experiment: Experiment, objective: str) -> list[dict[str, Any]]:
     """Cross traffic: other groups than those in the searched value, or one that joins the only group."""
-    written = short_document_of(experiment)["flows"]
+    written = experiment.document()["flows"]
     named = [f"groups.{name}." in objective or f"flows.{name}" in objective for name in experiment.group_names]
     start = {"from": "0s", "to": f"{experiment.duration / 1e9 * START_SHARE:.3g}s"}
     if len(written) == 1:

@@ -13,7 +13,6 @@ from typing import Any
 from dumbbell.errors import DumbbellError
 from dumbbell.spec import document as documents
 from dumbbell.spec.axes import axis, value_near
-from dumbbell.spec.document import short_document_of
 from dumbbell.spec.units import Wrong
 
 __all__ = ["SHORTEST_S", "canonical", "smaller"]
@@ -33,7 +32,7 @@ MOST_DEPTH = 4
 def canonical(document: Mapping[str, Any], file: Path, folder: Path | None = None) -> dict[str, Any]:
     """The same experiment with its defaults left out. Raises `ExperimentError`."""
     (case,) = documents.read(dict(document), file, folder=folder)
-    return short_document_of(case.experiment)
+    return case.experiment.document()
 
 
 def smaller(

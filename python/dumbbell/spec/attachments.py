@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from dumbbell import _sim, limits
+from dumbbell import limits
 from dumbbell.errors import ExperimentError
 from dumbbell.spec.document import Case, mistakes_in
 from dumbbell.spec.units import Wrong
@@ -129,7 +129,7 @@ def read_attachments(case: Case) -> Attachments:
     Raises `ExperimentError` for a file that is missing or outside the experiment's folder.
     """
     with mistakes_in(case.file):
-        named = _sim.files_named(case.experiment)
+        named = case.experiment.files
     return Attachments({key: read_named(_folder(case, key, name), name, key, str(case.file)) for key, name in named})
 
 

@@ -1,25 +1,21 @@
-"""Experiments as values: a TOML file to the frozen dataclasses of `model`, and back to documents.
+"""Experiments: TOML files to handles of what `crates/experiment` parsed, and back to documents.
 
-`crates/experiment` reads the file; an error names file, key, line and remedy. The keys, their kinds, defaults and rules
-are declared in `crates/experiment/src/keys`; `model` is made of them.
+An error names file, key, line and remedy. The keys, their kinds, defaults and rules are declared in
+`crates/experiment/src/keys`; `keys.pyi`, the types of a handle's attributes, is made of them.
 """
 
-import dataclasses
 import itertools
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any
 
 from dumbbell import _sim, limits
-from dumbbell._sim import inline_toml
+from dumbbell._sim import Experiment, inline_toml
 from dumbbell.errors import ExperimentError
-from dumbbell.spec import model
-from dumbbell.spec.axes import Axis, axis_of_values
-from dumbbell.spec.units import Qdisc, Wrong, qdisc_of_values, value_of
+from dumbbell.spec.units import Wrong, value_of
 
 __all__ = [
     "Case",
@@ -27,7 +23,6 @@ __all__ = [
     "as_toml",
     "chosen",
     "distinct",
-    "document_of",
     "free_name",
     "inline_toml",
     "load",
@@ -36,10 +31,8 @@ __all__ = [
     "process_limits",
     "read",
     "seeds",
-    "short_document_of",
     "split_setting",
     "ssh_destinations",
-    "table_of_values",
     "text_of",
     "toml",
     "upgraded",
@@ -69,81 +62,10 @@ def distinct(names: Iterable[str], own: Iterable[str] = ()) -> list[str]:
     return made
 
 
-T = TypeVar("T")
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Experiment(model.Experiment):
-    """An experiment: one case of a file."""
-
-    @property
-    def group_names(self) -> tuple[str, ...]:
-        """A name for each group: its own, or its controller's, numbered when taken."""
-        return tuple(_sim.numbered([flows.name or flows.cc or flows.kind for flows in self.flows]))
-
-
-def experiment_of_values(values: Mapping[str, Any]) -> Experiment:
-    """The experiment that `crates/experiment` parsed."""
-    return table_of_values(Experiment, values)
-
-
-def document_of(values: Any) -> dict[str, Any]:
-    """An experiment, or a table of one, as a document with all keys."""
-    return _sim.write_experiment(values, complete=True)
-
-
-def short_document_of(experiment: Experiment) -> dict[str, Any]:
-    """The experiment as a document without keys that have their default value. Raises `_sim.Mistakes`."""
-    return _sim.write_experiment(experiment)
-
-
 def ssh_destinations(experiment: Experiment) -> tuple[str, ...]:
     """The destinations of ssh; none without real hosts."""
     hosts = experiment.hosts
     return tuple(each.ssh for each in (hosts.sender, hosts.receiver, hosts.router) if each) if hosts else ()
-
-
-def table_of_values(cls: type[T], values: Mapping[str, Any]) -> T:
-    """A dataclass of values that `crates/experiment` made; values that it has no field for are left out."""
-    make: Callable[[Mapping[str, Any]], T] = _table(cls)  # type: ignore[arg-type]  # mypy: a class is hashable.
-    return make(values)
-
-
-@cache
-def _table(cls: type) -> Callable[[Mapping[str, Any]], Any]:
-    """What makes a dataclass of its values."""
-    makers = {name: _maker(hint) for name, hint in get_type_hints(cls).items()}
-
-    def make(values: Mapping[str, Any]) -> Any:
-        held = {
-            name: value if (made := makers[name]) is None or value is None else made(value)
-            for name, value in values.items()
-            if name in makers
-        }
-        return cls(**held)
-
-    return make
-
-
-def _each(make: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    return lambda values: tuple(map(make, values))
-
-
-def _maker(hint: Any) -> Callable[[Any], Any] | None:
-    """What makes a field of its values; None: it takes them as they are."""
-    if hint in OWN_MAKERS:
-        return OWN_MAKERS[hint]
-    if isinstance(hint, type) and dataclasses.is_dataclass(hint):
-        return _table(hint)
-    parts = get_args(hint)
-    if get_origin(hint) is tuple:
-        made = _maker(parts[0]) if Ellipsis in parts else None
-        return tuple if made is None else _each(made)
-    return next((made for part in parts if (made := _maker(part)) is not None), None)
-
-
-OWN_MAKERS: dict[Any, Callable[[Any], Any]] = {Qdisc: qdisc_of_values, Axis: axis_of_values}
-"""Of values that are not generated dataclasses."""
 
 
 @dataclass(frozen=True)
@@ -283,11 +205,8 @@ def mistakes_in(file: Path | str = "") -> Iterator[None]:
         ) from None  # fmt: skip
 
 
-def _cases(found: list[tuple[str, dict[str, Any], dict[str, Any]]], file: Path, folder: Path | None) -> list[Case]:
-    return [
-        Case(name, experiment_of_values(values), file, settings, folder or file.parent)
-        for name, values, settings in found
-    ]
+def _cases(found: list[tuple[str, Experiment, dict[str, Any]]], file: Path, folder: Path | None) -> list[Case]:
+    return [Case(name, experiment, file, settings, folder or file.parent) for name, experiment, settings in found]
 
 
 def process_limits() -> dict[str, int]:

@@ -7,27 +7,32 @@ the file. This module reads the experiment that it names; `dumbbell.sweeps` runs
 import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dumbbell import _sim, limits
 from dumbbell.control_characters import visible_line
 from dumbbell.errors import ExperimentError
 from dumbbell.spec import document as documents
-from dumbbell.spec import sweep_model
 from dumbbell.spec.attachments import text_named
-from dumbbell.spec.axes import Axis, Point, points, steps, written
+from dumbbell.spec.axes import Axis, Point, axis_of_values, points, steps, written
 from dumbbell.spec.built_in import built_in, find_sweep
-from dumbbell.spec.document import table_of_values
-from dumbbell.spec.sweep_model import Map, Refine, Search, Until, Validation
 from dumbbell.spec.units import Wrong, refused
 
+if TYPE_CHECKING:
+    from dumbbell.spec import keys
+    from dumbbell.spec.keys import Map, Until, Validation
+
+    KeysOfSweep = keys.Sweep
+else:
+    KeysOfSweep = object
+
 __all__ = [
-    "ABOUT_THE_RUN", "Counted", "Map", "Refine", "Search", "Sweep", "Until", "allowed_half_width", "case_at",
+    "ABOUT_THE_RUN", "Counted", "Sweep", "allowed_half_width", "case_at",
     "engines_used", "load_sweep", "parse_sweep", "read_map", "read_sweep", "selects",
     "settings_at",
 ]  # fmt: skip
@@ -46,9 +51,11 @@ class Counted:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sweep(sweep_model.Sweep):
-    """What a sweep asks for: its keys, and what they name."""
+class Sweep(KeysOfSweep):
+    """What a sweep asks for: its keys as attributes, and what they name."""
 
+    keys: "keys.Sweep"
+    """As written, without what others of these attributes replace."""
     name: str
     title: str
     """Its own, or the experiment's."""
@@ -62,6 +69,13 @@ class Sweep(sweep_model.Sweep):
     """Files that the experiment names are in its folder."""
     seeds: tuple[int, ...]
     """Its own, or the experiment's."""
+    axes: tuple[tuple[Axis, ...], ...]
+    """Tables of axes that go together."""
+    metrics: tuple[str, ...]
+    """Those of its keys, and those that `until` and `refine` look at."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.keys, name)
 
     @cached_property
     def every_axis(self) -> tuple[Axis, ...]:
@@ -148,34 +162,32 @@ def read_sweep(
     return _sweep(changed, values, file, named)
 
 
-def read_map(**keys: Any) -> Map:
+def read_map(**keys: Any) -> "Map":
     """A map of the keys of `[[maps]]`. Raises `ExperimentError`."""
     with documents.mistakes_in():
-        return table_of_values(Map, _sim.read_map({key: value for key, value in keys.items() if value is not None}))
+        return _sim.read_map({key: value for key, value in keys.items() if value is not None})
 
 
-def allowed_half_width(until: Until, mean: float) -> float:
+def allowed_half_width(until: "Until", mean: float) -> float:
     """The half-width that is good enough for this mean."""
     if isinstance(until.half_width, str):
         return float(until.half_width.removesuffix("%")) / 100 * abs(mean)
     return until.half_width
 
 
-def selects(validation: Validation, values: Mapping[str, Any]) -> bool:
+def selects(validation: "Validation", values: Mapping[str, Any]) -> bool:
     """Does `[validate]` select the point with these values? Given only some axes: can it select one?"""
     return all(values[key] in allowed for key, allowed in validation.at.items() if key in values)
 
 
-def _sweep(document: Mapping[str, Any], values: Mapping[str, Any], file: Path, named: Path | None = None) -> Sweep:
-    keys = table_of_values(sweep_model.Sweep, values)
+def _sweep(document: Mapping[str, Any], keys: "keys.Sweep", file: Path, named: Path | None = None) -> Sweep:
     base, base_file = _experiment(keys, file, named)
-    own = {each.name: getattr(keys, each.name) for each in fields(keys)} | {
-        "title": keys.title or str(base.get("title") or visible_line(file.stem)),
-        "experiment": base,
-        "seeds": keys.seeds or (),
-        "metrics": _kept(keys),
-    }
-    made = Sweep(**own, name=file.stem, file=file, document=document, experiment_file=base_file)
+    made = Sweep(
+        keys=keys, name=file.stem, title=keys.title or str(base.get("title") or visible_line(file.stem)), file=file,
+        document=document, experiment=base, experiment_file=base_file, seeds=keys.seeds or (),
+        axes=tuple(tuple(map(axis_of_values, each)) for each in keys.axes),  # type: ignore[arg-type]  # Plain data.
+        metrics=_kept(keys),
+    )  # fmt: skip
     first = case_at(made, next(made.each_point()).values).experiment
     if made.window and made.window[0] >= first.duration:
         raise ExperimentError(
@@ -247,13 +259,13 @@ def engines_used(sweep: Sweep) -> list[tuple[str, str | None]]:
     return list(dict.fromkeys((each["engine"], None if each["engine"] == "sim" else each["kernel"]) for each in asked))
 
 
-def _kept(keys: sweep_model.Sweep) -> tuple[str, ...]:
+def _kept(keys: "keys.Sweep") -> tuple[str, ...]:
     looked_at = [each.metric for each in (keys.until, keys.refine) if each]
     more = [name for name in looked_at if not any(fnmatchcase(name, pattern) for pattern in keys.metrics)]
     return tuple(dict.fromkeys([*keys.metrics, *more]))
 
 
-def _experiment(keys: sweep_model.Sweep, file: Path, named: Path | None) -> tuple[dict[str, Any], Path]:
+def _experiment(keys: "keys.Sweep", file: Path, named: Path | None) -> tuple[dict[str, Any], Path]:
     """The experiment's document without cases, and the file that it is of."""
     try:
         if isinstance(keys.experiment, Mapping):

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from dumbbell.errors import ExperimentError
-from dumbbell.spec.document import Case, Experiment, document_of, free_name, read
+from dumbbell.spec.document import Case, Experiment, free_name, read
 from dumbbell.spec.units import Wrong, duration_ns, size_bytes, value_of
 
 __all__ = ["COMMAND", "TypedCommand", "quantity", "with_typed"]
@@ -50,7 +50,7 @@ def with_typed(case: Case, typed: TypedCommand) -> tuple[Case, str, frozenset[st
         {"name": name, "host": typed.on, "run": list(typed.command), "cc": typed.cc, "files": files,
          "start": typed.start or "0s", "ends": True, "env": typed.env}
     )  # fmt: skip
-    document = document_of(experiment)
+    document = experiment.document(complete=True)
     document["programs"] = [*document["programs"], *made]
     if not typed.flows:
         document["flows"] = [group | {"count": 0} for group in document["flows"]]

@@ -5,13 +5,12 @@ per second, nanoseconds, bytes) or a share of one; it raises `Wrong` for another
 grammar of disciplines, `crates/experiment` checks every word.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 from dumbbell import _sim
-from dumbbell._sim import rate_text, time_text
+from dumbbell._sim import Qdisc, rate_text, time_text
 
 __all__ = [
     "GRAMMAR",
@@ -20,7 +19,6 @@ __all__ = [
     "Wrong",
     "duration_ns",
     "parse_qdisc",
-    "qdisc_of_values",
     "rate_bps",
     "rate_text",
     "refused",
@@ -108,38 +106,10 @@ Options = dict[str, tuple[str, ...]]
 GRAMMAR: dict[str, Options] = _sim.QDISCS
 
 
-@dataclass(frozen=True)
-class Qdisc:
-    """A discipline whose every word was checked."""
-
-    kind: str
-    words: tuple[str, ...]
-    """What follows the kind, as written."""
-    bdp_words: dict[int, tuple[float, str]]
-    """Position of each size in bandwidth-delay products, with its number and its unit (`size` or `packets`)."""
-
-    @property
-    def text(self) -> str:
-        """As written."""
-        return " ".join((self.kind, *self.words))
-
-    def option(self, *names: str) -> str | None:
-        """First argument of the first of these options that was written."""
-        for name in names:
-            if name in self.words[:-1]:
-                return self.words[self.words.index(name) + 1]
-        return None
-
-
 def parse_qdisc(value: object) -> Qdisc:
     """Check a discipline as one would write it to tc; raises `Wrong`."""
-    return qdisc_of_values(value_of("discipline", value))
-
-
-def qdisc_of_values(values: Mapping[str, Any]) -> Qdisc:
-    """The discipline that `crates/experiment` parsed."""
-    sizes = {int(position): (products, unit) for position, (products, unit) in values["bdp_words"].items()}
-    return Qdisc(values["kind"], tuple(values["words"]), sizes)
+    with refused():
+        return Qdisc.parse(value if isinstance(value, str) else "")
 
 
 def suggest(word: str, known: Collection[str]) -> str:

@@ -9,7 +9,7 @@ untrusted files use `dumbbell.analysis.formula`, which can read only columns.
 import os
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, get_args
@@ -235,7 +235,7 @@ def manifest_of(
         "search": _plain(sweep.search),
         "maps": [_plain(each) for each in sweep.maps],
         "experiment": "experiment.toml",
-        "source": sweep.source and asdict(sweep.source),
+        "source": sweep.source and sweep.source.as_dict(),
     }
 
 
@@ -249,7 +249,7 @@ def _name(engine: Mapping[str, Any]) -> str:
 
 
 def _plain(table: Any) -> Any:
-    return table and {key: value for key, value in asdict(table).items() if value is not None}
+    return table and {key: value for key, value in table.as_dict().items() if value is not None}
 
 
 def table_of(rows: Sequence[Row], axes: Sequence[Axis]) -> pl.DataFrame:

@@ -29,7 +29,6 @@ from dumbbell.kernels.store import hash_of, sha256
 from dumbbell.plan import plan_case
 from dumbbell.spec import Case
 from dumbbell.spec.attachments import named_in, read_named
-from dumbbell.spec.document import document_of
 from dumbbell.sweeps.task import Base, Task
 
 __all__ = [
@@ -251,7 +250,9 @@ def key_of(base: Base, task: Task, case: Case) -> str | None:
     """The cache key of a run; None if runs don't repeat exactly: the host engine, or external programs."""
     if task.engine == "host" or case.experiment.programs:
         return None
-    experiment = {key: value for key, value in document_of(case.experiment).items() if key not in NOT_THE_RUN}
+    experiment = {
+        key: value for key, value in case.experiment.document(complete=True).items() if key not in NOT_THE_RUN
+    }
     about = {
         "experiment": experiment,
         "files": {name: hash_of(read_named(base.file.parent, name, key)) for key, name in named_in(experiment)},

@@ -19,7 +19,7 @@ from scipy.optimize import nnls
 from dumbbell.engines.base import NOTHING, Permissions
 from dumbbell.publish import temporary
 from dumbbell.spec.axes import Point
-from dumbbell.spec.model import Experiment
+from dumbbell.spec.document import Experiment
 from dumbbell.spec.sweep import Counted, Sweep, case_at
 from dumbbell.sweeps.runner import Executor, InProcessExecutor
 from dumbbell.sweeps.task import Base, Row, Task, base_of, tasks_at

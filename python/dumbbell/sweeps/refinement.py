@@ -14,9 +14,10 @@ import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from dumbbell.spec.axes import Axis, Point, between, written
-from dumbbell.spec.sweep import Refine, Sweep
+from dumbbell.spec.sweep import Sweep
 from dumbbell.sweeps.repeats import (
     PointPrecision,
     Sample,
@@ -30,6 +31,9 @@ from dumbbell.sweeps.repeats import (
 )
 from dumbbell.sweeps.task import Row, Task, tasks_at
 from dumbbell.sweeps.trials import next_trials
+
+if TYPE_CHECKING:
+    from dumbbell.spec.keys import Refine
 
 __all__ = ["next_points", "next_round", "precisions"]
 
@@ -94,7 +98,7 @@ def next_points(sweep: Sweep, samples: Mapping[int, Sample]) -> list[Point]:
 class _Lattice:
     """The state of all parts of the grid after some rounds."""
 
-    def __init__(self, sweep: Sweep, refine: Refine) -> None:
+    def __init__(self, sweep: Sweep, refine: "Refine") -> None:
         self.sweep, self.refine = sweep, refine
         named = {each.key: each for each in sweep.every_axis}
         self.axes: list[Axis] = [named[key] for key in refine.axes]

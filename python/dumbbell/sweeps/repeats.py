@@ -13,11 +13,14 @@ import bisect
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from dumbbell.analysis.difference import t_quantile
-from dumbbell.spec.sweep import Sweep, Until, allowed_half_width
+from dumbbell.spec.sweep import Sweep, allowed_half_width
 from dumbbell.sweeps.task import Row
+
+if TYPE_CHECKING:
+    from dumbbell.spec.keys import Until
 
 __all__ = [
     "PointPrecision",
@@ -116,7 +119,7 @@ class PointPrecision:
     allowed: float | None
     """The requested half-width."""
 
-    def shortfall(self, until: Until) -> str:
+    def shortfall(self, until: "Until") -> str:
         """A sentence for a point that missed the requested precision."""
         if self.state == "unknown":
             return f"none of {self.sample.runs} runs has {until.metric}"
@@ -129,7 +132,7 @@ def first_runs(sweep: Sweep) -> int:
     return max(len(sweep.seeds), sweep.until.least) if sweep.until else len(sweep.seeds)
 
 
-def precision_of(until: Until, sample: Sample) -> PointPrecision:
+def precision_of(until: "Until", sample: Sample) -> PointPrecision:
     """The precision of a point after its runs so far."""
     if not sample.count:
         return PointPrecision("unknown", sample, None)
@@ -139,7 +142,7 @@ def precision_of(until: Until, sample: Sample) -> PointPrecision:
     return PointPrecision("more" if sample.runs < until.most else "most", sample, allowed)
 
 
-def runs_needed(until: Until, sample: Sample) -> int:
+def runs_needed(until: "Until", sample: Sample) -> int:
     """The number of runs that the point should have after the next round; unchanged if it is complete."""
     found = precision_of(until, sample)
     if found.state != "more" or found.allowed is None:

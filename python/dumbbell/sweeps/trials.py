@@ -20,12 +20,14 @@ from dumbbell import extras
 from dumbbell.analysis.formula import value
 from dumbbell.errors import ExperimentError, ResultError
 from dumbbell.spec.axes import Axis, Point, steps, value_near
-from dumbbell.spec.sweep import Search, Sweep
+from dumbbell.spec.sweep import Sweep
 from dumbbell.sweeps.task import Row, Task, tasks_at
 
 if TYPE_CHECKING:
     from optuna import Study
     from optuna.distributions import BaseDistribution
+
+    from dumbbell.spec.keys import Search
 
 __all__ = ["BATCH", "Candidate", "check_objective", "next_trials", "objective", "trials_of"]
 
@@ -54,7 +56,7 @@ class Candidate:
         return math.fsum(self.found) / len(self.found) if self.found else None
 
 
-def objective(search: Search) -> str:
+def objective(search: "Search") -> str:
     """The metric or formula whose value is searched."""
     return search.minimize or search.maximize or ""
 

@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import tomlkit
 from pydantic import BaseModel, ConfigDict
@@ -26,8 +26,9 @@ from dumbbell.plots import panels
 from dumbbell.plots.colours import ALARM, CONTROLLERS, DARK_GROUND, HUES, INK, NOTE, ON_DARK
 from dumbbell.spec import Experiment, load, published, scenarios
 from dumbbell.spec.document import Case, as_toml, text_of, toml, without_cases
-from dumbbell.spec.model import Flows
-from dumbbell.spec.path_model import Bottleneck
+
+if TYPE_CHECKING:
+    from dumbbell.spec.keys import Bottleneck, Flows
 
 __all__ = ["BLANK", "Edit", "apply_edits", "catalogue", "controls", "error_fields", "line_of", "page_start", "texts_of"]
 
@@ -172,7 +173,7 @@ def page_start(*, server: bool) -> dict[str, Any]:
     }
 
 
-def _bottleneck(bottleneck: Bottleneck) -> dict[str, Any]:
+def _bottleneck(bottleneck: "Bottleneck") -> dict[str, Any]:
     qdisc = bottleneck.qdisc
     return {
         "rate_bps": bottleneck.rate,
@@ -183,7 +184,7 @@ def _bottleneck(bottleneck: Bottleneck) -> dict[str, Any]:
     }
 
 
-def _group(name: str, group: Flows) -> dict[str, Any]:
+def _group(name: str, group: "Flows") -> dict[str, Any]:
     return {
         "name": name,
         "kind": group.kind,

@@ -91,8 +91,8 @@ impl<K: Kind> Kind for List<K> {
         value.iter().map(K::data).collect::<Vec<_>>().into()
     }
 
-    fn written(data: &Value) -> Value {
-        data.list().map_or_else(|| data.clone(), |items| items.iter().map(K::written).collect::<Vec<_>>().into())
+    fn complete(value: &Self::Value) -> Value {
+        value.iter().map(K::complete).collect::<Vec<_>>().into()
     }
 
     fn shape() -> Shape {
@@ -131,8 +131,8 @@ impl<K: Kind> Kind for OneOrMore<K> {
         List::<K>::data(value)
     }
 
-    fn written(data: &Value) -> Value {
-        List::<K>::written(data)
+    fn complete(value: &Self::Value) -> Value {
+        List::<K>::complete(value)
     }
 
     fn shape() -> Shape {

@@ -5,7 +5,7 @@ use super::spec::{Shape, text};
 use super::texts::is_word;
 use super::{Simple, simple};
 use crate::model::Qdisc;
-use crate::value::{Node, Table, Value};
+use crate::value::Value;
 use crate::{netem, qdisc, units};
 use dumbbell_tc::Wrong;
 
@@ -40,10 +40,6 @@ macro_rules! quantities {
                 (*value).into()
             }
 
-            fn written(data: &Value) -> Value {
-                integer(data).map_or_else(|| data.clone(), |number| $write(number).into())
-            }
-
             fn shape() -> Shape {
                 $shape
             }
@@ -53,10 +49,6 @@ macro_rules! quantities {
             }
         })+
     };
-}
-
-fn integer(data: &Value) -> Option<u64> {
-    if let Node::Integer(number) = data.node { u64::try_from(number).ok() } else { None }
 }
 
 quantities! {
@@ -168,27 +160,6 @@ impl Simple for Discipline {
 
     fn write(value: &Qdisc) -> Value {
         value.text().into()
-    }
-
-    fn data(value: &Qdisc) -> Value {
-        let sizes = value.bdp_words.iter().map(|(position, size)| {
-            let unit = if size.in_packets { "packets" } else { "size" };
-            (position.to_string(), Value::from(vec![size.products.into(), unit.into()]))
-        });
-        let words: Vec<_> = value.words.iter().map(|word| Value::from(&word[..])).collect();
-        let pairs = [
-            ("kind", Value::from(&value.kind[..])),
-            ("words", words.into()),
-            ("bdp_words", sizes.collect::<Table>().into()),
-        ];
-        pairs.into_iter().collect::<Table>().into()
-    }
-
-    fn written(data: &Value) -> Value {
-        let Some(table) = data.table() else { return data.clone() };
-        let words = table.get("words").and_then(Value::list).unwrap_or_default();
-        let words = table.get("kind").into_iter().chain(words).filter_map(Value::text);
-        words.collect::<Vec<_>>().join(" ").into()
     }
 
     fn shape() -> Shape {

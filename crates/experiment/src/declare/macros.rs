@@ -55,7 +55,6 @@ macro_rules! table {
                     since: $crate::declare::macros::or!([$($since)?] "0.1"),
                     presence: $crate::declare::macros::presence!([$($presence)?] [$($default)?]),
                     shape: <$kind as $crate::declare::Kind>::shape,
-                    written: <$kind as $crate::declare::Kind>::written,
                     draw: <$kind as $crate::declare::Kind>::draw,
                 }),*],
             };
@@ -92,11 +91,20 @@ macro_rules! table {
                 );)*
             }
 
+            fn complete_into(&self, table: &mut $crate::value::Table) {
+                $(self.$flat.complete_into(table);)*
+                table.0.retain(|(key, _)| !<Self as $crate::declare::Declared>::SPEC.has_old(&key.text));
+                $(table.0.push((
+                    $crate::declare::macros::or!([$($key)?] stringify!($field)).into(),
+                    $crate::declare::macros::each!(complete, $kind, &self.$field; $($presence)?),
+                ));)*
+            }
+
             fn data_into(&self, table: &mut $crate::value::Table) {
                 $(self.$flat.data_into(table);)*
                 $(table.0.push((
                     $crate::declare::macros::or!([$($key)?] stringify!($field)).into(),
-                    $crate::declare::macros::data_of!($kind, &self.$field; $($presence)?),
+                    $crate::declare::macros::each!(data, $kind, &self.$field; $($presence)?),
                 ));)*
             }
         }
@@ -136,8 +144,10 @@ macro_rules! table {
                 table.into()
             }
 
-            fn written(data: &$crate::value::Value) -> $crate::value::Value {
-                $crate::declare::shapes::table_written(<Self as $crate::declare::Declared>::SPEC, data)
+            fn complete(value: &Self) -> $crate::value::Value {
+                let mut table = $crate::value::Table::default();
+                $crate::declare::Declared::complete_into(value, &mut table);
+                table.into()
             }
 
             fn shape() -> $crate::declare::spec::Shape {
@@ -204,12 +214,13 @@ macro_rules! write_key {
     };
 }
 
-macro_rules! data_of {
-    ($kind:ty, $field:expr; optional) => {
-        $field.as_ref().map_or_else($crate::value::Value::default, <$kind as $crate::declare::Kind>::data)
+/// A key's value by `data` or `complete`; null where it has none.
+macro_rules! each {
+    ($by:ident, $kind:ty, $field:expr; optional) => {
+        $field.as_ref().map_or_else($crate::value::Value::default, <$kind as $crate::declare::Kind>::$by)
     };
-    ($kind:ty, $field:expr; $($other:ident)?) => {
-        <$kind as $crate::declare::Kind>::data($field)
+    ($by:ident, $kind:ty, $field:expr; $($other:ident)?) => {
+        <$kind as $crate::declare::Kind>::$by($field)
     };
 }
 
@@ -294,10 +305,6 @@ macro_rules! simple {
                 <Self as $crate::declare::Simple>::data(value)
             }
 
-            fn written(data: &$crate::value::Value) -> $crate::value::Value {
-                <Self as $crate::declare::Simple>::written(data)
-            }
-
             fn shape() -> $crate::declare::spec::Shape {
                 <Self as $crate::declare::Simple>::shape()
             }
@@ -309,4 +316,4 @@ macro_rules! simple {
     };
 }
 
-pub(crate) use {choices, data_of, field_type, or, presence, read_key, simple, table, words, write_key};
+pub(crate) use {choices, each, field_type, or, presence, read_key, simple, table, words, write_key};

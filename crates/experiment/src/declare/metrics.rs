@@ -90,10 +90,6 @@ impl Simple for Arrivals {
         (*value).into()
     }
 
-    fn written(data: &Value) -> Value {
-        if let Node::Float(number) = data.node { Self::write(&number) } else { data.clone() }
-    }
-
     fn shape() -> Shape {
         let pattern = r"^\s*\d+\.?\d*/s\s*$";
         let schema = vec![("examples", Value::texts(&["10/s"])), ("pattern", pattern.into())];

@@ -182,10 +182,6 @@ impl Simple for StopTime {
         }
     }
 
-    fn written(data: &Value) -> Value {
-        Time::written(data)
-    }
-
     fn shape() -> Shape {
         let end = Table::from_iter([("const", Value::from("end")), any_text()]);
         let kinds = any_of(vec![end, <Time as Simple>::shape().schema]);

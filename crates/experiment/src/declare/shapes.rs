@@ -3,7 +3,7 @@
 use super::draw::Draw;
 use super::spec::{Presence, Shape, TableSpec};
 use crate::suggest::meant;
-use crate::value::{Key, Table, Value};
+use crate::value::{Table, Value};
 use dumbbell_tc::Wrong;
 
 /// The mistake of a value that is none of these words.
@@ -27,17 +27,6 @@ pub fn choice_shape(words: &'static [&'static str]) -> Shape {
 pub fn table_shape(spec: &'static TableSpec) -> Shape {
     let schema = [("$ref", format!("#/definitions/{}", spec.name).into())];
     Shape { table: Some(spec), ..Shape::new("table", spec.name, schema) }
-}
-
-/// A table of values in the units of the code as a person would write it.
-#[must_use]
-pub fn table_written(spec: &'static TableSpec, data: &Value) -> Value {
-    let Some(table) = data.table() else { return data.clone() };
-    let write = |(name, value): &(Key, Value)| {
-        let known = spec.key(&name.text).filter(|_| !value.is_null());
-        (name.clone(), known.map_or_else(|| value.clone(), |key| (key.written)(value)))
-    };
-    Table(table.0.iter().filter(|(name, _)| !spec.has_old(&name.text)).map(write).collect()).into()
 }
 
 /// A random table: the required keys and some others.

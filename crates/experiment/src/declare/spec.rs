@@ -35,8 +35,6 @@ pub struct KeySpec {
     pub presence: Presence,
     /// What it holds.
     pub shape: fn() -> Shape,
-    /// What a person would write for a value in the units of the code.
-    pub written: fn(&Value) -> Value,
     /// A random value.
     pub draw: fn(&mut Draw<'_>) -> Value,
 }

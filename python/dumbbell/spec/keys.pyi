@@ -1,18 +1,16 @@
-"""The tables of an experiment as frozen values, in bits per second, nanoseconds and bytes.
+"""Attributes of `_sim.Keys`, the tables of experiments and sweeps, in bits per second, nanoseconds and bytes.
 
-`scripts/model.py` makes this file of the keys declared in `crates/experiment/src/keys`.
+`scripts/model.py` makes this file of the keys declared in `crates/experiment/src/keys`; only type checkers read it.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Literal
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, type_check_only
 
-from dumbbell.spec.path_model import Path, Segment
-from dumbbell.spec.units import Qdisc
+from dumbbell._sim import Keys, Qdisc
+from dumbbell.spec.axes import Axis
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
+@type_check_only
+class Seen(Keys):
     """One figure that a source reports: a value, or a range, of which one end may be open."""
 
     what: str
@@ -33,9 +31,8 @@ class Seen:
     case: str | None
     """The case that it belongs to. Without it, all cases."""
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
+@type_check_only
+class Source(Keys):
     """Where an experiment comes from."""
 
     title: str
@@ -47,9 +44,8 @@ class Source:
     seen: tuple[Seen, ...]
     """The figures that it reports."""
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class End:
+@type_check_only
+class End(Keys):
     """A sending or receiving host."""
 
     ssh: str
@@ -61,9 +57,8 @@ class End:
     device: str
     """That device, such as `"eth1"`. tc and offload settings touch only these devices and the router's two."""
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Router:
+@type_check_only
+class Router(Keys):
     """A host between them that forwards."""
 
     ssh: str
@@ -73,9 +68,8 @@ class Router:
     to_sender: str
     """The device toward the sender."""
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Hosts:
+@type_check_only
+class Hosts(Keys):
     """Real hosts."""
 
     sender: End
@@ -85,9 +79,131 @@ class Hosts:
     router: Router | None
     """A host between them that forwards."""
 
+@type_check_only
+class Impairment(Keys):
+    """What a part of the path does to packets, in the data's direction."""
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Flows:
+    delay: int
+    """Delay in the data's direction; it adds to `path.rtt`. Of `[path]` an older spelling of `forward_delay`, of
+    `[path.reverse]` one of `path.reverse_delay`.
+    """
+    loss: str | None
+    """netem's `loss` parameters: `"1%"`, `"random 1% 25%"`, `"gemodel 1% 10% 70% 0.1%"`, `"state 1% 20%"`; or, on
+    `sim` only, `"every 1000"`: exactly one packet in 1000, as formulas assume. Before the queue.
+    """
+    jitter: int
+    """As netem takes it, before the queue. Without a delay the mean delay is the jitter, so that no packet is
+    early: of `[path]` it is a part of `rtt`.
+    """
+    distribution: str | None
+    """As netem takes it; needs `jitter`."""
+    reorder: str | None
+    """As netem takes it, before the queue; needs `delay`."""
+    duplicate: str | None
+    """As netem takes it, before the queue."""
+    corrupt: str | None
+    """As netem takes it, before the queue."""
+    slot: str | None
+    """As netem takes it, before the queue."""
+
+@type_check_only
+class Bottleneck(Keys):
+    """The queue under test and the rate behind it."""
+
+    rate: int | None
+    """Rate behind the queue."""
+    qdisc: Qdisc
+    """The queue, written as for tc."""
+    rate_trace: str | None
+    """A Mahimahi trace file below the experiment's folder instead of `rate`."""
+    rate_trace_step: int
+    """The trace becomes a rate for each step: the opportunities that fall into it, so the mean is the trace's for
+    every step and length. The link has no rate of zero: in steps without an opportunity one packet, the first of
+    the next step, is under way for all of them.
+    """
+
+@type_check_only
+class Segment(Impairment):
+    """A link, the reverse path or an access link: impairments with a rate and a queue of its own."""
+
+    rate: int | None
+    """Its rate."""
+    qdisc: Qdisc | None
+    """Its queue, written as for tc."""
+    rate_trace: str | None
+    """A Mahimahi trace file instead of `rate`, as that of the bottleneck; not of an access link."""
+    rate_trace_step: int
+    """As that of the bottleneck."""
+
+@type_check_only
+class Link(Segment):
+    """One more link in the row."""
+
+    name: str
+    """The link's name."""
+    where: Literal["before", "after"]
+    """`"before"` or `"after"` the bottleneck."""
+
+@type_check_only
+class PacketFate(Keys):
+    """One packet that the path drops or delays, in front of everything else on the path."""
+
+    number: int
+    """The packet's number, from 1, among all that enter the path: handshakes, data, retransmissions and probes of
+    all groups but those with `enter`. With `offloads`, a super-packet is one.
+    """
+    delay: int | None
+    """It is this much late, and later packets overtake it. Without it, the packet is dropped."""
+
+@type_check_only
+class Verbatim(Keys):
+    """tc commands verbatim, on the senders' device, instead of a bottleneck."""
+
+    interface: str
+    """The device's name in the commands."""
+    commands: tuple[str, ...]
+    """The commands as a text."""
+    script: str | None
+    """A file of commands below the experiment's folder."""
+    queue: str | None
+    """The handle, such as `100:`, of the discipline that the summary reports. Utilization and delay use the lowest
+    of three rates: this discipline's, the sum of its classes', and its parents'. Delay is null where a netem at or
+    below it holds packets.
+    """
+
+@type_check_only
+class Path(Impairment):
+    """From the senders to the receivers and back."""
+
+    rtt: int
+    """Two-way propagation delay; all of it on the reverse path unless `forward_delay` or `reverse_delay` divides
+    it.
+    """
+    forward_delay: int | None
+    """The part of `rtt` that is on the forward path; the rest is on the reverse path."""
+    reverse_delay: int | None
+    """The part of `rtt` that is on the reverse path; the rest is on the forward path."""
+    offloads: bool
+    """`true`: TSO, GSO and GRO on, queues count super-packets."""
+    telemetry: bool
+    """`true`: every link with a rate stamps packets of flows whose controller uses it (`hpcc`) with time, queue
+    length, bytes sent and rate; `sim` only.
+    """
+    mtu: int
+    """Largest IP packet in bytes."""
+    bottleneck: Bottleneck | None
+    """The queue under test and the rate behind it."""
+    links: tuple[Link, ...]
+    """More links in a row."""
+    reverse: Segment | None
+    """A different reverse path."""
+    packets: tuple[PacketFate, ...]
+    """Single packets to drop or delay, at most 16; `sim`, and `kernel` with Linux 6.6 or later."""
+    tc: Verbatim | None
+    """tc commands instead of `bottleneck`."""
+
+@type_check_only
+class Flows(Keys):
     """A group of equal flows."""
 
     name: str | None
@@ -179,9 +295,8 @@ class Flows:
     socket of that host, and TCP leaves pacing to it. Excludes `path.tc`, which uses the same device.
     """
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Probe:
+@type_check_only
+class Probe(Keys):
     """Pings or UDP probes at a steady pace."""
 
     kind: Literal["ping", "udp"]
@@ -193,9 +308,8 @@ class Probe:
     payload: int
     """Bytes."""
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tcp:
+@type_check_only
+class Tcp(Keys):
     """Settings of every host."""
 
     defaults: Literal["dumbbell", "linux"]
@@ -218,9 +332,8 @@ class Tcp:
     are in the result's `settings`.
     """
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+@type_check_only
+class Change(Keys):
     """A scheduled change of the path."""
 
     at: int
@@ -248,9 +361,8 @@ class Change:
     loss: str | None
     """The new loss, as netem takes it."""
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Program:
+@type_check_only
+class Program(Keys):
     """A program on a host of the experiment."""
 
     name: str
@@ -284,9 +396,8 @@ class Program:
     expect_status: int
     """Expected exit status; another makes the run invalid."""
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Experiment:
+@type_check_only
+class Experiment(Keys):
     """An experiment: one case of a file."""
 
     title: str
@@ -321,3 +432,142 @@ class Experiment:
     """Scheduled changes of the path."""
     programs: tuple[Program, ...]
     """Programs installed on this host, run on the experiment's hosts; `kernel` only."""
+
+@type_check_only
+class Until(Keys):
+    """Repeat each point until its mean is known well enough."""
+
+    metric: str
+    """The metric whose mean is estimated."""
+    half_width: float | str
+    """Half of the width of the 95 % interval of the mean: in the metric's unit, or `"5%"` of the mean."""
+    least: int
+    """Runs of a point before the first look."""
+    most: int
+    """Runs of a point, at most."""
+
+@type_check_only
+class Refine(Keys):
+    """Put more points where the metric changes most."""
+
+    metric: str
+    """The metric whose change decides."""
+    axes: tuple[str, ...]
+    """One or two axes of numbers."""
+    most: int
+    """Points, at most, those of the first grid included."""
+    change: float
+    """Neighbours whose means differ by less than this are left alone."""
+    finest: float
+    """Neighbours are never nearer than this share of the axis, on its scale."""
+
+@type_check_only
+class Search(Keys):
+    """Search within the axes' bounds for the point where a value is least or largest, instead of running the grid."""
+
+    minimize: str | None
+    """The metric, or arithmetic with several, whose least value is searched."""
+    maximize: str | None
+    """The one whose largest value is searched."""
+    trials: int
+    """Points that are tried."""
+    seed: int
+    """Seed of the search's own random draws."""
+    best: int
+    """So many of the best points also run with the other `seeds`."""
+
+@type_check_only
+class Validation(Keys):
+    """Run some of the grid's points on a second engine too, so that a map shows where the two agree."""
+
+    engine: str
+    """The second engine."""
+    at: Mapping[str, Sequence[Any]]
+    """Values of axes, as the axes have them; all values of an axis that isn't listed."""
+
+@type_check_only
+class Map(Keys):
+    """A map that the sweep's report shows."""
+
+    value: str
+    """The column or formula that the colours show."""
+    x: str
+    """The horizontal axis."""
+    y: str | None
+    """The vertical axis."""
+    panels: tuple[str, ...]
+    """Axes with a panel for each of their values."""
+    lines: str | None
+    """The axis with a line for each of its values."""
+    difference: str | None
+    """An axis with two values, such as `engine=sim,kernel`, whose difference is shown."""
+    contour: tuple[float, ...]
+    """Values at which a line is drawn."""
+    middle: float | None
+    """The value of the middle colour."""
+    within: float | None
+    """Half of the widest interval that is not marked; of a difference, what counts as none."""
+    log: bool
+    """Values on a logarithmic scale."""
+    where: str | None
+    """A condition in SQL that rows must meet."""
+    title: str | None
+    """The map's title."""
+    text: str | None
+    """A text below it."""
+
+@type_check_only
+class Origin(Keys):
+    """Origin of the sweep's question."""
+
+    title: str
+    """The source's title."""
+    url: str | None
+    """Its address."""
+    note: str | None
+    """More about it."""
+
+@type_check_only
+class Sweep(Keys):
+    """A sweep: an experiment, the axes along which it changes, how often, and what to keep."""
+
+    title: str | None
+    """One line, without control characters. Without it, the experiment's."""
+    experiment: str | Mapping[str, Any]
+    """The experiment: the name of a scenario, a file below the sweep's folder (no link, no `..`), or a table
+    `[experiment]` with the keys of [an experiment file](experiment.md).
+    """
+    case: str | None
+    """One of the experiment's cases, if it has any."""
+    engine: str
+    """What runs it; may be an axis too. A file can't start `"host"`: add `--engine host`, and `--hosts` for an
+    experiment with [`[hosts]`](experiment.md#hosts).
+    """
+    kernel: str | None
+    """The kernel, by name or version; may be an axis too. A file can't start one given by its path: add `--set
+    kernel=PATH`.
+    """
+    seeds: tuple[int, ...] | None
+    """Runs of each point: `7`, `[1, 2]` or `"1..5"`. Without it, the experiment's."""
+    keep: Literal["metrics", "runs"]
+    """`"metrics"`: one row of numbers per run; `"runs"`: also each run's result folder."""
+    metrics: tuple[str, ...]
+    """Names of `dumbbell run --json`, with `*` as wildcard."""
+    window: tuple[int, int | None] | None
+    """The part of each run that is measured: `"from 5s to 60s"`, `"from 5s"`, `"to 60s"`. Without it, all of it."""
+    set: Mapping[str, Any]
+    """Settings of every run, as for `--set`; their texts may have [placeholders](#placeholders)."""
+    axes: tuple[tuple[Axis, ...], ...]
+    """[Keys and their values](#axes). The axes of one table vary together."""
+    until: Until | None
+    """[Repeat](#repeat-until-the-interval-is-narrow) each point until its interval is narrow enough."""
+    refine: Refine | None
+    """[Put more points](#add-points-where-the-metric-changes) where a metric changes most."""
+    search: Search | None
+    """[Search](search.md) for the worst point instead of running the grid."""
+    validate: Validation | None
+    """[Run some points](#validate-some-points-on-another-engine) on a second engine too."""
+    maps: tuple[Map, ...]
+    """[Maps](#maps-for-the-report) for the report."""
+    source: Origin | None
+    """Origin of the question."""
