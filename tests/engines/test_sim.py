@@ -19,7 +19,7 @@ from dumbbell.plan import Plan, Queue
 from dumbbell.results import result
 from dumbbell.results.reader import TABLES
 from dumbbell.results.result import Run
-from dumbbell.spec import Case, load, parse, published, scenarios
+from dumbbell.spec import Case, load, parse, published, read, scenarios
 from engines.measured import CUBIC, experiment, table_hashes
 
 QUIET = '[[flows]]\nkind = "udp"\nrate = "800kbit"\npacket = 1000\nname = "quiet"\n'
