@@ -12,8 +12,9 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from dumbbell.results.manifest import FORMAT
 from dumbbell.results.reader import TABLES
-from dumbbell.results.result import FORMAT, Run, write
+from dumbbell.results.result import Run, write
 
 NS = 1_000_000_000
 MSS = 1448

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from dumbbell.results.result import RUN, SWEEP
+from dumbbell.results.manifest import RUN, SWEEP
 from dumbbell.results.schema import ANY, Listed, Number, Object, Text, fault, keys, strange
 
 MANUAL = Path(__file__).parents[1] / "docs" / "result.md"

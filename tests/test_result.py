@@ -9,8 +9,8 @@ import pytest
 import synthetic
 from dumbbell.errors import ResultError
 from dumbbell.results import result
+from dumbbell.results.manifest import FORMAT
 from dumbbell.results.reader import TABLES
-from dumbbell.results.result import FORMAT
 
 
 @pytest.fixture

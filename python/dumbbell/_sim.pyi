@@ -1,6 +1,6 @@
 """The simulator as a Python extension, built from `crates/python`."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +50,8 @@ ABOUT_THE_RUN: tuple[str, ...]
 """Axes of a sweep that are no keys of an experiment."""
 RECORDS: dict[str, list[tuple[str, str]]]
 """Layouts of the agent's records by the name of their file: names and types of numpy."""
+RECORD_BYTES: dict[str, int]
+"""Bytes of a record by the name of its file."""
 RECORD_UDP: int
 """`cc_kind` of a UDP flow's record."""
 RECORD_NEVER: int
@@ -58,15 +60,15 @@ AXIS_UNITS: list[str]
 """What the numbers of an axis may be in."""
 
 def parse_sweep(text: str, settings: list[str], limits: dict[str, int], file: str) -> tuple[dict[str, Any], keys.Sweep]:
-    """A sweep file's document with settings, and its keys. Raises `Mistakes`."""
+    """A sweep file's document with settings, and its keys. Raises `ExperimentError`."""
 
 def read_sweep(
-    document: dict[str, Any], settings: list[str], limits: dict[str, int]
+    document: dict[str, Any], settings: list[str], limits: dict[str, int], file: str
 ) -> tuple[dict[str, Any], keys.Sweep]:
     """As `parse_sweep`, of a document that was parsed already."""
 
 def read_map(values: dict[str, Any]) -> keys.Map:
-    """A map of its keys. Raises `Mistakes`."""
+    """A map of its keys. Raises `ExperimentError`."""
 
 def parse_axis(key: str, value: object) -> dict[str, Any]:
     """The values of an axis: a list of values or a range. Raises `Wrong`."""
@@ -215,9 +217,6 @@ class TcChange:
 
     def json(self) -> str:
         """The new settings in JSON."""
-
-class TcError(ValueError):
-    """A command is refused. Arguments: the problem, what to write instead, whether only the simulator lacks it."""
 
 class Flow:
     """One flow."""
@@ -559,7 +558,7 @@ class Plan:
     ) -> Plan:
         """Plans an experiment. `files` has the contents of those that it names, by key.
 
-        Raises `Mistakes`, and as all methods do `PlanError` and `ExperimentError` of `dumbbell.errors`.
+        Raises `ExperimentError`, and as all methods do `PlanError` and `ExperimentError` of `dumbbell.errors`.
         """
 
     @property
@@ -674,6 +673,15 @@ class Plan:
     def for_simulator(self, seed: int, capture: tuple[str, str] | None = None) -> SimulatorPlan:
         """The plan for the simulator. `capture` is a host and its device."""
 
+    def flow_table(self, records: bytes) -> Arrow:
+        """The table `flows` of the agent's records."""
+
+    def queue_table(self, records: bytes, named: Sequence[Queue], kinds: Sequence[str]) -> Arrow:
+        """The table `queues`, in the plan's order; `named` and `kinds` in the order in which the agent found them."""
+
+    def probe_table(self, records: bytes) -> Arrow:
+        """The table `probes` of the agent's records."""
+
     def script(self, title: str, notes: list[str] = ...) -> str:
         """The plan as a shell script; title and notes become comments at its top, one line each."""
 
@@ -719,17 +727,8 @@ class SimulatorPlan:
     def json(self) -> str:
         """All its values, for reviewers."""
 
-def judge_run(outcome: str) -> str:
-    """The verdict on a run, in JSON, from JSON of what became of it (`crates/dumbbell/src/validity.rs`)."""
-
-class Refused(ValueError):
-    """The plan is invalid for the simulator."""
-
 class Outgrown(RuntimeError):
     """A run exceeds its memory limit. Arguments: elapsed seconds of the experiment, and bytes."""
-
-class Fault(RuntimeError):
-    """Internal error of the simulator."""
 
 def simulate(
     plan: SimulatorPlan,
@@ -750,7 +749,7 @@ def packet_trace(
     """Trace packets in flight in a window (ns). Returns the first `most_rows`, and the number left out."""
 
 def check(plan: SimulatorPlan) -> None:
-    """Check a plan. Raises `Refused` if it is invalid."""
+    """Check a plan. Raises `PlanError` if it is invalid."""
 
 def parameters(controller: str) -> list[tuple[str, str, str]]:
     """Parameters of a controller: name, default and accepted values of each."""
@@ -808,13 +807,6 @@ class Qdisc:
     def option(self, *names: str) -> str | None:
         """First argument of the first of these options that was written."""
 
-class Mistakes(ValueError):
-    """A document is no experiment. Arguments: a list of mistakes, and all of them as a text with excerpts.
-
-    A mistake is a dict: `problem`, `key`, `value` (`has_value`: is there one?), `right`, `case`, `span` (bytes of the
-    text, or None), `line` and `column` (from 1; 0: none).
-    """
-
 def parse_experiment(
     text: str,
     title: str,
@@ -827,7 +819,7 @@ def parse_experiment(
 
     `title`: of an experiment without one. `settings`: `key=value` texts that come last. `limits`: those that differ
     from the defaults. `cases`: names of those that are meant; settings then come last even where a case sets the key.
-    Raises `Mistakes`.
+    Raises `ExperimentError`.
     """
 
 def read_experiment(
@@ -836,11 +828,9 @@ def read_experiment(
     settings: list[str] = ...,
     limits: dict[str, int] = ...,
     cases: list[str] = ...,
+    file: str = "",
 ) -> list[tuple[str, Experiment, dict[str, Any]]]:
     """The same for a document that was parsed already."""
-
-class Wrong(ValueError):
-    """A value is none of its kind. Arguments: the problem, and what would be right."""
 
 def parse_expectation(
     text: str,
@@ -854,19 +844,21 @@ def units_of(metric: str) -> list[tuple[str, float]]:
     """The units of a metric, its own first, each with its size in the first. Raises `Wrong`."""
 
 def parse_toml(text: str, limits: dict[str, int] = ..., file: str = "") -> dict[str, Any]:
-    """The values of a TOML text within the limits. Raises `Mistakes`."""
+    """The values of a TOML text within the limits. Raises `ExperimentError`."""
 
 def parse_value(kind: str, value: object) -> Any:
     """A value of a kind such as `rate`, as a person wrote it, in the units of the code. Raises `Wrong`."""
 
-def set_keys(document: dict[str, Any], settings: dict[str, Any]) -> dict[str, Any]:
-    """A copy of a document with other values, by dotted key. Raises `Mistakes`."""
+def set_keys(document: dict[str, Any], settings: dict[str, Any], file: str = "") -> dict[str, Any]:
+    """A copy of a document with other values, by dotted key. Raises `ExperimentError`."""
 
-def choose_case(document: dict[str, Any], case: str | None = ..., limits: dict[str, int] = ...) -> dict[str, Any]:
-    """The document of one case; without a name, of a document that has none. Raises `Mistakes`."""
+def choose_case(
+    document: dict[str, Any], case: str | None = ..., limits: dict[str, int] = ..., file: str = ""
+) -> dict[str, Any]:
+    """The document of one case; without a name, of a document that has none. Raises `ExperimentError`."""
 
 def split_setting(text: str) -> tuple[str, Any]:
-    """A `key=value` text's key and value. Raises `Mistakes`."""
+    """A `key=value` text's key and value. Raises `ExperimentError`."""
 
 def write_toml(document: dict[str, Any]) -> str:
     """A document as a person would write it."""
@@ -884,15 +876,25 @@ def keys_by_table() -> dict[str, list[str]]:
     """The own keys of each table of experiments and sweeps."""
 
 def upgrade_toml(text: str, limits: dict[str, int] = ..., file: str = "") -> tuple[str, list[tuple[str, str]]]:
-    """A text with today's spellings of keys, and each older one that it had, with today's. Raises `Mistakes`."""
+    """A text with today's spellings of keys, and each older one that it had, with today's. Raises `ExperimentError`."""
 
 def is_of_the_machine(sysctl: str) -> bool:
     """Whether a sysctl is the machine's, and not that of a network namespace."""
 
-def queue_rates(
-    limits: Sequence[Sequence[tuple[int, int]]], queue: bytes, time_ns: bytes, backlog_bytes: bytes
-) -> tuple[Numbers, Numbers]:
-    """Rate and delay of each sample of queues, 0 where nothing limits the rate; `limits` of each queue.
+def counter_table(records: bytes, hosts: list[tuple[str, tuple[str, str], tuple[str, str]]], duration_ns: int) -> Arrow:
+    """The table of counters: name of each host, and its texts of `snmp` and `netstat` at the start and at the end."""
 
-    The samples' columns are bytes: the queue's index (u32), time and backlog (i64).
-    """
+def socket_table(records: bytes) -> Arrow:
+    """The columns of a result's `flows` that come from sockets alone, of records in the layout of `flows`."""
+
+def judge_flows(
+    plan: Plan,
+    reports: Sequence[Mapping[str, Any]],
+    named: Sequence[Queue],
+    drops: dict[str, int],
+    queues: Arrow | None = None,
+) -> tuple[list[str], list[str], list[str]]:
+    """Why a run is invalid, warnings, and names of flows that had too little time to connect."""
+
+def closed_windows(flows: Arrow) -> list[str]:
+    """A warning for each flow whose controller set a window of 0."""

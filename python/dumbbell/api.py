@@ -22,7 +22,7 @@ from typing import Any
 
 import polars as pl
 
-from dumbbell import _sim, extras, spec
+from dumbbell import extras, spec
 from dumbbell.analysis.comparison import Arm, Measured, compare_runs
 from dumbbell.analysis.expect import check_expected
 from dumbbell.analysis.summary import measures, summary
@@ -223,11 +223,11 @@ def run(
     check_expected([case])
     repeat = _repeat(experiment, case, engine, number, kernel, allowed)
     if out is not None:
-        return Run(result.load(chosen.run(Request(experiment.name, case, number, Path(out), repeat), _silently)))
+        return Run(chosen.run_and_keep(Request(experiment.name, case, number, Path(out), repeat), _silently))
     private = Path(tempfile.mkdtemp(prefix="dumbbell-"))
     try:
         folder = private / (plain(experiment.name) or "run")
-        done = Run(result.load(chosen.run(Request(experiment.name, case, number, folder, repeat), _silently)))
+        done = Run(chosen.run_and_keep(Request(experiment.name, case, number, folder, repeat), _silently))
     except BaseException:
         shutil.rmtree(private, ignore_errors=True)
         raise
@@ -356,9 +356,8 @@ def _settings(settings: Mapping[str, Any]) -> list[str]:
         key = name.replace("__", ".")
         try:
             made.append(f"{key}={value if isinstance(value, str) else inline_toml(value)}")
-        except _sim.Mistakes as error:
-            mistakes, _ = error.args
-            raise ExperimentError(mistakes[0]["problem"], key=key, value=value, right=mistakes[0]["right"]) from None
+        except ExperimentError as error:
+            raise ExperimentError(error.problem, key=key, value=value, right=error.right) from None
     return made
 
 

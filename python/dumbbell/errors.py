@@ -57,6 +57,7 @@ __all__ = [
     "ToolMissing",
     "TransferError",
     "UrlError",
+    "Wrong",
 ]
 
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
@@ -133,6 +134,17 @@ class ExperimentError(DumbbellError):
             self.problem, file=file, key=self.key, value=self.value, right=self.right, line=self.line,
             report=self.report,
         )  # fmt: skip
+
+
+class Wrong(ValueError):
+    """A value that can't be: what is wrong with it, and what would be right."""
+
+    def __init__(self, problem: str, right: str = "", is_lacking: bool = False) -> None:
+        self.problem = problem
+        self.right = right
+        self.is_lacking = is_lacking
+        """Does Linux accept it, and only the simulator lacks it?"""
+        super().__init__(f"{problem}; {right}" if right else problem)
 
 
 class PlanError(DumbbellError):

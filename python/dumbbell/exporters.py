@@ -30,8 +30,9 @@ from dumbbell.errors import ImportProblem, OutputError
 from dumbbell.importers.dumbbell_export import CARRIER, harmless
 from dumbbell.publish import captured, staged
 from dumbbell.results.addresses import without_addresses
+from dumbbell.results.parquet import system_errors
 from dumbbell.results.reader import TABLES
-from dumbbell.results.result import Run, system_errors
+from dumbbell.results.result import Run
 from dumbbell.sweeps.folder import Sweep
 
 __all__ = [

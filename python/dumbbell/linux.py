@@ -1,7 +1,6 @@
 """Linux data structures that several packages read: the agent's raw records as numpy types, and the table `sockets`.
 
-`crates/records` declares the records. `struct tcp_info` and the controllers' structures
-are those of Linux (include/uapi/linux/{tcp,inet_diag}.h). `dumbbell.engines.decode` decodes them.
+`crates/records` declares the records and the structures of Linux in them, and makes a result's tables of them.
 
 The table `sockets` comes from `sockets.bin`: every TCP and UDP socket of every host, as in ss(8). The layout is that of
 `crates/agent/src/inside/sockets.rs`: `struct inet_diag_msg`, `SK_MEMINFO_*`, the controller's name and `struct
@@ -20,74 +19,30 @@ from dumbbell.results.reader import INSIDE
 
 __all__ = [
     "BBR",
-    "BBR_INFO",
-    "BBR_UNIT",
-    "CA_STATES",
     "DCTCP",
-    "DCTCP_ALPHA_ONE",
-    "DCTCP_INFO",
     "FLOW_RECORD",
-    "INFINITE_SSTHRESH",
     "MEMORY",
     "NEVER",
-    "OPTION_ECN",
     "PROBE_RECORD",
     "QUEUE_RECORD",
     "TCP_INFO",
     "UDP",
-    "UDP_INFO",
     "VEGAS",
-    "VEGAS_INFO",
     "sockets",
 ]
 
 
 MEMORY = ("rmem", "rcvbuf", "wmem", "sndbuf", "forward", "queued", "options", "backlog", "drops")
 """`SK_MEMINFO_*`, in their order (include/uapi/linux/sock_diag.h)."""
-TCP_INFO = np.dtype(
-    [(name, "u1") for name in ("state", "ca_state", "retransmits", "probes", "backoff", "options", "wscale", "flags")]
-    + [(name, "<u4") for name in (
-        "rto ato snd_mss rcv_mss unacked sacked lost retrans fackets last_data_sent last_ack_sent last_data_recv "
-        "last_ack_recv pmtu rcv_ssthresh rtt rttvar snd_ssthresh snd_cwnd advmss reordering rcv_rtt rcv_space "
-        "total_retrans"
-    ).split()]
-    + [(name, "<u8") for name in ("pacing_rate", "max_pacing_rate", "bytes_acked", "bytes_received")]
-    + [(name, "<u4") for name in ("segs_out", "segs_in", "notsent_bytes", "min_rtt", "data_segs_in", "data_segs_out")]
-    + [(name, "<u8") for name in ("delivery_rate", "busy_time", "rwnd_limited", "sndbuf_limited")]
-    + [("delivered", "<u4"), ("delivered_ce", "<u4"), ("bytes_sent", "<u8"), ("bytes_retrans", "<u8")]
-    + [(name, "<u4") for name in ("dsack_dups", "reord_seen", "rcv_ooopack", "snd_wnd", "rcv_wnd", "rehash")]
-    + [("total_rto", "<u2"), ("total_rto_recoveries", "<u2"), ("total_rto_time", "<u4"), ("rest", "V8")]
-)  # fmt: skip
+TCP_INFO = np.dtype([*_sim.RECORDS["tcp_info"], ("rest", "V8")])
 FLOW_RECORD = np.dtype([(name, TCP_INFO if name == "info" else kind) for name, kind in _sim.RECORDS["flows"]])
 QUEUE_RECORD = np.dtype(_sim.RECORDS["queues"])
 PROBE_RECORD = np.dtype(_sim.RECORDS["probes"])
 NEVER = _sim.RECORD_NEVER
 """The time of what did not happen, the count of what is not counted."""
 
-BBR_INFO = np.dtype(
-    [
-        ("bw_lo", "<u4"),
-        ("bw_hi", "<u4"),
-        ("min_rtt", "<u4"),
-        ("pacing_gain", "<u4"),
-        ("cwnd_gain", "<u4"),
-        ("rest", "V12"),
-    ]
-)
-VEGAS_INFO = np.dtype([("enabled", "<u4"), ("rttcnt", "<u4"), ("rtt", "<u4"), ("minrtt", "<u4"), ("rest", "V16")])
-DCTCP_INFO = np.dtype(
-    [("enabled", "<u2"), ("ce_state", "<u2"), ("alpha", "<u4"), ("ab_ecn", "<u4"), ("ab_tot", "<u4"), ("rest", "V16")]
-)
 VEGAS, DCTCP, BBR, UDP = 3, 9, 16, _sim.RECORD_UDP
-
-UDP_INFO = np.dtype([("bytes_sent", "<u8"), ("rest", f"V{TCP_INFO.itemsize - 8}")])
-
-CA_STATES = ("open", "disorder", "cwr", "recovery", "loss")
-INFINITE_SSTHRESH = 0x7FFFFFFF
-OPTION_ECN = 8
-BBR_UNIT = 256
-DCTCP_ALPHA_ONE = 1024
-
+"""Types of congestion control info in a record."""
 
 SOCKET_RECORD = np.dtype(
     [("time_ns", "<i8"), ("host", "<u4"), ("protocol", "<u4")]
@@ -120,6 +75,7 @@ PLAIN = {
     "rcv_ooo_packets": "rcv_ooopack", "dsack_dups": "dsack_dups", "total_rto": "total_rto",
 }  # fmt: skip
 LISTEN = 10
+INFINITE_SSTHRESH = 0x7FFFFFFF
 
 
 def sockets(file: Path, hosts: Sequence[str]) -> pl.DataFrame:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dumbbell.engines.programs import Connections, read_connections
+from dumbbell.engines.connections import Connections, read_connections
 from dumbbell.linux import FLOW_RECORD
 from dumbbell.plan import plan_case
 from dumbbell.spec import parse

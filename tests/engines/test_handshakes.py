@@ -3,12 +3,12 @@
 from pathlib import Path
 from typing import Any
 
-import polars as pl
+import numpy as np
 import pytest
 
 from dumbbell.engines.run_manifest import judge_flows
+from dumbbell.linux import QUEUE_RECORD
 from dumbbell.plan import Plan, Queue, make
-from dumbbell.results.columns import Framed
 from dumbbell.spec import parse
 from dumbbell.spec.attachments import Attachments
 from engines import measured
@@ -16,7 +16,8 @@ from engines.measured import CUBIC, ENGINES, experiment
 
 TWO = '[[flows]]\ncc = "cubic"\nname = "first"\n[[flows]]\ncc = "reno"\nname = "second"\naccess = { delay = "80ms" }\n'
 S = 10**9
-NO_QUEUES = pl.DataFrame(schema={"queue": pl.String, "delay_ns": pl.Int64})
+BITS_PER_NS = 8_000_000
+"""A rate at which a byte takes a microsecond."""
 
 
 def planned(flows: str = TWO, duration: str = "20s") -> Plan:
@@ -29,12 +30,20 @@ def report(started_ns: int | None, connected_ns: int | None = None, error: str |
 
 
 def judged(
-    *reports: dict[str, Any], plan: Plan | None = None, queues: pl.DataFrame = NO_QUEUES
+    *reports: dict[str, Any], plan: Plan | None = None, delays_ns: dict[str, list[int | None]] | None = None
 ) -> tuple[list[str], list[str]]:
-    """Why the run is invalid, and flows that came too late."""
-    plan = plan or planned()
-    named = [Queue(name, "router", "right", f"{number}:", "") for number, name in enumerate(set(queues["queue"]))]
-    verdict = judge_flows(plan, reports, named, {}, Framed(queues))
+    """Why the run is invalid, and flows that came too late. `delays_ns`: samples of each queue."""
+    plan, delays_ns = plan or planned(), delays_ns or {}
+    named, rows = [], []
+    for number, (name, delays) in enumerate(delays_ns.items()):
+        limits = () if None in delays else ((0, BITS_PER_NS),)
+        named.append(Queue(name, "router", "right", f"{number}:", "", rates=limits))
+        rows += [(number, delay or 0) for delay in delays]
+    records = np.zeros(len(rows), QUEUE_RECORD)
+    for record, (number, delay) in zip(records, rows, strict=True):
+        record["queue"], record["backlog"] = number, delay // 1000
+    queues = plan.queue_table(records.tobytes(), named, ["pfifo"] * len(named))
+    verdict = judge_flows(plan, reports, named, {}, queues)
     return verdict.invalid, verdict.too_late
 
 
@@ -66,14 +75,9 @@ def test_one_retransmission_is_enough_if_no_flow_connected(started_ns: int, neve
 
 def test_a_long_queue_makes_handshakes_longer() -> None:
     """The longest delay of each queue counts, added over queues; a queue without a rate has none."""
-    queues = pl.DataFrame(
-        {
-            "queue": ["bottleneck", "bottleneck", "reverse", "netem"],
-            "delay_ns": [4 * S, 1 * S, 2 * S, None],
-        }
-    )
-    assert judged(CONNECTED, report(7 * S - 100_000_000), queues=queues) == NEVER
-    assert judged(CONNECTED, report(7 * S - 99_999_999), queues=queues) == LATE
+    delays_ns: dict[str, list[int | None]] = {"bottleneck": [4 * S, S], "reverse": [2 * S], "netem": [None]}
+    assert judged(CONNECTED, report(7 * S - 100_000_000), delays_ns=delays_ns) == NEVER
+    assert judged(CONNECTED, report(7 * S - 99_999_999), delays_ns=delays_ns) == LATE
 
 
 def test_a_flow_that_stops_has_no_longer_time() -> None:

@@ -186,7 +186,7 @@ def test_without_namespaces_the_error_states_the_remedy(tmp_path: Path) -> None:
         "import sys\nfrom pathlib import Path\n"
         "Path('/proc/sys/user/max_user_namespaces').write_text('0')\n"
         "Path('/proc/sys/user/max_net_namespaces').write_text('0')\n"
-        "from dumbbell.host.tcp_connections import agent\n"
+        "from dumbbell.host.agent import agent\n"
         "from dumbbell.engines.capability_probe import Worker, start_worker\n"
         "start_worker(Worker(agent(), 'try', Path(sys.argv[1]), 30))\n"
     )

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from dumbbell import _sim
 from dumbbell.engines import KernelEngine, Request
+from dumbbell.errors import Wrong
 from dumbbell.results import result
 from dumbbell.spec import parse
 from dumbbell.spec.units import GRAMMAR, POLICE
@@ -109,9 +110,8 @@ def _outcome(*lines: str) -> str:
         tree.execute(line.split())
     try:
         tree.execute(lines[-1].split())
-    except _sim.TcError as error:
-        _, _, is_lacking = error.args
-        return "lacking" if is_lacking else "refused"
+    except Wrong as error:
+        return "lacking" if error.is_lacking else "refused"
     return "accepted"
 
 

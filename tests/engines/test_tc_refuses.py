@@ -9,6 +9,7 @@ import pytest
 
 from conftest import COMMAND
 from dumbbell import _sim
+from dumbbell.errors import Wrong
 from dumbbell.spec.units import GRAMMAR, POLICE
 from engines.measured import CUBIC, experiment
 
@@ -140,8 +141,8 @@ def test_the_grammar_refuses_what_tc_refuses(tmp_path: Path) -> None:
             by_tc, by_us, is_lacking = refused.get((number, index)), "", False
             try:
                 tree.execute(line.split())
-            except _sim.TcError as error:
-                by_us, is_lacking = error.args[0], error.args[2]
+            except Wrong as error:
+                by_us, is_lacking = error.problem, error.is_lacking
             refuses = bool(by_us) and not is_lacking
             if refuses != (by_tc is not None) and not any(words in by_us for words in STRICTER):
                 differences.append(f"{case[: index + 1]}\n  tc: {by_tc}\n  grammar: {by_us or 'accepts'}")

@@ -5,11 +5,13 @@ import copy
 from pathlib import Path
 from typing import Any
 
-import polars as pl
+import numpy as np
 import pytest
 
 from dumbbell.engines.run_manifest import ESTABLISHED, SOCKET_DROPS, Verdict, closed_windows, judge
+from dumbbell.linux import FLOW_RECORD, UDP
 from dumbbell.plan import Plan, Queue, make
+from dumbbell.results.tables import NativeTable
 from dumbbell.spec import parse
 from dumbbell.spec.attachments import Attachments
 
@@ -198,14 +200,21 @@ SYN_SENT = 2
 
 
 def test_a_window_of_zero_set_by_a_controller_is_reported() -> None:
+    plan = SampleRun().plan
+    bbr, cubic, udp = range(3)
     rows = [
-        ("normal", 1, 10, ESTABLISHED), ("closed", 1, 10, ESTABLISHED), ("early", 1, 0, SYN_SENT),
-        ("normal", 2, 1, ESTABLISHED), ("closed", 1_500_000_000, 0, ESTABLISHED), ("early", 2, 10, ESTABLISHED),
-        ("udp", 2, None, None), ("closed", 1_600_000_000, 0, ESTABLISHED),
+        (cubic, 1, 10, ESTABLISHED), (bbr, 1, 0, SYN_SENT), (cubic, 1_500_000_000, 0, ESTABLISHED),
+        (bbr, 2, 10, ESTABLISHED), (udp, 2, 0, ESTABLISHED), (cubic, 1_600_000_000, 0, ESTABLISHED),
     ]  # fmt: skip
-    flows = pl.DataFrame(rows, schema=["flow", "time_ns", "cwnd_packets", "state"], orient="row")
-    assert closed_windows(flows) == [
-        "flow 'closed' had a cwnd of 0 in 2 samples, first at 1.5 s, set by its controller; Linux sends nothing "
+    records = np.zeros(len(rows), FLOW_RECORD)
+    for record, (flow, time_ns, cwnd, state) in zip(records, rows, strict=True):
+        record["flow"], record["time_ns"] = flow, time_ns
+        record["info"]["snd_cwnd"], record["info"]["state"] = cwnd, state
+    records["cc_kind"][records["flow"] == udp] = UDP
+    closed = NativeTable("flows", plan.flow_table(records.tobytes()))
+    assert closed_windows(closed) == [
+        "flow 'cubic' had a cwnd of 0 in 2 samples, first at 1.5 s, set by its controller; Linux sends nothing "
         "with a cwnd of 0"
     ]
-    assert closed_windows(flows.filter(pl.col("flow") != "closed")) == []
+    others = records[records["flow"] != cubic]
+    assert closed_windows(NativeTable("flows", plan.flow_table(others.tobytes()))) == []

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from dumbbell import _sim
-from dumbbell.spec.units import Wrong
 
 MS = 1_000_000
 
@@ -24,11 +23,7 @@ class Tree:
 
     def execute(self, words: Sequence[str]) -> _sim.TcChange | None:
         """Execute a command, given from the word after `tc` on. Raises `Wrong` if it is refused."""
-        try:
-            return self._tree.execute(list(words))
-        except _sim.TcError as error:
-            problem, right, _ = error.args
-            raise Wrong(problem, right) from None
+        return self._tree.execute(list(words))
 
 
 def reader(*lines: str) -> Tree:

@@ -142,7 +142,7 @@ def test_a_controller_s_parameters_are_converted_to_its_units() -> None:
 
 def test_the_simulator_refuses_an_unknown_parameter_of_a_controller() -> None:
     with pytest.raises(
-        _sim.Refused, match="no parameter 'betta'; its parameters: initial_ssthresh, fast_convergence, beta"
+        PlanError, match="no parameter 'betta'; its parameters: initial_ssthresh, fast_convergence, beta"
     ):
         world(CUBIC + "cc_parameters = { betta = 512 }\n")
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from dumbbell.errors import LocalHostError
-from dumbbell.host.tcp_connections import agent
+from dumbbell.host.agent import agent
 from dumbbell.testing.guest import _explain_confinement
 
 OTHER_USER = 65_534

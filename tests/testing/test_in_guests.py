@@ -9,7 +9,7 @@ import pytest
 
 from conftest import Dumbbell
 from dumbbell.errors import ExperimentError
-from dumbbell.host.tcp_connections import agent
+from dumbbell.host.agent import agent
 from dumbbell.kernels import find
 from dumbbell.testing import guest, packetdrill
 from dumbbell.testing.guest import Ended, Program

@@ -50,7 +50,7 @@ pub use dumbbell_metrics::{FlowMetrics, GroupMetrics, Metrics, QueueMetrics, Spr
 pub use dumbbell_net::time::Time;
 pub use dumbbell_plan as plan;
 pub use dumbbell_sim::packet_trace::{TraceResult, Window};
-pub use dumbbell_sim::table::{Cells, Column, Table};
+pub use dumbbell_table::{Cells, Column, Table};
 pub use error::Error;
 pub use experiment::Experiment;
 pub use files::{Files, NoFiles};

@@ -5,8 +5,8 @@ use dumbbell_experiment::model::Transport;
 use dumbbell_metrics::{Facts, Flow, Known, Metrics, Names, Numbers, Queue, Run, Table, Values};
 use dumbbell_plan::{self as types, Plan};
 use dumbbell_sim::report::FlowReport;
-use dumbbell_sim::table::{Bits, Cells};
 use dumbbell_sim::{Column, RunResult};
+use dumbbell_table::{Bits, Cells};
 
 const NS: f64 = 1e9;
 /// The manifest has whole microseconds.
@@ -97,7 +97,7 @@ impl Table for Columns<'_> {
             Column::U32(cells) => (Values::U32(cells.values()), known(cells)),
             Column::U8(cells) => (Values::U8(cells.values()), known(cells)),
             Column::F64(cells) => (Values::F64(cells.values()), known(cells)),
-            Column::Bool(_) | Column::Name(..) => return None,
+            Column::U16(_) | Column::Bool(_) | Column::Name(..) => return None,
         };
         Some(Numbers { values, known })
     }

@@ -3,10 +3,10 @@
 
 use dumbbell_experiment::limits::grouped;
 use dumbbell_experiment::model::Transport;
+use dumbbell_metrics::Table;
 use dumbbell_plan::{Flow, Plan, Queue};
 use dumbbell_sim::report::FlowReport;
 use dumbbell_sim::{Column, RunResult};
-use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
 const NAMES_SHOWN: usize = 5;
@@ -17,7 +17,7 @@ const THREE_RETRANSMISSIONS_NS: u64 = 7_000_000_000;
 const ONE_RETRANSMISSION_NS: u64 = 1_000_000_000;
 
 /// What is known of a run.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verdict {
     /// Why it is invalid; empty: it is valid.
     pub invalid: Vec<String>,
@@ -28,7 +28,7 @@ pub struct Verdict {
 }
 
 /// What a verdict takes into account.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug)]
 pub struct Outcome {
     /// Planned length of the experiment.
     pub duration_ns: u64,
@@ -39,7 +39,7 @@ pub struct Outcome {
 }
 
 /// A flow of the plan, and what became of it. Times are nanoseconds since the start of the experiment.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug)]
 pub struct FlowOutcome {
     /// Its name.
     pub name: String,
@@ -65,15 +65,24 @@ pub struct FlowOutcome {
     pub error: Option<String>,
 }
 
-impl FlowOutcome {
-    fn of(flow: &Flow, report: &FlowReport) -> Self {
+/// What became of a flow, as an engine reports it; the fields are those of [`FlowOutcome`].
+#[derive(Clone, Debug, Default)]
+pub struct FlowEnd {
+    /// Controller.
+    pub cc: Option<String>,
+    /// Start.
+    pub started_ns: Option<u64>,
+    /// Connection.
+    pub connected_ns: Option<u64>,
+    /// Last byte.
+    pub completed_ns: Option<u64>,
+    /// Failure.
+    pub error: Option<String>,
+}
+
+impl From<&FlowReport> for FlowEnd {
+    fn from(report: &FlowReport) -> Self {
         Self {
-            name: flow.name.clone(),
-            is_tcp: flow.transport == Transport::Tcp,
-            planned_cc: flow.cc.clone(),
-            stop_ns: flow.stop_ns,
-            is_sized: flow.bytes.is_some(),
-            rtt_ns: flow.rtt_ns,
             cc: report.cc.clone(),
             started_ns: report.started_ns,
             connected_ns: report.connected_ns,
@@ -83,8 +92,38 @@ impl FlowOutcome {
     }
 }
 
+impl FlowOutcome {
+    /// A flow of the plan with its end.
+    #[must_use]
+    pub fn of(flow: &Flow, end: FlowEnd) -> Self {
+        let FlowEnd { cc, started_ns, connected_ns, completed_ns, error } = end;
+        Self {
+            name: flow.name.clone(),
+            is_tcp: flow.transport == Transport::Tcp,
+            planned_cc: flow.cc.clone(),
+            stop_ns: flow.stop_ns,
+            is_sized: flow.bytes.is_some(),
+            rtt_ns: flow.rtt_ns,
+            cc,
+            started_ns,
+            connected_ns,
+            completed_ns,
+            error,
+        }
+    }
+}
+
+impl QueueOutcome {
+    /// A queue of the plan with its end.
+    #[must_use]
+    pub fn of(queue: &Queue, drops: i64, longest_delay_ns: u64) -> Self {
+        let Queue { name, text, may_drop, .. } = queue;
+        Self { name: name.clone(), text: text.clone(), may_drop: *may_drop, drops, longest_delay_ns }
+    }
+}
+
 /// What became of a queue.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug)]
 pub struct QueueOutcome {
     /// Its name.
     pub name: String,
@@ -121,17 +160,15 @@ pub(crate) fn judge_simulated(plan: &Plan, result: &RunResult) -> Verdict {
         let longest = delays.entry(queue).or_default();
         *longest = delay.max(*longest);
     });
-    let queue = |queue: &Queue| QueueOutcome {
-        name: queue.name.clone(),
-        text: queue.text.clone(),
-        may_drop: queue.may_drop,
-        drops: drops.get(queue.name.as_str()).copied().unwrap_or(0),
-        longest_delay_ns: delays.get(queue.name.as_str()).map_or(0, |delay: &i64| delay.cast_unsigned()),
+    let queue = |queue: &Queue| {
+        let name = queue.name.as_str();
+        let delay_ns = delays.get(name).map_or(0, |delay: &i64| delay.cast_unsigned());
+        QueueOutcome::of(queue, drops.get(name).copied().unwrap_or(0), delay_ns)
     };
     let flows = plan.flows.iter().zip(&result.report.flows);
     let outcome = Outcome {
         duration_ns: plan.duration_ns,
-        flows: flows.map(|(flow, report)| FlowOutcome::of(flow, report)).collect(),
+        flows: flows.map(|(flow, report)| FlowOutcome::of(flow, report.into())).collect(),
         queues: plan.queues.iter().map(queue).collect(),
     };
     let mut verdict = judge(&outcome);
@@ -151,6 +188,37 @@ fn each_cell<'a>(result: &'a RunResult, column: &str, mut take: impl FnMut(&'a s
             take(&names[code as usize], value);
         }
     }
+}
+
+/// `TCP_ESTABLISHED` (`include/net/tcp_states.h`).
+const ESTABLISHED: f64 = 1.0;
+
+/// A warning for each flow whose controller set a window of 0: a fault of the controller, not of the run.
+#[must_use]
+pub fn closed_windows(flows: &dyn Table) -> Vec<String> {
+    let (Some(name), Some(time), Some(cwnd), Some(state)) =
+        (flows.names("flow"), flows.numbers("time_ns"), flows.numbers("cwnd_packets"), flows.numbers("state"))
+    else {
+        return Vec::new();
+    };
+    let mut found: Vec<(u32, u64, f64)> = Vec::new();
+    for row in 0..flows.rows() {
+        if cwnd.get(row) == Some(0.0) && state.get(row) == Some(ESTABLISHED) {
+            let code = name.codes[row];
+            match found.iter_mut().find(|(each, ..)| *each == code) {
+                Some((_, count, _)) => *count += 1,
+                None => found.push((code, 1, time.get(row).unwrap_or_default() / 1e9)),
+            }
+        }
+    }
+    let warning = |(code, count, first_s): (u32, u64, f64)| {
+        format!(
+            "flow '{}' had a cwnd of 0 in {count} samples, first at {first_s} s, set by its controller; Linux sends \
+             nothing with a cwnd of 0",
+            name.list[code as usize]
+        )
+    };
+    found.into_iter().map(warning).collect()
 }
 
 fn unexpected_drops(queues: &[QueueOutcome]) -> Vec<String> {

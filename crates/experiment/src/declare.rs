@@ -9,7 +9,6 @@
 //!
 //! The declarations themselves are in `keys`, the rules that several keys share in `rules`.
 
-pub mod draw;
 pub mod generic;
 pub mod hosts;
 pub mod kinds;
@@ -25,10 +24,10 @@ pub mod spec;
 pub mod sweeps;
 pub mod texts;
 
+use crate::draw::Draw;
 use crate::units;
 use crate::value::{Table, Value};
 use core::fmt::Debug;
-use draw::Draw;
 use location::{Faults, Location};
 use spec::{Shape, TableSpec};
 

@@ -7,6 +7,9 @@ use dumbbell_tc::Wrong;
 /// Characters of a value in a message.
 const MAX_VALUE: usize = 80;
 
+/// Mistakes of a document that are reported.
+pub(crate) const MAX_REPORTED: usize = 50;
+
 /// One mistake in a document.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Diagnostic {

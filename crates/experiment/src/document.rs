@@ -3,24 +3,20 @@
 use crate::cases::variants;
 use crate::declare::Kind;
 use crate::declare::location::{Faults, Location};
-use crate::diagnostic::{Diagnostic, fail};
+use crate::diagnostic::{Diagnostic, MAX_REPORTED, fail};
 use crate::format;
 use crate::keypath::apply;
+use crate::keys;
 use crate::limits::{Limits, MAX_DEPTH};
 use crate::model::Experiment;
-pub use crate::overrides::Options;
 use crate::overrides::Overrides;
+pub use crate::overrides::{Options, setting};
+use crate::reference::keys_named;
 use crate::renames;
-use crate::rules;
+use crate::texts::check_texts;
 use crate::toml;
-use crate::value::{Key, Node, Table, Value};
-use core::fmt::Write as _;
-use dumbbell_plan::hidden::{find, visible_line};
-
-/// Mistakes of all cases that are reported.
-const MAX_REPORTED: usize = 50;
-/// Keys whose text is shown in one line; most names have a grammar of their own.
-const ONE_LINE: [&str; 4] = ["title", "what", "case", "url"];
+use crate::value::{Node, Table, Value};
+use dumbbell_plan::hidden::visible_line;
 
 /// One experiment of a file.
 #[derive(Clone, Debug, PartialEq)]
@@ -126,7 +122,7 @@ fn add_new(faults: &mut Vec<Diagnostic>, found: Vec<Diagnostic>, case: &str) {
 ///
 /// As [`parse`].
 pub fn experiment(mut document: Table, limits: &Limits) -> Result<Experiment, Vec<Diagnostic>> {
-    let mut faults = Faults::default();
+    let mut faults = Faults::in_language(keys_named);
     let seed = document.take("seed");
     if let Some(seed) = &seed {
         if document.has("seeds") {
@@ -149,85 +145,9 @@ pub fn experiment(mut document: Table, limits: &Limits) -> Result<Experiment, Ve
         }
     }
     for fault in &mut faults {
-        fault.key = rules::flows::as_written(core::mem::take(&mut fault.key), &document);
+        fault.key = keys::flows::rules::as_written(core::mem::take(&mut fault.key), &document);
     }
     // In the order of the file.
     faults.sort_by_key(|fault| fault.span.as_ref().map_or(usize::MAX, |span| span.start));
     Err(faults)
-}
-
-/// A `key=value` text's key and value. A value that is no TOML is a text: `20s` needs no quotes on a command line.
-///
-/// # Errors
-///
-/// There is no key or no `=`.
-pub fn setting(text: &str, limits: &Limits) -> Result<(String, Value), Box<Diagnostic>> {
-    let split = text.split_once('=').map(|(key, value)| (key.trim(), value.trim())).filter(|(key, _)| !key.is_empty());
-    let Some((key, value)) = split else {
-        return fail(
-            Diagnostic::new("not a setting", "--set KEY=VALUE, such as --set duration=20s").value(&text.into()),
-        );
-    };
-    let parsed = toml::parse(&format!("value = {value}"), limits).ok().and_then(|mut table| table.take("value"));
-    Ok((key.to_owned(), parsed.map_or_else(|| value.into(), without_spans)))
-}
-
-/// The same value without places, which are those of another text.
-fn without_spans(value: Value) -> Value {
-    let node = match value.node {
-        Node::List(items) => Node::List(items.into_iter().map(without_spans).collect()),
-        Node::Table(table) => Node::Table(Table(
-            table.0.into_iter().map(|(key, value)| (Key::from(key.text), without_spans(value))).collect(),
-        )),
-        node => node,
-    };
-    Value::plain(node)
-}
-
-/// Looks at every key and every text.
-pub(crate) fn check_texts(table: &Table, path: &str, faults: &mut Vec<Diagnostic>) {
-    for (key, value) in &table.0 {
-        let name = if path.is_empty() { key.text.clone() } else { format!("{path}.{}", key.text) };
-        let place = Value { node: Node::Text(key.text.clone()), span: key.span.clone() };
-        check_text(&place, path, true, faults);
-        check_value(value, &name, faults);
-    }
-}
-
-fn check_value(value: &Value, key: &str, faults: &mut Vec<Diagnostic>) {
-    match &value.node {
-        Node::Text(_) => check_text(value, key, false, faults),
-        Node::List(items) => {
-            for (number, item) in items.iter().enumerate() {
-                check_value(item, &format!("{key}.{number}"), faults);
-            }
-        }
-        Node::Table(table) => check_texts(table, key, faults),
-        _ => {}
-    }
-}
-
-/// Refuses what a terminal would obey or a reader not see. Files of programs may hold any text.
-fn check_text(value: &Value, key: &str, is_key: bool, faults: &mut Vec<Diagnostic>) {
-    let text = value.text().unwrap_or_default();
-    if faults.len() >= MAX_REPORTED {
-        return;
-    }
-    if let Some((position, character)) = find(text) {
-        if is_key || !key.split('.').any(|part| part == "files") {
-            let mut problem = String::from(if is_key { "a key with " } else { "" });
-            let code = u32::from(character);
-            _ = write!(problem, "the character U+{code:04X}, which can't be seen, at character {}", position + 1);
-            faults.push(Diagnostic::new(problem, "leave it out").key(key).value(value));
-        }
-    } else if text.contains('\n') && (is_key || is_one_line(key)) {
-        faults.push(Diagnostic::new("more than one line", "write it in one").key(key).value(value));
-    }
-}
-
-fn is_one_line(key: &str) -> bool {
-    let last = key.rsplit('.').next().unwrap_or_default();
-    let mut parts = key.split('.');
-    let is_case = parts.next() == Some("cases") && parts.next().is_some() && parts.next() == Some("name");
-    ONE_LINE.contains(&last) || (is_case && parts.next().is_none())
 }

@@ -1,7 +1,6 @@
 //! Every key of an experiment: its type, its default, its bounds, its meaning. One entry makes everything else.
 
 pub mod experiment;
-pub mod flow_kinds;
 pub mod flows;
 pub mod hosts;
 pub mod path;

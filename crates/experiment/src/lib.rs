@@ -6,20 +6,22 @@
 //! | --- | --- |
 //! | [`document`], [`cases`], [`keypath`] | a text to cases: settings, crossed lists, dotted keys |
 //! | [`toml`], [`value`], [`write`](mod@write) | TOML to values with their places, and back; values by serde |
-//! | [`keys`], [`rules`] | each key, declared once; rules between keys |
+//! | [`keys`] | each key, declared once; `keys::rules` between them |
 //! | [`declare`] | the macro of the declarations, and what a key may hold |
 //! | [`model`] | the values of an experiment |
 //! | [`units`], [`qdisc`], [`netem`], [`expectation`], [`script`], [`trace`] | the languages of single values |
-//! | [`diagnostic`], `render` | mistakes as values; as text with an excerpt |
+//! | [`diagnostic`], `render`, `texts` | mistakes as values; as text with an excerpt |
 //! | [`schema`], [`reference`](mod@reference), [`stubs`] | what else is made of the declarations |
-//! | [`sweep`] | sweep files: axes, placeholders, rules between their keys |
+//! | [`sweep`], [`axes`], [`placeholders`] | sweep files; the values of an axis; names in braces |
 //! | [`random`] | random valid experiments |
 
+pub mod axes;
 pub mod cases;
 pub mod changes_file;
 pub mod declare;
 pub mod diagnostic;
 pub mod document;
+pub mod draw;
 pub mod expectation;
 pub mod figures;
 pub mod format;
@@ -31,6 +33,7 @@ pub mod model;
 pub mod names;
 pub mod netem;
 mod overrides;
+pub mod placeholders;
 pub mod plan;
 pub mod qdisc;
 pub mod random;
@@ -38,14 +41,15 @@ pub mod reference;
 pub mod renames;
 #[cfg(feature = "excerpts")]
 pub mod render;
-pub mod rules;
 pub mod schema;
 pub mod script;
 pub mod shell_words;
+mod single;
 pub mod sizes;
 pub mod stubs;
 pub mod suggest;
 pub mod sweep;
+mod texts;
 pub mod toml;
 pub mod trace;
 pub mod units;

@@ -1,7 +1,7 @@
 //! The values of an experiment: what each key holds after parsing.
 //!
 //! Times are nanoseconds, rates bits per second, sizes bytes. A field has the name of its key. The tables are declared in
-//! `keys`; here are the values of single keys.
+//! `keys`, the values of single keys in `single`.
 
 pub use crate::keys::experiment::{Experiment, Probe, Trace};
 pub use crate::keys::flows::Flows;
@@ -10,54 +10,5 @@ pub use crate::keys::path::{Bottleneck, Impairment, Link, PacketFate, Path, Posi
 pub use crate::keys::programs::Program;
 pub use crate::keys::settings::{Change, Tcp, TcpDefaults};
 pub use crate::keys::source::{Seen, Source};
+pub use crate::single::{BdpSize, BitsPerSecond, Bytes, FileContent, Nanoseconds, NetemArguments, Qdisc, Stop};
 pub use dumbbell_plan::{Direction, ParameterValue, ProbeKind, Transport};
-
-use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
-
-/// Nanoseconds.
-pub type Nanoseconds = u64;
-/// Bits per second.
-pub type BitsPerSecond = u64;
-/// Bytes.
-pub type Bytes = u64;
-/// The arguments of one netem option, checked, as written: `1%`, `gemodel 1% 10%`.
-pub type NetemArguments = String;
-
-/// A queue discipline as written for tc, its words checked.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Qdisc {
-    /// The discipline's name.
-    pub kind: String,
-    /// The words after the kind, as written.
-    pub words: Vec<String>,
-    /// Sizes in bandwidth-delay products, by their position in `words`.
-    pub bdp_words: BTreeMap<usize, BdpSize>,
-}
-
-/// A queue's size in bandwidth-delay products.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct BdpSize {
-    /// How many.
-    pub products: f64,
-    /// Whether tc takes packets here instead of bytes.
-    pub in_packets: bool,
-}
-
-/// When a program gets SIGTERM.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Stop {
-    /// At this time.
-    At(Nanoseconds),
-    /// At the end of the experiment.
-    End,
-}
-
-/// A file of a program's working folder.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum FileContent {
-    /// This text.
-    Text(String),
-    /// So many zero bytes, which take no memory.
-    Zeros(Bytes),
-}

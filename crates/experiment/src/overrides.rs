@@ -4,7 +4,8 @@ use crate::cases::{Variant, variants};
 use crate::diagnostic::{Diagnostic, fail};
 use crate::keypath::{apply, resolve};
 use crate::limits::Limits;
-use crate::value::{Table, Value};
+use crate::toml;
+use crate::value::{Key, Node, Table, Value};
 
 /// Cases that an error names.
 const MAX_NAMED: usize = 4;
@@ -14,7 +15,7 @@ const MAX_NAMED: usize = 4;
 pub struct Options {
     /// The title of an experiment without one: the file's name without its ending.
     pub title: String,
-    /// Dotted keys with values that come last, as [`setting`](crate::document::setting) reads them; `cases.NAME.KEY` is of one case.
+    /// Dotted keys with values that come last, as [`setting`] reads them; `cases.NAME.KEY` is of one case.
     pub settings: Vec<(String, Value)>,
     /// Names of the cases that are read, and that settings change even where a case sets the key; empty: all, which
     /// settings must not contradict.
@@ -115,4 +116,32 @@ fn note(settings: &mut Table, key: &str, value: &Value) {
     if let Some(shown) = settings.get_mut(key) {
         *shown = value.clone();
     }
+}
+
+/// A `key=value` text's key and value. A value that is no TOML is a text: `20s` needs no quotes on a command line.
+///
+/// # Errors
+///
+/// There is no key or no `=`.
+pub fn setting(text: &str, limits: &Limits) -> Result<(String, Value), Box<Diagnostic>> {
+    let split = text.split_once('=').map(|(key, value)| (key.trim(), value.trim())).filter(|(key, _)| !key.is_empty());
+    let Some((key, value)) = split else {
+        return fail(
+            Diagnostic::new("not a setting", "--set KEY=VALUE, such as --set duration=20s").value(&text.into()),
+        );
+    };
+    let parsed = toml::parse(&format!("value = {value}"), limits).ok().and_then(|mut table| table.take("value"));
+    Ok((key.to_owned(), parsed.map_or_else(|| value.into(), without_spans)))
+}
+
+/// The same value without places, which are those of another text.
+fn without_spans(value: Value) -> Value {
+    let node = match value.node {
+        Node::List(items) => Node::List(items.into_iter().map(without_spans).collect()),
+        Node::Table(table) => Node::Table(Table(
+            table.0.into_iter().map(|(key, value)| (Key::from(key.text), without_spans(value))).collect(),
+        )),
+        node => node,
+    };
+    Value::plain(node)
 }

@@ -11,7 +11,6 @@
 //! changes      changes and traces as steps with times; `later`: what they need from the start
 //! programs     programs and their hosts
 //! settings     sysctls and parameters of modules
-//! queue_rate   the rate that limits a queue at a time, and the delay of its backlog
 //! rtt          propagation delays of groups
 //! warnings     what may not be what the author meant
 //! size         memory and packets of a run, and `limits` on them
@@ -35,7 +34,6 @@ mod names;
 mod packets;
 mod path;
 mod programs;
-pub mod queue_rate;
 pub mod remote;
 pub mod rtt;
 mod script_tree;

@@ -1,6 +1,6 @@
 //! Queue disciplines as written for tc: every word is checked, sizes may be in bandwidth-delay products.
 
-use crate::declare::draw::Draw;
+use crate::draw::Draw;
 use crate::model::{BdpSize, Qdisc};
 use crate::suggest::suggest;
 use dumbbell_tc::grammar::{Argument, Grammar, Misfit, Options, keywords};

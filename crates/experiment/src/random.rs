@@ -3,11 +3,11 @@
 //! A document is drawn key by key; then what breaks a rule between keys is taken out, or what is missing is drawn, until
 //! nothing is wrong. The bytes decide everything, so that changing or cutting them searches and shrinks.
 
-use crate::declare::draw::{Draw, bytes_of_seed};
 use crate::declare::spec::{KeySpec, TableSpec};
 use crate::declare::{Declared, Kind};
 use crate::diagnostic::Diagnostic;
 use crate::document::experiment;
+use crate::draw::{Draw, bytes_of_seed};
 use crate::keys::sweep::Sweep;
 use crate::limits::Limits;
 use crate::model::Experiment;

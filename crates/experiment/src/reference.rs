@@ -2,7 +2,7 @@
 
 use crate::declare::Declared;
 use crate::declare::spec::{KeySpec, Presence, TableSpec};
-use crate::keys::flow_kinds;
+use crate::keys::flows::kinds;
 use crate::keys::sweep::Sweep;
 use crate::model::Experiment;
 
@@ -16,7 +16,7 @@ const FIRST: &str = "0.1";
 #[must_use]
 pub fn reference(table: &str) -> Option<String> {
     if table == FLOW_KINDS {
-        return Some(flow_kinds::reference());
+        return Some(kinds::reference());
     }
     let spec = all_tables().into_iter().find(|spec| spec.name == table)?;
     let mut text = String::from("| key | meaning | default |\n| --- | --- | --- |\n");

@@ -1,20 +1,20 @@
 //! Sweep files: an experiment, the axes along which it changes, how often, and what to keep.
 //!
-//! The keys are declared in `keys::sweep`; `rules::sweep` has the rules between them.
+//! The keys are declared in `keys::sweep`; `keys::sweep::rules` has the rules between them.
 
-pub mod axes;
-pub mod placeholders;
-
+use crate::axes;
 use crate::declare::location::{Faults, Location, Report};
 use crate::declare::sweeps::{Settings, flat};
 use crate::declare::{Declared, Kind, Simple};
 use crate::diagnostic::{Diagnostic, fail};
-use crate::document::{check_texts, setting};
 use crate::format;
 use crate::keypath::apply;
+use crate::keys;
 use crate::keys::sweep::Sweep;
 use crate::limits::{Limits, MAX_DEPTH};
-use crate::rules;
+use crate::overrides::setting;
+use crate::reference::keys_named;
+use crate::texts::check_texts;
 use crate::toml;
 use crate::value::{Node, Table, Value};
 
@@ -38,15 +38,15 @@ pub fn read(document: &Table, limits: &Limits) -> Result<Sweep, Vec<Diagnostic>>
     if !found.is_empty() {
         return Err(found);
     }
-    let mut faults = Faults::default();
+    let mut faults = Faults::in_language(keys_named);
     let mut made = Sweep::read(&root, &Location::ROOT, &mut faults);
     if let Some(sweep) = &mut made {
         if let Err(fault) = limits.check_seeds(sweep.seeds.as_deref().unwrap_or_default()) {
             faults.push(*fault);
         }
         let mut report = Report { value: &root, place: &Location::ROOT, faults: &mut faults };
-        rules::sweep::add_second_engine(sweep, &mut report);
-        rules::sweep::check(sweep, &mut report);
+        keys::sweep::rules::add_second_engine(sweep, &mut report);
+        keys::sweep::rules::check(sweep, &mut report);
     }
     made.filter(|_| faults.is_empty()).ok_or_else(|| faults.into_list())
 }

@@ -1,6 +1,5 @@
 //! Documents as trees: values of TOML, each with its place in the text where there is one.
 
-use core::fmt;
 use core::ops::Range;
 
 /// Bytes of the text that a value was read from.
@@ -202,11 +201,4 @@ from! {
     String => Node::Text,
     Vec<Value> => Node::List,
     Table => Node::Table,
-}
-
-impl fmt::Display for Value {
-    /// As TOML on one line.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&crate::write::inline(self))
-    }
 }

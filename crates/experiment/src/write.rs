@@ -1,7 +1,7 @@
 //! Documents as TOML, as a person would write them; and values as JSON.
 
 use crate::value::{Node, Table, Value};
-use core::fmt::Write as _;
+use core::fmt::{self, Write as _};
 
 /// A document as TOML: its values, then its tables, then lists of tables. Nulls are left out.
 #[must_use]
@@ -105,4 +105,11 @@ pub fn quoted(text: &str) -> String {
     }
     out.push('"');
     out
+}
+
+impl fmt::Display for Value {
+    /// As TOML on one line.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&inline(self))
+    }
 }

@@ -20,6 +20,7 @@ pub mod network;
 pub mod operation;
 pub mod program;
 pub mod queue;
+pub mod queue_rate;
 pub mod remote;
 pub mod script;
 pub mod settings;

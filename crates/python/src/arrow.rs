@@ -6,7 +6,7 @@ mod parquet;
 use crate::numbers::Numbers;
 use arrow_array::cast::AsArray;
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
-use arrow_array::types::{ArrowPrimitiveType, Float64Type, Int64Type, UInt8Type, UInt32Type};
+use arrow_array::types::{ArrowPrimitiveType, Float64Type, Int64Type, UInt8Type, UInt16Type, UInt32Type};
 use arrow_array::{
     Array, ArrayRef, BooleanArray, PrimitiveArray, RecordBatch, RecordBatchIterator, RecordBatchOptions,
     StringViewArray,
@@ -14,8 +14,8 @@ use arrow_array::{
 use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, ScalarBuffer};
 use arrow_schema::{ArrowError, DataType, Field, Schema};
 use dumbbell_metrics::{Known, Values};
-use dumbbell_sim::table::{Bits, Cells};
 use dumbbell_sim::{Column, Table};
+use dumbbell_table::{Bits, Cells};
 use parquet::Declared;
 use pyo3::exceptions::{PyIndexError, PyKeyError, PyOSError};
 use pyo3::prelude::*;
@@ -204,6 +204,7 @@ impl From<Column> for Held {
         match column {
             Column::I64(cells) => Self::Cells(numbers::<Int64Type>(cells)),
             Column::U32(cells) => Self::Cells(numbers::<UInt32Type>(cells)),
+            Column::U16(cells) => Self::Cells(numbers::<UInt16Type>(cells)),
             Column::U8(cells) => Self::Cells(numbers::<UInt8Type>(cells)),
             Column::F64(cells) => Self::Cells(numbers::<Float64Type>(cells)),
             Column::Bool(cells) => {

@@ -1,40 +1,46 @@
-//! Errors of a plan as exceptions of `dumbbell.errors`.
+//! Errors of the crates as exceptions of `dumbbell.errors`.
 
-use dumbbell_experiment::plan::error::{Error, Fault, Table, Value};
+use crate::to_python::to_python;
+use dumbbell_experiment::Diagnostic;
+use dumbbell_experiment::plan::error::Error;
+use dumbbell_experiment::render::render;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+pyo3::import_exception!(dumbbell.errors, EngineError);
+pyo3::import_exception!(dumbbell.errors, PlanError);
+pyo3::import_exception!(dumbbell.errors, Wrong);
+
 /// `PlanError` for an experiment that no engine can run, `ExperimentError` for a value that does not fit the others.
 pub fn refused(py: Python<'_>, error: Error) -> PyErr {
-    exception(py, error).map_or_else(|failed| failed, PyErr::from_value)
-}
-
-fn exception(py: Python<'_>, error: Error) -> PyResult<Bound<'_, PyAny>> {
-    let errors = py.import("dumbbell.errors")?;
     match error {
-        Error::Plan { plan } => errors.getattr("PlanError")?.call1((plan,)),
-        Error::Experiment(fault) => {
-            let Fault { problem, key, value, right } = *fault;
-            let keywords = PyDict::new(py);
-            keywords.set_item("key", key)?;
-            keywords.set_item("value", value.map(|value| to_python(py, &value)).transpose()?)?;
-            keywords.set_item("right", right)?;
-            errors.getattr("ExperimentError")?.call((problem,), Some(&keywords))
-        }
+        Error::Plan(text) => PlanError::new_err(text),
+        Error::Experiment(fault) => mistakes(py, &[*fault], "", ""),
     }
 }
 
-fn to_python<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyAny>> {
-    Ok(match value {
-        Value::Flag(flag) => flag.into_pyobject(py)?.to_owned().into_any(),
-        Value::Number(number) => number.into_pyobject(py)?.into_any(),
-        Value::Text(text) => text.into_pyobject(py)?.into_any(),
-        Value::Table(Table(pairs)) => {
-            let dict = PyDict::new(py);
-            for (key, value) in pairs {
-                dict.set_item(key, to_python(py, value)?)?;
-            }
-            dict.into_any()
-        }
-    })
+/// `ExperimentError` for the first mistake of a document from `file`, with all of them as a text with excerpts.
+pub fn mistakes(py: Python<'_>, faults: &[Diagnostic], text: &str, file: &str) -> PyErr {
+    exception(py, faults, text, file).map_or_else(|failed| failed, PyErr::from_value)
+}
+
+fn exception<'py>(py: Python<'py>, faults: &[Diagnostic], text: &str, file: &str) -> PyResult<Bound<'py, PyAny>> {
+    let faults: Vec<_> = faults.iter().map(|fault| fault.clone().located(text)).collect();
+    let first = faults.first().cloned().unwrap_or_default();
+    let case = if first.case.is_empty() { String::new() } else { format!(" (case '{}')", first.case) };
+    let keywords = PyDict::new(py);
+    keywords.set_item("file", format!("{file}{case}"))?;
+    keywords.set_item("key", &first.key)?;
+    keywords.set_item("value", first.value.as_ref().map(|value| to_python(py, value)).transpose()?)?;
+    keywords.set_item("right", &first.right)?;
+    keywords.set_item("line", (first.line > 0).then_some(first.line))?;
+    if first.line > 0 || faults.len() > 1 {
+        keywords.set_item("report", render(&faults, text, file, false))?;
+    }
+    py.import("dumbbell.errors")?.getattr("ExperimentError")?.call((first.problem,), Some(&keywords))
+}
+
+/// A value is none of its kind, or a command is refused.
+pub fn wrong(wrong: dumbbell_tc::Wrong) -> PyErr {
+    Wrong::new_err((wrong.problem, wrong.right, wrong.is_lacking))
 }

@@ -1,7 +1,9 @@
 //! The experiment language: texts and documents to cases, mistakes as values, and what is made of the declarations.
 
-use crate::document::{MAX_LEVELS, from_python, mistakes, table_from_python, to_python};
+use crate::errors::mistakes;
+use crate::from_python::{MAX_LEVELS, from_python, table_from_python};
 use crate::keys::Experiment;
+use crate::to_python::to_python;
 use dumbbell_experiment::declare::Declared;
 use dumbbell_experiment::document::{self, Case, Options};
 use dumbbell_experiment::keypath::apply;
@@ -30,14 +32,14 @@ pub fn parse_experiment<'py>(
     file: &str,
     cases: Vec<String>,
 ) -> PyResult<Bound<'py, PyList>> {
-    let options = Options { cases, ..options(py, title, &settings, &limits)? };
+    let options = Options { cases, ..options(py, title, &settings, &limits, file)? };
     let cases = document::parse(text, &options).map_err(|faults| mistakes(py, &faults, text, file))?;
     cases_in_python(py, cases)
 }
 
 /// As `parse_experiment`, of a document that was parsed already.
 #[pyfunction]
-#[pyo3(signature = (document, title, settings = vec![], limits = BTreeMap::new(), cases = vec![]))]
+#[pyo3(signature = (document, title, settings = vec![], limits = BTreeMap::new(), cases = vec![], file = ""))]
 #[expect(clippy::needless_pass_by_value, reason = "arguments from Python are owned")]
 pub fn read_experiment<'py>(
     document: &Bound<'py, PyDict>,
@@ -45,11 +47,12 @@ pub fn read_experiment<'py>(
     settings: Vec<String>,
     limits: BTreeMap<String, usize>,
     cases: Vec<String>,
+    file: &str,
 ) -> PyResult<Bound<'py, PyList>> {
     let py = document.py();
-    let options = Options { cases, ..options(py, title, &settings, &limits)? };
+    let options = Options { cases, ..options(py, title, &settings, &limits, file)? };
     let table = table_from_python(document, "", MAX_LEVELS)?;
-    let cases = document::read(table, &options).map_err(|faults| mistakes(py, &faults, "", ""))?;
+    let cases = document::read(table, &options).map_err(|faults| mistakes(py, &faults, "", file))?;
     cases_in_python(py, cases)
 }
 
@@ -70,12 +73,17 @@ pub fn parse_toml<'py>(
 
 /// A copy of a document with other values, by dotted key.
 #[pyfunction]
-pub fn set_keys<'py>(document: &Bound<'py, PyDict>, settings: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyAny>> {
+#[pyo3(signature = (document, settings, file = ""))]
+pub fn set_keys<'py>(
+    document: &Bound<'py, PyDict>,
+    settings: &Bound<'py, PyDict>,
+    file: &str,
+) -> PyResult<Bound<'py, PyAny>> {
     let py = document.py();
     let mut changed = table_from_python(document, "", MAX_LEVELS)?;
-    renames::modernize(&mut changed).map_err(|fault| mistakes(py, &[*fault], "", ""))?;
+    renames::modernize(&mut changed).map_err(|fault| mistakes(py, &[*fault], "", file))?;
     for (key, value) in &table_from_python(settings, "", MAX_LEVELS)?.0 {
-        apply(&mut changed, &key.text, value).map_err(|fault| mistakes(py, &[*fault], "", ""))?;
+        apply(&mut changed, &key.text, value).map_err(|fault| mistakes(py, &[*fault], "", file))?;
     }
     to_python(py, &changed.into())
 }
@@ -90,16 +98,17 @@ pub fn split_setting<'py>(py: Python<'py>, text: &str) -> PyResult<(String, Boun
 
 /// The document of one case; without a name, of a document that has none.
 #[pyfunction]
-#[pyo3(signature = (document, case = None, limits = BTreeMap::new()))]
+#[pyo3(signature = (document, case = None, limits = BTreeMap::new(), file = ""))]
 #[expect(clippy::needless_pass_by_value, reason = "arguments from Python are owned")]
 pub fn choose_case<'py>(
     document: &Bound<'py, PyDict>,
     case: Option<&str>,
     limits: BTreeMap<String, usize>,
+    file: &str,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = document.py();
     let made = document::without_cases(table_from_python(document, "", MAX_LEVELS)?, case, &limits_of(&limits)?);
-    to_python(py, &made.map_err(|fault| mistakes(py, &[*fault], "", ""))?.into())
+    to_python(py, &made.map_err(|fault| mistakes(py, &[*fault], "", file))?.into())
 }
 
 /// A document as a person would write it.
@@ -189,10 +198,16 @@ pub(crate) fn limits_of(changed: &BTreeMap<String, usize>) -> PyResult<Limits> {
     Ok(limits)
 }
 
-fn options(py: Python<'_>, title: &str, settings: &[String], limits: &BTreeMap<String, usize>) -> PyResult<Options> {
+fn options(
+    py: Python<'_>,
+    title: &str,
+    settings: &[String],
+    limits: &BTreeMap<String, usize>,
+    file: &str,
+) -> PyResult<Options> {
     let limits = limits_of(limits)?;
     let read = settings.iter().map(|setting| document::setting(setting, &limits)).collect::<Result<_, _>>();
-    let settings = read.map_err(|fault| mistakes(py, &[*fault], "", ""))?;
+    let settings = read.map_err(|fault| mistakes(py, &[*fault], "", file))?;
     Ok(Options { title: title.to_owned(), settings, limits, ..Options::default() })
 }
 

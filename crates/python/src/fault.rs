@@ -1,15 +1,14 @@
 //! Errors as Python exceptions: invalid plans, and bugs in the simulator.
 
+use crate::errors::{EngineError, PlanError};
 use dumbbell_sim::Error;
 use pyo3::create_exception;
-use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
+use pyo3::exceptions::{PyOSError, PyRuntimeError};
 use pyo3::prelude::*;
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook};
 
-create_exception!(dumbbell._sim, Refused, PyValueError, "The plan is invalid for the simulator.");
 create_exception!(dumbbell._sim, Outgrown, PyRuntimeError, "A run exceeds its memory limit.");
-create_exception!(dumbbell._sim, Fault, PyRuntimeError, "Internal error of the simulator.");
 
 thread_local! {
     /// Message and location of this thread's last panic.
@@ -21,19 +20,21 @@ pub fn catch_panics() {
     set_hook(Box::new(|panic| LAST.with_borrow_mut(|last| *last = panic.to_string())));
 }
 
-/// Runs simulator code; a panic becomes a [`Fault`].
+/// Runs simulator code; a panic becomes a [`EngineError`].
 pub fn guarded<T>(work: impl FnOnce() -> Result<T, Error>) -> PyResult<T> {
     let Ok(answer) = catch_unwind(AssertUnwindSafe(work)) else {
         let last = LAST.with_borrow(String::clone);
-        return Err(Fault::new_err(format!("{last}. This is a bug in Dumbbell: please report it with the experiment")));
+        return Err(EngineError::new_err(format!(
+            "{last}. This is a bug in Dumbbell: please report it with the experiment"
+        )));
     };
     answer.map_err(raised)
 }
 
 fn raised(error: Error) -> PyErr {
     match error {
-        Error::Violation { .. } => Fault::new_err(error.to_string()),
+        Error::Violation { .. } => EngineError::new_err(error.to_string()),
         Error::Capture(error) => PyOSError::new_err(error),
-        refused => Refused::new_err(refused.to_string()),
+        refused => PlanError::new_err(format!("the simulator can't run this: {refused}")),
     }
 }

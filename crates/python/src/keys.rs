@@ -1,8 +1,8 @@
 //! Experiments, and the tables of experiments and sweeps, as frozen Python values: an attribute for each declared key.
 //! `python/dumbbell/spec/keys.pyi`, made of the same declarations, has their types.
 
-use crate::document::to_python;
-use crate::values::wrong;
+use crate::errors::wrong;
+use crate::to_python::to_python;
 use dumbbell_experiment::declare::spec::{Shape, TableSpec};
 use dumbbell_experiment::declare::{Declared, Kind};
 use dumbbell_experiment::plan::{attachments, rtt};

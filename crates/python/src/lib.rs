@@ -5,10 +5,10 @@
 //! callbacks. `dumbbell.results` defines the tables.
 
 mod arrow;
-mod document;
 mod errors;
 mod experiment;
 mod fault;
+mod from_python;
 mod keys;
 mod metrics;
 mod numbers;
@@ -16,6 +16,7 @@ mod plan;
 mod run;
 mod sweep;
 mod tc;
+mod to_python;
 mod validity;
 mod values;
 
@@ -27,14 +28,12 @@ mod _sim {
     #[pymodule_export]
     use super::arrow::Arrow;
     #[pymodule_export]
-    use super::document::Mistakes;
-    #[pymodule_export]
     use super::experiment::{
         choose_case, declarations, inline_toml, keys_by_table, numbered, parse_experiment, parse_toml,
         random_experiment, read_experiment, set_keys, split_setting, upgrade_toml, write_toml,
     };
     #[pymodule_export]
-    use super::fault::{Fault, Outgrown, Refused};
+    use super::fault::Outgrown;
     #[pymodule_export]
     use super::keys::{Experiment, Keys, Qdisc};
     #[pymodule_export]
@@ -44,7 +43,7 @@ mod _sim {
     #[pymodule_export]
     use super::plan::{
         Change, Flow, Link, Plan, Probe, Program, Queue, RemoteHost, RemotePlan, Script, SimulatorPlan, Step,
-        is_of_the_machine, queue_rates,
+        counter_table, is_of_the_machine, socket_table,
     };
     #[pymodule_export]
     use super::run::{check, packet_trace, parameters, simulate};
@@ -53,11 +52,11 @@ mod _sim {
         fill, number_of, parse_axis, parse_sweep, placeholders, read_map, read_sweep, value_between, value_of_number,
     };
     #[pymodule_export]
-    use super::tc::{TcChange, TcError, TcTree};
+    use super::tc::{TcChange, TcTree};
     #[pymodule_export]
-    use super::validity::judge_run;
+    use super::validity::{closed_windows, judge_flows};
     #[pymodule_export]
-    use super::values::{Wrong, parse_expectation, parse_metric, parse_value, rate_text, suggest, time_text, units_of};
+    use super::values::{parse_expectation, parse_metric, parse_value, rate_text, suggest, time_text, units_of};
     use pyo3::prelude::*;
 
     #[pymodule_init]

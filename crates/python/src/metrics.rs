@@ -8,7 +8,7 @@ use dumbbell_metrics::columns::{Column, TABLES};
 use dumbbell_metrics::cycle;
 use dumbbell_metrics::names::Declared;
 use dumbbell_metrics::{Error, Facts, Known, Names, Run, Table, Values, Window};
-use dumbbell_sim::table::Bits;
+use dumbbell_table::Bits;
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;

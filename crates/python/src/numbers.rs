@@ -1,7 +1,7 @@
 //! One column as numpy reads it: shared memory by the array interface.
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Float64Type, Int64Type, UInt8Type, UInt32Type};
+use arrow_array::types::{Float64Type, Int64Type, UInt8Type, UInt16Type, UInt32Type};
 use arrow_array::{Array, ArrowPrimitiveType};
 use arrow_buffer::{BooleanBuffer, Buffer};
 use arrow_schema::DataType;
@@ -37,6 +37,7 @@ impl Numbers {
         match array.data_type() {
             DataType::Int64 => Self::shared::<Int64Type>("=i8", array),
             DataType::UInt32 => Self::shared::<UInt32Type>("=u4", array),
+            DataType::UInt16 => Self::shared::<UInt16Type>("=u2", array),
             DataType::UInt8 => Self::shared::<UInt8Type>("|u1", array),
             DataType::Float64 => Self::shared::<Float64Type>("=f8", array),
             DataType::Boolean => Self::unpacked(array.as_boolean().values()),
@@ -73,6 +74,7 @@ pub fn cell<'py>(py: Python<'py>, array: &dyn Array, row: usize) -> PyResult<Bou
     Ok(match array.data_type() {
         DataType::Int64 => array.as_primitive::<Int64Type>().value(row).into_pyobject(py)?.into_any(),
         DataType::UInt32 => array.as_primitive::<UInt32Type>().value(row).into_pyobject(py)?.into_any(),
+        DataType::UInt16 => array.as_primitive::<UInt16Type>().value(row).into_pyobject(py)?.into_any(),
         DataType::UInt8 => array.as_primitive::<UInt8Type>().value(row).into_pyobject(py)?.into_any(),
         DataType::Float64 => array.as_primitive::<Float64Type>().value(row).into_pyobject(py)?.into_any(),
         DataType::Boolean => array.as_boolean().value(row).into_pyobject(py)?.to_owned().into_any(),

@@ -1,12 +1,11 @@
 //! Experiments as plans, for Python: handles of what Rust owns.
 
+use crate::arrow::Arrow;
 use crate::errors::refused;
 use crate::experiment::limits_of as text_limits_of;
 use crate::keys::Experiment;
-use crate::numbers::Numbers;
 use dumbbell_experiment::plan::attachments;
 use dumbbell_experiment::plan::limits::Limits;
-use dumbbell_experiment::plan::queue_rate::{delay_ns, rate_at};
 use dumbbell_experiment::plan::size::{Size, refuse_too_much};
 use dumbbell_experiment::plan::{self as planning, remote};
 use dumbbell_experiment::script;
@@ -302,7 +301,7 @@ impl Script {
     #[new]
     #[expect(clippy::needless_pass_by_value, reason = "arguments from Python are owned")]
     fn new(lines: Vec<String>, interface: &str) -> PyResult<Self> {
-        script::read(lines.iter().map(String::as_str), interface).map(Self).map_err(crate::values::wrong)
+        script::read(lines.iter().map(String::as_str), interface).map(Self).map_err(crate::errors::wrong)
     }
 
     /// Its tc commands, with `{device}` for the interface.
@@ -369,7 +368,7 @@ pub struct TypedPrograms {
 #[pyclass(frozen, eq, module = "dumbbell._sim")]
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
-    plan: plan::Plan,
+    pub(crate) plan: plan::Plan,
     limits: Limits,
 }
 
@@ -589,6 +588,23 @@ impl Plan {
         from_experiment::plan(&self.plan, seed, capture).map(SimulatorPlan).map_err(|error| refused(py, error))
     }
 
+    /// The table `flows` of the agent's records.
+    fn flow_table(&self, records: &[u8]) -> Arrow {
+        records::tables::flows(records, &self.plan.flows).into()
+    }
+
+    /// The table `queues` of the agent's records, in the plan's order; `named` and `kinds` as the agent found the queues.
+    #[expect(clippy::needless_pass_by_value, reason = "arguments from Python are owned")]
+    fn queue_table(&self, records: &[u8], named: Vec<Bound<'_, Queue>>, kinds: Vec<String>) -> Arrow {
+        let named: Vec<_> = named.iter().map(|queue| &queue.get().0).collect();
+        records::tables::queues(records, &named, kinds, &self.plan.queues).into()
+    }
+
+    /// The table `probes` of the agent's records.
+    fn probe_table(&self, records: &[u8]) -> Arrow {
+        records::tables::probes(records, &self.plan.probes).into()
+    }
+
     /// The plan as a shell script.
     #[pyo3(signature = (title, notes=vec![]))]
     #[expect(clippy::needless_pass_by_value, reason = "arguments from Python are owned")]
@@ -706,32 +722,30 @@ pub fn is_of_the_machine(sysctl: &str) -> bool {
     planning::is_of_the_machine(sysctl)
 }
 
-/// The rate and the delay of each sample of queues, 0 where nothing limits the rate; `limits` of each queue. The other
-/// arguments are the samples' columns as bytes: the queue's index (u32), time and backlog (i64).
+/// The table of counters: `hosts` has name, and the texts of `/proc/net/snmp` and `netstat` at the start and at the end.
 #[pyfunction]
-#[expect(clippy::needless_pass_by_value, reason = "arguments from Python are owned")]
-pub fn queue_rates(
-    limits: Vec<Vec<(u64, u64)>>,
-    queue: &[u8],
-    time_ns: &[u8],
-    backlog_bytes: &[u8],
-) -> (Numbers, Numbers) {
-    let index = queue.as_chunks().0.iter().map(|bytes| u32::from_ne_bytes(*bytes) as usize);
-    let rates: Vec<i64> =
-        index.zip(integers(time_ns)).map(|(queue, time)| rate_at(&limits[queue], time).unwrap_or(0)).collect();
-    let delay = |(backlog, rate): (i64, &i64)| if *rate > 0 { delay_ns(backlog, *rate) } else { 0 };
-    let delays: Vec<i64> = integers(backlog_bytes).zip(&rates).map(delay).collect();
-    (rates.into(), delays.into())
+pub fn counter_table(records: &[u8], hosts: Vec<(String, [String; 2], [String; 2])>, duration_ns: u64) -> Arrow {
+    let hosts: Vec<_> =
+        hosts.into_iter().map(|(name, before, after)| records::counters::Host { name, before, after }).collect();
+    records::counters::table(records, &hosts, duration_ns).into()
 }
 
-fn integers(column: &[u8]) -> impl Iterator<Item = i64> {
-    column.as_chunks().0.iter().map(|bytes| i64::from_ne_bytes(*bytes))
+/// The columns of a result's `flows` that come from sockets alone, of records in the layout of `flows`.
+#[pyfunction]
+pub fn socket_table(records: &[u8]) -> Arrow {
+    records::tables::sockets(records).into()
 }
 
 /// Adds the defaults of the limits on a run, by name, and the layouts of the agent's records.
 pub fn add_names(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("PLAN_LIMITS", Limits::DEFAULTS.iter().copied().collect::<BTreeMap<_, _>>())?;
     module.add("RECORDS", BTreeMap::from(records::layouts()))?;
+    let sizes = [
+        ("flows", records::FlowRecord::SIZE),
+        ("queues", records::QueueRecord::SIZE),
+        ("probes", records::ProbeRecord::SIZE),
+    ];
+    module.add("RECORD_BYTES", BTreeMap::from(sizes))?;
     module.add("RECORD_UDP", records::UDP)?;
     module.add("RECORD_NEVER", records::NEVER)
 }

@@ -1,18 +1,20 @@
 //! Sweep files: texts and documents to values; axes, placeholders.
 
-use crate::document::{MAX_LEVELS, from_python, mistakes, table_from_python, to_python};
+use crate::errors::{mistakes, wrong};
 use crate::experiment::limits_of;
+use crate::from_python::{MAX_LEVELS, from_python, table_from_python};
 use crate::keys::table;
-use crate::values::wrong;
+use crate::to_python::to_python;
+use dumbbell_experiment::axes::{self, Scale, Unit};
 use dumbbell_experiment::declare::location::{Faults, Location};
 use dumbbell_experiment::declare::{Declared, Kind};
+use dumbbell_experiment::keys::sweep::rules::ABOUT_THE_RUN;
 use dumbbell_experiment::keys::sweep::{Map, Sweep};
 use dumbbell_experiment::limits::Limits;
-use dumbbell_experiment::rules::sweep::ABOUT_THE_RUN;
-use dumbbell_experiment::sweep::axes::{self, Scale, Unit};
-use dumbbell_experiment::sweep::{self, placeholders as names_in_braces};
+use dumbbell_experiment::reference::keys_named;
 use dumbbell_experiment::toml;
 use dumbbell_experiment::value::Table;
+use dumbbell_experiment::{placeholders as names_in_braces, sweep};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
@@ -42,9 +44,10 @@ pub fn read_sweep<'py>(
     document: &Bound<'py, PyDict>,
     settings: Vec<String>,
     limits: BTreeMap<String, usize>,
+    file: &str,
 ) -> PyResult<DocumentAndValues<'py>> {
     let table = table_from_python(document, "", MAX_LEVELS)?;
-    values(document.py(), table, &settings, &limits_of(&limits)?, "", "")
+    values(document.py(), table, &settings, &limits_of(&limits)?, "", file)
 }
 
 fn values<'py>(
@@ -56,7 +59,7 @@ fn values<'py>(
     file: &str,
 ) -> PyResult<DocumentAndValues<'py>> {
     let changed = sweep::with_settings(document, settings, limits);
-    let document = changed.map_err(|fault| mistakes(py, &[*fault], "", ""))?;
+    let document = changed.map_err(|fault| mistakes(py, &[*fault], "", file))?;
     let read = sweep::read(&document, limits).map_err(|faults| mistakes(py, &faults, text, file))?;
     Ok((to_python(py, &document.into())?, table(py, Sweep::SPEC, &Sweep::data(&read))?))
 }
@@ -66,7 +69,7 @@ fn values<'py>(
 pub fn read_map<'py>(keys: &Bound<'py, PyDict>) -> PyResult<Bound<'py, PyAny>> {
     let py = keys.py();
     let keys = table_from_python(keys, "", MAX_LEVELS)?;
-    let mut faults = Faults::default();
+    let mut faults = Faults::in_language(keys_named);
     let map = Map::read(&keys.into(), &Location::ROOT, &mut faults);
     let map = map.ok_or_else(|| mistakes(py, &faults.into_list(), "", ""))?;
     table(py, Map::SPEC, &Map::data(&map))

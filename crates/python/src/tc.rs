@@ -1,16 +1,13 @@
 //! tc commands: what the simulator makes of them.
 
+use crate::errors::wrong;
 use dumbbell_tc::grammar::{Grammar, keywords};
 use dumbbell_tc::tree::{Change, Tree};
-use dumbbell_tc::{Command, Device, Wrong, classes, disciplines};
-use pyo3::create_exception;
-use pyo3::exceptions::PyValueError;
+use dumbbell_tc::{Command, Device, classes, disciplines};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde::Serialize;
 use std::collections::BTreeMap;
-
-create_exception!(dumbbell._sim, TcError, PyValueError, "tc, Linux or the simulator refuses a command.");
 
 /// The qdiscs of a device after each command.
 #[pyclass]
@@ -27,7 +24,7 @@ impl TcTree {
     /// Executes a command, given from the word after `tc` on; the change that it makes to a running tree, if it is one.
     fn execute(&mut self, words: Vec<String>) -> PyResult<Option<TcChange>> {
         let change = Command::read(words).and_then(|command| self.0.execute(&command));
-        Ok(change.map_err(refused)?.map(TcChange))
+        Ok(change.map_err(wrong)?.map(TcChange))
     }
 
     /// The root qdisc in JSON; None before the first command.
@@ -51,10 +48,6 @@ impl TcChange {
 
 fn to_json(settings: &impl Serialize) -> String {
     serde_json::to_string(settings).expect("settings are numbers and names")
-}
-
-fn refused(wrong: Wrong) -> PyErr {
-    TcError::new_err((wrong.problem, wrong.right, wrong.is_lacking))
 }
 
 /// Adds the grammar of tc to the module.

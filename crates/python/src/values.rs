@@ -1,21 +1,15 @@
 //! Values of an experiment, one by one: quantities, expectations, metrics, tc scripts, traces.
 
-use crate::document::{MAX_LEVELS, from_python, to_python};
+use crate::errors::wrong;
+use crate::from_python::{MAX_LEVELS, from_python};
+use crate::to_python::to_python;
 use dumbbell_experiment::declare::read_value;
 use dumbbell_experiment::expectation::{self, Condition, Expectation};
 use dumbbell_experiment::value::Value;
 use dumbbell_experiment::{figures, suggest as suggestion, units};
-use pyo3::create_exception;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
-
-create_exception!(
-    dumbbell._sim,
-    Wrong,
-    PyValueError,
-    "A value is none of its kind. Arguments: the problem, the remedy."
-);
 
 /// A value of a kind such as `rate`, as a person wrote it, in the units of the code. Raises `Wrong`.
 #[pyfunction]
@@ -54,10 +48,6 @@ pub fn parse_metric(text: &str) -> PyResult<(String, Option<u64>, Option<u64>)> 
 pub fn units_of(metric: &str) -> PyResult<Vec<(&'static str, f64)>> {
     expectation::metric(metric).map_err(wrong)?;
     Ok(figures::units_of(metric).unwrap_or_default().to_vec())
-}
-
-pub(crate) fn wrong(wrong: dumbbell_tc::Wrong) -> PyErr {
-    Wrong::new_err((wrong.problem, wrong.right))
 }
 
 /// A rate in the shortest exact spelling of tc.

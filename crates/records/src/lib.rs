@@ -1,4 +1,18 @@
-//! Layouts of the agent's records: little-endian, fixed size, no uninitialised padding.
+//! The agent's records: layouts (little-endian, fixed size, no uninitialised padding), and the tables that they become.
+//!
+//! | module | contents |
+//! | --- | --- |
+//! | [`linux`] | `struct tcp_info` and the controllers' structures in a record |
+//! | [`tables`] | flows, queues and probes as tables of a result |
+//! | [`counters`] | the kernel's counters as a table |
+
+pub mod counters;
+mod layout;
+pub mod linux;
+pub mod tables;
+
+use layout::record;
+pub use layout::{Field, Kept};
 
 /// Bytes kept of `struct tcp_info`: Linux 6.12 fills 248, older ones fewer.
 pub const TCP_INFO_BYTES: usize = 256;
@@ -8,71 +22,6 @@ pub const CC_INFO_BYTES: usize = 32;
 pub const UDP: u16 = 0xFFFF;
 /// The time of what did not happen, the count of what is not counted.
 pub const NEVER: u64 = u64::MAX;
-
-/// A field of a record: its name, and its type as numpy writes it.
-pub type Field = (&'static str, String);
-
-/// A type of a field.
-trait Encode {
-    fn numpy() -> String;
-    fn put(&self, out: &mut Vec<u8>);
-}
-
-macro_rules! numbers {
-    ($($kind:ty),*) => {$(
-        impl Encode for $kind {
-            fn numpy() -> String {
-                format!("<u{}", size_of::<Self>())
-            }
-
-            fn put(&self, out: &mut Vec<u8>) {
-                out.extend_from_slice(&self.to_le_bytes());
-            }
-        }
-    )*};
-}
-
-numbers!(u16, u32, u64);
-
-/// Bytes that the kernel wrote, cut or filled with zeros to a size.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Kept<'a, const N: usize>(pub &'a [u8]);
-
-impl<const N: usize> Encode for Kept<'_, N> {
-    fn numpy() -> String {
-        format!("V{N}")
-    }
-
-    fn put(&self, out: &mut Vec<u8>) {
-        let kept = &self.0[..self.0.len().min(N)];
-        out.extend_from_slice(kept);
-        out.resize(out.len() + N - kept.len(), 0);
-    }
-}
-
-/// Declares a record: a struct, its encoding and its fields.
-macro_rules! record {
-    ($(#[$meta:meta])* $name:ident$(<$life:lifetime>)? { $($(#[$field_meta:meta])* $field:ident: $kind:ty,)* }) => {
-        $(#[$meta])*
-        #[derive(Clone, Debug)]
-        pub struct $name$(<$life>)? {
-            $($(#[$field_meta])* pub $field: $kind,)*
-        }
-
-        impl$(<$life>)? $name$(<$life>)? {
-            /// Appends the record's bytes.
-            pub fn put(&self, out: &mut Vec<u8>) {
-                $(self.$field.put(out);)*
-            }
-
-            /// Its fields in order.
-            #[must_use]
-            pub fn fields() -> Vec<Field> {
-                vec![$((stringify!($field), <$kind as Encode>::numpy())),*]
-            }
-        }
-    };
-}
 
 record! {
     /// One flow at one instant.
@@ -150,10 +99,18 @@ record! {
     }
 }
 
-/// Every record by the name of its file, without suffix.
+/// Every record by the name of its file, without suffix, and the structures of Linux in them by their name.
 #[must_use]
-pub fn layouts() -> [(&'static str, Vec<Field>); 3] {
-    [("flows", FlowRecord::fields()), ("queues", QueueRecord::fields()), ("probes", ProbeRecord::fields())]
+pub fn layouts() -> [(&'static str, Vec<Field>); 7] {
+    [
+        ("flows", FlowRecord::fields()),
+        ("queues", QueueRecord::fields()),
+        ("probes", ProbeRecord::fields()),
+        ("tcp_info", linux::TcpInfo::fields()),
+        ("tcp_bbr_info", linux::BbrInfo::fields()),
+        ("tcp_dctcp_info", linux::DctcpInfo::fields()),
+        ("tcpvegas_info", linux::VegasInfo::fields()),
+    ]
 }
 
 #[cfg(test)]
@@ -167,6 +124,31 @@ mod tests {
         let filled = [&[1][..], &[0; CC_INFO_BYTES - 1]].concat();
         assert!(out.ends_with(&[filled, vec![7; TCP_INFO_BYTES]].concat()));
         assert_eq!(out.len(), 8 + 4 + 2 * 2 + 8 + 2 * 4 + CC_INFO_BYTES + TCP_INFO_BYTES);
+    }
+
+    #[test]
+    fn a_record_reads_as_it_was_written() {
+        let written =
+            FlowRecord { bytes_received: 9, ..FlowRecord::sent(1, 2, 3, &[1; CC_INFO_BYTES], &[7; TCP_INFO_BYTES]) };
+        let mut out = Vec::new();
+        written.put(&mut out);
+        assert_eq!(out.len(), FlowRecord::SIZE);
+        assert_eq!(FlowRecord::get(&out), written);
+        let queue = QueueRecord {
+            time_ns: 1,
+            queue: 2,
+            qlen: 3,
+            backlog: 4,
+            drops: 5,
+            requeues: 6,
+            overlimits: 7,
+            sent_bytes: 8,
+            sent_packets: 9,
+            marks: NEVER,
+        };
+        out.clear();
+        queue.put(&mut out);
+        assert_eq!(QueueRecord::get(&out), queue);
     }
 
     #[test]

@@ -52,7 +52,7 @@
 //! | [`plan`] | input |
 //! | [`event_queue`] | order of events |
 //! | [`world`] | processing of events and packets |
-//! | [`table`], [`report`] | output |
+//! | [`Table`], [`report`] | output |
 //! | [`trace`] | packets as a capture file |
 //! | [`packet_trace`] | path of every packet in a time window |
 //!
@@ -68,14 +68,13 @@ pub mod packet_trace;
 pub mod plan;
 pub mod report;
 mod sampler;
-pub mod table;
 mod telemetry;
 pub mod trace;
 mod traffic;
 pub mod world;
 
+pub use dumbbell_table::{Column, Table};
 pub use error::Error;
 pub use plan::Plan;
 pub use report::{Progress, Report, RunResult};
-pub use table::{Column, Table};
 pub use world::World;

@@ -13,10 +13,10 @@ mod records;
 mod rows;
 
 use crate::net::DeviceId;
-use crate::table::Table;
 use dumbbell_net::packet::{Direction, Ecn, Packet};
 use dumbbell_net::queue::Queue;
 use dumbbell_net::time::Time;
+use dumbbell_table::Table;
 pub(crate) use locations::Locations;
 use records::{TraceRecord, TraceRecords};
 

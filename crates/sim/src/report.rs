@@ -1,8 +1,8 @@
 //! Results besides the tables: totals of flows and queues, and the cost of the run.
 
 use crate::packet_trace::TraceResult;
-use crate::table::Table;
 use dumbbell_net::time::Time;
+use dumbbell_table::Table;
 use serde::Serialize;
 
 /// Result of a run.

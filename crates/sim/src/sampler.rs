@@ -12,11 +12,11 @@ pub use rows::{FlowRows, QueueRows};
 use crate::ends::End;
 use crate::net::{DeviceId, Net};
 use crate::plan::Plan;
-use crate::table::Table;
 use crate::traffic::{Flow, Traffic};
 use dumbbell_net::queue::{QdiscPath, QdiscSnapshot};
 use dumbbell_net::time::Time;
 use dumbbell_net::transport::Info;
+use dumbbell_table::Table;
 use std::collections::BTreeSet;
 
 /// Sampled flows and queues, and the tables.

@@ -29,6 +29,7 @@ impl Table {
         let kind = match self.0.column(column) {
             Some(Column::I64(_)) => "i64",
             Some(Column::U32(_)) => "u32",
+            Some(Column::U16(_)) => "u16",
             Some(Column::U8(_)) => "u8",
             Some(Column::Bool(_)) => "bool",
             Some(Column::F64(_)) => "f64",
@@ -82,6 +83,7 @@ impl Table {
         let known = match self.0.column(column)? {
             Column::I64(cells) => cells.known(),
             Column::U32(cells) | Column::Name(cells, _) => cells.known(),
+            Column::U16(cells) => cells.known(),
             Column::U8(cells) => cells.known(),
             Column::Bool(cells) => cells.known(),
             Column::F64(cells) => cells.known(),

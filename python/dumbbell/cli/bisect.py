@@ -18,8 +18,7 @@ from typing import Any, Protocol
 from rich.text import Text
 
 from dumbbell.analysis.summary import measure_names, measures
-from dumbbell.cli.console import Console, digits
-from dumbbell.cli.kernels import bars_on
+from dumbbell.cli.console import Console, bars_on, digits
 from dumbbell.cli.runs import execute_runs
 from dumbbell.cli.streams import Interrupted
 from dumbbell.engines import Request

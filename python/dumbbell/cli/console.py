@@ -6,8 +6,9 @@ bytes through: the output of commands that the user typed.
 """
 
 import sys
-from collections.abc import Iterable, Sequence
-from typing import IO, Any, TextIO, cast
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import IO, TYPE_CHECKING, Any, TextIO, cast
 
 import rich.console
 from rich.console import ConsoleOptions, RenderableType
@@ -18,9 +19,15 @@ from rich.text import Text
 from dumbbell.cli.streams import raw
 from dumbbell.control_characters import HIDDEN, json_text, visible, visible_line
 
+if TYPE_CHECKING:
+    from rich.progress import TaskID
+
+    from dumbbell.kernels import Progress as BuildProgress
+
 __all__ = [
     "FORMAT",
     "Console",
+    "bars_on",
     "digits",
     "distinct_names",
     "err",
@@ -133,3 +140,24 @@ FORMAT = 1
 def print_json(value: dict[str, Any]) -> None:
     """One JSON object on standard output, with its `format`."""
     sys.stdout.write(json_text({"format": FORMAT} | value) + "\n")
+
+
+@contextmanager
+def bars_on(console: rich.console.Console) -> Iterator["BuildProgress"]:
+    """A progress bar per build phase; without a terminal, a line at its start."""
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn  # noqa: PLC0415 — few commands wait
+
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), TextColumn("{task.completed}/{task.total}"))
+    with Progress(
+        *columns, TimeElapsedColumn(), console=console, transient=True, redirect_stdout=False, redirect_stderr=False
+    ) as bars:
+        tasks: dict[str, TaskID] = {}
+
+        def progress(phase: str, done: int, total: int) -> None:
+            if phase not in tasks:
+                tasks[phase] = bars.add_task(phase, total=None)
+                if not console.is_terminal:
+                    console.print(f"{phase} …")
+            bars.update(tasks[phase], completed=done, total=total or None)
+
+        yield progress

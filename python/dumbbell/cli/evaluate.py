@@ -122,7 +122,7 @@ def _controller(text: str, engine: str, kernel: str | None, parameters: Sequence
         return Controller(text, named, engine, kernel)
     if engine != "kernel":
         raise ExperimentError("a C file runs in a kernel", key="--engine", value=engine, right="--engine kernel")
-    from dumbbell.cli.kernels import bars_on
+    from dumbbell.cli.console import bars_on
     from dumbbell.kernels.added import add
 
     with bars_on(err) as bars:

@@ -3,27 +3,22 @@
 # ruff: noqa: PLC0415
 
 import shlex
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 from rich.table import Table
 
-from dumbbell.cli.console import Console, err, out, print_json, unwrapped_err, unwrapped_out
+from dumbbell.cli.console import bars_on, err, out, print_json, unwrapped_err, unwrapped_out
 from dumbbell.cli.options import PATH, config_option, json_option, set_option
 from dumbbell.cli.selftest import match_option, packetdrill_option, tolerance_option
 from dumbbell.cli.streams import Interrupted
 from dumbbell.errors import ExitStatus
 
 if TYPE_CHECKING:
-    from rich.progress import TaskID
-
     from dumbbell.kernels import Addition, Kernel
-    from dumbbell.kernels import Progress as BuildProgress
 
-__all__ = ["add", "bars_on", "bisect", "kernel"]
+__all__ = ["add", "bisect", "kernel"]
 
 
 @click.group("kernel")
@@ -142,27 +137,6 @@ def _list_available(as_json: bool) -> None:
     out.print(table)
     for problem in found.problems:
         err.print(f"note: {problem}")
-
-
-@contextmanager
-def bars_on(console: Console) -> Iterator["BuildProgress"]:
-    """A progress bar per build phase; without a terminal, a line at its start."""
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-
-    columns = (TextColumn("{task.description}", markup=False), BarColumn(), TextColumn("{task.completed}/{task.total}"))
-    with Progress(
-        *columns, TimeElapsedColumn(), console=console, transient=True, redirect_stdout=False, redirect_stderr=False
-    ) as bars:
-        tasks: dict[str, TaskID] = {}
-
-        def progress(phase: str, done: int, total: int) -> None:
-            if phase not in tasks:
-                tasks[phase] = bars.add_task(phase, total=None)
-                if not console.is_terminal:
-                    console.print(f"{phase} …")
-            bars.update(tasks[phase], completed=done, total=total or None)
-
-        yield progress
 
 
 @kernel.command("add")

@@ -24,7 +24,7 @@ from dumbbell.analysis.summary import measures, over_runs, summary
 from dumbbell.cli.console import err, unwrapped_err
 from dumbbell.cli.run_summary import case_name
 from dumbbell.cli.streams import Interrupted
-from dumbbell.engines import Engine, Request, Simulator
+from dumbbell.engines import Engine, Request
 from dumbbell.engines.base import default_folder, engine_called, permitted, repeat_command, run_names, seeds_of
 from dumbbell.errors import DumbbellError, ExitStatus, ExperimentError
 from dumbbell.plan.inside import Inside
@@ -80,7 +80,7 @@ def execute_runs(
                     running[threading.get_ident()] = number
                     try:
                         noticing = replace(request, notice=notice)
-                        if len(work) == 1 and isinstance(engine, Simulator):
+                        if len(work) == 1:
                             kept.append(engine.run_and_keep(noticing, progress))
                         else:
                             engine.run(noticing, progress)

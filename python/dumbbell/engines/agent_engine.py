@@ -9,23 +9,22 @@ import shlex
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import polars as pl
-
-from dumbbell import __version__
-from dumbbell.engines import decode
+from dumbbell import __version__, _sim
 from dumbbell.engines.base import Request
-from dumbbell.engines.programs import read_connections
 from dumbbell.engines.run_manifest import RunOutcome, Verdict, base_manifest, queue_entries, sha256
 from dumbbell.errors import ExperimentError
 from dumbbell.kernels import Kernel
-from dumbbell.linux import sockets
 from dumbbell.plan import Plan, Queue
 from dumbbell.plan.inside import ALL, Inside, Recordings, link_devices, recordings, tap
-from dumbbell.results.columns import Framed
-from dumbbell.results.reader import INSIDE
+from dumbbell.results.result import Run, framed
+from dumbbell.results.tables import TABLE_NAMES, NativeTable
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from dumbbell.results.columns import Table
 
 __all__ = [
     "agent_manifest",
@@ -38,6 +37,7 @@ __all__ = [
     "read_run_folder",
     "refuse_packet_fates",
     "refuse_simulator_only_options",
+    "run_of",
     "seconds_done",
     "trace",
     "unexpected_settings",
@@ -96,34 +96,61 @@ def flow_memory_mib(plan: Plan) -> int:
 def seconds_done(records: Path, plan: Plan) -> float:
     """Seconds of the experiment that are done, from the number of records that the agent has written."""
     try:
-        written = records.stat().st_size // decode.QUEUE_RECORD.itemsize
+        written = records.stat().st_size // _sim.RECORD_BYTES["queues"]
     except FileNotFoundError:
         return 0.0
     return written // max(len(plan.queues), 1) * plan.sample_ns / 1e9
 
 
-def read_run_folder(run_folder: Path, plan: Plan) -> tuple[Plan, dict[str, pl.DataFrame], dict[str, Any], list[Queue]]:
+def read_run_folder(run_folder: Path, plan: Plan) -> "tuple[Plan, dict[str, Table], dict[str, Any], list[Queue]]":
     """The plan with programs' connections as flows, all tables, the content of `end.json`, and the queues' plans."""
     end = json.loads((run_folder / "end.json").read_text(encoding="utf-8"))
-    named = decode.name_queues(end["queues"], plan.queues)
+    named = name_queues(end["queues"], plan.queues)
     kinds = [queue["kind"] for queue in end["queues"]]
-    found = read_connections(run_folder / "connections.bin", plan, end)
-    end["flows"] += found.reports
-    tables = {
-        "flows": decode.flows(run_folder / "flows.bin", found.plan, found.records),
-        "queues": decode.queues(run_folder / "queues.bin", named, kinds, plan.queues),
-        "probes": decode.probes(run_folder / "probes.bin", plan),
+    flows, queues, probes = ((run_folder / f"{name}.bin").read_bytes() for name in ("flows", "queues", "probes"))
+    if plan.programs:
+        from dumbbell.engines.connections import read_connections  # noqa: PLC0415 — only programs need numpy
+
+        found = read_connections(run_folder / "connections.bin", plan, end)
+        end["flows"] += found.reports
+        plan, flows = found.plan, flows + found.records.tobytes()
+    tables: dict[str, Table] = {
+        "flows": NativeTable("flows", plan.flow_table(flows)),
+        "queues": NativeTable("queues", plan.queue_table(queues, named, kinds)),
+        "probes": NativeTable("probes", plan.probe_table(probes)),
         **recording_tables(run_folder, plan, end),
     }
-    return found.plan, tables, end, decode.in_plan_order(named, plan.queues)
+    return plan, tables, end, in_plan_order(named, plan.queues)
+
+
+def run_of(request: Request, manifest: dict[str, Any], tables: "Mapping[str, Table]") -> Run:
+    """What was written, in memory."""
+    return Run(request.out, manifest, **{name: tables[name] for name in TABLE_NAMES})
+
+
+def name_queues(found: Sequence[Mapping[str, Any]], planned: Sequence[Queue]) -> list[Queue]:
+    """The plan of each qdisc that the agent found; unplanned ones are named after their location."""
+    by_location = {(queue.host, queue.device, queue.handle): queue for queue in planned}
+    named = []
+    for queue in found:
+        location = (queue["host"], queue["device"], queue["handle"])
+        fallback = Queue(f"{location[0]}.{location[1]}.{location[2].rstrip(':')}", *location, text=queue["kind"])
+        named.append(by_location.get(location, fallback))
+    return named
+
+
+def in_plan_order(named: Sequence[Queue], planned: Sequence[Queue]) -> list[Queue]:
+    """These queues in the plan's order; unplanned ones come last."""
+    place = {queue.name: number for number, queue in enumerate(planned)}
+    return sorted(named, key=lambda queue: place.get(queue.name, len(planned)))
 
 
 def agent_manifest(
     engine: str, agent: Path, request: Request, plan: Plan, end: Mapping[str, Any], named: Sequence[Queue],
-    tables: Mapping[str, pl.DataFrame], verdict: Verdict,
+    tables: "Mapping[str, Table]", verdict: Verdict,
 ) -> dict[str, Any]:  # fmt: skip
     """The manifest of a run read by `read_run_folder`, without the kernel and the host."""
-    outcome = RunOutcome(end["duration_ns"], end["flows"], queue_entries(named, Framed(tables["queues"])))
+    outcome = RunOutcome(end["duration_ns"], end["flows"], queue_entries(named, tables["queues"]))
     return base_manifest(engine, request, plan, outcome, verdict) | {
         "agent": {"version": __version__, "sha256": sha256(agent)},
         "generator": GENERATOR,
@@ -163,8 +190,6 @@ def _identified(used: Mapping[str, Any]) -> dict[str, Any]:
     return {**used, "path": path, "sha256": sha256(Path(path)) if path else None}
 
 
-COMES_AND_GOES = "IcmpMsg"
-"""Lists only ICMP types seen so far, so its columns are not constant."""
 TRACING = b"trace_pipe"
 """A string in every kernel that has trace events (a file of tracefs)."""
 _LINE = r"^\s*(.+)-(\d+)\s+\[\d+\]\s+(?:\S+\s+)?(\d+)\.(\d{6}): (?:\w+: )?(\w+): (.*)$"
@@ -182,32 +207,36 @@ def check_recordings(plan: Plan, inside: Inside, kernel: Kernel, *, capture: boo
     return recordings(plan, inside, capture=capture)
 
 
-def recording_tables(run_folder: Path, plan: Plan, end: Mapping[str, Any]) -> dict[str, pl.DataFrame]:
+def recording_tables(run_folder: Path, plan: Plan, end: Mapping[str, Any]) -> "dict[str, Table]":
     """All tables with records in the run's folder."""
-    found = {"counters": counters(run_folder / "counters.bin", plan.hosts, end)}
+    found: dict[str, Table] = {"counters": counters(run_folder / "counters.bin", plan.hosts, end)}
     if (run_folder / "sockets.bin").exists():
-        found["sockets"] = sockets(run_folder / "sockets.bin", plan.hosts)
+        from dumbbell.linux import sockets  # noqa: PLC0415 — needs polars
+
+        found["sockets"] = framed(sockets(run_folder / "sockets.bin", plan.hosts))
     if (run_folder / "trace.txt").exists():
-        found["trace"] = trace(run_folder / "trace.txt", end["seen"]["start_ns"])
+        found["trace"] = framed(trace(run_folder / "trace.txt", end["seen"]["start_ns"]))
     return found
 
 
-def counters(file: Path, hosts: Sequence[str], end: Mapping[str, Any]) -> pl.DataFrame:
+def counters(file: Path, hosts: Sequence[str], end: Mapping[str, Any]) -> NativeTable:
     """The counters at the start, at each recording and at the end, except those that are always 0 in a host."""
-    names = [name for name, _ in _counter_values(next(iter(end["counters"].values())))]
-    samples = [_sample(0, host, names, _values(end["counters_before"][host], names)) for host in hosts]
-    if file.exists():
-        record = np.dtype([("time_ns", "<i8"), ("host", "<u4"), ("count", "<u4"), ("value", "<i8", (len(names),))])
-        for row in np.fromfile(file, record):
-            if row["time_ns"] < end["duration_ns"]:
-                samples.append(_sample(int(row["time_ns"]), hosts[row["host"]], names, row["value"]))
-    samples += [_sample(end["duration_ns"], host, names, _values(end["counters"][host], names)) for host in hosts]
-    table = pl.concat(samples).select(pl.col(name).cast(kind) for name, kind in INSIDE["counters"].items())
-    return table.filter((pl.col("value") != 0).any().over("host", "counter"))
+
+    def texts(moment: str, host: str) -> tuple[str, str]:
+        found = end[moment][host]
+        return found["snmp"], found["netstat"]
+
+    both = [(host, texts("counters_before", host), texts("counters", host)) for host in hosts]
+    records = file.read_bytes() if file.exists() else b""
+    return NativeTable("counters", _sim.counter_table(records, both, end["duration_ns"]))
 
 
-def trace(file: Path, start_ns: int) -> pl.DataFrame:
+def trace(file: Path, start_ns: int) -> "pl.DataFrame":
     """Trace events in the kernel's order, with times in microseconds of the trace clock."""
+    import polars as pl  # noqa: PLC0415 — only this recording needs it
+
+    from dumbbell.results.reader import INSIDE  # noqa: PLC0415
+
     lines = pl.Series("line", file.read_text(encoding="utf-8", errors="replace").splitlines(), dtype=pl.String)
     parts = {"task": 1, "seconds": 3, "micros": 4, "event": 5, "text": 6}
     found = lines.to_frame().select(pl.col("line").str.extract(_LINE, part).alias(name) for name, part in parts.items())
@@ -246,32 +275,3 @@ def move_capture(run_folder: Path, to: Path | None) -> None:
     """Move the capture to the requested file."""
     if to is not None:
         shutil.move(run_folder / "packets", to)
-
-
-def _sample(time_ns: int, host: str, names: Sequence[str], values: Sequence[int]) -> pl.DataFrame:
-    return pl.DataFrame(
-        {"counter": pl.Series(names, dtype=pl.String), "value": pl.Series(values, dtype=pl.Int64)}
-    ).with_columns(pl.lit(time_ns, dtype=pl.Int64).alias("time_ns"), pl.lit(host).alias("host"))
-
-
-def _values(texts: Mapping[str, str], names: Sequence[str]) -> list[int]:
-    known = dict(_counter_values(texts))
-    # A different kernel may lack some counters.
-    return [known.get(name, 0) for name in names]
-
-
-def _counter_values(texts: Mapping[str, str]) -> list[tuple[str, int]]:
-    """Counters named as in nstat(8), `TcpExt` + `TCPLostRetransmit`, with values, in the files' order."""
-    found = []
-    for text in (texts["snmp"], texts["netstat"]):
-        lines = text.splitlines()
-        for names, values in zip(lines[::2], lines[1::2], strict=True):
-            group, *keys = names.split()
-            if group.rstrip(":") != COMES_AND_GOES:
-                numbers = [_signed(int(word)) for word in values.split()[1:]]
-                found += [(group.rstrip(":") + key, number) for key, number in zip(keys, numbers, strict=True)]
-    return found
-
-
-def _signed(number: int) -> int:
-    return number - 2**64 if number >= 2**63 else number

@@ -27,6 +27,7 @@ from dumbbell.spec.units import Wrong, suggest
 if TYPE_CHECKING:
     from dumbbell.engines.programs import Typed
     from dumbbell.engines.shell_session import Session
+    from dumbbell.results.result import Run
 
 __all__ = [
     "ENGINES",
@@ -165,6 +166,10 @@ class Engine(Protocol):
 
         Raises `EngineError` if there is no result, `OutputError` if the folder can't be written.
         """
+        ...
+
+    def run_and_keep(self, request: Request, progress: Progress) -> "Run":
+        """The same; returns what `result.load` would read from the folder."""
         ...
 
 

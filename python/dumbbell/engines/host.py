@@ -23,6 +23,7 @@ from dumbbell.engines.agent_engine import (
     read_run_folder,
     refuse_packet_fates,
     refuse_simulator_only_options,
+    run_of,
     unexpected_settings,
 )
 from dumbbell.engines.base import Permissions, Progress, Request, check_controllers
@@ -40,12 +41,11 @@ from dumbbell.engines.host_load import (
 from dumbbell.engines.remote import RemoteEngine
 from dumbbell.engines.run_manifest import closed_windows, judge, totals
 from dumbbell.errors import ExperimentError, PlanError
-from dumbbell.host.tcp_connections import agent
+from dumbbell.host.agent import agent
 from dumbbell.plan import Plan, plan_case, plan_remote
 from dumbbell.plan.inside import recordings
 from dumbbell.publish import captured, staged
-from dumbbell.results import result
-from dumbbell.results.columns import Framed
+from dumbbell.results.result import Run, write_tables
 
 __all__ = [
     "HostEngine",
@@ -86,8 +86,12 @@ class HostEngine:
 
     def run(self, request: Request, progress: Progress) -> Path:
         """Run one experiment; see `Engine.run`."""
+        return self.run_and_keep(request, progress).folder
+
+    def run_and_keep(self, request: Request, progress: Progress) -> Run:
+        """See `Engine.run_and_keep`."""
         if request.case.experiment.hosts is not None:
-            return RemoteEngine(self.allowed).run(request, progress)
+            return RemoteEngine(self.allowed).run_and_keep(request, progress)
         self.allowed.check_hosts(request.case)
         began = time.perf_counter()
         plan = self._planned(request)
@@ -110,10 +114,10 @@ class HostEngine:
             plan, tables, end, named = read_run_folder(run_folder, plan)
             drops = totals(tables["queues"], "drops_packets")
             measured = load_statistics(
-                read_load_samples(run_folder / "machine.jsonl"), end, shaper_shares(named, tables["queues"])
+                read_load_samples(run_folder / "machine.jsonl"), end, shaper_shares(named, tables["queues"].frame())
             )
-            verdict = judge(plan, end, named, drops, Framed(tables["queues"]), remedy=HELP)
-            verdict = verdict.combined(judge_host(plan, measured, tables["flows"], end["duration_ns"]))
+            verdict = judge(plan, end, named, drops, tables["queues"].native(), remedy=HELP)
+            verdict = verdict.combined(judge_host(plan, measured, tables["flows"].frame(), end["duration_ns"]))
             verdict.warnings.extend([*closed_windows(tables["flows"]), *depends_on_programs(end)])
             verdict.warnings.extend([*unexpected_settings(plan, end)])
             verdict.warnings.extend(missed_warnings(plan, request.inside, end))
@@ -129,8 +133,8 @@ class HostEngine:
             }
             manifest["wall_s"] = time.perf_counter() - began
             shutil.rmtree(run_folder)
-            result.write(folder, manifest, tables)
-        return request.out
+            write_tables(folder, manifest, tables)
+        return run_of(request, manifest, tables)
 
     def _planned(self, request: Request) -> Plan:
         # Sysctls of the machine are for guests: memory limits, buffers for bursts of infinitely fast CPUs.

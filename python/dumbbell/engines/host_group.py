@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from dumbbell import _sim
 from dumbbell.engines.agent_connection import AgentConnection, Frame, order
 from dumbbell.engines.remote_records import Reading
 from dumbbell.errors import DumbbellError, HostError, HostLost
 from dumbbell.host import sources
-from dumbbell.linux import FLOW_RECORD, PROBE_RECORD, QUEUE_RECORD
 from dumbbell.plan import RemoteHost, RemotePlan
 
 __all__ = [
@@ -120,11 +120,11 @@ def _controllers(plan: RemotePlan, name: str, available: list[str]) -> None:
 
 
 def _memory(plan: RemotePlan, name: str, available_bytes: int) -> None:
+    size = _sim.RECORD_BYTES
     rows = plan.plan.duration_ns // plan.plan.sample_ns
     probes = sum(plan.plan.duration_ns // probe.interval_ns for probe in plan.plan.probes)
     needed = (
-        rows * (len(plan.plan.flows) * FLOW_RECORD.itemsize + len(plan.plan.queues) * QUEUE_RECORD.itemsize)
-        + probes * PROBE_RECORD.itemsize
+        rows * (len(plan.plan.flows) * size["flows"] + len(plan.plan.queues) * size["queues"]) + probes * size["probes"]
     )
     if available_bytes and needed > MEMORY_FRACTION * available_bytes:
         raise HostError(

@@ -23,6 +23,7 @@ from dumbbell.engines.agent_engine import (
     read_run_folder,
     refuse_packet_fates,
     refuse_simulator_only_options,
+    run_of,
     seconds_done,
     unexpected_settings,
 )
@@ -44,7 +45,7 @@ from dumbbell.engines.programs import (
 from dumbbell.engines.run_manifest import closed_windows, judge, memory_ran_out, totals
 from dumbbell.engines.shell_session import Session, serve_shell
 from dumbbell.errors import ExperimentError, PlanError
-from dumbbell.host.tcp_connections import agent
+from dumbbell.host.agent import agent
 from dumbbell.kernels import Kernel, find
 from dumbbell.kernels.features import controllers
 from dumbbell.kernels.named_streams import STREAMS_EDIT
@@ -53,8 +54,7 @@ from dumbbell.kernels.versions import numbers
 from dumbbell.plan import Plan, plan_case
 from dumbbell.plan.inside import Recordings
 from dumbbell.publish import captured, staged
-from dumbbell.results import result
-from dumbbell.results.columns import Framed
+from dumbbell.results.result import Run, write_tables
 from dumbbell.spec import Case
 
 __all__ = [
@@ -104,6 +104,10 @@ class KernelEngine:
 
     def run(self, request: Request, progress: Progress) -> Path:
         """Run one experiment; see `Engine.run`."""
+        return self.run_and_keep(request, progress).folder
+
+    def run_and_keep(self, request: Request, progress: Progress) -> Run:
+        """See `Engine.run_and_keep`."""
         began = time.perf_counter()
         plan, choice = self._planned(request)
         kernel = choice.kernel
@@ -143,7 +147,7 @@ class KernelEngine:
             programs = program_entries(run_folder, folder, plan, end["programs"])
             console = (run_folder / "console.txt").read_text(errors="replace")
             drops = totals(tables["queues"], "drops_packets")
-            verdict = judge(plan, end, named, drops, Framed(tables["queues"]))
+            verdict = judge(plan, end, named, drops, tables["queues"].native())
             verdict = verdict.combined(program_problems(plan, programs, folder))
             verdict.invalid.extend(memory_ran_out(console))
             verdict.warnings.extend([*closed_windows(tables["flows"]), *kernel_warnings(kernel, console)])
@@ -168,8 +172,8 @@ class KernelEngine:
             }
             manifest["wall_s"] = time.perf_counter() - began
             shutil.rmtree(run_folder)
-            result.write(folder, manifest, tables)
-        return request.out
+            write_tables(folder, manifest, tables)
+        return run_of(request, manifest, tables)
 
     def _planned(self, request: Request) -> tuple[Plan, Choice]:
         plan = plan_case(request.case, request.seed)

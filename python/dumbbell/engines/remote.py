@@ -20,17 +20,17 @@ from pathlib import Path
 from typing import Any
 
 from dumbbell.engines.agent_connection import order
-from dumbbell.engines.agent_engine import agent_manifest, read_run_folder, refuse_simulator_only_options
+from dumbbell.engines.agent_engine import agent_manifest, read_run_folder, refuse_simulator_only_options, run_of
 from dumbbell.engines.base import Permissions, Progress, Request
 from dumbbell.engines.host_group import CONNECT_S, HostGroup, check, connect_hosts, facts_request, host_entry
 from dumbbell.engines.host_load import LOAD_SAMPLE_NS
 from dumbbell.engines.remote_records import Comparison, Reading, compare, join, judge_remote_run, load_by_role
 from dumbbell.engines.run_manifest import Verdict
 from dumbbell.errors import ExperimentError, HostError, HostLost
-from dumbbell.host.tcp_connections import agent
+from dumbbell.host.agent import agent
 from dumbbell.plan import RemotePlan, plan_remote
 from dumbbell.publish import staged
-from dumbbell.results import result
+from dumbbell.results.result import Run, write_tables
 
 __all__ = [
     "RemoteEngine",
@@ -65,6 +65,10 @@ class RemoteEngine:
 
     def run(self, request: Request, progress: Progress) -> Path:
         """Run one experiment; see `Engine.run`."""
+        return self.run_and_keep(request, progress).folder
+
+    def run_and_keep(self, request: Request, progress: Progress) -> Run:
+        """See `Engine.run_and_keep`."""
         began = time.perf_counter()
         self.allowed.check_hosts(request.case)
         plan = plan_remote(request.case, request.seed)
@@ -100,8 +104,8 @@ class RemoteEngine:
                 "wall_s": time.perf_counter() - began,
             }  # fmt: skip
             shutil.rmtree(folder / "hosts")
-            result.write(folder, manifest, tables)
-        return request.out
+            write_tables(folder, manifest, tables)
+        return run_of(request, manifest, tables)
 
 
 class _RunState:

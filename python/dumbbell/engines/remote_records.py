@@ -24,14 +24,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import polars as pl
 
 from dumbbell.engines.agent_engine import unexpected_settings
 from dumbbell.engines.host_load import HELP, judge_host, load_statistics, read_load_samples, shaper_shares
 from dumbbell.engines.run_manifest import Verdict, closed_windows, device_drops, judge_flows, machine_drops, totals
 from dumbbell.linux import FLOW_RECORD, NEVER, PROBE_RECORD, QUEUE_RECORD
 from dumbbell.plan import Queue, RemotePlan
-from dumbbell.results.columns import Framed
+from dumbbell.results.columns import Table
 
 __all__ = [
     "Comparison",
@@ -199,7 +198,7 @@ def _report(sender: Mapping[str, Any], receiver: Mapping[str, Any]) -> dict[str,
 
 
 def load_by_role(
-    plan: RemotePlan, host_folders: Mapping[str, Path], named: Sequence[Queue], tables: Mapping[str, pl.DataFrame]
+    plan: RemotePlan, host_folders: Mapping[str, Path], named: Sequence[Queue], tables: Mapping[str, Table]
 ) -> dict[str, dict[str, Any]]:
     """By role: timer lateness and CPU use."""
     found = {}
@@ -208,22 +207,22 @@ def load_by_role(
         end = json.loads((run_folder / "end.json").read_text(encoding="utf-8"))
         host_queues = [queue for queue in named if queue.host == machine.role]
         found[machine.role] = load_statistics(
-            read_load_samples(run_folder / "machine.jsonl"), end, shaper_shares(host_queues, tables["queues"])
+            read_load_samples(run_folder / "machine.jsonl"), end, shaper_shares(host_queues, tables["queues"].frame())
         )
     return found
 
 
 def judge_remote_run(
-    plan: RemotePlan, end: Mapping[str, Any], named: Sequence[Queue], tables: Mapping[str, pl.DataFrame],
+    plan: RemotePlan, end: Mapping[str, Any], named: Sequence[Queue], tables: Mapping[str, Table],
     measured: Mapping[str, Mapping[str, Any]], joined: Joined,
 ) -> Verdict:  # fmt: skip
     """Check everything that can invalidate the run."""
     drops = totals(tables["queues"], "drops_packets")
-    verdict = judge_flows(plan.plan, end["flows"], named, drops, Framed(tables["queues"]))
+    verdict = judge_flows(plan.plan, end["flows"], named, drops, tables["queues"].native())
     for machine in plan.hosts:
         verdict.invalid.extend(device_drops(end, machine.role, named, machine.devices, remedy=HELP))
     for machine in plan.hosts:
-        own = judge_host(plan.plan, measured[machine.role], tables["flows"], end["duration_ns"])
+        own = judge_host(plan.plan, measured[machine.role], tables["flows"].frame(), end["duration_ns"])
         invalid, warnings = ([f"{machine.role}: {text}" for text in texts] for texts in (own.invalid, own.warnings))
         verdict = verdict.combined(Verdict(invalid, warnings))
     unexpected = unexpected_settings(plan.plan, end)

@@ -7,7 +7,6 @@ Engines add their own entries to the manifest (kernel, version, counters).
 """
 
 import hashlib
-import json
 import platform
 import re
 from collections.abc import Mapping, Sequence
@@ -19,11 +18,10 @@ from typing import TYPE_CHECKING, Any
 from dumbbell import __version__, _sim
 from dumbbell.engines.base import Request
 from dumbbell.plan import Flow, Plan, Queue
-from dumbbell.results import corrections, result
+from dumbbell.results import corrections
+from dumbbell.results.manifest import FORMAT
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from dumbbell.results.columns import Table
 
 __all__ = [
@@ -83,7 +81,7 @@ def judge(
     end: Mapping[str, Any],
     named: Sequence[Queue],
     drops: Mapping[str, int],
-    queues: "Table | None" = None,
+    queues: _sim.Arrow | None = None,
     remedy: str = "",
 ) -> Verdict:
     """Check everything that can invalidate a run on a kernel.
@@ -130,52 +128,13 @@ def judge_flows(
     reports: Sequence[Mapping[str, Any]],
     named: Sequence[Queue],
     drops: Mapping[str, int],
-    queues: "Table | None" = None,
+    queues: _sim.Arrow | None = None,
 ) -> Verdict:
     """Checks for every engine: unexpected drops, and flows that deviate from the plan.
 
     `queues`: the sampled queues; a handshake may take as long as their longest delay.
     """
-    # Only handshakes that may need more time depend on the delays, whose columns take numpy to read.
-    is_any_unconnected = any(report["started_ns"] is not None and report["connected_ns"] is None for report in reports)
-    delays = _longest_delays_ns(queues) if queues and is_any_unconnected else {}
-    outcome = {
-        "duration_ns": plan.duration_ns,
-        "flows": [
-            {
-                "name": flow.name,
-                "is_tcp": flow.transport == "tcp",
-                "planned_cc": flow.cc,
-                "stop_ns": flow.stop_ns,
-                "is_sized": flow.bytes is not None,
-                "rtt_ns": flow.rtt_ns,
-                **{key: report.get(key) for key in ("cc", "started_ns", "connected_ns", "completed_ns", "error")},
-            }
-            for flow, report in zip(plan.flows, reports, strict=True)
-        ],
-        "queues": [
-            {
-                "name": queue.name,
-                "text": queue.text,
-                "may_drop": queue.may_drop,
-                "drops": drops.get(queue.name, 0),
-                "longest_delay_ns": delays.get(queue.name, 0),
-            }
-            for queue in named
-        ],
-    }
-    found = json.loads(_sim.judge_run(json.dumps(outcome)))
-    return Verdict(found["invalid"], [*plan.warnings, *found["warnings"]], found["too_late"])
-
-
-def _longest_delays_ns(queues: "Table") -> dict[str, int]:
-    """The longest queueing delay of each queue in any sample."""
-    delays, names = queues.column("delay_ns"), queues.names("queue")
-    longest: dict[str, int] = {}
-    for code, delay in zip(names.codes[delays.is_known].tolist(), delays.values[delays.is_known].tolist(), strict=True):
-        name = names.texts[code]
-        longest[name] = max(longest.get(name, 0), int(delay))
-    return longest
+    return Verdict(*_sim.judge_flows(plan, reports, named, dict(drops), queues))
 
 
 def device_drops(
@@ -216,18 +175,11 @@ def memory_ran_out(console: str) -> list[str]:
     ]
 
 
-def closed_windows(flows: "pl.DataFrame") -> list[str]:
-    """Flows whose controller set a window of 0: a fault of the controller, not of the run."""
-    import polars as pl  # noqa: PLC0415 — only a kernel's runs have such windows
-
-    closed = flows.filter((pl.col("cwnd_packets") == 0) & (pl.col("state") == ESTABLISHED))
-    return [
-        f"flow '{name}' had a cwnd of 0 in {count} samples, first at {first / 1e9:g} s, set by its controller; "
-        "Linux sends nothing with a cwnd of 0"
-        for name, count, first in closed.group_by("flow", maintain_order=True)
-        .agg(pl.len(), pl.col("time_ns").min())
-        .iter_rows()
-    ]
+def closed_windows(flows: "Table") -> list[str]:
+    """A warning for each flow whose controller set a window of 0: a fault of the controller, not of the run."""
+    arrow = flows.native()
+    assert arrow is not None, "the table of an engine"
+    return _sim.closed_windows(arrow)
 
 
 def _devices(text: str) -> dict[str, list[int]]:
@@ -289,7 +241,7 @@ def base_manifest(engine: str, request: Request, plan: Plan, outcome: RunOutcome
     document = experiment.document(complete=True)
     steps = plan.setup if engine == "sim" else [*plan.module_parameters(), *plan.setup]
     return {
-        "format": result.FORMAT,
+        "format": FORMAT,
         "dumbbell": __version__,
         "corrections": corrections.names(),
         "name": request.name,
@@ -317,12 +269,9 @@ def base_manifest(engine: str, request: Request, plan: Plan, outcome: RunOutcome
     }
 
 
-def totals(queues: "pl.DataFrame", column: str) -> dict[str, int]:
+def totals(queues: "Table", column: str) -> dict[str, int]:
     """The last value of a counter, by queue."""
-    from dumbbell.results.columns import Framed  # noqa: PLC0415 — needs polars
-
-    table = Framed(queues)
-    return {name: table.cell(column, row) for name, row in table.last("queue").items()}
+    return {name: queues.cell(column, row) for name, row in queues.last("queue").items()}
 
 
 def queue_entries(named: Sequence[Queue], queues: "Table") -> list[dict[str, Any]]:

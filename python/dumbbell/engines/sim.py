@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from dumbbell import _sim, limits
 from dumbbell.engines.base import Progress, Request, check_controllers
 from dumbbell.engines.run_manifest import RunOutcome, base_manifest, judge_flows, queue_entries, sha256
-from dumbbell.errors import EngineError, ExperimentError, PlanError
+from dumbbell.errors import ExperimentError, PlanError
 from dumbbell.plan import Plan, plan_case
 from dumbbell.plan.inside import ALL, Place, tap
 from dumbbell.publish import captured, staged
@@ -67,7 +67,7 @@ class Simulator:
         return self.run_and_keep(request, progress).folder
 
     def run_and_keep(self, request: Request, progress: Progress) -> Run:
-        """The same; returns what `result.load` would read from the folder."""
+        """See `Engine.run_and_keep`."""
         ready = self.prepare(request)
         with staged(request.out) as folder, captured(request.capture) as packets:
             run = ready.run_simulation(progress, packets).run()
@@ -149,7 +149,7 @@ class SimulatedRun:
         report = json.loads(self.tables[3])
         entries = queue_entries(plan.queues, queues)
         drops = {queue["name"]: queue["drops"] for queue in entries if queue["drops"] is not None}
-        verdict = judge_flows(plan, report["flows"], plan.queues, drops, queues)
+        verdict = judge_flows(plan, report["flows"], plan.queues, drops, queues.native())
         outcome = RunOutcome(report["duration_ns"], report["flows"], entries)
         manifest = base_manifest(Simulator.name, request, plan, outcome, verdict) | _kernel_manifest(report)
         now = time.perf_counter()
@@ -190,7 +190,7 @@ def _tap(request: Request, plan: Plan) -> Place | None:
 
 @contextmanager
 def refusals(most_bytes: int) -> Iterator[None]:
-    """Convert the extension's exceptions."""
+    """Says how a run that takes too much memory could take less."""
     try:
         yield
     except _sim.Outgrown as outgrown:
@@ -201,10 +201,6 @@ def refusals(most_bytes: int) -> Iterator[None]:
             f"({most_bytes / 1e9:.3g} GB): use a shorter duration, a lower rate, shorter queues or fewer "
             f"samples, {'or use dumbbell run' if is_own else limits.raised('memory', 2 * most_bytes)}"
         ) from None
-    except _sim.Refused as refused:
-        raise PlanError(f"the simulator can't run this: {refused}") from None
-    except _sim.Fault as fault:
-        raise EngineError(str(fault)) from None
 
 
 def _kernel_manifest(report: Mapping[str, Any]) -> dict[str, Any]:

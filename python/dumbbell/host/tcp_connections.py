@@ -13,17 +13,16 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from importlib.resources import files
-from pathlib import Path
 from typing import IO, Self
 
 import numpy as np
 import polars as pl
 
-from dumbbell.engines.decode import controller_columns, transport_columns
+from dumbbell import _sim
 from dumbbell.errors import LocalHostError
+from dumbbell.host.agent import agent
 from dumbbell.host.sources import LocalHost
-from dumbbell.linux import BBR, MEMORY, STATES, TCP_INFO, TIMERS
+from dumbbell.linux import BBR, FLOW_RECORD, MEMORY, STATES, TCP_INFO, TIMERS, UDP
 
 __all__ = [
     "HEADER",
@@ -32,20 +31,11 @@ __all__ = [
     "Frame",
     "InUse",
     "Stream",
-    "agent",
     "controllers_in_use",
     "frames",
     "sockets",
     "table",
 ]
-
-
-def agent() -> Path:
-    """The agent of this package. Raises `LocalHostError` if it isn't built."""
-    path = Path(str(files("dumbbell"))) / "bin" / "dumbbell-agent"
-    if not path.is_file():
-        raise LocalHostError(f"{path}: the agent is not built; run: make setup")
-    return path
 
 
 MAGIC = b"DBSOCK01"
@@ -224,11 +214,21 @@ def table(frame: Frame) -> pl.DataFrame:
         "send_q_bytes": _plain(records["send_q"]),
         **{f"{name}_bytes" if name != "drops" else "drops_packets": _plain(records[name]) for name in MEMORY},
         **{name: _plain(info[field], unit, tcp) for name, (field, unit) in MEASURED.items()},
-        **{name: series for name, series in transport_columns(info, tcp).items() if name != "state"},
-        **controller_columns(records),
+        **_of_flows(records, tcp),
         **_newer_bbr(records),
     }
     return pl.DataFrame(columns)
+
+
+def _of_flows(records: np.ndarray, tcp: np.ndarray) -> dict[str, pl.Series]:
+    """The columns of a result's `flows`; null for sockets without a connection."""
+    flows = np.zeros(len(records), FLOW_RECORD)
+    for field in ("info", "cc"):
+        flows[field] = records[field]
+    flows["cc_kind"] = np.where(tcp, records["cc_kind"], UDP)
+    columns = pl.DataFrame(_sim.socket_table(flows.tobytes())).drop("state", "bytes_sent")
+    # Rates are differences, which no unsigned column can hold.
+    return columns.cast({pl.UInt32: pl.Int64, pl.UInt16: pl.Int64, pl.UInt8: pl.Int64}).to_dict()
 
 
 def _plain(values: np.ndarray, unit: int = 1, known: np.ndarray | None = None) -> pl.Series:

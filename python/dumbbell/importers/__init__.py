@@ -33,8 +33,8 @@ from dumbbell.importers.merge import ImportedRun, escaped_run, merged
 from dumbbell.importers.ss_fields import EXTRA
 from dumbbell.publish import staged
 from dumbbell.results import result
+from dumbbell.results.manifest import RUN
 from dumbbell.results.reader import TABLES, manifest_problem, table_problem
-from dumbbell.results.result import RUN
 from dumbbell.results.tables import KNOWN
 
 __all__ = ["FORMATS", "Format", "Options", "import_files", "read_log", "read_run", "recognise"]

@@ -19,8 +19,8 @@ import polars.selectors as cs
 from dumbbell.importers import qlog
 from dumbbell.importers.log_source import Source, open_source
 from dumbbell.importers.ss_fields import EXTRA
+from dumbbell.results.manifest import FORMAT, RUN
 from dumbbell.results.reader import TABLES, manifest_problem
-from dumbbell.results.result import FORMAT, RUN
 
 __all__ = [
     "CARRIER",

@@ -23,6 +23,7 @@ from dumbbell.importers.ss_fields import EXTRA
 from dumbbell.linux import STATES
 from dumbbell.publish import staged
 from dumbbell.results import result
+from dumbbell.results.parquet import write_table
 from dumbbell.results.reader import FLOWS
 
 __all__ = ["Recording", "recorded"]
@@ -77,7 +78,7 @@ class Recording:
     def _write_out(self) -> None:
         if self._waiting:
             part = self.folder / f".part-{len(self._parts)}.parquet"
-            result.write_table(pl.concat(self._waiting), part)
+            write_table(pl.concat(self._waiting), part)
             self._parts.append(part)
             self._waiting.clear()
 

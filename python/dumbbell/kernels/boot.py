@@ -19,12 +19,11 @@ import shutil
 import struct
 import subprocess
 import tempfile
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-
-import numpy as np
 
 from dumbbell.errors import KernelError, LocalHostError, ToolMissing
 
@@ -253,10 +252,8 @@ def _limit(value: int) -> str:
     return "any number" if value == resource.RLIM_INFINITY else str(value)
 
 
-SYMBOL = np.dtype(
-    [("name", "<u4"), ("info", "u1"), ("other", "u1"), ("section", "<u2"), ("at", "<u8"), ("size", "<u8")]
-)
-"""Elf64_Sym (elf.h)."""
+_SYMBOL = struct.Struct("<IBBHQQ")
+"""Elf64_Sym (elf.h): name, info, other, section, address, size."""
 SYMTAB, FUNCTION = 2, 2
 _SECTION = struct.Struct("<IIQQQQIIQQ")
 
@@ -264,7 +261,7 @@ _SECTION = struct.Struct("<IIQQQQIIQQ")
 def function_at(binary: Path, address: int) -> str | None:
     """The name of the function that contains the address, or None."""
     starts, ends, names, texts = _functions(binary)
-    at = int(np.searchsorted(starts, np.uint64(address), side="right")) - 1
+    at = bisect_right(starts, address) - 1
     if at < 0 or address >= int(ends[at]):
         return None
     start = int(names[at])
@@ -284,7 +281,7 @@ def trace(binary: Path, console: str) -> list[str]:
 
 
 @cache
-def _functions(binary: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray, bytes]:
+def _functions(binary: Path) -> tuple[list[int], list[int], list[int], bytes]:
     """Sorted start addresses, end addresses, name offsets, and the names; empty for a binary without symbols."""
     content = binary.read_bytes()
     offset = struct.unpack_from("<Q", content, 40)[0]
@@ -292,10 +289,12 @@ def _functions(binary: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray, bytes]
     sections = [_SECTION.unpack_from(content, offset + size * number) for number in range(count)]
     table = next((section for section in sections if section[1] == SYMTAB), None)
     if table is None:
-        nothing = np.zeros(0, np.uint64)
-        return nothing, nothing, nothing, b""
-    symbols = np.frombuffer(content, SYMBOL, table[5] // SYMBOL.itemsize, table[4])
-    functions = np.sort(symbols[(symbols["info"] & 15 == FUNCTION) & (symbols["section"] != 0)], order="at")
+        return [], [], [], b""
+    symbols = _SYMBOL.iter_unpack(content[table[4] : table[4] + table[5] // _SYMBOL.size * _SYMBOL.size])
+    functions = sorted(
+        (at, at + size, name) for name, info, _, section, at, size in symbols if info & 15 == FUNCTION and section
+    )
     strings = sections[table[6]]
     texts = content[strings[4] : strings[4] + strings[5]]
-    return functions["at"], functions["at"] + functions["size"], functions["name"], texts
+    starts, ends, names = (list(each) for each in zip(*functions, strict=True)) if functions else ([], [], [])
+    return starts, ends, names, texts

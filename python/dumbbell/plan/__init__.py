@@ -11,7 +11,7 @@ from dumbbell import _sim, limits
 from dumbbell._sim import Flow, Link, Plan, Probe, Program, Queue, RemoteHost, RemotePlan, Step
 from dumbbell.errors import ExperimentError
 from dumbbell.spec.attachments import Attachments, read_attachments
-from dumbbell.spec.document import Case, Experiment, mistakes_in, process_limits
+from dumbbell.spec.document import Case, Experiment, process_limits
 
 if TYPE_CHECKING:
     from dumbbell.spec.keys import Tcp
@@ -44,8 +44,7 @@ def make(experiment: Experiment, attachments: Attachments, seed: int) -> Plan:
 
     Raises `PlanError` for what can't be run in bounded memory, `ExperimentError` for sizes that can't be computed.
     """
-    with mistakes_in():
-        return Plan(experiment, seed, run_limits(), process_limits(), dict(attachments.files))
+    return Plan(experiment, seed, run_limits(), process_limits(), dict(attachments.files))
 
 
 def named_flows(plan: Plan) -> list[dict[str, str]]:
@@ -79,7 +78,6 @@ def plan_remote(case: Case, seed: int) -> RemotePlan:
     experiment = case.experiment
     try:
         attachments = read_attachments(case)
-        with mistakes_in():
-            return RemotePlan(experiment, seed, run_limits(), process_limits(), dict(attachments.files))
+        return RemotePlan(experiment, seed, run_limits(), process_limits(), dict(attachments.files))
     except ExperimentError as error:
         raise error.within(str(case.file)) from None

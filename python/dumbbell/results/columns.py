@@ -13,7 +13,7 @@ import numpy.typing as npt
 import polars as pl
 
 from dumbbell import _sim
-from dumbbell.results.result import write_table
+from dumbbell.results.parquet import write_table
 
 __all__ = ["Bools", "Column", "Floats", "Framed", "Names", "Places", "Table", "positions"]
 

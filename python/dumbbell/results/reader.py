@@ -16,7 +16,7 @@ import polars as pl
 
 from dumbbell import limits
 from dumbbell.errors import ResultError
-from dumbbell.results.result import FORMAT
+from dumbbell.results.manifest import FORMAT
 from dumbbell.results.schema import Object, fault, strange
 from dumbbell.results.tables import COLUMNS, INSIDE_NAMES, TABLE_NAMES
 

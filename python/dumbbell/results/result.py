@@ -1,14 +1,10 @@
-"""The result folder: a manifest (`run.json`) and Parquet tables, written atomically; every key that a reader relies on.
+"""The result folder: a manifest (`run.json`) and Parquet tables, written atomically.
 
-`docs/result.md` lists every key and column. This module knows names, types and files; `dumbbell.analysis` computes what
-the numbers mean. `reader`, `sweeps.folder` and the importers of our own exports check every file against the schemas of
-`run.json` and `sweep.json`. Keys that are only displayed or copied may hold any value.
+`docs/result.md` lists every key and column. `manifest` declares the keys, `tables` the columns;
+`dumbbell.analysis` computes what the numbers mean.
 """
 
-import os
-import re
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
@@ -16,7 +12,7 @@ from typing import TYPE_CHECKING, Any, overload
 from dumbbell.control_characters import json_text
 from dumbbell.errors import ResultError
 from dumbbell.results import corrections
-from dumbbell.results.schema import ANY, LARGEST, Bool, Listed, Mapped, Number, Object, Row, Text
+from dumbbell.results.manifest import RUN
 from dumbbell.results.tables import KNOWN, TABLE_NAMES, NativeTable
 
 if TYPE_CHECKING:
@@ -26,123 +22,15 @@ if TYPE_CHECKING:
     from dumbbell.results.reader import Schema
 
 __all__ = [
-    "FORMAT",
-    "LONGEST_S",
-    "RUN",
-    "SWEEP",
     "Run",
+    "framed",
+    "is_import",
     "load",
     "load_manifest",
-    "system_errors",
     "write",
+    "write_run",
+    "write_tables",
 ]
-
-
-FORMAT = 1
-"""Version of both folder formats; increased when an old reader would misread a new folder."""
-LONGEST_S = 1e9
-"""Thirty years; a recording may last as long as a host is up."""
-
-TEXT, TEXT_OR_NULL, BOOL, TEXTS = Text(), Text(null=True), Bool(), Listed(Text())
-TIME_S = Number("seconds", 0, LONGEST_S)
-TIME_S_OR_NULL = Number("seconds", 0, LONGEST_S, null=True)
-CLOCK_S = Number("seconds", -1e11, 1e11, null=True)
-COUNT = Number("", 0, 2**62, whole=True)
-COUNT_OR_NULL = Number("", 0, 2**62, whole=True, null=True)
-TOOK_S = Number("seconds", -1, LONGEST_S, null=True)
-"""May be slightly negative: the clocks of two real hosts differ."""
-SEED = Number("", 0, 2**64, whole=True, null=True)
-RATE_OR_NULL = Number("bits per second", 0, 1e15, null=True)
-RATIO = Number("", 1e-9, 1e9, null=True)
-VERSION = Number("", 1, FORMAT, whole=True)
-FIGURE_OR_NULL = Number("", -LARGEST, LARGEST, null=True)
-
-_FLOW = Object(
-    {"name": TEXT, "group": TEXT, "kind": TEXT, "cc": TEXT_OR_NULL, "fct_s": TOOK_S},
-    {
-        "cc_asked": TEXT_OR_NULL, "start_s": TIME_S_OR_NULL, "stop_s": TIME_S_OR_NULL, "bytes_asked": COUNT_OR_NULL,
-        "bytes_received": COUNT_OR_NULL, "retransmits": COUNT_OR_NULL, "data_segs_out": COUNT_OR_NULL,
-        "connected": BOOL, "completed": BOOL, "intermittent": BOOL, "error": TEXT_OR_NULL,
-        "exchanges_s": Listed(TIME_S_OR_NULL), "block": COUNT, "url": TEXT, "address": TEXT,
-    },
-)  # fmt: skip
-_QUEUE = Object(
-    {"name": TEXT, "kind": TEXT_OR_NULL, "qdisc": TEXT_OR_NULL},
-    {
-        "under_test": BOOL, "host": TEXT_OR_NULL,
-        "device": TEXT_OR_NULL, "rates": Listed(Row((TIME_S, RATE_OR_NULL)), null=True), "drops": COUNT_OR_NULL,
-        "marks": COUNT_OR_NULL, "sent_bytes": COUNT_OR_NULL, "sent_packets": COUNT_OR_NULL,
-    },
-)  # fmt: skip
-_PROGRAM = Object(
-    {
-        "name": TEXT, "host": TEXT, "started_s": TIME_S_OR_NULL, "ended_s": TIME_S_OR_NULL,
-        "status": Number("", -256, 256, whole=True, null=True), "signal": COUNT_OR_NULL, "stopped": BOOL,
-        "fault": TEXT_OR_NULL,
-    },
-    {},
-)  # fmt: skip
-_SEEN = Object(
-    {"what": TEXT},
-    {
-        "value": ANY, "low": FIGURE_OR_NULL, "high": FIGURE_OR_NULL, "unit": TEXT, "metric": TEXT_OR_NULL,
-        "case": TEXT_OR_NULL,
-    },
-)  # fmt: skip
-_SOURCE = Object({"title": TEXT, "seen": Listed(_SEEN)}, {"url": TEXT_OR_NULL, "note": TEXT_OR_NULL}, null=True)
-_EXPERIMENT = Object(
-    {},
-    {
-        "path": Object({}, {"mtu": Number("bytes", 1, 1e6, whole=True, null=True)}, null=True),
-        "flows": Listed(Mapped(ANY), null=True),
-    },
-    null=True,
-)
-_KERNEL = Object(
-    {},
-    {
-        "name": TEXT_OR_NULL, "release": TEXT_OR_NULL, "version": TEXT_OR_NULL, "config_sha256": TEXT_OR_NULL,
-        "binary_sha256": TEXT_OR_NULL, "unseeded": BOOL,
-    },
-    null=True,
-)  # fmt: skip
-_PROGRAM_OF_OURS = Object({}, {"version": TEXT_OR_NULL, "sha256": TEXT_OR_NULL}, null=True)
-_LOG = Object({"format": TEXT, "sha256": TEXT}, {"epoch_s": CLOCK_S, "begins_s": TIME_S})
-_RATIO = Object(
-    {"first": TEXT_OR_NULL, "second": TEXT_OR_NULL},
-    {"ratio": RATIO, "interval": Row((RATIO, RATIO), null=True), "confidence": Number("", 0, 1)},
-)
-
-RUN = Object(
-    {
-        "format": VERSION, "name": TEXT_OR_NULL, "title": TEXT, "engine": TEXT, "seed": SEED,
-        "duration_s": TIME_S, "wall_s": TIME_S_OR_NULL, "valid": BOOL, "invalid": TEXTS, "warnings": TEXTS,
-        "source": _SOURCE, "flows": Listed(_FLOW, unique="name"), "queues": Listed(_QUEUE, unique="name"),
-    },
-    {
-        "dumbbell": TEXT, "corrections": TEXTS, "case": TEXT_OR_NULL, "command": TEXT_OR_NULL,
-        "asked_duration_s": TIME_S_OR_NULL,
-        "phases_s": Mapped(TIME_S), "experiment": _EXPERIMENT, "expect": TEXTS, "host": ANY,
-        "commands": Listed(TEXT, null=True), "generator": TEXT_OR_NULL, "bottleneck": TEXT_OR_NULL,
-        "probes": Listed(Mapped(ANY)), "programs": Listed(_PROGRAM), "kernel": _KERNEL,
-        "agent": _PROGRAM_OF_OURS, "simulator": _PROGRAM_OF_OURS, "import": Object({"files": Listed(_LOG)}, {}),
-        "fetch": Object({"comparisons": Listed(_RATIO), "verdicts": TEXTS}, {}),
-    },
-)  # fmt: skip
-"""`run.json`: required keys, then optional keys."""
-
-_AXIS = Object({"key": TEXT, "scale": TEXT, "values": Listed(ANY)}, {"column": TEXT, "unit": TEXT_OR_NULL})
-_COUNTS = Object({"ok": COUNT, "invalid": COUNT, "failed": COUNT}, {"wanted": COUNT})
-
-SWEEP = Object(
-    {"format": VERSION, "axes": Listed(_AXIS, unique="key"), "counts": _COUNTS},
-    {
-        "dumbbell": TEXT, "name": TEXT_OR_NULL, "title": TEXT_OR_NULL, "command": TEXT_OR_NULL, "seeds": Listed(COUNT),
-        "metrics": TEXTS, "keep": TEXT_OR_NULL, "window": Row((COUNT, COUNT_OR_NULL), null=True),
-        "engines": Mapped(ANY), "maps": Listed(Mapped(ANY)), "experiment": TEXT, "source": Mapped(ANY, null=True),
-    },
-)  # fmt: skip
-"""`sweep.json`."""
 
 
 class _Frame:
@@ -161,10 +49,11 @@ class _Frame:
         return run.table(self._name).frame()
 
     def __set__(self, run: "Run", given: "pl.DataFrame | Table") -> None:
-        run.__dict__[self._name] = given if isinstance(given, NativeTable) else _framed(given)
+        run.__dict__[self._name] = given if isinstance(given, NativeTable) else framed(given)
 
 
-def _framed(given: "pl.DataFrame | Table") -> "Table":
+def framed(given: "pl.DataFrame | Table") -> "Table":
+    """A data frame as a table of a run."""
     import polars as pl  # noqa: PLC0415 — the simulator's tables need none
 
     from dumbbell.results.columns import Framed  # noqa: PLC0415
@@ -245,6 +134,7 @@ def write(
     """
     import polars as pl  # noqa: PLC0415 — the simulator's tables need none
 
+    from dumbbell.results.parquet import write_table  # noqa: PLC0415
     from dumbbell.results.reader import INSIDE, TABLES  # noqa: PLC0415
 
     for name, columns in [*TABLES.items(), *((name, INSIDE[name]) for name in INSIDE if name in tables)]:
@@ -259,34 +149,14 @@ def write(
 
 def write_run(folder: Path, run: Run) -> None:
     """The same for a run in memory."""
-    for name in TABLE_NAMES:
-        run.table(name).write(folder / f"{name}.parquet")
-    _write_manifest(folder, run.manifest)
+    write_tables(folder, run.manifest, {name: run.table(name) for name in TABLE_NAMES})
 
 
-def write_table(table: "pl.DataFrame | pl.LazyFrame", file: Path) -> None:
-    """Write a table as Parquet. Raises `OSError`, for instance when the disk is full."""
-    import polars as pl  # noqa: PLC0415 — see `write`
-
-    with system_errors():
-        if isinstance(table, pl.LazyFrame):
-            table.sink_parquet(file, compression="zstd", statistics=True)
-        else:
-            table.write_parquet(file, compression="zstd", statistics=True)
-
-
-@contextmanager
-def system_errors() -> Iterator[None]:
-    """Raise polars' errors that come from the system as `OSError`."""
-    import polars as pl  # noqa: PLC0415 — see `write`
-
-    try:
-        yield
-    except pl.exceptions.PolarsError as error:
-        # polars wraps system errors in its own types; the message has the errno.
-        if number := re.search(r"os error (\d+)", str(error)):
-            raise OSError(int(number[1]), os.strerror(int(number[1]))) from error
-        raise
+def write_tables(folder: Path, manifest: Mapping[str, Any], tables: "Mapping[str, Table]") -> None:
+    """The same for tables of an engine, which are written without a data frame."""
+    for name, table in tables.items():
+        table.write(folder / f"{name}.parquet")
+    _write_manifest(folder, manifest)
 
 
 def _write_manifest(folder: Path, manifest: Mapping[str, Any]) -> None:

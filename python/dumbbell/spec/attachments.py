@@ -15,7 +15,7 @@ from typing import Any
 
 from dumbbell import limits
 from dumbbell.errors import ExperimentError
-from dumbbell.spec.document import Case, mistakes_in
+from dumbbell.spec.document import Case, within
 from dumbbell.spec.units import Wrong
 
 __all__ = [
@@ -128,7 +128,7 @@ def read_attachments(case: Case) -> Attachments:
 
     Raises `ExperimentError` for a file that is missing or outside the experiment's folder.
     """
-    with mistakes_in(case.file):
+    with within(case.file):
         named = case.experiment.files
     return Attachments({key: read_named(_folder(case, key, name), name, key, str(case.file)) for key, name in named})
 

@@ -26,7 +26,6 @@ __all__ = [
     "free_name",
     "inline_toml",
     "load",
-    "mistakes_in",
     "parse",
     "process_limits",
     "read",
@@ -37,6 +36,7 @@ __all__ = [
     "toml",
     "upgraded",
     "with_settings",
+    "within",
     "without_cases",
 ]
 
@@ -99,8 +99,7 @@ def load(file: Path, settings: Sequence[str] = (), cases: Sequence[str] = ()) ->
 
 def upgraded(text: str, file: Path | str = "") -> tuple[str, list[tuple[str, str]]]:
     """The text with today's spellings of keys, and each older one with today's. Raises `ExperimentError`."""
-    with mistakes_in(file):
-        return _sim.upgrade_toml(text, process_limits(), str(file))
+    return _sim.upgrade_toml(text, process_limits(), str(file))
 
 
 def text_of(file: Path) -> str:
@@ -131,8 +130,7 @@ def parse(
     cases: Sequence[str] = (),
 ) -> list[Case]:
     """The same for a text that came from `file`; files that it names lie in `folder`, or else next to `file`."""
-    with mistakes_in(file):
-        found = _sim.parse_experiment(text, file.stem, list(settings), process_limits(), str(file), list(cases))
+    found = _sim.parse_experiment(text, file.stem, list(settings), process_limits(), str(file), list(cases))
     return _cases(found, file, folder)
 
 
@@ -144,15 +142,14 @@ def read(
     cases: Sequence[str] = (),
 ) -> list[Case]:
     """The same for a document that was read already."""
-    with mistakes_in(file):
-        found = _sim.read_experiment(document, file.stem, list(settings), process_limits(), list(cases))
+    with within(file):
+        found = _sim.read_experiment(document, file.stem, list(settings), process_limits(), list(cases), str(file))
     return _cases(found, file, folder)
 
 
 def toml(text: str, file: Path | str = "") -> dict[str, Any]:
     """A text as a document, within the limits. Raises `ExperimentError`."""
-    with mistakes_in(file):
-        return _sim.parse_toml(text, process_limits(), str(file))
+    return _sim.parse_toml(text, process_limits(), str(file))
 
 
 def as_toml(document: Mapping[str, Any]) -> str:
@@ -160,26 +157,24 @@ def as_toml(document: Mapping[str, Any]) -> str:
 
     Raises `ExperimentError`.
     """
-    with mistakes_in():
-        return _sim.write_toml(dict(document))
+    return _sim.write_toml(dict(document))
 
 
 def with_settings(document: Mapping[str, Any], settings: Mapping[str, Any], file: Path) -> dict[str, Any]:
     """A copy of a document with other values, by dotted key. Raises `ExperimentError`."""
-    with mistakes_in(file):
-        return _sim.set_keys(dict(document), dict(settings))
+    with within(file):
+        return _sim.set_keys(dict(document), dict(settings), str(file))
 
 
 def without_cases(document: Mapping[str, Any], file: Path, case: str | None) -> dict[str, Any]:
     """The document of one case; without a name, of a document that has none. Raises `ExperimentError`."""
-    with mistakes_in(file):
-        return _sim.choose_case(dict(document), case, process_limits())
+    with within(file):
+        return _sim.choose_case(dict(document), case, process_limits(), str(file))
 
 
 def split_setting(setting: str) -> tuple[str, Any]:
     """A `key=value` text's key and value. Raises `ExperimentError`."""
-    with mistakes_in():
-        return _sim.split_setting(setting)
+    return _sim.split_setting(setting)
 
 
 def seeds(value: object) -> tuple[int, ...]:
@@ -191,18 +186,12 @@ def seeds(value: object) -> tuple[int, ...]:
 
 
 @contextmanager
-def mistakes_in(file: Path | str = "") -> Iterator[None]:
-    """Raises `ExperimentError` for the mistakes that `crates/experiment` finds."""
+def within(file: Path | str) -> Iterator[None]:
+    """Adds the file to an `ExperimentError` about a value that no document holds, such as a date."""
     try:
         yield
-    except _sim.Mistakes as mistakes:
-        found, report = mistakes.args
-        first = found[0]
-        case = f" (case '{first['case']}')" if first["case"] else ""
-        raise ExperimentError(
-            first["problem"], file=f"{file}{case}", key=first["key"], value=first["value"], right=first["right"],
-            line=first["line"] or None, report=report if first["line"] or len(found) > 1 else "",
-        ) from None  # fmt: skip
+    except ExperimentError as error:
+        raise error.within(str(file)) from None
 
 
 def _cases(found: list[tuple[str, Experiment, dict[str, Any]]], file: Path, folder: Path | None) -> list[Case]:

@@ -145,8 +145,7 @@ def load_sweep(path: Path | str, settings: Sequence[str] = (), engine: str | Non
 
 def parse_sweep(text: str, file: Path, settings: Sequence[str] = ()) -> Sweep:
     """The same for a text that came from `file`."""
-    with documents.mistakes_in(file):
-        document, values = _sim.parse_sweep(text, list(settings), documents.process_limits(), str(file))
+    document, values = _sim.parse_sweep(text, list(settings), documents.process_limits(), str(file))
     return _sweep(document, values, file)
 
 
@@ -157,15 +156,14 @@ def read_sweep(
 
     `named`: the experiment's file where the caller, and not the document, gives it; it may lie anywhere.
     """
-    with documents.mistakes_in(file):
-        changed, values = _sim.read_sweep(dict(document), list(settings), documents.process_limits())
+    with documents.within(file):
+        changed, values = _sim.read_sweep(dict(document), list(settings), documents.process_limits(), str(file))
     return _sweep(changed, values, file, named)
 
 
 def read_map(**keys: Any) -> "Map":
     """A map of the keys of `[[maps]]`. Raises `ExperimentError`."""
-    with documents.mistakes_in():
-        return _sim.read_map({key: value for key, value in keys.items() if value is not None})
+    return _sim.read_map({key: value for key, value in keys.items() if value is not None})
 
 
 def allowed_half_width(until: "Until", mean: float) -> float:

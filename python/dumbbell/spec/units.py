@@ -11,6 +11,7 @@ from typing import Any
 
 from dumbbell import _sim
 from dumbbell._sim import Qdisc, rate_text, time_text
+from dumbbell.errors import Wrong
 
 __all__ = [
     "GRAMMAR",
@@ -31,22 +32,11 @@ __all__ = [
 ]
 
 
-class Wrong(ValueError):
-    """A value that can't be: what is wrong with it, and what would be right."""
-
-    def __init__(self, problem: str, right: str = "") -> None:
-        self.problem = problem
-        self.right = right
-        super().__init__(f"{problem}; {right}" if right else problem)
-
-
 @contextmanager
 def refused() -> Iterator[None]:
-    """Raises `Wrong` for a value that `crates/experiment` refuses."""
+    """Raises `Wrong` for a text that no Rust has."""
     try:
         yield
-    except _sim.Wrong as wrong:
-        raise Wrong(*wrong.args) from None
     except UnicodeEncodeError:
         raise Wrong("a character that is half of a pair, which no file can hold", "leave it out") from None
 

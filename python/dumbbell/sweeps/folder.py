@@ -20,9 +20,9 @@ import dumbbell
 from dumbbell.analysis.formula import quoted
 from dumbbell.control_characters import json_text
 from dumbbell.errors import ResultError
-from dumbbell.results import result
+from dumbbell.results.manifest import FORMAT, SWEEP
+from dumbbell.results.parquet import write_table
 from dumbbell.results.reader import check_known, read_frame, read_json
-from dumbbell.results.result import FORMAT, SWEEP
 from dumbbell.spec import document as documents
 from dumbbell.spec.attachments import text_named
 from dumbbell.spec.axes import UNITS, Axis, Scale, written
@@ -136,7 +136,7 @@ def write(folder: Path, manifest: Mapping[str, Any], runs: pl.DataFrame) -> None
     Equal tables give equal bytes. Raises `OSError`, for instance when the disk is full.
     """
     _check(Sweep(folder, dict(manifest), runs))
-    result.write_table(runs, folder / TABLE)
+    write_table(runs, folder / TABLE)
     text = json_text(manifest, indent=1) + "\n"
     (folder / MANIFEST).write_text(text, encoding="utf-8")
 

@@ -28,7 +28,6 @@ from dumbbell.engines.base import NOTHING, Permissions, engine_called, repeat_co
 from dumbbell.errors import DumbbellError, OutputError
 from dumbbell.publish import remove
 from dumbbell.publish.cache import cache_folder
-from dumbbell.results import result
 from dumbbell.results.result import Run
 from dumbbell.spec.document import inline_toml, with_settings
 from dumbbell.sweeps.task import Base, Row, Status, Task
@@ -264,12 +263,12 @@ def _measured_row(
     if keep is not None:
         # The folder exists if a sweep was killed between writing the result and storing its row.
         remove(keep)
-        return _row_of_run(base, task, result.load(engine.run(request, lambda _seconds: tick())))
+        return _row_of_run(base, task, engine.run_and_keep(request, lambda _seconds: tick()))
     if isinstance(engine, Simulator):
         return _row_of_run(base, task, engine.simulate(request, lambda _seconds: tick()))
     with tempfile.TemporaryDirectory(prefix=_NOWHERE, dir=tmp_dir, ignore_cleanup_errors=True) as private:
         request = replace(request, out=Path(private) / "run")
-        return _row_of_run(base, task, result.load(engine.run(request, lambda _seconds: tick())))
+        return _row_of_run(base, task, engine.run_and_keep(request, lambda _seconds: tick()))
 
 
 @cache

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from dumbbell.errors import EngineError, GuestHang
-from dumbbell.host.tcp_connections import agent
+from dumbbell.host.agent import agent
 from dumbbell.kernels import Kernel
 from dumbbell.testing import guest, packetdrill
 from dumbbell.testing.guest import Ended, Program

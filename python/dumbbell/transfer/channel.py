@@ -25,7 +25,7 @@ from typing import Any, TypeVar
 import numpy as np
 import polars as pl
 
-from dumbbell.engines.decode import controller_columns, transport_columns
+from dumbbell import _sim
 from dumbbell.host.kernel_modules import TCP_CC_INFO, controller
 from dumbbell.linux import BBR, DCTCP, FLOW_RECORD, TCP_INFO, VEGAS
 
@@ -206,9 +206,10 @@ def rows(samples: Sequence[Sample]) -> list[dict[str, Any]]:
         record["info"] = np.frombuffer(each.info.ljust(TCP_INFO.itemsize, b"\0"), TCP_INFO)[0]
         record["cc"] = each.cc_info.ljust(CC_INFO_BYTES, b"\0")
         record["cc_kind"] = _kind(each)
-    columns = transport_columns(records["info"], np.ones(len(samples), dtype=bool)) | controller_columns(records)
-    columns["rcv_space_bytes"] = pl.Series(values=records["info"]["rcv_space"].astype(np.int64))
-    table = pl.DataFrame({"time_ns": [each.time_ns for each in samples], **columns})
+    table = pl.DataFrame(_sim.socket_table(records.tobytes())).with_columns(
+        time_ns=pl.Series([each.time_ns for each in samples]),
+        rcv_space_bytes=pl.Series(values=records["info"]["rcv_space"].astype(np.int64)),
+    )
     return [{key: value for key, value in row.items() if value is not None} for row in table.to_dicts()]
 
 

@@ -14,7 +14,6 @@ from dumbbell.engines import Request
 from dumbbell.engines.base import Permissions, engine_called
 from dumbbell.errors import ExperimentError, PlanError
 from dumbbell.publish import temporary
-from dumbbell.results import result
 from dumbbell.spec.document import chosen
 from dumbbell.twin.hypotheses import OTHER
 from dumbbell.twin.replay import RECORDED, in_parallel
@@ -115,7 +114,7 @@ def _measured(run: _Run, case: spec.Case) -> Measured | str:
     engine = engine_called(run.engine, None, allowed=Permissions())
     with temporary("predict") as folder:
         try:
-            made = result.load(engine.run(Request("predict", case, run.seed, folder / "run"), lambda _seconds: None))
+            made = engine.run_and_keep(Request("predict", case, run.seed, folder / "run"), lambda _seconds: None)
         except PlanError as error:
             return str(error)
         except ExperimentError as error:

@@ -5,6 +5,7 @@
 use crate::error::{Attempt, Result};
 use crate::sample::record::Records;
 use crate::sys;
+use dumbbell_records::counters::counters;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -12,8 +13,6 @@ use std::path::Path;
 const FILES: [&str; 2] = ["snmp", "netstat"];
 /// Buffer size for one file; netstat of Linux 6.12 has 5 KB.
 const BUFFER_BYTES: usize = 64 << 10;
-/// Lists only ICMP types seen so far, so its columns are not constant.
-const TRANSIENT: &str = "IcmpMsg:";
 
 /// The open files of every host.
 pub struct Counters {
@@ -35,7 +34,7 @@ impl Counters {
             let mut numbers = Vec::new();
             for file in files {
                 let length = file.read_at(&mut self.buffer, 0).attempt(|| "reading counters".into())?;
-                numbers.extend(values(&String::from_utf8_lossy(&self.buffer[..length])));
+                numbers.extend(counters(&String::from_utf8_lossy(&self.buffer[..length])).map(|(_, value)| value));
             }
             let count = u32::try_from(numbers.len()).expect("some hundred counters");
             let mut record = Vec::with_capacity(16 + 8 * numbers.len());
@@ -60,28 +59,4 @@ fn open_host(host: &str) -> Result<[File; 2]> {
             .attempt(|| format!("opening /proc/net/{file} of host '{host}'"))
     };
     Ok([open(FILES[0])?, open(FILES[1])?])
-}
-
-/// The values of a text with pairs of lines, names and values, in order.
-fn values(text: &str) -> Vec<i64> {
-    text.lines()
-        .skip(1)
-        .step_by(2)
-        .filter(|line| !line.starts_with(TRANSIENT))
-        .flat_map(|line| line.split_whitespace().skip(1))
-        // Large unsigned values keep their 64 bits.
-        .map(|word| word.parse().unwrap_or_else(|_| word.parse::<u64>().map_or(0, u64::cast_signed)))
-        .collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn values_are_in_the_order_of_their_names() {
-        let text = "Ip: Forwarding DefaultTTL\nIp: 1 64\nIcmpMsg: InType8\nIcmpMsg: 7\nTcp: MaxConn\nTcp: -1\n";
-        assert_eq!(values(text), [1, 64, -1]);
-        assert_eq!(values("A: B\nA: 18446744073709551615\n"), [-1]);
-    }
 }

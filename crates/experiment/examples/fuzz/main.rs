@@ -13,7 +13,7 @@ mod sweeps;
 mod tc;
 
 use dumbbell_experiment::declare::Kind;
-use dumbbell_experiment::declare::draw::{Draw, bytes_of_seed};
+use dumbbell_experiment::draw::{Draw, bytes_of_seed};
 use dumbbell_experiment::value::{Key, Node, Table, Value};
 use dumbbell_experiment::{Experiment, Options, parse, random, script, write};
 use peak_alloc::PeakAlloc;

@@ -1,8 +1,8 @@
 //! Random sweep files: valid ones, some with axes and settings in which most values fit.
 
-use dumbbell_experiment::declare::draw::Draw;
+use dumbbell_experiment::draw::Draw;
 use dumbbell_experiment::limits::Limits;
-use dumbbell_experiment::sweep::placeholders::{add_names, fill};
+use dumbbell_experiment::placeholders::{add_names, fill};
 use dumbbell_experiment::value::{Table, Value};
 use dumbbell_experiment::{random, sweep, toml, write};
 use std::collections::BTreeSet;

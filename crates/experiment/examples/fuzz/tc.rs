@@ -1,6 +1,6 @@
 //! Random tc scripts of known commands and options, most of whose arguments fit.
 
-use dumbbell_experiment::declare::draw::Draw;
+use dumbbell_experiment::draw::Draw;
 use dumbbell_experiment::script;
 use dumbbell_tc::grammar::{Argument, Grammar, keywords};
 use dumbbell_tc::message::Message;

@@ -1,9 +1,9 @@
 //! Kinds of kinds: whole numbers with bounds, lists, tables.
 
-use super::draw::Draw;
 use super::location::{Faults, Location};
 use super::spec::Shape;
 use super::{Kind, Simple, simple};
+use crate::draw::Draw;
 use crate::limits::grouped;
 use crate::value::{Node, Value};
 use core::fmt::Debug;

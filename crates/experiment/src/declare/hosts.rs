@@ -1,8 +1,8 @@
 //! What the keys of real hosts hold: ssh destinations, addresses, devices.
 
-use super::draw::Draw;
 use super::spec::Shape;
 use super::{Simple, simple};
+use crate::draw::Draw;
 use crate::value::Value;
 use core::net::{IpAddr, Ipv4Addr};
 use dumbbell_tc::Wrong;

@@ -1,10 +1,10 @@
 //! What keys hold: quantities, names, disciplines, netem's options.
 
-use super::draw::Draw;
 use super::spec::{Shape, text};
 use super::texts::is_word;
 use super::{Simple, simple};
-use crate::model::Qdisc;
+use crate::draw::Draw;
+use crate::single::Qdisc;
 use crate::value::Value;
 use crate::{netem, qdisc, units};
 use dumbbell_tc::Wrong;

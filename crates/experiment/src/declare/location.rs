@@ -52,32 +52,48 @@ impl Location<'_> {
 }
 
 /// The mistakes that were found.
-#[derive(Debug, Default)]
-pub struct Faults(Vec<Diagnostic>);
+#[derive(Debug)]
+pub struct Faults {
+    found: Vec<Diagnostic>,
+    /// The keys of the language that have a name, as a person would write them in any table.
+    keys_named: fn(&str) -> Vec<String>,
+}
+
+impl Default for Faults {
+    fn default() -> Self {
+        Self::in_language(|_| Vec::new())
+    }
+}
 
 impl Faults {
+    /// None yet; an unknown key's message names the tables of the language that have such a key.
+    #[must_use]
+    pub const fn in_language(keys_named: fn(&str) -> Vec<String>) -> Self {
+        Self { found: Vec::new(), keys_named }
+    }
+
     /// How many there are.
     #[must_use]
     pub const fn len(&self) -> usize {
-        self.0.len()
+        self.found.len()
     }
 
     /// Whether there are none.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.found.is_empty()
     }
 
     /// The mistakes.
     #[must_use]
     pub fn into_list(self) -> Vec<Diagnostic> {
-        self.0
+        self.found
     }
 
     /// Adds a mistake.
     pub fn push(&mut self, fault: Diagnostic) {
-        if self.0.len() < MAX_FAULTS {
-            self.0.push(fault);
+        if self.found.len() < MAX_FAULTS {
+            self.found.push(fault);
         }
     }
 
@@ -94,7 +110,7 @@ impl Faults {
     /// A table has a key that nothing reads. If other tables have one of that name, the message says which.
     pub fn unknown(&mut self, place: &Location<'_>, key: &Key, known: &[&str]) {
         let problem = format!("unknown key '{}'", key.text);
-        let elsewhere = crate::reference::keys_named(&key.text);
+        let elsewhere = (self.keys_named)(&key.text);
         let right = if (1..=6).contains(&elsewhere.len()) {
             format!("did you mean {}? {}", elsewhere.join(" or "), there_is(&key.text, known))
         } else {

@@ -154,7 +154,7 @@ macro_rules! table {
                 $crate::declare::shapes::table_shape(<Self as $crate::declare::Declared>::SPEC)
             }
 
-            fn draw(draw: &mut $crate::declare::draw::Draw<'_>) -> $crate::value::Value {
+            fn draw(draw: &mut $crate::draw::Draw<'_>) -> $crate::value::Value {
                 $crate::declare::shapes::draw_table(<Self as $crate::declare::Declared>::SPEC, draw)
             }
         }
@@ -273,7 +273,7 @@ macro_rules! words {
                 $crate::declare::shapes::choice_shape(Self::WORDS)
             }
 
-            fn draw(draw: &mut $crate::declare::draw::Draw<'_>) -> $crate::value::Value {
+            fn draw(draw: &mut $crate::draw::Draw<'_>) -> $crate::value::Value {
                 draw.pick(Self::WORDS).into()
             }
         }
@@ -309,7 +309,7 @@ macro_rules! simple {
                 <Self as $crate::declare::Simple>::shape()
             }
 
-            fn draw(draw: &mut $crate::declare::draw::Draw<'_>) -> $crate::value::Value {
+            fn draw(draw: &mut $crate::draw::Draw<'_>) -> $crate::value::Value {
                 <Self as $crate::declare::Simple>::draw(draw)
             }
         })+

@@ -1,13 +1,14 @@
 //! What keys hold that are tables of any keys: parameters, sysctls, files, variables.
 
-use super::draw::Draw;
 use super::kinds::Size;
 use super::location::{Faults, Location};
 use super::spec::{Shape, any_of, any_text, table_schema};
 use super::texts::is_word;
 use super::{Kind, Simple, simple};
-use crate::model::{FileContent, ParameterValue};
+use crate::draw::Draw;
+use crate::single::FileContent;
 use crate::value::{Key, Node, Table, Value};
+use dumbbell_plan::ParameterValue;
 use dumbbell_tc::Wrong;
 
 /// Bytes of all texts that a program brings with it.

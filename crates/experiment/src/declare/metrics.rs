@@ -1,8 +1,8 @@
 //! What keys about a run's numbers hold: expectations, metrics, figures, arrivals.
 
-use super::draw::Draw;
 use super::spec::{Shape, text};
 use super::{Simple, simple};
+use crate::draw::Draw;
 use crate::expectation;
 use crate::value::{Node, Value};
 use dumbbell_tc::Wrong;

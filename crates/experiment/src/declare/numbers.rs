@@ -1,9 +1,9 @@
 //! Finite numbers with bounds.
 
-use super::draw::Draw;
 use super::metrics::Figure;
 use super::spec::Shape;
 use super::{Simple, simple};
+use crate::draw::Draw;
 use crate::value::Value;
 use dumbbell_tc::Wrong;
 

@@ -1,10 +1,10 @@
 //! What the keys of programs, of tc commands and of the run's seeds hold.
 
-use super::draw::Draw;
 use super::kinds::Time;
 use super::spec::{Shape, any_of, any_text, list_of_texts};
 use super::{Simple, simple};
-use crate::model::Stop;
+use crate::draw::Draw;
+use crate::single::Stop;
 use crate::value::{Node, Table, Value};
 use crate::{shell_words, units};
 use dumbbell_tc::Wrong;

@@ -1,7 +1,7 @@
 //! What the declarations of choices and tables have in common: messages, shapes, text, random values.
 
-use super::draw::Draw;
 use super::spec::{Presence, Shape, TableSpec};
+use crate::draw::Draw;
 use crate::suggest::meant;
 use crate::value::{Table, Value};
 use dumbbell_tc::Wrong;

@@ -1,9 +1,9 @@
 //! Distributions of flow sizes.
 
-use super::draw::Draw;
 use super::spec::{Shape, table_schema};
 use super::{Simple, simple};
 use crate::declare::kinds::Size;
+use crate::draw::Draw;
 use crate::value::{Node, Table, Value};
 use dumbbell_tc::Wrong;
 use serde::{Deserialize, Serialize};

@@ -1,6 +1,6 @@
 //! The declarations as data: what the reference, the schema, the stubs, the controls and the generator are made of.
 
-use super::draw::Draw;
+use crate::draw::Draw;
 use crate::value::{Table, Value};
 
 /// A table and its keys.

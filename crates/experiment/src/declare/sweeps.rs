@@ -1,11 +1,11 @@
 //! What keys of a sweep hold: axes, settings, names, half-widths, windows.
 
-use super::draw::Draw;
 use super::location::{Faults, Location};
 use super::spec::{Shape, any_of, any_text, list_of_texts, text};
 use super::{Kind, Simple, simple};
+use crate::axes::{self, Axis};
+use crate::draw::Draw;
 use crate::expectation::metric;
-use crate::sweep::axes::{self, Axis};
 use crate::value::{Key, Node, Table, Value};
 use dumbbell_tc::Wrong;
 

@@ -1,5 +1,8 @@
 //! The top level of an experiment, and probes.
 
+mod programs;
+mod rules;
+
 use crate::declare::generic::{Integer, List, OneOrMore};
 use crate::declare::kinds::{Duration, Text, Time};
 use crate::declare::metrics::Expected;
@@ -11,13 +14,12 @@ use crate::keys::path::Path;
 use crate::keys::programs::Program;
 use crate::keys::settings::{Change, Tcp};
 use crate::keys::source::Source;
-use crate::rules;
 use crate::value::{Table, Value};
 use dumbbell_plan::ProbeKind;
 
 table! {
     /// An experiment: one case of a file.
-    pub struct Experiment, before rules::experiment::with_hosts_for_programs, rules rules::experiment::check,
+    pub struct Experiment, before rules::with_hosts_for_programs, rules rules::check,
         also ["seed", "cases", "format"], old ["trace" = "record"]
     {
         /// One line, without control characters. Without it, the file's name.
@@ -65,7 +67,7 @@ choices! {
 
 table! {
     /// Pings or UDP probes at a steady pace.
-    pub struct Probe, rules rules::experiment::probe {
+    pub struct Probe, rules rules::probe {
         /// `"ping"` or `"udp"`.
         kind: ProbeKind = "ping";
         /// Time between two probes, at least `100us`: a shorter one measures itself.

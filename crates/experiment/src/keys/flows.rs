@@ -1,5 +1,8 @@
 //! Groups of flows.
 
+pub mod kinds;
+pub mod rules;
+
 use crate::declare::generic::{Boolean, Integer};
 use crate::declare::kinds::{Controller, Discipline, Duration, Name, Rate, Size, Time};
 use crate::declare::maps::Parameters;
@@ -8,13 +11,12 @@ use crate::declare::numbers::AboveZero;
 use crate::declare::sizes::Sizes;
 use crate::declare::{table, words};
 use crate::keys::path::Segment;
-use crate::rules;
 use crate::value::Table;
 use dumbbell_plan::{Direction, Transport};
 
 table! {
     /// A group of equal flows.
-    pub struct Flows, before rules::flows::with_distributions, rules rules::flows::check,
+    pub struct Flows, before rules::with_distributions, rules rules::check,
         old ["packet" = "payload", "on" = "on_time", "off" = "off_time"]
     {
         /// The group's name. Without it, `cc`, numbered when taken.

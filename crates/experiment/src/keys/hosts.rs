@@ -1,8 +1,9 @@
 //! Real hosts: ssh destinations, and the devices under test. Only the engine `host` uses them.
 
+mod rules;
+
 use crate::declare::hosts::{Address, Device, Target};
 use crate::declare::table;
-use crate::rules;
 
 table! {
     /// A sending or receiving host.
@@ -21,7 +22,7 @@ table! {
 table! {
     /// A host between them that forwards.
     #[derive(Eq)]
-    pub struct Router, rules rules::hosts::router {
+    pub struct Router, rules rules::router {
         /// ssh destination, as that of a sender.
         ssh: Target, required("ssh = \"root@192.0.2.3\"");
         /// The device toward the receiver.
@@ -34,7 +35,7 @@ table! {
 table! {
     /// Real hosts.
     #[derive(Eq)]
-    pub struct Hosts, rules rules::hosts::hosts {
+    pub struct Hosts, rules rules::hosts {
         /// The sending host.
         sender: End, required("[hosts.sender] with ssh, address and device");
         /// The receiving host.

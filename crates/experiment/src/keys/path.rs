@@ -1,17 +1,18 @@
 //! The path: impairments, the bottleneck, links, the reverse path, tc commands.
 
+mod rules;
+
 use crate::declare::generic::{Boolean, Integer, List};
 use crate::declare::kinds::{
     Corrupt, Discipline, Distribution, Duplicate, Duration, Loss, Name, Rate, Reorder, Slot, Text, Time,
 };
 use crate::declare::programs::Lines;
 use crate::declare::{choices, table};
-use crate::rules;
 
 table! {
     /// What a part of the path does to packets, in the data's direction.
     #[derive(Default)]
-    pub struct Impairment, rules rules::path::impairment {
+    pub struct Impairment, rules rules::impairment {
         /// Delay in the data's direction; it adds to `path.rtt`. Of `[path]` an older spelling of `forward_delay`, of
         /// `[path.reverse]` one of `path.reverse_delay`.
         delay: Time = "0s";
@@ -36,7 +37,7 @@ table! {
 
 table! {
     /// The queue under test and the rate behind it.
-    pub struct Bottleneck, rules rules::path::bottleneck,
+    pub struct Bottleneck, rules rules::bottleneck,
         old ["trace" = "rate_trace", "trace_step" = "rate_trace_step"]
     {
         /// Rate behind the queue.
@@ -55,7 +56,7 @@ table! {
 table! {
     /// A link, the reverse path or an access link: impairments with a rate and a queue of its own.
     #[derive(Default)]
-    pub struct Segment, rules rules::path::segment {
+    pub struct Segment, rules rules::segment {
         ..impairment: Impairment,
         /// Its rate.
         rate: Rate, optional;
@@ -91,7 +92,7 @@ choices! {
 
 table! {
     /// tc commands verbatim, on the senders' device, instead of a bottleneck.
-    pub struct Verbatim, rules rules::path::verbatim {
+    pub struct Verbatim, rules rules::verbatim {
         /// The device's name in the commands.
         interface: Name, required("interface = \"eth0\"");
         /// The commands as a text.
@@ -118,7 +119,7 @@ table! {
 
 table! {
     /// From the senders to the receivers and back.
-    pub struct Path, rules rules::path::path, old ["delay" = "forward_delay"] {
+    pub struct Path, rules rules::path, old ["delay" = "forward_delay"] {
         ..impairment: Impairment,
         /// Two-way propagation delay; all of it on the reverse path unless `forward_delay` or `reverse_delay` divides it.
         rtt: Time, required("rtt = \"13ms\"");

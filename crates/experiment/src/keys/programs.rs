@@ -1,16 +1,18 @@
 //! Programs of this host that run in an experiment's hosts.
 
+mod rules;
+
 use crate::declare::generic::{Boolean, Integer, List};
 use crate::declare::kinds::{Controller, Name, Time};
 use crate::declare::maps::{Environment, Files};
 use crate::declare::programs::{Command, Folder, Host, Serves, StopTime};
 use crate::declare::table;
-use crate::rules;
+use crate::single::Stop;
 use crate::value::Table;
 
 table! {
     /// A program on a host of the experiment.
-    pub struct Program, rules rules::programs::program, old ["on" = "host"] {
+    pub struct Program, rules rules::program, old ["on" = "host"] {
         /// Name of the program and of the flows of its connections.
         name: Name, required("name = \"client\"");
         /// `"sender"`, `"receiver"`, or another host as `dumbbell plan` names them.
@@ -39,5 +41,13 @@ table! {
         cc: Controller, optional;
         /// Expected exit status; another makes the run invalid.
         expect_status: Integer<u8, 0, 255> = 0;
+    }
+}
+
+impl Program {
+    /// Whether it runs until it is stopped.
+    #[must_use]
+    pub fn stays(&self) -> bool {
+        self.serves.is_some() || self.stop == Some(Stop::End)
     }
 }

@@ -1,15 +1,16 @@
 //! TCP settings of every host, and scheduled changes of the path.
 
+mod rules;
+
 use crate::declare::generic::Boolean;
 use crate::declare::kinds::{Discipline, Loss, Name, Rate, Size, Text, Time};
 use crate::declare::maps::Sysctls;
 use crate::declare::{choices, table};
-use crate::rules;
 use crate::value::Table;
 
 table! {
     /// Settings of every host.
-    pub struct Tcp, before rules::settings::with_buffers {
+    pub struct Tcp, before rules::with_buffers {
         /// Limits of buffer autotuning. `"dumbbell"`: 64 MiB each, so that windows, not buffers, limit flows. `"linux"`:
         /// those of Linux 6.12 with 768 MiB of memory or more, 6 MiB to receive and 4 MiB to send (`net/ipv4/tcp.c`,
         /// `tcp_init`). `dumbbell plan` shows which a run has.
@@ -54,7 +55,7 @@ impl TcpDefaults {
 
 table! {
     /// A scheduled change of the path.
-    pub struct Change, rules rules::settings::change {
+    pub struct Change, rules rules::change {
         /// When it happens.
         at: Time, required("at = \"10s\"");
         /// The link: a name of `path.links`, `bottleneck`, or `reverse` for the reverse path. Without it, `rate`, `qdisc` and

@@ -1,14 +1,15 @@
 //! Where an experiment comes from, and the figures that this source reports.
 
+mod rules;
+
 use crate::declare::generic::List;
 use crate::declare::kinds::Text;
 use crate::declare::metrics::{Figure, Measured};
 use crate::declare::table;
-use crate::rules;
 
 table! {
     /// One figure that a source reports: a value, or a range, of which one end may be open.
-    pub struct Seen, before rules::source::with_unit, rules rules::source::seen {
+    pub struct Seen, before rules::with_unit, rules rules::seen {
         /// Description, one line.
         what: Text, required("what = \"rate\"");
         /// The figure. Without it, a range.

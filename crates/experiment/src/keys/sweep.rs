@@ -1,5 +1,7 @@
 //! Every key of a sweep file.
 
+pub mod rules;
+
 use crate::declare::generic::{Boolean, Integer, List};
 use crate::declare::kinds::Text;
 use crate::declare::metrics::{Figure, RowMetric};
@@ -7,12 +9,11 @@ use crate::declare::numbers::{AboveZero, NotNegative, ShareOfOne};
 use crate::declare::programs::Seeds;
 use crate::declare::sweeps::{AxisNames, AxisTable, Base, HalfWidth, Levels, Settings, Texts, Window};
 use crate::declare::{choices, table};
-use crate::rules;
 use crate::value::{Table, Value};
 
 table! {
     /// Repeat each point until its mean is known well enough.
-    pub struct Until, rules rules::sweep::until {
+    pub struct Until, rules rules::until {
         /// The metric whose mean is estimated.
         metric: RowMetric, required("metric = \"groups.bbr.share\"");
         /// Half of the width of the 95 % interval of the mean: in the metric's unit, or `"5%"` of the mean.
@@ -42,7 +43,7 @@ table! {
 
 table! {
     /// Search within the axes' bounds for the point where a value is least or largest, instead of running the grid.
-    pub struct Search, rules rules::sweep::search {
+    pub struct Search, rules rules::search {
         /// The metric, or arithmetic with several, whose least value is searched.
         minimize: Text, optional;
         /// The one whose largest value is searched.

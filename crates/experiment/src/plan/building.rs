@@ -2,10 +2,10 @@
 
 use super::attachments::Attachments;
 use super::error::Error;
+use super::later;
 use super::layout::Layout;
 use super::rtt::shortest_base_rtt_ns;
 use super::shaping::{self, Netem, Requested, Sizes, queue};
-use super::{changes, later};
 use crate::model::{Change, Experiment, Impairment, Qdisc};
 use dumbbell_plan::{Device, Queue, Step};
 use std::collections::BTreeMap;
@@ -35,7 +35,7 @@ impl<'a> Building<'a> {
         Self {
             experiment,
             attachments,
-            changes: changes::listed(experiment, attachments),
+            changes: later::listed(experiment, attachments),
             group_names: experiment.group_names(),
             layout: Layout::default(),
             disciplines: Vec::new(),

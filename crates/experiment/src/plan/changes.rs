@@ -1,12 +1,10 @@
 //! Changes and traces as steps with times.
 
-use super::attachments::Attachments;
 use super::building::Building;
 use super::error::Error;
 use super::later::netem_name;
 use super::shaping::{netem_change, rate_change, tc, text_of};
-use crate::changes_file::Row;
-use crate::model::{self, Experiment};
+use crate::model;
 use dumbbell_plan::text::millis;
 use dumbbell_plan::{Change, Device, Queue, Rates};
 
@@ -26,29 +24,6 @@ pub(super) fn changes(building: &mut Building<'_>) -> Result<Vec<Change>, Error>
     }
     made.sort_by_key(|change| change.at_ns);
     Ok(made)
-}
-
-/// Every change of an experiment in the order of time, those of files among them, each with its key.
-pub(super) fn listed(experiment: &Experiment, attachments: &Attachments) -> Vec<(String, model::Change)> {
-    let mut all = Vec::new();
-    for (number, change) in experiment.changes.iter().enumerate() {
-        let key = format!("changes.{number}");
-        let own = model::Change { file: None, ..change.clone() };
-        for row in attachments.changes.get(&number).into_iter().flatten() {
-            let Row { at, rate, delay, jitter, loss } = row.clone();
-            let rest = model::Change { up: None, qdisc: None, rtt: None, ..own.clone() };
-            all.push((
-                key.clone(),
-                model::Change { at: change.at.saturating_add(at), rate, delay, jitter, loss, ..rest },
-            ));
-        }
-        let is_plain = own.rate.is_some() || own.up.is_some() || own.qdisc.is_some() || own.rtt.is_some();
-        if change.file.is_none() || is_plain || own.delay.is_some() || own.jitter.is_some() || own.loss.is_some() {
-            all.push((key, own));
-        }
-    }
-    all.sort_by_key(|(_, change)| change.at);
-    all
 }
 
 fn traces(building: &mut Building<'_>) -> Vec<Change> {

@@ -1,9 +1,31 @@
-//! What later changes need from the start.
+//! The later changes of an experiment, and what they need from the start.
 
-use crate::model::Change;
+use super::attachments::Attachments;
+use crate::changes_file::Row;
+use crate::model::{Change, Experiment};
 
 /// What changes call the reverse path.
 pub(super) const REVERSE: &str = "reverse";
+
+/// Every change of an experiment in the order of time, those of files among them, each with its key.
+pub(super) fn listed(experiment: &Experiment, attachments: &Attachments) -> Vec<(String, Change)> {
+    let mut all = Vec::new();
+    for (number, change) in experiment.changes.iter().enumerate() {
+        let key = format!("changes.{number}");
+        let own = Change { file: None, ..change.clone() };
+        for row in attachments.changes.get(&number).into_iter().flatten() {
+            let Row { at, rate, delay, jitter, loss } = row.clone();
+            let rest = Change { up: None, qdisc: None, rtt: None, ..own.clone() };
+            all.push((key.clone(), Change { at: change.at.saturating_add(at), rate, delay, jitter, loss, ..rest }));
+        }
+        let is_plain = own.rate.is_some() || own.up.is_some() || own.qdisc.is_some() || own.rtt.is_some();
+        if change.file.is_none() || is_plain || own.delay.is_some() || own.jitter.is_some() || own.loss.is_some() {
+            all.push((key, own));
+        }
+    }
+    all.sort_by_key(|(_, change)| change.at);
+    all
+}
 
 fn has_loss(change: &Change) -> bool {
     change.loss.as_ref().is_some_and(|loss| !loss.is_empty())

@@ -10,7 +10,7 @@
 //! `reorder` sends immediately skip an inner netem.
 
 use super::building::Building;
-use super::error::{Error, Value};
+use super::error::Error;
 use super::shaping::tc;
 use crate::limits::grouped;
 use crate::model::PacketFate;
@@ -74,7 +74,7 @@ fn netem(building: &Building<'_>, Counted { fate, number }: &Counted) -> Result<
     let number = *number;
     let none = || {
         let error = Error::at(KEY, "netem has no seed that hits this packet only", "another number");
-        error.with(Value::Number(fate.number.into()))
+        error.with(fate.number)
     };
     Ok(if let Some(delay) = fate.delay {
         let SingleHit { seed, probability } =

@@ -15,7 +15,7 @@
 use super::attachments::Attachments;
 use super::building::Building;
 use super::draws::Streams;
-use super::error::{Error, Value};
+use super::error::Error;
 use super::layout::offload;
 use super::limits::Limits;
 use super::path::{put_bottleneck, put_reverse_netem};
@@ -26,6 +26,7 @@ use super::traffic::{self, FIRST_PORT};
 use super::{are_sized, changes, later, names, netem_seeds};
 use crate::limits::grouped;
 use crate::model::{Direction, End, Experiment, Flows, Hosts, Impairment, Trace};
+use crate::value::Value;
 use dumbbell_plan::{Device, Flow, Plan, RemoteHost, RemotePlan, Role, Step};
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
@@ -146,7 +147,7 @@ fn own_ports(mut flows: Vec<Flow>) -> Result<Vec<Flow>, Error> {
     if flows.len() > MAX_FLOWS {
         let right = format!("at most {}, or --engine kernel", grouped(MAX_FLOWS));
         let error = Error::at("flows", "more flows than real hosts have ports for", right);
-        return Err(error.with(Value::Number(flows.len() as u64)));
+        return Err(error.with(Value::from(flows.len() as u64)));
     }
     let wanted: BTreeSet<_> = flows.iter().map(|flow| flow.port).collect();
     let mut taken = BTreeSet::new();
@@ -219,14 +220,14 @@ fn refused_key(group: &Flows) -> Option<(&'static str, &'static str, Option<Valu
             (
                 "initial_window",
                 "a route has one, for all groups and for all programs of the machine",
-                group.initial_window.map(|window| Value::Number(window.into())),
+                group.initial_window.map(Value::from),
             ),
         ),
         (
             group.ecn,
-            ("ecn", "a route has one setting for all groups; tcp.ecn = true is for all", Some(Value::Flag(true))),
+            ("ecn", "a route has one setting for all groups; tcp.ecn = true is for all", Some(Value::from(true))),
         ),
-        (!group.delayed_ack, ("delayed_ack", ONE_ROUTE, Some(Value::Flag(false)))),
+        (!group.delayed_ack, ("delayed_ack", ONE_ROUTE, Some(Value::from(false)))),
         (
             !group.cc_parameters.is_empty(),
             (
@@ -253,7 +254,7 @@ fn refuse_two_on_one(experiment: &Experiment) -> Result<(), Error> {
         let right = "add [hosts.router], leave out one of the two, or run it with --engine kernel";
         return Err(Error::at(format!("path.{key}"), problem, right));
     }
-    if later::needs_path_netem(&changes::listed(experiment, &Attachments::default())) {
+    if later::needs_path_netem(&later::listed(experiment, &Attachments::default())) {
         let problem =
             "a change of loss, delay or jitter needs a device of its own, and the bottleneck is on the sender's device";
         return Err(Error::at("changes", problem, "add [hosts.router], or run it with --engine kernel"));

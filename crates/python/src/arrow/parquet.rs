@@ -9,7 +9,7 @@ use ::parquet::file::properties::WriterProperties;
 use ::parquet::file::writer::SerializedFileWriter;
 use ::parquet::schema::types::Type;
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Float64Type, Int64Type, UInt8Type, UInt32Type};
+use arrow_array::types::{Float64Type, Int64Type, UInt8Type, UInt16Type, UInt32Type};
 use arrow_array::{Array, ArrowPrimitiveType, PrimitiveArray};
 use arrow_schema::DataType;
 use std::fs::File;
@@ -83,6 +83,7 @@ fn write_column(writer: &mut ColumnWriter<'_>, held: Option<&Held>, rows: usize)
         }
         (ColumnWriter::Int32ColumnWriter(writer), Some(Held::Cells(array))) => match array.data_type() {
             DataType::UInt32 => numbers::<_, UInt32Type>(writer, array.as_primitive(), u32::cast_signed),
+            DataType::UInt16 => numbers::<_, UInt16Type>(writer, array.as_primitive(), i32::from),
             _ => numbers::<_, UInt8Type>(writer, array.as_primitive(), i32::from),
         },
         (ColumnWriter::BoolColumnWriter(writer), Some(Held::Cells(array))) => {

@@ -2,9 +2,9 @@
 
 use super::is_backward;
 use super::records::TraceRecord;
-use crate::table::{Cells, Names, columns};
 use dumbbell_net::packet::{Body, ETHERNET_BYTES, IPV4_BYTES, Packet, UDP_HEADERS_BYTES};
 use dumbbell_net::time::Time;
+use dumbbell_table::{Cells, Names, columns};
 
 columns! {
     /// One row per packet.

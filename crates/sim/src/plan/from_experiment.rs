@@ -5,7 +5,8 @@
 
 use super::sysctls::Sysctls;
 use super::{Capture, Change, Device, End, Flow, Link, LinkSide, Plan, Probe, Tcp, Traffic, Udp, Watched, Work};
-use dumbbell_experiment::plan::error::{Error, Table, Value};
+use dumbbell_experiment::plan::error::Error;
+use dumbbell_experiment::value::{Table, Value};
 use dumbbell_net::cc::{Parameters, Setting};
 use dumbbell_net::rate::Rate;
 use dumbbell_net::time::{Span, Time};
@@ -190,8 +191,8 @@ fn probe((number, probe): (usize, &types::Probe)) -> Probe {
 fn flows(plan: &types::Plan) -> Result<Vec<Flow>, Error> {
     let settings = &plan.net.tcp.sysctl;
     let sysctls = Sysctls::read(settings).map_err(|wrong| {
-        let table = settings.iter().map(|(key, value)| (key.clone(), Value::Text(value.clone())));
-        refused(wrong, "tcp.sysctl").with(Value::Table(Table(table.collect())))
+        let table = settings.iter().map(|(key, value)| (&key[..], &value[..]));
+        refused(wrong, "tcp.sysctl").with(table.collect::<Table>())
     })?;
     plan.flows.iter().map(|each| flow(plan, each, sysctls)).collect()
 }
@@ -200,7 +201,7 @@ fn flow(plan: &types::Plan, flow: &types::Flow, sysctls: Sysctls) -> Result<Flow
     let mark = flow.mark.unwrap_or(0);
     let mark = u16::try_from(mark).map_err(|_| {
         let right = format!("a smaller one, or {ELSEWHERE}");
-        Error::at("path.tc", "a mark that does not fit 16 bits", right).with(Value::Number(mark.into()))
+        Error::at("path.tc", "a mark that does not fit 16 bits", right).with(Value::from(mark))
     })?;
     let traffic = match flow.transport {
         Transport::Udp => Traffic::Udp(Udp {

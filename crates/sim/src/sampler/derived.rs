@@ -2,8 +2,8 @@
 //! probe's kind. Computed once, after the run.
 
 use crate::plan::{self, Plan};
-use crate::table::{Cells, Column, Table};
-use dumbbell_experiment::plan::queue_rate::{delay_ns, rate_at};
+use dumbbell_plan::queue_rate::{delay_ns, rate_at};
+use dumbbell_table::{Cells, Column, Table};
 use std::sync::Arc;
 
 /// What the plan says about flows, queues and probes, in its order.

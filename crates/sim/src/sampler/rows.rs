@@ -1,12 +1,12 @@
 //! Columns of the tables `flows` and `queues`.
 
-use crate::table::{Cells, Names, columns};
 use crate::traffic::udp::Datagrams;
 use dumbbell_net::cc::{CaState, CcInfo, INFINITE_SSTHRESH};
 use dumbbell_net::queue::QdiscSnapshot;
 use dumbbell_net::rate::Rate;
 use dumbbell_net::time::{Span, Time};
 use dumbbell_net::transport::Info;
+use dumbbell_table::{Cells, Names, columns};
 
 columns! {
     /// The table `flows` without derived columns and those of other controllers; `cc_phase` is not Linux's.
@@ -273,9 +273,9 @@ const SHARE_UNIT: f64 = 1_048_576.0;
 mod tests {
     use super::*;
     use crate::plan::Udp;
-    use crate::table::Table;
     use dumbbell_net::packet::{Direction, FlowId};
     use dumbbell_net::transport::Identity;
+    use dumbbell_table::Table;
 
     fn row(info: &Info) -> Table {
         let mut rows = FlowRows::of(["a".to_string()].into_iter());

@@ -1,9 +1,9 @@
 //! A series of probes, timed by the same clock at both ends.
 
 use crate::plan;
-use crate::table::{Cells, Names, Table, columns};
 use dumbbell_net::packet::{Body, Damage, Direction, Ecn, FlowId, Packet, UDP_HEADERS_BYTES};
 use dumbbell_net::time::{Span, Time};
+use dumbbell_table::{Cells, Names, Table, columns};
 
 /// One series.
 #[derive(Clone, Debug)]

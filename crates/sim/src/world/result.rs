@@ -3,10 +3,10 @@
 use super::{Arrival, World};
 use crate::ends::End;
 use crate::report::{Cost, DeviceDrops, FlowReport, QueueReport, Report, RunResult};
-use crate::table::Table;
 use crate::traffic::{Flow, probe};
 use dumbbell_net::packet::Packet;
 use dumbbell_net::transport::Endpoint;
+use dumbbell_table::Table;
 
 /// The result of a run.
 pub fn outcome(mut world: World) -> RunResult {

@@ -1,10 +1,10 @@
 //! Rules between the keys of a sweep: axes, placeholders, columns. Nothing is expanded for them.
 
+use crate::axes::{self, Axis};
 use crate::declare::location::Report;
 use crate::keys::sweep::{Search, Sweep, Until};
+use crate::placeholders;
 use crate::suggest::suggest;
-use crate::sweep::axes::{self, Axis};
-use crate::sweep::placeholders;
 use crate::value::Value;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 

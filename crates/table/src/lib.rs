@@ -1,6 +1,6 @@
 //! Tables: named columns in Arrow's memory layout, so that they are exported without copying.
 //!
-//! `sampler` and `docs/result.md` define the columns.
+//! `crates/metrics` declares the columns of results; the simulator and the readers of the agent's records fill them.
 
 mod bits;
 
@@ -89,6 +89,8 @@ pub enum Column {
     I64(Cells<i64>),
     /// 32-bit unsigned.
     U32(Cells<u32>),
+    /// 16-bit unsigned.
+    U16(Cells<u16>),
     /// 8-bit unsigned.
     U8(Cells<u8>),
     /// Boolean, one byte each.
@@ -106,6 +108,7 @@ impl Column {
         match self {
             Self::I64(cells) => cells.values.len(),
             Self::U32(cells) | Self::Name(cells, _) => cells.values.len(),
+            Self::U16(cells) => cells.values.len(),
             Self::U8(cells) => cells.values.len(),
             Self::Bool(cells) => cells.values.len(),
             Self::F64(cells) => cells.values.len(),
@@ -125,6 +128,7 @@ impl Column {
         match self {
             Self::I64(cells) => show(cells.get(row).as_ref().map(|value| value as _)),
             Self::U32(cells) => show(cells.get(row).as_ref().map(|value| value as _)),
+            Self::U16(cells) => show(cells.get(row).as_ref().map(|value| value as _)),
             Self::U8(cells) => show(cells.get(row).as_ref().map(|value| value as _)),
             Self::Bool(cells) => show(cells.get(row).as_ref().map(|value| value as _)),
             Self::F64(cells) => show(cells.get(row).as_ref().map(|value| value as _)),
@@ -138,6 +142,7 @@ impl Column {
         match self {
             Self::I64(cells) => cells.capacity_bytes(),
             Self::U32(cells) | Self::Name(cells, _) => cells.capacity_bytes(),
+            Self::U16(cells) => cells.capacity_bytes(),
             Self::U8(cells) => cells.capacity_bytes(),
             Self::Bool(cells) => cells.capacity_bytes(),
             Self::F64(cells) => cells.capacity_bytes(),
@@ -261,9 +266,10 @@ macro_rules! from_cells {
     )*};
 }
 
-from_cells!(i64 => I64, u32 => U32, u8 => U8, bool => Bool, f64 => F64);
+from_cells!(i64 => I64, u32 => U32, u16 => U16, u8 => U8, bool => Bool, f64 => F64);
 
 /// A struct of columns that converts to a [`Table`]; columns keep order and names.
+#[macro_export]
 macro_rules! columns {
     ($(#[$about:meta])* $name:ident { $($column:ident: $cells:ty),* $(,)? }) => {
         $(#[$about])*
@@ -284,15 +290,13 @@ macro_rules! columns {
             }
         }
 
-        impl From<$name> for $crate::table::Table {
+        impl From<$name> for $crate::Table {
             fn from(rows: $name) -> Self {
                 Self::new(vec![$((stringify!($column), rows.$column.into())),*])
             }
         }
     };
 }
-
-pub(crate) use columns;
 
 #[cfg(test)]
 mod tests {

@@ -4,7 +4,7 @@
 const BITS: f64 = 8.0;
 const NS: f64 = 1e9;
 
-/// The rate that limits a queue at a time, if any; `limits` as [`super::types::Queue::limits`]. A sample at the time of
+/// The rate that limits a queue at a time, if any; `limits` as [`crate::Queue::limits`]. A sample at the time of
 /// a change is taken after it, as both engines do: changes come before samples of the same instant.
 #[must_use]
 pub fn rate_at(limits: &[(u64, u64)], time_ns: i64) -> Option<i64> {

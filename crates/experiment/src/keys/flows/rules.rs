@@ -1,7 +1,7 @@
-//! Rules of a group of flows beyond those of its kind ([`crate::keys::flow_kinds`]): what goes together.
+//! Rules of a group of flows beyond those of its kind ([`super::kinds`]): what goes together.
 
+use super::kinds::{self, FlowKind};
 use crate::declare::location::Report;
-use crate::keys::flow_kinds::{self, FlowKind};
 use crate::model::{Direction, Flows, Transport};
 use crate::value::{Table, Value};
 
@@ -45,7 +45,7 @@ pub fn as_written(key: String, document: &Value) -> String {
 
 /// All of them.
 pub fn check(made: &Flows, report: &mut Report<'_>) {
-    flow_kinds::check(made, report);
+    kinds::check(made, report);
     let is_tcp = made.kind == Transport::Tcp;
     let starts_last = made.start + made.start_jitter;
     // Whether it is sound; the key at fault; the problem; what would be right.

@@ -1,24 +1,8 @@
-//! Rules of programs: when they run, and names that must differ.
+//! Rules between programs and the experiment: times, and names that must differ.
 
 use crate::declare::location::Report;
-use crate::model::{Experiment, Program, Stop};
+use crate::model::Experiment;
 use std::collections::{HashMap, HashSet};
-
-/// When one program runs.
-pub fn program(made: &Program, report: &mut Report<'_>) {
-    if made.serves.is_some() && made.start > 0 {
-        let right = "it starts before the experiment; leave 'start' out";
-        report.fault("start", "a program that serves can't have a start", right);
-    }
-    if let Some(Stop::At(stop)) = made.stop
-        && stop <= made.start
-    {
-        report.fault("stop", "stop is before start", "stop must be after start");
-    }
-    if made.ends && made.stays() {
-        report.fault("ends", "'ends' needs a program that ends by itself", "leave 'ends' out");
-    }
-}
 
 /// Do programs fit each other and the experiment?
 pub fn check(made: &Experiment, report: &mut Report<'_>) {
@@ -57,13 +41,5 @@ pub fn check(made: &Experiment, report: &mut Report<'_>) {
             );
             report.fault(&key("name"), format!("program '{name}' is called like a group of flows"), right);
         }
-    }
-}
-
-impl Program {
-    /// Whether it runs until it is stopped.
-    #[must_use]
-    pub fn stays(&self) -> bool {
-        self.serves.is_some() || self.stop == Some(Stop::End)
     }
 }

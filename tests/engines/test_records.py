@@ -8,10 +8,12 @@ import numpy as np
 import polars as pl
 import pytest
 
-from dumbbell.engines import decode
-from dumbbell.linux import BBR_INFO, DCTCP_INFO, FLOW_RECORD, PROBE_RECORD, QUEUE_RECORD, VEGAS_INFO
+from dumbbell import _sim
+from dumbbell.engines.agent_engine import in_plan_order, name_queues
+from dumbbell.linux import FLOW_RECORD, PROBE_RECORD, QUEUE_RECORD
 from dumbbell.plan import Plan, Queue, make
 from dumbbell.results.reader import FLOWS, PROBES, QUEUES
+from dumbbell.results.tables import NativeTable
 from dumbbell.spec import parse
 from dumbbell.spec.attachments import Attachments
 
@@ -80,13 +82,24 @@ def record(
     return records
 
 
-def flows(folder: Path, plan: Plan, *records: np.ndarray) -> pl.DataFrame:
-    (folder / "flows.bin").write_bytes(b"".join(each.tobytes() for each in records))
-    return decode.flows(folder / "flows.bin", plan)
+def flow_table(plan: Plan, records: bytes) -> pl.DataFrame:
+    return NativeTable("flows", plan.flow_table(records)).frame()
 
 
-def row(folder: Path, plan: Plan, **fields: Any) -> dict[str, Any]:
-    return flows(folder, plan, record(**fields)).row(0, named=True)
+def probe_table(plan: Plan, records: bytes) -> pl.DataFrame:
+    return NativeTable("probes", plan.probe_table(records)).frame()
+
+
+def queue_table(plan: Plan, records: bytes, named: list[Queue], kinds: list[str]) -> pl.DataFrame:
+    return NativeTable("queues", plan.queue_table(records, named, kinds)).frame()
+
+
+def flows(plan: Plan, *records: np.ndarray) -> pl.DataFrame:
+    return flow_table(plan, b"".join(each.tobytes() for each in records))
+
+
+def row(plan: Plan, **fields: Any) -> dict[str, Any]:
+    return flows(plan, record(**fields)).row(0, named=True)
 
 
 def test_records_have_the_sizes_that_the_agent_writes() -> None:
@@ -110,37 +123,37 @@ def test_records_have_the_sizes_that_the_agent_writes() -> None:
     assert {name: info.fields[name][1] for name in offsets} == offsets
 
 
-def test_every_column_of_a_tcp_flow(tmp_path: Path, plan: Plan) -> None:
-    got = row(tmp_path, plan, time_ns=10_000_000, **INFO)
+def test_every_column_of_a_tcp_flow(plan: Plan) -> None:
+    got = row(plan, time_ns=10_000_000, **INFO)
     head = {"time_ns": 10_000_000, "flow": "vegas", "group": "vegas", "bytes_received": 123, "rcv_space_bytes": 65_536}
     assert got == head | COLUMNS | dict.fromkeys(CONTROLLERS) | {"cc_phase": None}
     assert set(got) == set(FLOWS)
 
 
-def test_values_unknown_to_the_kernel_are_null(tmp_path: Path, plan: Plan) -> None:
-    got = row(tmp_path, plan, snd_ssthresh=0x7FFFFFFF, min_rtt=0xFFFFFFFF, pacing_rate=NEVER, rtt=0)
+def test_values_unknown_to_the_kernel_are_null(plan: Plan) -> None:
+    got = row(plan, snd_ssthresh=0x7FFFFFFF, min_rtt=0xFFFFFFFF, pacing_rate=NEVER, rtt=0)
     assert [got[name] for name in ("ssthresh_packets", "min_rtt_ns", "pacing_rate_bps", "rtt_ns")] == [None] * 4
     assert (got["ecn"], got["app_limited"], got["ca_state"]) == (False, False, "open")
 
 
-def test_inflight_is_never_below_zero(tmp_path: Path, plan: Plan) -> None:
-    got = row(tmp_path, plan, unacked=1, sacked=2, snd_mss=1448)
+def test_inflight_is_never_below_zero(plan: Plan) -> None:
+    got = row(plan, unacked=1, sacked=2, snd_mss=1448)
     assert (got["inflight_packets"], got["inflight_bytes"]) == (0, 0)
 
 
 @pytest.mark.parametrize(("number", "name"), list(enumerate(["open", "disorder", "cwr", "recovery", "loss"])))
-def test_ca_states_have_names(tmp_path: Path, plan: Plan, number: int, name: str) -> None:
-    assert row(tmp_path, plan, ca_state=number)["ca_state"] == name
+def test_ca_states_have_names(plan: Plan, number: int, name: str) -> None:
+    assert row(plan, ca_state=number)["ca_state"] == name
 
 
 def controllers(got: dict[str, Any]) -> dict[str, Any]:
     return {name: got[name] for name in CONTROLLERS if got[name] is not None}
 
 
-def test_bbr_columns(tmp_path: Path, plan: Plan) -> None:
-    info = np.zeros(1, BBR_INFO)
+def test_bbr_columns(plan: Plan) -> None:
+    info = np.zeros(1, _sim.RECORDS["tcp_bbr_info"])
     info["bw_lo"], info["bw_hi"], info["min_rtt"], info["pacing_gain"], info["cwnd_gain"] = 5, 1, 13_000, 320, 512
-    assert controllers(row(tmp_path, plan, kind=BBR, cc=info.tobytes())) == {
+    assert controllers(row(plan, kind=BBR, cc=info.tobytes())) == {
         "bbr_bw_bps": (2**32 + 5) * 8,
         "bbr_min_rtt_ns": 13_000_000,
         "bbr_pacing_gain": 1.25,
@@ -148,10 +161,10 @@ def test_bbr_columns(tmp_path: Path, plan: Plan) -> None:
     }
 
 
-def test_vegas_columns(tmp_path: Path, plan: Plan) -> None:
-    info = np.zeros(1, VEGAS_INFO)
+def test_vegas_columns(plan: Plan) -> None:
+    info = np.zeros(1, _sim.RECORDS["tcpvegas_info"])
     info["enabled"], info["rttcnt"], info["rtt"], info["minrtt"] = 1, 4, 15_000, 13_000
-    assert controllers(row(tmp_path, plan, kind=VEGAS, cc=info.tobytes())) == {
+    assert controllers(row(plan, kind=VEGAS, cc=info.tobytes())) == {
         "vegas_enabled": True,
         "vegas_rttcnt": 4,
         "vegas_rtt_ns": 15_000_000,
@@ -159,10 +172,10 @@ def test_vegas_columns(tmp_path: Path, plan: Plan) -> None:
     }
 
 
-def test_dctcp_columns(tmp_path: Path, plan: Plan) -> None:
-    info = np.zeros(1, DCTCP_INFO)
+def test_dctcp_columns(plan: Plan) -> None:
+    info = np.zeros(1, _sim.RECORDS["tcp_dctcp_info"])
     info["enabled"], info["ce_state"], info["alpha"], info["ab_ecn"], info["ab_tot"] = 1, 1, 256, 1000, 4000
-    assert controllers(row(tmp_path, plan, kind=DCTCP, cc=info.tobytes())) == {
+    assert controllers(row(plan, kind=DCTCP, cc=info.tobytes())) == {
         "dctcp_enabled": True,
         "dctcp_ce_state": 1,
         "dctcp_alpha": 0.25,
@@ -171,26 +184,25 @@ def test_dctcp_columns(tmp_path: Path, plan: Plan) -> None:
     }
 
 
-def test_a_udp_flow_fills_its_bytes_and_nothing_else(tmp_path: Path, plan: Plan) -> None:
+def test_a_udp_flow_fills_its_bytes_and_nothing_else(plan: Plan) -> None:
     records = record(time_ns=5, flow=3, kind=UDP, received=900)
     raw = bytearray(records.tobytes())
     raw[64:72] = (1000).to_bytes(8, "little")
-    (tmp_path / "flows.bin").write_bytes(raw)
-    got = decode.flows(tmp_path / "flows.bin", plan).row(0, named=True)
+    got = flow_table(plan, bytes(raw)).row(0, named=True)
     assert {name: value for name, value in got.items() if value is not None} == {
         "time_ns": 5, "flow": "udp", "group": "udp", "bytes_sent": 1000, "bytes_received": 900,
     }  # fmt: skip
 
 
-def test_the_fin_does_not_count_as_a_byte_of_a_sized_flow(tmp_path: Path, plan: Plan) -> None:
-    assert row(tmp_path, plan, flow=0, received=1_000_001)["bytes_received"] == 1_000_000
-    assert row(tmp_path, plan, flow=0, received=999_999)["bytes_received"] == 999_999
-    assert row(tmp_path, plan, flow=1, received=1_000_001)["bytes_received"] == 1_000_001
+def test_the_fin_does_not_count_as_a_byte_of_a_sized_flow(plan: Plan) -> None:
+    assert row(plan, flow=0, received=1_000_001)["bytes_received"] == 1_000_000
+    assert row(plan, flow=0, received=999_999)["bytes_received"] == 999_999
+    assert row(plan, flow=1, received=1_000_001)["bytes_received"] == 1_000_001
 
 
-def test_rows_are_in_order_of_time_and_then_of_flow(tmp_path: Path, plan: Plan) -> None:
+def test_rows_are_in_order_of_time_and_then_of_flow(plan: Plan) -> None:
     order = [(20, 1), (10, 2), (20, 0), (10, 0), (0, 3)]
-    table = flows(tmp_path, plan, *(record(time_ns=time, flow=flow) for time, flow in order))
+    table = flows(plan, *(record(time_ns=time, flow=flow) for time, flow in order))
     assert table.select("time_ns", "flow").rows() == [
         (0, "udp"),
         (10, "bbr"),
@@ -200,31 +212,25 @@ def test_rows_are_in_order_of_time_and_then_of_flow(tmp_path: Path, plan: Plan) 
     ]
 
 
-def test_no_records_give_empty_tables_with_every_column(tmp_path: Path, plan: Plan) -> None:
-    (tmp_path / "empty").write_bytes(b"")
-    assert decode.flows(tmp_path / "empty", plan).schema == pl.Schema(FLOWS)
-    assert decode.probes(tmp_path / "empty", plan).schema == pl.Schema(PROBES)
+def test_no_records_give_empty_tables_with_every_column(plan: Plan) -> None:
+    assert flow_table(plan, b"").schema == pl.Schema(FLOWS)
+    assert probe_table(plan, b"").schema == pl.Schema(PROBES)
+    assert queue_table(plan, b"", [], []).schema == pl.Schema(QUEUES)
 
 
-def test_no_queues_give_an_empty_table_with_every_column(tmp_path: Path) -> None:
-    (tmp_path / "empty").write_bytes(b"")
-    assert decode.queues(tmp_path / "empty", [], []).schema == pl.Schema(QUEUES)
-
-
-def sampled(folder: Path, queue_plans: list[Queue], kinds: list[str], *fields: dict[str, Any]) -> list[dict[str, Any]]:
+def sampled(plan: Plan, queue_plans: list[Queue], kinds: list[str], *fields: dict[str, Any]) -> list[dict[str, Any]]:
     records = np.zeros(len(fields), QUEUE_RECORD)
     for number, values in enumerate(fields):
         for name, value in values.items():
             records[number][name] = value
-    (folder / "queues.bin").write_bytes(records.tobytes())
-    return decode.queues(folder / "queues.bin", queue_plans, kinds).rows(named=True)
+    return queue_table(plan, records.tobytes(), queue_plans, kinds).rows(named=True)
 
 
-def test_every_column_of_a_queue(tmp_path: Path) -> None:
+def test_every_column_of_a_queue(plan: Plan) -> None:
     queue = Queue("bottleneck", "router", "right", "10:", "codel", under_test=True, rates=((0, 8_000_000),))
     fields = {"time_ns": 7, "queue": 0, "qlen": 3, "backlog": 4500, "drops": 5, "requeues": 99, "overlimits": 6,
               "sent_bytes": 10**12, "sent_packets": 10**10, "marks": 17}  # fmt: skip
-    assert sampled(tmp_path, [queue], ["codel"], fields) == [
+    assert sampled(plan, [queue], ["codel"], fields) == [
         {
             "time_ns": 7, "queue": "bottleneck", "kind": "codel", "under_test": True, "backlog_bytes": 4500,
             "backlog_packets": 3, "sent_bytes": 10**12, "sent_packets": 10**10, "drops_packets": 5, "marks_packets": 17,
@@ -233,14 +239,14 @@ def test_every_column_of_a_queue(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
-def test_queues_without_marking_have_null_marks(tmp_path: Path) -> None:
+def test_queues_without_marking_have_null_marks(plan: Plan) -> None:
     queue = Queue("q", "router", "right", "10:", "pfifo")
-    got = sampled(tmp_path, [queue], ["pfifo"], {"backlog": 1500, "marks": NEVER})[0]
+    got = sampled(plan, [queue], ["pfifo"], {"backlog": 1500, "marks": NEVER})[0]
     assert (got["marks_packets"], got["rate_bps"], got["delay_ns"], got["under_test"]) == (None, None, None, False)
 
 
-def test_queues_have_the_order_of_the_plan(tmp_path: Path) -> None:
-    first, second = (Queue(name, "router", "right", handle, "pfifo") for name, handle in (("a", "1:"), ("b", "2:")))
+def test_queues_have_the_order_of_the_plan(plan: Plan) -> None:
+    first, second = plan.queues[:2]
     extra = Queue("router.left.8001", "router", "left", "8001:", "pfifo")
     found, fields = (
         [extra, second, first],
@@ -249,27 +255,25 @@ def test_queues_have_the_order_of_the_plan(tmp_path: Path) -> None:
     records = np.zeros(len(fields), QUEUE_RECORD)
     for number, values in enumerate(fields):
         records[number]["time_ns"], records[number]["queue"] = values["time_ns"], values["queue"]
-    (tmp_path / "queues.bin").write_bytes(records.tobytes())
-    table = decode.queues(tmp_path / "queues.bin", found, ["pfifo"] * 3, [first, second])
-    assert table["queue"].to_list() == ["a", "b", extra.name] * 2
-    assert decode.in_plan_order(found, [first, second]) == [first, second, extra]
+    table = queue_table(plan, records.tobytes(), found, ["pfifo"] * 3)
+    assert table["queue"].to_list() == [first.name, second.name, extra.name] * 2
+    assert in_plan_order(found, plan.queues) == [first, second, extra]
 
 
-def test_the_rate_follows_changes(tmp_path: Path) -> None:
+def test_the_rate_follows_changes(plan: Plan) -> None:
     """A sample at the time of a change has the new rate."""
     queue = Queue("q", "router", "right", "10:", "pfifo", rates=((0, 8_000_000), (100, 4_000_000)))
-    got = sampled(tmp_path, [queue], ["pfifo"], *({"time_ns": time, "backlog": 1000} for time in (0, 99, 100, 101)))
+    got = sampled(plan, [queue], ["pfifo"], *({"time_ns": time, "backlog": 1000} for time in (0, 99, 100, 101)))
     assert [each["rate_bps"] for each in got] == [8_000_000, 8_000_000, 4_000_000, 4_000_000]
     assert [each["delay_ns"] for each in got] == [1_000_000, 1_000_000, 2_000_000, 2_000_000]
 
 
-def test_every_column_of_a_probe(tmp_path: Path, plan: Plan) -> None:
+def test_every_column_of_a_probe(plan: Plan) -> None:
     records = np.array(
         [(1, 4, 300, 340, 400), (0, 1, 100, NEVER, 150), (0, 2, 200, 220, NEVER), (0, 3, 250, NEVER, NEVER)],
         PROBE_RECORD,
     )
-    (tmp_path / "probes.bin").write_bytes(records.tobytes())
-    table = decode.probes(tmp_path / "probes.bin", plan)
+    table = probe_table(plan, records.tobytes())
     assert table.schema == pl.Schema(PROBES)
     assert table.rows() == [
         (100, "ping-1", "ping", 1, 50, None, None),
@@ -285,4 +289,4 @@ def test_an_unplanned_qdisc_is_named_after_its_location() -> None:
         {"host": "router", "device": "right", "handle": "10:", "kind": "pfifo"},
         {"host": "sender", "device": "right", "handle": "8001:", "kind": "fq"},
     ]
-    assert [queue.name for queue in decode.name_queues(found, [planned])] == ["bottleneck", "sender.right.8001"]
+    assert [queue.name for queue in name_queues(found, [planned])] == ["bottleneck", "sender.right.8001"]
