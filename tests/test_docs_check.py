@@ -19,7 +19,11 @@ docs_check: Any = importlib.import_module("docs_check")
         ("a.rs", "//! Fine.\n//! `dumbbell.engines.nothing` reads it.\n", ["a.rs:2: dumbbell.engines.nothing"]),
         ("a.rs", 'let text = "dumbbell.engines.nothing";\n', []),
         ("a.rs", "// `dumbbell.engines.connections` and `dumbbell.engines.connections.read_connections`\n", []),
-        ("a.rs", "// `dumbbell.engines.connections.no_such_name`\n", ["a.rs:1: dumbbell.engines.connections.no_such_name"]),
+        (
+            "a.rs",
+            "// `dumbbell.engines.connections.no_such_name`\n",
+            ["a.rs:1: dumbbell.engines.connections.no_such_name"],
+        ),
         ("a.rs", "// see crate::nowhere::at_all\n", ["a.rs:1: crate::nowhere::at_all"]),
         ("a.rs", "let x = 1; // `crates/net/src/no_file.rs`\n", ["a.rs:1: crates/net/src/no_file.rs"]),
         ("a.py", '"""One.\n\nMade by `engines/no_file.py` of `plots.nothing`."""\n', 2),

@@ -94,6 +94,8 @@ class Crate:
             at = (*module, head)
         if at is None:
             known = self.names[module].get(head)
+            if known and known[0] == head:
+                return None  # A crate's item of the crate's own name.
             return self.home(module, (*known, *rest), seen) if known else None
         for number, name in enumerate(rest):
             if name == "super":

@@ -133,11 +133,11 @@ class Metrics:
     A window outside the run is a `ValueError`.
     """
 
-    def __init__(self, facts: str, flows: _Given, queues: _Given, probes: _Given) -> None: ...
-    def summary(self, window: _Window = None) -> str:
+    def __init__(self, facts: Mapping[str, Any], flows: _Given, queues: _Given, probes: _Given) -> None: ...
+    def summary(self, window: _Window = None) -> dict[str, Any]:
         """All single numbers but the cycle."""
 
-    def cycle(self, window: _Window = None) -> str:
+    def cycle(self, window: _Window = None) -> dict[str, Any] | None:
         """The period of the two largest groups' rates."""
 
     def convergence_s(self, step_ns: int, epsilon: float) -> float | None:
@@ -146,7 +146,7 @@ class Metrics:
     def long_lived(self, window: _Window = None) -> list[bool]:
         """Whether each flow is long-lived."""
 
-    def completion(self) -> str:
+    def completion(self) -> tuple[list[Any], list[Any]]:
         """Completion times and response times by group."""
 
     def goodput_bps(self, edges_ns: Any) -> list[Numbers]:
@@ -179,7 +179,7 @@ def spread(samples: list[float]) -> list[float] | None:
 def jain_index(rates: list[float]) -> float | None:
     """Jain's index of some rates."""
 
-def period(signal: Any, step_s: float) -> str:
+def period(signal: Any, step_s: float) -> dict[str, Any] | None:
     """The period of an evenly sampled signal in JSON, or null."""
 
 def follows(first: Any, second: Any, period_steps: float) -> float:
@@ -206,17 +206,17 @@ class TcTree:
     def execute(self, words: list[str]) -> TcChange | None:
         """Execute a command, given from the word after `tc` on; the change that it makes to a running tree, if any.
 
-        Raises `TcError`.
+        Raises `Wrong`.
         """
 
-    def root(self) -> str | None:
-        """The root qdisc in JSON; None before the first command."""
+    def root(self) -> dict[str, Any] | None:
+        """The root qdisc; None before the first command."""
 
 class TcChange:
     """A change of a running tree."""
 
-    def json(self) -> str:
-        """The new settings in JSON."""
+    def values(self) -> dict[str, Any]:
+        """The new settings."""
 
 class Flow:
     """One flow."""
@@ -724,7 +724,7 @@ class RemotePlan:
 class SimulatorPlan:
     """A plan for the simulator."""
 
-    def json(self) -> str:
+    def values(self) -> dict[str, Any]:
         """All its values, for reviewers."""
 
 class Outgrown(RuntimeError):
@@ -735,8 +735,8 @@ def simulate(
     progress: Callable[[float], None] | None = None,
     capture: Path | None = None,
     most_bytes: int | None = None,
-) -> tuple[Arrow, Arrow, Arrow, str]:
-    """Run a plan. Returns flows, queues, probes, and a report in JSON."""
+) -> tuple[Arrow, Arrow, Arrow, dict[str, Any]]:
+    """Run a plan. Returns flows, queues, probes, and a report."""
 
 def packet_trace(
     plan: SimulatorPlan,

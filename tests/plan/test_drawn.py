@@ -58,7 +58,7 @@ def test_an_experiment_is_planned_for_every_reader_or_refused(
         assert len(names) == len(plan.queues)
         assert {flow["name"] for flow in json.loads(plan.for_agent())["flows"]} == {flow.name for flow in plan.flows}
         assert plan.script("title").startswith("#!/bin/sh\n# title\n")
-        world = json.loads(plan.for_simulator(seed).json())
+        world = plan.for_simulator(seed).values()
         assert {queue["name"] for queue in world["queues"]} == names
     except (DumbbellError, Wrong):
         event("refused")

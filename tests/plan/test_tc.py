@@ -37,7 +37,7 @@ def link(overhead: int, *, raw: bool = False, least: int = 0, framing: str = "pl
         # qdisc tbf 1: root refcnt 2 rate 10Mbit burst 10Kb/1 mpu 0b peakrate 20Mbit mtu 1540b/1 mpu 0b lat 70ms
         (
             "tbf rate 10mbit burst 10kb latency 70ms peakrate 20mbit mtu 1540",
-            {"burst": 10_240, "limit": 87_500 + 10_240, "peak": [2_500_000, 1540]},
+            {"burst": 10_240, "limit": 87_500 + 10_240, "peak": (2_500_000, 1540)},
         ),
         # qdisc codel 1: root refcnt 2 limit 1000p target 5ms interval 100ms
         (

@@ -137,7 +137,7 @@ def test_numbers_of_an_inner_red_equal_the_kernel_s(arguments: str, expected: di
 
 def test_a_ce_threshold_selector_without_a_mask_is_none() -> None:
     """ce_threshold 999us ce_threshold_selector 0x1/0x3: shown in CoDel's own unit of 1024 ns."""
-    assert config("fq_codel ce_threshold 1ms ce_threshold_selector 0x01/0x03")["codel"]["ce_selector"] == [1, 3]
+    assert config("fq_codel ce_threshold 1ms ce_threshold_selector 0x01/0x03")["codel"]["ce_selector"] == (1, 3)
     assert "ce_selector" not in config("fq_codel ce_threshold_selector 0x00/0x00")["codel"]
 
 

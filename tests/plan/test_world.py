@@ -45,7 +45,7 @@ def as_world(plan: Plan, seed: int, capture: Place | None = None, *, accepted: b
     simulated = plan.for_simulator(seed, capture)
     if accepted:
         _sim.check(simulated)
-    world: dict[str, Any] = json.loads(simulated.json())
+    world: dict[str, Any] = simulated.values()
     return world
 
 

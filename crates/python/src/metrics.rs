@@ -12,10 +12,11 @@ use dumbbell_table::Bits;
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use pythonize::{depythonize, pythonize};
 use serde::Serialize;
 use std::collections::HashMap;
 
-/// A run whose metrics can be computed. Results that are not arrays are JSON.
+/// A run whose metrics can be computed. Its numbers are dicts and lists by the names of their fields.
 #[pyclass(frozen, module = "dumbbell._sim")]
 pub struct Metrics {
     facts: Facts,
@@ -53,24 +54,24 @@ struct Copied {
 
 #[pymethods]
 impl Metrics {
-    /// A run, by the facts of its manifest in JSON, and its tables with (at least) the columns of `METRIC_COLUMNS`.
+    /// A run, by the facts of its manifest, and its tables with (at least) the columns of `METRIC_COLUMNS`.
     #[new]
-    fn new(py: Python<'_>, facts: &str, flows: Given, queues: Given, probes: Given) -> PyResult<Self> {
-        let facts = serde_json::from_str(facts).map_err(|error| PyValueError::new_err(error.to_string()))?;
+    fn new(facts: &Bound<'_, PyAny>, flows: Given, queues: Given, probes: Given) -> PyResult<Self> {
+        let (py, facts) = (facts.py(), depythonize(facts)?);
         let [flows, queues, probes] = [flows, queues, probes].map(|given| Held::of(py, given));
         Ok(Self { facts, flows: flows?, queues: queues?, probes: probes? })
     }
 
     /// All single numbers but the cycle, of the run or of a window. Raises `ValueError` for a window outside the run.
     #[pyo3(signature = (window=None))]
-    fn summary(&self, py: Python<'_>, window: Option<Window>) -> PyResult<String> {
-        self.json(py, |run| run.metrics(window))
+    fn summary<'py>(&self, py: Python<'py>, window: Option<Window>) -> PyResult<Bound<'py, PyAny>> {
+        self.plain(py, |run| run.metrics(window))
     }
 
     /// The period of the two largest groups' rates, or null.
     #[pyo3(signature = (window=None))]
-    fn cycle(&self, py: Python<'_>, window: Option<Window>) -> PyResult<String> {
-        self.json(py, |run| run.cycle(window))
+    fn cycle<'py>(&self, py: Python<'py>, window: Option<Window>) -> PyResult<Bound<'py, PyAny>> {
+        self.plain(py, |run| run.cycle(window))
     }
 
     /// The time until the last long-lived flow converges, or null.
@@ -85,8 +86,13 @@ impl Metrics {
     }
 
     /// Completion times and response times by group.
-    fn completion(&self, py: Python<'_>) -> PyResult<String> {
-        self.compute(py, |run| Ok(to_json(&(run.completion_times(), run.answer_times()))))
+    fn completion<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        self.plain(py, |run| {
+            let named = |(name, times): (&str, _)| (name.to_owned(), times);
+            let completions: Vec<_> = run.completion_times().into_iter().map(named).collect();
+            let named = |(name, times): (&str, _)| (name.to_owned(), times);
+            Ok((completions, run.answer_times().into_iter().map(named).collect::<Vec<_>>()))
+        })
     }
 
     /// Every flow's goodput in every bin, in bit/s.
@@ -170,12 +176,12 @@ impl Metrics {
         answer.map_err(|error| PyValueError::new_err(error.to_string()))
     }
 
-    fn json<T: Serialize>(
+    fn plain<'py, T: Send + Serialize>(
         &self,
-        py: Python<'_>,
+        py: Python<'py>,
         question: impl Fn(&Run<'_>) -> Result<T, Error> + Sync,
-    ) -> PyResult<String> {
-        self.compute(py, |run| Ok(to_json(&question(run)?)))
+    ) -> PyResult<Bound<'py, PyAny>> {
+        Ok(pythonize(py, &self.compute(py, question)?)?)
     }
 }
 
@@ -192,12 +198,13 @@ pub fn infer_phase(
     dumbbell_metrics::Signs { pacing_gain, cwnd_gain, cwnd, ssthresh }.phase(grows, true)
 }
 
-/// The period of an evenly sampled signal in JSON, or null.
+/// The period of an evenly sampled signal, or None.
 #[pyfunction]
 #[expect(clippy::needless_pass_by_value, reason = "arguments from Python are owned")]
-pub fn period(py: Python<'_>, signal: PyBuffer<f64>, step_s: f64) -> PyResult<String> {
+pub fn period(py: Python<'_>, signal: PyBuffer<f64>, step_s: f64) -> PyResult<Bound<'_, PyAny>> {
     let signal = signal.to_vec(py)?;
-    Ok(py.detach(|| to_json(&cycle::period(&signal, step_s))))
+    let found = py.detach(|| cycle::period(&signal, step_s));
+    Ok(pythonize(py, &found)?)
 }
 
 /// The phase of a second signal behind the first, 0 to 1.
@@ -241,10 +248,6 @@ pub fn metric_names() -> Vec<(&'static str, Vec<DeclaredMetric>)> {
 #[expect(clippy::needless_pass_by_value, reason = "arguments from Python are owned")]
 pub fn jain_index(rates: Vec<f64>) -> Option<f64> {
     dumbbell_metrics::jain_index(&rates)
-}
-
-fn to_json(value: &impl Serialize) -> String {
-    serde_json::to_string(value).expect("metrics are numbers and names")
 }
 
 impl Held {

@@ -15,6 +15,7 @@ use dumbbell_records as records;
 use dumbbell_sim::plan::from_experiment;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use pythonize::pythonize;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
@@ -631,9 +632,9 @@ pub struct SimulatorPlan(pub dumbbell_sim::Plan);
 
 #[pymethods]
 impl SimulatorPlan {
-    /// All its values in JSON, for reviewers.
-    fn json(&self) -> String {
-        to_json(&self.0)
+    /// All its values, for reviewers.
+    fn values<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        Ok(pythonize(py, &self.0)?)
     }
 }
 

@@ -8,6 +8,7 @@ use dumbbell_net::time::{Span, Time};
 use dumbbell_sim::packet_trace::{TraceResult, Window};
 use dumbbell_sim::{Error, Plan, Progress, RunResult, World};
 use pyo3::prelude::*;
+use pythonize::pythonize;
 use std::fs::File;
 use std::io::BufWriter;
 use std::path::PathBuf;
@@ -19,10 +20,10 @@ const SLICE: Duration = Duration::from_millis(50);
 const FIRST_STEP: Span = Span::from_micros(100);
 const MAX_STEP: Span = Span::from_secs(100);
 
-/// Three tables and a report in JSON.
-type Results = (Arrow, Arrow, Arrow, String);
+/// Three tables and a report.
+type Results = (Arrow, Arrow, Arrow, Py<PyAny>);
 
-/// Runs a plan. Returns flows, queues and probes as Arrow tables, and a report in JSON.
+/// Runs a plan. Returns flows, queues and probes as Arrow tables, and a report as a dict.
 ///
 /// `progress` is called about twenty times per second with the elapsed seconds of the experiment; an exception from it
 /// ends the run. `capture` is the file to write packets to. Raises [`Outgrown`] as soon as packets and tables use more
@@ -39,7 +40,8 @@ pub fn simulate(
 ) -> PyResult<Results> {
     let run = py.detach(|| guarded(|| Run::new(&plan.get().0, capture)))?;
     let world = run_to_end(py, run, progress.as_ref(), most_bytes, World::run_on)?;
-    py.detach(|| guarded(|| Ok(exported(world.finish()))))
+    let result = py.detach(|| guarded(|| Ok(world.finish())))?;
+    exported(py, result)
 }
 
 /// Traces the packets in flight between `start` and `stop` (nanoseconds, inclusive). Returns the first `most_rows` of
@@ -166,7 +168,7 @@ fn next_step(step: Span, took: Duration) -> Span {
     }
 }
 
-fn exported(result: RunResult) -> Results {
-    let report = serde_json::to_string(&result.report).expect("a report contains only numbers and names");
-    (result.flows.into(), result.queues.into(), result.probes.into(), report)
+fn exported(py: Python<'_>, result: RunResult) -> PyResult<Results> {
+    let report = pythonize(py, &result.report)?.unbind();
+    Ok((result.flows.into(), result.queues.into(), result.probes.into(), report))
 }

@@ -6,7 +6,7 @@ use dumbbell_tc::tree::{Change, Tree};
 use dumbbell_tc::{Command, Device, classes, disciplines};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use serde::Serialize;
+use pythonize::pythonize;
 use std::collections::BTreeMap;
 
 /// The qdiscs of a device after each command.
@@ -27,9 +27,9 @@ impl TcTree {
         Ok(change.map_err(wrong)?.map(TcChange))
     }
 
-    /// The root qdisc in JSON; None before the first command.
-    fn root(&self) -> Option<String> {
-        self.0.root().map(|root| to_json(&root))
+    /// The root qdisc; None before the first command.
+    fn root<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        Ok(pythonize(py, &self.0.root())?)
     }
 }
 
@@ -40,14 +40,10 @@ pub struct TcChange(Change);
 
 #[pymethods]
 impl TcChange {
-    /// The new settings in JSON.
-    fn json(&self) -> String {
-        to_json(&self.0)
+    /// The new settings.
+    fn values<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        Ok(pythonize(py, &self.0)?)
     }
-}
-
-fn to_json(settings: &impl Serialize) -> String {
-    serde_json::to_string(settings).expect("settings are numbers and names")
 }
 
 /// Adds the grammar of tc to the module.

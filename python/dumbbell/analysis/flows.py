@@ -6,9 +6,8 @@ starvation. `crates/metrics` defines them (`summary.rs`, `completion.rs`, `fairn
 time.
 """
 
-import json
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 
 import polars as pl
 
@@ -148,7 +147,7 @@ def answer_times(run: Run) -> _Times:
 
 @remembered
 def _completion(run: Run) -> tuple[list[Any], list[Any]]:
-    return cast("tuple[list[Any], list[Any]]", json.loads(native(run).completion()))
+    return native(run).completion()
 
 
 def _with_spread(groups: list[tuple[str, dict[str, Any]]]) -> _Times:

@@ -4,7 +4,6 @@ Time windows and flow lifetimes; mean, median, 95th percentile and maximum of sa
 the period of two groups' rates.
 """
 
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import wraps
@@ -122,7 +121,7 @@ _UNKNOWN = object()
 def native(run: Run) -> _sim.Metrics:
     """A run's metrics, computed on request."""
     tables = (_given(run.table(name), name) for name in TABLE_NAMES)
-    return _sim.Metrics(json.dumps(_facts(run)), *tables)
+    return _sim.Metrics(_facts(run), *tables)
 
 
 @remembered
@@ -131,7 +130,7 @@ def metrics(run: Run, window: Window | None = None) -> dict[str, Any]:
 
     Raises `ValueError` for a window outside the run.
     """
-    numbers = cast("dict[str, Any]", json.loads(native(run).summary(window)))
+    numbers = native(run).summary(window)
     if run.manifest.get("fetch"):
         # Downloads one after the other share nothing.
         numbers["jain"] = None
@@ -289,8 +288,7 @@ def period(signal: "Floats", step_s: float) -> Cycle | None:
     return _cycle(_sim.period(signal, step_s))
 
 
-def _cycle(text: str) -> Cycle | None:
-    found = json.loads(text)
+def _cycle(found: dict[str, Any] | None) -> Cycle | None:
     if found is None:
         return None
     del found["half_period_s"]

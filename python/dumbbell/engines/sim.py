@@ -8,7 +8,6 @@ dropped, and returns packets instead of samples. `docs/packet-traces.md` describ
 `crates/sim/src/packet_trace.rs` records the packets.
 """
 
-import json
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -137,8 +136,8 @@ class SimulatedRun:
     """The simulator's output."""
 
     ready: Ready
-    tables: tuple[_sim.Arrow, _sim.Arrow, _sim.Arrow, str]
-    """Flows, queues and probes, and a report in JSON."""
+    tables: tuple[_sim.Arrow, _sim.Arrow, _sim.Arrow, dict[str, Any]]
+    """Flows, queues and probes, and a report."""
     simulated_s: float
     """Duration of the simulation."""
 
@@ -146,7 +145,7 @@ class SimulatedRun:
         """The third step: complete tables, validity, manifest."""
         began, plan, request = time.perf_counter(), self.ready.plan, self.ready.request
         flows, queues, probes = (NativeTable(*each) for each in zip(TABLE_NAMES, self.tables[:3], strict=True))
-        report = json.loads(self.tables[3])
+        report = self.tables[3]
         entries = queue_entries(plan.queues, queues)
         drops = {queue["name"]: queue["drops"] for queue in entries if queue["drops"] is not None}
         verdict = judge_flows(plan, report["flows"], plan.queues, drops, queues.native())
