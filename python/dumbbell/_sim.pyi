@@ -898,3 +898,89 @@ def judge_flows(
 
 def closed_windows(flows: Arrow) -> list[str]:
     """A warning for each flow whose controller set a window of 0."""
+
+class SentSegment:
+    """A segment that an endpoint sent. Sequence numbers count from 0, the SYN."""
+
+    at_ns: int
+    seq: int
+    length: int
+    ack: int
+    window: int
+    """Bytes."""
+    flags: str
+    """Of `FSP.EW`."""
+    ecn: int
+    """The two bits of IP's field."""
+    sent_at_ns: int
+    """TSval."""
+    echo_ns: int
+    """TSecr; 0 if nothing is echoed."""
+    sack: list[tuple[int, int]]
+
+class Endpoint:
+    """One TCP endpoint of the simulator, and a program that does what it is told; the caller plays the peer."""
+
+    def __init__(
+        self,
+        now: int,
+        *,
+        listens: bool,
+        controller: str,
+        mss: int,
+        sysctls: list[tuple[str, str]],
+        rmem: tuple[int, int],
+        wmem: tuple[int, int],
+        sndbuf: int | None = None,
+        rcvbuf: int | None = None,
+        max_pacing_bps: int | None = None,
+        paces: bool = False,
+    ) -> None:
+        """Times are in nanoseconds, `rmem` and `wmem` the first and the largest size of a buffer in bytes.
+
+        Raises `Wrong` for a setting that the simulator does not have.
+        """
+
+    window_scale: int
+    now: int
+    is_established: bool
+    unread: int
+    """Bytes that arrived in order and were not read."""
+    is_finished: bool
+    """The peer has closed, and all is read."""
+
+    def connect(self) -> None:
+        """The program connects."""
+
+    def write(self, bytes: int) -> None:
+        """The program writes."""
+
+    def close(self) -> None:
+        """The program closes its socket, or the direction in which it sends."""
+
+    def read(self) -> None:
+        """The program reads all that is there."""
+
+    def receive(
+        self,
+        seq: int,
+        length: int,
+        ack: int | None,
+        window: int,
+        flags: str,
+        *,
+        sent_at_ns: int,
+        echo_ns: int,
+        sack: list[tuple[int, int]],
+        ecn: int = 0,
+    ) -> None:
+        """A segment arrives; `window` in bytes, `flags` of `FSP.EW`, `ecn` the two bits of IP's field."""
+
+    def run(self, until: int, stops: bool) -> bool:
+        """Let time pass until `until`, or with `stops` until a packet is sent. Returns whether one was."""
+
+    def take_sent(self) -> SentSegment | None:
+        """The oldest packet that was sent and not taken yet."""
+
+    def info(self) -> dict[str, int]:
+        """`tcp_info` by the names and in the units of `linux/tcp.h`."""

@@ -66,10 +66,37 @@ pub struct Settings {
     pub max_pacing_rate: Option<Rate>,
     /// Read each segment as it arrives; otherwise the reader wakes infrequently, as the agent's does.
     pub prompt_reads: bool,
+    /// Settings that hardly any host changes.
+    #[serde(default, skip_serializing_if = "Tunables::are_defaults")]
+    pub tunables: Tunables,
     /// Does the qdisc of this host's device hold packets until their departure time? Set by the code that configures
     /// the device.
     #[serde(skip)]
     pub queue_paces: bool,
+}
+
+/// Settings with the defaults of Linux.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Tunables {
+    /// `tcp_rmem`'s second number: the receive buffer at first.
+    pub first_rcvbuf: u64,
+    /// `tcp_wmem`'s second number: the send buffer at first.
+    pub first_sndbuf: u64,
+    /// `tcp_tso_win_divisor`: the part of the window that is sent without waiting for more; at least 1.
+    pub tso_win_divisor: u32,
+}
+
+impl Default for Tunables {
+    fn default() -> Self {
+        Self { first_rcvbuf: 131_072, first_sndbuf: 16_384, tso_win_divisor: 3 }
+    }
+}
+
+impl Tunables {
+    fn are_defaults(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 impl Settings {

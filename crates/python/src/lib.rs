@@ -5,6 +5,7 @@
 //! callbacks. `dumbbell.results` defines the tables.
 
 mod arrow;
+mod endpoint;
 mod errors;
 mod experiment;
 mod fault;
@@ -27,6 +28,8 @@ use pyo3::prelude::*;
 mod _sim {
     #[pymodule_export]
     use super::arrow::Arrow;
+    #[pymodule_export]
+    use super::endpoint::{Endpoint, SentSegment};
     #[pymodule_export]
     use super::experiment::{
         choose_case, declarations, inline_toml, keys_by_table, numbered, parse_experiment, parse_toml,

@@ -7,6 +7,8 @@
 pub mod from_experiment;
 mod sysctls;
 
+pub use sysctls::Sysctls;
+
 use dumbbell_net::cc::Parameters;
 use dumbbell_net::queue::Node;
 use dumbbell_net::time::{Span, Time};

@@ -53,6 +53,12 @@ junit_option = click.option("--junit", type=PATH, metavar="FILE", help="Also wri
     "paths", nargs=-1, required=True, type=PATH, metavar="PATH...", help="Scripts (.pkt, .sh), or folders with them."
 )
 @click.option("--kernel", metavar="A,B", help="Kernels to test; see `dumbbell kernel list`.")
+@click.option(
+    "--engine",
+    type=click.Choice(["kernel", "sim"]),
+    default="kernel",
+    help="What is tested: kernels, or the simulator's endpoint by packetdrill scripts.",
+)
 @packetdrill_option
 @tolerance_option
 @match_option
@@ -78,6 +84,7 @@ junit_option = click.option("--junit", type=PATH, metavar="FILE", help="Also wri
 def selftest(  # noqa: PLR0913, PLR0917 — a command has many options
     paths: tuple[Path, ...],
     kernel: str | None = None,
+    engine: str = "kernel",
     packetdrill: Path | None = None,
     tolerance: str | None = None,
     patterns: tuple[str, ...] = (),
@@ -91,29 +98,37 @@ def selftest(  # noqa: PLR0913, PLR0917 — a command has many options
 ) -> None:
     """Run Linux's own TCP tests in virtual time.
 
-    Each test runs as root in a guest of its own, which can't write to this host. Results are printed as KTAP. Exit
-    status: 0 all passed, 1 a test failed, 2 the request was wrong, 4 a guest failed.
+    Each test runs as root in a guest of its own, which can't write to this host. With `--engine sim` packetdrill
+    scripts drive the simulator's endpoint instead, without packetdrill. Results are printed as KTAP. Exit status: 0 all
+    passed, 1 a test failed, 2 the request was wrong, 4 a guest failed.
     """
+    from dumbbell.testing.on_simulator import distinct
     from dumbbell.testing.scripts import find_scripts
 
     scripts = find_scripts(paths, patterns)
+    if engine == "sim":
+        _refuse_options_of_guests(kernel, packetdrill)
+        scripts = distinct(scripts)
     if list_only:
         for script in scripts:
             _print(script.name)
         return
     from dumbbell.errors import ExitStatus
-    from dumbbell.testing import ktap
+    from dumbbell.testing import ktap, on_simulator
     from dumbbell.testing.results import Status
     from dumbbell.testing.selftests import run_all
 
     options = options_of(
         packetdrill, tolerance, timeout, wall_limit, seed=seed, repeat=repeat, jobs=jobs,
-        needed=any(script.is_packetdrill for script in scripts),
+        needed=engine == "kernel" and any(script.is_packetdrill for script in scripts),
     )  # fmt: skip
     check_report_file(junit)
-    chosen = _kernels(kernel)
-    numbered = Printer(ktap.header(len(scripts) * len(chosen)))
-    results = run_all(scripts, chosen, options, numbered.result)
+    chosen = _kernels(kernel) if engine == "kernel" else []
+    numbered = Printer(ktap.header(len(scripts) * max(len(chosen), 1)))
+    if engine == "sim":
+        results = on_simulator.run_all(scripts, on_simulator.limits_of(options), numbered.result)
+    else:
+        results = run_all(scripts, chosen, options, numbered.result)
     _print(ktap.totals_line(results))
     if len(chosen) > 1:
         _show_table(scripts_names=[script.name for script in scripts], kernels=chosen, results=results)
@@ -173,6 +188,14 @@ class Printer:
             _print(*self._header)
         self.count += 1
         _print(*lines_of(self.count, result))
+
+
+def _refuse_options_of_guests(kernel: str | None, packetdrill: Path | None) -> None:
+    from dumbbell.errors import ExperimentError
+
+    for key, value in (("--kernel", kernel), ("--packetdrill", packetdrill)):
+        if value is not None:
+            raise ExperimentError("the simulator needs none", key=key, value=str(value), right="leave it out")
 
 
 def _kernels(names: str | None) -> list["Kernel"]:

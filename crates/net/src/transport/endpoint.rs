@@ -317,8 +317,8 @@ impl Endpoint {
     }
 
     fn on_segment(&mut self, now: Time, packet: &Packet, segment: &Segment) {
-        if !self.receiver.accepts(now, segment, self.acked) {
-            return;
+        if !self.receiver.accepts(now, segment, self.acked) || segment.ack > self.next_seq() {
+            return; // `tcp_ack` discards a segment that acknowledges what was not sent.
         }
         let carries = segment.len > 0;
         if let Some(sender) = &mut self.sender {
@@ -338,6 +338,12 @@ impl Endpoint {
     fn poll_handshake(&mut self, now: Time) -> Option<Packet> {
         let syn = self.handshake.poll(now, self.receiver.first_window())?;
         Some(self.address(syn, self.marks.other, 1, SYN_BYTES))
+    }
+
+    /// The next sequence number to send.
+    #[inline]
+    fn next_seq(&self) -> u64 {
+        self.sender.as_ref().map_or(FIRST_SEQ, |sender| sender.next_seq())
     }
 
     /// An ACK that must leave at once goes first.
@@ -382,6 +388,8 @@ fn is_data(packet: &Packet) -> bool {
     matches!(&packet.body, Body::Tcp(segment) if segment.len > 0 || segment.flags.fin)
 }
 
+/// What is sent first after the SYN.
+const FIRST_SEQ: u64 = 1;
 /// Size of a SYN's headers: Ethernet, IPv4, TCP and 20 bytes of options (MSS, SACK permitted, timestamps, window
 /// scale).
 const SYN_BYTES: u32 = ETHERNET_BYTES + IPV4_BYTES + 20 + 20;

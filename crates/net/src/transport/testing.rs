@@ -1,6 +1,6 @@
 //! Shared by the tests of all parts: the settings of an unconfigured host, and polling without softirqs.
 
-use super::{Sender, Settings, Transmission};
+use super::{Sender, Settings, Transmission, Tunables};
 use crate::cc::CongestionControl;
 use crate::time::Time;
 
@@ -20,6 +20,7 @@ pub(crate) fn settings(mss: u32) -> Settings {
         sndbuf: None,
         max_pacing_rate: None,
         prompt_reads: false,
+        tunables: Tunables::default(),
         queue_paces: false,
     }
 }

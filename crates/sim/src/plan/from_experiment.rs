@@ -247,6 +247,7 @@ fn tcp(plan: &types::Plan, flow: &types::Flow, sysctls: Sysctls) -> Tcp {
         sndbuf: None,
         max_pacing_rate: None,
         prompt_reads: flow.prompt_reads || flow.exchange.is_some(),
+        tunables: sysctls.tunables(),
         queue_paces: false,
     };
     let receiver = Settings {

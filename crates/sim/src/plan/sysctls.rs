@@ -3,6 +3,7 @@
 //! A setting with Linux's default is accepted, and so is one without an effect on an experiment. Every other one is
 //! refused by its name.
 
+use dumbbell_net::transport::Tunables;
 use dumbbell_tc::Wrong;
 
 const PREFIX: &str = "net.ipv4.tcp_";
@@ -84,15 +85,23 @@ const WITHOUT_EFFECT: &[&str] = &[
 
 /// Settings that the simulator has; None: not set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Sysctls {
+pub struct Sysctls {
     /// True requests it, false refuses it even if requested.
     pub ecn: Option<bool>,
+    /// `tcp_slow_start_after_idle`.
     pub slow_start_after_idle: Option<bool>,
+    /// `tcp_min_tso_segs`.
     pub min_tso_segments: Option<u8>,
+    /// `tcp_tso_win_divisor`.
+    pub tso_win_divisor: Option<u8>,
 }
 
 impl Sysctls {
-    /// Reads settings; refuses the first that the simulator can't follow.
+    /// Reads settings.
+    ///
+    /// # Errors
+    ///
+    /// The first that the simulator can't follow.
     pub fn read(settings: &[(String, String)]) -> Result<Self, Wrong> {
         let mut found = Self::default();
         for (key, value) in settings {
@@ -103,6 +112,8 @@ impl Sysctls {
                 ("ecn", "2") => found.ecn = None,
                 ("slow_start_after_idle", "0" | "1") => found.slow_start_after_idle = Some(value == "1"),
                 ("min_tso_segs", _) if segments(value).is_some() => found.min_tso_segments = segments(value),
+                ("tso_win_divisor", _) if segments(value).is_some() => found.tso_win_divisor = segments(value),
+                ("early_retrans", "4") => {} // As 3 (`tcp_schedule_loss_probe`).
                 _ if WITHOUT_EFFECT.contains(&name) || default == Some(value) => {}
                 _ => {
                     let has = default.map_or_else(String::new, |has| format!("it has {has}, as Linux does"));
@@ -111,6 +122,13 @@ impl Sysctls {
             }
         }
         Ok(found)
+    }
+
+    /// Those of a host's settings that hardly any host changes.
+    #[must_use]
+    pub fn tunables(&self) -> Tunables {
+        let linux = Tunables::default();
+        Tunables { tso_win_divisor: self.tso_win_divisor.map_or(linux.tso_win_divisor, u32::from), ..linux }
     }
 }
 
@@ -134,8 +152,12 @@ mod tests {
             ("net.ipv4.tcp_sack", "1"),
             ("net.ipv4.tcp_fin_timeout", "5"),
             ("net.ipv4.tcp_min_tso_segs", "4"),
+            ("net.ipv4.tcp_tso_win_divisor", "100"),
         ]);
-        assert_eq!(found, Ok(Sysctls { ecn: Some(true), min_tso_segments: Some(4), ..Sysctls::default() }));
+        let expected =
+            Sysctls { ecn: Some(true), min_tso_segments: Some(4), tso_win_divisor: Some(100), ..Sysctls::default() };
+        assert_eq!(found, Ok(expected));
+        assert_eq!(expected.tunables().tso_win_divisor, 100);
     }
 
     #[test]

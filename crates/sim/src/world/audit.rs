@@ -71,7 +71,7 @@ mod tests {
     use crate::world::World;
     use dumbbell_net::cc::Parameters;
     use dumbbell_net::time::{Span, Time};
-    use dumbbell_net::transport::Settings;
+    use dumbbell_net::transport::{Settings, Tunables};
     use dumbbell_tc::tree::Tree;
     use dumbbell_tc::{Command, Device as Facts};
 
@@ -164,6 +164,7 @@ mod tests {
             sndbuf: None,
             max_pacing_rate: None,
             prompt_reads: false,
+            tunables: Tunables::default(),
             queue_paces: false,
         };
         let (sender, receiver) = (settings.clone(), settings);

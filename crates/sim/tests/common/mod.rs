@@ -5,7 +5,7 @@ use dumbbell_net::cc::Parameters;
 use dumbbell_net::queue::{Config, Correlated, Distribution, Loss, NetemConfig, Node, Probability};
 use dumbbell_net::rate::Rate;
 use dumbbell_net::time::{Span, Time};
-use dumbbell_net::transport::Settings;
+use dumbbell_net::transport::{Settings, Tunables};
 use dumbbell_sim::plan::{Device, End, Flow, Link, LinkSide, Plan, Probe, Tcp, Traffic, Udp, Watched, Work};
 use dumbbell_sim::{RunResult, World};
 
@@ -96,6 +96,7 @@ pub fn settings() -> Settings {
         sndbuf: None,
         max_pacing_rate: None,
         prompt_reads: false,
+        tunables: Tunables::default(),
         queue_paces: false,
     }
 }

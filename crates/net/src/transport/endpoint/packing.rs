@@ -8,7 +8,7 @@ use crate::transport::sender::Transmission;
 impl Endpoint {
     /// An ACK without payload. It is not ECN-capable (RFC 3168 section 6.1.4), unless the controller needs ECN.
     pub(super) fn bare_ack(&mut self, now: Time) -> Packet {
-        let seq = self.sender.as_ref().map_or(1, |sender| sender.next_seq());
+        let seq = self.next_seq();
         let departs_at = self.sender.as_ref().map_or(Time::ZERO, |sender| sender.next_send_at());
         self.pack(now, Transmission { seq, segments: 1, departs_at, ..Transmission::default() })
     }

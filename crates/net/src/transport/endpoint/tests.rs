@@ -4,7 +4,7 @@ mod ecn;
 
 use super::{Endpoint, Identity};
 use crate::cc::{Controller, Parameters};
-use crate::packet::{Body, Direction, Ecn, FlowId, Packet, Segment};
+use crate::packet::{Body, Damage, Direction, Ecn, Flags, FlowId, Packet, Segment};
 use crate::rng::Rng;
 use crate::time::{Span, Time};
 use crate::transport::Settings;
@@ -328,4 +328,29 @@ proptest! {
         prop_assert!(pair.server.is_finished() && pair.client.is_finished());
         prop_assert_eq!(pair.client.next_timer().min(pair.server.next_timer()), Time::NEVER);
     }
+}
+
+/// `tcp_ack`: a segment that acknowledges what was not sent is discarded with its data and FIN.
+#[test]
+fn a_segment_that_acknowledges_the_future_is_discarded() {
+    let mut pair = Pair::connected();
+    let flags = Flags { ack: true, fin: true, ..Flags::default() };
+    let segment = Segment { seq: 1, len: 100, ack: 2, window: 1_000, flags, ..Segment::default() };
+    let packet = |segment: Segment| Packet {
+        flow: FlowId(7),
+        direction: Direction::Forward,
+        ecn: Ecn::NotEct,
+        segments: 1,
+        bytes: 166,
+        port: 5_201,
+        mark: 0,
+        rehashes: 0,
+        damage: Damage::None,
+        queued_at: Time::ZERO,
+        body: Body::Tcp(segment),
+    };
+    pair.server.on_packet(pair.now, &packet(segment));
+    assert_eq!((pair.server.received().bytes, pair.server.info(pair.now).state), (0, 1));
+    pair.server.on_packet(pair.now, &packet(Segment { ack: 1, sent_at: pair.now, ..segment }));
+    assert_eq!((pair.server.received().bytes, pair.server.info(pair.now).state), (100, 8));
 }

@@ -52,7 +52,7 @@ impl Space {
     /// State before the handshake (`tcp_select_initial_window`). The passive end has already negotiated timestamps.
     pub fn new(settings: &Settings, passive: bool) -> Self {
         let fixed = settings.rcvbuf.is_some();
-        let rcvbuf = settings.rcvbuf.map_or(DEFAULT_RCVBUF, memory);
+        let rcvbuf = memory(settings.rcvbuf.unwrap_or(settings.tunables.first_rcvbuf));
         let maximum = memory(settings.rmem_max);
         let full = rcvbuf / 2; // The ratio is one half until it is measured.
         let clamp = if fixed { full } else { u32::from(u16::MAX) << MAX_SCALE };
@@ -291,8 +291,6 @@ fn small_unsigned(bytes: u64) -> u32 {
     u32::try_from(bytes).unwrap_or(u32::MAX)
 }
 
-/// `tcp_rmem[1]`.
-const DEFAULT_RCVBUF: u32 = 131_072;
 /// `net.core.rmem_max`, which affects the choice of the scale.
 const CORE_RMEM_MAX: u32 = 212_992;
 /// Maximum window scale (RFC 7323 section 2.3).

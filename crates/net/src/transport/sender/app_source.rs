@@ -83,7 +83,7 @@ impl AppSource {
             pushed: 1,
             nospace: false,
             woken: false,
-            limit: settings.sndbuf.unwrap_or(FIRST_SNDBUF),
+            limit: settings.sndbuf.unwrap_or(settings.tunables.first_sndbuf),
             fixed: settings.sndbuf.is_some(),
             maximum: settings.wmem_max,
             per_segment: (u64::from(settings.mss) + TIMESTAMP_BYTES + MAX_TCP_HEADER + SHARED_INFO).next_power_of_two()
@@ -409,7 +409,5 @@ impl AppSource {
     }
 }
 
-/// `tcp_wmem`'s second number.
-const FIRST_SNDBUF: u64 = 16_384;
 /// The negotiated MSS counts the timestamp option as payload.
 const TIMESTAMP_BYTES: u64 = 12;

@@ -365,7 +365,7 @@ impl<C: CongestionControl> Sender<C> {
             has_fin: self.app_source.has_fin(),
             cwnd_left: u64::from(self.cc.cwnd - tp.in_flight()) * mss,
             peer_left: self.window_end() - tp.snd_nxt,
-            window: u64::from(self.peer.window()).min(u64::from(self.cc.cwnd) * mss),
+            enough: self.tso.enough(u64::from(self.peer.window()).min(u64::from(self.cc.cwnd) * mss)),
             full: u64::from(self.burst.max_segments) * mss,
         };
         room.defer(|| self.ack_is_near())

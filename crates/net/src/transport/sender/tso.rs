@@ -16,6 +16,8 @@ pub(super) struct Tso {
     mss: u32,
     /// `tcp_min_tso_segs`.
     fewest: u32,
+    /// `tcp_tso_win_divisor`.
+    divisor: u32,
     /// Payload size of the application's skbs.
     goal: u32,
 }
@@ -38,7 +40,13 @@ impl Tso {
         let device = settings.gso_max_bytes.unwrap_or(DEVICE_MAX_BYTES);
         let largest = device.saturating_sub(low(MAX_TCP_HEADER) + 1).max(settings.mss);
         let largest = max_segments.map_or(largest, |maximum| largest.min(maximum.saturating_mul(settings.mss)));
-        let mut tso = Self { largest, mss: settings.mss, fewest: settings.min_tso_segments, goal: 0 };
+        let mut tso = Self {
+            largest,
+            mss: settings.mss,
+            fewest: settings.min_tso_segments,
+            divisor: settings.tunables.tso_win_divisor,
+            goal: 0,
+        };
         tso.fit_window(u32::MAX);
         tso
     }
@@ -46,6 +54,11 @@ impl Tso {
     /// Payload size of the application's skbs (`tcp_xmit_size_goal`).
     pub const fn goal(&self) -> u32 {
         self.goal
+    }
+
+    /// The part of a window that is sent without waiting for more.
+    pub fn enough(&self, window: u64) -> u64 {
+        window / u64::from(self.divisor)
     }
 
     /// `sk_gso_max_size` in bytes.
@@ -91,8 +104,8 @@ pub(super) struct Room {
     pub cwnd_left: u64,
     /// What the peer's window has left.
     pub peer_left: u64,
-    /// The smaller of both windows, in use or not.
-    pub window: u64,
+    /// This much is sent without a wait: a part of the smaller window, in use or not.
+    pub enough: u64,
     /// A full packet.
     pub full: u64,
 }
@@ -103,7 +116,7 @@ impl Room {
     pub fn defer(&self, ack_is_near: impl FnOnce() -> bool) -> Defer {
         let limit = self.peer_left.min(self.cwnd_left);
         let is_full = limit >= self.full || (!self.is_tail && limit >= self.head);
-        if is_full || limit >= self.window / TSO_WIN_DIVISOR || !ack_is_near() {
+        if is_full || limit >= self.enough || !ack_is_near() {
             return Defer::No;
         }
         match self.cwnd_left < self.peer_left {
@@ -123,8 +136,6 @@ const DEFAULT_MSS: u32 = 536;
 const MIN_MSS: u32 = 36;
 /// Every 512 µs of round trip halve the allowance for short paths (`tcp_tso_rtt_log`).
 const TSO_RTT_LOG: u32 = 9;
-/// `tcp_tso_win_divisor`.
-const TSO_WIN_DIVISOR: u64 = 3;
 
 #[cfg(test)]
 mod tests {
@@ -174,7 +185,7 @@ mod tests {
             (cwnd_left, peer_left, window) in (0_u64..20, 0_u64..20, 0_u64..100),
             full in 1_u64..40,
         ) {
-            let room = Room { head, is_tail, has_fin, cwnd_left, peer_left, window, full };
+            let room = Room { head, is_tail, has_fin, cwnd_left, peer_left, enough: window / 3, full };
             let least = cwnd_left.min(peer_left);
             let may_wait = is_near && least < full && least < window / 3 && (is_tail || least < head);
             let expected = match () {
