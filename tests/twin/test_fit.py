@@ -1,5 +1,6 @@
 """`fit` and `predict` on recordings of the simulator whose path is known."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -7,13 +8,16 @@ import numpy as np
 import pytest
 
 from dumbbell.errors import ImportProblem
+from dumbbell.reports.fit_page import fit_page
 from dumbbell.spec import parse
 from dumbbell.twin.experiment_file import experiment_text
 from dumbbell.twin.facts import _buffer_of_levels, poisson_interval
 from dumbbell.twin.fit import Fit, fit
+from dumbbell.twin.hypotheses import models
 from dumbbell.twin.predict import predict
 from dumbbell.twin.readings import Reading, misfit
 from dumbbell.twin.recording import read_recording
+from dumbbell.twin.traces import pairs_of
 from twin.recorded import capture, document, folder, throughput
 
 PORT = ":5201"
@@ -129,6 +133,107 @@ def test_what_an_engine_lacks_has_a_reason(tmp_path: Path) -> None:
     (prediction,) = predict(text, Path("path.toml"), ["tahoe"])
     assert prediction.numbers == {}
     assert "no congestion control with this name, got 'tahoe'" in (prediction.reason or "")
+
+
+@pytest.mark.slow
+def test_a_red_queue_is_recognised(tmp_path: Path) -> None:
+    qdisc = "red limit 240000 min 10000 max 30000 avpkt 1000 burst 20 bandwidth 10mbit probability 0.02"
+    found = fitted(tmp_path, document(qdisc=qdisc, duration="20s"))
+    assert accepted(found) == ["red"]
+    assert found.accepted[0].values["largest mean queue"] == pytest.approx(30_000, rel=0.1)
+
+
+@pytest.mark.slow
+def test_losses_in_bursts_are_recognised(tmp_path: Path) -> None:
+    """On average four packets are lost in a row."""
+    found = fitted(tmp_path, document(qdisc="pfifo limit 1000", path={"loss": "gemodel 0.05% 25%"}, duration="20s"))
+    assert accepted(found)[0] == "bursty loss"
+    assert 2 < found.facts.loss_run < 9
+
+
+def test_single_losses_are_no_bursts(tmp_path: Path) -> None:
+    experiment = document(qdisc="pfifo limit 1000", path={"loss": "0.2%"}, duration="10s")
+    facts = read_recording(capture(tmp_path / "recording.pcap", experiment), "cubic").facts
+    assert facts.loss.value
+    assert facts.loss_run == pytest.approx(1, abs=0.3)
+    assert "bursty loss" not in [model.name for model in models(facts)]
+
+
+def test_a_small_share_may_be_that_of_several_neighbours(tmp_path: Path) -> None:
+    experiment = document(others=[{"name": "others", "cc": "cubic", "count": 2}])
+    facts = read_recording(capture(tmp_path / "recording.pcap", experiment), "cubic", PORT).facts
+    (several,) = (model for model in models(facts) if model.name == "2 cubic flows")
+    assert several.build(several.start)["flows"] == [{"name": "other", "cc": "cubic", "count": 2}]
+
+
+@pytest.mark.parametrize("accepts", [True, False])
+def test_a_page_has_both_lines_and_the_evidence(tmp_path: Path, accepts: bool) -> None:
+    found = fitted(tmp_path, document(duration="5s"))
+    if not accepts:
+        wrong = Reading("throughput_mbps", 9.4, 8.0, 0.0)
+        found = replace(found, tried=[replace(each, readings=((wrong,),)) for each in found.tried])
+    pairs = pairs_of(found)
+    page = fit_page(found, pairs)
+    (pair,) = pairs
+    known = ~np.isnan(pair.recorded.rtt_ms) & ~np.isnan(pair.replayed.rtt_ms)
+    assert known.mean() > 0.8
+    if accepts:  # The replay on the right path is the recording.
+        np.testing.assert_allclose(pair.recorded.rtt_ms[known], pair.replayed.rtt_ms[known], rtol=0.02)
+        assert np.mean(pair.recorded.throughput_mbps) == pytest.approx(
+            found.recordings[0].readings["throughput_mbps"], rel=0.02
+        )
+    text = "<strong>The path is a drop-tail queue." if accepts else "<strong>Refused: </strong>"
+    for part in (text, "smallest of", "figure-0", "recording.pcap", "cubic as given"):
+        assert part in page
+    assert ("The experiment file" in page) == accepts
+
+
+def test_samples_have_a_page_too(tmp_path: Path) -> None:
+    recording = read_recording(folder(tmp_path / "result", document()))
+    found = fit([recording])
+    (pair,) = pairs_of(found)
+    assert np.nanmean(pair.recorded.throughput_mbps) == pytest.approx(
+        np.nanmean(pair.replayed.throughput_mbps), rel=0.1
+    )
+    assert 30 < np.nanmean(pair.recorded.rtt_ms) < 70
+
+
+def damaged(capture_file: Path, kind: str) -> bytes:
+    """An empty file, one without packets, a part, one direction, or all of it within ESP."""
+    data = capture_file.read_bytes()
+    if kind in ("empty", "header", "short"):
+        return data[: {"empty": 0, "header": 24, "short": 20_000}[kind]]
+    at, first, kept = 24, b"", bytearray(data[:24])
+    while at < len(data):
+        size = int.from_bytes(data[at + 8 : at + 12], "little")
+        head, packet = bytearray(data[at : at + 16]), data[at + 16 : at + 16 + size]
+        at += 16 + size
+        source = packet[26:30]
+        first = first or source
+        if kind == "esp":
+            packet = packet[:14] + bytes([0x45, 0, *(len(packet) + 14).to_bytes(2, "big"), 0, 0, 0, 0, 64, 50, 0, 0])
+            packet += source + source + bytes(size - 6)
+            head[8:12] = head[12:16] = len(packet).to_bytes(4, "little")
+        if kind == "esp" or source == first:
+            kept += head + packet
+    return bytes(kept)
+
+
+@pytest.mark.parametrize(
+    ("kind", "message"),
+    [
+        ("empty", "empty file"),
+        ("header", "no complete packet"),
+        ("short", "data segments are too few"),
+        ("one direction", "no acknowledgements of its data"),
+        ("esp", r"no TCP connection outside of ESP \(IPsec\) \(\d+ packets\); a capture behind the tunnel's end"),
+    ],
+)
+def test_what_shows_no_path_is_refused_clearly(tmp_path: Path, kind: str, message: str) -> None:
+    whole = capture(tmp_path / "whole.pcap", document(duration="5s"))
+    (tmp_path / "bad.pcap").write_bytes(damaged(whole, kind))
+    with pytest.raises(ImportProblem, match=message):
+        read_recording(tmp_path / "bad.pcap", "cubic")
 
 
 @pytest.mark.slow

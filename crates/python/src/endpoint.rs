@@ -123,7 +123,7 @@ impl Endpoint {
 
     /// The program connects.
     fn connect(&mut self) -> PyResult<()> {
-        self.act(|end, now| end.connect(now))
+        self.act(transport::Endpoint::connect)
     }
 
     /// The program writes.
@@ -205,7 +205,7 @@ impl Endpoint {
     fn run(&mut self, until: u64, stops: bool) -> PyResult<bool> {
         let until = Time::from_nanos(until);
         let mut calls = 0_u32;
-        while !(stops && !self.sent.is_empty()) {
+        while !stops || self.sent.is_empty() {
             let departure = self.queued.front().map_or(Time::NEVER, departure);
             let next = self.end.next_timer().min(departure);
             if next > until {
@@ -348,7 +348,7 @@ fn fields(info: &Info) -> [(&'static str, u64); 35] {
         ("tcpi_fackets", 0),
         ("tcpi_total_retrans", info.total_retrans.into()),
         ("tcpi_snd_mss", info.mss.into()),
-        ("tcpi_pacing_rate", info.pacing_rate.map_or(u64::MAX, |rate| rate.as_bytes())),
+        ("tcpi_pacing_rate", info.pacing_rate.map_or(u64::MAX, Rate::as_bytes)),
         ("tcpi_delivery_rate", info.delivery_rate.as_bytes()),
         ("tcpi_delivery_rate_app_limited", info.app_limited.into()),
         ("tcpi_bytes_sent", info.bytes_sent),

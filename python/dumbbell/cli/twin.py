@@ -40,13 +40,19 @@ flow_option = click.option(
 @click.command("fit")
 @recordings_argument
 @click.option("-o", "--output", type=PATH, metavar="FILE", help="Experiment file to write.")
+@click.option(
+    "--report",
+    type=PATH,
+    metavar="FILE",
+    help="HTML page to write: recorded and replayed side by side; also if refused.",
+)
 @recorded_option
 @flow_option
 @jobs_option
 @json_option
 def fit(
-    files: tuple[Path, ...], output: Path | None = None, cc_recorded: str | None = None, flow: str | None = None,
-    jobs: int | None = None, as_json: bool = False,
+    files: tuple[Path, ...], output: Path | None = None, report: Path | None = None, cc_recorded: str | None = None,
+    flow: str | None = None, jobs: int | None = None, as_json: bool = False,
 ) -> None:  # fmt: skip
     """Rebuild the path of recordings as an experiment file.
 
@@ -59,12 +65,22 @@ def fit(
     found = _fitted(files, cc_recorded, flow, jobs)
     if output is not None and found.refused is None:
         write(output, experiment_text(found).encode())
+    if report is not None:
+        _write_report(found, report, jobs)
     if as_json:
         print_json(_as_json(found, output))
     else:
         _show(found, output)
     if found.refused is not None:
         raise click.exceptions.Exit(REFUSED)
+
+
+def _write_report(found: "Fit", report: Path, jobs: int | None) -> None:
+    from dumbbell.reports.fit_page import write_fit
+    from dumbbell.twin.traces import pairs_of
+
+    with _progress("replay once more for the page"):
+        write_fit(found, pairs_of(found, jobs), report)
 
 
 @click.command("predict")

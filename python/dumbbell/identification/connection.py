@@ -35,6 +35,8 @@ class Connection:
     time: Floats
     """When each data segment passed the capture point."""
     payload: Floats
+    start: Floats
+    """First byte of each data segment, from 0."""
     retransmitted: npt.NDArray[np.bool_]
     ack_time: Floats
     acked: Floats
@@ -76,7 +78,8 @@ class Connection:
             for each in (self.ahead, self.behind)
         )
         return replace(
-            self, time=self.time[data] - start_s, payload=self.payload[data], retransmitted=self.retransmitted[data],
+            self, time=self.time[data] - start_s, payload=self.payload[data], start=self.start[data],
+            retransmitted=self.retransmitted[data],
             ack_time=self.ack_time[acks] - start_s, acked=self.acked[acks],
             ahead=(ahead[0] - start_s, ahead[1]), behind=(behind[0] - start_s, behind[1]),
         )  # fmt: skip
@@ -100,6 +103,9 @@ def read_flows(source: Source) -> tuple[Segments, list[Flow], list[str]]:
     found = segments(source.data, packets)
     flows = list(directions(found))
     if not flows:
+        if found.unsupported:
+            hidden = ", ".join(f"{name} ({count} packets)" for name, count in found.unsupported.most_common())
+            source.fail(f"no TCP connection outside of {hidden}", right="a capture behind the tunnel's end")
         source.fail("no TCP connection with data", right="a capture of a TCP transfer")
     return found, flows, list(packets.warnings)
 
@@ -151,6 +157,7 @@ def connection(found: Segments, flow: Flow) -> Connection:
         label=_name(found, there),
         time=(sent.time_ns[is_data] - begin) / 1e9,
         payload=sent.payload[is_data].astype(np.float64),
+        start=sent.start[is_data].astype(np.float64),
         retransmitted=sent.retransmitted[is_data],
         ack_time=(found.time_ns[theirs] - begin) / 1e9,
         acked=acked.astype(np.float64),

@@ -78,6 +78,8 @@ class Facts:
     """Its value is None where the queue never overflowed."""
     loss: Estimate
     """Share of packets lost while the queue was short."""
+    loss_run: float
+    """Packets retransmitted in a row, on average; 1 if each was alone or there was none."""
     levels: tuple[Level, ...]
     """Rates in order of time; one if it never changes, none if it always does."""
     levels_buffer_bytes: float
@@ -118,6 +120,7 @@ def facts_of(flow: Connection, file: str) -> Facts:
         buffer_bytes=_buffer(rate, queue, full),
         levels_buffer_bytes=_buffer_of_levels(levels, known, trips, base),
         loss=_loss(low, flow.time.size),
+        loss_run=_loss_run(flow),
         levels=levels,
         policed_bps=policed,
         others_start_s=_change(busy),
@@ -214,6 +217,16 @@ def _loss(low: int, packets: int) -> Estimate:
         return Estimate(0.0, 0.0, poisson_interval(0)[1] / packets, "no loss while the queue was short")
     least, most = poisson_interval(low)
     return Estimate(low / packets, least / packets, most / packets, f"{low} losses while the queue was short")
+
+
+def _loss_run(flow: Connection) -> float:
+    """Packets in a row of retransmissions, on average: their data follow each other."""
+    again = flow.retransmitted
+    start, length = flow.start[again], flow.payload[again]
+    if not start.size:
+        return 1.0
+    runs = 1 + np.count_nonzero(start[1:] != start[:-1] + length[:-1])
+    return max(float(length.sum() / flow.mss / runs), 1.0)
 
 
 def _levels(flow: Connection) -> tuple[Level, ...]:

@@ -20,8 +20,16 @@ UNSEEN_BDP = (0.5, 1.0, 2.0, 4.0)
 LEAST_BUFFER_BYTES = 2 * 1514.0
 ALONE = 0.97
 """From this share of the link on, the rest is less than what the gate sees: there is no neighbour."""
+FEW = 0.55
+"""Share of the link below which one equal neighbour does not explain the rest."""
 OTHER = "other"
 BURSTS = (4e3, 4e6)
+PACKET_BYTES = 1000
+"""RED's mean packet (avpkt), as tc-red(8) recommends."""
+BURSTY = 1.5
+"""Losses in a row from which loss comes in bursts: single random losses of 5 % are 1.05 on average."""
+SEVERAL = 2
+"""Neighbours of one kind: more of them differ from two by less than the other models do."""
 AQM = ("codel", "fq_codel", "pie")
 """With their defaults."""
 
@@ -77,6 +85,10 @@ def _single(facts: Facts, rate: float) -> Iterator[Model]:
         yield Model("drop-tail, never full", "a queue that never filled", _fifo(facts, rate), (), _unseen(facts, rate))
     if facts.loss.value:
         yield from _lossy(facts, rate, facts.loss, seen)
+    if facts.loss.value and facts.loss_run > BURSTY:
+        yield from _bursty(facts, rate, facts.loss)
+    if facts.loss.value or facts.buffer_bytes.value is not None:
+        yield _red(facts, rate)
     for kind in AQM:
         yield Model(kind, f"{kind} with its defaults", _queue(facts, rate, kind), chance=kind == "pie")
     if len(facts.levels) > 1:
@@ -142,6 +154,49 @@ def _lossy(facts: Facts, rate: float, loss: Estimate, seen: Knob) -> Iterator[Mo
         )
 
 
+def _bursty(facts: Facts, rate: float, loss: Estimate) -> Iterator[Model]:
+    """The Gilbert model (`gemodel p r`): bursts of losses begin with probability p and end with r."""
+    assert loss.value is not None
+    fifo = _fifo(facts, rate)
+    assert loss.low is not None
+    assert loss.high is not None
+
+    def build(values: Values) -> Document:
+        parts = fifo({})
+        parts["path"]["loss"] = f"gemodel {100 * values['loss']:.5f}% {100 / values['run']:.3f}%"
+        return parts
+
+    knobs = (
+        Knob("loss", loss.value, loss.low, loss.high, "of packets begin a burst"),
+        Knob("run", facts.loss_run, max(0.6 * facts.loss_run, 1.01), 1.6 * facts.loss_run, "packets"),
+    )
+    cases = tuple(
+        (f"{100 * share:.3g} % of packets begin a burst of losses", {"loss": share}) for share in (loss.low, loss.high)
+    )
+    yield Model(
+        "bursty loss", "a link with bursts of losses whose queue never filled", build, knobs, cases, chance=True
+    )
+
+
+def _red(facts: Facts, rate: float) -> Model:
+    """RED with the parameters that `tc-red(8)` recommends for a largest mean queue."""
+    seen = facts.buffer_bytes.value or facts.buffer_bytes.low or 0.0
+    most = max(seen, 6 * PACKET_BYTES)
+
+    def build(values: Values) -> Document:
+        top = values["largest mean queue"]
+        low = max(top / 3, PACKET_BYTES)
+        burst = max(round((2 * low + top) / (3 * PACKET_BYTES)), 1) + 1
+        qdisc = (
+            f"red limit {8 * top:.0f} min {low:.0f} max {top:.0f} avpkt {PACKET_BYTES} burst {burst} "
+            f"bandwidth {rate:.0f}bit probability 0.02"
+        )
+        return {"path": _path(facts, rate, qdisc)}
+
+    knob = Knob("largest mean queue", most, 0.4 * most, 2.5 * most, "B")
+    return Model("red", "a RED queue", build, (knob,), chance=True)
+
+
 def _queue(facts: Facts, rate: float, kind: str) -> Callable[[Values], Document]:
     return lambda _values: {"path": _path(facts, rate, kind)}
 
@@ -183,6 +238,11 @@ def _shared(facts: Facts, rate: float, seen: Knob) -> Iterator[Model]:
             yield Model(
                 f"a {cc} flow{since}", f"a drop-tail queue with a {cc} flow{since}", beside(cc=cc, **at), (seen,)
             )
+            if facts.share < FEW:
+                yield Model(
+                    f"{SEVERAL} {cc} flows{since}", f"a drop-tail queue with {SEVERAL} {cc} flows{since}",
+                    beside(cc=cc, count=SEVERAL, **at), (seen,),
+                )  # fmt: skip
 
 
 def _policer(facts: Facts, rate: float) -> Model:

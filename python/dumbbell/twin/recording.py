@@ -24,7 +24,7 @@ from dumbbell.results.result import Run
 from dumbbell.twin.facts import Estimate, Facts, Level, facts_of
 from dumbbell.twin.readings import Readings, of_connection, of_flow
 
-__all__ = ["Recording", "read_recording"]
+__all__ = ["Recording", "Source", "read_recording"]
 
 FRAME = 1514 / 1448
 """Bytes on an Ethernet link per byte of payload, of a log, which does not state its segments."""
@@ -34,6 +34,10 @@ BUSY = 1.2
 """The smoothed round trip time, in smallest ones, from which a queue is taken to be busy."""
 LEAST_BUSY = 0.3
 """Share of the time."""
+
+
+Source = Connection | tuple[Run, int, float]
+"""A captured connection, or a run, the number of a flow in it, and the second from which on it counts."""
 
 
 @dataclass(frozen=True)
@@ -49,14 +53,19 @@ class Recording:
     facts: Facts
     readings: Readings
     duration_s: float
-    flow: Connection | None
-    """None: a log of samples."""
+    source: Source
+    """What was recorded."""
     sample_s: float | None
     """Time between the samples of a log."""
     from_start: bool
     """Does it begin with the connection?"""
     ecn: bool
     warnings: Sequence[str]
+
+    @property
+    def flow(self) -> Connection | None:
+        """The captured connection; None for a log of samples."""
+        return self.source if isinstance(self.source, Connection) else None
 
 
 def read_recording(file: File, cc: str | None = None, flow: str | None = None) -> Recording:
@@ -124,8 +133,8 @@ def _of_run(file: File, run: Run, cc: str | None, name: str | None) -> Recording
     duration = (float(table["time_ns"][-1]) - float(table["time_ns"][0])) / 1e9
     known = "as given" if cc else "as the log states"
     return Recording(
-        file, label, str(own), known, facts, readings, duration, None, step, from_start=from_start, ecn=False,
-        warnings=warnings,
+        file, label, str(own), known, facts, readings, duration, (run, number, 0.0), step,
+        from_start=from_start, ecn=False, warnings=warnings,
     )  # fmt: skip
 
 
@@ -189,7 +198,7 @@ def _sampled(file: File, label: str, table: pl.DataFrame) -> tuple[Facts, float,
         queue_s=Estimate(queue, queue, None, "largest smoothed round trip time"),
         buffer_bytes=buffer,
         loss=Estimate(None, None, None, "samples do not show single losses"),
-        levels=(Level(0.0, rate),), levels_buffer_bytes=seen, policed_bps=None,
+        loss_run=1.0, levels=(Level(0.0, rate),), levels_buffer_bytes=seen, policed_bps=None,
         others_start_s=None,
         share=1.0, at_sender=True, sampled=True,
     )  # fmt: skip

@@ -7,16 +7,16 @@ from pathlib import Path as File
 from typing import Any, TypeVar
 
 from dumbbell.engines import Request, Simulator
-from dumbbell.identification.connection import connection, read_flows
+from dumbbell.identification.connection import Connection, connection, read_flows
 from dumbbell.importers.log_source import open_source
 from dumbbell.plan.inside import Inside
 from dumbbell.publish import temporary
 from dumbbell.spec import read
 from dumbbell.twin.hypotheses import Document
 from dumbbell.twin.readings import Readings, of_connection, of_flow
-from dumbbell.twin.recording import Recording
+from dumbbell.twin.recording import Recording, Source
 
-__all__ = ["RECORDED", "document_for", "in_parallel", "replay"]
+__all__ = ["RECORDED", "document_for", "in_parallel", "replay", "replayed"]
 
 RECORDED = "recorded"
 """The recorded flow's group; it is the first."""
@@ -44,6 +44,15 @@ def document_for(parts: Document, flow: Mapping[str, Any], duration_s: float, sa
 
 def replay(recording: Recording, parts: Document, seed: int) -> Readings:
     """The recorded controller on a model, looked at as the recording was made."""
+    found = replayed(recording, parts, seed)
+    if isinstance(found, Connection):
+        return of_connection(found, recording.facts.at_sender)
+    run, number, since_s = found
+    return of_flow(run, number, since_s)
+
+
+def replayed(recording: Recording, parts: Document, seed: int) -> Source:
+    """The replay itself: a connection, or a run, the flow's number, and from when on it counts."""
     skip = 0.0 if recording.from_start else WARM_UP_S
     own = {"cc": recording.cc}
     document = document_for(parts, own, recording.duration_s + skip, recording.sample_s or 1.0)
@@ -52,13 +61,13 @@ def replay(recording: Recording, parts: Document, seed: int) -> Readings:
     (case,) = read(document, File("fit.toml"))
     with temporary("fit") as folder:
         if recording.flow is None:
-            return of_flow(Simulator().simulate(Request("fit", case, seed, folder / "run")), since_s=skip)
+            return Simulator().simulate(Request("fit", case, seed, folder / "run")), 0, skip
         file = folder / "replay.pcap"
         inside = Inside("sender.right" if recording.facts.at_sender else "receiver.left")
         Simulator().simulate(Request("fit", case, seed, folder / "run", capture=file, inside=inside))
         found, flows, _ = read_flows(open_source(file))
     flow = connection(found, next(each for each in flows if found.ends[each[0]][1].endswith(FIRST_PORT)))
-    return of_connection(flow.since(skip) if skip else flow, recording.facts.at_sender)
+    return flow.since(skip) if skip else flow
 
 
 def in_parallel(work: Callable[[Given], Made], given: Iterable[Given], jobs: int | None = None) -> Sequence[Made]:
