@@ -166,6 +166,26 @@ def test_a_small_share_may_be_that_of_several_neighbours(tmp_path: Path) -> None
     assert several.build(several.start)["flows"] == [{"name": "other", "cc": "cubic", "count": 2}]
 
 
+@pytest.mark.parametrize("end", ["sender.right", "receiver.left"])
+def test_a_window_that_limits_is_found_and_limits_predictions(tmp_path: Path, end: str) -> None:
+    experiment = document(rate="20mbit", qdisc="bfifo limit 100000", duration="8s")
+    experiment["flows"][0]["rcvbuf"] = "40kB"
+    found = fitted(tmp_path, experiment, end)
+    # (2 × 40 000 − 2280) × 162 / 256 bytes, in whole segments.
+    assert found.facts.window_bytes.high == pytest.approx(49_182, rel=0.04)
+    assert found.refused is None
+    assert all("the receiver's window limits" in each.model.says for each in found.accepted)
+    (prediction,) = predict(experiment_text(found), Path("path.toml"), ["bbr"])
+    assert prediction.numbers["throughput_mbps"] is not None
+    assert prediction.numbers["throughput_mbps"].value == pytest.approx(throughput(experiment, "bbr"), rel=0.03)
+
+
+def test_an_autotuned_window_does_not_limit(tmp_path: Path) -> None:
+    facts = read_recording(capture(tmp_path / "recording.pcap", document(duration="5s")), "cubic").facts
+    assert facts.window_bytes.value is None
+    assert "0 % of" in facts.window_bytes.evidence
+
+
 @pytest.mark.parametrize("accepts", [True, False])
 def test_a_page_has_both_lines_and_the_evidence(tmp_path: Path, accepts: bool) -> None:
     found = fitted(tmp_path, document(duration="5s"))

@@ -237,6 +237,7 @@ def _as_json(found: "Fit", output: Path | None) -> dict[str, Any]:
             "queue_ms": _estimate(facts.queue_s, 1e3),
             "buffer_bytes": _estimate(facts.buffer_bytes, 1),
             "loss": _estimate(facts.loss, 1),
+            "window_bytes": _estimate(facts.window_bytes, 1),
         },
         "models": [
             {

@@ -41,6 +41,8 @@ class Connection:
     ack_time: Floats
     acked: Floats
     """Bytes acknowledged in order after each acknowledgement."""
+    window: Floats
+    """Bytes that each acknowledgement allows beyond it; NaN where the handshake with the scale is missing."""
     ahead: tuple[Floats, Floats]
     """Round trip times from the capture point to the receiver: when known, and how long."""
     behind: tuple[Floats, Floats]
@@ -80,7 +82,7 @@ class Connection:
         return replace(
             self, time=self.time[data] - start_s, payload=self.payload[data], start=self.start[data],
             retransmitted=self.retransmitted[data],
-            ack_time=self.ack_time[acks] - start_s, acked=self.acked[acks],
+            ack_time=self.ack_time[acks] - start_s, acked=self.acked[acks], window=self.window[acks],
             ahead=(ahead[0] - start_s, ahead[1]), behind=(behind[0] - start_s, behind[1]),
         )  # fmt: skip
 
@@ -161,6 +163,7 @@ def connection(found: Segments, flow: Flow) -> Connection:
         retransmitted=sent.retransmitted[is_data],
         ack_time=(found.time_ns[theirs] - begin) / 1e9,
         acked=acked.astype(np.float64),
+        window=_windows(found, theirs),
         ahead=_seconds(ahead, begin),
         behind=_seconds(behind, begin),
         handshake=bool(syn.size),
@@ -168,6 +171,15 @@ def connection(found: Segments, flow: Flow) -> Connection:
         mss=int(np.quantile(found.payload_bytes[data], 0.9)),
         missed=_missed(sent, acked),
     )
+
+
+def _windows(found: Segments, theirs: npt.NDArray[np.int64]) -> Floats:
+    """Those of the SYN-ACK are never scaled (RFC 7323 section 2.2), and neither are any if it has no scale."""
+    is_syn = found.flags[theirs] & SYN > 0
+    if not is_syn.any():
+        return np.full(theirs.size, np.nan)
+    scale = max(int(found.wscale[theirs[is_syn]][0]), 0)
+    return np.where(is_syn, found.window[theirs], found.window[theirs] << scale).astype(np.float64)
 
 
 def _handshake_rtt(

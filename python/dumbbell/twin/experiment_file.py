@@ -87,6 +87,8 @@ def fact_lines(fit: Fit) -> Iterator[tuple[str, str]]:
     yield "queue", number(facts.queue_s, 1e3, "ms")
     yield "buffer", number(facts.buffer_bytes, 1e-3, "kB")
     yield "loss", number(facts.loss, 100, "%")
+    if facts.window_bytes.value is not None:
+        yield "window", number(facts.window_bytes, 1e-3, "kB")
 
 
 def number(estimate: Estimate, scale: float, unit: str) -> str:

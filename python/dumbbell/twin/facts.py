@@ -43,6 +43,12 @@ STEADY = 0.2
 """Coefficient of variation of the rates between losses: at most 0.12 behind seven policers, at least 0.29 for CUBIC on
 five links with random loss."""
 CONFIDENCE = 0.95
+STARTED = 10
+"""Round trips after which slow start has found the window."""
+REACHED_SEGMENTS = 3
+"""Data this near to the window's end have reached it: a sender waits for room for a packet, delayed ACKs for two."""
+LIMITING = 0.5
+"""Share of the acknowledgements from which the receiver's window limits the flow."""
 
 
 @dataclass(frozen=True)
@@ -78,6 +84,8 @@ class Facts:
     """Its value is None where the queue never overflowed."""
     loss: Estimate
     """Share of packets lost while the queue was short."""
+    window_bytes: Estimate
+    """Receive window, if it limits the flow; its value is None if it does not."""
     loss_run: float
     """Packets retransmitted in a row, on average; 1 if each was alone or there was none."""
     levels: tuple[Level, ...]
@@ -100,7 +108,8 @@ def facts_of(flow: Connection, file: str) -> Facts:
     path = estimate(flow, file)
     base = path.rtt_s
     known, trips = round_trips(flow, path.at_sender)
-    rate = _rate(flow)
+    window = _window(flow, base, at_sender=path.at_sender)
+    rate = _rate(flow) if window.value is None else _rate_behind_window(flow, path.rate_bps)
     longest = float(np.quantile(trips, FAR))
     queue = max(longest - base, 0.0)
     events = loss_events(flow, base)
@@ -120,6 +129,7 @@ def facts_of(flow: Connection, file: str) -> Facts:
         buffer_bytes=_buffer(rate, queue, full),
         levels_buffer_bytes=_buffer_of_levels(levels, known, trips, base),
         loss=_loss(low, flow.time.size),
+        window_bytes=window,
         loss_run=_loss_run(flow),
         levels=levels,
         policed_bps=policed,
@@ -176,6 +186,17 @@ def _rate(flow: Connection) -> Estimate:
     )  # fmt: skip
 
 
+def _rate_behind_window(flow: Connection, groups: float) -> Estimate:
+    """A small window's acknowledgements come one by one as the reader makes room; groups of segments span them."""
+    delivered = float(flow.acked[-1]) * 8 * flow.frame_ratio / flow.duration_s
+    return Estimate(
+        max(groups, delivered),
+        delivered,
+        None,
+        "spacing of groups of acknowledged segments; the window never filled it",
+    )
+
+
 def _split(events: Floats, known: Floats, trips: Floats, base: float, queue: float) -> tuple[int, list[float]]:
     """Loss events while the queue was short, and the longest queues before those while it was long."""
     low, full = 0, []
@@ -217,6 +238,30 @@ def _loss(low: int, packets: int) -> Estimate:
         return Estimate(0.0, 0.0, poisson_interval(0)[1] / packets, "no loss while the queue was short")
     least, most = poisson_interval(low)
     return Estimate(low / packets, least / packets, most / packets, f"{low} losses while the queue was short")
+
+
+def _window(flow: Connection, base: float, *, at_sender: bool) -> Estimate:
+    """The window that the receiver allows, if data reach its end most of the time.
+
+    A receiver's acknowledgement allows data that pass it a round trip later.
+    """
+    allowed = flow.acked + flow.window
+    delay = 0.0 if at_sender else base
+    before = np.searchsorted(flow.ack_time, flow.ack_time - delay, side="left") - 1
+    sent = np.maximum.accumulate(flow.start + flow.payload)
+    at = np.searchsorted(flow.time, flow.ack_time, side="right") - 1
+    known = (before >= 0) & (at >= 0) & (flow.ack_time > STARTED * base)
+    known &= np.isfinite(flow.window)
+    if known.sum() < LEAST_SAMPLES:
+        return Estimate(None, None, None, "the handshake with the window's scale is missing")
+    room = allowed[before[known]] - sent[at[known]]
+    windows = flow.window[known]
+    reached = float(np.mean(room < np.minimum(REACHED_SEGMENTS * flow.mss, windows / 4)))
+    share = f"data reach its end at {100 * reached:.0f} % of {int(known.sum())} acknowledgements"
+    if reached < LIMITING:
+        return Estimate(None, float(np.median(windows)), None, share)
+    low, value, high = (float(each) for each in np.quantile(windows, [0.1, 0.5, 0.9]))
+    return Estimate(value, low, high, share)
 
 
 def _loss_run(flow: Connection) -> float:

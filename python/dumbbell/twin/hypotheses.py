@@ -5,7 +5,7 @@ recording of this kind can show. Nothing here runs.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from dumbbell.twin.facts import Estimate, Facts
@@ -69,7 +69,35 @@ class Model:
 
 
 def models(facts: Facts) -> Iterator[Model]:
-    """All models that the facts do not exclude, simple ones first."""
+    """All models that the facts do not exclude, simple ones first; a receiver's window that limits is part of each."""
+    for model in _paths(facts):
+        yield model if facts.window_bytes.value is None else _behind_window(model, facts.window_bytes)
+
+
+def _behind_window(model: Model, window: Estimate) -> Model:
+    """Windows are offered in whole segments: the largest is nearest to what the buffer allows."""
+    assert window.low is not None
+    assert window.high is not None
+    knob = Knob("window", window.high, 0.9 * window.low, 1.2 * window.high, "B")
+
+    def build(values: Values) -> Document:
+        return {**model.build(values), "own": {"rcvbuf": f"{_receive_buffer(values['window']):.0f}B"}}
+
+    return replace(
+        model, says=f"{model.says}, and the receiver's window limits", build=build, knobs=(*model.knobs, knob)
+    )
+
+
+def _receive_buffer(window: float) -> float:
+    """SO_RCVBUF that gives this window.
+
+    Linux doubles it; of that 162/256 is payload with packets of 1448 bytes, and one packet (2280 bytes) is reserved
+    (`tcp_init_buffer_space`, `tcp_win_from_space`).
+    """
+    return (window * 256 / 162 + 2280) / 2
+
+
+def _paths(facts: Facts) -> Iterator[Model]:
     if facts.rate_bps.value is not None:
         yield from _single(facts, facts.rate_bps.value)
     if facts.policed_bps is not None:

@@ -35,7 +35,7 @@ def document_for(parts: Document, flow: Mapping[str, Any], duration_s: float, sa
         "duration": f"{duration_s:.3f}s",
         "sample": f"{sample_s * 1e3:.0f}ms",
         "path": parts["path"],
-        "flows": [{"name": RECORDED, **flow}, *parts.get("flows", [])],
+        "flows": [{"name": RECORDED, **flow, **parts.get("own", {})}, *parts.get("flows", [])],
     }
     if parts.get("changes"):
         document["changes"] = [each for each in parts["changes"] if float(each["at"][:-2]) < duration_s * 1e3]
