@@ -57,7 +57,7 @@ class ComparisonResult:
 
     @property
     def agrees(self) -> bool | None:
-        """Is nothing outside its tolerance? None with a single run in an arm."""
+        """Is nothing outside its tolerance? None when it is not known, as with a single run in an arm."""
         return self.comparison.agrees if self.comparison.valid else False
 
     @property
@@ -70,7 +70,7 @@ class ComparisonResult:
 
     def _repr_html_(self) -> str:
         arms = (self.comparison.first.name, self.comparison.second.name)
-        rows = [(row.metric, *cells(row)) for row in self.comparison.shown]
+        rows = [(row.metric, *cells(row, self.comparison)) for row in self.comparison.shown]
         warnings = [element("li", warning) for warning in self.comparison.warnings]
         text = element("p", element("strong", self.verdict))
         return join([text, element("ul", *warnings) if warnings else "", table(("metric", *arms, *HEAD), rows)])

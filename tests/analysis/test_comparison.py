@@ -3,7 +3,12 @@
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from dumbbell.analysis.comparison import Arm, Comparison, Measured, compare_runs, unlike
+from dumbbell.analysis.difference import Tolerance
+from dumbbell.analysis.paired_groups import names_by_difference
+from dumbbell.reports.comparison_text import verdict
 
 MANIFEST = {"engine": "sim", "seed": 1, "valid": True, "invalid": [], "warnings": [], "experiment": {"duration": "9s"}}
 
@@ -88,7 +93,7 @@ def test_kernels_that_take_no_seed_are_not_paired_with_those_that_do() -> None:
     left, right = ([{"ping_ms.mean": value + more} for value in (10.0, 20.0, 30.0)] for more in (0.0, 3.0))
     unseeded = {"kernel": {"name": "linux-6.1", "unseeded": True}}
 
-    def verdict(first: dict[str, Any], second: dict[str, Any]) -> str:
+    def row_verdict(first: dict[str, Any], second: dict[str, Any]) -> str:
         one, other = (
             Arm(
                 name,
@@ -101,8 +106,67 @@ def test_kernels_that_take_no_seed_are_not_paired_with_those_that_do() -> None:
         )
         return compare_runs("", one, other).rows[0].verdict
 
-    assert [verdict({}, {}), verdict(unseeded, unseeded), verdict(unseeded, {})] == [
+    assert [row_verdict({}, {}), row_verdict(unseeded, unseeded), row_verdict(unseeded, {})] == [
         "differs",
         "differs",
         "inconclusive",
     ]
+
+
+FLOWS = {"flows": [{"name": name, "group": "x"} for name in ("x-1", "x-2")]}
+
+
+def shared(*pairs: tuple[float, float]) -> list[dict[str, float]]:
+    """Runs whose two flows have these rates."""
+    return [
+        {"groups.x.throughput_mbps": a + b, "flows.x-1.throughput_mbps": a, "flows.x-2.throughput_mbps": b}
+        for a, b in pairs
+    ]
+
+
+def test_flows_that_moved_inside_a_group_that_did_not_are_a_change() -> None:
+    even, uneven = shared((5.0, 5.1), (5.1, 5.0), (5.0, 5.0)), shared((5.9, 4.1), (6.0, 4.1), (5.9, 4.2))
+    found = compare_runs("", arm("a", *even, **FLOWS), arm("b", *uneven, **FLOWS))
+    assert [row.metric for row in found.moved] == ["flows.x-1.throughput_mbps", "flows.x-2.throughput_mbps"]
+    assert (found.agrees, found.answer) == (False, "changed")
+    assert verdict(found).startswith(
+        "changed within groups that are the same as a whole; throughput of x-1 +17.9 %, x-2"
+    )
+    same = compare_runs("", arm("a", *even, **FLOWS), arm("b", *even, **FLOWS))
+    assert (same.moved, same.answer) == ([], "no change")
+    assert "every number is the same" in verdict(same)
+
+
+def test_flows_that_vary_do_not_move() -> None:
+    left, right = shared((2.0, 8.0), (8.0, 2.0), (5.0, 5.0)), shared((8.0, 2.0), (2.0, 8.0), (8.0, 2.0))
+    assert compare_runs("", arm("a", *left, **FLOWS), arm("b", *right, **FLOWS)).moved == []
+
+
+def test_chance_that_allows_a_quarter_decides_nothing() -> None:
+    left = [{"groups.x.throughput_mbps": value} for value in (2.0, 10.0, 18.0)]
+    right = [{"groups.x.throughput_mbps": value} for value in (18.0, 2.0, 10.0)]
+    found = compare_runs("", arm("a", *left), arm("b", *right), method="welch")
+    assert (found.agrees, found.answer) == (None, "not known")
+    assert "varies so much between seeds" in verdict(found)
+    stated = compare_runs("", arm("a", *left), arm("b", *right), {"groups.*": Tolerance(relative=0.9)}, method="welch")
+    assert stated.answer == "no change"
+
+
+def test_engines_agree_or_differ() -> None:
+    left, right = [{"ping_ms.mean": 10.0}] * 2, [{"ping_ms.mean": 20.0}] * 2
+    found = compare_runs("", arm("a", *left), arm("b", *right, engine="kernel"))
+    assert found.answer == "differs"
+    assert compare_runs("", arm("a", *left), arm("b", *left, engine="kernel")).answer == "agrees"
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "names"),
+    [
+        ([{"cc": "bbr"}], [{"cc": "cubic"}], ["bbr", "cubic"]),
+        ([{"cc": "bbr"}, {"cc": "bbr"}], [{"cc": "reno"}, {"cc": "reno"}], ["bbr", "reno"]),
+        ([{"cc": "bbr", "rtt": "1ms"}], [{"cc": "bbr", "rtt": "2ms"}], ["rtt=1ms", "rtt=2ms"]),
+        ([{"cc": "bbr", "rtt": "1ms"}], [{"cc": "cubic", "rtt": "2ms"}], ["", ""]),
+    ],
+)
+def test_arms_are_named_by_the_one_thing_that_differs(first: Any, second: Any, names: list[str]) -> None:
+    assert names_by_difference({"experiment": {"flows": first}}, {"experiment": {"flows": second}}) == names

@@ -14,7 +14,10 @@ from dumbbell.importers import Options, import_files
 from importers.samples import SAMPLES
 from synthetic import Bench, Flow, Rate
 
-KEYS = set("first second metrics one_sided not_in_log conditions settings agrees worst valid warnings wall_s".split())
+KEYS = set(
+    "first second metrics one_sided not_in_log conditions settings agrees worst valid warnings wall_s answer method "
+    "moved".split()
+)
 ROW = set("metric first second difference relative interval confidence allowed verdict".split())
 
 EXPERIMENT = """
@@ -100,7 +103,7 @@ def test_json_has_exactly_the_contract_s_keys(dumbbell: Dumbbell, similar: tuple
     done = dumbbell("compare", *similar, "--json")
     assert (done.returncode, done.stderr, done.stdout.count("\n")) == (0, "", 1)
     numbers = json.loads(done.stdout)
-    assert set(numbers) == KEYS
+    assert set(numbers) == KEYS | {"format"}
     assert numbers["first"] == {
         "name": "sim", "engine": "sim", "kernel": None, "seeds": [1, 2, 3],
         "runs": [str(similar[0] / f"run-seed{seed}") for seed in (1, 2, 3)],
@@ -121,7 +124,7 @@ def test_a_stated_tolerance_decides_verdict_and_status(dumbbell: Dumbbell, simil
     assert compared(*similar, tolerances=["groups.cubic.throughput_mbps=1%,0.3"])["agrees"]
     done = dumbbell("compare", *similar, "--tolerance", "groups.*.throughput_mbps=1%")
     assert done.returncode == 1
-    assert done.stdout.splitlines()[-1] == "outside: groups.cubic.throughput_mbps is 2.0 % above, 1.0 % allowed"
+    assert done.stdout.splitlines()[-1] == "differs: groups.cubic.throughput_mbps is 2.0 % above, 1.0 % allowed"
 
 
 def test_the_text_output_is_a_table_with_the_verdict_as_last_line(
@@ -152,7 +155,7 @@ def test_one_seed_gives_numbers_and_no_verdict(dumbbell: Dumbbell, tmp_path: Pat
         assert rows(numbers)["groups.cubic.throughput_mbps"]["difference"] >= 10
         assert numbers["worst"] == "groups.cubic.throughput_mbps"
         done = dumbbell("compare", "a", name)
-        assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "one seed: no verdict; --seeds 1..5")
+        assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "not known: one seed; --seeds 1..5")
 
 
 def test_one_run_per_arm_has_no_interval_and_a_warning(similar: tuple[Path, Path]) -> None:
@@ -187,8 +190,41 @@ def test_different_experiments_are_compared_with_a_warning(tmp_path: Path) -> No
     )
     arm_folder(tmp_path / "b", 10, 10.1, experiment={"path": {"rtt": "30ms"}, "flows": [{"cc": "cubic"}], "seeds": [1]})
     assert compared("a", "b")["warnings"] == [
-        "the experiments differ (a and b): path.rtt: 20ms and 30ms; flows.0.cc: bbr and cubic"
+        "the experiments differ (a and b): path.rtt: 20ms and 30ms; flows.0.cc: bbr and cubic",
+        "both arms have the same numbers with the same seeds: the change has no effect on this experiment",
     ]
+
+
+def test_two_controllers_of_one_experiment_are_paired(file: Path) -> None:
+    done = compare_all(CompareOptions([str(file)], controllers="cubic,reno", seeds="1..2", settings=("duration=1s",)))
+    numbers = done.as_json()
+    assert [numbers[arm]["name"] for arm in ("first", "second")] == ["cubic", "reno"]
+    assert numbers["one_sided"] == []
+    assert {row["metric"].split(".")[1] for row in numbers["metrics"] if row["metric"].startswith("groups.")} == {
+        "cubic/reno",
+        "cubic-2/reno-2",
+    }
+    assert numbers["answer"] in {"no change", "changed", "not known"}
+    assert done.out is not None
+    again = compared(done.out, good=done.agrees is not False)
+    assert [again[arm]["name"] for arm in ("first", "second")] == ["cubic", "reno"]
+    assert (again["metrics"], again["answer"]) == (numbers["metrics"], numbers["answer"])
+
+
+def test_the_cases_of_one_folder_are_its_arms(tmp_path: Path) -> None:
+    arm_folder(tmp_path / "run", 10, 10.1, case="plain")
+    arm_folder(tmp_path / "run", 20, 20.1, case="tuned")
+    assert compared("run", good=False)["answer"] == "changed"
+
+
+def test_a_tolerance_for_one_group_holds_for_its_pair(tmp_path: Path) -> None:
+    for name, cc, rates in (("a", "cubic", (10, 10.1)), ("b", "bbr", (12, 12.1))):
+        for seed, rate in enumerate(rates, start=1):
+            manifest = {"seed": seed, "experiment": {"flows": [{"cc": cc}]}}
+            Bench([Flow(cc, cc, rate_bps=rate * 1e6)], manifest=manifest).make_folder(tmp_path / name / str(seed))
+    assert compared("a", "b", good=False)["answer"] == "changed"
+    loose = compared("a", "b", tolerances=["groups.bbr.throughput_mbps=30%"])
+    assert rows(loose)["groups.cubic/bbr.throughput_mbps"]["verdict"] == "agrees"
 
 
 def test_a_completion_time_of_one_arm_only_is_outside(dumbbell: Dumbbell, tmp_path: Path) -> None:
@@ -199,7 +235,7 @@ def test_a_completion_time_of_one_arm_only_is_outside(dumbbell: Dumbbell, tmp_pa
     numbers = compared("a", "b", good=False)
     assert numbers["one_sided"] == ["groups.cubic.fct_s"]
     done = dumbbell("compare", "a", "b")
-    assert done.stdout.splitlines()[-1].startswith("outside: groups.cubic.fct_s: missing in one arm")
+    assert done.stdout.splitlines()[-1].startswith("changed: groups.cubic.fct_s: missing in one arm")
 
 
 @pytest.mark.slow
@@ -208,7 +244,7 @@ def test_compare_proposes_settings_that_give_a_run_the_log_s_conditions(dumbbell
     import_files([logs / "iperf3-bbr.txt", logs / "iperf3-cubic.txt"], tmp_path / "log", Options())
     (tmp_path / "classes.toml").write_text(CLASSES)
     assert dumbbell("run", "classes.toml", "--out", "run").returncode == 0
-    numbers = compared("log", "run", good=False)
+    numbers = compared("log", "run")
     options = [each["option"] for each in numbers["settings"]]
     assert options == [
         "--set duration=60s", "--set path.mtu=4200", "--set path.offloads=true", "--set tcp.rmem_max=6291456",
@@ -249,7 +285,9 @@ def test_each_case_is_compared(dumbbell: Dumbbell, tmp_path: Path) -> None:
         arm_folder(tmp_path / name, fast, fast + 0.1, case="fast")
     numbers = compared("a", "b", good=False)
     assert [(case["name"], case["agrees"]) for case in numbers["cases"]] == [("fast", False), ("slow", True)]
-    assert set(numbers) == (KEYS - {"metrics", "one_sided", "not_in_log", "conditions", "settings"}) | {
+    assert set(numbers) == (
+        KEYS - {"metrics", "one_sided", "not_in_log", "conditions", "settings", "method", "moved"}
+    ) | {
         "cases",
         "worst_case",
     }
@@ -257,7 +295,7 @@ def test_each_case_is_compared(dumbbell: Dumbbell, tmp_path: Path) -> None:
     assert (numbers["worst"], numbers["worst_case"]) == ("groups.cubic.throughput_mbps", "fast")
     assert (numbers["first"]["seeds"], len(numbers["first"]["runs"])) == ([1, 2], 4)
     last = dumbbell("compare", "a", "b").stdout.splitlines()[-1]
-    assert last.startswith("1 of 2 cases are outside; fast: outside: groups.cubic.throughput_mbps is 49.")
+    assert last.startswith("changed in 1 of 2 cases; fast: changed: groups.cubic.throughput_mbps is 49.")
 
 
 def test_a_case_of_one_arm_only_is_reported_and_fails(dumbbell: Dumbbell, tmp_path: Path) -> None:
@@ -322,6 +360,11 @@ def test_an_experiment_on_the_simulator_and_on_the_kernel(dumbbell: Dumbbell, fi
             CompareOptions(["cyclic"], engines="sim"),
             "--engines: compare needs two engines, got 'sim'; such as sim,kernel",
         ),
+        (CompareOptions(["cyclic"], controllers="bbr"), "--cc: compare needs two controllers, got 'bbr'"),
+        (
+            CompareOptions(["cyclic"], controllers="bbr,cubic", engines="sim,kernel"),
+            "--engines: two controllers are compared on one engine and one kernel",
+        ),
         (
             CompareOptions(["cyclic"], engines="sim,sim"),
             "--engines: both arms are the same, got 'sim,sim'; name two, such as",
@@ -345,7 +388,7 @@ def test_an_experiment_on_the_simulator_and_on_the_kernel(dumbbell: Dumbbell, fi
             "--interval: unknown method, got 'guess'; choose from: welch, bootstrap",
         ),
         (CompareOptions(["cylcic"]), "no scenario is called 'cylcic'; did you mean 'cyclic'?"),
-        (CompareOptions(["a"]), "one result can't be compared, got 'a'; name a second result folder"),
+        (CompareOptions(["a"]), "a: 2 runs of one experiment; name a second folder to compare them with"),
         (CompareOptions(["a", "b", "c"]), "compare needs one experiment or two results"),
         (CompareOptions(["a", "a"]), "a/run-seed1: is in both arms; name two different results"),
         (CompareOptions(["a", "a/run-seed1"]), "run-seed1: is in both arms"),

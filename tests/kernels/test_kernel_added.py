@@ -18,6 +18,7 @@ from dumbbell.kernels import Kernel, add, find, kernels
 from dumbbell.kernels.added import tree_copy, work_of, write_sources
 from dumbbell.kernels.boot import function_at
 from dumbbell.kernels.features import controllers
+from dumbbell.kernels.patches import patched_content, patched_file
 from dumbbell.kernels.store import Added, sha256
 from dumbbell.spec import parse
 from engines.measured import experiment
@@ -204,6 +205,71 @@ def test_sources_are_added_and_removed_and_the_original_never_changes(
     assert (folder / "tcp_b.c").stat().st_mtime == 5
     write_sources(folder.parents[1], {})
     assert (folder / "Makefile").read_text() == (original / "Makefile").read_text() == "obj-y += tcp.o\n"
+
+
+def test_a_file_of_linux_is_replaced_and_restored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DUMBBELL_CACHE", str(tmp_path))
+    kernel, original = small_kernel(tmp_path), tmp_path / "build/small/tree/net/ipv4"
+    (original / "tcp_cubic.c").write_text("linux")
+    os.utime(original / "tcp_cubic.c", (1, 1))
+    folder = tree_copy(kernel, progress=lambda *_: None) / "net/ipv4"
+    write_sources(folder.parents[1], {"tcp_cubic.c": b"mine", "tcp_a.c": b"a"}, {"tcp_cubic.c"})
+    assert ((folder / "tcp_cubic.c").read_text(), (original / "tcp_cubic.c").read_text()) == ("mine", "linux")
+    assert (folder / "Makefile").read_text().splitlines()[1:] == [
+        "# added: tcp_cubic.c", "# added: tcp_a.c", "obj-y += tcp_a.o"
+    ]  # fmt: skip
+    write_sources(folder.parents[1], {})
+    assert (folder / "tcp_cubic.c").read_text() == "linux"
+    assert (folder / "tcp_cubic.c").stat().st_mtime > 1, "make would keep the other object"
+
+
+PATCH = """\
+--- a/net/ipv4/tcp_x.c
++++ b/net/ipv4/tcp_x.c
+@@ -1,3 +1,3 @@
+ one
+-two
++TWO
+ three
+"""
+
+
+def test_a_patch_changes_one_controller() -> None:
+    assert (
+        patched_file(PATCH, "p")
+        == patched_file(PATCH.replace("a/net", "net").replace("b/net", "net"), "p")
+        == "tcp_x.c"
+    )
+    assert patched_content(b"one\ntwo\nthree\n", PATCH.encode(), "tcp_x.c", "p") == b"one\nTWO\nthree\n"
+    with pytest.raises(KernelError, match=r"p: does not apply to the kernel's tcp_x.c: .*Hunk #1"):
+        patched_content(b"four\nfive\nsix\n", PATCH.encode(), "tcp_x.c", "p")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("hello", "not a unified diff"),
+        (PATCH + PATCH.replace("tcp_x.c", "tcp_y.c"), "changes net/ipv4/tcp_x.c, net/ipv4/tcp_y.c; --patch takes"),
+        (PATCH.replace("net/ipv4/tcp_x.c", "net/sched/sch_fq.c"), "changes net/sched/sch_fq.c; --patch takes"),
+    ],
+)
+def test_other_patches_are_refused(text: str, message: str) -> None:
+    with pytest.raises(KernelError, match=re.escape(message)):
+        patched_file(text, "p")
+
+
+@pytest.mark.slow
+@pytest.mark.kernel
+def test_a_patched_cubic_runs_under_its_own_name(cache: Path, tmp_path: Path) -> None:
+    root = find(None)
+    source = cache / "build" / root.name / "tree/net/ipv4/tcp_cubic.c"
+    (tmp_path / "tcp_cubic.c").write_text(
+        source.read_text().replace("beta __read_mostly = 717", "beta __read_mostly = 512")
+    )
+    done = add(tmp_path / "tcp_cubic.c", replace="cubic", name="half")
+    assert (done.added.name, done.added.replaces, done.kernel.name) == ("cubic", True, "half")
+    assert done.added.parameters["beta"] == "512"
+    assert "717" in source.read_text()
 
 
 LOOPING = """

@@ -26,7 +26,7 @@ def test_a_page_has_the_verdict_and_draws_both_arms() -> None:
         ("sim", Bench([Flow("a", "a", rate_bps=10e6)])), ("kernel", Bench([Flow("a", "a", rate_bps=12e6)]))
     )
     text = (
-        "outside: groups.a.throughput_mbps is 20.0 % above, 5.0 % allowed; "
+        "changed: groups.a.throughput_mbps is 20.0 % above, 5.0 % allowed; "
         "all seeds gave the same numbers: nothing in the experiment is random"
     )
     assert verdict(comparison) == text
@@ -62,5 +62,5 @@ def test_a_zero_reference_gives_differences_in_the_metric_s_unit() -> None:
         for name, value in (("a", 0.0), ("b", 0.02))
     )
     comparison = compare_runs("", first, second)
-    assert verdict(comparison).startswith("outside: groups.a.retransmit_rate is 0.02 above, 0.001 allowed")
-    assert verdict_of_all([comparison] * 2).startswith("2 of 2 cases are outside; ")
+    assert verdict(comparison).startswith("changed: groups.a.retransmit_rate is 0.02 above, 0.001 allowed")
+    assert verdict_of_all([comparison] * 2).startswith("changed in 2 of 2 cases; ")

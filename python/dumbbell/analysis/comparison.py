@@ -7,7 +7,8 @@ experiments, a single seed, seeds without randomness, downloads that didn't comp
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -22,22 +23,38 @@ from dumbbell.analysis.difference import (
     Tolerance,
     Verdict,
     compare,
+    interval,
     one_sided,
     partial,
+    tolerance_of,
     worst_first,
 )
-from dumbbell.analysis.parameter import dotted_leaves
+from dumbbell.analysis.paired_groups import differing, pairs_of, renamed, renamed_patterns
 from dumbbell.analysis.proposed_settings import Facts, Setting, settings
 from dumbbell.results.result import is_import
 
-__all__ = ["Arm", "Comparison", "Measured", "compare_runs", "unlike"]
+__all__ = ["Answer", "Arm", "Comparison", "Measured", "compare_runs", "unlike"]
 
 FLOWS_MAX = 12
 """Most single-flow rows to show; JSON has all."""
 DIFFERENCES_MAX = 6
 _OF_ONE = re.compile(r"(group|flow)s\..*\.(?=\w+\Z)")
-UNWEIGHED = ("title", "seeds", "expect")
-"""Keys of an experiment that affect no packet."""
+DECIDES_UP_TO = 0.25
+"""Where random variation alone allows a difference above this share of the reference, the runs decide nothing."""
+MOVED = 0.05
+"""The share by which a flow's throughput must change, as of its group's tolerance."""
+
+
+class Answer(StrEnum):
+    """The answer to the question of a comparison, in its words."""
+
+    AGREES = "agrees"
+    """Two engines, or a log and a run."""
+    DIFFERS = "differs"
+    NO_CHANGE = "no change"
+    """One engine: a patch, a controller, a key."""
+    CHANGED = "changed"
+    NOT_KNOWN = "not known"
 
 
 @dataclass(frozen=True)
@@ -109,6 +126,30 @@ class Comparison:
     """The imported arm's conditions inferred from its log; empty if none or both are imports."""
     settings: tuple[Setting, ...] = ()
     """Settings that reproduce these conditions in the other arm."""
+    method: Method = "welch"
+    """Of the confidence intervals."""
+    moved: list[Row] = field(default_factory=list)
+    """The throughput of flows that changed although their group's did not."""
+
+    @property
+    def between_engines(self) -> bool:
+        """Is the question whether two engines, or a log and a run, agree? Else it is whether something changed."""
+        return self.first.engine != self.second.engine or is_import(self.first.runs[0].manifest)
+
+    @property
+    def answer(self) -> Answer:
+        """The answer, in the words of the question. An interval that contains 0 or a single run answers nothing."""
+        if self.agrees is None:
+            return Answer.NOT_KNOWN
+        if self.between_engines:
+            return Answer.AGREES if self.agrees else Answer.DIFFERS
+        return Answer.NO_CHANGE if self.agrees else Answer.CHANGED
+
+    @property
+    def same_numbers(self) -> bool:
+        """Have both arms the same numbers, run by run?"""
+        same = all(row.first.values == row.second.values for row in self.rows)
+        return bool(self.rows) and same and not self.one_sided
 
     @property
     def valid(self) -> bool:
@@ -138,12 +179,21 @@ class Comparison:
         return [row for row in self.rows if row.verdict is Verdict.DIFFERS]
 
     @property
+    def inconclusive(self) -> list[Row]:
+        """The rows that more seeds would decide."""
+        return [row for row in self.rows if row.verdict is Verdict.INCONCLUSIVE]
+
+    @property
     def agrees(self) -> bool | None:
         """Is something judged, nothing outside its tolerance, and no judged metric missing in one arm?
 
-        None if undecided.
+        None if an arm has a single run, or if nothing is outside and a metric is inconclusive.
         """
-        return None if self.undecided else bool(self.judged) and not self.outside and not self.one_sided
+        if self.undecided:
+            return None
+        if not self.judged or self.outside or self.one_sided or self.moved:
+            return False
+        return None if self.inconclusive else True
 
     @property
     def worst(self) -> Row | None:
@@ -158,7 +208,10 @@ class Comparison:
         return [
             row
             for row in self.rows
-            if few or not row.metric.startswith("flows.") or row.verdict in {Verdict.DIFFERS, Verdict.INCONCLUSIVE}
+            if few
+            or not row.metric.startswith("flows.")
+            or row.verdict in {Verdict.DIFFERS, Verdict.INCONCLUSIVE}
+            or row in self.moved
         ]
 
     def as_json(self) -> dict[str, Any]:
@@ -171,6 +224,9 @@ class Comparison:
             "not_in_log": self.not_in_log,
             "conditions": [each.as_json() for each in self.conditions],
             "settings": [each.as_json() for each in self.settings],
+            "moved": [row.metric for row in self.moved],
+            "method": self.method,
+            "answer": self.answer.value,
             "agrees": self.agrees,
             "worst": self.worst and self.worst.metric,
             "valid": self.valid,
@@ -187,17 +243,72 @@ def compare_runs(
 ) -> Comparison:
     """Compare all metrics that both arms have. The default method is `paired` if applicable, else `welch`.
 
-    With a single run in an arm the rows have no verdict.
+    Groups that stand for each other get a common name: `groups.cubic/bbr.share`. With a single run in an arm the rows
+    have no verdict.
     """
-    rows = compare(first.values, second.values, tolerances, method or _method(first, second))
+    manifests = [arm.runs[0].manifest for arm in (first, second)]
+    pairs = pairs_of(*manifests)
+    tolerances = renamed_patterns(tolerances, pairs)
+    left, right = (_with_common_names(arm, side, pairs) for side, arm in enumerate((first, second)))
+    how = method or _method(first, second)
+    rows = [_decided(row, tolerances) for row in compare(left.values, right.values, tolerances, how)]
+    moved = _moved(rows, left, pairs, how)
     if min(len(first.runs), len(second.runs)) == 1:
-        rows = [replace(row, verdict=Verdict.SHOWN) for row in rows]
-    rows = worst_first(rows)
-    unrecorded = _not_in_log(first, second)
-    alone = [name for name in one_sided(first.values, second.values, tolerances) if name not in unrecorded]
-    warnings = [*_warnings(first, second, rows, tolerances), *_silent(unrecorded)]
-    explained = _explained(first.runs[0], second.runs[0])
-    return Comparison(case, first, second, rows, alone, unrecorded, warnings, *explained)
+        rows, moved = [replace(row, verdict=Verdict.SHOWN) for row in rows], []
+    unrecorded = _not_in_log(left, right)
+    alone = [name for name in one_sided(left.values, right.values, tolerances) if name not in unrecorded]
+    warnings = [*_warnings(left, right, rows, tolerances), *_silent(unrecorded)]
+    conditions, proposed = _explained(first.runs[0], second.runs[0])
+    return Comparison(
+        case, left, right, worst_first(rows), alone, unrecorded, warnings, conditions, proposed, how, moved
+    )
+
+
+def _with_common_names(arm: Arm, side: int, pairs: Mapping[str, tuple[str, str]]) -> Arm:
+    prefixes = {owns[side]: common for common, owns in pairs.items()}
+    return replace(arm, runs=tuple(replace(run, values=renamed(run.values, prefixes)) for run in arm.runs))
+
+
+def _decided(row: Row, tolerances: Mapping[str, Tolerance]) -> Row:
+    """A row that only agrees because random variation allows more than `DECIDES_UP_TO` is inconclusive."""
+    tolerance = tolerance_of(row.metric, tolerances)
+    if row.verdict is not Verdict.AGREES or row.allowed is None or tolerance is None:
+        return row
+    by_chance = row.allowed > tolerance.allowed(row.first.mean)
+    wide = row.allowed > DECIDES_UP_TO * abs(row.first.mean)
+    return replace(row, verdict=Verdict.INCONCLUSIVE) if by_chance and wide else row
+
+
+def _moved(rows: Sequence[Row], arm: Arm, pairs: Mapping[str, tuple[str, str]], method: Method) -> list[Row]:
+    """Flows whose throughput changed by over `MOVED`, in groups whose throughput did not.
+
+    The confidence of each interval grows with the number of flows (Bonferroni): many flows must not move by chance.
+    """
+    by_metric = {row.metric: row for row in rows}
+    found = []
+    for group, flows in _flows_of(arm, pairs).items():
+        judged = by_metric.get(f"{group}throughput_mbps")
+        if judged is None or judged.verdict is not Verdict.AGREES:
+            continue
+        confidence = 1 - (1 - CONFIDENCE) / len(flows)
+        for flow in flows:
+            row = by_metric.get(f"{flow}throughput_mbps")
+            if row is None or row.relative is None or abs(row.relative) <= MOVED:
+                continue
+            between = interval(row.first, row.second, method, confidence)
+            if between is not None and not between[0] <= 0 <= between[1]:
+                found.append(row)
+    return sorted(found, key=lambda row: -abs(row.relative or 0))
+
+
+def _flows_of(arm: Arm, pairs: Mapping[str, tuple[str, str]]) -> dict[str, list[str]]:
+    """The prefixes of each group's flows, by the group's prefix; common ones of paired groups."""
+    common = {owns[0]: name for name, owns in pairs.items()}
+    groups: dict[str, list[str]] = {}
+    for flow in arm.runs[0].manifest.get("flows") or []:
+        group, name = f"groups.{flow['group']}.", f"flows.{flow['name']}."
+        groups.setdefault(common.get(group, group), []).append(common.get(name, name))
+    return groups
 
 
 def _explained(first: Measured, second: Measured) -> tuple[tuple[Condition, ...], tuple[Setting, ...]]:
@@ -255,15 +366,8 @@ def _unseeded(manifest: Mapping[str, Any]) -> bool:
 
 
 def unlike(first: Mapping[str, Any], second: Mapping[str, Any]) -> list[str]:
-    """The differences between the experiments of two manifests: `path.rtt: 13ms and 20ms`, by dotted key.
-
-    Ignores name, seeds and expectations. Logs don't record their experiment, so an import has no differences.
-    """
-    if is_import(first) or is_import(second):
-        return []
-    left, right = (dict(dotted_leaves(_weighed(manifest.get("experiment") or {}))) for manifest in (first, second))
-    keys = [key for key in dict.fromkeys([*left, *right]) if left.get(key) != right.get(key)]
-    found = [f"{key}: {_shown(left.get(key))} and {_shown(right.get(key))}" for key in keys]
+    """The differences between the experiments of two manifests, as `differing`: `path.rtt: 13ms and 20ms`."""
+    found = [f"{key}: {_shown(left)} and {_shown(right)}" for key, (left, right) in differing(first, second).items()]
     if len(found) > DIFFERENCES_MAX:
         return [*found[:DIFFERENCES_MAX], f"{len(found) - DIFFERENCES_MAX} more keys"]
     return found
@@ -284,6 +388,8 @@ def _warnings(first: Arm, second: Arm, rows: Sequence[Row], tolerances: Mapping[
         if len(arm.runs) > 1 and _never_vary(samples):
             what = "seeds" if arm.seeds else "runs"
             yield f"all {len(arm.runs)} {what} of {arm.name} gave the same numbers: nothing in the experiment is random"
+    if _judged_twice(first, second):
+        yield "both arms have the same numbers with the same seeds: the change has no effect on this experiment"
     for metric, left, right in partial(first.values, second.values, tolerances):
         yield (
             f"{metric} is known in {left} of {len(first.runs)} runs of {first.name} and in {right} of "
@@ -294,12 +400,15 @@ def _warnings(first: Arm, second: Arm, rows: Sequence[Row], tolerances: Mapping[
         yield from (f"{arm.name}: {text}" for text in noted)
 
 
+def _judged_twice(first: Arm, second: Arm) -> bool:
+    """Did different programs or settings give the same numbers with the same seeds?"""
+    left, right = (arm.runs[0].manifest for arm in (first, second))
+    changed = bool(differing(left, right)) or (left.get("kernel") or {}) != (right.get("kernel") or {})
+    return changed and bool(first.seeds) and first.seeds == second.seeds and first.values == second.values
+
+
 def _never_vary(samples: Sequence[Sample]) -> bool:
     return bool(samples) and all(sample.sd == 0 for sample in samples)
-
-
-def _weighed(experiment: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in experiment.items() if key not in UNWEIGHED}
 
 
 def _shown(value: object) -> str:

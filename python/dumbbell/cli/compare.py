@@ -1,4 +1,4 @@
-"""The work of `compare`: run an experiment on two engines or kernels, or load two results, and compare them.
+"""The work of `compare`: run an experiment on two engines, on two kernels or with two controllers, or load two results.
 
 `comparison_arms` assigns result folders to arms and prints, `dumbbell.analysis` compares, `dumbbell.reports` writes
 the page.
@@ -12,11 +12,12 @@ from typing import Any, cast, get_args
 
 import polars as pl
 
-from dumbbell.analysis.comparison import Arm, Comparison, Measured, compare_runs
+from dumbbell.analysis.comparison import Answer, Arm, Comparison, Measured, compare_runs
 from dumbbell.analysis.difference import Method, check_patterns, parse_tolerance, stated
+from dumbbell.analysis.paired_groups import names_by_difference
 from dumbbell.analysis.proposed_settings import facts
 from dumbbell.analysis.summary import measure_names, measures
-from dumbbell.cli.comparison_arms import Folders, paired, two_arms
+from dumbbell.cli.comparison_arms import Folders, arms_of, paired, two_arms
 from dumbbell.cli.console import distinct_names
 from dumbbell.cli.options import comma_separated, window_of
 from dumbbell.cli.runs import execute_runs
@@ -60,6 +61,7 @@ class CompareOptions:
     jobs: int | None = None
     page: Path | None = None
     hosts: str | None = None
+    controllers: str | None = None
 
     @property
     def window(self) -> str:
@@ -94,6 +96,16 @@ class Comparisons:
         return None if None in found else True
 
     @property
+    def _answer(self) -> Answer:
+        """That of all cases: a change in one of them is a change."""
+        if self.agrees is None:
+            return Answer.NOT_KNOWN
+        engines = any(each.between_engines for each in self.comparisons)
+        if self.agrees:
+            return Answer.AGREES if engines else Answer.NO_CHANGE
+        return Answer.DIFFERS if engines else Answer.CHANGED
+
+    @property
     def valid(self) -> bool:
         """True if every run is valid."""
         return all(each.valid for each in self.comparisons)
@@ -106,6 +118,7 @@ class Comparisons:
         worst = max(self.comparisons, key=lambda each: (len(each.outside) > 0, each.worst.excess if each.worst else 0))
         return {
             **{key: _merge_cases([case[key] for case in cases]) for key in ("first", "second")},
+            "answer": self._answer.value,
             "agrees": self.agrees,
             "worst": worst.worst and worst.worst.metric,
             "worst_case": worst.case,
@@ -123,10 +136,11 @@ def compare_all(options: CompareOptions) -> Comparisons:
     """
     began = time.perf_counter()
     tolerances, method = stated(options.tolerances), _method(options.method)
-    if len(options.targets) == 2:
+    if len(options.targets) == 2 or (len(options.targets) == 1 and Path(options.targets[0]).is_dir()):
         _refuse_run_options(options)
         out, names = None, None
-        first, second = two_arms(*(Path(target) for target in options.targets))
+        one_or_two = [Path(target) for target in options.targets]
+        first, second = two_arms(*one_or_two) if len(one_or_two) == 2 else arms_of(one_or_two[0])
         manifests = [manifest for arm in (first, second) for manifest in arm.values()]
         _check_tolerances(options, [(each["flows"], [queue["name"] for queue in each["queues"]]) for each in manifests])
     elif len(options.targets) == 1:
@@ -174,27 +188,67 @@ class _Measuring:
 def _run_both(options: CompareOptions) -> tuple[Path, list[str], Folders, Folders]:
     """Run every case with every seed on both engines. Returns the folder, the arms' names and the runs of each arm."""
     scenario = options.targets[0]
-    if Path(scenario).is_dir():
-        raise ExperimentError("one result can't be compared", value=scenario, right="name a second result folder")
     file = find(scenario)
-    cases = load(file, options.settings)
     allowed = permitted(comma_separated(options.engines or ""), options.hosts, comma_separated(options.kernels or ""))
-    chosen = _engines(options, allowed)
+    sides = _sides(options, allowed)
+    drawn = [load(file, (*options.settings, *side.settings)) for side in sides]
     seeds = seeds_of(options.seeds, "--seeds")
-    runs = [(case, seed) for case in cases for seed in dict.fromkeys(seeds or case.experiment.seeds)]
-    plans = [plan_case(case, seed) for case, seed in {case.name: (case, seed) for case, seed in runs}.values()]
+    runs = [
+        [(case, seed) for case in cases for seed in dict.fromkeys(seeds or case.experiment.seeds)] for cases in drawn
+    ]
+    plans = [
+        plan_case(case, seed)
+        for each in runs
+        for case, seed in {case.name: (case, seed) for case, seed in each}.values()
+    ]
     _check_tolerances(options, [(named_flows(plan), [queue.name for queue in plan.queues]) for plan in plans])
-    names = run_names(runs)
-    folder_names = distinct(plain(name) or f"side-{number}" for number, (name, _, _) in enumerate(chosen, start=1))
+    folder_names = distinct(plain(side.name) or f"side-{number}" for number, side in enumerate(sides, start=1))
     out = options.out or default_folder(f"{file.stem}-{'-'.join(folder_names)}")
     with staged(out) as staging:
         work = []
-        for folder_name, (_, engine, kernel) in zip(folder_names, chosen, strict=True):
-            for (case, seed), name in zip(runs, names, strict=True):
-                command = repeat_command(scenario, engine.name, seed, options.settings, kernel, allowed.hosts)
-                work.append((engine, Request(file.stem, case, seed, staging / folder_name / name, command)))
+        for folder_name, side, each in zip(folder_names, sides, runs, strict=True):
+            settings = (*options.settings, *side.settings)
+            for (case, seed), name in zip(each, run_names(each), strict=True):
+                command = repeat_command(scenario, side.engine.name, seed, settings, side.kernel, allowed.hosts)
+                request = Request(file.stem, case, seed, staging / folder_name / name, command)
+                work.append((side.engine, request))
         execute_runs(work, options.jobs)
-    return out, [name for name, _, _ in chosen], *two_arms(*(out / folder_name for folder_name in folder_names))
+    return out, [side.name for side in sides], *two_arms(*(out / folder_name for folder_name in folder_names))
+
+
+@dataclass(frozen=True)
+class _Side:
+    """What one arm runs."""
+
+    name: str
+    engine: Engine
+    kernel: str | None
+    """As requested."""
+    settings: tuple[str, ...] = ()
+    """In addition to those of both arms."""
+
+
+def _sides(options: CompareOptions, allowed: Permissions) -> list[_Side]:
+    """Both arms: two controllers on one engine, or two engines or kernels."""
+    controllers = comma_separated(options.controllers or "")
+    kernels = comma_separated(options.kernels or "")
+    if options.controllers is None:
+        return [_Side(*engine) for engine in _engines(options, allowed)]
+    if len(set(controllers)) != 2 or len(controllers) != 2:
+        raise ExperimentError(
+            "compare needs two controllers", key="--cc", value=options.controllers, right="such as --cc cubic,bbr"
+        )
+    engines = comma_separated(options.engines or "") or ("kernel" if kernels else "sim",)
+    if len(engines) != 1 or len(kernels) > 1:
+        raise ExperimentError(
+            "two controllers are compared on one engine and one kernel",
+            key="--kernels" if len(kernels) > 1 else "--engines",
+            value=options.kernels if len(kernels) > 1 else options.engines,
+            right="name one, such as --engines kernel",
+        )
+    kernel = kernels[0] if kernels else None
+    engine = engine_called(engines[0], kernel, "--engines", allowed=allowed)
+    return [_Side(cc, engine, kernel, (f"flows.*.cc={cc}",)) for cc in controllers]
 
 
 def _engines(options: CompareOptions, allowed: Permissions) -> list[tuple[str, Engine, str | None]]:
@@ -215,7 +269,7 @@ def _engines(options: CompareOptions, allowed: Permissions) -> list[tuple[str, E
         raise ExperimentError(
             "both arms are the same", key="--kernels" if kernels else "--engines",
             value=options.kernels or options.engines,
-            right="name two, such as --engines sim,kernel or --kernels A,B",
+            right="name two, such as --engines sim,kernel, --kernels A,B or --cc cubic,bbr",
         )  # fmt: skip
     left = iter(kernels)
     requested_kernels = [next(left, None) if engine == "kernel" else None for engine in engines]
@@ -255,6 +309,7 @@ def _arm_names(first: Folders, second: Folders) -> list[str]:
             [str(manifest["engine"]) for manifest in manifests],
             [str(kernel or manifest["engine"]) for kernel, manifest in zip(kernels, manifests, strict=True)],
             [folder_name.resolve().name for folder_name in folder_names],
+            names_by_difference(*manifests),
             [str(folder_name) for folder_name in folder_names],
         )
     )
@@ -282,7 +337,7 @@ def _check_tolerances(
 def _refuse_run_options(options: CompareOptions) -> None:
     given = {
         "--engines": options.engines, "--kernels": options.kernels, "--seeds": options.seeds, "--out": options.out,
-        "--jobs": options.jobs, "--set": options.settings, "--hosts": options.hosts,
+        "--jobs": options.jobs, "--set": options.settings, "--hosts": options.hosts, "--cc": options.controllers,
     }  # fmt: skip
     for key, value in given.items():
         if value:

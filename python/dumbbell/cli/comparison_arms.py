@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from dumbbell.analysis.comparison import Comparison, unlike
-from dumbbell.analysis.difference import Verdict
+from dumbbell.analysis.difference import Row, Verdict
 from dumbbell.cli.console import Console, grid
 from dumbbell.errors import ResultError
 from dumbbell.reports.comparison_text import (
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Folders",
+    "arms_of",
     "paired",
     "show_compared",
     "two_arms",
@@ -59,6 +60,35 @@ def two_arms(first: Path, second: Path) -> tuple[Folders, Folders]:
     if both:
         raise ResultError(f"{min(both)}: is in both arms; name two different results")
     return arms
+
+
+def arms_of(folder: Path) -> tuple[Folders, Folders]:
+    """The two arms of one folder: two folders of runs as `compare --out` makes them, or two cases or runs.
+
+    Raises `ResultError` if it has not two, with what it has.
+    """
+    if (folder / "run.json").exists():
+        raise ResultError(f"{folder}: one result, which can't be compared; name a second result folder")
+    inner = [each for each in sorted(folder.iterdir()) if each.is_dir() and any(each.glob("*/run.json"))]
+    if len(inner) == 2:
+        return two_arms(*inner)
+    runs = _runs_in(folder)
+    cases: dict[str, Folders] = {}
+    for run, manifest in runs.items():
+        cases.setdefault(manifest.get("case") or "", {})[run] = manifest
+    arms = list(cases.values()) if len(cases) > 1 else [{run: manifest} for run, manifest in runs.items()]
+    if len(arms) == 2 and not _only_seeds_differ(*(next(iter(arm.values())) for arm in arms)):
+        return arms[0], arms[1]
+    if len(cases) == 1 and len(runs) > 1:
+        raise ResultError(f"{folder}: {len(runs)} runs of one experiment; name a second folder to compare them with")
+    names = ", ".join(str(next(iter(arm))) for arm in arms[:6]) + (", …" if len(arms) > 6 else "")
+    raise ResultError(f"{folder}: has {len(arms)} cases or runs, not two; name two of them: {names}")
+
+
+def _only_seeds_differ(first: Manifest, second: Manifest) -> bool:
+    return (first.get("case"), _engine_and_kernel(first)) == (second.get("case"), _engine_and_kernel(second)) and not (
+        is_import(first) or unlike(first, second)
+    )
 
 
 def paired(first: Folders, second: Folders) -> tuple[list[Pair], list[str]]:
@@ -239,11 +269,15 @@ def _table(comparison: Comparison, *, wide: bool) -> Table:
     table = grid(["metric"], [*arms, *(name for name in HEAD if wide or name != INTERVAL)])
     table.columns[0].no_wrap = True
     for row in comparison.shown:
-        table.add_row(row.metric, *_fitted(cells(row), STYLES[row.verdict], wide=wide))
+        table.add_row(row.metric, *_fitted(cells(row, comparison), _row_style(row, comparison), wide=wide))
     for metric in comparison.one_sided:
         texts = absent_metric_cells(comparison, metric)
         table.add_row(metric, *_fitted(texts, STYLES[Verdict.DIFFERS], wide=wide))
     return table
+
+
+def _row_style(row: Row, comparison: Comparison) -> str:
+    return STYLES[Verdict.DIFFERS if row in comparison.moved else row.verdict]
 
 
 def _fitted(texts: Sequence[str], style: str, *, wide: bool) -> list[str | Text]:

@@ -112,11 +112,16 @@ def run(  # noqa: PLR0913, PLR0917 — a command has many options
 
 @click.command("compare")
 @click.argument(
-    "targets", nargs=-1, required=True, metavar="SCENARIO|FILE|RUN RUN", help="An experiment, or two result folders."
+    "targets",
+    nargs=-1,
+    required=True,
+    metavar="SCENARIO|FILE|RUN RUN",
+    help="An experiment, two result folders, or a folder of two.",
 )
 @click.option("--engines", metavar="A,B", help="Two engines; default: sim,kernel.")
 @hosts_option
-@click.option("--kernels", metavar="A,B", help="Two kernels; see `dumbbell kernel list`.")
+@click.option("--kernels", "--kernel", metavar="A,B", help="Two kernels; see `dumbbell kernel list`.")
+@click.option("--cc", "controllers", metavar="A,B", help="Two controllers, each for every flow; on one engine.")
 @click.option("--seeds", metavar="N..M", help="Random seeds, for a spread and a confidence interval.")
 @set_option
 @click.option("--out", "folder", type=PATH, metavar="DIR", help="Folder for the results of the runs.")
@@ -142,6 +147,7 @@ def compare(  # noqa: PLR0913, PLR0917 — a command has many options
     engines: str | None = None,
     hosts: str | None = None,
     kernels: str | None = None,
+    controllers: str | None = None,
     seeds: str | None = None,
     settings: tuple[str, ...] = (),
     folder: Path | None = None,
@@ -153,10 +159,10 @@ def compare(  # noqa: PLR0913, PLR0917 — a command has many options
     output: Path | None = None,
     as_json: bool = False,
 ) -> None:
-    """Compare two engines, two kernels or two results.
+    """Compare two engines, kernels, controllers or results.
 
-    Given an experiment, runs it on both. The exit status is 1 if they disagree and 3 if a run is invalid.
-    One seed gives numbers and no verdict.
+    Given an experiment, runs it on both. The exit status is 1 if they disagree or something changed, and 3 if a run is
+    invalid. One seed gives numbers and no verdict.
     """
     from dumbbell.cli.compare import CompareOptions, compare_all
     from dumbbell.cli.console import err, out, print_json
@@ -164,7 +170,7 @@ def compare(  # noqa: PLR0913, PLR0917 — a command has many options
 
     options = CompareOptions(
         targets, engines, kernels, seeds, settings, folder, tolerances, interval, start, end, jobs, page=output,
-        hosts=hosts,
+        hosts=hosts, controllers=controllers,
     )  # fmt: skip
     done = compare_all(options)
     if output is not None:

@@ -140,19 +140,26 @@ def _list_available(as_json: bool) -> None:
 
 
 @kernel.command("add")
-@click.argument("file", type=PATH, metavar="FILE.c", help="C file that registers a tcp_congestion_ops; see examples/.")
+@click.argument("file", type=PATH, metavar="FILE.c|FILE.patch", help="C file with a tcp_congestion_ops.")
+@click.option(
+    "--replace", metavar="NAME", help="Let the file stand for Linux's controller of this name, such as cubic."
+)
+@click.option("--patch", is_flag=True, help="The file is a patch of one of Linux's controllers, as git diff writes it.")
 @click.option("--to", metavar="KERNEL", help="Kernel to extend; default: the default kernel.")
 @click.option("--name", metavar="NAME", help="Name of the new kernel; default: KERNEL+CONTROLLER.")
 @json_option
 def add(
     file: Path,
+    replace: str | None = None,
+    patch: bool = False,
     to: str | None = None,
     name: str | None = None,
     as_json: bool = False,
 ) -> None:
     """Compile a congestion control into a new kernel.
 
-    The kernel that it extends stays unchanged.
+    The kernel that it extends stays unchanged. With --replace or --patch a changed controller of Linux keeps its name;
+    `dumbbell compare FILE --kernels OLD,NEW` then shows whether the change matters.
     """
     from rich.text import Text
 
@@ -164,7 +171,7 @@ def add(
         def progress(phase: str, done: int, total: int) -> None:
             status.update(Text(f"{phase} {done}/{total}" if total else f"{phase} {done}"))
 
-        done = add_file(file, to=to, name=name, progress=progress)
+        done = add_file(file, to=to, name=name, replace=replace, patch=patch, progress=progress)
     if done.warnings:
         unwrapped_err.print(Text(done.warnings))
     if as_json:

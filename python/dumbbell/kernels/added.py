@@ -20,8 +20,9 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Mapping, Set
+from dataclasses import asdict, dataclass
+from dataclasses import replace as changed
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,7 @@ from dumbbell.kernels.boot import BootReport, boot
 from dumbbell.kernels.build import collect, cpus, environment, install, locked
 from dumbbell.kernels.configure import MAKE
 from dumbbell.kernels.features import REGISTER, controllers_in
+from dumbbell.kernels.patches import patched_content, patched_file
 from dumbbell.kernels.process import Progress
 from dumbbell.kernels.source import SourceRequest, identify
 from dumbbell.kernels.store import Added, Kernel
@@ -58,18 +60,27 @@ class Addition:
     """Compiler warnings."""
 
 
-def add(file: Path, *, to: str | None = None, name: str | None = None, progress: Progress | None = None) -> Addition:
+def add(
+    file: Path, *, to: str | None = None, name: str | None = None, replace: str | None = None, patch: bool = False,
+    progress: Progress | None = None,
+) -> Addition:  # fmt: skip
     """Compile a file into the kernel `to` (by default the default kernel) and store the result as a new kernel.
 
-    `name` is `<to>+<controller>` by default; a kernel that already has the controller is replaced if its file changed.
+    With `replace` the file stands for that of a controller of Linux; with `patch` it is a patch of such a file. `name`
+    is `<to>+<controller>` by default; a kernel that already has the controller is replaced if its file changed.
     `progress` gets the phases copy (files), build (files compiled) and boot. Raises KernelError for a file that
     registers no congestion control, for a name in use, and for compiler errors.
     """
-    content = _content(file)
-    names = controllers_in(content.decode("latin-1"), str(file))
+    content = _content(file, ".patch" if patch else ".c")
     base = store.find(to)
     root = store.find(base.base) if base.base else base
-    added = Added(names, file.name, store.hash_of(content))
+    if patch:
+        patched = patched_file(content.decode("latin-1"), str(file))
+        content = patched_content(_source_of(base, root, patched), content, patched, str(file))
+    names = controllers_in(content.decode("latin-1"), str(file))
+    if replace is not None and replace != names[0]:
+        raise KernelError(f"{file}: registers {' and '.join(names)}, not '{replace}', which it shall replace")
+    added = Added(names, file.name, store.hash_of(content), replaces=patch or replace is not None)
     files = _files_to_add(base, root, added, str(file))
     called = store.check_name(name or (base.name if _has(base, added) else f"{base.name}+{added.name}"))
     known = _known(called)
@@ -78,16 +89,21 @@ def add(file: Path, *, to: str | None = None, name: str | None = None, progress:
     process.check_tools()
     sources = {each.module_file: _stored(base, each) for each in files if each != added}
     sources[added.module_file] = content
+    replaced = {each.module_file for each in files if each.replaces}
     try:
         with locked(work_of(root), "built"):
-            return _build(called, root, files, sources, added, file, progress or process.silence)
+            return _build(called, root, files, (sources, replaced), added, file, progress or process.silence)
     except OSError as error:
         raise KernelError(f"{error.filename or called}: the kernel can't be stored: {error.strerror}") from error
 
 
-def _content(file: Path) -> bytes:
-    right = "use a C file that registers a congestion control, such as examples/tcp_target.c"
-    if file.suffix != ".c":
+def _content(file: Path, suffix: str) -> bytes:
+    right = (
+        "use a C file that registers a congestion control, such as examples/tcp_target.c"
+        if suffix == ".c"
+        else "use what `git diff` or `git format-patch` writes"
+    )
+    if suffix == ".c" and file.suffix != ".c":
         raise KernelError(f"{file}: not a .c file; {right}")
     try:
         content = file.read_bytes()
@@ -101,13 +117,18 @@ def _content(file: Path) -> bytes:
 def _files_to_add(base: Kernel, root: Kernel, added: Added, file: str) -> tuple[Added, ...]:
     """All files to add to the root kernel; this file replaces its predecessor, or comes last."""
     others = [each for each in base.added if not set(each.names) & set(added.names)]
+    original = cache_folder("build") / root.name / "tree" / FOLDER / added.module_file
+    if added.replaces:
+        if not original.is_file():
+            raise KernelError(f"{file}: kernel '{root.name}' has no {FOLDER / added.module_file} to replace")
+        return (*others, added)
     names_in_use = {*(features.controllers(root) or ()), *(name for each in others for name in each.names)}
     if clash := [name for name in added.names if name in names_in_use]:
         raise KernelError(
             f"{file}: kernel '{base.name}' already has a congestion control '{clash[0]}'; "
-            f'choose another name, such as .name = "{clash[0][:10]}_mine"'
+            f'choose another name, such as .name = "{clash[0][:10]}_mine", or replace it: --replace {clash[0]}'
         )
-    if (cache_folder("build") / root.name / "tree" / FOLDER / added.module_file).exists():
+    if original.exists():
         raise KernelError(
             f"{file}: '{added.name}' would overwrite Linux's {FOLDER / added.module_file}; choose another name"
         )
@@ -137,6 +158,17 @@ def _known(called: str) -> Kernel | None:
     return known
 
 
+def _source_of(base: Kernel, root: Kernel, name: str) -> bytes:
+    """A file of net/ipv4, as an earlier addition has it, or as Linux has it."""
+    if any(each.module_file == name for each in base.added):
+        return _stored(base, next(each for each in base.added if each.module_file == name))
+    original = cache_folder("build") / root.name / "tree" / FOLDER / name
+    try:
+        return original.read_bytes()
+    except OSError as problem:
+        raise KernelError(f"{original}: can't be read ({problem.strerror}); {_REBUILD} {root.name}") from problem
+
+
 def _stored(kernel: Kernel, added: Added) -> bytes:
     try:
         content = (kernel.folder / SOURCES / added.module_file).read_bytes()
@@ -146,15 +178,15 @@ def _stored(kernel: Kernel, added: Added) -> bytes:
 
 
 def _build(
-    called: str, root: Kernel, files: tuple[Added, ...], sources: Mapping[str, bytes], added: Added, file: Path,
-    progress: Progress,
+    called: str, root: Kernel, files: tuple[Added, ...], written: tuple[Mapping[str, bytes], Set[str]], added: Added,
+    file: Path, progress: Progress,
 ) -> Addition:  # fmt: skip
-    work = work_of(root)
+    work, (sources, replaced) = work_of(root), written
     work.mkdir(parents=True, exist_ok=True)
     log = work / "build.log"
     log.write_text(f"{called}: {', '.join(sources)}\n", encoding="utf-8")
     tree = tree_copy(root, progress=progress)
-    write_sources(tree, sources)
+    write_sources(tree, sources, replaced)
     warnings = _compile(tree, added, file, log=log, progress=progress)
     progress("boot", 0, 1)
     report = _boot_report(tree, root, files, added, file)
@@ -165,7 +197,7 @@ def _build(
     collect(tree, result, log=log)
     for name, content in sources.items():
         (result / SOURCES / name).write_bytes(content)
-    complete = tuple(replace(each, parameters=report.parameters.get(each.module, {})) for each in files)
+    complete = tuple(changed(each, parameters=report.parameters.get(each.module, {})) for each in files)
     _describe(called, root, complete, result)
     store.keep_default()
     install(result, store.kernels_dir() / called, work / "replaced")
@@ -246,6 +278,7 @@ def _describe(called: str, root: Kernel, added: tuple[Added, ...], result: Path)
 
 
 SOURCES = "added"
+_REBUILD = "build the kernel again with: dumbbell kernel build --name"
 STEPS = 12
 """Steps of make for one file: compile it, rebuild four archives, link, and some small ones."""
 _STEP = re.compile(r"  [A-Z]+ ")
@@ -283,21 +316,34 @@ def tree_copy(root: Kernel, *, progress: Progress) -> Path:
     return tree
 
 
-def write_sources(tree: Path, sources: Mapping[str, bytes]) -> None:
-    """Make these files the only additions to the tree; unchanged files are not written."""
+def write_sources(tree: Path, sources: Mapping[str, bytes], replaced: Set[str] = frozenset()) -> None:
+    """Make these files the only additions to the tree; unchanged files are not written.
+
+    The `replaced` of them stand for files of Linux, which make already knows; all others get a line in the Makefile.
+    """
     makefile = tree / FOLDER / "Makefile"
     text = makefile.read_text(encoding="utf-8")
     bare, _, _ = text.partition(MARK)
     for old in re.findall(rf"^{re.escape(MARK)}(\S+)$", text, re.MULTILINE):
         if old not in sources:
-            (tree / FOLDER / old).unlink(missing_ok=True)
+            _restore(tree, old)
     for name, content in sources.items():
         file = tree / FOLDER / name
         if not file.is_file() or file.read_bytes() != content:
-            file.write_bytes(content)
-    extended = bare + "".join(f"{MARK}{name}\nobj-y += {Path(name).stem}.o\n" for name in sources)
+            _write(file, content)
+    lines = ((name, "" if name in replaced else f"obj-y += {Path(name).stem}.o\n") for name in sources)
+    extended = bare + "".join(f"{MARK}{name}\n{line}" for name, line in lines)
     if extended != text:
-        _write(makefile, extended)
+        _write(makefile, extended.encode())
+
+
+def _restore(tree: Path, name: str) -> None:
+    """Linux's file, if there is one; a copy, whose time is now, so that make compiles it again."""
+    file, original = tree / FOLDER / name, tree.parents[1] / "tree" / FOLDER / name
+    if original.is_file():
+        _write(file, original.read_bytes())
+    else:
+        file.unlink(missing_ok=True)
 
 
 def _check(root: Kernel, original: Path) -> None:
@@ -334,7 +380,7 @@ def _use_archives(tree: Path) -> None:
         text = makefile.read_text(encoding="utf-8") if makefile.is_file() else ""
         lines = [_with_archives(line, makefile.parent, kept) for line in text.splitlines(keepends=True)]
         if "".join(lines) != text:
-            _write(makefile, "".join(lines))
+            _write(makefile, "".join(lines).encode())
 
 
 def _with_archives(line: str, folder: Path, kept: str) -> str:
@@ -349,10 +395,10 @@ def _with_archives(line: str, folder: Path, kept: str) -> str:
     return re.sub(r"(?<=\s)([\w-]+)/(?=\s)", archive, line)
 
 
-def _write(file: Path, text: str) -> None:
+def _write(file: Path, content: bytes) -> None:
     """Replace the file; writing in place could change the original, a hard link."""
     fresh = file.with_name(f".{file.name}.fresh")
-    fresh.write_text(text, encoding="utf-8")
+    fresh.write_bytes(content)
     fresh.replace(file)
 
 

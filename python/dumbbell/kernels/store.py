@@ -57,6 +57,8 @@ class Added:
     sha256: str
     parameters: Mapping[str, str] = field(default_factory=dict, compare=False)
     """Its parameters with their default values."""
+    replaces: bool = field(default=False, compare=False)
+    """Does it stand for the file of a controller that Linux has?"""
 
     @property
     def name(self) -> str:

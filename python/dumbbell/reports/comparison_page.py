@@ -115,8 +115,9 @@ def _table(comparison: Comparison) -> Markup:
     head = ("metric", comparison.first.name, comparison.second.name, *HEAD)
     rows = []
     for row in comparison.shown:
-        *numbers, word = cells(row)
-        verdict_cell = element("strong", word) if row.verdict in {Verdict.DIFFERS, Verdict.INCONCLUSIVE} else word
+        *numbers, word = cells(row, comparison)
+        strong = row.verdict in {Verdict.DIFFERS, Verdict.INCONCLUSIVE} or row in comparison.moved
+        verdict_cell = element("strong", word) if strong else word
         rows.append((_breakable(row.metric), *numbers, verdict_cell))
     for metric in comparison.one_sided:
         *numbers, word = absent_metric_cells(comparison, metric)
@@ -134,7 +135,7 @@ def _explanation(comparison: Comparison) -> str:
     return (
         f"Differences are {comparison.second.name} minus {comparison.first.name}, in percent of the latter where "
         "it is not 0; ± is the standard deviation over the runs. Metrics without an “allowed” value have no tolerance. "
-        "“inconclusive”: the difference exceeds its tolerance, but its 95 % interval contains 0."
+        "“not known”: the difference exceeds its tolerance, but its 95 % interval contains 0, or chance allows 25 %."
         + (f" {left} rows of single flows are omitted." if left else "")
     )
 

@@ -6,7 +6,7 @@ run.
 
 from collections.abc import Sequence
 
-from dumbbell.analysis.comparison import Arm, Comparison
+from dumbbell.analysis.comparison import Answer, Arm, Comparison
 from dumbbell.analysis.conditions import Condition
 from dumbbell.analysis.difference import Row, Sample, Verdict
 from dumbbell.analysis.proposed_settings import Setting
@@ -28,16 +28,22 @@ __all__ = [
 
 
 HEAD = ("difference", "95 % interval", "allowed", "verdict")
-WORDS = {
-    Verdict.DIFFERS: "outside",
-    Verdict.INCONCLUSIVE: "inconclusive",
+_AGREEMENT = {
+    Verdict.DIFFERS: "differs",
+    Verdict.INCONCLUSIVE: "not known",
     Verdict.AGREES: "agrees",
     Verdict.SHOWN: "",
 }
+"""Of engines, and of a log and a run."""
+_CHANGE = _AGREEMENT | {Verdict.DIFFERS: "changed", Verdict.AGREES: "no change"}
+"""Of a patch, a controller, a key."""
 
 
 def verdict(comparison: Comparison) -> str:
-    """`agrees: …` or `outside: groups.bbr.throughput_mbps is 7.1 % above, 5.0 % allowed`; `invalid` before either."""
+    """`agrees: …` or `differs: groups.bbr.throughput_mbps is 7.1 % above, 5.0 % allowed`; `invalid` before either.
+
+    For one engine `no change` and `changed`, for either `not known`.
+    """
     invalid = "" if comparison.valid else "invalid: at least one run failed its validity checks; "
     return invalid + _judgement(comparison)
 
@@ -45,15 +51,24 @@ def verdict(comparison: Comparison) -> str:
 def verdict_of_all(comparisons: Sequence[Comparison], left_out: Sequence[str] = ()) -> str:
     """The verdict of one case, or of the worst of several; `left_out` names the cases that only one arm has."""
     if left_out:
-        return f"outside: {'; '.join(left_out)}; common cases: {verdict_of_all(comparisons)}"
+        return f"{_negative(comparisons)}: {'; '.join(left_out)}; common cases: {verdict_of_all(comparisons)}"
     if len(comparisons) == 1:
         return verdict(comparisons[0])
+    count = len(comparisons)
     bad = [each for each in comparisons if each.agrees is False or not each.valid]
-    if not bad and any(each.undecided for each in comparisons):
-        return next(verdict(each) for each in comparisons if each.undecided)
-    if not bad:
-        return f"agrees in all {len(comparisons)} cases"
-    return f"{len(bad)} of {len(comparisons)} cases are outside; {bad[0].case}: {verdict(bad[0])}"
+    unknown = [each for each in comparisons if each.agrees is None]
+    if bad:
+        how = str(_negative(comparisons)) if any(each.agrees is False for each in bad) else "invalid"
+        return f"{how} in {len(bad)} of {count} cases; {bad[0].case}: {verdict(bad[0])}"
+    if unknown:
+        one = next((each for each in unknown if each.undecided), None)
+        said = f"{Answer.NOT_KNOWN} in {len(unknown)} of {count} cases; {unknown[0].case}: {verdict(unknown[0])}"
+        return said if one is None else verdict(one)
+    return f"{comparisons[0].answer} in all {count} cases"
+
+
+def _negative(comparisons: Sequence[Comparison]) -> Answer:
+    return Answer.DIFFERS if any(each.between_engines for each in comparisons) else Answer.CHANGED
 
 
 def described(arm: Arm) -> str:
@@ -63,15 +78,18 @@ def described(arm: Arm) -> str:
     return arm.name + (f" ({', '.join(what)})" if what else "") + _sample_size(arm)
 
 
-def cells(row: Row) -> tuple[str, str, str, str, str, str]:
+def cells(row: Row, comparison: Comparison) -> tuple[str, str, str, str, str, str]:
     """Both arms, then the columns of `HEAD`; differences are relative to the reference unless it is 0."""
+    word = _word(comparison, row.verdict)
+    if row in comparison.moved:
+        word = _word(comparison, Verdict.DIFFERS)
     return (
         _sample(row.first),
         _sample(row.second),
         _share(row.difference, row),
         "" if row.interval is None else " … ".join(_share(end, row) for end in row.interval),
         "" if row.allowed is None else _share(row.allowed, row).removeprefix("+"),
-        WORDS[row.verdict],
+        word,
     )
 
 
@@ -82,7 +100,11 @@ def absent_metric_cells(comparison: Comparison, metric: str) -> tuple[str, str, 
         for arm in (comparison.first, comparison.second)
     ]
     first, second = (_sample(Sample(values)) if values else number(None) for values in known)
-    return first, second, "", "", "", WORDS[Verdict.DIFFERS]
+    return first, second, "", "", "", _word(comparison, Verdict.DIFFERS)
+
+
+def _word(comparison: Comparison, verdict: Verdict) -> str:
+    return (_AGREEMENT if comparison.between_engines else _CHANGE)[verdict]
 
 
 def _sample_size(arm: Arm) -> str:
@@ -97,25 +119,52 @@ def _sample_size(arm: Arm) -> str:
 def _judgement(comparison: Comparison) -> str:
     if comparison.undecided:
         seeded = comparison.first.seeds and comparison.second.seeds
-        return "one seed: no verdict; --seeds 1..5" if seeded else "one run of an arm: no verdict"
+        why = "one seed" if seeded else "one run of an arm"
+        same = ", which gives both arms the same numbers" if seeded and comparison.same_numbers else ""
+        return f"{Answer.NOT_KNOWN}: {why}{same}" + ("; --seeds 1..5" if seeded else "")
     same = "; all seeds gave the same numbers: nothing in the experiment is random"
     return _decided(comparison) + same * comparison.repeats_one_run
 
 
 def _decided(comparison: Comparison) -> str:
-    outside, alone = comparison.outside, comparison.one_sided
+    outside, alone, answer = comparison.outside, comparison.one_sided, comparison.answer
     if outside:
         more = len(outside) + len(alone) - 1
-        return f"outside: {_how_far(outside[0])}" + (f" (and {more} more)" if more else "")
+        return f"{answer}: {_how_far(outside[0])}" + (f" (and {more} more)" if more else "") + _inside(comparison)
     if alone:
-        return f"outside: {', '.join(alone)}: missing in one arm"
+        return f"{answer}: {', '.join(alone)}: missing in one arm"
     if not comparison.judged:
         return "not judged: no common metric has a tolerance"
-    inconclusive = [row for row in comparison.judged if row.verdict is Verdict.INCONCLUSIVE]
-    if inconclusive:
-        far = _how_far(inconclusive[0])
-        return f"agrees, but inconclusive: {far}; the 95 % interval contains 0, run more seeds"
-    return f"agrees: {_how_far(comparison.judged[0])}, the largest deviation of {len(comparison.judged)} metrics"
+    if comparison.moved:
+        return f"{answer} within groups that are the same as a whole{_inside(comparison)}"
+    if comparison.inconclusive:
+        return f"{answer}: {_why_not_known(comparison.inconclusive[0])}"
+    same = "every number is the same, run by run" if comparison.same_numbers else ""
+    far = f"{_how_far(comparison.judged[0])}, the largest deviation of {len(comparison.judged)} metrics"
+    return f"{answer}: {same or far}"
+
+
+def _why_not_known(row: Row) -> str:
+    if row.allowed is not None and abs(row.difference) <= row.allowed:
+        return (
+            f"{row.metric} varies so much between seeds that a difference of "
+            f"{_share(row.allowed, row).removeprefix('+')} would not show; run more seeds"
+        )
+    return f"{_how_far(row)}; the 95 % interval contains 0, run more seeds"
+
+
+def _inside(comparison: Comparison) -> str:
+    """Flows that moved, and Jain's index if it is known."""
+    if not comparison.moved:
+        return ""
+    shown = ", ".join(
+        f"{row.metric.split('.', 1)[1].rpartition('.')[0]} {_share(row.difference, row)}"
+        for row in comparison.moved[:4]
+    )
+    more = f" and {len(comparison.moved) - 4} more flows" if len(comparison.moved) > 4 else ""
+    jain = next((row for row in comparison.rows if row.metric == "jain"), None)
+    index = "" if jain is None else f" (Jain's index {number(jain.first.mean)} → {number(jain.second.mean)})"
+    return f"; throughput of {shown}{more}{index}"
 
 
 def _how_far(row: Row) -> str:

@@ -174,8 +174,8 @@ def _report_json(comparison: Comparison) -> dict[str, Any]:
     ]
     return {
         "head": [*ARMS, *HEAD],
-        "judged": [*_rows(judged), *one_sided],
-        "shown": _rows(shown),
+        "judged": [*_rows(comparison, judged), *one_sided],
+        "shown": _rows(comparison, shown),
         "verdict": verdict(comparison),
         "agrees": comparison.agrees,
         "valid": comparison.valid,
@@ -183,8 +183,8 @@ def _report_json(comparison: Comparison) -> dict[str, Any]:
     }
 
 
-def _rows(rows: Sequence[Any]) -> list[dict[str, Any]]:
-    return [{"metric": row.metric, "cells": cells(row), "verdict": row.verdict.value} for row in rows]
+def _rows(comparison: Comparison, rows: Sequence[Any]) -> list[dict[str, Any]]:
+    return [{"metric": row.metric, "cells": cells(row, comparison), "verdict": row.verdict.value} for row in rows]
 
 
 POLL_S = 0.1
