@@ -1,8 +1,8 @@
 //! One TCP endpoint of the simulator for scripts that play its peer: packets and calls of a program go in, packets come
 //! out. `dumbbell.testing.drill` reads the scripts.
 
-use crate::fault::guarded;
 use crate::errors::wrong;
+use crate::fault::guarded;
 use dumbbell_net::cc::{Controller, Parameters};
 use dumbbell_net::packet::{Body, Damage, Direction, Ecn, Flags, FlowId, Packet, Sack, Segment, TCP_HEADERS_BYTES};
 use dumbbell_net::rate::Rate;

@@ -26,7 +26,12 @@ pub fn mistakes(py: Python<'_>, faults: &[Diagnostic], text: &str, file: &str) -
 
 fn exception<'py>(py: Python<'py>, faults: &[Diagnostic], text: &str, file: &str) -> PyResult<Bound<'py, PyAny>> {
     let faults: Vec<_> = faults.iter().map(|fault| fault.clone().located(text)).collect();
-    let first = faults.first().cloned().unwrap_or_default();
+    let has = |key| faults.iter().any(|fault| fault.key == key);
+    let first = if has("axes") && has("experiment") {
+        Diagnostic::new("this is a sweep", format!("dumbbell sweep {file}"))
+    } else {
+        faults.first().cloned().unwrap_or_default()
+    };
     let case = if first.case.is_empty() { String::new() } else { format!(" (case '{}')", first.case) };
     let keywords = PyDict::new(py);
     keywords.set_item("file", format!("{file}{case}"))?;
@@ -34,7 +39,7 @@ fn exception<'py>(py: Python<'py>, faults: &[Diagnostic], text: &str, file: &str
     keywords.set_item("value", first.value.as_ref().map(|value| to_python(py, value)).transpose()?)?;
     keywords.set_item("right", &first.right)?;
     keywords.set_item("line", (first.line > 0).then_some(first.line))?;
-    if first.line > 0 || faults.len() > 1 {
+    if first.line > 0 || (faults.len() > 1 && !first.key.is_empty()) {
         keywords.set_item("report", render(&faults, text, file, false))?;
     }
     py.import("dumbbell.errors")?.getattr("ExperimentError")?.call((first.problem,), Some(&keywords))

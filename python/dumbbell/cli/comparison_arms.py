@@ -29,6 +29,7 @@ from dumbbell.reports.comparison_text import (
     verdict,
     verdict_of_all,
 )
+from dumbbell.results.members import is_folder_of_runs, members
 from dumbbell.results.result import is_import, load_manifest
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ def arms_of(folder: Path) -> tuple[Folders, Folders]:
 
     Raises `ResultError` if it has not two, with what it has.
     """
-    if (folder / "run.json").exists():
+    if not is_folder_of_runs(folder) and (folder / "run.json").exists():
         raise ResultError(f"{folder}: one result, which can't be compared; name a second result folder")
     inner = [each for each in sorted(folder.iterdir()) if each.is_dir() and any(each.glob("*/run.json"))]
     if len(inner) == 2:
@@ -120,18 +121,7 @@ def _is_log(arm: Folders) -> bool:
 
 
 def _runs_in(folder: Path) -> Folders:
-    if not folder.is_dir():
-        if folder.is_file():
-            raise ResultError(
-                f"{folder}: a file, not a result folder; import a log first: dumbbell import {folder} -o log"
-            )
-        raise ResultError(f"{folder}: no such result folder")
-    if (folder / "run.json").exists():
-        return {folder: load_manifest(folder)}
-    inner = sorted(each.parent for each in folder.glob("*/run.json") if not each.parent.name.startswith("."))
-    if not inner:
-        raise ResultError(f"{folder}: neither a result folder nor a folder of result folders: it has no run.json")
-    return {each: load_manifest(each) for each in inner}
+    return {each: load_manifest(each) for each in members(folder)}
 
 
 def _by_case(arm: Folders) -> dict[str, Folders]:

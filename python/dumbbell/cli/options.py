@@ -81,7 +81,12 @@ file_option = click.option(
     help="Create a file of zeros in the working directories. Repeatable.",
 )
 results_argument = click.argument(
-    "folders", type=PATH, nargs=-1, required=True, metavar="RUN...|SWEEP", help="Result folders, or one sweep folder."
+    "folders",
+    type=PATH,
+    nargs=-1,
+    required=True,
+    metavar="RUN...|SWEEP",
+    help="Result folders, also of cases or seeds; or one sweep folder.",
 )
 sweep_argument = click.argument("folder", type=PATH, metavar="SWEEP", help="A finished sweep's folder.")
 from_option = click.option("--from", "start", metavar="TIME", help="Ignore samples before this time.")

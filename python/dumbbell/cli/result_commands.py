@@ -26,6 +26,7 @@ from dumbbell.cli.options import (
 
 if TYPE_CHECKING:
     from dumbbell.cli.console import Console
+    from dumbbell.cli.runs import RunResults
     from dumbbell.results.result import Run
 
 __all__ = [
@@ -49,7 +50,7 @@ __all__ = [
     "--flow", "names", multiple=True, metavar="NAME", help="With --every: show only this flow or group. Repeatable."
 )
 @json_option
-def stats(
+def stats(  # noqa: PLR0912 — one branch for each kind of table
     folders: tuple[Path, ...],
     start: str | None = None,
     end: str | None = None,
@@ -61,22 +62,23 @@ def stats(
 ) -> None:
     """Print the statistics of results or of a sweep.
 
-    Several results are printed side by side.
+    A folder of cases or seeds is printed as `dumbbell run` prints it, several folders side by side.
     """
     from dumbbell.analysis.summary import measures, summary
     from dumbbell.cli.console import out, print_json
     from dumbbell.cli.options import window_of
-    from dumbbell.cli.run_summary import show_run
+    from dumbbell.cli.run_summary import show_cases, show_run
     from dumbbell.cli.stats_tables import show_side_by_side
     from dumbbell.cli.sweep_results import show_swept
     from dumbbell.errors import ExperimentError
+    from dumbbell.results.members import all_members
     from dumbbell.results.result import load
     from dumbbell.sweeps.folder import is_sweep
 
     if len(folders) == 1 and is_sweep(folders[0]):
         show_swept(folders[0], as_json=as_json)
         return
-    runs = [load(folder) for folder in folders]
+    runs = [load(folder) for folder in all_members(folders)]
     windows = [window_of(run.manifest["duration_s"], start, end) for run in runs]
     pairs = list(zip(runs, windows, strict=True))
     if names and step is None:
@@ -102,7 +104,10 @@ def stats(
             shown.show(out)
         return
     if len(runs) > 1 and not as_json:
-        show_side_by_side(out, runs, [measures(*pair) for pair in pairs])
+        if len(folders) == 1 and start is end is None:
+            show_cases(out, _results_of(folders[0], runs))
+        else:
+            show_side_by_side(out, runs, [measures(*pair) for pair in pairs])
         return
     numbers = [summary(*pair) for pair in pairs]
     if as_json:
@@ -111,8 +116,17 @@ def stats(
         show_run(out, runs[0], numbers[0])
 
 
+def _results_of(folder: Path, runs: "list[Run]") -> "RunResults":
+    """A folder of cases or seeds, as `run` printed it."""
+    from dumbbell.cli.runs import RunResults
+
+    engines = dict.fromkeys(str(run.manifest["engine"]) for run in runs)
+    wall_s = sum(run.manifest["wall_s"] or 0 for run in runs)
+    return RunResults(folder, runs, True, " and ".join(engines), wall_s)
+
+
 @click.command("plot")
-@click.argument("folders", type=PATH, nargs=-1, metavar="RUN...", help="Result folders.")
+@click.argument("folders", type=PATH, nargs=-1, metavar="RUN...", help="Result folders, also of cases or seeds.")
 @figure_option
 @click.option("--panels", metavar="NAME,NAME", help="Panels, from top to bottom.")
 @click.option("--figure", "name", metavar="NAME", help="Draw this figure instead of panels; see --list.")
@@ -164,6 +178,7 @@ def report(
     from dumbbell.cli.sweep_results import report_swept
     from dumbbell.errors import ExperimentError
     from dumbbell.reports.page import write
+    from dumbbell.results.members import all_members
     from dumbbell.results.result import load
     from dumbbell.sweeps.folder import is_sweep
 
@@ -172,7 +187,7 @@ def report(
         return
     if runs:
         raise ExperimentError("--runs needs a sweep", key="--runs", right="name one sweep folder")
-    write([load(folder) for folder in folders], output, addresses=addresses)
+    write([load(folder) for folder in all_members(folders)], output, addresses=addresses)
     err.print(f"wrote {output}")
 
 
@@ -316,6 +331,7 @@ def plot_runs(
     """Draw and write. Raises `DumbbellError`."""
     from dumbbell.errors import ExperimentError
     from dumbbell.plots import draw, figure, save
+    from dumbbell.results.members import all_members
     from dumbbell.results.result import load
 
     if not folders:
@@ -324,12 +340,14 @@ def plot_runs(
         raise ExperimentError("no file given", key="--output", right="such as -o figure.svg")
     if panels is not None and name is not None:
         raise ExperimentError("--panels and --figure exclude each other", key="--figure", right="give one of them")
-    runs = [load(folder) for folder in folders]
+    runs = [load(folder) for folder in all_members(folders)]
     if name is not None:
         chart = draw(runs, name, width, metric=metric)
     elif len(runs) > 1:
         raise ExperimentError(
-            f"panels show one result, not {len(runs)}", key="--figure", right="a figure of several runs; see --list"
+            f"panels show one result, not {len(runs)}",
+            key="--figure",
+            right=f"name one, such as {runs[0].folder}, or a figure of several runs; see --list",
         )
     else:
         names = [part.strip() for part in panels.split(",")] if panels is not None else _default_panels(runs[0])

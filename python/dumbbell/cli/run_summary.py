@@ -98,7 +98,7 @@ def show_cases(out: Console, done: "RunResults") -> None:
     ]
     _show_invalid(out, invalid)
     for name, run, outcomes in zip(names, done.runs, done.outcomes, strict=True):
-        _show_expectations(out, outcomes, name if run.manifest["case"] or several_seeds else "")
+        _show_expectations(out, outcomes, name if run.manifest.get("case") or several_seeds else "")
     for warning in sorted({warning for run in done.runs for warning in run.manifest["warnings"]}):
         out.print(f"note: {warning}", style="yellow")
     out.print()
@@ -136,7 +136,7 @@ def _cases(done: "RunResults") -> Table:
 
 def case_name(run: Run) -> str:
     """The case's name, or the experiment's if it has none."""
-    return str(run.manifest["case"] or run.manifest["name"])
+    return str(run.manifest.get("case") or run.manifest["name"])
 
 
 def _name_with_seed(run: Run, *, several_seeds: bool) -> str:

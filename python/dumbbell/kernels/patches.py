@@ -9,7 +9,7 @@ from dumbbell.errors import KernelError
 
 __all__ = ["patched_content", "patched_file"]
 
-_TARGET = re.compile(r"^\+\+\+ (?:[^/\t\n]+/)?(\S+)", re.MULTILINE)
+_TARGET = re.compile(r"^\+\+\+ (?:[ab]/)?(\S+)", re.MULTILINE)
 _CONTROLLER = re.compile(r"net/ipv4/(tcp_\w+\.c)\Z")
 
 

@@ -13,6 +13,7 @@ from dumbbell.control_characters import json_text
 from dumbbell.errors import ResultError
 from dumbbell.results import corrections
 from dumbbell.results.manifest import RUN
+from dumbbell.results.members import several_members
 from dumbbell.results.tables import KNOWN, TABLE_NAMES, NativeTable
 
 if TYPE_CHECKING:
@@ -111,7 +112,7 @@ def load_manifest(folder: Path) -> dict[str, Any]:
     except OSError as error:
         raise ResultError(f"{folder}: can't be read: {error.strerror}") from None
     if missing:
-        raise ResultError(f"{folder}: not a result folder: it has no run.json")
+        raise ResultError(f"{folder}: not a result folder: it has no run.json{several_members(folder)}")
     manifest = read_json(path, "a run's manifest", RUN)
     return {**manifest, "warnings": [*manifest["warnings"], *corrections.warnings(manifest)]}
 

@@ -130,6 +130,8 @@ def built_in(name: str) -> Path:
     known = scenarios() | with_programs() | evaluations()
     if name in known:
         return known[name].resolve()  # Some installers make links: files that it names lie beside what they lead to.
+    if name in sweeps():
+        raise ExperimentError(f"'{name}' is a sweep", right=f"dumbbell sweep {name}")
     raise ExperimentError(
         f"no scenario is called '{name}'", right=suggest(name, list(known)) + "; or name a .toml file"
     )

@@ -5,8 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from dumbbell import _sim
-from dumbbell.errors import ExperimentError
+from dumbbell.errors import EngineError, ExperimentError
 from dumbbell.testing.drill.run import TOLERANCE_NS, Outcome, run_script
 from dumbbell.testing.drill.statements import ScriptError, Unsupported
 from dumbbell.testing.results import Result, Status
@@ -87,6 +86,6 @@ def _once(script: Script, text: str, limits: Limits) -> Result:
         return Result(script.name, Status.SKIPPED, str(unsupported), group=GROUP)
     except ScriptError as error:
         return Result(script.name, Status.FAILED, f"{script.file.name}:{error.line}: {error.problem}", group=GROUP)
-    except _sim.Fault as fault:
+    except EngineError as fault:
         return Result(script.name, Status.ERROR, str(fault), group=GROUP)
     return Result(script.name, Status.PASSED, "", outcome.trace, outcome.virtual_ns / 1e9, GROUP)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from dumbbell import _sim
+from dumbbell.errors import Wrong
 from dumbbell.testing.drill.statements import Call, Command, Packet, Statement, Unsupported
 
 __all__ = ["ADVERTISED_MSS", "Setup", "setup_of"]
@@ -70,7 +71,7 @@ class Setup:
         return min(self.peer_mss, ADVERTISED_MSS) - self.timestamps * TIMESTAMP_BYTES
 
     def endpoint(self, now_ns: int) -> _sim.Endpoint:
-        """Raises `_sim.Wrong` for a setting that the simulator does not have."""
+        """Raises `Wrong` for a setting that the simulator does not have."""
         return _sim.Endpoint(
             now_ns, listens=self.listens, controller=self.controller, mss=self.mss, sysctls=list(self.sysctls.items()),
             rmem=self.rmem, wmem=self.wmem, sndbuf=self.sndbuf, rcvbuf=self.rcvbuf,
@@ -95,8 +96,8 @@ def setup_of(statements: Sequence[Statement], folder: Path) -> Setup:
         raise Unsupported(line, f"the controller '{setup.controller[:_MOST_NAME]}'")
     try:
         setup.endpoint(0)
-    except _sim.Wrong as wrong:
-        raise Unsupported(line, str(wrong.args[0]).replace("the simulator has no ", "the setting ")) from None
+    except Wrong as wrong:
+        raise Unsupported(line, wrong.problem.replace("the simulator has no ", "the setting ")) from None
     return setup
 
 
