@@ -131,29 +131,45 @@ def _results_of(folder: Path, runs: "list[Run]") -> "RunResults":
 @click.option("--panels", metavar="NAME,NAME", help="Panels, from top to bottom.")
 @click.option("--figure", "name", metavar="NAME", help="Draw this figure instead of panels; see --list.")
 @click.option("--metric", metavar="NAME", help="Metric of --figure box, such as jain.")
+@click.option(
+    "--flow", "--group", "wanted", multiple=True, metavar="NAME", help="Draw only this flow or group. Repeatable."
+)
+@click.option("--from", "start", metavar="TIME", help="Begin the time axis here.")
+@click.option("--to", "end", metavar="TIME", help="End the time axis here.")
+@click.option("--y-max", "top", type=click.FloatRange(min=0, min_open=True), metavar="V", help="Top of the value axis.")
+@click.option("--by", type=click.Choice(["group"]), help="A panel with an axis of its own for each group.")
 @width_option
 @scale_option
 @click.option("--list", "show", is_flag=True, help="List all figures and exit.")
-def plot(
+def plot(  # noqa: PLR0913, PLR0917 — a command has many options
     folders: tuple[Path, ...] = (),
     output: Path | None = None,
     panels: str | None = None,
     name: str | None = None,
     metric: str | None = None,
+    wanted: tuple[str, ...] = (),
+    start: str | None = None,
+    end: str | None = None,
+    top: float | None = None,
+    by: str | None = None,
     width: int = 760,
     scale: float = 2,
     show: bool = False,
 ) -> None:
     """Draw a figure of one or more results.
 
-    Without --figure: panels of one result over time.
+    Without --figure: panels of one result over time. Lines that are denser than pixels over 60 s are drawn as their
+    median in a band from the smallest to the largest value.
     """
     from dumbbell.cli.console import err, out
 
     if show:
         list_figures(out)
         return
-    written = plot_runs(folders or [], output, panels=panels, name=name, metric=metric, width=width, scale=scale)
+    written = plot_runs(
+        folders or [], output, panels=panels, name=name, metric=metric, width=width, scale=scale, wanted=wanted,
+        start=start, end=end, top=top, by_group=by is not None,
+    )  # fmt: skip
     err.print(f"wrote {written}")
 
 
@@ -324,13 +340,15 @@ HEADINGS = {
 }
 
 
-def plot_runs(
+def plot_runs(  # noqa: PLR0913 — a command has many options
     folders: Sequence[Path], output: Path | None, *, panels: str | None, name: str | None, metric: str | None,
-    width: int, scale: float,
+    width: int, scale: float, wanted: Sequence[str] = (), start: str | None = None, end: str | None = None,
+    top: float | None = None, by_group: bool = False,
 ) -> Path:  # fmt: skip
     """Draw and write. Raises `DumbbellError`."""
+    from dumbbell.cli.options import window_of
     from dumbbell.errors import ExperimentError
-    from dumbbell.plots import draw, figure, save
+    from dumbbell.plots import View, draw, figure, of_flows, save
     from dumbbell.results.members import all_members
     from dumbbell.results.result import load
 
@@ -340,9 +358,12 @@ def plot_runs(
         raise ExperimentError("no file given", key="--output", right="such as -o figure.svg")
     if panels is not None and name is not None:
         raise ExperimentError("--panels and --figure exclude each other", key="--figure", right="give one of them")
-    runs = [load(folder) for folder in all_members(folders)]
+    runs = [of_flows(load(folder), wanted) for folder in all_members(folders)]
+    window = window_of(max(run.manifest["duration_s"] for run in runs), start, end)
+    first, last = (None, None) if window is None else (window[0] / 1e9, window[1] / 1e9)
+    view = View(first, last, top, by_group, bands=True)
     if name is not None:
-        chart = draw(runs, name, width, metric=metric)
+        chart = draw(runs, name, width, metric=metric, view=view)
     elif len(runs) > 1:
         raise ExperimentError(
             f"panels show one result, not {len(runs)}",
@@ -351,7 +372,7 @@ def plot_runs(
         )
     else:
         names = [part.strip() for part in panels.split(",")] if panels is not None else _default_panels(runs[0])
-        chart = figure(runs[0], names, width)
+        chart = figure(runs[0], names, width, view=view)
     save(chart, output, scale)
     return output
 

@@ -6,7 +6,7 @@ axis, and of several runs. One Altair description serves the interactive page an
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import altair as alt
 
@@ -18,6 +18,7 @@ from dumbbell.plots.panels import DEFAULT, PANELS, available, columns, figure, l
 from dumbbell.plots.render import SUFFIXES, described, drawn_bytes, library, save, script_json
 from dumbbell.plots.run_figures import box, delay_curves, delays, parametric, round_trips, throughput_delay
 from dumbbell.plots.several_runs import OVERLAYS, bundle, comparison_plot, grid_step_ns, overlay, series
+from dumbbell.plots.view import EVERYTHING, View, of_flows
 from dumbbell.results.result import Run
 
 __all__ = [
@@ -25,6 +26,7 @@ __all__ = [
     "PANELS",
     "SUFFIXES",
     "Entry",
+    "View",
     "available",
     "bundle",
     "catalogue",
@@ -36,6 +38,7 @@ __all__ = [
     "figure",
     "grid_step_ns",
     "library",
+    "of_flows",
     "packed",
     "save",
     "script_json",
@@ -76,9 +79,10 @@ def catalogue() -> list[Entry]:
 
 
 def draw(
-    runs: Sequence[Run], name: str, width: int = WIDTH, *, metric: str | None = None, points: int = POINTS
-) -> alt.TopLevelMixin:
-    """Draw the figure of that name for these runs.
+    runs: Sequence[Run], name: str, width: int = WIDTH, *, metric: str | None = None, points: int = POINTS,
+    view: View = EVERYTHING,
+) -> alt.TopLevelMixin:  # fmt: skip
+    """Draw the figure of that name for these runs; one over time as the `view` shows it.
 
     Raises `ResultError` for an unknown name, an unsupported number of runs, or missing data.
     """
@@ -86,6 +90,9 @@ def draw(
     for run in runs:
         if (missing := _missing(run, name)) is not None:
             raise ResultError(f"{run.folder}: can't draw '{name}': {missing}")
+    timeless = name in ALONE or (name in OF_SEVERAL and name not in OVERLAYS)
+    if timeless and replace(view, bands=False) != EVERYTHING:
+        raise ResultError(f"figure '{name}' has no time axis: it takes no --from, --to, --y-max and --by")
     if name in ALONE:
         return ALONE[name](runs[0], width)
     if name == "throughput-delay":
@@ -94,7 +101,9 @@ def draw(
         return parametric(runs, width)
     if metric is not None:
         return box(runs, metric, width)
-    return overlay(runs, name, width, points) if len(runs) > 1 else figure(runs[0], [name], width, points=points)
+    if len(runs) > 1:
+        return overlay(runs, name, width, points, view)
+    return figure(runs[0], [name], width, points=points, view=view)
 
 
 ALONE: dict[str, Callable[[Run, int], alt.TopLevelMixin]] = {

@@ -25,6 +25,7 @@ from dumbbell.plots.layers import (
     Lines,
     Points,
     Rule,
+    Spread,
     Ticks,
     Trace,
     from_the_busiest,
@@ -60,9 +61,9 @@ __all__ = [
 ]
 
 
-def time_axis(run: Run) -> alt.X:
-    """The time axis over the whole run."""
-    return alt.X("s:Q", title="Time, s", scale=alt.Scale(domain=[0, run.manifest["duration_s"]], nice=False))
+def time_axis(window: tuple[float, float]) -> alt.X:
+    """The time axis from and to these seconds."""
+    return alt.X("s:Q", title="Time, s", scale=alt.Scale(domain=list(window), nice=False))
 
 
 def y_axis(title: str, scale: alt.Scale | None = None, note: str = "") -> alt.Y:
@@ -71,8 +72,8 @@ def y_axis(title: str, scale: alt.Scale | None = None, note: str = "") -> alt.Y:
 
 
 def noted(title: str, note: str) -> str | list[str]:
-    """An axis title; a note goes on a second line."""
-    return [title, f"({note})"] if note else title
+    """An axis title; a note goes below it, in lines that are no longer than a panel is high."""
+    return [title, *textwrap.wrap(f"({note})", NOTE_COLUMNS)] if note else title
 
 
 def named_lines(
@@ -131,6 +132,7 @@ TOOLTIP = tips(flow="name", s="time, s|.3f", v="value|.4~g")
 WIDTH = 760
 SINGLE_HEIGHT = 320
 """Height of a figure with one panel."""
+NOTE_COLUMNS = 34
 TITLE_COLUMNS = 90
 """Longer titles wrap to a second line."""
 
@@ -282,6 +284,8 @@ def _chart(layer: Layer, legend: Legend | None, x: alt.X, y: alt.Y, *, first: bo
         case Lines():
             # The first layer owns the axis; reference lines only add values.
             return _lines(layer, legend, x, y if first or layer.of != "none" else alt.Y("v:Q"))
+        case Spread():
+            return _spread(layer, x, y)
         case Points():
             mark = alt.MarkDef("point", filled=True, size=layer.size, color=layer.colour, opacity=1, clip=True)
             return alt.Chart(_line_data(layer.of), mark=mark).encode(x=x, y=y, tooltip=TOOLTIP)
@@ -314,6 +318,23 @@ def _lines(layer: Lines, legend: Legend | None, x: alt.X, y: alt.Y) -> alt.Chart
         return chart.encode(stroke=alt.Stroke("flow:N", legend=shown, scale=_scale_of(colours)))
     mark.color = next(iter(colours.values()), alt.Undefined)
     return chart.encode(detail="flow:N") if len(layer.lines) > 1 else chart
+
+
+def _spread(layer: Spread, x: alt.X, y: alt.Y) -> alt.Chart:
+    """Areas from the smallest to the largest value, in the colours of the lines above them."""
+    rows = pl.DataFrame(
+        {
+            "flow": _repeated((line.name, line.s) for line in layer.parts),
+            "s": _joined(line.s for line in layer.parts),
+            "v": _joined(line.low for line in layer.parts),
+            "high": _joined(line.high for line in layer.parts),
+        }
+    )
+    # No legend of their own, and not `opacity`, which would make that of the lines as pale.
+    mark = alt.MarkDef("area", clip=True, fillOpacity=0.22, strokeWidth=0)
+    colours = alt.Scale(domain=[each.name for each in layer.parts], range=[each.colour for each in layer.parts])
+    fill = alt.Fill("flow:N", legend=None, scale=colours)
+    return alt.Chart(data(rows), mark=mark).encode(x=x, y=y, y2="high:Q", fill=fill)
 
 
 def _bands(drawn: Drawn, x: alt.X) -> alt.Chart:

@@ -32,6 +32,8 @@ __all__ = [
     "Points",
     "Rule",
     "Scale",
+    "Spread",
+    "SpreadLine",
     "Ticks",
     "Trace",
     "binned",
@@ -104,6 +106,26 @@ class Lines:
     opacity: float | None = None
 
 
+@dataclass(frozen=True, eq=False)
+class SpreadLine:
+    """The smallest and the largest value of a line's samples around each time."""
+
+    name: str
+    colour: str
+    s: Floats
+    low: Floats
+    high: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Spread:
+    """Bands below lines of the same names."""
+
+    parts: tuple[SpreadLine, ...]
+    of: Literal["flows", "panel", "none"]
+    """As of `Lines`."""
+
+
 def from_the_busiest(lines: Sequence[Line]) -> list[Line]:
     """The lines in drawing order: those with the most variation first, so that they don't hide steadier ones."""
     return sorted(lines, key=lambda line: -float(np.nansum(np.abs(np.diff(line.v)))))
@@ -153,7 +175,7 @@ class Points:
     """Their positions, by name."""
 
 
-Layer = Lines | Rule | Ticks | Bands | Points
+Layer = Lines | Spread | Rule | Ticks | Bands | Points
 
 
 @dataclass(frozen=True, eq=False)

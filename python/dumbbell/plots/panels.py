@@ -39,7 +39,22 @@ from dumbbell.plots.chart_style import (
     view_names,
 )
 from dumbbell.plots.colours import HUES, dark
-from dumbbell.plots.layers import NS, POINTS, Bands, Drawn, Layer, Legend, Line, Lines, Points, Rule, Ticks, rate_lines
+from dumbbell.plots.layers import (
+    NS,
+    POINTS,
+    Bands,
+    Drawn,
+    Layer,
+    Legend,
+    Line,
+    Lines,
+    Points,
+    Rule,
+    Ticks,
+    names,
+    rate_lines,
+)
+from dumbbell.plots.view import EVERYTHING, View, of_lines
 from dumbbell.results.reader import TABLES
 from dumbbell.results.result import Run, is_import
 
@@ -211,16 +226,16 @@ PANELS: dict[str, Panel] = {
 """All panels by the names that `--panels` accepts."""
 
 
-def drawn(run: Run, names: Sequence[str], points: int) -> list[Drawn]:
+def drawn(run: Run, wanted: Sequence[str], points: int) -> list[Drawn]:
     """The named panels. Raises `ResultError` for an unknown name, or a panel without data in this run."""
-    if not names:
+    if not wanted:
         raise ResultError(f"a figure needs at least one panel; choose from: {', '.join(PANELS)}")
-    for name in names:
+    for name in wanted:
         if name not in PANELS:
             raise ResultError(f"unknown panel '{name}'; choose from: {', '.join(PANELS)}")
         if (missing := lacks(run, name)) is not None:
             raise ResultError(f"{run.folder}: can't draw '{name}': {missing}")
-    return [PANELS[name].draw(run, points) for name in names]
+    return [PANELS[name].draw(run, points) for name in wanted]
 
 
 def lacks(run: Run, name: str) -> str | None:
@@ -263,25 +278,49 @@ def _has_values(run: Run, column: str) -> bool:
     return name != "rtt_ns" or bool((values.floats() > 0).any())  # 0 means no measurement yet.
 
 
+OF_FLOWS = frozenset(
+    ("delivered", "throughput", "cwnd", "rtt", "rates", "retransmits", "inflight", "bandwidth", "gains")
+)
+"""Panels with a line for each flow, which a group can have alone."""
 DEFAULT = ("delivered", "cwnd", "rtt", "queue")
 
 
 def figure(
-    run: Run, panels: Sequence[str] = DEFAULT, width: int = WIDTH, *, title: bool = True, points: int = POINTS
-) -> alt.VConcatChart:
-    """The named panels, stacked. Raises `ResultError` for an unknown name, or a panel without data in this run."""
-    made = drawn(run, panels, points)
+    run: Run, panels: Sequence[str] = DEFAULT, width: int = WIDTH, *, title: bool = True, points: int = POINTS,
+    view: View = EVERYTHING,
+) -> alt.VConcatChart:  # fmt: skip
+    """The named panels, stacked, as the `view` shows them.
+
+    Raises `ResultError` for an unknown name, a panel without data in this run, or an empty window.
+    """
+    points = points if view == EVERYTHING else max(points, view.points(run))
+    shown = [
+        part
+        for name, each in zip(panels, drawn(run, panels, points), strict=True)
+        for part in _parts(run, name, each, view)
+    ]
+    panels, made = [name for name, _ in shown], [view.of(each, run) for _, each in shown]
     views = view_names(panels)
-    charts = [_panel(run, name, each, width) for name, each in zip(panels, made, strict=True)]
+    charts = [_panel(run, name, each, width, view) for name, each in zip(panels, made, strict=True)]
     stack = stacked(
         charts, views, _picked([view for view, each in zip(views, made, strict=True) if any(_by_flow(each))])
     )
     return stack.properties(title=run_title(run)) if title else stack
 
 
-def _panel(run: Run, name: str, made: Drawn, width: int) -> alt.LayerChart:
+def _parts(run: Run, name: str, made: Drawn, view: View) -> list[tuple[str, Drawn]]:
+    """The panel, or one for each group, with the name."""
+    groups = list(dict.fromkeys(flow["group"] for flow in run.manifest["flows"]))
+    if not view.by_group or len(groups) == 1 or name not in OF_FLOWS:
+        return [(name, made)]
+    members = {each["name"]: each["group"] for each in names(run)}
+    lines = [(group, {line for line, of in members.items() if of == group}) for group in groups]
+    return [(name, of_lines(made, mine, group)) for group, mine in lines if mine]
+
+
+def _panel(run: Run, name: str, made: Drawn, width: int, view: View) -> alt.LayerChart:
     shown = alt.condition(alt.ParameterPredicate(param="picked"), alt.value(0.9), alt.value(0.06))
-    layers = charted(made, time_axis(run))
+    layers = charted(made, time_axis(view.window(run)))
     if any(picked := _by_flow(made)):
         layers = [layer.encode(opacity=shown) if by else layer for layer, by in zip(layers, picked, strict=True)]
     return alt.LayerChart(layer=layers).properties(width=width, height=PANELS[name].height(run))

@@ -29,6 +29,7 @@ from dumbbell.plots.chart_style import (
     runs_title,
     stacked,
     table,
+    time_axis,
     view_names,
 )
 from dumbbell.plots.colours import HUES
@@ -49,6 +50,7 @@ from dumbbell.plots.layers import (
 )
 from dumbbell.plots.run_figures import labels
 from dumbbell.plots.time_panels import fairness_lines, ping_lines, queue_lines, rtt_lines
+from dumbbell.plots.view import EVERYTHING, View
 from dumbbell.results.result import Run
 
 __all__ = [
@@ -203,7 +205,9 @@ OVERLAYS: dict[str, Overlay] = {
 """By the name of the panel that shows the same for one run."""
 
 
-def overlay(runs: Sequence[Run], name: str, width: int, points: int = POINTS) -> alt.LayerChart | alt.VConcatChart:
+def overlay(
+    runs: Sequence[Run], name: str, width: int, points: int = POINTS, view: View = EVERYTHING
+) -> alt.LayerChart | alt.VConcatChart:
     """The metric of all runs on one time axis; with more than `FLOWS_MAX` lines a panel per run."""
     kind = OVERLAYS[name]
     lines, members = overlay_lines(runs, name, points)
@@ -211,12 +215,19 @@ def overlay(runs: Sequence[Run], name: str, width: int, points: int = POINTS) ->
     if name == "queue" and len(members) > FLOWS_MAX:
         title, members = "Bottleneck's queue, packets", _of_bottlenecks(runs, members)
         lines = lines.filter(pl.col("flow").is_in([member["name"] for member in members]))
-    end_s = max(run.manifest["duration_s"] for run in runs)
-    x = alt.X("s:Q", title="Time, s", scale=alt.Scale(domain=[0, end_s], nice=False))
+    first, last = view.window(max(runs, key=lambda run: float(run.manifest["duration_s"])))
+    lines = lines.filter(pl.col("s").is_between(first, last))
+    x = time_axis((first, last))
     scale = alt.Scale(type="log", nice=True) if kind.log else alt.Scale(zero=True, nice=True)
+    note = _bins(runs, name)
+    if view.top is not None:
+        scale = alt.Scale(type="log" if kind.log else "linear", domainMax=view.top)
+        largest = float(lines["v"].max() or 0.0)  # type: ignore[arg-type]
+        if largest > view.top:
+            note = "; ".join(filter(None, (note, f"above the axis: up to {largest:,.{0 if largest >= 100 else 2}f}")))
     # Without explicit ticks, a log axis prints overlapping labels 1, 2, 3 … 9.
     axis = alt.Axis(labelExpr=_ROUND, tickCount=10) if kind.log else alt.Axis()
-    y = alt.Y("v:Q", title=noted(title, _bins(runs, name)), scale=scale, axis=axis)
+    y = alt.Y("v:Q", title=noted(title, note), scale=scale, axis=axis)
     curve: Curve = "step" if name in {"delivered", "throughput"} else "linear"
     shown = alt.condition(alt.ParameterPredicate(param="picked"), alt.value(0.9), alt.value(0.06))
     if len(members) <= FLOWS_MAX:
@@ -292,6 +303,9 @@ def overlay_lines(runs: Sequence[Run], name: str, points: int) -> tuple[pl.DataF
             place = {"flow": flow, "run_group": own["group"], "cc": own.get("cc")}
             members.append({"name": line, "group": label, **place})
         parts.append(table(renamed))
+    if len({member["cc"] for member in members}) == 1 and len(runs) > 1:
+        # One controller everywhere: the runs differ in something else, so each has a hue.
+        members = [{**member, "cc": None} for member in members]
     table_ = pl.concat(parts)
     return (table_.filter(pl.col("v") > 0) if kind.log else table_), members
 

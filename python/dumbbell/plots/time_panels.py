@@ -281,7 +281,17 @@ def queue(run: Run, points: int) -> Drawn:
         Ticks(NOTE, _grown(run, [_counted(run, "marks_packets")], points)[0], top=10),
     )
     legend = Legend("queue", colours) if len(lines) > 1 else None
-    note = f"dashed: {_limit_text(*shown)}" if shown else ""
+    drops, marks = (layer for layer in layers if isinstance(layer, Ticks))
+    note = "; ".join(
+        filter(
+            None,
+            (
+                f"dashed: {_limit_text(*shown)}" if shown else "",
+                "red ticks: drops" if drops.s.size else "",
+                "grey ticks: marks" if marks.s.size else "",
+            ),
+        )
+    )
     return Drawn("Queue, packets", layers, note, Scale((0, top), nice=False), legend=legend)
 
 
