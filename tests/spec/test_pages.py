@@ -8,7 +8,7 @@ from dumbbell import _sim
 from dumbbell._sim import SIMULATED
 from dumbbell.errors import ExperimentError
 from dumbbell.spec import load
-from dumbbell.spec.built_in import KINDS, page, pages
+from dumbbell.spec.built_in import KINDS, explained, page, pages
 from dumbbell.spec.units import GRAMMAR, POLICE
 
 SIMULATED_NAMES = {"controllers": set(_sim.CONTROLLERS), "queues": {*SIMULATED, POLICE}}
@@ -62,3 +62,24 @@ def test_a_page_is_found_by_its_name() -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_measured_experiments_can_be_loaded(kind: str) -> None:
     assert len(load(page("cubic").parents[1] / kind / "measured.toml")) >= 4
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("BBR", "# BBR"),
+        ("FQ_CODEL", "# FQ-CoDel"),
+        ("drop-tail", "drops what arrives when its buffer is full"),
+        ("cwnd", "congestion window, in packets or bytes"),
+        ("STARTUP", "BBR's first two states"),
+        ("probe_rtt", "every ten seconds, to measure min RTT"),
+        ("BDP", "bottleneck rate × base RTT"),
+    ],
+)
+def test_pages_and_terms_are_found_however_they_are_written(name: str, text: str) -> None:
+    assert text in explained(name)
+
+
+def test_an_unknown_name_gets_a_suggestion() -> None:
+    with pytest.raises(ExperimentError, match="did you mean 'cubic'"):
+        explained("CUBICC")

@@ -84,7 +84,12 @@ def run(  # noqa: PLR0913, PLR0917 — a command has many options
     trace: tuple[str, ...] = (),
     as_json: bool = False,
 ) -> None:
-    """Run an experiment and print its results."""
+    """Run an experiment and print its results.
+
+    Columns: util. is the share of the bottleneck's rate that its packets took, retrans the segments sent again, rate
+    their share, p95 the value that 95 % of samples don't exceed. Jain is 1 when all flows get the same, 1/n when one of
+    n gets all. Offloads are packets of up to 64 KB inside a host, off unless the experiment turns them on.
+    """
     from dumbbell.cli.console import out, print_json
     from dumbbell.cli.run_summary import show_cases, show_run
     from dumbbell.cli.runs import run_all

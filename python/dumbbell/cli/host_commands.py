@@ -140,11 +140,14 @@ def enable(
     previous values. In a separate network namespace (a container) it sets the namespace's default and writes no file.
     """
     from dumbbell.host import switch
+    from dumbbell.host.boot_settings import CONTROLLER
     from dumbbell.host.steps import locked
 
     host = _host_of(root)
     if dry_run:
         _print_plan(switch.enabling(host, controller, qdisc, running=host.live))
+        if host.live and host.sysctl(CONTROLLER).text == controller:
+            unwrapped_out.print(f"note: {controller} is the default already; the file keeps it after each boot")
         return
     with locked(host):
         change = switch.enabling(host, controller, qdisc, running=host.live)

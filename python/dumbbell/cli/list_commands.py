@@ -106,16 +106,16 @@ def entries(kind: str, host: "LocalHost | None" = None) -> list[dict[str, Any]]:
 
 
 @click.command("explain")
-@click.argument("name", metavar="NAME", help="A controller or a queue, such as bbr or codel.")
+@click.argument("name", metavar="NAME", help="A controller, a queue or a term, such as bbr, codel or cwnd.")
 def explain(
     name: str,
 ) -> None:
-    """Print the manual page of a controller or a queue."""
+    """Explain a controller, a queue or a term."""
     from rich.markdown import Markdown
 
-    from dumbbell.spec.built_in import page
+    from dumbbell.spec.built_in import explained
 
-    text = page(name).read_text(encoding="utf-8").replace(_MEASURED, "")
+    text = explained(name).replace(_MEASURED, "")
     out.print(Markdown(text), width=min(out.width, WIDEST))
 
 

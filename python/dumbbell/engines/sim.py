@@ -241,6 +241,11 @@ class PacketTraces:
     plan: Plan
     """The plan that was run."""
 
+    def __repr__(self) -> str:
+        flows = self.packets["flow"].n_unique()
+        rest = f", {self.left_out:,} left out" if self.left_out else ""
+        return f"<PacketTraces: {self.packets.height:,} packets of {flows} flows{rest}; .packets has a row each>"
+
 
 def packet_traces(
     request: Request, window: Window, progress: Progress = lambda _seconds: None, most_bytes: int | None = None

@@ -25,6 +25,8 @@ Flow = tuple[int, int | None]
 FRAME_OVERHEAD_BYTES = 66
 """Ethernet, IPv4 and TCP with time stamps."""
 MOST_LISTED = 10
+LITTLE = 0.01
+"""A share of data that no transfer under test has."""
 
 
 @dataclass(frozen=True)
@@ -122,6 +124,12 @@ def _chosen(source: Source, found: Segments, flows: Sequence[Flow], wanted: str 
         listed = "; ".join(f"'{names[at]}' ({sent[flows[at][0]] / 1e6:.3g} MB)" for at in order[:MOST_LISTED])
         source.fail(f"{len(flows)} connections with data", right=f"choose one with --flow: {listed}")
     matching = [at for at, name in enumerate(names) if wanted in (name, *name.split(" "), *_ports(name))]
+    if len(matching) > 1:
+        # A port has a control connection too, as of iperf3: with next to no data.
+        sent = np.bincount(found.conversation, weights=found.payload_bytes, minlength=len(found.ends))
+        most, *others = sorted(matching, key=lambda at: -sent[flows[at][0]])
+        if sum(sent[flows[at][0]] for at in others) < LITTLE * sent[flows[most][0]]:
+            matching = [most]
     if len(matching) != 1:
         problem = "no connection matches" if not matching else f"{len(matching)} connections match"
         raise ImportProblem(

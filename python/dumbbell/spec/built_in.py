@@ -8,6 +8,7 @@ machine in `scenarios/programs/`; names are theirs alone. Sweeps lie in `scenari
 """
 
 import os
+import re
 from pathlib import Path
 
 from dumbbell.errors import ExperimentError
@@ -18,8 +19,10 @@ __all__ = [
     "SCHEMAS",
     "built_in",
     "evaluations",
+    "explained",
     "find",
     "find_sweep",
+    "glossary",
     "page",
     "pages",
     "published",
@@ -50,6 +53,41 @@ def page(name: str) -> Path:
     if name not in known:
         raise ExperimentError("no manual page has this name", value=name, right=suggest(name, list(known)))
     return known[name]
+
+
+def explained(name: str) -> str:
+    """The page of a controller or a queue in Markdown, or a term of the glossary, whatever its capitals and dashes.
+
+    Raises `ExperimentError` naming what there is.
+    """
+    known = {found: file for kind in KINDS for found, file in pages(kind).items()}
+    if found := next((found for found in known if _plain(found) == _plain(name)), None):
+        return known[found].read_text(encoding="utf-8")
+    terms = glossary()
+    if _plain(name) in terms:
+        return terms[_plain(name)]
+    raise ExperimentError(
+        "no manual page and no term of the glossary has this name", value=name, right=suggest(name.lower(), list(known))
+    )
+
+
+def glossary() -> dict[str, str]:
+    """Each term's row of the glossary, as a paragraph, by each of its names in plain letters."""
+    found: dict[str, str] = {}
+    for line in (_folder() / "glossary.md").read_text(encoding="utf-8").splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split(" | ")]
+        if not line.startswith("| ") or len(cells) != 3 or cells[0] == "term":
+            continue
+        term, meaning, source = cells
+        text = f"**{term}**: {meaning}." + (f" ({source})" if source.strip(" |") else "")
+        for name in re.split(r", | \(|\)", term):
+            found.setdefault(_plain(name), text)
+    return found
+
+
+def _plain(name: str) -> str:
+    """`ProbeRTT`, `probe_rtt` and `PROBE_RTT` are the same."""
+    return re.sub(r"[\s_-]", "", name).lower()
 
 
 def schema(kind: str) -> Path:

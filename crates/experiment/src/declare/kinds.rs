@@ -105,7 +105,12 @@ impl Simple for Controller {
     fn parse(value: &Value) -> Result<String, Wrong> {
         let is_inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"_+-".contains(&byte);
         let name = value.text().filter(|text| is_word(text, |byte| byte.is_ascii_lowercase(), is_inner, 15));
-        let right = "a name as Linux gives it, such as cubic, bbr or reno";
+        let lower = value.text().map(str::to_ascii_lowercase);
+        let meant = lower.filter(|text| dumbbell_net::cc::Controller::NAMES.contains(&text.as_str()));
+        let right = meant.map_or_else(
+            || "a name as Linux gives it, such as cubic, bbr or reno".to_owned(),
+            |name| format!("write \"{name}\""),
+        );
         name.map(String::from).ok_or_else(|| Wrong::new("not the name of a congestion control", right))
     }
 
