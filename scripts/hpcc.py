@@ -78,7 +78,7 @@ def incast_of(name: str) -> db.Experiment:
     if name != "hpcc":
         changes |= {"flows.*.cc": name, "flows.*.cc_parameters": {}}
     if name == "dctcp":
-        changes |= {"path.bottleneck.qdisc": MARKING, "tcp.ecn": True}
+        changes |= {"path.bottleneck.qdisc": MARKING, "tcp.ecn": "classic"}
     return db.scenario("hpcc-incast").set(**changes)
 
 

@@ -125,7 +125,7 @@ def experiment(name: str, path: str, controller: str, seed: int) -> dict[str, An
             "bottleneck": {"rate": f"{rate * 1e3:.0f}kbit", "qdisc": f"bfifo limit {limit:.0f}"},
         },
         "flows": [{"name": "tested", "cc": controller}],
-        "tcp": {"ecn": controller == "dctcp"},
+        "tcp": {"ecn": "classic" if controller == "dctcp" else "auto"},
     }
     if loss:
         document["path"]["loss"] = loss

@@ -33,7 +33,7 @@ qdisc = "bfifo limit 100000"
 [[flows]]
 name = "it"
 cc = "{cc}"
-ecn = {ecn}
+ecn = "{ecn}"
 prompt_reads = true
 [[flows]]
 name = "cubic"
@@ -75,7 +75,7 @@ def main() -> None:
 
 def row(cc: str, kernels: list[str]) -> str:
     """A controller on all kernels."""
-    case = parse(TEXT.format(cc=cc, ecn=str(cc in MARKS).lower()), Path(f"{cc}.toml"))[0]
+    case = parse(TEXT.format(cc=cc, ecn="classic" if cc in MARKS else "auto"), Path(f"{cc}.toml"))[0]
     with tempfile.TemporaryDirectory() as temporary:
         cells = []
         folders = [Path(temporary) / name for name in kernels]

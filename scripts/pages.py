@@ -27,8 +27,8 @@ ROOT = Path(__file__).resolve().parents[1]
 MARK = "<!-- measured -->"
 FIGURE = {"controllers": ("throughput", "cwnd", "queue"), "queues": ("throughput", "rtt", "queue")}
 NEEDS: dict[str, dict[str, Any]] = {
-    "dctcp": {"path.bottleneck.qdisc": "codel ce_threshold 1ms", "tcp.ecn": True},
-    "prague": {"path.bottleneck.qdisc": "dualpi2", "tcp.ecn": True},
+    "dctcp": {"path.bottleneck.qdisc": "codel ce_threshold 1ms", "tcp.ecn": "classic"},
+    "prague": {"path.bottleneck.qdisc": "dualpi2", "tcp.ecn": "classic"},
     "hpcc": {"path.telemetry": True},
 }
 """Settings of the path that a controller requires."""

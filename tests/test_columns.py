@@ -17,7 +17,7 @@ from dumbbell.spec.document import parse
 
 EXPERIMENT = """
 duration = "1s"
-flows = [{ cc = "bbr" }, { cc = "dctcp", ecn = true, start = "500ms" }, { kind = "udp", rate = "1mbit" }]
+flows = [{ cc = "bbr" }, { cc = "dctcp", ecn = 'classic', start = "500ms" }, { kind = "udp", rate = "1mbit" }]
 probes = [{ kind = "ping" }, { kind = "udp" }]
 [path]
 rtt = "20ms"

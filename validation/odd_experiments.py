@@ -63,13 +63,13 @@ TCP: tuple[Document, ...] = (
     {"stop": "2s"}, {"on": "1ms", "off": "1ms"}, {"on": "500ms", "off": "1500ms"}, {"bytes": "1b"},
     {"bytes": "1449b"}, {"bytes": "100000b"}, {"request": "1b", "response": "1b"},
     {"request": "16384b", "response": "100000b", "think": "10ms"}, {"pacing_rate": "64kbit"},
-    {"pacing_rate": "1gbit"}, {"delayed_ack": False}, {"prompt_reads": True}, {"ecn": True},
+    {"pacing_rate": "1gbit"}, {"delayed_ack": False}, {"prompt_reads": True}, {"ecn": "classic"},
     {"access": {"delay": "5ms", "rate": "2mbit", "qdisc": "pfifo limit 2"}}, {"host_qdisc": "fq"},
     {"host_qdisc": "pfifo limit 3"}, {"host_qdisc": "fq_codel"}, {"host_qdisc": "netem delay 5ms limit 1000"},
 )  # fmt: skip
 UDP: tuple[Document, ...] = (
     {}, {"rate": "20mbit"}, {"packet": 16, "rate": "64kbit"}, {"packet": 1472}, {"on": "1ms", "off": "1ms"},
-    {"on": "500ms", "off": "1s"}, {"on": "1us", "off": "10ms"}, {"count": 3}, {"port": 5201}, {"ecn": True},
+    {"on": "500ms", "off": "1s"}, {"on": "1us", "off": "10ms"}, {"count": 3}, {"port": 5201}, {"ecn": "classic"},
     {"sndbuf": "3000b", "host_qdisc": "tbf rate 1mbit burst 2000 limit 90000"},
     {"rate": "9mbit", "host_qdisc": "tbf rate 2mbit burst 2000 limit 900000"}, {"host_qdisc": "pfifo limit 1"},
     {"rcvbuf": "3000b", "access": {"delay": "1ms", "slot": "10ms"}}, {"start": "1s", "stop": "1.001s"},

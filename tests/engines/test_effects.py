@@ -194,7 +194,7 @@ def test_a_trace_sets_the_rate(tmp_path: Path) -> None:
 
 
 def test_marks_replace_losses(tmp_path: Path) -> None:
-    got = valid(tmp_path, experiment(CUBIC + "ecn = true\n", qdisc="codel ecn"))
+    got = valid(tmp_path, experiment(CUBIC + "ecn = 'classic'\n", qdisc="codel ecn"))
     assert got.numbers["queue"]["marks"] > 0
     assert (got.numbers["queue"]["drops"], got.flow()["retransmits"]) == (0, 0)
     assert got.run.flows["ecn"].drop_nulls()[-1]
@@ -202,9 +202,22 @@ def test_marks_replace_losses(tmp_path: Path) -> None:
 
 
 def test_one_group_negotiates_ecn_and_the_other_does_not(tmp_path: Path) -> None:
-    got = valid(tmp_path, experiment(CUBIC + 'ecn = true\n[[flows]]\ncc = "reno"\n', qdisc="codel ecn"))
+    got = valid(tmp_path, experiment(CUBIC + 'ecn = "classic"\n[[flows]]\ncc = "reno"\n', qdisc="codel ecn"))
     negotiated = dict(got.run.flows.drop_nulls("ecn").group_by("flow").agg(pl.col("ecn").last()).iter_rows())
     assert negotiated == {"cubic": True, "reno": False}
+
+
+def test_a_group_is_without_ecn_where_the_others_have_it(tmp_path: Path) -> None:
+    flows = CUBIC + '[[flows]]\ncc = "reno"\necn = "off"\n[tcp]\necn = "classic"\n'
+    got = valid(tmp_path, experiment(flows, qdisc="codel ecn"))
+    negotiated = dict(got.run.flows.drop_nulls("ecn").group_by("flow").agg(pl.col("ecn").last()).iter_rows())
+    assert negotiated == {"cubic": True, "reno": False}
+
+
+def test_ecn_that_is_off_everywhere_marks_nothing(tmp_path: Path) -> None:
+    got = valid(tmp_path, experiment(CUBIC + '[tcp]\necn = "off"\n', qdisc="codel ecn"))
+    assert got.numbers["queue"]["marks"] == 0
+    assert got.numbers["queue"]["drops"] > 0
 
 
 def test_controller_columns_are_filled(tmp_path: Path) -> None:
@@ -410,7 +423,7 @@ MARKING = [
 @pytest.mark.slow(keep="sim-pie ecn")
 @pytest.mark.parametrize("qdisc", MARKING)
 def test_queues_mark_ect_packets(tmp_path: Path, qdisc: str) -> None:
-    rest = '[[flows]]\ncc = "cubic"\ncount = 2\necn = true\n'
+    rest = '[[flows]]\ncc = "cubic"\ncount = 2\necn = "classic"\n'
     assert valid(tmp_path, experiment(rest, qdisc=qdisc, duration="4s")).numbers["queue"]["marks"] > 0
 
 
@@ -444,6 +457,6 @@ def test_a_virtual_queue_s_settings_follow_its_gred_s_setup(tmp_path: Path) -> N
     assert got.numbers["queue"]["drops"] > 20
     assert got.numbers["queue"]["packets"]["max"] <= 60
     assert (got.queue("tc.10")["kind"], got.queue("tc.10")["marks"]) == ("gred", 0)
-    marking = rest.replace("burst 12\n", "burst 12 ecn\n") + "ecn = true\n"
+    marking = rest.replace("burst 12\n", "burst 12 ecn\n") + "ecn = 'classic'\n"
     (folder := tmp_path / "marking").mkdir()
     assert valid(folder, f'duration = "3s"\n[path]\nrtt = "20ms"\n{marking}').queue("tc.10")["marks"] > 20

@@ -140,7 +140,7 @@ def test_a_missing_controller_is_refused_by_name(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("host_engine")
 def test_a_run_records_its_host_and_leaves_nothing_else(tmp_path: Path) -> None:
-    rest = '[[flows]]\ncc = "cubic"\n[[flows]]\ncc = "reno"\n[tcp]\necn = true\n'
+    rest = '[[flows]]\ncc = "cubic"\n[[flows]]\ncc = "reno"\n[tcp]\necn = "classic"\n'
     got = run(plain(rest=rest), tmp_path, Inside(sockets_ns=10**8, counters_ns=10**8), tmp_path / "packets.pcap")
     manifest = got.manifest
     assert (manifest["engine"], manifest["kernel"]["release"]) == ("host", os.uname().release)

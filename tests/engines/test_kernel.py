@@ -31,7 +31,7 @@ def valid(folder: Path, text: str) -> Outcome:
 
 
 def test_controller_columns_are_filled(tmp_path: Path) -> None:
-    flows = "".join(f'[[flows]]\ncc = "{cc}"\necn = true\n' for cc in ("bbr", "vegas", "dctcp", "reno"))
+    flows = "".join(f'[[flows]]\ncc = "{cc}"\necn = "classic"\n' for cc in ("bbr", "vegas", "dctcp", "reno"))
     got = valid(tmp_path, experiment(flows, qdisc="codel ecn"))
     assert [flow["cc"] for flow in got.numbers["flows"]] == ["bbr", "vegas", "dctcp", "reno"]
     for column, owner in (("bbr_bw_bps", "bbr"), ("vegas_rtt_ns", "vegas"), ("dctcp_alpha", "dctcp")):

@@ -9,6 +9,7 @@ import pytest
 
 from dumbbell.analysis.summary import summary
 from dumbbell.engines import Engine, KernelEngine, Request, Simulator
+from dumbbell.errors import ExperimentError
 from dumbbell.kernels import kernels
 from dumbbell.kernels.versions import numbers
 from dumbbell.results import result
@@ -73,6 +74,21 @@ def test_each_value_of_tcp_ecn_negotiates_what_linux_documents(
     counters = {flags & FLAGS_OF_ECN for flags, _, _ in seen if not flags & SYN}
     # AccECN counts marks in three bits, from 5 (AE and ECE) on.
     assert (AE | ECE in counters) == (setting == 3)
+
+
+@pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed (make test tries to)")
+@pytest.mark.parametrize("everywhere", ["auto", "classic"])
+def test_one_group_alone_has_accurate_ecn(linux_7: str, tmp_path: Path, everywhere: str) -> None:
+    text = f'[[flows]]\ncc = "cubic"\necn = "accecn"\n[tcp]\necn = "{everywhere}"\n'
+    seen = packets(linux_7, experiment(text, qdisc="codel ecn", duration="1s"), tmp_path)
+    assert {flags & FLAGS_OF_ECN for flags, _, _ in seen if flags & SYN and not flags & ACK} == {AE | CWR | ECE}
+    assert {ecn for flags, ecn, length in seen if not length and not flags & SYN} == {ECT_0}
+
+
+def test_the_simulator_refuses_accurate_ecn(tmp_path: Path) -> None:
+    with pytest.raises(ExperimentError, match="no Accurate ECN") as caught:
+        run(Simulator(), experiment('[[flows]]\ncc = "cubic"\necn = "accecn"\n'), tmp_path / "run")
+    assert caught.value.key == "flows.*.ecn"
 
 
 def test_dualpi2_gives_both_engines_the_same_queues(linux_7: str, tmp_path: Path) -> None:

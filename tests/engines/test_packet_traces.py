@@ -163,7 +163,9 @@ def test_data_have_sequence_numbers_and_acks_have_ack_numbers() -> None:
 
 
 def test_marks_are_in_the_traces() -> None:
-    request = request_from(experiment(CUBIC, qdisc="codel limit 1000 ecn", top="tcp = { ecn = true }", duration="3s"))
+    request = request_from(
+        experiment(CUBIC, qdisc="codel limit 1000 ecn", top="tcp = { ecn = 'classic' }", duration="3s")
+    )
     run, packets = run_with_traces(request)
     marks = run.queues.filter(pl.col("queue") == "bottleneck")["marks_packets"].max()
     assert 0 < packets["marked"].sum() == marks

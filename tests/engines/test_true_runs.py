@@ -63,7 +63,7 @@ def test_a_udp_receiver_s_buffer_takes_a_burst_or_a_part_of_it(tmp_path: Path) -
 
 
 def test_ecn_packets_of_a_udp_flow_are_marked_instead_of_dropped(tmp_path: Path) -> None:
-    flow = udp("ecn = true", "12mbit")
+    flow = udp("ecn = 'classic'", "12mbit")
     text = experiment(flow, qdisc="codel ecn limit 10000", duration="3s", top="probes = []")
     got = valid(tmp_path, text)
     assert got.queue("bottleneck")["marks"] > 10

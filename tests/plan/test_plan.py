@@ -45,7 +45,7 @@ VARIED = {
     ),
     "reverse": experiment(rest='[path.reverse]\nrate = "1mbit"\nqdisc = "pfifo limit 10"\nloss = "1%"\n' + FLOW),
     "access": experiment(
-        rest=FLOW + 'access = { rate = "5mbit", delay = "10ms", loss = "1%" }\n[[flows]]\ncc = "bbr"\necn = true\n'
+        rest=FLOW + 'access = { rate = "5mbit", delay = "10ms", loss = "1%" }\n[[flows]]\ncc = "bbr"\necn = "classic"\n'
         '[[flows]]\ncc = "bbr"\ninitial_window = 3\ndelayed_ack = false\n[[flows]]\nkind = "udp"\nrate = "1mbit"\n'
     ),
     "hosts' disciplines": experiment(
@@ -55,7 +55,7 @@ VARIED = {
     "changes": experiment(
         path='loss = "1%"',
         rest=FLOW + '[[changes]]\nat = "2s"\nrate = "1mbit"\nloss = "2%"\n[[changes]]\nat = "1s"\nrtt = "50ms"\n'
-        "[tcp]\nsysctl = { 'net.ipv4.tcp_early_retrans' = 3 }\necn = true\nslow_start_after_idle = false\n",
+        "[tcp]\nsysctl = { 'net.ipv4.tcp_early_retrans' = 3 }\necn = 'classic'\nslow_start_after_idle = false\n",
     ),
 }
 EXPERIMENTS = [pytest.param(text, FILE, "", id=name) for name, text in VARIED.items()] + [

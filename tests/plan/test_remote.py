@@ -107,7 +107,7 @@ def test_a_change_is_made_on_the_host_of_its_device() -> None:
          "path.tc"),
         (ENDS | ROUTER, {"flows": [{"cc": "bbr", "access": {"rate": "5mbit"}}]}, "flows.0.access"),
         (ENDS | ROUTER, {"flows": [{"cc": "bbr"}, {"cc": "bbr", "initial_window": 20}]}, "flows.1.initial_window"),
-        (ENDS | ROUTER, {"flows": [{"cc": "bbr", "ecn": True}]}, "flows.0.ecn"),
+        (ENDS | ROUTER, {"flows": [{"cc": "bbr", "ecn": "classic"}]}, "flows.0.ecn"),
         (ENDS | ROUTER, {"flows": [{"cc": "bbr", "delayed_ack": False}]}, "flows.0.delayed_ack"),
         (ENDS | ROUTER, {"flows": [{"cc": "bbr", "host_qdisc": "fq"}]}, "flows.0.host_qdisc"),
         (ENDS | ROUTER, {"flows": [{"cc": "cubic", "cc_parameters": {"hystart": 0}}]}, "flows.0.cc_parameters"),

@@ -111,7 +111,7 @@ def test_the_simulator_accepts_every_scenario() -> None:
 
 def test_a_sender_s_settings_are_set_on_its_sockets() -> None:
     flows = (
-        '[[flows]]\ncc = "bbr"\necn = true\ninitial_window = 30\ndelayed_ack = false\nsndbuf = "100KiB"\n'
+        '[[flows]]\ncc = "bbr"\necn = "classic"\ninitial_window = 30\ndelayed_ack = false\nsndbuf = "100KiB"\n'
         'rcvbuf = "1000"\npacing_rate = "8mbit"\nprompt_reads = true\n' + CUBIC
     )
     document = world(flows, path="mtu = 9000\noffloads = true")
@@ -157,7 +157,7 @@ def test_a_module_s_parameters_are_written_to_linux_once() -> None:
 
 
 def test_settings_of_all_hosts_are_set_on_all_sockets() -> None:
-    top = '[tcp]\necn = true\nrmem_max = "1MiB"\nwmem_max = "2MiB"\nslow_start_after_idle = false\n'
+    top = '[tcp]\necn = "classic"\nrmem_max = "1MiB"\nwmem_max = "2MiB"\nslow_start_after_idle = false\n'
     ends = tcp(world(top=top))
     for end in (ends["sender"], ends["receiver"]):
         assert (end["ecn"], end["rmem_max"], end["wmem_max"], end["slow_start_after_idle"]) == (
@@ -331,7 +331,7 @@ def experiments(draw: st.DrawFn) -> str:
             st.lists(
                 st.sampled_from(
                     [
-                        'start = "1s"', "count = 3", "ecn = true", "initial_window = 3", "delayed_ack = false",
+                        'start = "1s"', "count = 3", "ecn = 'classic'", "initial_window = 3", "delayed_ack = false",
                         'sndbuf = "1"', 'rcvbuf = "4GiB"', 'pacing_rate = "1kbit"', "prompt_reads = true",
                         'bytes = "1MB"', 'on_time = "1s"\noff_time = "1s"',
                         'request = "1"\nresponse = "1"', 'stop = "1500ms"',

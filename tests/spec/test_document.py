@@ -93,7 +93,21 @@ BAD = {
     "name that leads up": (GOOD + 'name = "../../etc"\n', "flows.0.name", "../../etc", "not a name", "letters, digits"),
     "name with a command": (GOOD + 'name = "a;reboot"\n', "flows.0.name", "a;reboot", "not a name", "letters, digits"),
     "name with a substitution": (GOOD + 'name = "$(reboot)"\n', "flows.0.name", "$(reboot)", "not a name", "letters, digits"),
-    "not a boolean": (GOOD + 'ecn = "often"\n', "flows.0.ecn", "often", "not a boolean", "true or false"),
+    "not a boolean": (GOOD + 'delayed_ack = "often"\n', "flows.0.delayed_ack", "often", "not a boolean", "true or false"),
+    "ECN that is no word": (GOOD + 'ecn = "often"\n', "flows.0.ecn", "often", "not one of the choices", "'accecn'"),
+    "DCTCP without ECN": (
+        GOOD.replace('"cubic"', '"dctcp"\necn = "off"'), "flows.0.ecn", "off", "a controller that needs ECN, without ECN", "reno",
+    ),
+    "DCTCP where no host has ECN": (
+        GOOD.replace('"cubic"', '"dctcp"') + '[tcp]\necn = "off"\n', "flows.0.cc", "dctcp", "'dctcp' needs ECN", "leave tcp.ecn out",
+    ),
+    "a group's ECN where no host has it": (
+        GOOD + 'ecn = "classic"\n[tcp]\necn = "off"\n', "flows.0.ecn", "classic", "tcp.ecn = \"off\" is for all hosts", "",
+    ),
+    "UDP with Accurate ECN": (
+        HEAD + PATH + BOTTLENECK + '[[flows]]\nkind = "udp"\nrate = "1mbit"\necn = "accecn"\n',
+        "flows.0.ecn", "accecn", "Accurate ECN is TCP's", "classic",
+    ),
     "no arrivals": (GOOD + 'bytes = "1MB"\narrivals = "5"\n', "flows.0.arrivals", "5", "not a rate of arrivals", "'10/s'"),
     "share of 120": (
         HEAD + PATH + 'loss = "120%"\n' + BOTTLENECK + FLOW, "path.loss", "120%", "netem has no option '120%'", "netem takes",
@@ -212,13 +226,13 @@ def test_any_value_at_any_key_is_an_experiment_or_an_error(key: str, value: obje
 
 def test_a_setting_needs_no_quotes_and_comes_last() -> None:
     case = parse(
-        GOOD, FILE, ["duration=20s", "path.bottleneck.rate=50mbit", "flows.0.count=3", "flows.cubic.ecn=true"]
+        GOOD, FILE, ["duration=20s", "path.bottleneck.rate=50mbit", "flows.0.count=3", "flows.cubic.ecn=classic"]
     )[0]
     experiment = case.experiment
     assert experiment.duration == 20 * 10**9
     assert experiment.path.bottleneck is not None
     assert experiment.path.bottleneck.rate == 50_000_000
-    assert (experiment.flows[0].count, experiment.flows[0].ecn) == (3, True)
+    assert (experiment.flows[0].count, experiment.flows[0].ecn) == (3, "classic")
     assert parse(GOOD, FILE, ["duration=20s", "duration=30s"])[0].experiment.duration == 30 * 10**9
 
 

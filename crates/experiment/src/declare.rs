@@ -59,6 +59,13 @@ pub trait Kind {
 
     /// A random value of this kind, as a person would write it.
     fn draw(draw: &mut Draw<'_>) -> Value;
+
+    /// Today's spelling of a value that older files have; None: it is none.
+    #[must_use]
+    fn modern(value: &Value) -> Option<Value> {
+        _ = value;
+        None
+    }
 }
 
 /// A kind whose values are read in one step, without a table of their own.
@@ -86,6 +93,13 @@ pub trait Simple {
 
     /// As [`Kind::draw`].
     fn draw(draw: &mut Draw<'_>) -> Value;
+
+    /// As [`Kind::modern`].
+    #[must_use]
+    fn modern(value: &Value) -> Option<Value> {
+        _ = value;
+        None
+    }
 }
 
 /// Reads a value of a kind by its name, in the units of the code; None: no kind has this name.

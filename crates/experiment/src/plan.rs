@@ -48,7 +48,7 @@ use crate::model::{Experiment, Trace, Transport};
 use attachments::Attachments;
 use building::Building;
 use draws::Streams;
-use dumbbell_plan::{Flow, Link, Net, NetemSeed, Plan, Queue, Sender, Step, TcpSettings};
+use dumbbell_plan::{Ecn, Flow, Link, Net, NetemSeed, Plan, Queue, Sender, Step, TcpSettings};
 use error::Error;
 use limits::Limits;
 use path::{RECEIVER, lay_out};
@@ -146,11 +146,18 @@ fn net(experiment: &Experiment, wires: Vec<Link>, senders: Vec<Sender>) -> Net {
 fn setup(building: &mut Building<'_>) -> Result<Vec<Step>, Error> {
     let experiment = building.experiment;
     let senders = building.sender_hosts();
-    let mut steps = settings::machine_settings(&experiment.tcp);
-    steps.extend(building.layout.steps(&senders, experiment.path.mtu, experiment.path.offloads));
-    let further = experiment.tcp.sysctl.iter().filter(|(key, _)| !is_of_the_machine(key));
-    let settings = settings::host_settings(&experiment.tcp, further);
-    for host in senders.iter().map(|host| &host[..]).chain(building.receiver_hosts()) {
+    let tcp = &experiment.tcp;
+    let mut steps = settings::machine_settings(tcp);
+    steps.extend(building.layout.steps(&senders, experiment.path.mtu, experiment.path.offloads, tcp.ecn));
+    let further: Vec<_> = tcp.sysctl.iter().filter(|(key, _)| !is_of_the_machine(key)).collect();
+    let sending = senders.iter().map(|host| {
+        let own = building.layout.host(host).ecn;
+        (&host[..], settings::ecn_of_sender(tcp.ecn, own))
+    });
+    let any_accurate = senders.iter().any(|host| building.layout.host(host).ecn == Ecn::AccEcn);
+    let receiving = settings::ecn_of_receiver(tcp.ecn, any_accurate);
+    for (host, ecn) in sending.chain(building.receiver_hosts().map(|host| (host, receiving))) {
+        let settings = settings::host_settings(tcp, ecn, further.iter().copied());
         steps.extend(settings.iter().map(|(key, value)| Step::sysctl(host, key, value)));
     }
     steps.append(&mut building.disciplines);

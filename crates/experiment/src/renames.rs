@@ -1,22 +1,32 @@
-//! Older spellings of keys: they are read until 2.0 as today's, which the tables declare (`old`).
+//! Older spellings of keys and values: they are read until 2.0 as today's, which the declarations have (`old` of a table,
+//! [`Kind::modern`](crate::declare::Kind::modern) of a value).
 
 use crate::declare::Declared;
-use crate::declare::spec::TableSpec;
+use crate::declare::spec::{KeySpec, TableSpec};
 use crate::diagnostic::Diagnostic;
 use crate::limits::Limits;
 use crate::model::Experiment;
 use crate::toml;
 use crate::value::{Key, Node, Span, Table, Value};
+use crate::write::inline;
 
 /// An older spelling that a document has.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Renamed {
-    /// The dotted key as written.
+    /// The dotted key as written; of a value `key = value`.
     pub old: String,
     /// As it is spelled today.
     pub new: String,
-    /// Where the key is in the text.
+    /// Where the key or the value is in the text.
     pub span: Option<Span>,
+    /// Today's value as text, if it is the value that was renamed.
+    value: Option<String>,
+}
+
+impl Renamed {
+    const fn key(old: String, new: String, span: Option<Span>) -> Self {
+        Self { old, new, span, value: None }
+    }
 }
 
 impl TableSpec {
@@ -46,6 +56,31 @@ pub fn modern(dotted: &str) -> Option<String> {
     });
     let new = parts.collect::<Vec<_>>().join(".");
     changed.then_some(new)
+}
+
+/// The declaration of a dotted key; None: there is none.
+fn declared(dotted: &str) -> Option<&'static KeySpec> {
+    let (mut spec, mut key, mut is_list) = (Some(Experiment::SPEC), None, false);
+    for part in dotted.split('.') {
+        if core::mem::take(&mut is_list) {
+            continue;
+        }
+        let found = spec?.key(part)?;
+        let shape = (found.shape)();
+        is_list = shape.name == "list";
+        (spec, key) = (shape.table, Some(found));
+    }
+    key
+}
+
+/// Gives a value, or each of a list, today's spelling.
+fn value(spec: &KeySpec, key: &str, held: &mut Value, found: &mut Vec<Renamed>) {
+    if let Some(new) = (spec.modern)(held) {
+        let [old, text] = [&*held, &new].map(inline);
+        let span = held.span.clone();
+        found.push(Renamed { old: format!("{key} = {old}"), new: format!("{key} = {text}"), span, value: Some(text) });
+        held.node = new.node;
+    }
 }
 
 /// Gives a document's keys, and those that its cases set, today's spelling.
@@ -82,13 +117,15 @@ fn table(
                 let fault = Diagnostic::new(format!("both '{old}' and '{new}'"), format!("'{new}' alone"));
                 return Err(Box::new(fault.key(dotted(&old)).at(span)));
             }
-            found.push(Renamed { old: dotted(&old), new: dotted(new), span: span.clone() });
+            found.push(Renamed::key(dotted(&old), dotted(new), span.clone()));
             held.0[position].0 = Key { text: new.into(), span };
         }
-        let (key, value) = &mut held.0[position];
-        let Some(below) = spec.key(&key.text).and_then(|key| (key.shape)().table) else { continue };
+        let (key, held) = &mut held.0[position];
+        let Some(known) = spec.key(&key.text) else { continue };
         let place = dotted(&key.text);
-        match &mut value.node {
+        value(known, &place, held, found);
+        let Some(below) = (known.shape)().table else { continue };
+        match &mut held.node {
             Node::Table(held) => table(held, below, &place, found)?,
             Node::List(items) => {
                 for (number, item) in items.iter_mut().enumerate() {
@@ -105,10 +142,16 @@ fn table(
 
 /// The same of a table of dotted keys.
 fn keys(set: &mut Table, found: &mut Vec<Renamed>) {
-    for (key, _) in &mut set.0 {
+    for (key, held) in &mut set.0 {
         if let Some(new) = modern(&key.text) {
-            found.push(Renamed { old: key.text.clone(), new: new.clone(), span: key.span.clone() });
+            found.push(Renamed::key(key.text.clone(), new.clone(), key.span.clone()));
             key.text = new;
+        }
+        let Some(known) = declared(&key.text) else { continue };
+        match &mut held.node {
+            // The values of an axis.
+            Node::List(items) => items.iter_mut().for_each(|item| value(known, &key.text, item, found)),
+            _ => value(known, &key.text, held, found),
         }
     }
 }
@@ -136,7 +179,11 @@ pub fn upgrade(text: &str, limits: &Limits) -> Result<(String, Vec<Renamed>), Ve
     let mut places: Vec<_> = found.iter().filter_map(|each| Some((each.span.clone()?, each))).collect();
     places.sort_by_key(|(span, _)| core::cmp::Reverse(span.start));
     let mut upgraded = text.to_owned();
-    for (span, Renamed { old, new, .. }) in places {
+    for (span, Renamed { old, new, value, .. }) in places {
+        if let Some(value) = value {
+            upgraded.replace_range(span, value);
+            continue;
+        }
         let last = |key: &str| key.rsplit('.').next().unwrap_or_default().to_owned();
         let written = upgraded[span.clone()].to_owned();
         if let Some(at) = written.rfind(&last(old)) {
@@ -187,6 +234,21 @@ set = { "flows.0.packet" = 600, "path.bottleneck.trace_step" = "1s", "flows.*.of
         assert_eq!(new, expected);
         assert_eq!(found.len(), 9);
         assert_eq!(upgrade(&new, &Limits::default()).expect("the same").1, []);
+    }
+
+    #[test]
+    fn a_value_has_todays_word() {
+        let old = "tcp = { ecn = true } # all\nflows = [ { cc = 'bbr', ecn = false }, { ecn = 'off' } ]\n\
+                   [[cases]]\nset = { 'flows.bbr.ecn' = true }\n";
+        let (new, found) = upgrade(old, &Limits::default()).expect("it is TOML");
+        let expected = "tcp = { ecn = \"classic\" } # all\nflows = [ { cc = 'bbr', ecn = \"auto\" }, { ecn = 'off' } ]\n\
+                        [[cases]]\nset = { 'flows.bbr.ecn' = \"classic\" }\n";
+        assert_eq!(new, expected);
+        assert_eq!(found[0].old, "tcp.ecn = true");
+        assert_eq!(found[0].new, "tcp.ecn = \"classic\"");
+        let axes = "[axes]\n'tcp.ecn' = [false, true]\n";
+        let (new, _) = upgrade(axes, &Limits::default()).expect("it is TOML");
+        assert_eq!(new, "[axes]\n'tcp.ecn' = [\"auto\", \"classic\"]\n");
     }
 
     #[test]

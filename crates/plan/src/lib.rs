@@ -35,7 +35,7 @@ pub use program::{Content, Program, Programs, TerminalPlan};
 pub use queue::{Queue, Rates};
 pub use remote::{RemoteHost, RemotePlan, Role};
 pub use settings::Conflict;
-pub use traffic::{Direction, Ends, Exchange, Flow, ParameterValue, Probe, ProbeKind, Transport};
+pub use traffic::{Direction, Ecn, Ends, Exchange, Flow, ParameterValue, Probe, ProbeKind, Transport};
 
 use dumbbell_tc::message::Message;
 use serde::{Deserialize, Serialize};

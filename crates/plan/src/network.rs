@@ -1,6 +1,7 @@
 //! Hosts, links and settings, for an engine that executes no steps.
 
 use crate::operation::Hardware;
+use crate::traffic::Ecn;
 use serde::{Deserialize, Serialize};
 use std::net::Ipv4Addr;
 
@@ -82,8 +83,8 @@ pub struct Sender {
     pub host: String,
     /// Initial window in packets; None: Linux's.
     pub initial_window: Option<u32>,
-    /// ECN by its route; [`TcpSettings::ecn`] is for all hosts.
-    pub ecn: bool,
+    /// ECN of its connections; [`Ecn::Auto`]: as [`TcpSettings::ecn`], which is for all hosts.
+    pub ecn: Ecn,
     /// Whether its data is acknowledged at once.
     pub quickack: bool,
 }
@@ -91,8 +92,8 @@ pub struct Sender {
 /// TCP settings of every host.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TcpSettings {
-    /// `tcp_ecn`.
-    pub ecn: bool,
+    /// Which ECN connections ask for and accept.
+    pub ecn: Ecn,
     /// Limit of the receive buffer.
     pub rmem_max: u64,
     /// Limit of the send buffer.

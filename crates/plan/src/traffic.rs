@@ -59,6 +59,20 @@ words! {
     }
 }
 
+words! {
+    /// Explicit congestion notification of TCP, and of UDP's packets.
+    pub enum Ecn {
+        /// As Linux has it: only controllers that need ECN ask for it.
+        Auto = "auto",
+        /// Neither asked for nor accepted.
+        Off = "off",
+        /// RFC 3168.
+        Classic = "classic",
+        /// Accurate ECN (RFC 9768).
+        AccEcn = "accecn",
+    }
+}
+
 /// A controller's parameter, as written.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ParameterValue {

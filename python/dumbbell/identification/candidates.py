@@ -86,7 +86,7 @@ def documents(controller: str, path: Path, others: str | None, flow: Connection)
                 "bottleneck": {"rate": f"{rate:.0f}bit", "qdisc": f"bfifo limit {path.buffer_bytes * buffer_by:.0f}"},
             },
             "flows": [{"name": GROUP, "cc": controller}],
-            "tcp": {"ecn": flow.ecn},
+            "tcp": {"ecn": "classic" if flow.ecn else "auto"},
         }
         if path.loss > 0:
             document["path"]["loss"] = f"{100 * path.loss:.4f}%"

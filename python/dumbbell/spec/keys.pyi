@@ -258,8 +258,10 @@ class Flows(Keys):
     """For `kind = "udp"`: constant rate."""
     payload: int
     """For `kind = "udp"`: payload bytes of a packet."""
-    ecn: bool
-    """Negotiate ECN; of a UDP flow: packets that a queue may mark (ECT(0))."""
+    ecn: Literal["auto", "off", "classic", "accecn"]
+    """`"auto"`: as `tcp.ecn`. `"off"`: never. `"classic"`: asked for (RFC 3168); of a UDP flow: packets that a
+    queue may mark (ECT(0)). `"accecn"`: Accurate ECN (RFC 9768), on a kernel that has it, such as Linux 7.2.
+    """
     sndbuf: int | None
     """Fixed send buffer. Without it, autotuned; 212,992 bytes for UDP. A UDP flow's packets take it while they are
     in a queue of the sender's own device.
@@ -317,8 +319,12 @@ class Tcp(Keys):
     `"linux"`: those of Linux 6.12 with 768 MiB of memory or more, 6 MiB to receive and 4 MiB to send
     (`net/ipv4/tcp.c`, `tcp_init`). `dumbbell plan` shows which a run has.
     """
-    ecn: bool
-    """`true`: all flows negotiate ECN."""
+    ecn: Literal["auto", "off", "classic", "accecn"]
+    """Which ECN flows negotiate. `"auto"`: as Linux does, that is, only controllers that need it (`dctcp`,
+    `prague`) ask for it, and every receiver accepts it. `"off"`: none; such a controller is then refused.
+    `"classic"`: all (RFC 3168). `"accecn"`: all, Accurate ECN (RFC 9768), on a kernel that has it, such as Linux
+    7.2. A group's `ecn` is for that group.
+    """
     rmem_max: int
     """How far a receive buffer may grow; overrides `defaults`."""
     wmem_max: int

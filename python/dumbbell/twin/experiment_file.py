@@ -34,7 +34,7 @@ def experiment_document(fit: Fit) -> Document:
 def _document(fit: Fit, case: Case) -> Document:
     first = fit.recordings[0]
     document = document_for(case.parts, {"cc": first.cc}, first.duration_s, SAMPLE_S)
-    return document | ({"tcp": {"ecn": True}} if first.ecn else {})
+    return document | ({"tcp": {"ecn": "classic"}} if first.ecn else {})
 
 
 def _settings(own: Document, other: Document) -> Document:

@@ -57,7 +57,7 @@ def replayed(recording: Recording, parts: Document, seed: int) -> Source:
     own = {"cc": recording.cc}
     document = document_for(parts, own, recording.duration_s + skip, recording.sample_s or 1.0)
     if recording.ecn:
-        document["tcp"] = {"ecn": True}
+        document["tcp"] = {"ecn": "classic"}
     (case,) = read(document, File("fit.toml"))
     with temporary("fit") as folder:
         if recording.flow is None:

@@ -56,6 +56,7 @@ macro_rules! table {
                     presence: $crate::declare::macros::presence!([$($presence)?] [$($default)?]),
                     shape: <$kind as $crate::declare::Kind>::shape,
                     draw: <$kind as $crate::declare::Kind>::draw,
+                    modern: <$kind as $crate::declare::Kind>::modern,
                 }),*],
             };
 
@@ -254,9 +255,9 @@ macro_rules! choices {
     };
 }
 
-/// Makes a kind of an enum of words that has `ALL`, `WORDS` and `word`.
+/// Makes a kind of an enum of words that has `ALL`, `WORDS` and `word`. `old` gives today's word for an older value.
 macro_rules! words {
-    ($name:ident) => {
+    ($name:ident $(, old $old:path)?) => {
         impl $crate::declare::Simple for $name {
             type Value = Self;
 
@@ -276,6 +277,10 @@ macro_rules! words {
             fn draw(draw: &mut $crate::draw::Draw<'_>) -> $crate::value::Value {
                 draw.pick(Self::WORDS).into()
             }
+
+            $(fn modern(value: &$crate::value::Value) -> Option<$crate::value::Value> {
+                $old(value).map(|word| word.word().into())
+            })?
         }
 
         $crate::declare::simple!($name);
@@ -311,6 +316,10 @@ macro_rules! simple {
 
             fn draw(draw: &mut $crate::draw::Draw<'_>) -> $crate::value::Value {
                 <Self as $crate::declare::Simple>::draw(draw)
+            }
+
+            fn modern(value: &$crate::value::Value) -> Option<$crate::value::Value> {
+                <Self as $crate::declare::Simple>::modern(value)
             }
         })+
     };

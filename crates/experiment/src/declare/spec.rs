@@ -37,6 +37,8 @@ pub struct KeySpec {
     pub shape: fn() -> Shape,
     /// A random value.
     pub draw: fn(&mut Draw<'_>) -> Value,
+    /// Today's spelling of an older value; None: it is none.
+    pub modern: fn(&Value) -> Option<Value>,
 }
 
 /// Whether a key must be there.

@@ -12,7 +12,7 @@ use crate::declare::sizes::Sizes;
 use crate::declare::{table, words};
 use crate::keys::path::Segment;
 use crate::value::Table;
-use dumbbell_plan::{Direction, Transport};
+use dumbbell_plan::{Direction, Ecn, Transport};
 
 table! {
     /// A group of equal flows.
@@ -67,8 +67,9 @@ table! {
         rate: Rate, optional;
         /// For `kind = "udp"`: payload bytes of a packet.
         payload: Integer<u32, 16, 8900> = 1200;
-        /// Negotiate ECN; of a UDP flow: packets that a queue may mark (ECT(0)).
-        ecn: Boolean = false;
+        /// `"auto"`: as `tcp.ecn`. `"off"`: never. `"classic"`: asked for (RFC 3168); of a UDP flow: packets that a queue may
+        /// mark (ECT(0)). `"accecn"`: Accurate ECN (RFC 9768), on a kernel that has it, such as Linux 7.2.
+        ecn: Ecn = "auto";
         /// Fixed send buffer. Without it, autotuned; 212,992 bytes for UDP. A UDP flow's packets take it while they are
         /// in a queue of the sender's own device.
         sndbuf: Size, optional;
@@ -102,3 +103,4 @@ table! {
 
 words!(Transport);
 words!(Direction);
+words!(Ecn, old rules::flows::word_of_ecn);

@@ -7,6 +7,7 @@ use crate::declare::kinds::{Discipline, Loss, Name, Rate, Size, Text, Time};
 use crate::declare::maps::Sysctls;
 use crate::declare::{choices, table};
 use crate::value::Table;
+use dumbbell_plan::Ecn;
 
 table! {
     /// Settings of every host.
@@ -15,8 +16,11 @@ table! {
         /// those of Linux 6.12 with 768 MiB of memory or more, 6 MiB to receive and 4 MiB to send (`net/ipv4/tcp.c`,
         /// `tcp_init`). `dumbbell plan` shows which a run has.
         defaults: TcpDefaults = "dumbbell";
-        /// `true`: all flows negotiate ECN.
-        ecn: Boolean = false;
+        /// Which ECN flows negotiate. `"auto"`: as Linux does, that is, only controllers that need it (`dctcp`, `prague`)
+        /// ask for it, and every receiver accepts it. `"off"`: none; such a controller is then refused. `"classic"`: all
+        /// (RFC 3168). `"accecn"`: all, Accurate ECN (RFC 9768), on a kernel that has it, such as Linux 7.2. A group's
+        /// `ecn` is for that group.
+        ecn: Ecn = "auto";
         /// How far a receive buffer may grow; overrides `defaults`.
         rmem_max: Size, written = 67_108_864;
         /// How far a send buffer may grow; overrides `defaults`.

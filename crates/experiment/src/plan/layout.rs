@@ -5,7 +5,7 @@
 //! that no queue ever contains ARP packets.
 
 use dumbbell_plan::operation::{Network, Route, VethEnd};
-use dumbbell_plan::{Link, Operation, Step};
+use dumbbell_plan::{Ecn, Link, Operation, Step};
 use std::collections::BTreeMap;
 
 const DEFAULT_MTU: u32 = 1500;
@@ -21,8 +21,8 @@ pub(super) struct Host {
     pub rights: Vec<usize>,
     /// Of a sender; None: Linux's.
     pub initial_window: Option<u32>,
-    /// Whether this sender negotiates ECN, by its route.
-    pub ecn: bool,
+    /// Which ECN this sender asks for; auto: as all hosts.
+    pub ecn: Ecn,
     /// Whether data of this sender is acknowledged at once.
     pub quickack: bool,
 }
@@ -41,7 +41,7 @@ impl Layout {
         let index = self.hosts.len();
         let name = name.to_owned();
         self.by_name.insert(name.clone(), index);
-        self.hosts.push(Host { name, routes, lefts, rights, initial_window: None, ecn: false, quickack: false });
+        self.hosts.push(Host { name, routes, lefts, rights, initial_window: None, ecn: Ecn::Auto, quickack: false });
         &mut self.hosts[index]
     }
 
@@ -80,12 +80,14 @@ impl Layout {
     }
 
     /// Namespaces, links, addresses, neighbours, routes, in an order that Linux accepts.
-    pub fn steps(&self, senders: &[String], mtu: u32, offloads: bool) -> Vec<Step> {
+    ///
+    /// `ecn` is that of all hosts.
+    pub fn steps(&self, senders: &[String], mtu: u32, offloads: bool, ecn: Ecn) -> Vec<Step> {
         let add = |host: &Host| Step::new("", Operation::AddHost { name: host.name.clone() });
         let mut steps: Vec<_> = self.hosts.iter().map(add).collect();
         steps.extend(self.wires.iter().map(|wire| veth(wire, mtu)));
         for host in &self.hosts {
-            self.host_steps(host, senders, &mut steps);
+            self.host_steps(host, senders, ecn, &mut steps);
         }
         for device in self.wires.iter().flat_map(Link::devices) {
             steps.push(offload(&device.host, &device.name, offloads));
@@ -93,7 +95,7 @@ impl Layout {
         steps
     }
 
-    fn host_steps(&self, host: &Host, senders: &[String], steps: &mut Vec<Step>) {
+    fn host_steps(&self, host: &Host, senders: &[String], ecn: Ecn, steps: &mut Vec<Step>) {
         let forwards = host.routes.then_some("net.ipv4.ip_forward");
         let settings =
             ["net.ipv6.conf.all.disable_ipv6", "net.ipv6.conf.default.disable_ipv6"].into_iter().chain(forwards);
@@ -107,7 +109,8 @@ impl Layout {
             end(wire, 2, &mut add);
         }
         if let Some(wire) = host.rights.first() {
-            let (via, initial_window, ecn) = (Some(self.wires[*wire].right_address()), host.initial_window, host.ecn);
+            let (via, initial_window) = (Some(self.wires[*wire].right_address()), host.initial_window);
+            let ecn = host.ecn == Ecn::Classic && ecn == Ecn::Auto;
             add(Operation::Route(Route { via, initial_window, ecn, ..Route::to(Network::ALL) }));
         }
         for sender in senders {

@@ -6,7 +6,7 @@ use super::later;
 use super::packets;
 use super::shaping::{Netem, Requested, impairs, queue};
 use crate::model::{Flows, Link, Position, Segment, Transport};
-use dumbbell_plan::Device;
+use dumbbell_plan::{Device, Ecn};
 use std::collections::BTreeMap;
 
 pub(super) const ROUTER: &str = "router";
@@ -123,10 +123,9 @@ fn add_senders(building: &mut Building<'_>) {
     for (number, group) in building.experiment.flows.iter().enumerate() {
         let name = if has_own_host(group) { format!("{SENDER}{}", number + 1) } else { SENDER.into() };
         if !building.layout.has(&name) {
-            let ecn = needs_ecn_route(group) && !building.experiment.tcp.ecn;
             let host = building.layout.add(&name, false);
             host.initial_window = group.initial_window;
-            host.ecn = ecn;
+            host.ecn = own_ecn(group);
             host.quickack = !group.delayed_ack;
         }
         building.senders.push(name);
@@ -134,13 +133,13 @@ fn add_senders(building: &mut Building<'_>) {
 }
 
 /// A UDP socket itself says whether its packets are ECN-capable.
-fn needs_ecn_route(group: &Flows) -> bool {
-    group.ecn && group.kind == Transport::Tcp
+fn own_ecn(group: &Flows) -> Ecn {
+    if group.kind == Transport::Tcp { group.ecn } else { Ecn::Auto }
 }
 
 fn has_own_host(group: &Flows) -> bool {
     group.access.is_some()
-        || needs_ecn_route(group)
+        || own_ecn(group) != Ecn::Auto
         || group.initial_window.is_some()
         || group.enter.is_some()
         || group.host_qdisc.is_some()

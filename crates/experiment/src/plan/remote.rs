@@ -19,7 +19,7 @@ use super::error::Error;
 use super::layout::offload;
 use super::limits::Limits;
 use super::path::{put_bottleneck, put_reverse_netem};
-use super::settings::host_settings;
+use super::settings::{ecn_of_sender, host_settings};
 use super::shaping::{Netem, impairs};
 use super::size::{refuse_too_many, refuse_too_much};
 use super::traffic::{self, FIRST_PORT};
@@ -27,7 +27,7 @@ use super::{are_sized, changes, later, names, netem_seeds};
 use crate::limits::grouped;
 use crate::model::{Direction, End, Experiment, Flows, Hosts, Impairment, Trace};
 use crate::value::Value;
-use dumbbell_plan::{Device, Flow, Plan, RemoteHost, RemotePlan, Role, Step};
+use dumbbell_plan::{Device, Ecn, Flow, Plan, RemoteHost, RemotePlan, Role, Step, Transport};
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
 
@@ -135,7 +135,8 @@ fn set_up(building: &mut Building<'_>, hosts: &Hosts) -> Result<(), Error> {
 fn settings(experiment: &Experiment, hosts: &[RemoteHost]) -> Vec<Step> {
     let devices = hosts.iter().flat_map(|host| host.devices.iter().map(|device| (host.role.word(), device)));
     let mut steps: Vec<_> = devices.map(|(role, device)| offload(role, device, experiment.path.offloads)).collect();
-    let settings = host_settings(&experiment.tcp, &experiment.tcp.sysctl);
+    let tcp = &experiment.tcp;
+    let settings = host_settings(tcp, ecn_of_sender(tcp.ecn, Ecn::Auto), &tcp.sysctl);
     for host in hosts.iter().filter(|host| host.role != Role::Router) {
         steps.extend(settings.iter().map(|(key, value)| Step::sysctl(host.role.word(), key, value)));
     }
@@ -224,8 +225,8 @@ fn refused_key(group: &Flows) -> Option<(&'static str, &'static str, Option<Valu
             ),
         ),
         (
-            group.ecn,
-            ("ecn", "a route has one setting for all groups; tcp.ecn = true is for all", Some(Value::from(true))),
+            group.ecn != Ecn::Auto && group.kind == Transport::Tcp,
+            ("ecn", "a host has one setting for all groups: tcp.ecn", Some(Value::from(group.ecn.word()))),
         ),
         (!group.delayed_ack, ("delayed_ack", ONE_ROUTE, Some(Value::from(false)))),
         (

@@ -5,7 +5,7 @@
 //! Linux 6.12; a kernel that has one elsewhere refuses it by name.
 
 use crate::model::Tcp;
-use dumbbell_plan::Step;
+use dumbbell_plan::{Ecn, Step};
 
 /// Of net.core all others are the machine's (`netns_core_table`; a host can only read the buffer limits there).
 const CORE_OF_A_HOST: [&str; 4] = ["optmem_max", "rps_default_mask", "somaxconn", "txrehash"];
@@ -46,9 +46,34 @@ pub(super) fn machine_settings(tcp: &Tcp) -> Vec<Step> {
         .collect()
 }
 
-/// TCP settings of a host, with these further ones, which win.
+/// What `tcp_ecn` is on a sending host whose groups have this ECN; None: Linux's, 2.
+pub(super) fn ecn_of_sender(tcp: Ecn, own: Ecn) -> Option<&'static str> {
+    match (own, tcp) {
+        // A route's feature asks for it.
+        (Ecn::Auto, Ecn::Auto) | (Ecn::Classic, Ecn::Auto) => None,
+        (Ecn::Off, _) | (Ecn::Auto, Ecn::Off) => Some("0"),
+        (Ecn::Classic, _) | (Ecn::Auto, Ecn::Classic) => Some("1"),
+        (Ecn::AccEcn, _) | (Ecn::Auto, Ecn::AccEcn) => Some("3"),
+    }
+}
+
+/// What it is on a receiving host; `any_accurate`: a group asks for Accurate ECN.
+pub(super) fn ecn_of_receiver(tcp: Ecn, any_accurate: bool) -> Option<&'static str> {
+    match (tcp, any_accurate) {
+        (Ecn::Auto, false) => None,
+        (Ecn::Auto, true) => Some("5"),
+        (Ecn::Off, _) => Some("0"),
+        (Ecn::Classic, false) => Some("1"),
+        (Ecn::Classic, true) => Some("4"),
+        (Ecn::AccEcn, _) => Some("3"),
+    }
+}
+
+/// TCP settings of a host, with this `tcp_ecn` (Linux's `Documentation/networking/ip-sysctl.rst`) and further ones, which
+/// win.
 pub(super) fn host_settings<'a>(
     tcp: &Tcp,
+    ecn: Option<&str>,
     further: impl IntoIterator<Item = &'a (String, String)>,
 ) -> Vec<(String, String)> {
     let mut settings = vec![
@@ -56,8 +81,8 @@ pub(super) fn host_settings<'a>(
         ("net.ipv4.tcp_rmem".into(), format!("4096 131072 {}", tcp.rmem_max)),
         ("net.ipv4.tcp_wmem".into(), format!("4096 16384 {}", tcp.wmem_max)),
     ];
-    if tcp.ecn {
-        settings.push(("net.ipv4.tcp_ecn".into(), "1".into()));
+    if let Some(ecn) = ecn {
+        settings.push(("net.ipv4.tcp_ecn".into(), ecn.into()));
     }
     if !tcp.slow_start_after_idle {
         settings.push(("net.ipv4.tcp_slow_start_after_idle".into(), "0".into()));

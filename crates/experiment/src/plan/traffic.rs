@@ -5,7 +5,7 @@ use super::draws::Streams;
 use super::names::free_name;
 use crate::model::{Direction, Experiment, Flows, Transport};
 use crate::sizes::Distribution;
-use dumbbell_plan::{Ends, Exchange, Flow, Probe};
+use dumbbell_plan::{Ecn, Ends, Exchange, Flow, Probe};
 use dumbbell_tc::quantity::float;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
@@ -61,7 +61,7 @@ pub(super) fn flows(building: &Building<'_>, ends: &[(String, Ipv4Addr)], draws:
                 mark: marks.get(&port).copied(),
                 packet: (group.kind == Transport::Udp).then_some(group.payload),
                 interval_ns: udp_interval_ns(group),
-                ecn: group.ecn && group.kind == Transport::Udp,
+                ecn: group.ecn == Ecn::Classic && group.kind == Transport::Udp,
                 ends: Ends::Both,
                 from: None,
                 rtt_ns: path_ns.saturating_add(group.access.as_ref().map_or(0, |access| access.impairment.delay)),

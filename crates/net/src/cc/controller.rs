@@ -132,6 +132,13 @@ impl Controller {
         let _ = Self::from_name(name, &mut parameters, Rng::from_name(0, name));
         parameters.known()
     }
+
+    /// Whether the controller with this name asks for ECN by itself (`TCP_CONG_NEEDS_ECN`); false if there is none.
+    #[must_use]
+    pub fn needs_ecn(name: &str) -> bool {
+        let made = Self::from_name(name, &mut Parameters::default(), Rng::from_name(0, name));
+        made.is_some_and(|made| made.ecn_use() != EcnUse::Classic)
+    }
 }
 
 /// Version 3 as in the draft or in Google's kernel.

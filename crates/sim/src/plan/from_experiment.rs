@@ -11,7 +11,7 @@ use dumbbell_net::cc::{Parameters, Setting};
 use dumbbell_net::rate::Rate;
 use dumbbell_net::time::{Span, Time};
 use dumbbell_net::transport::Settings;
-use dumbbell_plan::{self as types, ParameterValue, Step, Transport};
+use dumbbell_plan::{self as types, Ecn, ParameterValue, Step, Transport};
 use dumbbell_tc::quantity::{rate_bps, time_ns};
 use dumbbell_tc::tree::Tree;
 use dumbbell_tc::{self as tc, Wrong};
@@ -194,7 +194,18 @@ fn flows(plan: &types::Plan) -> Result<Vec<Flow>, Error> {
         let table = settings.iter().map(|(key, value)| (&key[..], &value[..]));
         refused(wrong, "tcp.sysctl").with(table.collect::<Table>())
     })?;
+    refuse_accurate_ecn(&plan.net)?;
     plan.flows.iter().map(|each| flow(plan, each, sysctls)).collect()
+}
+
+fn refuse_accurate_ecn(net: &types::Net) -> Result<(), Error> {
+    let of_group = net.senders.iter().any(|sender| sender.ecn == Ecn::AccEcn);
+    if !of_group && net.tcp.ecn != Ecn::AccEcn {
+        return Ok(());
+    }
+    let key = if of_group { "flows.*.ecn" } else { "tcp.ecn" };
+    let right = "\"classic\", or run it with --engine kernel --kernel 7.2";
+    Err(Error::at(key, "the simulator has no Accurate ECN", right).with(Ecn::AccEcn.word()))
 }
 
 fn flow(plan: &types::Plan, flow: &types::Flow, sysctls: Sysctls) -> Result<Flow, Error> {
@@ -231,12 +242,15 @@ fn flow(plan: &types::Plan, flow: &types::Flow, sysctls: Sysctls) -> Result<Flow
 fn tcp(plan: &types::Plan, flow: &types::Flow, sysctls: Sysctls) -> Tcp {
     let (net, tcp) = (&plan.net, &plan.net.tcp);
     let sender = net.senders.iter().find(|sender| sender.host == flow.sender);
-    let sender_ecn = sender.is_some_and(|sender| sender.ecn);
+    let asks = match sender.map_or(Ecn::Auto, |sender| sender.ecn) {
+        Ecn::Auto => tcp.ecn == Ecn::Classic,
+        own => own == Ecn::Classic,
+    };
     let both = Settings {
         mss: net.mtu - HEADER_BYTES,
         initial_window: INITIAL_WINDOW,
         // A listening end agrees to ECN if it is requested (`tcp_ecn` is 2).
-        ecn: sysctls.ecn.unwrap_or(tcp.ecn || sender_ecn),
+        ecn: sysctls.ecn.unwrap_or(asks),
         gso_max_bytes: net.offloads.then_some(SUPER_PACKET_BYTES),
         min_tso_segments: sysctls.min_tso_segments.map_or_else(Settings::default_min_tso_segments, u32::from),
         quickack: false,

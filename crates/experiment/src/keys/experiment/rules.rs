@@ -4,6 +4,8 @@ use crate::declare::location::Report;
 use crate::model::{Change, Experiment, Flows, Probe};
 use crate::names::numbered;
 use crate::value::{Table, Value};
+use dumbbell_net::cc::Controller;
+use dumbbell_plan::{Ecn, Transport};
 
 const SHORTEST_INTERVAL: u64 = 100_000;
 /// TCP's clock has whole microseconds. A guest reads its sockets each time: `engine.kernel` needs 100us.
@@ -50,6 +52,7 @@ pub fn check(made: &Experiment, report: &mut Report<'_>) {
             report.fault(&format!("flows.{number}.start"), problem, "start it before the duration is over");
         }
         check_way(made, flows, number, report);
+        check_ecn(made, flows, number, report);
     }
 }
 
@@ -70,6 +73,21 @@ fn check_way(made: &Experiment, flows: &Flows, number: usize, report: &mut Repor
     {
         let right = format!("in the order of the path: {listed}");
         report.fault(&format!("flows.{number}.leave"), "the group's exit is before its entry", right);
+    }
+}
+
+/// Where no host accepts ECN, no group can have it.
+fn check_ecn(made: &Experiment, flows: &Flows, number: usize, report: &mut Report<'_>) {
+    if made.tcp.ecn != Ecn::Off || flows.kind != Transport::Tcp {
+        return;
+    }
+    let others = "leave tcp.ecn out and give the other groups ecn = \"off\"";
+    if !matches!(flows.ecn, Ecn::Auto | Ecn::Off) {
+        let problem = "a group's ECN, and tcp.ecn = \"off\" is for all hosts";
+        report.fault(&format!("flows.{number}.ecn"), problem, others);
+    } else if let Some(cc) = flows.cc.as_deref().filter(|cc| Controller::needs_ecn(cc)) {
+        let problem = format!("'{cc}' needs ECN, and tcp.ecn is \"off\"");
+        report.fault(&format!("flows.{number}.cc"), problem, format!("{others}, or write cc = \"reno\""));
     }
 }
 

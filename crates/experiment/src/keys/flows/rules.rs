@@ -1,9 +1,13 @@
 //! Rules of a group of flows beyond those of its kind ([`super::kinds`]): what goes together.
 
 use super::kinds::{self, FlowKind};
+use crate::declare::Simple;
+use crate::declare::generic::Boolean;
 use crate::declare::location::Report;
 use crate::model::{Direction, Flows, Transport};
 use crate::value::{Table, Value};
+use dumbbell_net::cc::Controller;
+use dumbbell_plan::Ecn;
 
 const SHORTEST_UDP_INTERVAL: u64 = 1_000;
 /// A request must fit one socket buffer.
@@ -41,6 +45,13 @@ pub fn as_written(key: String, document: &Value) -> String {
         return format!("flows.{number}.{written}");
     }
     key
+}
+
+/// Of `ecn`, which was a boolean: true asked for ECN, false left it to the controller.
+pub fn word_of_ecn(value: &Value) -> Option<Ecn> {
+    let is_word = Ecn::WORDS.iter().any(|word| value.text() == Some(word));
+    let asks = Boolean::parse(value).ok().filter(|_| !is_word)?;
+    Some(if asks { Ecn::Classic } else { Ecn::Auto })
 }
 
 /// All of them.
@@ -101,6 +112,21 @@ pub fn check(made: &Flows, report: &mut Report<'_>) {
             "give one of them",
         ),
     ];
+    let ecn_rules = [
+        (
+            is_tcp || made.ecn != Ecn::AccEcn,
+            "ecn",
+            "Accurate ECN is TCP's",
+            "ecn = \"classic\": packets that a queue may mark",
+        ),
+        (
+            made.ecn != Ecn::Off || !made.cc.as_deref().is_some_and(Controller::needs_ecn),
+            "ecn",
+            "a controller that needs ECN, without ECN",
+            "cc = \"reno\", which Linux runs in its place where ECN is refused, or leave ecn out",
+        ),
+    ];
+    let rules = rules.into_iter().chain(ecn_rules);
     for (_, key, problem, right) in rules.into_iter().filter(|(is_sound, ..)| !is_sound) {
         report.fault(key, problem, right);
     }
@@ -114,12 +140,12 @@ fn reverse(made: &Flows, report: &mut Report<'_>) {
     let of_route = [
         ("initial_window", made.initial_window.is_some()),
         ("delayed_ack", !made.delayed_ack),
-        ("ecn", made.ecn && made.kind == Transport::Tcp),
+        ("ecn", made.ecn != Ecn::Auto && made.kind == Transport::Tcp),
     ];
     for (key, _) in of_route.into_iter().filter(|(_, is_set)| *is_set) {
         let problem =
             format!("'{key}' of a group whose data goes in reverse: the receivers share one host and its routes");
-        report.fault(key, problem, "leave it out; tcp.ecn = true is for all groups");
+        report.fault(key, problem, "leave it out; tcp.ecn is for all groups");
     }
 }
 
