@@ -116,6 +116,8 @@ TABLES: list[tuple[str, list[tuple[str, str, str, str]], list[str], bool]]
 result has it."""
 METRIC_COLUMNS: list[tuple[str, list[str], list[str]]]
 """The columns of numbers and of names from which metrics are computed, by table."""
+TABLE_FORMAT: str
+"""The version of a result's tables, which each file states as `dumbbell.format`."""
 METRIC_NAMES: list[tuple[str, list[tuple[str, str, str, list[str]]]]]
 """By place (``, `flows.FLOW`, `groups.GROUP`, `queue`, `queues.QUEUE`, `cycle`): name, unit, meaning, and the keys of
 its numbers (none: a single number) of every metric."""

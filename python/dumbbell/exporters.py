@@ -30,7 +30,7 @@ from dumbbell.errors import ImportProblem, OutputError
 from dumbbell.importers.dumbbell_export import CARRIER, harmless
 from dumbbell.publish import captured, staged
 from dumbbell.results.addresses import without_addresses
-from dumbbell.results.parquet import system_errors
+from dumbbell.results.parquet import METADATA, system_errors
 from dumbbell.results.reader import TABLES
 from dumbbell.results.result import Run
 from dumbbell.sweeps.folder import Sweep
@@ -139,7 +139,7 @@ def write_table(table: pl.DataFrame, path: Path, format_: str | None = None) -> 
             elif name == "jsonl":
                 table.write_ndjson(file)
             else:
-                table.write_parquet(file, compression="zstd", statistics=True)
+                table.write_parquet(file, compression="zstd", statistics=True, metadata=METADATA)
     except pl.exceptions.PolarsError as error:
         raise OutputError(f"{path}: can't be written: {error}") from error
 

@@ -7,14 +7,21 @@ import re
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 from conftest import COMMAND, Dumbbell
 from dumbbell.analysis import names
 from dumbbell.analysis.expect import metric, units_of
+from dumbbell.analysis.summary import measures
 from dumbbell.cli.console import Console
 from dumbbell.cli.runs import RunResults
+from dumbbell.engines import Request, Simulator
 from dumbbell.errors import ExitStatus
+from dumbbell.results.result import write_table
+from dumbbell.spec import parse
+from engines.measured import CUBIC
+from engines.measured import experiment as text_of
 from synthetic import Bench, Flow
 from warm import Warm
 
@@ -197,3 +204,32 @@ def test_no_color_is_obeyed(monkeypatch: pytest.MonkeyPatch, value: str | None, 
     console.file = io.StringIO()
     console.print("text", style="red")
     assert ("\x1b[" in console.file.getvalue()) is coloured
+
+
+def test_each_group_has_its_rtt_without_queues(tmp_path: Path, dumbbell: Dumbbell) -> None:
+    file = tmp_path / "two.toml"
+    file.write_text(text_of(CUBIC + '[[flows]]\ncc = "reno"\naccess = { delay = "7ms" }\n', duration="300ms"))
+    groups = json.loads(dumbbell("run", str(file), "--json").stdout)["groups"]
+    assert {name: group["base_rtt_ms"] for name, group in groups.items()} == {"cubic": 20, "reno": 27}
+    assert "# RTT without queues: cubic 20 ms, reno 27 ms" in dumbbell("plan", str(file)).stdout
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_groups_first_flow_has_one_name_for_any_count(tmp_path: Path, dumbbell: Dumbbell, count: int) -> None:
+    file = tmp_path / "count.toml"
+    expected = 'expect = ["flows.cubic-1.throughput_mbps > 0.1"]'
+    file.write_text(text_of(CUBIC + f"count = {count}\n", duration="300ms", top=expected))
+    assert dumbbell("run", str(file)).returncode == 0
+    run = Simulator().run_and_keep(
+        Request("count", parse(file.read_text(), file)[0], 1, tmp_path / "run"), lambda _: None
+    )
+    assert measures(run, patterns=["flows.cubic-1.rtt_ms.p95"]).keys() == {"flows.cubic-1.rtt_ms.p95"}
+
+
+def test_tables_state_their_format(tmp_path: Path) -> None:
+    run = Simulator().run(
+        Request("one", parse(text_of(duration="300ms"), Path("one.toml"))[0], 1, tmp_path / "run"), lambda _: None
+    )
+    assert {pl.read_parquet_metadata(file).get("dumbbell.format") for file in run.glob("*.parquet")} == {"1"}
+    pl.DataFrame({"a": [1]}).pipe(write_table, tmp_path / "mine.parquet")
+    assert pl.read_parquet_metadata(tmp_path / "mine.parquet")["dumbbell.format"] == "1"

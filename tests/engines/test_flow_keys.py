@@ -35,7 +35,8 @@ VALUES: Keys = {
     "stagger": "300ms", "start_jitter": "300ms", "bytes": "150kB", "sizes": {"pareto": "90kB", "shape": 1.5},
     "port": 5300, "direction": "reverse", "on_time": "100ms", "off_time": "100ms", "load": 0.3,
     "request": "16000b", "response": "20kB", "think": "100ms", "arrivals": "9/s", "rate": "4mbit", "payload": 600,
-    "ecn": "classic", "sndbuf": "6000b", "rcvbuf": "5000b", "initial_window": 2, "delayed_ack": False, "prompt_reads": True,
+    "ecn": "classic", "sndbuf": "6000b", "rcvbuf": "5000b", "initial_window": 2, "delayed_ack": False,
+    "prompt_reads": True,
     "pacing_rate": "2mbit", "enter": "bottleneck", "leave": "first", "access": {"delay": "10ms", "rate": "3mbit"},
     "host_qdisc": "tbf rate 2mbit burst 3kb limit 90kb",
 }  # fmt: skip

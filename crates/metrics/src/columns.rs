@@ -4,6 +4,10 @@
 //! the readers of the agent's records are checked against them. How a value is read from a kernel's structure is in
 //! `dumbbell.linux` and `dumbbell.engines.decode`.
 
+/// The version of a result's tables, which each file states as `dumbbell.format`: it grows when a column goes or changes its
+/// meaning.
+pub const FORMAT: &str = "1";
+
 /// The type of a column, as polars calls it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {

@@ -239,11 +239,15 @@ def _item(value: object, name: str) -> tuple[bool, Any]:
     if isinstance(value, Mapping):
         return name in value, value.get(name)
     if isinstance(value, list):
+        alias = None
         for position, item in enumerate(value):
             if isinstance(item, Mapping) and item.get("name") == name:
                 return True, item
+            if isinstance(item, Mapping) and item.get("name") == item.get("group") == names.sole_flow(name):
+                alias = item
             if name.isdecimal() and position == int(name) and name not in _names(value):
                 return True, item
+        return alias is not None, alias
     return False, None
 
 

@@ -8,13 +8,19 @@ from typing import Any
 
 from dumbbell import _sim
 
-__all__ = ["CYCLE", "FLOW", "GROUP", "OF_SIZED", "QUEUE", "RUN", "listed", "parts_of", "shape", "with_spreads"]
+__all__ = [
+    "BASE_RTT", "CYCLE", "FLOW", "GROUP", "OF_SIZED", "QUEUE", "RUN", "listed", "parts_of", "shape", "sole_flow",
+    "with_spreads",
+]  # fmt: skip
 
 RUN, FLOW, GROUP, QUEUE, CYCLE = "", "flows.FLOW", "groups.GROUP", "queue", "cycle"
 """Places of names in `_sim.METRIC_NAMES`."""
 
 OF_SIZED = ("fct_s", "fct_goodput_mbps")
 """Only flows with a size have them in `--json`."""
+
+BASE_RTT = "base_rtt_ms"
+"""Of a group in `--json`: its RTT without queues."""
 
 _PLACES = {place: {name: tuple(parts) for name, _, _, parts in declared} for place, declared in _sim.METRIC_NAMES}
 
@@ -31,6 +37,11 @@ def with_spreads(numbers: Mapping[str, Any], place: str) -> dict[str, Any]:
         key: dict.fromkeys(parts) if value is None and (parts := _PLACES[place].get(key)) else value
         for key, value in numbers.items()
     }
+
+
+def sole_flow(name: str) -> str:
+    """`bbr` for `bbr-1`, the name of a group's only flow for that in a group of several; "" for other names."""
+    return name.removesuffix("-1") if name.endswith("-1") else ""
 
 
 def listed() -> list[dict[str, Any]]:
@@ -52,8 +63,8 @@ def shape(
     return {
         **run,
         **_zeros(RUN),
-        "flows": [{"name": name, "group": 0, "cc": 0, **_of_flow(is_sized=sized)} for name, _, sized in flows],
-        "groups": {group: _zeros(GROUP) for group in groups},
+        "flows": [{"name": name, "group": group, "cc": 0, **_of_flow(is_sized=sized)} for name, group, sized in flows],
+        "groups": {group: _zeros(GROUP) | {BASE_RTT: 0} for group in groups},
         "queue": _zeros(QUEUE),
         "queues": {name: _zeros(QUEUE) for name in queues},
         "cycle": {"kind": 0, **_zeros(CYCLE)},

@@ -12,11 +12,14 @@ from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import Any, cast
 
+from dumbbell import _sim
 from dumbbell.analysis import names
 from dumbbell.analysis.names import with_spreads
-from dumbbell.analysis.native import Cycle, Window, as_dict, cycle, metrics
+from dumbbell.analysis.native import Cycle, Window, as_dict, cycle, metrics, remembered
 from dumbbell.analysis.queueing import queue
+from dumbbell.errors import ExperimentError
 from dumbbell.results.result import Run
+from dumbbell.spec.document import read
 
 __all__ = ["EXTENT", "measure_names", "measures", "over_runs", "summary", "summary_with", "warnings"]
 
@@ -42,7 +45,10 @@ def summary_with(run: Run, found: Cycle | None, window: Window | None = None) ->
         "wall_s": run.manifest.get("wall_s"),
         "duration_s": float(run.manifest["duration_s"]),
         "flows": [_flow(*each) for each in zip(run.manifest["flows"], numbers["flows"], strict=True)],
-        "groups": {name: with_spreads(group, names.GROUP) for name, group in numbers["groups"].items()},
+        "groups": {
+            name: with_spreads(group, names.GROUP) | {names.BASE_RTT: base_rtts_ms(run).get(name)}
+            for name, group in numbers["groups"].items()
+        },
         "queue": queue(run, window),
         "queues": {name: with_spreads(found, names.QUEUE) for name, found in numbers["queues"].items()},
         "ping_ms": as_dict(numbers["ping_ms"]),
@@ -57,6 +63,20 @@ def summary_with(run: Run, found: Cycle | None, window: Window | None = None) ->
         keys = ("name", "host", "started_s", "ended_s", "status", "signal", "stopped")
         result["programs"] = [{key: program[key] for key in keys} for program in programs]
     return result
+
+
+@remembered
+def base_rtts_ms(run: Run) -> dict[str, float]:
+    """The RTT of each group without queues, by the experiment; none of logs and real hosts, whose own adds."""
+    document = run.manifest.get("experiment")
+    if not document or document.get("hosts"):
+        return {}
+    try:
+        experiment = read(document, run.folder)[0].experiment
+    except ExperimentError:
+        return {}  # An earlier version's, whose rules were others.
+    rtts_ns = _sim.base_rtts_ns(experiment)
+    return {name: ns / 1e6 for name, ns in zip(experiment.group_names, rtts_ns, strict=True)}
 
 
 def warnings(run: Run) -> list[str]:
@@ -113,7 +133,8 @@ def measure_names(flows: _Flows, queues: Sequence[str] = ()) -> list[str]:
     The common ones come first.
     """
     members = _members(flows)
-    return list(dict.fromkeys(name for each in (_common(members), _all(members, queues)) for name, _ in each))
+    every = (_common(members), _all(members, queues), _aliases(members))
+    return list(dict.fromkeys(name for each in every for name, _ in each))
 
 
 def _members(flows: _Flows) -> _Members:
@@ -124,6 +145,7 @@ def _members(flows: _Flows) -> _Members:
 def _selected(members: _Members, queues: tuple[str, ...], patterns: tuple[str, ...]) -> tuple[_Named, ...]:
     """The requested metrics for runs with these flows; cached, because most runs of a sweep have the same flows."""
     common, every = dict(_common(members)), dict(_all(members, queues))
+    every |= {name: path for name, path in _aliases(members) if name in patterns}
     found: dict[str, _Path] = {}
     for known in (common, every):
         for name, path in known.items():
@@ -172,6 +194,15 @@ def _all(members: _Members, queues: Sequence[str]) -> Iterator[_Named]:
     for queue_name in queues:
         for key in names.parts_of(names.QUEUE):
             yield f"queues.{queue_name}.{'.'.join(key)}", ("queues", queue_name, *key)
+
+
+def _aliases(members: _Members) -> Iterator[_Named]:
+    """`flows.bbr-1.*` of a group's only flow, so that an experiment's `count` does not change the name."""
+    held = {name for name, _ in members}
+    for position, (name, group) in enumerate(members):
+        if name == group and f"{name}-1" not in held:
+            for key in names.parts_of(names.FLOW):
+                yield f"flows.{name}-1.{'.'.join(key)}", ("flows", position, *key)
 
 
 def _groups(members: _Members) -> dict[str, int]:

@@ -215,7 +215,7 @@ def plan(
     The script runs on any Linux host, as root.
     """
     from dumbbell.cli.console import err
-    from dumbbell.plan import buffers_note, plan_case, plan_remote
+    from dumbbell.plan import base_rtts_note, buffers_note, plan_case, plan_remote
     from dumbbell.spec import find, load
     from dumbbell.spec.document import chosen
 
@@ -225,7 +225,7 @@ def plan(
         names = "; ".join(each.name for each in cases)
         err.print(f"printing the first of {len(cases)} cases; choose another with --case: {names}")
     title = ": ".join(part for part in (one.experiment.title, one.name) if part)
-    notes = [buffers_note(one.experiment.tcp)]
+    notes = [buffers_note(one.experiment.tcp), base_rtts_note(one.experiment)]
     if one.experiment.hosts is None:
         sys.stdout.write(plan_case(one, seed).script(title, list(notes)))
     else:

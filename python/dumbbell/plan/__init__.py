@@ -26,6 +26,7 @@ __all__ = [
     "RemoteHost",
     "RemotePlan",
     "Step",
+    "base_rtts_note",
     "buffers_note",
     "make",
     "named_flows",
@@ -71,6 +72,12 @@ def buffers_note(tcp: "Tcp") -> str:
             own = "" if getattr(tcp, key) == default else f" by tcp.{key}"
             parts.append(f"{name} up to {getattr(tcp, key)} bytes{own}")
     return f'TCP buffers: tcp.defaults = "{tcp.defaults}": {", ".join(parts)}'
+
+
+def base_rtts_note(experiment: Experiment) -> str:
+    """What the RTT of each group is without queues; on real hosts in addition to the cable's."""
+    rtts = zip(experiment.group_names, _sim.base_rtts_ns(experiment), strict=True)
+    return "RTT without queues: " + ", ".join(f"{name} {ns / 1e6:g} ms" for name, ns in rtts)
 
 
 def plan_remote(case: Case, seed: int) -> RemotePlan:

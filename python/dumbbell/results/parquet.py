@@ -8,16 +8,22 @@ from pathlib import Path
 
 import polars as pl
 
-__all__ = ["system_errors", "write_table"]
+from dumbbell import _sim
+
+__all__ = ["METADATA", "system_errors", "write_table"]
+
+
+METADATA = {"dumbbell.format": _sim.TABLE_FORMAT}
+"""Of every Parquet file."""
 
 
 def write_table(table: pl.DataFrame | pl.LazyFrame, file: Path) -> None:
     """Write a table as Parquet. Raises `OSError`, for instance when the disk is full."""
     with system_errors():
         if isinstance(table, pl.LazyFrame):
-            table.sink_parquet(file, compression="zstd", statistics=True)
+            table.sink_parquet(file, compression="zstd", statistics=True, metadata=METADATA)
         else:
-            table.write_parquet(file, compression="zstd", statistics=True)
+            table.write_parquet(file, compression="zstd", statistics=True, metadata=METADATA)
 
 
 @contextmanager

@@ -50,7 +50,7 @@ pub(super) fn machine_settings(tcp: &Tcp) -> Vec<Step> {
 pub(super) fn ecn_of_sender(tcp: Ecn, own: Ecn) -> Option<&'static str> {
     match (own, tcp) {
         // A route's feature asks for it.
-        (Ecn::Auto, Ecn::Auto) | (Ecn::Classic, Ecn::Auto) => None,
+        (Ecn::Auto | Ecn::Classic, Ecn::Auto) => None,
         (Ecn::Off, _) | (Ecn::Auto, Ecn::Off) => Some("0"),
         (Ecn::Classic, _) | (Ecn::Auto, Ecn::Classic) => Some("1"),
         (Ecn::AccEcn, _) | (Ecn::Auto, Ecn::AccEcn) => Some("3"),

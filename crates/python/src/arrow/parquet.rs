@@ -5,6 +5,7 @@ use ::parquet::basic::{Compression, Encoding, LogicalType, Repetition, Type as P
 use ::parquet::column::writer::{ColumnWriter, ColumnWriterImpl};
 use ::parquet::data_type::{ByteArray, ByteArrayType, DataType as ParquetType};
 use ::parquet::errors::{ParquetError, Result};
+use ::parquet::file::metadata::KeyValue;
 use ::parquet::file::properties::WriterProperties;
 use ::parquet::file::writer::SerializedFileWriter;
 use ::parquet::schema::types::Type;
@@ -12,6 +13,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int64Type, UInt8Type, UInt16Type, UInt32Type};
 use arrow_array::{Array, ArrowPrimitiveType, PrimitiveArray};
 use arrow_schema::DataType;
+use dumbbell_metrics::columns::FORMAT;
 use std::fs::File;
 use std::io::{self, BufWriter};
 use std::path::Path;
@@ -34,7 +36,9 @@ pub fn write(table: &Arrow, columns: &[Declared], path: &Path) -> io::Result<()>
 fn write_file(table: &Arrow, columns: &[Declared], path: &Path) -> Result<()> {
     let fields = columns.iter().map(|(name, kind)| field(name, kind).map(Arc::new)).collect::<Result<_>>()?;
     let schema = Arc::new(Type::group_type_builder("schema").with_fields(fields).build()?);
-    let mut properties = WriterProperties::builder().set_compression(Compression::SNAPPY);
+    let format = KeyValue::new("dumbbell.format".into(), FORMAT.to_owned());
+    let properties = WriterProperties::builder().set_compression(Compression::SNAPPY);
+    let mut properties = properties.set_key_value_metadata(Some(vec![format]));
     for (name, kind) in columns {
         // Samples change little from one to the next.
         if matches!(&kind[..], "Int64" | "UInt32") {

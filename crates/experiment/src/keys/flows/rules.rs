@@ -48,6 +48,7 @@ pub fn as_written(key: String, document: &Value) -> String {
 }
 
 /// Of `ecn`, which was a boolean: true asked for ECN, false left it to the controller.
+#[must_use]
 pub fn word_of_ecn(value: &Value) -> Option<Ecn> {
     let is_word = Ecn::WORDS.iter().any(|word| value.text() == Some(word));
     let asks = Boolean::parse(value).ok().filter(|_| !is_word)?;
