@@ -105,7 +105,7 @@ def imported(folder: Path) -> Run:
     """The two logs of iperf3 as one result."""
     target = folder / "log"
     if not target.exists():
-        called("import", *map(str, LOGS), "-o", str(target))
+        called("import", *map(str, LOGS), "--out", str(target))
     return result.load(target)
 
 

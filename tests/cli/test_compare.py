@@ -446,5 +446,5 @@ def test_an_error_of_compare_is_one_line(dumbbell: Dumbbell, tmp_path: Path) -> 
     (tmp_path / "ss.log").write_text("")
     done = dumbbell("compare", "ss.log", "mine", cwd=tmp_path)
     assert done.stderr == (
-        "dumbbell: ss.log: a file, not a result folder; import a log first: dumbbell import ss.log -o log\n"
+        "dumbbell: ss.log: a file, not a result folder; import a log first: dumbbell import ss.log --out log\n"
     )

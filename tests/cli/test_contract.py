@@ -233,3 +233,32 @@ def test_tables_state_their_format(tmp_path: Path) -> None:
     assert {pl.read_parquet_metadata(file).get("dumbbell.format") for file in run.glob("*.parquet")} == {"1"}
     pl.DataFrame({"a": [1]}).pipe(write_table, tmp_path / "mine.parquet")
     assert pl.read_parquet_metadata(tmp_path / "mine.parquet")["dumbbell.format"] == "1"
+
+
+def test_older_names_of_options_are_taken_with_a_warning(tmp_path: Path, dumbbell: Dumbbell) -> None:
+    file = experiment(tmp_path)
+    dumbbell("run", str(file), "--out", "one")
+    for older, today in (("-o", "--out"), ("--out", "-o")):
+        assert dumbbell("export", "one", older, "one.jsonl").returncode == 0
+        done = dumbbell("import", "one.jsonl", today, f"again{today}")
+        assert (done.returncode, "is now" in done.stderr) == (0, today == "-o"), done.stderr
+    done = dumbbell("exec", str(file), "--on=nowhere", "--", "true", "--on", "x")
+    assert "--on is now --host" in done.stderr
+    assert "nowhere" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("plan", "FILE"), ("upgrade", "--check", "FILE"), ("explain", "bbr"), ("schema", "sweep"), ("test", "FILE"),
+        ("report", "RUN"), ("plot", "RUN", "-o", "x.svg"), ("export", "RUN", "-o", "x.jsonl"), ("cache", "prune", "--dry-run"),
+        ("enable", "reno", "--dry-run", "--root", "."),
+    ],
+    ids=lambda words: words[0],
+)  # fmt: skip
+def test_every_command_prints_one_object(tmp_path: Path, dumbbell: Dumbbell, command: tuple[str, ...]) -> None:
+    file = experiment(tmp_path, "utilization > 0.1")
+    if "RUN" in command:
+        dumbbell("run", str(file), "--out", "one")
+    done = dumbbell(*({"FILE": str(file), "RUN": "one"}.get(word, word) for word in command), "--json")
+    assert json.loads(done.stdout)["format"] == 1, done.stderr

@@ -20,7 +20,7 @@ def verdicts(done: CompletedProcess[str]) -> dict[str, str]:
 
 @pytest.mark.slow
 def test_cubic_passes_and_every_section_is_listed(dumbbell: Dumbbell) -> None:
-    done = dumbbell("evaluate", "cubic", "--only", FEW, "--against", "reno", "--runs", "60", "--json")
+    done = dumbbell("evaluate", "cubic", "--only", FEW, "--against", "reno", "--max-runs", "60", "--json")
     assert verdicts(done)["standing-queue"] == "pass"
     assert verdicts(done)["use-four"] == "pass"
     sections: list[dict[str, Any]] = json.loads(done.stdout)["evaluations"][0]["sections"]
@@ -48,7 +48,7 @@ def test_two_packets_fail_for_utilization(dumbbell: Dumbbell) -> None:
 def test_the_same_number_of_runs_gives_the_same_answer(dumbbell: Dumbbell) -> None:
     def answer(jobs: str) -> dict[str, Any]:
         done = dumbbell(
-            "evaluate", "reno", "--only", "use-one,overshoot", "--runs", "9", "--jobs", jobs, "--json"
+            "evaluate", "reno", "--only", "use-one,overshoot", "--max-runs", "9", "--jobs", jobs, "--json"
         )  # fmt: skip
         (found,) = json.loads(done.stdout)["evaluations"]
         return {key: value for key, value in found.items() if key != "wall_s"}
@@ -60,7 +60,7 @@ def test_the_same_number_of_runs_gives_the_same_answer(dumbbell: Dumbbell) -> No
 
 
 def test_a_budget_that_ends_early_leaves_not_known(dumbbell: Dumbbell) -> None:
-    done = dumbbell("evaluate", "cubic", "--only", "use-one", "--runs", "3", "--json")
+    done = dumbbell("evaluate", "cubic", "--only", "use-one", "--max-runs", "3", "--json")
     assert verdicts(done) == {"use-one": "not known"}
     assert done.returncode == 0
 
@@ -68,7 +68,7 @@ def test_a_budget_that_ends_early_leaves_not_known(dumbbell: Dumbbell) -> None:
 @pytest.mark.slow
 def test_two_controllers_side_by_side_on_a_page(dumbbell: Dumbbell, tmp_path: Path) -> None:
     page = tmp_path / "page.html"
-    done = dumbbell("evaluate", "reno", "cubic", "--only", "use-one", "--runs", "6", "-o", str(page))
+    done = dumbbell("evaluate", "reno", "cubic", "--only", "use-one", "--max-runs", "6", "-o", str(page))
     text = page.read_text(encoding="utf-8")
     assert "Evaluation by RFC 9743: reno and cubic" in text
     assert "7.10 Multipath Transport" in text
@@ -121,7 +121,7 @@ def test_c_files_are_judged_on_the_kernel(dumbbell: Dumbbell) -> None:
 def test_what_the_engine_lacks_is_refused_before_any_run(
     dumbbell: Dumbbell, arguments: list[str], message: str
 ) -> None:
-    done = dumbbell("evaluate", *arguments, "--runs", "1")
+    done = dumbbell("evaluate", *arguments, "--max-runs", "1")
     assert (done.returncode, done.stdout) == (2, "")
     assert message in done.stderr
 
@@ -129,6 +129,6 @@ def test_what_the_engine_lacks_is_refused_before_any_run(
 @pytest.mark.kernel
 def test_what_the_kernel_lacks_is_refused_before_any_run(dumbbell: Dumbbell) -> None:
     for arguments in (["bbr3"], ["cubic", "--kernel", "nosuch"], ["cubic", "--parameter", "foo=1"]):
-        done = dumbbell("evaluate", *arguments, "--engine", "kernel", "--runs", "1")
+        done = dumbbell("evaluate", *arguments, "--engine", "kernel", "--max-runs", "1")
         assert (done.returncode, done.stdout) == (2, "")
         assert arguments[-1].split("=")[0] in done.stderr

@@ -111,7 +111,7 @@ def test_a_killed_or_missing_command_has_a_shell_s_status(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--on", "nowhere", "--", "true"), "programs.0.host: no host is called that, got 'nowhere'"),
+        (("--host", "nowhere", "--", "true"), "programs.0.host: no host is called that, got 'nowhere'"),
         (("--case", "x", "--", "true"), "no case is called 'x'"),
         (("--file", "big", "--", "true"), "--file: not a file, got 'big'"),
         (("--",), "Missing argument"),
@@ -138,9 +138,22 @@ def test_a_printed_plan_includes_the_programs(dumbbell: Dumbbell, name: str) -> 
 @pytest.mark.slow
 @pytest.mark.kernel
 def test_sockets_of_a_guest_are_imported_from_a_pipe(file: Path, tmp_path: Path) -> None:
-    guest = [str(COMMAND), "exec", file.name, "--on", "sender", "--start", "2s", "--out", "result", "--", "ss", "-tin"]
+    guest = [
+        str(COMMAND),
+        "exec",
+        file.name,
+        "--host",
+        "sender",
+        "--start",
+        "2s",
+        "--out",
+        "result",
+        "--",
+        "ss",
+        "-tin",
+    ]
     with subprocess.Popen(guest, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as sockets:
-        arguments = [str(COMMAND), "import", "-", "-o", "sockets", "--json"]
+        arguments = [str(COMMAND), "import", "-", "--out", "sockets", "--json"]
         done = subprocess.run(
             arguments, cwd=tmp_path, stdin=sockets.stdout, capture_output=True, text=True, check=False
         )

@@ -39,7 +39,7 @@ def test_intervals_of_a_run_add_up_to_its_totals(dumbbell: Dumbbell, tmp_path: P
 
 def test_an_imported_log_shows_its_own_intervals(dumbbell: Dumbbell, tmp_path: Path) -> None:
     (tmp_path / "iperf3.txt").write_text(LOG)
-    assert dumbbell("import", "iperf3.txt", "-o", "theirs").returncode == 0
+    assert dumbbell("import", "iperf3.txt", "--out", "theirs").returncode == 0
     lines = [line.split() for line in dumbbell("stats", "theirs", "--every", "1s").stdout.splitlines()]
     assert lines == [
         ["bbr", "(bbr)"],

@@ -31,7 +31,7 @@ PAIR = [LOGS / "iperf3-bbr.txt", LOGS / "iperf3-cubic.txt"]
 
 @pytest.mark.slow
 def test_a_pair_of_logs_is_imported_as_a_run_of_two_flows(dumbbell: Dumbbell, tmp_path: Path) -> None:
-    done = dumbbell("import", *PAIR, "-o", "pair", "--json")
+    done = dumbbell("import", *PAIR, "--out", "pair", "--json")
     assert done.returncode == 0, done.stderr
     numbers = json.loads(done.stdout)
     assert [flow["retransmits"] for flow in numbers["flows"]] == [29_760, 1_024]
@@ -49,7 +49,7 @@ def test_a_pair_of_logs_is_imported_as_a_run_of_two_flows(dumbbell: Dumbbell, tm
         done = dumbbell(*command)
         assert done.returncode == 0, done.stderr
     assert dumbbell("export", "pair", "-o", "pair.jsonl").returncode == 0
-    assert dumbbell("import", "pair.jsonl", "-o", "again").returncode == 0
+    assert dumbbell("import", "pair.jsonl", "--out", "again").returncode == 0
 
 
 @pytest.mark.slow
@@ -57,7 +57,7 @@ def test_a_log_is_read_from_standard_input(tmp_path: Path) -> None:
     """A pipe has no length and no name and can be read once; one sample has an RTT and a window, and no rate."""
 
     def import_text(text: str, *names: str) -> subprocess.CompletedProcess[str]:
-        command = [str(COMMAND), "import", *names, "-o", "run", "--json"]
+        command = [str(COMMAND), "import", *names, "--out", "run", "--json"]
         return subprocess.run(command, cwd=tmp_path, input=text, capture_output=True, text=True, check=False)
 
     done = import_text((LOGS / "ss-tin-bbr.txt").read_text(), "-")
@@ -73,15 +73,15 @@ def test_a_log_is_read_from_standard_input(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_malformed_log_is_an_error_of_one_line(dumbbell: Dumbbell, tmp_path: Path) -> None:
     (tmp_path / "log").write_text(SAMPLES["ss"].replace("Time:", "When:"))
-    done = dumbbell("import", "log", "-o", "run")
+    done = dumbbell("import", "log", "--out", "run")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == (
         "dumbbell: log: line 1: not a line of ss, got 'When: 1700000000.5'; the unmodified output of ss -tin, "
         f"or a time: {FORMS}\n"
     )
     assert not (tmp_path / "run").exists()
-    assert "--interval" in dumbbell("import", "log", "-o", "run", "--interval", "fast").stderr
-    assert "no-such" in dumbbell("import", "no-such", "-o", "run").stderr
+    assert "--interval" in dumbbell("import", "log", "--out", "run", "--interval", "fast").stderr
+    assert "no-such" in dumbbell("import", "no-such", "--out", "run").stderr
 
 
 @pytest.fixture(params=[*SAMPLES, "pcap"])

@@ -272,7 +272,7 @@ def cpu_s(guest_folder: Path) -> float:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--on", "nowhere"), "programs.0.host: no host is called that, got 'nowhere'"),
+        (("--host", "nowhere"), "programs.0.host: no host is called that, got 'nowhere'"),
         (("--timeout", "long"), "--timeout: "),
         (("--case", "x"), "no case is called 'x'"),
     ],

@@ -20,7 +20,7 @@ def sweep(tmp_path_factory: pytest.TempPathFactory) -> Sweep:
 @pytest.mark.parametrize("name", ["map.svg", "map.png", "map.pdf", "map.html"])
 def test_a_map_s_suffix_selects_its_format(sweep: Sweep, dumbbell: Any, name: str, tmp_path: Path) -> None:
     done = dumbbell(
-        "map", sweep.folder, "--x", "path.rtt", "--y", "buffer", "--value", "groups.bbr.share", "--contour", "0.5",
+        "map", sweep.folder, "--x", "path.rtt", "--y", "buffer", "--metric", "groups.bbr.share", "--contour", "0.5",
         "--middle", "0.5", "-o", name,
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (0, f"wrote {name}\n")
@@ -30,7 +30,7 @@ def test_a_map_s_suffix_selects_its_format(sweep: Sweep, dumbbell: Any, name: st
 
 @pytest.mark.slow
 def test_a_map_without_a_name_is_named_after_the_sweep(sweep: Sweep, dumbbell: Any, tmp_path: Path) -> None:
-    done = dumbbell("map", sweep.folder, "--x", "buffer", "--lines", "path.rtt", "--value", "utilization")
+    done = dumbbell("map", sweep.folder, "--x", "buffer", "--lines", "path.rtt", "--metric", "utilization")
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "two-utilization.svg").exists()
 
@@ -39,13 +39,13 @@ def test_a_map_without_a_name_is_named_after_the_sweep(sweep: Sweep, dumbbell: A
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--x", "path.rt", "--value", "utilization"), "unknown axis 'path.rt'; did you mean 'path.rtt'?"),
+        (("--x", "path.rt", "--metric", "utilization"), "unknown axis 'path.rt'; did you mean 'path.rtt'?"),
         (
-            ("--x", "path.rtt", "--value", "utilisation"),
+            ("--x", "path.rtt", "--metric", "utilisation"),
             "unknown column 'utilisation'; did you mean 'utilization'?",
         ),
-        (("--x", "path.rtt", "--value", "utilization", "--contour", "half"), "--contour: not a number, got 'half'"),
-        (("--x", "path.rtt", "--value", "utilization", "--within", "-1"), "--within: must be positive"),
+        (("--x", "path.rtt", "--metric", "utilization", "--contour", "half"), "--contour: not a number, got 'half'"),
+        (("--x", "path.rtt", "--metric", "utilization", "--within", "-1"), "--within: must be positive"),
     ],
 )
 def test_an_invalid_option_is_an_error_of_one_line(
@@ -110,7 +110,7 @@ def test_pages_of_runs_are_refused_if_the_sweep_kept_none(sweep: Sweep, dumbbell
 
 @pytest.mark.slow
 def test_a_report_of_a_sweep_is_one_page(sweep: Sweep, dumbbell: Any, tmp_path: Path) -> None:
-    done = dumbbell("report", sweep.folder, "-o", "page.html", "--value", "utilization", "--value", "groups.bbr.share")
+    done = dumbbell("report", sweep.folder, "-o", "page.html", "--metric", "utilization", "--value", "groups.bbr.share")
     assert (done.returncode, done.stderr) == (0, "wrote page.html\n")
     page = (tmp_path / "page.html").read_text()
     assert "<h3>utilization</h3>" in page
@@ -118,6 +118,6 @@ def test_a_report_of_a_sweep_is_one_page(sweep: Sweep, dumbbell: Any, tmp_path: 
 
 
 def test_a_folder_that_is_no_sweep_is_an_error(dumbbell: Any, tmp_path: Path) -> None:
-    done = dumbbell("map", tmp_path, "--x", "a", "--value", "b")
+    done = dumbbell("map", tmp_path, "--x", "a", "--metric", "b")
     assert done.returncode == 2
     assert "not a finished sweep: it has no sweep.json" in done.stderr

@@ -279,7 +279,7 @@ def test_once_prints_one_table(connections: Connections) -> None:
 
 def test_json_has_every_number_of_a_sample_and_a_recording_is_a_run(connections: Connections, tmp_path: Path) -> None:
     out = tmp_path / "run"
-    done = command("--once", "--json", "--every", "200ms", "--record", str(out), "dport", str(connections.port))
+    done = command("--once", "--json", "--every", "200ms", "--out", str(out), "dport", str(connections.port))
     assert done.returncode == 0, done.stderr
     sample = json.loads(done.stdout)
     assert [row["cc"] for row in sample["connections"]] == ["reno", "cubic", "cubic"]
@@ -303,7 +303,7 @@ def test_json_has_every_number_of_a_sample_and_a_recording_is_a_run(connections:
         (["--once", "--sort", "rat"], "'rat'; did you mean 'rate'?"),
         ([], "watch needs a terminal; add --once or --json"),
         (["--once", "--netns", "no-such-one"], "'no-such-one'"),
-        (["--once", "--record", "/tmp"], "exists already"),
+        (["--once", "--out", "/tmp"], "exists already"),
     ],
 )
 def test_invalid_arguments_are_errors(arguments: list[str], message: str) -> None:
@@ -316,7 +316,7 @@ def test_invalid_arguments_are_errors(arguments: list[str], message: str) -> Non
 @pytest.mark.slow
 def test_q_ends_and_leaves_a_complete_recording(connections: Connections, tmp_path: Path) -> None:
     out = tmp_path / "run"
-    status, _ = in_terminal(["--every", "50ms", "--record", str(out), f"dport {connections.port}"], out, b"q")
+    status, _ = in_terminal(["--every", "50ms", "--out", str(out), f"dport {connections.port}"], out, b"q")
     assert status == 0
     assert len(load(out).flows) >= 3
 
@@ -325,7 +325,7 @@ def test_q_ends_and_leaves_a_complete_recording(connections: Connections, tmp_pa
 def test_a_killed_watch_leaves_no_agent_and_no_partial_result(connections: Connections, tmp_path: Path) -> None:
     out = tmp_path / "run"
     status, agents = in_terminal(
-        ["--every", "50ms", "--record", str(out), f"dport {connections.port}"], out, signal.SIGKILL
+        ["--every", "50ms", "--out", str(out), f"dport {connections.port}"], out, signal.SIGKILL
     )
     assert status == -signal.SIGKILL
     assert not out.exists()
@@ -385,7 +385,7 @@ def test_watch_in_a_guest_shows_bbr_s_state(tmp_path: Path) -> None:
         '[[flows]]\ncc = "bbr"\n[[flows]]\ncc = "cubic"\nbytes = "10kB"\n'
     )
     watch = [*DUMBBELL, "watch", "--once", "cc", "bbr", "and", "rate", ">", "1mbit"]
-    arguments = ["exec", str(file), "--on", "sender", "--start", "3s", "--out", str(tmp_path / "run"), "--", *watch]
+    arguments = ["exec", str(file), "--host", "sender", "--start", "3s", "--out", str(tmp_path / "run"), "--", *watch]
     # Run in the checkout, so that the guest finds this Python.
     done = subprocess.run([*DUMBBELL, *arguments], capture_output=True, text=True, timeout=300, check=False, cwd=ROOT)
     assert done.returncode == 0, done.stderr

@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[2]
 @pytest.mark.kernel
 def test_doctor_reads_a_guest_s_host(dumbbell: Dumbbell, tmp_path: Path) -> None:
     doctor = [sys.executable, "-m", "dumbbell", "doctor", "--json", "--rate", "10mbit", "--rtt", "40ms"]
-    fields = ["exec", "bufferbloat-plain", "--no-flows", "--on", "sender", "--out", tmp_path / "run", "--", *doctor]
+    fields = ["exec", "bufferbloat-plain", "--no-flows", "--host", "sender", "--out", tmp_path / "run", "--", *doctor]
     # Run in the checkout, so that the guest finds this Python.
     done = dumbbell(*fields, cwd=ROOT)
     assert done.returncode == 0, done.stderr
@@ -35,7 +35,7 @@ def test_enable_sets_a_guest_s_host_alone(dumbbell: Dumbbell, tmp_path: Path) ->
     """A guest's hosts are separate network namespaces, and its /etc is the real host's."""
     default = "cat /proc/sys/net/ipv4/tcp_congestion_control"
     script = f"{sys.executable} -m dumbbell enable bbr; {default}; {sys.executable} -m dumbbell disable"
-    fields = ["exec", "bufferbloat-plain", "--no-flows", "--powers", "--on", "sender", "--out", tmp_path / "run"]
+    fields = ["exec", "bufferbloat-plain", "--no-flows", "--powers", "--host", "sender", "--out", tmp_path / "run"]
     before = sorted(Path("/etc/sysctl.d").iterdir())
     done = dumbbell(*fields, "--", "/bin/sh", "-c", script, cwd=ROOT)
     lines = done.stdout.splitlines()

@@ -191,9 +191,9 @@ def test_gzip_is_unpacked_up_to_the_size_limit_of_a_log(tmp_path: Path) -> None:
         for _ in range(200):
             file.write(b" " * (1 << 20))
     (tmp_path / "small.txt.gz").write_bytes(gzip.compress(b"hello\n"))
-    done = run("import", "bomb.txt.gz", "-o", "out", cwd=tmp_path)
+    done = run("import", "bomb.txt.gz", "--out", "out", cwd=tmp_path)
     assert (done.returncode, "exceeds 128 MB when unpacked" in done.stderr) == (2, True), done.stderr
-    done = run("import", "small.txt.gz", "-o", "out", cwd=tmp_path)
+    done = run("import", "small.txt.gz", "--out", "out", cwd=tmp_path)
     assert (done.returncode, "unknown log format" in done.stderr) == (2, True), done.stderr
 
 
@@ -229,9 +229,9 @@ def _capture(days: int) -> bytes:
 @pytest.mark.slow
 def test_a_capture_of_few_packets_over_a_long_time_has_limited_rows(tmp_path: Path) -> None:
     (tmp_path / "far.pcapng").write_bytes(_capture(1))
-    done = run("import", "far.pcapng", "-o", "out", cwd=tmp_path)
+    done = run("import", "far.pcapng", "--out", "out", cwd=tmp_path)
     assert (done.returncode, "too many rows; a larger --interval" in done.stderr) == (2, True), done.stderr
-    done = run("import", "far.pcapng", "-o", "out", "--interval", "10s", cwd=tmp_path)
+    done = run("import", "far.pcapng", "--out", "out", "--interval", "10s", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert pl.read_parquet(tmp_path / "out" / "flows.parquet").height == 2 * 8641
 

@@ -64,7 +64,7 @@ def test_ctrl_c_ends_an_import(tmp_path: Path) -> None:
     with (tmp_path / "ping.txt").open("wb") as file:
         file.write(b"PING 10.0.0.2 (10.0.0.2) 56(84) bytes of data.\n")
         file.writelines(line % number for number in range(1, 400_000))
-    status, errors = interrupt_command(["import", "ping.txt", "--interval", "1s", "-o", "out"], tmp_path, "ping.txt")
+    status, errors = interrupt_command(["import", "ping.txt", "--interval", "1s", "--out", "out"], tmp_path, "ping.txt")
     # Python dies of a signal that arrives after the command's end, while it frees its modules.
     assert status in (0, 130, -signal.SIGINT), errors
     remaining = sorted(path.name for path in tmp_path.iterdir())

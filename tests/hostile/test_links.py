@@ -46,7 +46,7 @@ COMMANDS = {
     "export lines": ["export", "ok", "-o", "e.jsonl"],
     "export of a sweep": ["export", "swept", "-o", "t.parquet"],
     "sql": ["sql", "swept", "select * from runs", "-o", "q.csv"],
-    "import": ["import", "ok.jsonl", "-o", "imp"],
+    "import": ["import", "ok.jsonl", "--out", "imp"],
 }
 SWEEP = """
 metrics = ["utilization"]

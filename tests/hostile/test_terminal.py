@@ -132,7 +132,7 @@ def test_sql_s_json_is_exact(sweep_folder: Path) -> None:
 @pytest.mark.parametrize("text", PLANTED)
 def test_a_command_line_argument_is_escaped_in_messages(text: str) -> None:
     name = text.replace("\0", "")
-    commands = [("run", name), ("stats", name), ("plot", name), ("export", name), ("import", name, "-o", "x"),
+    commands = [("run", name), ("stats", name), ("plot", name), ("export", name), ("import", name, "--out", "x"),
                 ("explain", name), ("list", name), ("sweep", name), ("map", name, "--value", name, "--x", "x"),
                 ("run", "cyclic", "--set", name), ("plan", "cyclic", "--set", f"title={name}"),
                 ("watch", "--once", name), ("fetch", f"http://127.0.0.1:1/{name}"), ("report", name), (name,),
@@ -149,13 +149,15 @@ def test_texts_of_a_log_are_escaped_on_the_terminal(tmp_path: Path, name: str) -
     tokens = sorted(set(re.findall(rb"[A-Za-z]{3,}", data)))
     for number, token in enumerate(tokens[:25]):
         log.write_bytes(data.replace(token, token + PLANTED[number % 15].encode("utf-8", "replace")))
-        harmless_output(("import", log, "-o", tmp_path / f"run{number}"))
+        harmless_output(("import", log, "--out", tmp_path / f"run{number}"))
 
 
 def test_import_escapes_the_names_of_a_log(tmp_path: Path) -> None:
     log = tmp_path / "l\x1bog\n.txt"
     log.write_text(SAMPLES["iperf3"])
-    status, _, err = run_command("import", log, "-o", tmp_path / "run", "--name", "a\x1b[2J\u202e", "--cc", "b\x9bbr")
+    status, _, err = run_command(
+        "import", log, "--out", tmp_path / "run", "--name", "a\x1b[2J\u202e", "--cc", "b\x9bbr"
+    )
     assert status == 0, err
     run = load(tmp_path / "run")
     texts = [*leaves_of(run.manifest), *run.flows["flow"].unique(), *run.flows["group"].unique()]

@@ -426,7 +426,7 @@ def test_a_counter_sampled_once_is_a_total(tmp_path: Path, dumbbell: Any) -> Non
     cake = run.manifest["queues"][0]
     assert (cake["drops"], cake["marks"]) == (None, None)
     assert (cake["totals"]["drops"], cake["totals"]["marks"]) == (4_081_969, 3276)
-    done = dumbbell("import", str(LOGS / "tc-cake-one-sample.txt"), "-o", str(tmp_path / "run"), "--queue", "8021:")
+    done = dumbbell("import", str(LOGS / "tc-cake-one-sample.txt"), "--out", str(tmp_path / "run"), "--queue", "8021:")
     assert "4,081,969 drops" in done.stdout
     assert " 0 drops" not in done.stdout.partition("ffff:")[0]
     twice_ = (LOGS / "tc-cake-one-sample.txt").read_text()
@@ -572,7 +572,7 @@ def test_addresses_of_a_log_stay_out_of_reports_and_exports(name: str, tmp_path:
 
 
 def test_the_summary_shows_windows_in_bytes(tmp_path: Path, dumbbell: Any) -> None:
-    done = dumbbell("import", str(LOGS / "iperf3-bidir.txt"), "-o", str(tmp_path / "run"))
+    done = dumbbell("import", str(LOGS / "iperf3-bidir.txt"), "--out", str(tmp_path / "run"))
     assert "1.17 MB" in done.stdout
 
 

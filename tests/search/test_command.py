@@ -24,7 +24,7 @@ qdisc = "bfifo limit 1bdp"
 [[flows]]
 cc = "cubic"
 """
-SEARCH = ["--minimize", "utilization", "--trials", "24", "--seeds", "1..3"]
+SEARCH = ["--minimize", "utilization", "--max-runs", "24", "--seeds", "1..3"]
 BOUNDS = ["--vary", "path.rtt=5ms..100ms", "--vary", 'path.loss=["0%", "0.5%", "5%"]']
 
 
@@ -75,7 +75,7 @@ def test_jobs_change_nothing_and_an_interrupted_search_goes_on(
     assert refused.returncode == 2
     assert "one: exists already" in refused.stderr
     assert dumbbell("search", experiment, *options, "--out", "one", "--resume").returncode == 0
-    other = dumbbell("search", experiment, *options, "--out", "one", "--resume", "--seed", "5")
+    other = dumbbell("search", experiment, *options, "--out", "one", "--resume", "--search-seed", "5")
     assert other.returncode == 2
     assert "started with other settings" in other.stderr
 
@@ -95,7 +95,7 @@ def test_a_cluster_finds_what_one_host_finds(dumbbell: Dumbbell, experiment: Pat
 
 @pytest.mark.slow
 def test_packets_that_are_dropped_are_searched(dumbbell: Dumbbell, experiment: Path, tmp_path: Path) -> None:
-    options = ["--minimize", "utilization", "--trials", "40", "--seeds", "1", "--confirm", "none", "--packets", "3"]
+    options = ["--minimize", "utilization", "--max-runs", "40", "--seeds", "1", "--confirm", "none", "--packets", "3"]
     done = dumbbell("search", experiment, *options, "--out", "found", "--json")
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
@@ -106,7 +106,7 @@ def test_packets_that_are_dropped_are_searched(dumbbell: Dumbbell, experiment: P
 
 @pytest.mark.slow
 def test_common_bounds_need_no_options(dumbbell: Dumbbell, experiment: Path, tmp_path: Path) -> None:
-    done = dumbbell("search", experiment, "--maximize", "queue.delay_ms.p95", "--trials", "16", "--seeds", "1..2",
+    done = dumbbell("search", experiment, "--maximize", "queue.delay_ms.p95", "--max-runs", "16", "--seeds", "1..2",
                     "--confirm", "none", "--no-shrink", "--out", "found")  # fmt: skip
     assert done.returncode == 0, done.stderr
     runs = pl.read_parquet(tmp_path / "found/runs.parquet")
@@ -142,7 +142,7 @@ def test_the_kernel_confirms(dumbbell: Dumbbell, experiment: Path) -> None:
 def test_ctrl_c_keeps_the_trials_and_the_resumed_search_finds_the_same(
     dumbbell: Dumbbell, experiment: Path, tmp_path: Path
 ) -> None:
-    options = ["--minimize", "utilization", "--trials", "160", "--seeds", "1..2", *BOUNDS, "--no-cache", "--no-shrink",
+    options = ["--minimize", "utilization", "--max-runs", "160", "--seeds", "1..2", *BOUNDS, "--no-cache", "--no-shrink",
                "--confirm", "none"]  # fmt: skip
     process = subprocess.Popen(
         [COMMAND, "search", experiment, *options, "--out", "stopped"], cwd=tmp_path, stderr=subprocess.PIPE, text=True

@@ -48,7 +48,8 @@ def cache(ctx: click.Context, as_json: bool = False) -> None:
 @cache.command("prune")
 @click.argument("names", nargs=-1, metavar="[FOLDER]...", help="Folders to prune, as `dumbbell cache` names them.")
 @click.option("--dry-run", is_flag=True, help="Print what would be removed and exit.")
-def prune(names: tuple[str, ...], dry_run: bool = False) -> None:
+@json_option
+def prune(names: tuple[str, ...], dry_run: bool = False, as_json: bool = False) -> None:
     """Remove folders of the cache; without names all but the built kernels.
 
     What another process is using stays.
@@ -56,15 +57,22 @@ def prune(names: tuple[str, ...], dry_run: bool = False) -> None:
     from dumbbell.publish.cache import folders_to_prune
     from dumbbell.publish.cache import prune as prune_folder
 
+    removed = []
     for folder in folders_to_prune(names):
         if folder.path.is_symlink():
             err.print(f"{folder.path}: a link; what it leads to stays", highlight=False)
         if not folder.parts():
             continue
         if dry_run:
+            removed.append({"folder": str(folder.path), "bytes": folder.size(), "busy": []})
             err.print(f"{folder.path}: {folder.size() / MEGABYTE:.1f} MB; {folder.regained}", highlight=False)
             continue
         done = prune_folder(folder)
+        removed.append(
+            {"folder": str(folder.path), "bytes": done.freed_bytes, "busy": [str(part) for part in done.busy]}
+        )
         err.print(f"{folder.path}: {done.freed_bytes / MEGABYTE:.1f} MB removed; {folder.regained}", highlight=False)
         for part in done.busy:
             err.print(f"{folder.path / part}: another process is using it; it stays", highlight=False)
+    if as_json:
+        print_json({"dry_run": dry_run, "removed": removed})

@@ -352,9 +352,7 @@ def _method(name: str | None) -> Method | None:
     for known in get_args(Method):
         if name == known:
             return cast("Method", known)
-    raise ExperimentError(
-        "unknown method", key="--interval", value=name, right=f"choose from: {', '.join(get_args(Method))}"
-    )
+    raise ExperimentError("unknown method", key="--ci", value=name, right=f"choose from: {', '.join(get_args(Method))}")
 
 
 def _merge_cases(cases: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

@@ -8,6 +8,7 @@ bytes through: the output of commands that the user typed.
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TextIO, cast
 
 import rich.console
@@ -161,3 +162,12 @@ def bars_on(console: rich.console.Console) -> Iterator["BuildProgress"]:
             bars.update(tasks[phase], completed=done, total=total or None)
 
         yield progress
+
+
+def print_written(*paths: Path | None, as_json: bool) -> None:
+    """Say which files were written: on standard error, or as one JSON object."""
+    written = [str(path) for path in paths if path is not None]
+    if as_json:
+        print_json({"written": written})
+    else:
+        err.print(f"wrote {' and '.join(written)}")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dumbbell.cli.console import digits, err, grid, out, print_json, unwrapped_err, unwrapped_out
-from dumbbell.cli.options import PATH, comma_separated, jobs_option, json_option, kernel_option
+from dumbbell.cli.options import PATH, Command, comma_separated, jobs_option, json_option, kernel_option
 from dumbbell.cli.streams import Interrupted
 from dumbbell.errors import ExitStatus, ExperimentError
 
@@ -24,7 +24,7 @@ BUDGET_S = {"sim": 170.0, "kernel": 880.0}
 """Default budgets: the whole command takes 3 and 15 minutes at most."""
 
 
-@click.command("evaluate")
+@click.command("evaluate", cls=Command, older={"--runs": "--max-runs"})
 @click.argument(
     "controllers", nargs=-1, required=True, metavar="CC|FILE.c...", help="Controllers, or C files that register one."
 )
@@ -40,7 +40,7 @@ BUDGET_S = {"sim": 170.0, "kernel": 880.0}
 @click.option(
     "--budget", metavar="TIME", help="Wall time for each controller; default: 170s on sim, 880s on the kernel."
 )
-@click.option("--runs", type=click.IntRange(min=1), metavar="N", help="Budget in runs instead: repeatable.")
+@click.option("--max-runs", "runs", type=click.IntRange(min=1), metavar="N", help="Budget in runs instead: repeatable.")
 @click.option("--full", is_flag=True, help="Without a budget: until every verdict is known, or 200 seeds.")
 @click.option(
     "--parameter", "parameters", multiple=True, metavar="KEY=VALUE", help="A controller parameter. Repeatable."
@@ -92,7 +92,7 @@ def _check(engine: str, against: str, budget: str | None, runs: int | None, *, f
         raise ExperimentError("evaluate has no such engine", key="--engine", value=engine, right="sim or kernel")
     if not comma_separated(against):
         raise ExperimentError("names no controller", key="--against", value=against, right="such as cubic,bbr,reno")
-    given = [name for name, value in (("--budget", budget), ("--runs", runs), ("--full", full)) if value]
+    given = [name for name, value in (("--budget", budget), ("--max-runs", runs), ("--full", full)) if value]
     if len(given) > 1:
         raise ExperimentError("only one of these limits the runs", key=" and ".join(given), right="leave one out")
 

@@ -11,6 +11,7 @@ import click
 from dumbbell.cli.options import (
     MOST_WALL_S,
     PATH,
+    Command,
     case_option,
     from_option,
     hosts_option,
@@ -26,7 +27,7 @@ from dumbbell.cli.options import (
 __all__ = ["compare", "plan", "run", "scenario_entries", "scenarios", "show_scenarios", "ui", "upgrade"]
 
 
-@click.command("run")
+@click.command("run", cls=Command, older={"--trace": "--trace-event"})
 @scenario_argument
 @click.option(
     "--engine",
@@ -62,8 +63,9 @@ __all__ = ["compare", "plan", "run", "scenario_entries", "scenarios", "show_scen
 @click.option("--sockets", metavar="TIME", help="Sample every socket at this interval (kernel, host).")
 @click.option("--counters", metavar="TIME", help="Sample all kernel counters at this interval (kernel, host).")
 @click.option(
-    "--trace", multiple=True, metavar="EVENT", help="Record a trace event such as tcp:tcp_probe. Repeatable (kernel)."
-)
+    "--trace-event", "trace", multiple=True, metavar="EVENT",
+    help="Record an event of the kernel such as tcp:tcp_probe. Repeatable (kernel).",
+)  # fmt: skip
 @json_option
 def run(  # noqa: PLR0913, PLR0917 — a command has many options
     scenario: str,
@@ -115,7 +117,7 @@ def run(  # noqa: PLR0913, PLR0917 — a command has many options
     raise click.exceptions.Exit(done.status)
 
 
-@click.command("compare")
+@click.command("compare", cls=Command, older={"--interval": "--ci"})
 @click.argument(
     "targets",
     nargs=-1,
@@ -138,7 +140,8 @@ def run(  # noqa: PLR0913, PLR0917 — a command has many options
     help="Tolerance of a metric: METRIC=3%, METRIC=1 in its unit, or both. Repeatable.",
 )
 @click.option(
-    "--interval",
+    "--ci",
+    "interval",
     metavar="welch|bootstrap|paired",
     help="Method of the 95 % confidence interval; paired needs equal seeds and experiments.",
 )
@@ -204,17 +207,20 @@ def compare(  # noqa: PLR0913, PLR0917 — a command has many options
 )
 @set_option
 @case_option
+@json_option
 def plan(
     scenario: str,
     seed: int = 1,
     settings: tuple[str, ...] = (),
     case: str | None = None,
+    as_json: bool = False,
 ) -> None:
     """Print an experiment as a shell script of tc and ip commands.
 
     The script runs on any Linux host, as root.
     """
-    from dumbbell.cli.console import err
+    from dumbbell.cli.console import err, print_json
+    from dumbbell.plan import as_json as plan_as_json
     from dumbbell.plan import base_rtts_note, buffers_note, plan_case, plan_remote
     from dumbbell.spec import find, load
     from dumbbell.spec.document import chosen
@@ -226,21 +232,24 @@ def plan(
         err.print(f"printing the first of {len(cases)} cases; choose another with --case: {names}")
     title = ": ".join(part for part in (one.experiment.title, one.name) if part)
     notes = [buffers_note(one.experiment.tcp), base_rtts_note(one.experiment)]
-    if one.experiment.hosts is None:
-        sys.stdout.write(plan_case(one, seed).script(title, list(notes)))
+    made = plan_case(one, seed) if one.experiment.hosts is None else plan_remote(one, seed)
+    script = made.script(title, list(notes))
+    if as_json:
+        print_json(plan_as_json(one.experiment, made, seed) | {"title": title, "script": script})
     else:
-        sys.stdout.write(plan_remote(one, seed).script(title, list(notes)))
+        sys.stdout.write(script)
 
 
 @click.command("upgrade")
 @click.argument("files", nargs=-1, required=True, type=PATH, metavar="FILE...", help="Experiment or sweep files.")
 @click.option("--check", "only_check", is_flag=True, help="Write nothing; exit with 1 if a file has older spellings.")
-def upgrade(files: tuple[Path, ...], only_check: bool = False) -> None:
+@json_option
+def upgrade(files: tuple[Path, ...], only_check: bool = False, as_json: bool = False) -> None:
     """Rewrite older spellings of keys in experiment and sweep files.
 
     All else stays as it is, comments included. No file is written if one of them has a mistake.
     """
-    from dumbbell.cli.console import out
+    from dumbbell.cli.console import out, print_json
     from dumbbell.publish import write
     from dumbbell.spec.document import text_of, upgraded
 
@@ -248,7 +257,14 @@ def upgrade(files: tuple[Path, ...], only_check: bool = False) -> None:
     for file, (text, renamed) in found.items():
         if renamed and not only_check:
             write(file, text.encode())
-        out.print(f"{file}: " + (", ".join(f"{old} → {new}" for old, new in renamed) or "up to date"), markup=False)
+        if not as_json:
+            out.print(f"{file}: " + (", ".join(f"{old} → {new}" for old, new in renamed) or "up to date"), markup=False)
+    if as_json:
+        entries = [
+            {"file": str(file), "renamed": [{"old": old, "new": new} for old, new in renamed]}
+            for file, (_, renamed) in found.items()
+        ]
+        print_json({"files": entries})
     raise click.exceptions.Exit(1 if only_check and any(renamed for _, renamed in found.values()) else 0)
 
 

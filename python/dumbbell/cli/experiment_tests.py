@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from dumbbell.cli.options import MOST_WALL_S, jobs_option, kernel_option, set_option
-from dumbbell.cli.selftest import Printer, check_report_file, junit_option, match_option, write_report
+from dumbbell.cli.options import MOST_WALL_S, jobs_option, json_option, kernel_option, set_option
+from dumbbell.cli.selftest import Printer, check_report_file, junit_option, match_option, print_names, write_report
 
 if TYPE_CHECKING:
     from dumbbell.engines import Engine
@@ -43,6 +43,7 @@ __all__ = ["run_tests"]
 )  # fmt: skip
 @jobs_option
 @junit_option
+@json_option
 def run_tests(  # noqa: PLR0913, PLR0917 — a command has many options
     paths: tuple[str, ...],
     engine: str | None = None,
@@ -54,6 +55,7 @@ def run_tests(  # noqa: PLR0913, PLR0917 — a command has many options
     wall_limit: float | None = None,
     jobs: int | None = None,
     junit: Path | None = None,
+    as_json: bool = False,
 ) -> None:
     """Run experiments that state what they expect, as tests.
 
@@ -68,13 +70,12 @@ def run_tests(  # noqa: PLR0913, PLR0917 — a command has many options
     chosen = engine_called(name, kernel, allowed=permitted([name], None, [kernel]), wall_limit_s=wall_limit)
     planned = _planned(paths, settings, seeds_of(seed, "--seeds"), patterns)
     if list_only:
-        for each in planned:
-            click.echo(each.name)
+        print_names([each.name for each in planned], as_json=as_json)
         return
     check_report_file(junit)
-    printer = Printer(ktap.header(len(planned)))
+    printer = Printer(ktap.header(len(planned)), as_json=as_json)
     results = _run_all(planned, chosen, jobs, printer)
-    click.echo(ktap.totals_line(results))
+    printer.end(results)
     write_report(junit, results, "test")
     raise click.exceptions.Exit(0 if all(result.status.is_ok for result in results) else 1)
 

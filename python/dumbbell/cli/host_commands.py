@@ -5,7 +5,7 @@
 import sys
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 from rich.table import Table
@@ -127,11 +127,13 @@ root_option = click.option(
 @click.option("--qdisc", metavar="NAME", help="Also set the default qdisc for new devices, such as fq.")
 @dry_run_option
 @root_option
+@json_option
 def enable(
     controller: str,
     qdisc: str | None = None,
     dry_run: bool = False,
     root: Path | None = None,
+    as_json: bool = False,
 ) -> None:
     """Make a congestion control the default of this host.
 
@@ -145,14 +147,16 @@ def enable(
 
     host = _host_of(root)
     if dry_run:
-        _print_plan(switch.enabling(host, controller, qdisc, running=host.live))
-        if host.live and host.sysctl(CONTROLLER).text == controller:
+        _print_plan(switch.enabling(host, controller, qdisc, running=host.live), as_json=as_json)
+        if not as_json and host.live and host.sysctl(CONTROLLER).text == controller:
             unwrapped_out.print(f"note: {controller} is the default already; the file keeps it after each boot")
         return
     with locked(host):
         change = switch.enabling(host, controller, qdisc, running=host.live)
         done = switch.apply(host, change, verify=host.live)
-    _print_done(done)
+    _print_done(done, as_json=as_json)
+    if as_json:
+        return
     if host.live:
         _print_open_connections(host, controller)
     if change.steps or change.undo.startswith("dumbbell"):
@@ -165,10 +169,12 @@ def enable(
 @click.option(
     "--force", is_flag=True, help="Remove the drop-in even if it was edited; keep a copy with suffix .edited."
 )
+@json_option
 def disable(
     dry_run: bool = False,
     root: Path | None = None,
     force: bool = False,
+    as_json: bool = False,
 ) -> None:
     """Undo `dumbbell enable`.
 
@@ -179,13 +185,13 @@ def disable(
 
     host = _host_of(root)
     if dry_run:
-        _print_plan(switch.disabling(host, running=host.live, force=force))
+        _print_plan(switch.disabling(host, running=host.live, force=force), as_json=as_json)
         return
     with locked(host):
         change = switch.disabling(host, running=host.live, force=force)
         done = switch.apply(host, change, verify=host.live)
-    _print_done(done)
-    if host.live and change.controller:
+    _print_done(done, as_json=as_json)
+    if host.live and change.controller and not as_json:
         _print_open_connections(host, change.controller)
 
 
@@ -202,8 +208,12 @@ def _host_of(root: Path | None) -> "LocalHost":
     return LocalHost(root)
 
 
-def _print_plan(change: "Change") -> None:
+def _print_plan(change: "Change", *, as_json: bool) -> None:
     from dumbbell.host.steps import Write
+
+    if as_json:
+        print_json({"done": False, **_as_json(change, change.notes)})
+        return
 
     if not change.steps:
         unwrapped_out.print("nothing to do: the settings are in place")
@@ -215,7 +225,16 @@ def _print_plan(change: "Change") -> None:
     _print_notes(change.notes)
 
 
-def _print_done(done: "Done") -> None:
+def _as_json(change: "Change", notes: tuple[str, ...]) -> dict[str, Any]:
+    steps = [step.describe() for step in change.steps]
+    return {"controller": change.controller, "steps": steps, "notes": list(notes), "undo": change.undo}
+
+
+def _print_done(done: "Done", *, as_json: bool) -> None:
+    if as_json:
+        verified = None if done.opened is None else done.opened.controllers[0]
+        print_json({"done": True, "verified": verified, **_as_json(done.change, done.notes)})
+        return
     if not done.change.steps:
         unwrapped_out.print("nothing to do: the settings were in place")
     for step in done.change.steps:

@@ -44,7 +44,8 @@ def kernel() -> None:
 @click.option(
     "--jobs", type=click.IntRange(min=1), metavar="N", help="Parallel compiler jobs; default: number of CPUs."
 )
-def build(jobs: int | None = None, **given: Any) -> None:
+@json_option
+def build(jobs: int | None = None, as_json: bool = False, **given: Any) -> None:
     """Download, configure and build a kernel for the kernel engine.
 
     VERSION is taken from the distribution's package lists or its newer suites, else from kernel.org; signatures are
@@ -62,17 +63,22 @@ def build(jobs: int | None = None, **given: Any) -> None:
     for note in built.unedited:
         err.print(f"note: {note}")
     err.print(f"kernel '{built.name}' ({built.release}) is in {built.folder}")
+    if as_json:
+        print_json({"name": built.name, "release": built.release, "folder": str(built.folder)})
 
 
 @kernel.command("default")
 @click.argument("name", metavar="NAME", help="A kernel of `dumbbell kernel list`.")
-def default(
-    name: str,
-) -> None:
+@json_option
+def default(name: str, as_json: bool = False) -> None:
     """Set the default kernel."""
     from dumbbell.kernels import mark_default
 
-    err.print(f"default kernel: {mark_default(name).name}")
+    chosen = mark_default(name)
+    if as_json:
+        print_json({"name": chosen.name, "release": chosen.release, "folder": str(chosen.folder)})
+    else:
+        err.print(f"default kernel: {chosen.name}")
 
 
 @kernel.command("list")

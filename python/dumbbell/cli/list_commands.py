@@ -2,6 +2,7 @@
 # Modules are imported inside the commands: help and usage errors don't wait for them.
 # ruff: noqa: PLC0415
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -107,23 +108,24 @@ def entries(kind: str, host: "LocalHost | None" = None) -> list[dict[str, Any]]:
 
 @click.command("explain")
 @click.argument("name", metavar="NAME", help="A controller, a queue or a term, such as bbr, codel or cwnd.")
-def explain(
-    name: str,
-) -> None:
+@json_option
+def explain(name: str, as_json: bool = False) -> None:
     """Explain a controller, a queue or a term."""
     from rich.markdown import Markdown
 
     from dumbbell.spec.built_in import explained
 
     text = explained(name).replace(_MEASURED, "")
+    if as_json:
+        print_json({"name": name, "markdown": text})
+        return
     out.print(Markdown(text), width=min(out.width, WIDEST))
 
 
 @click.command("schema")
 @click.argument("kind", metavar="experiment|sweep", help="The kind of file.")
-def schema(
-    kind: str,
-) -> None:
+@json_option
+def schema(kind: str, as_json: bool = False) -> None:
     """Print the JSON schema of experiment or sweep files, for editors.
 
     Write it next to your files: `dumbbell schema experiment > experiment.json`. The first line of a file names it:
@@ -131,7 +133,11 @@ def schema(
     """
     from dumbbell.spec.built_in import schema as file_of
 
-    click.echo(file_of(kind).read_text(encoding="utf-8"), nl=False)
+    text = file_of(kind).read_text(encoding="utf-8")
+    if as_json:
+        print_json({"kind": kind, "schema": json.loads(text)})
+        return
+    click.echo(text, nl=False)
 
 
 def _show(listed: list[dict[str, Any]]) -> None:

@@ -1,7 +1,8 @@
 """Parameter types, arguments and options that several commands share."""
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -11,6 +12,7 @@ if TYPE_CHECKING:
 __all__ = [
     "MOST_WALL_S",
     "PATH",
+    "Command",
     "case_option",
     "cluster_option",
     "comma_separated",
@@ -40,6 +42,27 @@ MOST_WALL_S = 1e6
 """Eleven days; a process's limit of CPU time is an integer of seconds."""
 
 PATH = click.Path(path_type=Path)
+
+
+class Command(click.Command):
+    """A command with older names of options, which it takes until 2.0 with a warning: `older` has today's by older."""
+
+    def __init__(self, *given: Any, older: Mapping[str, str] | None = None, **named: Any) -> None:
+        super().__init__(*given, **named)
+        self.older = dict(older or {})
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Give older names today's first."""
+        end = args.index("--") if "--" in args else len(args)
+        return super().parse_args(ctx, [*map(self._modern, args[:end]), *args[end:]])
+
+    def _modern(self, word: str) -> str:
+        name, sign, value = word.partition("=")
+        new = self.older.get(name)
+        if new is None:
+            return word
+        click.echo(f"dumbbell: {name} is now {new}", err=True)
+        return f"{new}{sign}{value}"
 
 
 def comma_separated(text: str) -> tuple[str, ...]:

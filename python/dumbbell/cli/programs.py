@@ -15,9 +15,11 @@ import click
 
 from dumbbell.cli.options import (
     MOST_WALL_S,
+    Command,
     case_option,
     file_option,
     flows_option,
+    json_option,
     kernel_option,
     out_option,
     scenario_argument,
@@ -72,11 +74,12 @@ NOT_STARTED = 127
 BY_SIGNAL = 128
 
 
-@click.command("exec")
+@click.command("exec", cls=Command, older={"--on": "--host"})
 @scenario_argument
 @click.argument("command", nargs=-1, required=True, metavar="-- COMMAND...", help="Program to run, with its arguments.")
 @click.option(
-    "--on",
+    "--host",
+    "on",
     default="receiver",
     metavar="HOST",
     help="Host that runs the program: sender, receiver, or another host of the plan.",
@@ -97,6 +100,7 @@ BY_SIGNAL = 128
 @set_option
 @out_option
 @kernel_option
+@json_option
 def exec_(  # noqa: PLR0913, PLR0917 — a command has many options
     scenario: str,
     command: tuple[str, ...],
@@ -113,10 +117,11 @@ def exec_(  # noqa: PLR0913, PLR0917 — a command has many options
     settings: tuple[str, ...] = (),
     folder: Path | None = None,
     kernel: str | None = None,
+    as_json: bool = False,
 ) -> None:
     """Run a program on a host of an experiment.
 
-    The program comes from this host. The exit status is the program's.
+    The program comes from this host. The exit status is the program's. With --json its output goes to standard error.
     """
     from dumbbell.cli.runs import execute_runs
     from dumbbell.engines.base import engine_called, permitted
@@ -125,10 +130,31 @@ def exec_(  # noqa: PLR0913, PLR0917 — a command has many options
 
     typed_command = TypedCommand(_with_absolute_program(command), on, servers, files, cc, start, timeout, flows)
     request, name = typed_request(
-        scenario, settings, case, typed_command, seed, folder, "exec", _pass_output, powers=powers
+        scenario,
+        settings,
+        case,
+        typed_command,
+        seed,
+        folder,
+        "exec",
+        _to_stderr if as_json else _pass_output,
+        powers=powers,
     )
     execute_runs([(engine_called("kernel", kernel, allowed=permitted(kernels=[kernel])), request)], 1, bar=False)
-    raise click.exceptions.Exit(_report(result.load(request.out).manifest, request.out, name))
+    manifest = result.load(request.out).manifest
+    status = _report(manifest, request.out, name)
+    if as_json:
+        from dumbbell.cli.console import print_json
+
+        entry = next(program for program in manifest["programs"] if program["name"] == name)
+        keys = ("host", "started_s", "ended_s", "status", "signal", "stopped")
+        print_json({"run": str(request.out), "valid": manifest["valid"], **{key: entry[key] for key in keys}})
+    raise click.exceptions.Exit(status)
+
+
+def _to_stderr(_stream: str, data: bytes) -> None:
+    """Standard output belongs to the JSON object."""
+    _pass_output("err", data)
 
 
 def _pass_output(stream: str, data: bytes) -> None:
@@ -168,10 +194,11 @@ def _with_absolute_program(command: Sequence[str]) -> list[str]:
 NAME = "shell"
 
 
-@click.command("shell")
+@click.command("shell", cls=Command, older={"--on": "--host"})
 @scenario_argument
 @click.option(
-    "--on",
+    "--host",
+    "on",
     default="sender",
     metavar="HOST",
     help="Host that runs the shell: sender, receiver, or another host of the plan.",

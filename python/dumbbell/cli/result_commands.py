@@ -14,6 +14,7 @@ import click
 
 from dumbbell.cli.options import (
     PATH,
+    Command,
     comma_separated,
     figure_option,
     from_option,
@@ -141,6 +142,7 @@ def _results_of(folder: Path, runs: "list[Run]") -> "RunResults":
 @width_option
 @scale_option
 @click.option("--list", "show", is_flag=True, help="List all figures and exit.")
+@json_option
 def plot(  # noqa: PLR0913, PLR0917 — a command has many options
     folders: tuple[Path, ...] = (),
     output: Path | None = None,
@@ -155,13 +157,14 @@ def plot(  # noqa: PLR0913, PLR0917 — a command has many options
     width: int = 760,
     scale: float = 2,
     show: bool = False,
+    as_json: bool = False,
 ) -> None:
     """Draw a figure of one or more results.
 
     Without --figure: panels of one result over time. Lines that are denser than pixels over 60 s are drawn as their
     median in a band from the smallest to the largest value.
     """
-    from dumbbell.cli.console import err, out
+    from dumbbell.cli.console import out, print_written
 
     if show:
         list_figures(out)
@@ -170,27 +173,29 @@ def plot(  # noqa: PLR0913, PLR0917 — a command has many options
         folders or [], output, panels=panels, name=name, metric=metric, width=width, scale=scale, wanted=wanted,
         start=start, end=end, top=top, by_group=by is not None,
     )  # fmt: skip
-    err.print(f"wrote {written}")
+    print_written(written, as_json=as_json)
 
 
-@click.command("report")
+@click.command("report", cls=Command, older={"--value": "--metric"})
 @results_argument
 @click.option("-o", "--output", type=PATH, default="report.html", metavar="FILE", help="HTML file to write.")
-@click.option("--value", "values", multiple=True, metavar="METRIC", help="Metric to map; sweeps only. Repeatable.")
+@click.option("--metric", "values", multiple=True, metavar="METRIC", help="Metric to map; sweeps only. Repeatable.")
 @click.option("--runs", is_flag=True, help="Also write a page per kept run; sweeps only.")
 @click.option("--addresses", is_flag=True, help="Show the addresses in imported logs.")
+@json_option
 def report(
     folders: tuple[Path, ...],
     output: Path = Path("report.html"),
     values: tuple[str, ...] = (),
     runs: bool = False,
     addresses: bool = False,
+    as_json: bool = False,
 ) -> None:
     """Write an HTML report about results or a sweep.
 
     The page is one file and needs no network.
     """
-    from dumbbell.cli.console import err
+    from dumbbell.cli.console import print_written
     from dumbbell.cli.sweep_results import report_swept
     from dumbbell.errors import ExperimentError
     from dumbbell.reports.page import write
@@ -199,15 +204,15 @@ def report(
     from dumbbell.sweeps.folder import is_sweep
 
     if len(folders) == 1 and is_sweep(folders[0]):
-        report_swept(folders[0], output, values or (), runs=runs)
+        print_written(output, report_swept(folders[0], output, values or (), runs=runs), as_json=as_json)
         return
     if runs:
         raise ExperimentError("--runs needs a sweep", key="--runs", right="name one sweep folder")
     write([load(folder) for folder in all_members(folders)], output, addresses=addresses)
-    err.print(f"wrote {output}")
+    print_written(output, as_json=as_json)
 
 
-@click.command("import")
+@click.command("import", cls=Command, older={"-o": "--out"})
 @click.argument(
     "files",
     type=PATH,
@@ -216,7 +221,7 @@ def report(
     metavar="FILE...",
     help="Logs, plain or gzipped, in any known format; - reads standard input.",
 )
-@click.option("-o", "--out", "folder", type=PATH, required=True, metavar="RUN", help="Result folder to write.")
+@click.option("--out", "folder", type=PATH, required=True, metavar="RUN", help="Result folder to write.")
 @click.option(
     "--name", default="", show_default=False, metavar="NAME,…", help="Names for the flows or the files' sources."
 )
@@ -277,7 +282,9 @@ def import_(  # noqa: PLR0913, PLR0917 — a command has many options
         mss_bytes=_quantity("mss", mss), size_bytes=_quantity("size", size), format=format_, align=_align(align),
         queue=queue, title=title,
     )  # fmt: skip
-    run = load(import_files(files, folder, options, shlex.join(["dumbbell", "import", *arguments, "-o", str(folder)])))
+    run = load(
+        import_files(files, folder, options, shlex.join(["dumbbell", "import", *arguments, "--out", str(folder)]))
+    )
     numbers = summary(run)
     if as_json:
         print_json(numbers)
@@ -285,24 +292,26 @@ def import_(  # noqa: PLR0913, PLR0917 — a command has many options
         show_run(out, run, numbers)
 
 
-@click.command("export")
+@click.command("export", cls=Command, older={"--out": "--output"})
 @click.argument("folder", type=PATH, metavar="RUN|SWEEP", help="A result folder or a sweep folder.")
-@click.option("-o", "--out", "output", type=PATH, metavar="PATH", help="File or folder to write.")
+@click.option("-o", "--output", type=PATH, metavar="PATH", help="File or folder to write.")
 @click.option(
     "--format", "format_", metavar="csv|jsonl|flent|parquet", help="Output format; default: by the extension of PATH."
 )
 @click.option("--addresses", is_flag=True, help="Keep the addresses in imported logs.")
+@json_option
 def export(
     folder: Path,
     output: Path | None = None,
     format_: str | None = None,
     addresses: bool = False,
+    as_json: bool = False,
 ) -> None:
     """Export a result or a sweep's table.
 
     A result becomes CSV, JSON lines or a Flent file, which `dumbbell import` can read; a sweep's table one file.
     """
-    from dumbbell.cli.console import err
+    from dumbbell.cli.console import print_written
     from dumbbell.cli.sweep_results import export_swept
     from dumbbell.exporters import export_run
     from dumbbell.results.result import load
@@ -312,7 +321,7 @@ def export(
         written = export_swept(folder, output, format_)
     else:
         written = export_run(load(folder), output, format_, addresses=addresses)
-    err.print(f"wrote {written}")
+    print_written(written, as_json=as_json)
 
 
 def _quantity(option: str, text: str) -> int | None:

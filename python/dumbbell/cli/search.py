@@ -10,7 +10,17 @@ from typing import TYPE_CHECKING
 import click
 
 from dumbbell.cli.console import print_json, unwrapped_err, unwrapped_out
-from dumbbell.cli.options import PATH, case_option, cluster_option, jobs_option, json_option, set_option
+from dumbbell.cli.options import (
+    PATH,
+    Command,
+    case_option,
+    cluster_option,
+    from_option,
+    jobs_option,
+    json_option,
+    set_option,
+    to_option,
+)
 from dumbbell.cli.streams import Interrupted
 
 if TYPE_CHECKING:
@@ -21,7 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["search"]
 
 
-@click.command("search")
+@click.command("search", cls=Command, older={"--seed": "--search-seed", "--trials": "--max-runs"})
 @click.argument("target", metavar="SCENARIO|FILE", help="A scenario, an experiment file, or a sweep file with bounds.")
 @click.option(
     "--minimize", metavar="METRIC", help="The metric, or arithmetic with several, whose least value is searched."
@@ -35,10 +45,14 @@ __all__ = ["search"]
     "--packets", type=click.IntRange(1, 16), metavar="N",
     help="Search over packets instead: which ones, at most N, the path drops or delays. With --vary, over both.",
 )  # fmt: skip
-@click.option("--trials", type=click.IntRange(min=1), metavar="N", help="Points to try; default: 200.")
-@click.option("--seed", type=click.IntRange(min=0), metavar="N", help="Seed of the search's own draws; default: 1.")
+@click.option("--max-runs", "trials", type=click.IntRange(min=1), metavar="N", help="Points to try; default: 200.")
+@click.option(
+    "--search-seed", "seed", type=click.IntRange(min=0), metavar="N", help="Seed of the search's own draws; default: 1."
+)
 @click.option("--seeds", metavar="1..5", help="Seeds of the best points' runs; default: 1..5.")
-@click.option("--window", metavar="'from 5s'", help="The part of each run that is measured.")
+@from_option
+@to_option
+@click.option("--window", hidden=True)
 @click.option("--threshold", type=float, metavar="X", help="The value from which an experiment counts as failing.")
 @click.option(
     "--confirm", type=click.Choice(["kernel", "none"]),
@@ -62,6 +76,8 @@ def search(  # noqa: PLR0913, PLR0917 — a command has many options
     trials: int | None = None,
     seed: int | None = None,
     seeds: str | None = None,
+    start: str | None = None,
+    end: str | None = None,
     window: str | None = None,
     threshold: float | None = None,
     confirm: str | None = None,
@@ -88,6 +104,10 @@ def search(  # noqa: PLR0913, PLR0917 — a command has many options
     from dumbbell.sweeps.runner import SweepRequest
 
     began = time.monotonic()
+    if window is not None:
+        click.echo("dumbbell: --window is now --from and --to", err=True)
+    elif start is not None or end is not None:
+        window = " ".join(f"{word} {time}" for word, time in (("from", start), ("to", end)) if time is not None)
     options = SearchOptions(target, minimize, maximize, vary, settings, case, trials, seed, seeds, window, packets)
     sweep = definition(options)
     folder = out or runs_folder() / f"search-{sweep.name}"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from dumbbell.cli.options import MOST_WALL_S, PATH, comma_separated, jobs_option
+from dumbbell.cli.options import MOST_WALL_S, PATH, comma_separated, jobs_option, json_option
 
 if TYPE_CHECKING:
     from dumbbell.kernels import Kernel
@@ -70,7 +70,9 @@ junit_option = click.option("--junit", type=PATH, metavar="FILE", help="Also wri
     metavar="N",
     help="Run each test N times; any difference is a failure.",
 )
-@click.option("--seed", type=click.IntRange(min=0), default=1, metavar="N", help="Random seed of the guests.")
+@click.option(
+    "--seed", "--seeds", type=click.IntRange(min=0), default=1, metavar="N", help="Random seed of the guests."
+)
 @click.option("--timeout", default=DEFAULT_LIMIT, metavar="TIME", help="Limit per test in virtual time.")
 @click.option(
     "--wall-limit",
@@ -81,6 +83,7 @@ junit_option = click.option("--junit", type=PATH, metavar="FILE", help="Also wri
 )
 @jobs_option
 @junit_option
+@json_option
 def selftest(  # noqa: PLR0913, PLR0917 — a command has many options
     paths: tuple[Path, ...],
     kernel: str | None = None,
@@ -95,6 +98,7 @@ def selftest(  # noqa: PLR0913, PLR0917 — a command has many options
     wall_limit: float = DEFAULT_WALL_S,
     jobs: int | None = None,
     junit: Path | None = None,
+    as_json: bool = False,
 ) -> None:
     """Run Linux's own TCP tests in virtual time.
 
@@ -110,8 +114,7 @@ def selftest(  # noqa: PLR0913, PLR0917 — a command has many options
         _refuse_options_of_guests(kernel, packetdrill)
         scripts = distinct(scripts)
     if list_only:
-        for script in scripts:
-            _print(script.name)
+        print_names([script.name for script in scripts], as_json=as_json)
         return
     from dumbbell.errors import ExitStatus
     from dumbbell.testing import ktap, on_simulator
@@ -124,12 +127,12 @@ def selftest(  # noqa: PLR0913, PLR0917 — a command has many options
     )  # fmt: skip
     check_report_file(junit)
     chosen = _kernels(kernel) if engine == "kernel" else []
-    numbered = Printer(ktap.header(len(scripts) * max(len(chosen), 1)))
+    numbered = Printer(ktap.header(len(scripts) * max(len(chosen), 1)), as_json=as_json)
     if engine == "sim":
         results = on_simulator.run_all(scripts, on_simulator.limits_of(options), numbered.result)
     else:
         results = run_all(scripts, chosen, options, numbered.result)
-    _print(ktap.totals_line(results))
+    numbered.end(results)
     if len(chosen) > 1:
         _show_table(scripts_names=[script.name for script in scripts], kernels=chosen, results=results)
     write_report(junit, results, "selftest")
@@ -175,19 +178,45 @@ def write_report(junit: Path | None, results: Sequence["Result"], name: str) -> 
 
 
 class Printer:
-    """Prints results as KTAP; a header before the first, so that a refused request prints none."""
+    """Prints results as KTAP, or at the end as one JSON object; a header before the first: a refused request has none."""
 
-    def __init__(self, header: Sequence[str]) -> None:
-        self._header, self.count = header, 0
+    def __init__(self, header: Sequence[str], *, as_json: bool = False) -> None:
+        self._header, self.count, self._as_json = header, 0, as_json
 
     def result(self, result: "Result") -> None:
         """Print the next result."""
         from dumbbell.testing.ktap import lines_of
 
+        if self._as_json:
+            return
         if self.count == 0:
             _print(*self._header)
         self.count += 1
         _print(*lines_of(self.count, result))
+
+    def end(self, results: Sequence["Result"]) -> None:
+        """Print the totals, or the object."""
+        from dumbbell.testing import ktap
+        from dumbbell.testing.results import totals
+
+        if not self._as_json:
+            _print(ktap.totals_line(results))
+            return
+        from dumbbell.cli.console import print_json
+
+        keys = ("name", "group", "reason", "output", "virtual_s")
+        tests = [{"status": str(each.status), **{key: getattr(each, key) for key in keys}} for each in results]
+        print_json({"tests": tests, "totals": {str(status): count for status, count in totals(results).items()}})
+
+
+def print_names(names: Sequence[str], *, as_json: bool) -> None:
+    """Print the tests' names."""
+    from dumbbell.cli.console import print_json
+
+    if as_json:
+        print_json({"tests": [{"name": name} for name in names]})
+    else:
+        _print(*names)
 
 
 def _refuse_options_of_guests(kernel: str | None, packetdrill: Path | None) -> None:

@@ -11,6 +11,7 @@ import click
 
 from dumbbell.cli.options import (
     PATH,
+    Command,
     comma_separated,
     figure_option,
     json_option,
@@ -22,11 +23,12 @@ from dumbbell.cli.options import (
 __all__ = ["export_swept", "map_", "report_swept", "show_swept", "sql"]
 
 
-@click.command("map")
+@click.command("map", cls=Command, older={"--value": "--metric"})
 @sweep_argument
 @click.option(
-    "--value", required=True, metavar="METRIC", help="Metric to plot, or an arithmetic expression (+ - * /) of metrics."
-)
+    "--metric", "value", required=True, metavar="METRIC",
+    help="Metric to plot, or an arithmetic expression (+ - * /) of metrics.",
+)  # fmt: skip
 @click.option("--x", required=True, metavar="KEY", help="Key for the x axis.")
 @click.option("--y", metavar="KEY", help="Key for the y axis; without it the values are drawn as lines.")
 @click.option(
@@ -49,6 +51,7 @@ __all__ = ["export_swept", "map_", "report_swept", "show_swept", "sql"]
 @figure_option
 @width_option
 @scale_option
+@json_option
 def map_(  # noqa: PLR0913, PLR0917 — a command has many options
     folder: Path,
     value: str,
@@ -66,12 +69,13 @@ def map_(  # noqa: PLR0913, PLR0917 — a command has many options
     output: Path | None = None,
     width: int = 760,
     scale: float = 2,
+    as_json: bool = False,
 ) -> None:
     """Draw a sweep's metric over one or two parameters.
 
     Two axes give a map, one axis gives lines; both show the uncertainty.
     """
-    from dumbbell.cli.console import err
+    from dumbbell.cli.console import print_written
     from dumbbell.engines.base import plain
     from dumbbell.plots import save
     from dumbbell.plots.sweep_map import draw_map
@@ -85,7 +89,7 @@ def map_(  # noqa: PLR0913, PLR0917 — a command has many options
     )  # fmt: skip
     path = output or Path(f"{plain(folder.resolve().name)}-{plain(value)}.svg")
     save(draw_map(load(folder), figure, width), path, scale)
-    err.print(f"wrote {path}")
+    print_written(path, as_json=as_json)
 
 
 @click.command("sql")
@@ -151,9 +155,8 @@ def show_swept(folder: Path, *, as_json: bool) -> None:
     out.print(table)
 
 
-def report_swept(folder: Path, output: Path, values: Sequence[str], *, runs: bool) -> None:
-    """Write a sweep's page; with `runs` also a page per kept run."""
-    from dumbbell.cli.console import err
+def report_swept(folder: Path, output: Path, values: Sequence[str], *, runs: bool) -> Path | None:
+    """Write a sweep's page; with `runs` also a page per kept run, in the folder that is returned."""
     from dumbbell.errors import ExperimentError
     from dumbbell.reports.sweep_page import write_sweep
     from dumbbell.sweeps.folder import load
@@ -162,8 +165,7 @@ def report_swept(folder: Path, output: Path, values: Sequence[str], *, runs: boo
     if runs and swept.manifest.get("keep") != "runs":
         right = 'a sweep with keep = "runs"'
         raise ExperimentError("this sweep kept no runs", key="--runs", value=str(folder), right=right)
-    pages = write_sweep(swept, output, values, runs=runs)
-    err.print(f"wrote {output}{f' and {pages}/' if pages else ''}")
+    return write_sweep(swept, output, values, runs=runs)
 
 
 def export_swept(folder: Path, output: Path | None, format_: str | None) -> Path:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from dumbbell.cli.options import PATH, comma_separated, json_option
+from dumbbell.cli.options import PATH, Command, comma_separated, json_option
 from dumbbell.control_characters import visible_line
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["fetch", "serve"]
 
 
-@click.command("fetch")
+@click.command("fetch", cls=Command, older={"--seed": "--order-seed"})
 @click.argument("url", metavar="URL", help="URL of a `dumbbell serve` or of a file on any server.")
 @click.option(
     "--cc",
@@ -70,7 +70,12 @@ __all__ = ["fetch", "serve"]
 @click.option("--cacert", type=PATH, metavar="PEM", help="CA certificates to trust.")
 @click.option("--timeout", default="300s", metavar="TIME", help="Time limit per download.")
 @click.option(
-    "--seed", type=click.IntRange(min=0), default=1, metavar="N", help="Random seed for the order of downloads."
+    "--order-seed",
+    "seed",
+    type=click.IntRange(min=0),
+    default=1,
+    metavar="N",
+    help="Random seed for the order of downloads.",
 )
 @click.option("--out", "folder", type=PATH, metavar="RUN", help="Also write a result folder.")
 @click.option("-o", "--output", type=PATH, metavar="FILE", help="Also draw a figure.")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from dumbbell.cli.options import PATH
+from dumbbell.cli.options import PATH, Command
 
 if TYPE_CHECKING:
     import polars as pl
@@ -26,11 +26,11 @@ Record = Callable[["Frame", "pl.DataFrame", "pl.DataFrame"], None]
 """Receives a sample, its table, and the table with differences from the previous sample."""
 
 
-@click.command("watch")
+@click.command("watch", cls=Command, older={"--record": "--out"})
 @click.argument("words", nargs=-1, metavar="[FILTER...]", help="Filter as for ss, such as: dport 443 and cc bbr")
 @click.option("--every", default="1s", metavar="TIME", help="Sampling interval.")
 @click.option("--sort", default="rate", metavar="COLUMN", help="Column to sort by.")
-@click.option("--record", type=PATH, metavar="RUN", help="Write a result folder at exit.")
+@click.option("--out", "record", type=PATH, metavar="RUN", help="Write a result folder at exit.")
 @click.option("--once", is_flag=True, help="Print one table and exit.")
 @click.option("--netns", metavar="NAME|PID", help="Network namespace to watch; needs root.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object per sample.")
@@ -75,7 +75,7 @@ def watch(
                 every,
                 *(["--netns", netns] if netns else []),
             ]
-            command = shlex.join([*command_line, "--record", str(record)])
+            command = shlex.join([*command_line, "--out", str(record)])
             recording = stack.enter_context(recorded(record, text, every_ns, command, netns))
 
             def keep(frame: "Frame", rows: "pl.DataFrame", live: "pl.DataFrame") -> None:

@@ -200,7 +200,7 @@ def check_recordings(plan: Plan, inside: Inside, kernel: Kernel, *, capture: boo
     """The agent's plan of the recordings. Raises `ExperimentError` for those that the kernel or the plan lacks."""
     if inside.trace and TRACING not in kernel.binary.read_bytes():
         raise ExperimentError(
-            f"kernel '{kernel.name}' has no trace events", key="--trace", value=", ".join(inside.trace),
+            f"kernel '{kernel.name}' has no trace events", key="--trace-event", value=", ".join(inside.trace),
             right="build one that has them: dumbbell kernel build --name traced --config docs/guides/trace.config, "
             "then --kernel traced",
         )  # fmt: skip

@@ -175,7 +175,7 @@ def _refuse_unsafe_on_host(request: Request, plan: Plan) -> None:
         wrong.append(("the host engine runs no programs, since they could harm the host", "programs.0.run",
                       plan.programs[0].argv[0]))  # fmt: skip
     if recordings_requested.trace:
-        wrong.append(("trace events are system-wide", "--trace", ", ".join(recordings_requested.trace)))
+        wrong.append(("trace events are system-wide", "--trace-event", ", ".join(recordings_requested.trace)))
     for problem, key, value in wrong:
         file = "" if key.startswith("--") else str(request.case.file)
         raise ExperimentError(problem, file=file, key=key, value=value, right="leave it out, or --engine kernel")

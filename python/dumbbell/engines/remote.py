@@ -203,7 +203,7 @@ def _refuse_recordings(request: Request) -> None:
         (request.capture is not None, "--pcap", request.capture),
         (request.inside.sockets_ns is not None, "--sockets", None),
         (request.inside.counters_ns is not None, "--counters", None),
-        (bool(request.inside.trace), "--trace", ", ".join(request.inside.trace)),
+        (bool(request.inside.trace), "--trace-event", ", ".join(request.inside.trace)),
         (request.typed is not None or request.session is not None, "exec", None),
     ]
     for requested, key, value in recording_plan:

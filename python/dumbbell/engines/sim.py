@@ -171,7 +171,7 @@ def _tap(request: Request, plan: Plan) -> Place | None:
     for key, value in (
         ("--sockets", recordings.sockets_ns),
         ("--counters", recordings.counters_ns),
-        ("--trace", recordings.trace),
+        ("--trace-event", recordings.trace),
     ):
         if value:
             raise ExperimentError("the simulator has no kernel to record from", key=key, right="use --engine kernel")

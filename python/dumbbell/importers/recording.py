@@ -1,4 +1,4 @@
-"""Record samples of live connections as a result folder, for `dumbbell watch --record`.
+"""Record samples of live connections as a result folder, for `dumbbell watch --out`.
 
 Each connection is a flow, named by its controller and its order of appearance. The manifest is that of an import whose
 log is the kernel itself, so figures, reports and metrics work as for an `ss` log. Rows are written to disk as they

@@ -5,7 +5,7 @@
 queues and probes.
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dumbbell import _sim, limits
 from dumbbell._sim import Flow, Link, Plan, Probe, Program, Queue, RemoteHost, RemotePlan, Step
@@ -26,6 +26,7 @@ __all__ = [
     "RemoteHost",
     "RemotePlan",
     "Step",
+    "as_json",
     "base_rtts_note",
     "buffers_note",
     "make",
@@ -78,6 +79,21 @@ def base_rtts_note(experiment: Experiment) -> str:
     """What the RTT of each group is without queues; on real hosts in addition to the cable's."""
     rtts = zip(experiment.group_names, _sim.base_rtts_ns(experiment), strict=True)
     return "RTT without queues: " + ", ".join(f"{name} {ns / 1e6:g} ms" for name, ns in rtts)
+
+
+def as_json(experiment: Experiment, plan: Plan | RemotePlan, seed: int) -> dict[str, Any]:
+    """What a plan has, for `--json`: its groups with their RTT without queues, flows, queues and warnings."""
+    own = plan.plan if isinstance(plan, RemotePlan) else plan
+    rtts = zip(experiment.group_names, _sim.base_rtts_ns(experiment), strict=True)
+    return {
+        "seed": seed,
+        "duration_s": experiment.duration / 1e9,
+        "groups": {name: {"base_rtt_ms": ns / 1e6} for name, ns in rtts},
+        "hosts": list(own.hosts),
+        "flows": named_flows(own),
+        "queues": [queue.name for queue in own.queues],
+        "warnings": list(own.warnings),
+    }
 
 
 def plan_remote(case: Case, seed: int) -> RemotePlan:

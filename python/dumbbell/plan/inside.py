@@ -56,7 +56,7 @@ def inside_of(
     for event in trace:
         if not EVENT.match(event):
             raise ExperimentError(
-                "not a trace event", key="--trace", value=event, right="such as tcp:tcp_probe or tcp:*"
+                "not a trace event", key="--trace-event", value=event, right="such as tcp:tcp_probe or tcp:*"
             )
     return Inside(device, snap_bytes, _every("--sockets", sockets), _every("--counters", counters), trace)
 

@@ -224,7 +224,7 @@ def import_log(name: str, content: bytes, work_folder: WorkFolder, limits: Limit
     file.write_bytes(content)
     out = work_folder.new(file_name.removesuffix(".gz").rsplit(".", 1)[0] or file_name)
     try:
-        return import_files([file], out, Options(), f"dumbbell import {file_name} -o {out.name}")
+        return import_files([file], out, Options(), f"dumbbell import {file_name} --out {out.name}")
     except ImportProblem as error:
         raise ImportProblem(
             error.problem, file=file_name, line=error.line, place=error.place, value=error.value, right=error.right
