@@ -7,10 +7,13 @@ import polars as pl
 import pytest
 
 import synthetic
+from dumbbell.engines import Request, Simulator
 from dumbbell.errors import ResultError
 from dumbbell.results import result
 from dumbbell.results.manifest import FORMAT
 from dumbbell.results.reader import TABLES
+from dumbbell.spec import parse
+from engines.measured import CUBIC, experiment
 
 
 @pytest.fixture
@@ -98,3 +101,12 @@ def test_a_column_that_an_older_folder_lacks_is_null(folder: Path) -> None:
     flows = result.load(folder).flows
     assert flows.schema == pl.Schema(TABLES["flows"])
     assert flows["cc_phase"].null_count() == flows.height > 0
+
+
+def test_columns_of_earlier_versions_have_todays_names(tmp_path: Path) -> None:
+    case = parse(experiment(CUBIC + "[[probes]]\n", duration="500ms"), Path("old.toml"))[0]
+    folder = Simulator().run(Request("old", case, 1, tmp_path / "old"), lambda _: None)
+    today = result.load(folder).probes
+    pl.read_parquet(folder / "probes.parquet").rename({"time_ns": "sent_ns"}).write_parquet(folder / "probes.parquet")
+    assert result.load(folder).probes.equals(today)
+    assert today.height == 5

@@ -116,6 +116,8 @@ TABLES: list[tuple[str, list[tuple[str, str, str, str]], list[str], bool]]
 result has it."""
 METRIC_COLUMNS: list[tuple[str, list[str], list[str]]]
 """The columns of numbers and of names from which metrics are computed, by table."""
+OLDER_COLUMNS: list[tuple[str, str, str]]
+"""Older names of columns, which results of earlier versions have: table, older, today's."""
 TABLE_FORMAT: str
 """The version of a result's tables, which each file states as `dumbbell.format`."""
 METRIC_NAMES: list[tuple[str, list[tuple[str, str, str, list[str]]]]]

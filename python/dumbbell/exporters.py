@@ -262,12 +262,12 @@ def _states(run: Run, name: str, t0: float) -> Iterator[dict[str, Any]]:
 
 def _pings(run: Run, t0: float, axis: np.ndarray) -> tuple[Raw, Series]:
     """Each answer at its arrival time."""
-    rows = run.probes.filter(pl.col("kind") == "ping").drop_nulls("rtt_ns").sort("sent_ns")
+    rows = run.probes.filter(pl.col("kind") == "ping").drop_nulls("rtt_ns").sort("time_ns")
     raw = [
         {"t": t0 + (sent + rtt) / NS, "val": rtt / 1e6, "seq": seq}
-        for sent, rtt, seq in rows.select("sent_ns", "rtt_ns", pl.col("seq").cast(pl.Float64)).iter_rows()
+        for sent, rtt, seq in rows.select("time_ns", "rtt_ns", pl.col("seq").cast(pl.Float64)).iter_rows()
     ]
-    return raw, _on_axis(rows["sent_ns"] + rows["rtt_ns"], rows["rtt_ns"] / 1e6, axis)
+    return raw, _on_axis(rows["time_ns"] + rows["rtt_ns"], rows["rtt_ns"] / 1e6, axis)
 
 
 def _queue(run: Run, t0: float) -> Iterator[dict[str, Any]]:

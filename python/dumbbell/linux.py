@@ -33,6 +33,8 @@ __all__ = [
 
 
 MEMORY = ("rmem", "rcvbuf", "wmem", "sndbuf", "forward", "queued", "options", "backlog", "drops")
+SHOWN = {"forward": "fwd_alloc"}
+"""Columns whose name is that of ss(8) and the kernel."""
 """`SK_MEMINFO_*`, in their order (include/uapi/linux/sock_diag.h)."""
 TCP_INFO = np.dtype([*_sim.RECORDS["tcp_info"], ("rest", "V8")])
 FLOW_RECORD = np.dtype([(name, TCP_INFO if name == "info" else kind) for name, kind in _sim.RECORDS["flows"]])
@@ -98,11 +100,11 @@ def sockets(file: Path, hosts: Sequence[str]) -> pl.DataFrame:
         "send_q_bytes": _numbers(records["send_q"]),
         "timer": _names_of(records["timer"], TIMERS),
         "timer_ns": _numbers(records["expires_ms"].astype(np.int64) * 10**6, records["timer"] > 0),
-        "retransmits": _numbers(records["retransmits"]),
+        "retrans_timer": _numbers(records["retransmits"]),
         "uid": _numbers(records["uid"]),
         "inode": _numbers(records["inode"]),
         "cookie": _numbers(records["cookie"].astype(np.int64)),
-        **{f"{name}_bytes": _numbers(records[name]) for name in MEMORY if name != "drops"},
+        **{f"{SHOWN.get(name, name)}_bytes": _numbers(records[name]) for name in MEMORY if name != "drops"},
         "drops_packets": _numbers(records["drops"]),
         "cc": pl.Series([name.decode("ascii", "replace") or None for name in records["cc"]], dtype=pl.String),
     }

@@ -251,8 +251,8 @@ def test_older_names_of_options_are_taken_with_a_warning(tmp_path: Path, dumbbel
     "command",
     [
         ("plan", "FILE"), ("upgrade", "--check", "FILE"), ("explain", "bbr"), ("schema", "sweep"), ("test", "FILE"),
-        ("report", "RUN"), ("plot", "RUN", "-o", "x.svg"), ("export", "RUN", "-o", "x.jsonl"), ("cache", "prune", "--dry-run"),
-        ("enable", "reno", "--dry-run", "--root", "."),
+        ("report", "RUN"), ("plot", "RUN", "-o", "x.svg"), ("export", "RUN", "-o", "x.jsonl"),
+        ("cache", "prune", "--dry-run"), ("enable", "reno", "--dry-run", "--root", "."),
     ],
     ids=lambda words: words[0],
 )  # fmt: skip

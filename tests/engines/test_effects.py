@@ -179,8 +179,8 @@ def test_a_loss_begins_at_the_configured_time(tmp_path: Path, loss_before: str) 
 
 def test_an_rtt_changes_at_the_configured_time(tmp_path: Path) -> None:
     got = valid(tmp_path, experiment(QUIET + '[[changes]]\nat = "1s"\nrtt = "80ms"\n'))
-    early = got.run.probes.filter(pl.col("sent_ns") < 950_000_000)["rtt_ns"].mean()
-    late = got.run.probes.filter(pl.col("sent_ns") > 1_050_000_000)["rtt_ns"].mean()
+    early = got.run.probes.filter(pl.col("time_ns") < 950_000_000)["rtt_ns"].mean()
+    late = got.run.probes.filter(pl.col("time_ns") > 1_050_000_000)["rtt_ns"].mean()
     assert early == pytest.approx(20e6, rel=0.1)
     assert late == pytest.approx(80e6, rel=0.1)
 

@@ -150,3 +150,43 @@ def test_a_bad_file_of_changes_is_refused(tmp_path: Path, text: str) -> None:
     with pytest.raises(ExperimentError) as caught:
         plan_case(parse(experiment(CUBIC + '[[changes]]\nat = "0s"\nfile = "c.csv"\n'), tmp_path / "mine.toml")[0], 1)
     assert caught.value.key == "changes.0.file"
+
+
+LINKS = "".join(
+    f'[[path.links]]\nname = "{name}"\nrate = "{rate}"\n' for name, rate in (("b", "6mbit"), ("c", "4mbit"))
+)
+
+
+@both
+def test_each_group_is_limited_by_the_links_of_its_route(tmp_path: Path) -> None:
+    routes = {"first": ["bottleneck"], "middle": ["b"], "last": ["b", "c"]}
+    flows = "".join(f'[[flows]]\nname = "{name}"\ncc = "cubic"\nroute = {links}\n' for name, links in routes.items())
+    got = valid(tmp_path, experiment(flows + LINKS, rtt="10ms", duration="4s"))
+    assert got.mbps("first") == pytest.approx(9.5, abs=0.4)
+    assert got.mbps("last") < 4
+    assert got.mbps("middle") + got.mbps("last") == pytest.approx(5.7, abs=0.4)
+
+
+def test_a_route_over_all_links_is_that_of_a_group_without_one(tmp_path: Path) -> None:
+    def script(flow: str) -> str:
+        case = parse(experiment(f'[[flows]]\ncc = "cubic"\n{flow}\n' + LINKS), tmp_path / "x.toml")[0]
+        return plan_case(case, 1).script("x", [])
+
+    assert script('route = ["bottleneck", "b", "c"]') == script("")
+    assert script('route = ["b"]') == script('enter = "b"\nleave = "b"')
+
+
+@pytest.mark.parametrize(
+    ("route", "problem"),
+    [
+        ('["b", "nowhere"]', "the route names no link: 'nowhere'"),
+        ('["bottleneck", "c"]', "the route leaves out a link, or goes back"),
+        ('["c", "b"]', "the route leaves out a link, or goes back"),
+        ('["b"]\nenter = "b"', "both a route and 'enter' or 'leave'"),
+    ],
+)
+def test_a_route_follows_the_path(tmp_path: Path, route: str, problem: str) -> None:
+    with pytest.raises(ExperimentError) as caught:
+        parse(experiment(f'[[flows]]\ncc = "cubic"\nroute = {route}\n' + LINKS), tmp_path / "x.toml")
+    assert problem in str(caught.value)
+    assert caught.value.key == "flows.0.route"

@@ -142,8 +142,8 @@ def test_the_kernel_confirms(dumbbell: Dumbbell, experiment: Path) -> None:
 def test_ctrl_c_keeps_the_trials_and_the_resumed_search_finds_the_same(
     dumbbell: Dumbbell, experiment: Path, tmp_path: Path
 ) -> None:
-    options = ["--minimize", "utilization", "--max-runs", "160", "--seeds", "1..2", *BOUNDS, "--no-cache", "--no-shrink",
-               "--confirm", "none"]  # fmt: skip
+    options = ["--minimize", "utilization", "--max-runs", "160", "--seeds", "1..2", *BOUNDS, "--no-cache",
+               "--no-shrink", "--confirm", "none"]  # fmt: skip
     process = subprocess.Popen(
         [COMMAND, "search", experiment, *options, "--out", "stopped"], cwd=tmp_path, stderr=subprocess.PIPE, text=True
     )

@@ -120,7 +120,7 @@ impl Run {
         &self.result.queues
     }
 
-    /// One row per ping or UDP probe: `sent_ns`, `rtt_ns` and so on.
+    /// One row per ping or UDP probe: `time_ns`, `rtt_ns` and so on.
     #[must_use]
     pub fn probes(&self) -> &Table {
         &self.result.probes

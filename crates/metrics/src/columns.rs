@@ -79,6 +79,13 @@ pub const TABLES: [Declared; 6] = [
     Declared { name: "trace", columns: &TRACE, identity: &[], is_always: false },
 ];
 
+/// Older names of columns, which results of earlier versions have: table, older, today's.
+pub const OLDER: [(&str, &str, &str); 3] = [
+    ("probes", "sent_ns", "time_ns"),
+    ("sockets", "retransmits", "retrans_timer"),
+    ("sockets", "forward_bytes", "fwd_alloc_bytes"),
+];
+
 use Kind::{Boolean, Float64, Int64, String, UInt8, UInt16, UInt32};
 
 const fn column(name: &'static str, kind: Kind, unit: &'static str, about: &'static str) -> Column {
@@ -191,7 +198,7 @@ const QUEUES: [Column; 13] = [
 ];
 
 const PROBES: [Column; 7] = [
-    column("sent_ns", Int64, "ns", "time sent"),
+    column("time_ns", Int64, "ns", "time sent"),
     column("probe", String, "", "name of the probe"),
     column("kind", String, "", "`ping` or `udp`"),
     column("seq", Int64, "", "sequence number"),
@@ -226,7 +233,7 @@ const SOCKETS: [Column; 58] = [
         "`idiag_timer`: `retransmit`, `keepalive`, `time_wait`, `probe`; null when no timer runs",
     ),
     column("timer_ns", Int64, "ns", "`idiag_expires`: until it fires"),
-    column("retransmits", UInt8, "", "`idiag_retrans`"),
+    column("retrans_timer", UInt8, "", "`idiag_retrans`: retransmissions by the timer since the last answer"),
     column("uid", UInt32, "", ""),
     column("inode", Int64, "", ""),
     column("cookie", Int64, "", "`idiag_cookie`"),
@@ -234,7 +241,7 @@ const SOCKETS: [Column; 58] = [
     column("rcvbuf_bytes", Int64, "bytes", "`SK_MEMINFO_RCVBUF`"),
     column("wmem_bytes", Int64, "bytes", "`SK_MEMINFO_WMEM_ALLOC`"),
     column("sndbuf_bytes", Int64, "bytes", "`SK_MEMINFO_SNDBUF`"),
-    column("forward_bytes", Int64, "bytes", "`SK_MEMINFO_FWD_ALLOC`"),
+    column("fwd_alloc_bytes", Int64, "bytes", "`SK_MEMINFO_FWD_ALLOC`"),
     column("queued_bytes", Int64, "bytes", "`SK_MEMINFO_WMEM_QUEUED`"),
     column("options_bytes", Int64, "bytes", "`SK_MEMINFO_OPTMEM`"),
     column("backlog_bytes", Int64, "bytes", "`SK_MEMINFO_BACKLOG`"),

@@ -55,14 +55,14 @@ pub fn metrics(run: &Run<'_>, queue: &Queue, window: Option<Window>, bounds: Win
 pub fn ping_ms(run: &Run<'_>, bounds: Window) -> Option<Spread> {
     let pings = run.probes.names("kind")?;
     let rows = pings.rows_of("ping");
-    Spread::of(during(run.probes, rows, ("sent_ns", "rtt_ns"), bounds).map(|ns| ns / MS).collect())
+    Spread::of(during(run.probes, rows, ("time_ns", "rtt_ns"), bounds).map(|ns| ns / MS).collect())
 }
 
 /// One-way delay in milliseconds, in the data's direction, of all probes sent in the window (the delay of Pantheon, Yan
 /// et al. 2018); None without a common clock.
 pub fn one_way_delay_ms(run: &Run<'_>, bounds: Window) -> Option<Spread> {
     let rows = 0..run.probes.rows();
-    Spread::of(during(run.probes, rows, ("sent_ns", "forward_ns"), bounds).map(|ns| ns / MS).collect())
+    Spread::of(during(run.probes, rows, ("time_ns", "forward_ns"), bounds).map(|ns| ns / MS).collect())
 }
 
 /// Bits that the queue under test sent ÷ bits that it could have sent: 8 × sent bytes ÷ ∫ rate dt.

@@ -26,7 +26,7 @@ pub const COLUMNS: [(&str, &[&str], &[&str]); 3] = [
         &["time_ns", "backlog_packets", "delay_ns", "drops_packets", "marks_packets", "sent_packets", "sent_bytes"],
         &["queue"],
     ),
-    ("probes", &["sent_ns", "rtt_ns", "forward_ns"], &["kind"]),
+    ("probes", &["time_ns", "rtt_ns", "forward_ns"], &["kind"]),
 ];
 
 /// Which rows have a value: one bit each, the lowest of a byte first, as Arrow has it.

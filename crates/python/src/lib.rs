@@ -68,6 +68,7 @@ mod _sim {
         module.add("VERSION", env!("CARGO_PKG_VERSION"))?;
         module.add("CONTROLLERS", dumbbell_net::cc::Controller::NAMES)?;
         module.add("TABLES", super::metrics::declared())?;
+        module.add("OLDER_COLUMNS", dumbbell_metrics::columns::OLDER.to_vec())?;
         module.add("TABLE_FORMAT", dumbbell_metrics::columns::FORMAT)?;
         let columns =
             dumbbell_metrics::COLUMNS.map(|(table, numbers, names)| (table, numbers.to_vec(), names.to_vec()));

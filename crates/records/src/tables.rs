@@ -106,7 +106,7 @@ pub fn probes(records: &[u8], planned: &[Probe]) -> Table {
     let since = |end: u64, start: u64| Some(known(end)? - known(start)?);
     let codes = || rows.iter().map(|row| Some(row.probe));
     Table::new(vec![
-        ("sent_ns", cells(rows.iter().map(|row| Some(row.sent_ns.cast_signed())))),
+        ("time_ns", cells(rows.iter().map(|row| Some(row.sent_ns.cast_signed())))),
         ("probe", named(codes(), names)),
         ("kind", named(codes(), kinds)),
         ("seq", cells(rows.iter().map(|row| Some(i64::from(row.sequence))))),

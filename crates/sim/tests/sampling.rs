@@ -34,7 +34,7 @@ fn a_queue_fills_and_drops_the_excess() {
 #[test]
 fn probes_are_queued_and_some_are_dropped() {
     let outcome = run(&crowded());
-    insta::assert_snapshot!(some(&outcome.probes, &["sent_ns", "seq", "rtt_ns", "forward_ns", "backward_ns"]));
+    insta::assert_snapshot!(some(&outcome.probes, &["time_ns", "seq", "rtt_ns", "forward_ns", "backward_ns"]));
 }
 
 #[test]

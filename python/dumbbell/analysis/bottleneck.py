@@ -128,7 +128,7 @@ def one_way_delays(run: Run, window: Window | None = None) -> pl.DataFrame:
     `kind` is `ping` or `udp`, `direction` `forward` (the data's) or `backward`. Lost probes, and engines without a
     common clock, have no rows.
     """
-    sent = run.probes.filter(pl.col("sent_ns").is_between(*bounds_ns(run, window)))
+    sent = run.probes.filter(pl.col("time_ns").is_between(*bounds_ns(run, window)))
     ways = [
         sent.select("kind", pl.lit(direction, pl.String).alias("direction"), pl.col(column).alias("ns")).drop_nulls()
         for direction, column in DIRECTIONS.items()

@@ -46,9 +46,7 @@ __all__ = ["search"]
     help="Search over packets instead: which ones, at most N, the path drops or delays. With --vary, over both.",
 )  # fmt: skip
 @click.option("--max-runs", "trials", type=click.IntRange(min=1), metavar="N", help="Points to try; default: 200.")
-@click.option(
-    "--search-seed", "seed", type=click.IntRange(min=0), metavar="N", help="Seed of the search's own draws; default: 1."
-)
+@click.option("--search-seed", "seed", type=click.IntRange(min=0), metavar="N", help="Seed of the search; default: 1.")
 @click.option("--seeds", metavar="1..5", help="Seeds of the best points' runs; default: 1..5.")
 @from_option
 @to_option

@@ -178,7 +178,7 @@ def write_report(junit: Path | None, results: Sequence["Result"], name: str) -> 
 
 
 class Printer:
-    """Prints results as KTAP, or at the end as one JSON object; a header before the first: a refused request has none."""
+    """Prints results as KTAP, or at the end as one JSON object. A refused request has no header."""
 
     def __init__(self, header: Sequence[str], *, as_json: bool = False) -> None:
         self._header, self.count, self._as_json = header, 0, as_json

@@ -190,7 +190,7 @@ TCP_PARTS = {
     "rcv_ssthresh": "rcv_ssthresh_bytes", "rcv_wnd": "rcv_wnd_bytes",
 }  # fmt: skip
 TIMES = {"rtt": "rtt_ns", "minrtt": "min_rtt_ns", "rto": "rto_ns", "ato": "ato_ns", "rcv_rtt": "rcv_rtt_ns"}
-MEMORY = {"r": "rmem_bytes", "rb": "rcvbuf_bytes", "t": "wmem_bytes", "tb": "sndbuf_bytes", "f": "forward_bytes",
+MEMORY = {"r": "rmem_bytes", "rb": "rcvbuf_bytes", "t": "wmem_bytes", "tb": "sndbuf_bytes", "f": "fwd_alloc_bytes",
           "w": "queued_bytes", "o": "options_bytes", "bl": "backlog_bytes", "d": "drops_packets"}  # fmt: skip
 """Abbreviations of ss(8)."""
 
@@ -273,7 +273,7 @@ def _sockets_json(sockets: pl.DataFrame) -> list[dict[str, Any]]:
 def _details(row: dict[str, Any]) -> str:
     parts = [row["cc"]] if row["cc"] else []
     if row["timer"]:
-        parts.append(f"timer:({row['timer']},{row['timer_ns'] / 1e6:g}ms,{row['retransmits']})")
+        parts.append(f"timer:({row['timer']},{row['timer_ns'] / 1e6:g}ms,{row['retrans_timer']})")
     if any(row[column] for column in MEMORY.values()):
         parts.append("skmem:(" + ",".join(f"{name}{row[column]}" for name, column in MEMORY.items()) + ")")
     parts += [f"{name}:{row[column] / 1e6:g}ms" for name, column in TIMES.items() if row[column]]

@@ -75,7 +75,7 @@ __all__ = ["fetch", "serve"]
     type=click.IntRange(min=0),
     default=1,
     metavar="N",
-    help="Random seed for the order of downloads.",
+    help="Seed of the order of downloads.",
 )
 @click.option("--out", "folder", type=PATH, metavar="RUN", help="Also write a result folder.")
 @click.option("-o", "--output", type=PATH, metavar="FILE", help="Also draw a figure.")

@@ -287,7 +287,7 @@ def read(source: Source, options: Options) -> Log:
         )
     measured = [measure(found, there, back, begin, step) for there, back in pairs]
     flows = tuple(_flow(each, options) for each in measured)
-    probes = pl.concat([EMPTY["probes"], *(_probes(each) for each in measured)]).sort("sent_ns", maintain_order=True)
+    probes = pl.concat([EMPTY["probes"], *(_probes(each) for each in measured)]).sort("time_ns", maintain_order=True)
     # A capture that starts within the first day of 1970 has an experiment's clock, not the time of day.
     epoch = begin if begin > DAY_NS else None
     return Log(NAME, end - begin, flows, probes=probes, epoch_ns=epoch, warnings=tuple(warnings))
@@ -334,7 +334,7 @@ def _probes(each: Measured) -> pl.DataFrame:
             columns(
                 "probes",
                 {
-                    "sent_ns": sent,
+                    "time_ns": sent,
                     "probe": pl.Series([f"{each.label} {kind}"] * count, dtype=pl.String),
                     "kind": pl.Series([kind] * count, dtype=pl.String),
                     "seq": np.arange(count),

@@ -78,7 +78,7 @@ def read(source: Source, options: Options) -> Log:  # noqa: ARG001
         flows = [replace(flow, named="-".join(filter(None, (flow.cc, flow.seen["direction"])))) for flow in flows]
     queues = [queue for name in file.raw_values if (queue := reading.queue(name)) is not None]
     pings = [table for name in file.results if (table := reading.pings(name)) is not None]
-    probes = pl.concat([EMPTY["probes"], *pings]).sort("sent_ns", maintain_order=True)
+    probes = pl.concat([EMPTY["probes"], *pings]).sort("time_ns", maintain_order=True)
     if not (flows or queues or len(probes)):
         source.fail("no flow, queue or ping", right="a test such as tcp_nup or rrul")
     left = [
@@ -195,7 +195,7 @@ class _Reading:
             sent = max(self.at(time) - (rtt or 0), 0)
             found.append(
                 {
-                    "sent_ns": sent,
+                    "time_ns": sent,
                     "probe": name,
                     "kind": kind,
                     "seq": None if seq is None else round(seq),
@@ -205,7 +205,7 @@ class _Reading:
         if not found:
             pairs = zip(self.file.x_values, self.file.results[name], strict=False)
             found = [
-                {"sent_ns": max(round(x * NS), 0), "probe": name, "kind": kind, "rtt_ns": round(y * 1e6)}
+                {"time_ns": max(round(x * NS), 0), "probe": name, "kind": kind, "rtt_ns": round(y * 1e6)}
                 for x, y in pairs
                 if y is not None and y >= 0
             ]

@@ -128,9 +128,9 @@ def _log(source: Source, hosts: dict[str, _Host], options: Options) -> Log:
         if host.answers.doubled:
             warnings.append(f"{host.answers.doubled} duplicate answers of {name}; only the first counts")
     table = pl.concat(tables)
-    first = int(table["sent_ns"].min() or 0)  # type: ignore[arg-type]
-    table = table.with_columns(table["sent_ns"] - first).sort("sent_ns", maintain_order=True)
-    end = int((table["sent_ns"] + table["rtt_ns"].fill_null(0)).max() or 0)  # type: ignore[arg-type]
+    first = int(table["time_ns"].min() or 0)  # type: ignore[arg-type]
+    table = table.with_columns(table["time_ns"] - first).sort("time_ns", maintain_order=True)
+    end = int((table["time_ns"] + table["rtt_ns"].fill_null(0)).max() or 0)  # type: ignore[arg-type]
     if any(host.transmitted is None and not host.listed for host in living.values()):
         warnings.append("no statistics at the end: fping was killed, or the file truncated")
     return Log(

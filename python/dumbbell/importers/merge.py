@@ -45,12 +45,12 @@ def merged(sources: Sequence[Source], logs: Sequence[Log], options: Options, com
     flows = [_moved(flow, shift, log) for log, shift in zip(logs, shifts, strict=True) for flow in log.flows]
     entries = _named_flows(flows, sources, logs, options)
     queues = _queues(logs, shifts)
-    probes = [_shifted(log.probes, "sent_ns", shift) for log, shift in zip(logs, shifts, strict=True)]
+    probes = [_shifted(log.probes, "time_ns", shift) for log, shift in zip(logs, shifts, strict=True)]
     bottleneck, more = _bottleneck(queues, options)
     tables = {
         "flows": _together("flows", [table for _, table in entries], ["time_ns"]),
         "queues": _together("queues", [_under_test(queue, bottleneck) for queue in queues], ["time_ns"]),
-        "probes": _together("probes", probes, ["sent_ns"]),
+        "probes": _together("probes", probes, ["time_ns"]),
     }
     warnings = [*notes, *more, *(warning for log in logs for warning in log.warnings)]
     warnings += [source.unfinished for source in sources if source.unfinished and "lines" in vars(source)]

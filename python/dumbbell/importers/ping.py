@@ -111,9 +111,9 @@ def read(source: Source, options: Options) -> Log:
         interval, note = reading.interval(options)
         warnings += [note] if note else []
     table = probes("ping", answers, numbers, arrivals, interval)
-    begin = int(table["sent_ns"].min() or 0)  # type: ignore[arg-type]
-    table = table.with_columns(table["sent_ns"] - begin).sort("sent_ns", maintain_order=True)
-    end = int((table["sent_ns"] + table["rtt_ns"].fill_null(0)).max() or 0)  # type: ignore[arg-type]
+    begin = int(table["time_ns"].min() or 0)  # type: ignore[arg-type]
+    table = table.with_columns(table["time_ns"] - begin).sort("time_ns", maintain_order=True)
+    end = int((table["time_ns"] + table["rtt_ns"].fill_null(0)).max() or 0)  # type: ignore[arg-type]
     if epoch_ns is not None:
         epoch_ns += begin
     if reading.windows:

@@ -71,7 +71,7 @@ def probes(
     else:
         times = [(number - numbers[0]) * interval_ns for number in numbers]
     found: dict[str, Sequence[Any]] = {
-        "sent_ns": times, "probe": [name] * len(numbers), "kind": ["ping"] * len(numbers), "seq": list(numbers),
+        "time_ns": times, "probe": [name] * len(numbers), "kind": ["ping"] * len(numbers), "seq": list(numbers),
         "rtt_ns": [rtts.get(number) for number in numbers],
     }  # fmt: skip
     return columns("probes", found, len(numbers))

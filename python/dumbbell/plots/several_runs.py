@@ -113,7 +113,7 @@ def _parts(run: Run, step_ns: int) -> Iterator[pl.DataFrame]:
     queue = run.queues.filter(of_bottleneck(run))
     yield _alone(queue.select("time_ns", v="backlog_packets"), run, step_ns, "Queue, packets")
     ping = run.probes.filter(pl.col("kind") == "ping")
-    yield _alone(ping.select(time_ns="sent_ns", v=pl.col("rtt_ns") / 1e6), run, step_ns, "Ping RTT, ms")
+    yield _alone(ping.select("time_ns", v=pl.col("rtt_ns") / 1e6), run, step_ns, "Ping RTT, ms")
 
 
 def _by_group(table: pl.DataFrame, groups: Sequence[str], what: str) -> pl.DataFrame:

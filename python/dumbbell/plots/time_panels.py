@@ -324,14 +324,14 @@ def ping(run: Run, points: int) -> Drawn:
     """Round-trip time of answered pings, and ticks for lost ones."""
     lines = tuple(Line(name, INK, s, v) for name, (s, v) in ping_lines(run, points).items())
     lost = run.probes.filter((pl.col("kind") == "ping") & pl.col("rtt_ns").is_null())
-    ticks = Ticks(ALARM, lost["sent_ns"].to_numpy() / NS, top=4, size=8)
+    ticks = Ticks(ALARM, lost["time_ns"].to_numpy() / NS, top=4, size=8)
     return Drawn("Ping RTT, ms", (Lines(lines, "none", 1), Points(INK, 6, lines), ticks))
 
 
 def ping_lines(run: Run, points: int) -> dict[str, Trace]:
     """Round-trip times of answered pings in ms."""
     rows = run.probes.filter(pl.col("kind") == "ping").select(
-        s=pl.col("sent_ns") / NS, v=pl.col("rtt_ns") / 1e6, flow="probe"
+        s=pl.col("time_ns") / NS, v=pl.col("rtt_ns") / 1e6, flow="probe"
     )
     return downsampled(partitioned(rows.drop_nulls()), points)
 

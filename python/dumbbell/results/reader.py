@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 
 import polars as pl
 
-from dumbbell import limits
+from dumbbell import _sim, limits
 from dumbbell.errors import ResultError
 from dumbbell.results.manifest import FORMAT
 from dumbbell.results.schema import Object, fault, strange
@@ -87,7 +87,7 @@ def read_table(path: Path, columns: Columns, known: Collection[str] = ()) -> pl.
     With `known`, the first column is time: it must be sorted and, like the columns of `known`, have no nulls. Numbers
     must lie within 0 and `MOST`; only one-way delays may be negative, since clocks differ. Raises `ResultError`.
     """
-    table = read_frame(path)
+    table = _with_todays_names(path.stem, read_frame(path))
     if problem := _of_types(table.schema, columns):
         _damaged(path, problem)
     # Older versions of Dumbbell wrote fewer columns; the missing ones are null.
@@ -99,6 +99,12 @@ def read_table(path: Path, columns: Columns, known: Collection[str] = ()) -> pl.
     if known and (problem := table_problem(table, columns, known)):
         _damaged(path, problem)
     return table
+
+
+def _with_todays_names(name: str, table: pl.DataFrame) -> pl.DataFrame:
+    """The columns of results of earlier versions have older names."""
+    older = {old: new for of, old, new in _sim.OLDER_COLUMNS if of == name}
+    return table.rename({old: new for old, new in older.items() if old in table.columns and new not in table.columns})
 
 
 def manifest_problem(value: Any, schema: Object) -> str | None:

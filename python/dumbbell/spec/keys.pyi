@@ -278,13 +278,21 @@ class Flows(Keys):
     """
     pacing_rate: int | None
     """`SO_MAX_PACING_RATE`."""
+    route: tuple[str, ...]
+    """The links that the group passes, in the order of the path (names of `path.links`, and `bottleneck`), for
+    parking lots, cross traffic and several receivers: it joins the path at the queue of the first and leaves it
+    after the last, to a receiver of its own. It does not pass the path's `rtt` in front of the first link; use
+    `access` for a delay. Without it, all.
+    """
     enter: str | None
-    """Link at whose queue the group joins the path (a name of `path.links`, or `bottleneck`), for cross traffic
-    and parking lots. The group does not pass links before it, nor the path's `rtt` if that is before it; use
-    `access` for a delay. Without it, the path's first link.
+    """As `route`, by its first link: the link at whose queue the group joins the path (a name of `path.links`, or
+    `bottleneck`), for cross traffic and parking lots. The group does not pass links before it, nor the path's
+    `rtt` if that is before it; use `access` for a delay. Without it, the path's first link.
     """
     leave: str | None
-    """Link after which the group leaves the path, to its own receiver. Without it, the path's end."""
+    """As `route`, by its last link: the link after which the group leaves the path, to its own receiver. Without
+    it, the path's end.
+    """
     direction: Literal["forward", "reverse"]
     """`"forward"`: data goes from the senders' side to the receivers'. `"reverse"`: the group's data goes the
     other way, over the reverse path, and its ACKs share the bottleneck with the others' data (two-way traffic,

@@ -3,7 +3,7 @@
 pub mod kinds;
 pub mod rules;
 
-use crate::declare::generic::{Boolean, Integer};
+use crate::declare::generic::{Boolean, Integer, List};
 use crate::declare::kinds::{Controller, Discipline, Duration, Name, Rate, Size, Time};
 use crate::declare::maps::Parameters;
 use crate::declare::metrics::Arrivals;
@@ -84,11 +84,17 @@ table! {
         prompt_reads: Boolean = false;
         /// `SO_MAX_PACING_RATE`.
         pacing_rate: Rate, optional;
-        /// Link at whose queue the group joins the path (a name of `path.links`, or `bottleneck`), for cross traffic and
+        /// The links that the group passes, in the order of the path (names of `path.links`, and `bottleneck`), for parking
+        /// lots, cross traffic and several receivers: it joins the path at the queue of the first and leaves it after the
+        /// last, to a receiver of its own. It does not pass the path's `rtt` in front of the first link; use `access` for a
+        /// delay. Without it, all.
+        route: List<Name> = Vec::new();
+        /// As `route`, by its first link: the link at whose queue the group joins the path (a name of `path.links`, or `bottleneck`), for cross traffic and
         /// parking lots. The group does not pass links before it, nor the path's `rtt` if that is before it; use `access`
         /// for a delay. Without it, the path's first link.
         enter: Name, optional;
-        /// Link after which the group leaves the path, to its own receiver. Without it, the path's end.
+        /// As `route`, by its last link: the link after which the group leaves the path, to its own receiver. Without it,
+        /// the path's end.
         leave: Name, optional;
         /// `"forward"`: data goes from the senders' side to the receivers'. `"reverse"`: the group's data goes the other way,
         /// over the reverse path, and its ACKs share the bottleneck with the others' data (two-way traffic, RRUL).

@@ -5,7 +5,7 @@ use super::error::Error;
 use super::later;
 use super::packets;
 use super::shaping::{Netem, Requested, impairs, queue};
-use crate::model::{Flows, Link, Position, Segment, Transport};
+use crate::model::{Flows, Link, Path, Position, Segment, Transport};
 use dumbbell_plan::{Device, Ecn};
 use std::collections::BTreeMap;
 
@@ -55,16 +55,16 @@ pub(super) fn lay_out(building: &mut Building<'_>) -> Result<(), Error> {
     building.layout.add(RECEIVER, false);
     let names: Vec<_> = chain.iter().map(|(name, _)| name.clone()).chain([RECEIVER.into()]).collect();
     let stretches = stretches(&chain);
-    let flows = &building.experiment.flows;
+    let (flows, path) = (&building.experiment.flows, &building.experiment.path);
     for (number, group) in flows.iter().enumerate() {
-        let first = group.enter.as_ref().map_or(0, |link| stretches[&link[..]].0);
+        let first = group.joins(path).map_or(0, |link| stretches[link].0);
         connect_sender(building, number, group, &names[first])?;
     }
     for pair in names.windows(2) {
         building.layout.connect(&pair[0], &pair[1]);
     }
     for group in flows {
-        let last = group.leave.as_ref().map_or(RECEIVER, |link| &names[stretches[&link[..]].1 + 1]);
+        let last = group.leaves(path).map_or(RECEIVER, |link| &names[stretches[link].1 + 1]);
         connect_receiver(building, last);
     }
     for (name, role) in &chain {
@@ -121,7 +121,7 @@ fn stretches<'a>(chain: &'a Chain<'a>) -> BTreeMap<&'a str, (usize, usize)> {
 /// One host for all plain groups, and one for each group that differs in access link, qdisc, ECN, window or ACKs.
 fn add_senders(building: &mut Building<'_>) {
     for (number, group) in building.experiment.flows.iter().enumerate() {
-        let name = if has_own_host(group) { format!("{SENDER}{}", number + 1) } else { SENDER.into() };
+        let name = if has_own_host(group, &building.experiment.path) { format!("{SENDER}{}", number + 1) } else { SENDER.into() };
         if !building.layout.has(&name) {
             let host = building.layout.add(&name, false);
             host.initial_window = group.initial_window;
@@ -137,11 +137,11 @@ fn own_ecn(group: &Flows) -> Ecn {
     if group.kind == Transport::Tcp { group.ecn } else { Ecn::Auto }
 }
 
-fn has_own_host(group: &Flows) -> bool {
+fn has_own_host(group: &Flows, path: &Path) -> bool {
     group.access.is_some()
         || own_ecn(group) != Ecn::Auto
         || group.initial_window.is_some()
-        || group.enter.is_some()
+        || group.joins(path).is_some()
         || group.host_qdisc.is_some()
         || !group.delayed_ack
 }

@@ -206,6 +206,7 @@ fn refused_key(group: &Flows) -> Option<(&'static str, &'static str, Option<Valu
             group.access.is_some(),
             ("access", "real hosts have one device on the path, and no link of a group's own", None),
         ),
+        (!group.route.is_empty(), ("route", ONE_LINK, text(&group.route.first().cloned()))),
         (group.enter.is_some(), ("enter", ONE_LINK, text(&group.enter))),
         (group.leave.is_some(), ("leave", ONE_LINK, text(&group.leave))),
         (

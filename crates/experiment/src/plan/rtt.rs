@@ -7,9 +7,9 @@ use crate::model::{Experiment, Flows};
 pub fn base_rtt_ns(experiment: &Experiment, group: &Flows) -> u64 {
     let path = &experiment.path;
     let names = path.link_names();
-    let position = |name: &Option<String>| name.as_ref().and_then(|name| names.iter().position(|link| link == name));
-    let first = position(&group.enter).unwrap_or(0);
-    let last = position(&group.leave).unwrap_or(names.len().saturating_sub(1));
+    let position = |name: Option<&str>| name.and_then(|name| names.iter().position(|link| *link == name));
+    let first = position(group.joins(path)).unwrap_or(0);
+    let last = position(group.leaves(path)).unwrap_or(names.len().saturating_sub(1));
     let crossed = names.get(first..=last).unwrap_or_default();
     let links = path.links.iter().filter(|link| crossed.contains(&&link.name[..]));
     let links: u64 = links.map(|link| link.segment.impairment.mean_delay()).sum();
@@ -44,11 +44,11 @@ mod tests {
             path = { rtt = "20ms", bottleneck = { rate = "10mbit" }, links = [
                 { name = "near", where = "before", delay = "1ms" }, { name = "far", delay = "4ms" } ] }
             flows = [ { cc = "bbr" }, { cc = "cubic", access = { delay = "7ms" } }, { cc = "reno", enter = "bottleneck" },
-                { cc = "vegas", leave = "near" } ]
+                { cc = "vegas", leave = "near" }, { cc = "bbr", route = ["bottleneck", "far"] }, { cc = "bbr", route = ["near"] } ]
             "#,
         );
         let rtts: Vec<_> = made.flows.iter().map(|group| base_rtt_ns(&made, group) / 1_000_000).collect();
-        assert_eq!(rtts, [25, 32, 24, 21]);
+        assert_eq!(rtts, [25, 32, 24, 21, 24, 21]);
         assert_eq!(shortest_base_rtt_ns(&made), 21_000_000);
     }
 }

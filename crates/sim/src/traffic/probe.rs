@@ -27,7 +27,7 @@ struct ProbeOutcome {
 columns! {
     /// The table `probes` without `kind`.
     ProbeRows {
-        sent_ns: Cells<i64>,
+        time_ns: Cells<i64>,
         probe: Names,
         seq: Cells<i64>,
         rtt_ns: Cells<i64>,
@@ -102,7 +102,7 @@ pub fn table(series: &[&Series], names: Vec<String>) -> Table {
     for (sent, number, seq) in order {
         let outcome = series[number].outcomes[seq];
         let (came, back) = (outcome.arrived.is_set(), outcome.answered.is_set());
-        rows.sent_ns.push(sent.as_nanos().cast_signed());
+        rows.time_ns.push(sent.as_nanos().cast_signed());
         rows.probe.push_code(u32::try_from(number).expect("few series"));
         rows.seq.push((seq as u64).cast_signed());
         rows.rtt_ns.push(back.then(|| nanos(sent, outcome.answered)));

@@ -59,6 +59,9 @@ pub fn check(made: &Experiment, report: &mut Report<'_>) {
 /// From the link where a group enters on to the one after which it leaves: in that order.
 fn check_way(made: &Experiment, flows: &Flows, number: usize, report: &mut Report<'_>) {
     let row = made.path.link_names();
+    if !flows.route.is_empty() {
+        return check_route(&row, flows, number, report);
+    }
     let listed = row.join(", ");
     let position = |name: &Option<String>| name.as_ref().map(|name| row.iter().position(|link| link == name));
     let (enter, leave) = (position(&flows.enter), position(&flows.leave));
@@ -73,6 +76,20 @@ fn check_way(made: &Experiment, flows: &Flows, number: usize, report: &mut Repor
     {
         let right = format!("in the order of the path: {listed}");
         report.fault(&format!("flows.{number}.leave"), "the group's exit is before its entry", right);
+    }
+}
+
+/// Links that follow each other on the path.
+fn check_route(row: &[&str], flows: &Flows, number: usize, report: &mut Report<'_>) {
+    let key = format!("flows.{number}.route");
+    let right = format!("links that follow each other, in the order of the path: {}", row.join(", "));
+    if flows.enter.is_some() || flows.leave.is_some() {
+        report.fault(&key, "both a route and 'enter' or 'leave'", "the route alone");
+    }
+    if let Some(unknown) = flows.route.iter().find(|link| !row.contains(&&link[..])) {
+        report.fault(&key, format!("the route names no link: '{unknown}'"), right);
+    } else if !row.windows(flows.route.len()).any(|links| links.iter().eq(&flows.route)) {
+        report.fault(&key, "the route leaves out a link, or goes back", right);
     }
 }
 

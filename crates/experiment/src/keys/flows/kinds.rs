@@ -101,6 +101,7 @@ const REFUSED_ON: &[(&str, [bool; 2])] = &[
     ("initial_window", [false, true]),
     ("ecn", [false, true]),
     ("delayed_ack", [false, true]),
+    ("route", [false, true]),
     ("enter", [false, true]),
     ("leave", [false, true]),
     ("access", [false, true]),
