@@ -148,7 +148,7 @@ class Bench:
         forward = [None if value is None else value - 5_000_000 for value in rtt_ns]
         return pl.DataFrame(
             {
-                "sent_ns": np.round(times * NS),
+                "time_ns": np.round(times * NS),
                 "probe": ["ping"] * times.size,
                 "kind": ["ping"] * times.size,
                 "seq": np.arange(times.size),

@@ -109,4 +109,4 @@ def test_columns_of_earlier_versions_have_todays_names(tmp_path: Path) -> None:
     today = result.load(folder).probes
     pl.read_parquet(folder / "probes.parquet").rename({"time_ns": "sent_ns"}).write_parquet(folder / "probes.parquet")
     assert result.load(folder).probes.equals(today)
-    assert today.height == 5
+    assert today.height == 6

@@ -120,7 +120,7 @@ def test_other_errors_of_tc_are_reported() -> None:
          "flows.0.cc_parameters: controller parameters are system-wide"),
         (plain(rest='[[flows]]\ncc = "cubic"\n[[programs]]\nname = "a"\non = "sender"\nrun = "true"\n'), Inside(),
          "programs.0.run: the host engine runs no programs"),
-        (plain(), Inside(trace=("tcp:tcp_probe",)), "--trace: trace events are system-wide"),
+        (plain(), Inside(trace=("tcp:tcp_probe",)), "--trace-event: trace events are system-wide"),
         (plain().replace('duration = "1s"', 'duration = "1s"\ntrace = "events"'), Inside(),
          "this engine can't record every change"),
     ],

@@ -198,7 +198,7 @@ def test_a_capture_of_the_kernel_engine_never_overwrites(tmp_path: Path) -> None
 @pytest.mark.kernel
 def test_a_kernel_without_trace_events_is_reported_with_the_remedy(tmp_path: Path) -> None:
     with pytest.raises(
-        ExperimentError, match=r"--trace: kernel '.*' has no trace events.*dumbbell kernel build --name"
+        ExperimentError, match=r"--trace-event: kernel '.*' has no trace events.*dumbbell kernel build --name"
     ):
         run(tmp_path, "run", Inside(trace=("tcp:tcp_probe",)))
     assert list(tmp_path.iterdir()) == []
@@ -209,7 +209,7 @@ def test_a_kernel_without_trace_events_is_reported_with_the_remedy(tmp_path: Pat
     [
         (Inside(sockets_ns=1), "--sockets: the simulator has no kernel to record from; use --engine kernel"),
         (Inside(counters_ns=1), "--counters: the simulator has no kernel"),
-        (Inside(trace=("a:b",)), "--trace: the simulator has no kernel"),
+        (Inside(trace=("a:b",)), "--trace-event: the simulator has no kernel"),
         (Inside(ALL), "--pcap-device: the simulator captures at one device only, got 'all'"),
     ],
 )

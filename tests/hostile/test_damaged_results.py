@@ -112,7 +112,7 @@ TABLES: dict[str, tuple[str, Table, str]] = {
     "another width": ("flows", lambda t: t.cast({"cwnd_packets": pl.Int64}), "'cwnd_packets' is Int64; UInt32"),
     "a list": ("queues", lambda t: t.with_columns(x=pl.concat_list(pl.lit(1))), "'x' is List(Int32); numbers"),
     "bytes": ("queues", lambda t: t.with_columns(x=pl.lit(b"x")), "column 'x' is Binary; numbers, booleans or strings"),
-    "a null time": ("probes", lambda t: t.with_columns(changed(t["sent_ns"], None)), "'sent_ns' is null or missing"),
+    "a null time": ("probes", lambda t: t.with_columns(changed(t["time_ns"], None)), "'time_ns' is null or missing"),
     "a null queue": ("queues", lambda t: t.with_columns(changed(t["queue"], None)), "'queue' is null or missing"),
     "a negative time": ("flows", lambda t: t.with_columns(pl.col("time_ns") - 10**9), "column 'time_ns' has -"),
     "an absurd counter": ("flows", lambda t: t.with_columns(changed(t["bytes_sent"], 2**63 - 1)), "'bytes_sent' has 9"),

@@ -342,7 +342,7 @@ BUSYBOX = """PING 192.0.2.1 (192.0.2.1): 56 data bytes
 def test_each_ping_is_read(text: str, tmp_path: Path) -> None:
     run = imported(tmp_path, text, interval_ns=NS)
     assert run.tables["probes"]["rtt_ns"].to_list() == [12_000_000, None, 14_000_000]
-    assert run.tables["probes"]["sent_ns"].to_list() == [0, NS, 2 * NS]
+    assert run.tables["probes"]["time_ns"].to_list() == [0, NS, 2 * NS]
     assert any("1 s" in warning for warning in imported(tmp_path, text).manifest["warnings"])
 
 
@@ -350,7 +350,7 @@ def test_the_reported_pings_are_read() -> None:
     assert case("ping-busybox.txt").tables["probes"]["rtt_ns"].to_list() == [1_398_000, 204_000, None, 20_204_000]
     probes = case("fping.txt").tables["probes"]
     assert probes["rtt_ns"].to_list() == [40_100_000, 42_100_000, None, 44_100_000]
-    assert probes["sent_ns"].to_list() == [0, 98_000_000, 197_000_000, 296_000_000]
+    assert probes["time_ns"].to_list() == [0, 98_000_000, 197_000_000, 296_000_000]
 
 
 def test_ping_with_a_time_before_each_line(tmp_path: Path) -> None:
@@ -361,7 +361,7 @@ def test_ping_with_a_time_before_each_line(tmp_path: Path) -> None:
     )  # fmt: skip
     run = imported(tmp_path, text)
     assert run.tables["probes"]["rtt_ns"].null_count() == 1
-    assert run.tables["probes"]["sent_ns"].to_list() == [0, NS, 1_500_000_000, 2 * NS]
+    assert run.tables["probes"]["time_ns"].to_list() == [0, NS, 1_500_000_000, 2 * NS]
     assert run.manifest["import"]["files"][0]["epoch_s"] == pytest.approx(MOMENT - 3 - 0.02, abs=0.001)
 
 

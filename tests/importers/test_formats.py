@@ -113,7 +113,7 @@ def test_ping_reports_its_losses(tmp_path: Path) -> None:
     probes = imported(tmp_path, samples.PING).tables["probes"]
     assert probes["seq"].to_list() == [1, 2, 3, 4]
     assert probes["rtt_ns"].to_list() == [20_000_000, None, 30_500_000, None]
-    assert probes["sent_ns"].to_list() == pytest.approx([0, 999_750_000, 1_999_500_000, 2_999_250_000])
+    assert probes["time_ns"].to_list() == pytest.approx([0, 999_750_000, 1_999_500_000, 2_999_250_000])
 
 
 def test_tcp_probe_s_sequence_numbers_wrap(tmp_path: Path) -> None:
