@@ -10,6 +10,7 @@ import pytest
 
 import dumbbell as db
 from dumbbell.errors import ExperimentError, OutputError, PlanError, ResultError
+from dumbbell.spec.document import as_toml
 
 SMALL = {
     "duration": "2s",
@@ -169,3 +170,48 @@ def test_a_name_too_long_for_a_file_is_an_error() -> None:
         db.load_sweep("a" * 300)
     with pytest.raises(ExperimentError):
         db.experiment("a/" + "a" * 300)
+
+
+TINY = {
+    "duration": "400ms",
+    "path": {"rtt": "10ms", "bottleneck": {"rate": "10mbit", "qdisc": "pfifo limit 50"}},
+    "flows": [{"cc": "reno"}],
+}
+
+
+def test_every_source_of_an_experiment_is_taken(tmp_path: Path) -> None:
+    file = tmp_path / "tiny.toml"
+    file.write_text(as_toml(TINY))
+    runs = [db.run(source, seed=2) for source in (TINY, file, str(file), db.experiment(file))]
+    assert len({str(run.flows.drop("flow")) for run in runs}) == 1
+    assert db.run("cyclic", settings={"duration": "200ms"}, path__rtt="20ms").manifest["duration_s"] == 0.2
+    assert db.plan(TINY).flows[0].name == "reno"
+
+
+def test_every_case_runs_with_every_seed(tmp_path: Path) -> None:
+    cases = TINY | {"cases": [{"name": name, "set": {"flows.0.cc": name}} for name in ("reno", "cubic")]}
+    runs = db.run_all(cases, seeds="1..2", jobs=2, out=tmp_path)
+    assert [(run.manifest["case"], run.manifest["seed"]) for run in runs] == [
+        ("reno", 1), ("reno", 2), ("cubic", 1), ("cubic", 2),
+    ]  # fmt: skip
+    assert db.load(tmp_path / "cubic-seed-2").flows.equals(runs[-1].flows)
+
+
+def test_a_run_has_the_numbers_of_a_part_and_is_exported_and_imported(tmp_path: Path) -> None:
+    run = db.run(TINY)
+    part = run.stats(start="200ms")
+    assert part["flows"][0]["bytes"] < run.summary["flows"][0]["bytes"]
+    assert run.stats() == run.summary
+    with pytest.raises(ValueError, match="is empty"):
+        run.stats(start="1s")
+    again = db.import_logs(run.export(tmp_path / "run.jsonl"))
+    assert again.flows.height == run.flows.height
+    assert (run.counters, run.sockets) == (None, None)
+    with pytest.raises(db.DumbbellError, match="not an option of an import"):
+        db.import_logs(tmp_path / "run.jsonl", flow="x")
+
+
+def test_evaluate_judges_within_its_budget() -> None:
+    found = db.evaluate("reno", only=["use-one"], max_runs=3)
+    assert found.runs <= 3
+    assert [finding.judged.verdict for finding in found.findings]

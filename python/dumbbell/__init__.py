@@ -15,31 +15,51 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from dumbbell.api import (
+        Comparison,
+        DumbbellError,
         Experiment,
+        Figure,
         Run,
+        Sweep,
         compare,
+        evaluate,
         experiment,
+        identify,
+        import_logs,
         load,
         load_sweep,
         packet_traces,
+        plan,
         run,
+        run_all,
         scenario,
+        search,
         sweep,
     )
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "Comparison",
+    "DumbbellError",
     "Experiment",
+    "Figure",
     "Run",
+    "Sweep",
     "__version__",
     "compare",
+    "evaluate",
     "experiment",
+    "identify",
+    "import_logs",
     "load",
     "load_sweep",
     "packet_traces",
+    "plan",
     "run",
+    "run_all",
     "scenario",
+    "search",
     "sweep",
 ]  # fmt: skip
 

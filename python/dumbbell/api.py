@@ -11,14 +11,16 @@ The API uses the same packages as the commands, raises exceptions (`dumbbell.err
 `docs/python.md` is its manual; `dumbbell.notebook` displays results in notebooks.
 """
 
+import os
 import shutil
 import tempfile
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
@@ -30,8 +32,12 @@ from dumbbell.engines import Request
 from dumbbell.engines.base import Permissions, engine_called, kernels_set, permitted, plain, repeat_command, seeds_of
 from dumbbell.engines.sim import MOST_ROWS, PacketTraces, Window
 from dumbbell.engines.sim import packet_traces as traces_of
-from dumbbell.errors import ExperimentError
-from dumbbell.notebook import ComparisonResult, Figure, SweepResult, run_html
+from dumbbell.errors import DumbbellError, ExperimentError
+from dumbbell.exporters import export_run
+from dumbbell.notebook import ComparisonResult as Comparison
+from dumbbell.notebook import Figure, run_html
+from dumbbell.notebook import SweepResult as Sweep
+from dumbbell.plan import Plan, plan_case
 from dumbbell.results import result
 from dumbbell.spec.built_in import find
 from dumbbell.spec.document import inline_toml
@@ -40,18 +46,34 @@ from dumbbell.spec.sweep import load_sweep as load_sweep_file
 from dumbbell.spec.units import Wrong, duration_ns, suggest
 from dumbbell.sweeps import folder as sweeps
 
+if TYPE_CHECKING:
+    from dumbbell.evaluation.referee import Evaluation
+    from dumbbell.identification.identify import Identification
+    from dumbbell.search.outcome import Found
+
 __all__ = [
+    "Comparison",
+    "DumbbellError",
     "Experiment",
+    "Figure",
     "Run",
+    "Sweep",
     "compare",
+    "evaluate",
     "experiment",
+    "identify",
+    "import_logs",
     "load",
     "load_sweep",
     "packet_traces",
+    "plan",
     "run",
+    "run_all",
     "scenario",
+    "search",
     "sweep",
 ]
+
 
 SWEEP = Path("sweep.toml")
 """File name of a sweep defined in Python."""
@@ -96,9 +118,10 @@ class Experiment:
             raise ExperimentError(f"unknown case '{name}'", file=str(self.file), right="; ".join(self.cases))
         return Experiment(self.name, self.document, self.file, self.settings, name)
 
-    def set(self, **settings: Any) -> "Experiment":
-        """A copy with other values: `duration="20s"`, `path__rtt="20ms"` or `**{"path.rtt": "20ms"}`."""
-        return Experiment(self.name, self.document, self.file, (*self.settings, *_settings(settings)), self.only)
+    def set(self, settings: Mapping[str, Any] | None = None, **more: Any) -> "Experiment":
+        """A copy with other values: `{"path.rtt": "20ms"}`, `duration="20s"` or `path__rtt="20ms"`."""
+        changed = (*self.settings, *_settings({**(settings or {}), **more}))
+        return Experiment(self.name, self.document, self.file, changed, self.only)
 
     def __iter__(self) -> Iterator["Experiment"]:
         return iter([self.case(name) for name in self.cases] if self.only is None else [self])
@@ -110,6 +133,10 @@ class Experiment:
             right = f"choose one with .case(NAME), or iterate over all: {'; '.join(self.cases)}"
             raise ExperimentError(f"{len(found)} cases, and none is selected", file=str(self.file), right=right)
         return found[0]
+
+
+Source = str | os.PathLike[str] | Mapping[str, Any] | Experiment
+"""An experiment: one that was made, a scenario's name, a TOML file, or a dictionary with its keys."""
 
 
 class Run:
@@ -153,6 +180,39 @@ class Run:
         """The numbers that `dumbbell stats --json` prints."""
         return summary(self._run)
 
+    @property
+    def counters(self) -> pl.DataFrame | None:
+        """The kernel's counters by host and time; None if the run recorded none (`--counters`)."""
+        return self._run.inside("counters")
+
+    @property
+    def sockets(self) -> pl.DataFrame | None:
+        """Every socket by time; None if the run recorded none (`--sockets`)."""
+        return self._run.inside("sockets")
+
+    def stats(self, start: str | None = None, stop: str | None = None) -> dict[str, Any]:
+        """The numbers of `summary` from `start` to `stop`, such as `"5s"`; default: the whole run.
+
+        Raises `ExperimentError` for a time that is none, `ValueError` for an empty window.
+        """
+        if start is None and stop is None:
+            return self.summary
+        end_ns = round(self.manifest["duration_s"] * 1e9)
+        begin_ns = 0 if start is None else _time_ns(start, "start")
+        window = begin_ns, end_ns if stop is None else min(_time_ns(stop, "stop"), end_ns)
+        if window[0] >= window[1]:
+            raise ValueError(
+                f"the window from {start or '0s'} to {stop or 'the end'} is empty: the run lasted {end_ns / 1e9:g} s"
+            )
+        return summary(self._run, window)
+
+    def export(self, path: str | os.PathLike[str], format: str | None = None) -> Path:
+        """Write the run as a folder of CSV files, JSON lines or a Flent file; `format` is `csv`, `jsonl` or `flent`.
+
+        Raises `OutputError` when it can't be written or exists, `ImportProblem` for an unknown format.
+        """
+        return export_run(self._run, Path(path), format)
+
     def plot(self, *names: str, width: int = 760, metric: str | None = None) -> Figure:
         """One figure by name (`dumbbell plot --list`), several panels stacked, or without names the default panels.
 
@@ -165,7 +225,7 @@ class Run:
             return Figure(draw([self._run], names[0], width, metric=metric))
         return Figure(figure(self._run, names or available(self._run, DEFAULT), width))
 
-    def report(self, path: str | Path) -> Path:
+    def report(self, path: str | os.PathLike[str]) -> Path:
         """Write the page about this run. Raises `OutputError` when it can't be written."""
         with extras.explained():
             from dumbbell.reports.page import write  # noqa: PLC0415 — draws figures: an extra
@@ -194,28 +254,30 @@ def scenario(name: str) -> Experiment:
     return Experiment(name, None, known[name])
 
 
-def experiment(source: str | Path | Mapping[str, Any]) -> Experiment:
-    """An experiment from a TOML file, or from a dictionary with the same keys. Raises `ExperimentError`."""
-    made = (
-        Experiment("experiment", source, INLINE)
-        if isinstance(source, Mapping)
-        else Experiment(Path(source).stem, None, Path(source))
-    )
+def experiment(source: Source) -> Experiment:
+    """An experiment from a TOML file, a scenario's name or a dictionary with the keys. Raises `ExperimentError`."""
+    if isinstance(source, Experiment):
+        return source
+    if isinstance(source, Mapping):
+        made = Experiment("experiment", source, INLINE)
+    else:
+        known, name = spec.scenarios(), os.fspath(source)
+        made = scenario(name) if name in known else Experiment(Path(name).stem, None, Path(name))
     made.cases  # noqa: B018 — validates the experiment now
     return made
 
 
 def run(
-    experiment: Experiment, engine: str = "sim", seed: int | None = None, out: str | Path | None = None,
-    kernel: str | None = None, hosts: Sequence[str] = (), **settings: Any,
+    source: Source, engine: str = "sim", seed: int | None = None, out: str | os.PathLike[str] | None = None,
+    kernel: str | None = None, hosts: Sequence[str] = (), settings: Mapping[str, Any] | None = None, **more: Any,
 ) -> Run:  # fmt: skip
     """Run one experiment with one seed (default: its first) and return the result.
 
-    `hosts`: the real hosts that ssh may call, for an experiment with hosts; they must be the same ones. `settings`
-    change keys, as in `Experiment.set`. Without `out` the result is in a temporary folder, deleted with the `Run`.
-    Raises `DumbbellError` like the command; an invalid run raises nothing: check `valid`.
+    `hosts`: the real hosts that ssh may call, for an experiment with hosts; they must be the same ones. `settings` and
+    `more` change keys, as in `Experiment.set`. Without `out` the result is in a temporary folder, deleted with the
+    `Run`. Raises `DumbbellError` like the command; an invalid run raises nothing: check `valid`.
     """
-    experiment = experiment.set(**settings) if settings else experiment
+    experiment = _changed(source, settings, more)
     case = experiment.one()
     number = _seed(case, seed)
     allowed = permitted([engine], hosts, [kernel])
@@ -235,15 +297,49 @@ def run(
     return done
 
 
+def run_all(
+    source: Source, engine: str = "sim", seeds: str | Sequence[int] | None = None, jobs: int | None = None,
+    out: str | os.PathLike[str] | None = None, kernel: str | None = None, hosts: Sequence[str] = (),
+    settings: Mapping[str, Any] | None = None, **more: Any,
+) -> list[Run]:  # fmt: skip
+    """Run every case with every seed, `jobs` at a time, and return the results: case by case, seed by seed.
+
+    `seeds`: `"1..5"` or `[1, 2, 7]`; default: the experiment's. Default for `jobs`: the number of CPUs, 1 in real time.
+    With `out` each result is a folder in it. Otherwise as `run`.
+    """
+    experiment = _changed(source, settings, more)
+    chosen = None if seeds is None else list(seeds_of(seeds, "seeds") or ()) if isinstance(seeds, str) else list(seeds)
+    work = [(one, seed) for one in experiment for seed in (chosen or one.one().experiment.seeds)]
+    check_expected([one.one() for one in experiment])
+
+    def each(planned: tuple[Experiment, int]) -> Run:
+        one, seed = planned
+        name = "-".join(filter(None, (plain(one.only or ""), f"seed-{seed}")))
+        return run(one, engine, seed, None if out is None else Path(out) / name, kernel, hosts)
+
+    in_real_time = engine_called(engine, kernel, "engine", allowed=permitted([engine], hosts, [kernel])).real_time
+    with ThreadPoolExecutor(max_workers=jobs or (1 if in_real_time else os.cpu_count())) as pool:
+        return list(pool.map(each, work))
+
+
+def plan(source: Source, seed: int | None = None, settings: Mapping[str, Any] | None = None, **more: Any) -> Plan:
+    """The plan of one experiment with one seed: hosts, steps, flows, queues; `.script(title, [])` is a shell script.
+
+    Raises `ExperimentError`, `PlanError` for what can't be run in bounded memory.
+    """
+    case = _changed(source, settings, more).one()
+    return plan_case(case, _seed(case, seed))
+
+
 def packet_traces(
-    experiment: Experiment, start: str = "0s", stop: str | None = None, seed: int | None = None,
-    most_rows: int = MOST_ROWS, **settings: Any,
+    source: Source, start: str = "0s", stop: str | None = None, seed: int | None = None,
+    most_rows: int = MOST_ROWS, settings: Mapping[str, Any] | None = None, **more: Any,
 ) -> PacketTraces:  # fmt: skip
     """Trace every packet from `start` to `stop` (default: the experiment's end) on the simulator, one row per packet.
 
-    `settings` change keys, as in `Experiment.set`. Raises `DumbbellError`.
+    `settings` and `more` change keys, as in `Experiment.set`. Raises `DumbbellError`.
     """
-    experiment = experiment.set(**settings) if settings else experiment
+    experiment = _changed(source, settings, more)
     case = experiment.one()
     end_ns = case.experiment.duration if stop is None else _time_ns(stop, "stop")
     number = _seed(case, seed)
@@ -252,24 +348,145 @@ def packet_traces(
     )
 
 
-def load(folder: str | Path) -> Run:
+def load(folder: str | os.PathLike[str]) -> Run:
     """Load a result folder. Raises `ResultError`."""
     return Run(result.load(Path(folder)))
 
 
-def load_sweep(folder: str | Path) -> SweepResult:
+def load_sweep(folder: str | os.PathLike[str]) -> Sweep:
     """Load a finished sweep's folder. Raises `ResultError`."""
-    return SweepResult(sweeps.load(Path(folder)))
+    return Sweep(sweeps.load(Path(folder)))
+
+
+def import_logs(
+    files: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], out: str | os.PathLike[str] | None = None,
+    **options: Any,
+) -> Run:  # fmt: skip
+    """Import logs of other programs as a result, as `dumbbell import` does.
+
+    `options`: `name`, `cc` (texts or lists), `interval`, `mss`, `size`, `align`, `queue`, `format`, `title`. Without
+    `out` the result is in a temporary folder, deleted with the `Run`. Raises `ImportProblem`, `OutputError`.
+    """
+    from dumbbell.importers import Options, import_files  # noqa: PLC0415 — not needed to run experiments
+    from dumbbell.spec.typed import quantity  # noqa: PLC0415 — see above
+    from dumbbell.spec.units import size_bytes  # noqa: PLC0415 — see above
+
+    kinds = {"interval": ("interval_ns", duration_ns, "1ns"), "mss": ("mss_bytes", size_bytes, "1b"),
+             "size": ("size_bytes", size_bytes, "1b")}  # fmt: skip
+    lists = {"name": "names", "cc": "ccs"}
+    given: dict[str, Any] = {}
+    for key, value in options.items():
+        if key in kinds:
+            name, read, least = kinds[key]
+            given[name] = quantity(key, str(value), read, least)
+        elif key in lists:
+            given[lists[key]] = (
+                tuple(part.strip() for part in value.split(",")) if isinstance(value, str) else tuple(value)
+            )
+        elif key in {"align", "queue", "format", "title"}:
+            given[key] = value
+        else:
+            right = "name, cc, interval, mss, size, align, queue, format or title"
+            raise ExperimentError("not an option of an import", key=key, right=right)
+    named = [files] if isinstance(files, str | os.PathLike) else list(files)
+    paths = [Path(each) for each in named]
+    if out is not None:
+        return load(import_files(paths, Path(out), Options(**given)))
+    private = Path(tempfile.mkdtemp(prefix="dumbbell-"))
+    try:
+        done = load(import_files(paths, private / "import", Options(**given)))
+    except BaseException:
+        shutil.rmtree(private, ignore_errors=True)
+        raise
+    weakref.finalize(done, shutil.rmtree, private, ignore_errors=True)
+    return done
+
+
+def identify(
+    trace: str | os.PathLike[str], flow: str | None = None, candidates: Sequence[str] = (), jobs: int | None = None
+) -> "Identification":
+    """Name the congestion control that made a capture: `.verdict`, `.confidence`, `.ranking`, `.path`.
+
+    As `dumbbell identify`. Raises `DumbbellError`.
+    """
+    from dumbbell.identification.candidates import CONTROLLERS  # noqa: PLC0415 — not needed to run experiments
+    from dumbbell.identification.identify import identify as identified  # noqa: PLC0415 — see above
+
+    return identified(Path(trace), flow, controllers=tuple(candidates) or CONTROLLERS, jobs=jobs)
+
+
+def evaluate(  # noqa: PLR0913, PLR0917 — the options of the command
+    controller: str, engine: str = "sim", kernel: str | None = None, against: Sequence[str] = ("cubic", "bbr", "reno"),
+    max_runs: int | None = None, budget: str | None = None, only: Sequence[str] = (), jobs: int | None = None,
+    parameters: Mapping[str, Any] | None = None,
+) -> "Evaluation":  # fmt: skip
+    """Judge a congestion control by the criteria of RFC 9743: `.findings` has a verdict for each.
+
+    `max_runs` or `budget` (wall time, such as `"180s"`; default 170 s) limit it. As `dumbbell evaluate`. Raises
+    `DumbbellError`.
+    """
+    from dumbbell.evaluation.criteria import load_suite  # noqa: PLC0415 — not needed to run experiments
+    from dumbbell.evaluation.referee import Budget, Controller  # noqa: PLC0415 — see above
+    from dumbbell.evaluation.referee import evaluate as evaluated  # noqa: PLC0415 — see above
+
+    if max_runs is not None and budget is not None:
+        raise ExperimentError("both a number of runs and a time", key="max_runs", right="give one of them")
+    limit = Budget(runs=max_runs) if max_runs else Budget(wall_s=_time_ns(budget or "170s", "budget") / 1e9)
+    suite = load_suite()
+    return evaluated(
+        suite.only(tuple(only)) if only else suite, Controller(controller, dict(parameters or {}), engine, kernel),
+        tuple(against), limit, jobs=jobs, allowed=permitted(kernels=[kernel]),
+    )  # fmt: skip
+
+
+def search(  # noqa: PLR0913 — the options of the command
+    source: str | os.PathLike[str], *, minimize: str | None = None, maximize: str | None = None,
+    vary: Sequence[str] = (), max_runs: int | None = None, search_seed: int | None = None, seeds: str | None = None,
+    window: str | None = None, confirm: bool = False, shrink: bool = True, threshold: float | None = None,
+    jobs: int | None = None, out: str | os.PathLike[str] | None = None, settings: Mapping[str, Any] | None = None,
+) -> "Found":  # fmt: skip
+    """Search for the network in which a metric is worst: `.best`, `.baseline`, `.document` (the smallest experiment).
+
+    `source`: a scenario's name, an experiment or a sweep file; `vary`: `"path.rtt=5ms..80ms"`; `window`: `"from 5s"`;
+    `confirm`: on the kernel, too. Without `out` the folder is temporary and is removed. As `dumbbell search`. Raises
+    `DumbbellError`.
+    """
+    from dumbbell.publish import scratch  # noqa: PLC0415 — not needed to run experiments
+    from dumbbell.search.bounds import SearchOptions, definition  # noqa: PLC0415 — see above
+    from dumbbell.search.outcome import Runs, concluded  # noqa: PLC0415 — see above
+    from dumbbell.search.saving import save  # noqa: PLC0415 — see above
+    from dumbbell.sweeps.pool import Local  # noqa: PLC0415 — see above
+    from dumbbell.sweeps.runner import NoProgress, SweepRequest, carry_out  # noqa: PLC0415 — see above
+    from dumbbell.sweeps.workdir import JOURNAL, Journal  # noqa: PLC0415 — see above
+
+    options = SearchOptions(
+        os.fspath(source), minimize, maximize, vary, _settings(settings or {}), None, max_runs, search_seed, seeds,
+        window,
+    )  # fmt: skip
+    swept = definition(options)
+    with tempfile.TemporaryDirectory(prefix="dumbbell-") as private:
+        folder = Path(private) / "search" if out is None else Path(out)
+        request = SweepRequest(swept, folder, jobs=jobs)
+        done = carry_out(request, NoProgress())
+        with (
+            Journal(done.folder / JOURNAL) as journal,
+            scratch(done.folder / ".work") as tmp_dir,
+            Local(jobs, tmp_dir) as executor,
+        ):
+            runs = Runs(swept, executor, NoProgress().row, request.allowed)
+            found = concluded(swept, journal.rows(), runs, confirm=confirm, threshold=threshold, shrink=shrink)
+        save(swept, found, done.folder, "")
+    return found
 
 
 def sweep(
-    experiment: Experiment | str | Path | Mapping[str, Any],
+    experiment: Source,
     axes: Mapping[str | tuple[str, ...], Sequence[Any] | Mapping[str, Any]] | None = None,
     jobs: int | None = None,
-    out: str | Path | None = None,
+    out: str | os.PathLike[str] | None = None,
     hosts: Sequence[str] = (),
     **keys: Any,
-) -> SweepResult:
+) -> Sweep:
     """Run an experiment at every point of a grid: `axes={"path.rtt": ["5ms", "20ms"], ("a", "b"): zip(…)}`.
 
     Axes are crossed; axes in one tuple vary together. `keys` are other keys of the sweep file (`docs/sweeps.md`):
@@ -281,10 +498,10 @@ def sweep(
     from dumbbell.sweeps.runner import NoProgress, SweepRequest, carry_out  # noqa: PLC0415 — not needed to run one experiment
 
     if axes is None:
-        if not isinstance(experiment, str | Path):
+        if not isinstance(experiment, str | os.PathLike):
             raise ExperimentError("sweep without axes", key="axes", right='for example {"path.rtt": ["5ms", "20ms"]}')
         engine = keys.pop("engine", None)
-        definition = load_sweep_file(experiment, _settings(keys), engine)
+        definition = load_sweep_file(os.fspath(experiment), _settings(keys), engine)
         allowed = permitted([engine], hosts, kernels_set(_settings(keys)))
     else:
         document, settings, named = _swept_document(experiment)
@@ -309,26 +526,39 @@ def sweep(
 
 
 def compare(
-    first: Run | Sequence[Run], second: Run | Sequence[Run], names: Sequence[str] | None = None
-) -> ComparisonResult:
-    """Compare two runs, or two lists of runs (seeds of one experiment), as `dumbbell compare` does."""
-    arms = [[arm] if isinstance(arm, Run) else list(arm) for arm in (first, second)]
+    first: Run | str | os.PathLike[str] | Sequence[Run], second: Run | str | os.PathLike[str] | Sequence[Run],
+    names: Sequence[str] | None = None,
+) -> Comparison:  # fmt: skip
+    """Compare two runs or result folders, or two lists of runs (seeds of one experiment), as `dumbbell compare`."""
+    arms = [_arm(first), _arm(second)]
     if not all(arms):
         raise ExperimentError("a list without runs", key="compare", right="compare(run, run), or two lists of runs")
     engines = [str(arm[0].manifest["engine"]) for arm in arms]
     called = list(names) if names is not None else engines if engines[0] != engines[1] else ["first", "second"]
     made = [Arm(name, tuple(run.measured() for run in arm)) for name, arm in zip(called, arms, strict=True)]
-    return ComparisonResult(compare_runs("", made[0], made[1]))
+    return Comparison(compare_runs("", made[0], made[1]))
+
+
+def _arm(arm: Run | str | os.PathLike[str] | Sequence[Run]) -> list[Run]:
+    if isinstance(arm, Run):
+        return [arm]
+    return [load(arm)] if isinstance(arm, str | os.PathLike) else list(arm)
+
+
+def _changed(source: Source, settings: Mapping[str, Any] | None, more: Mapping[str, Any]) -> Experiment:
+    """The experiment with other values."""
+    made = experiment(source)
+    return made.set(settings, **more) if settings or more else made
 
 
 def _swept_document(
-    source: Experiment | str | Path | Mapping[str, Any],
+    source: Source,
 ) -> tuple[dict[str, Any], tuple[str, ...], Path | None]:
     """An experiment as a sweep document, its settings, and its file if it has one."""
     if isinstance(source, Mapping):
         return {"experiment": dict(source)}, (), None
     if not isinstance(source, Experiment):
-        return {"experiment": str(source)}, (), find(str(source))
+        return {"experiment": os.fspath(source)}, (), find(os.fspath(source))
     file = source.file.resolve() if source.document is None else None
     named = dict(source.document or {}) if file is None else str(file)
     return {"experiment": named} | ({"case": source.only} if source.only else {}), source.settings, file

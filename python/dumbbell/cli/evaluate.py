@@ -192,7 +192,7 @@ def _evaluated(
     except KeyboardInterrupt:
         raise Interrupted from None
     used = f"{found.runs} runs in {found.wall_s:.0f} s ({_cpu_s() - began:.0f} s of processor time)"
-    unwrapped_err.print(f"{controller.name}: {used}; repeat with --runs {found.runs}")
+    unwrapped_err.print(f"{controller.name}: {used}; repeat with --max-runs {found.runs}")
     return found
 
 
