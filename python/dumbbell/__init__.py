@@ -10,7 +10,9 @@ run.summary["groups"], run.flows, run.plot("cwnd")
 These names are defined in `dumbbell.api`, which is imported on first use so that the command starts quickly.
 """
 
+import sys
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -72,3 +74,16 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
+
+
+def _of_api(name: str) -> property:
+    """A function that has a package's name: importing the package must not replace it here."""
+    return property(lambda _: getattr(import_module("dumbbell.api"), name), lambda _module, _package: None)
+
+
+class _Dumbbell(ModuleType):
+    plan = _of_api("plan")
+    search = _of_api("search")
+
+
+sys.modules[__name__].__class__ = _Dumbbell

@@ -118,7 +118,7 @@ class Experiment:
             raise ExperimentError(f"unknown case '{name}'", file=str(self.file), right="; ".join(self.cases))
         return Experiment(self.name, self.document, self.file, self.settings, name)
 
-    def set(self, settings: Mapping[str, Any] | None = None, **more: Any) -> "Experiment":
+    def set(self, settings: Mapping[str, Any] | None = None, /, **more: Any) -> "Experiment":
         """A copy with other values: `{"path.rtt": "20ms"}`, `duration="20s"` or `path__rtt="20ms"`."""
         changed = (*self.settings, *_settings({**(settings or {}), **more}))
         return Experiment(self.name, self.document, self.file, changed, self.only)
