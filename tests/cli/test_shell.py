@@ -305,3 +305,13 @@ def test_bash_detects_an_unfinished_command(command: str, unfinished: bool) -> N
 def test_quoted_text_is_complete_and_text_after_one_quote_is_not(text: str) -> None:
     assert not is_unfinished(f"echo {shlex.quote(text)}")
     assert is_unfinished("echo '" + text.replace("'", ""))
+
+
+def test_exec_without_a_program_is_a_shell(file: Path) -> None:
+    command = [str(COMMAND), "exec", file.name, "--out", "result", "--host", "receiver"]
+    done = subprocess.run(
+        command, cwd=file.parent, input="hostname\nexit 3\n", capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 3, done.stderr
+    assert session(file)["status"] == 3
+    assert subprocess.run([*command, "--json"], cwd=file.parent, capture_output=True, check=False).returncode == 2

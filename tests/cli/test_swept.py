@@ -121,3 +121,24 @@ def test_a_folder_that_is_no_sweep_is_an_error(dumbbell: Any, tmp_path: Path) ->
     done = dumbbell("map", tmp_path, "--x", "a", "--metric", "b")
     assert done.returncode == 2
     assert "not a finished sweep: it has no sweep.json" in done.stderr
+
+
+def test_plot_draws_a_sweep_s_map_and_export_queries_it(sweep: Sweep, dumbbell: Any, tmp_path: Path) -> None:
+    done = dumbbell("plot", sweep.folder, "--metric", "groups.bbr.share", "--y", "buffer", "-o", "map.svg")
+    assert (done.returncode, done.stderr) == (0, "wrote map.svg\n")
+    old = dumbbell(
+        "map", sweep.folder, "--value", "groups.bbr.share", "--x", "path.rtt", "--y", "buffer", "-o", "old.svg"
+    )
+    assert "--value is now --metric" in old.stderr
+    assert (tmp_path / "map.svg").read_bytes() == (tmp_path / "old.svg").read_bytes()
+    query = "select count(*) as runs from runs"
+    found = json.loads(dumbbell("export", sweep.folder, "--sql", query, "--json").stdout)
+    assert found["rows"] == json.loads(dumbbell("sql", sweep.folder, query, "--json").stdout)["rows"]
+    assert dumbbell("export", sweep.folder, "--sql", query, "-o", "count.csv").returncode == 0
+    assert (tmp_path / "count.csv").read_text().startswith('"runs"')
+
+
+def test_options_of_sweeps_need_one(dumbbell: Any, tmp_path: Path) -> None:
+    (tmp_path / "nothing").mkdir()
+    for command in (["plot", "nothing", "--x", "a", "-o", "x.svg"], ["export", "nothing", "--sql", "select 1"]):
+        assert "name one sweep folder" in dumbbell(*command).stderr

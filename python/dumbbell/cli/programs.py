@@ -76,13 +76,15 @@ BY_SIGNAL = 128
 
 @click.command("exec", cls=Command, older={"--on": "--host"})
 @scenario_argument
-@click.argument("command", nargs=-1, required=True, metavar="-- COMMAND...", help="Program to run, with its arguments.")
+@click.argument(
+    "command", nargs=-1, metavar="[-- COMMAND...]", help="Program to run, with its arguments; default: a shell."
+)
 @click.option(
     "--host",
     "on",
-    default="receiver",
+    default=None,
     metavar="HOST",
-    help="Host that runs the program: sender, receiver, or another host of the plan.",
+    help="Host that runs it: sender, receiver, or another host of the plan; default: receiver, of a shell sender.",
 )
 @server_option
 @file_option
@@ -101,10 +103,12 @@ BY_SIGNAL = 128
 @out_option
 @kernel_option
 @json_option
+@click.pass_context
 def exec_(  # noqa: PLR0913, PLR0917 — a command has many options
+    ctx: click.Context,
     scenario: str,
     command: tuple[str, ...],
-    on: str = "receiver",
+    on: str | None = None,
     servers: tuple[str, ...] = (),
     files: tuple[str, ...] = (),
     cc: str | None = None,
@@ -121,14 +125,20 @@ def exec_(  # noqa: PLR0913, PLR0917 — a command has many options
 ) -> None:
     """Run a program on a host of an experiment.
 
-    The program comes from this host. The exit status is the program's. With --json its output goes to standard error.
+    The program comes from this host; without one a shell opens, as by `dumbbell shell`. The exit status is the
+    program's. With --json its output goes to standard error.
     """
+    if not command:
+        _open_shell(ctx, as_json=as_json, powers=powers)
+        return
     from dumbbell.cli.runs import execute_runs
     from dumbbell.engines.base import engine_called, permitted
     from dumbbell.results import result
     from dumbbell.spec.typed import TypedCommand
 
-    typed_command = TypedCommand(_with_absolute_program(command), on, servers, files, cc, start, timeout, flows)
+    typed_command = TypedCommand(
+        _with_absolute_program(command), on or "receiver", servers, files, cc, start, timeout, flows
+    )
     request, name = typed_request(
         scenario,
         settings,
@@ -150,6 +160,18 @@ def exec_(  # noqa: PLR0913, PLR0917 — a command has many options
         keys = ("host", "started_s", "ended_s", "status", "signal", "stopped")
         print_json({"run": str(request.out), "valid": manifest["valid"], **{key: entry[key] for key in keys}})
     raise click.exceptions.Exit(status)
+
+
+def _open_shell(ctx: click.Context, *, as_json: bool, powers: bool) -> None:
+    """`dumbbell shell` with the same options."""
+    from dumbbell.errors import ExperimentError
+
+    for key, is_given in (("--json", as_json), ("--powers", powers)):
+        if is_given:
+            raise ExperimentError("an option of a program", key=key, right="add a program: -- COMMAND")
+    known = {parameter.name for parameter in shell.params}
+    given = {name: value for name, value in ctx.params.items() if name in known and value is not None}
+    ctx.invoke(shell, **given)
 
 
 def _to_stderr(_stream: str, data: bytes) -> None:

@@ -24,6 +24,7 @@ from dumbbell.cli.options import (
     to_option,
     width_option,
 )
+from dumbbell.cli.sweep_results import of_a_map
 
 if TYPE_CHECKING:
     from dumbbell.cli.console import Console
@@ -127,11 +128,16 @@ def _results_of(folder: Path, runs: "list[Run]") -> "RunResults":
 
 
 @click.command("plot")
-@click.argument("folders", type=PATH, nargs=-1, metavar="RUN...", help="Result folders, also of cases or seeds.")
+@click.argument(
+    "folders",
+    type=PATH,
+    nargs=-1,
+    metavar="RUN...|SWEEP",
+    help="Result folders, also of cases or seeds; or one sweep folder.",
+)
 @figure_option
-@click.option("--panels", metavar="NAME,NAME", help="Panels, from top to bottom.")
+@click.option("--panels", metavar="NAME,NAME", help="Panels, from top to bottom; of a sweep: keys, one for each value.")
 @click.option("--figure", "name", metavar="NAME", help="Draw this figure instead of panels; see --list.")
-@click.option("--metric", metavar="NAME", help="Metric of --figure box, such as jain.")
 @click.option(
     "--flow", "--group", "wanted", multiple=True, metavar="NAME", help="Draw only this flow or group. Repeatable."
 )
@@ -139,6 +145,10 @@ def _results_of(folder: Path, runs: "list[Run]") -> "RunResults":
 @click.option("--to", "end", metavar="TIME", help="End the time axis here.")
 @click.option("--y-max", "top", type=click.FloatRange(min=0, min_open=True), metavar="V", help="Top of the value axis.")
 @click.option("--by", type=click.Choice(["group"]), help="A panel with an axis of its own for each group.")
+@click.option("--metric", metavar="NAME", help="Metric of --figure box, such as jain, or of a sweep's map.")
+@click.option("--x", metavar="KEY", help="Sweeps only: key for the x axis; default: the first.")
+@click.option("--y", metavar="KEY", help="Sweeps only: key for the y axis; without it lines.")
+@of_a_map
 @width_option
 @scale_option
 @click.option("--list", "show", is_flag=True, help="List all figures and exit.")
@@ -158,22 +168,55 @@ def plot(  # noqa: PLR0913, PLR0917 — a command has many options
     scale: float = 2,
     show: bool = False,
     as_json: bool = False,
+    x: str | None = None,
+    y: str | None = None,
+    **of_map: Any,
 ) -> None:
-    """Draw a figure of one or more results.
+    """Draw a figure of one or more results, or a map of a sweep.
 
     Without --figure: panels of one result over time. Lines that are denser than pixels over 60 s are drawn as their
-    median in a band from the smallest to the largest value.
+    median in a band from the smallest to the largest value. Of a sweep: --metric over one or two keys, as a map or as
+    lines.
     """
     from dumbbell.cli.console import out, print_written
+    from dumbbell.sweeps.folder import is_sweep
 
     if show:
         list_figures(out)
         return
+    if len(folders) == 1 and is_sweep(folders[0]):
+        print_written(
+            _plot_swept(folders[0], output, name, metric, x, y, panels, width, scale, of_map), as_json=as_json
+        )
+        return
+    given = [f"--{key}" for key, value in {"x": x, "y": y, **of_map}.items() if value]
+    if given:
+        from dumbbell.errors import ExperimentError
+
+        raise ExperimentError("an option of sweeps", key=given[0], right="name one sweep folder")
     written = plot_runs(
         folders or [], output, panels=panels, name=name, metric=metric, width=width, scale=scale, wanted=wanted,
         start=start, end=end, top=top, by_group=by is not None,
     )  # fmt: skip
     print_written(written, as_json=as_json)
+
+
+def _plot_swept(  # noqa: PLR0913, PLR0917 — the options of the command
+    folder: Path, output: Path | None, name: str | None, metric: str | None, x: str | None, y: str | None,
+    panels: str | None, width: int, scale: float, of_map: dict[str, Any],
+) -> Path:  # fmt: skip
+    from dumbbell.cli.sweep_results import draw_swept
+    from dumbbell.errors import ExperimentError
+    from dumbbell.sweeps.folder import load
+
+    if name is not None:
+        raise ExperimentError(
+            "figures are of runs", key="--figure", value=name, right="--metric NAME for a sweep's map"
+        )
+    if metric is None:
+        raise ExperimentError("no metric given", key="--metric", right="such as --metric groups.bbr.share")
+    first = x or next(iter(load(folder).axes))
+    return draw_swept(folder, output, metric, first, y, panels or "", width, scale, **of_map)
 
 
 @click.command("report", cls=Command, older={"--value": "--metric"})
@@ -299,15 +342,19 @@ def import_(  # noqa: PLR0913, PLR0917 — a command has many options
     "--format", "format_", metavar="csv|jsonl|flent|parquet", help="Output format; default: by the extension of PATH."
 )
 @click.option("--addresses", is_flag=True, help="Keep the addresses in imported logs.")
+@click.option("--sql", "text", metavar="QUERY", help="Sweeps only: the result of this query on the table `runs`.")
 @json_option
 def export(
     folder: Path,
     output: Path | None = None,
     format_: str | None = None,
     addresses: bool = False,
+    text: str | None = None,
     as_json: bool = False,
 ) -> None:
     """Export a result or a sweep's table.
+
+    With --sql what a query selects; without --output it is printed.
 
     A result becomes CSV, JSON lines or a Flent file, which `dumbbell import` can read; a sweep's table one file.
     """
@@ -317,6 +364,14 @@ def export(
     from dumbbell.results.result import load
     from dumbbell.sweeps.folder import is_sweep
 
+    if text is not None:
+        from dumbbell.cli.sweep_results import show_query
+        from dumbbell.errors import ExperimentError
+
+        if not is_sweep(folder):
+            raise ExperimentError("--sql needs a sweep", key="--sql", right="name one sweep folder")
+        show_query(folder, text, output, as_json=as_json, format_=format_)
+        return
     if is_sweep(folder):
         written = export_swept(folder, output, format_)
     else:

@@ -20,7 +20,33 @@ from dumbbell.cli.options import (
     width_option,
 )
 
-__all__ = ["export_swept", "map_", "report_swept", "show_swept", "sql"]
+__all__ = ["OF_A_MAP", "draw_swept", "export_swept", "map_", "of_a_map", "report_swept", "show_swept", "sql"]
+
+
+OF_A_MAP = (
+    click.option("--lines", metavar="KEY", help="One line per value of this key; only without --y."),
+    click.option("--where", metavar="SQL", help="Select runs by an SQL condition, such as 'seed <= 3'."),
+    click.option("--difference", metavar="KEY[=A,B]", help="Plot the difference B - A, such as engine=sim,kernel."),
+    click.option(
+        "--contour",
+        default="",
+        show_default=False,
+        metavar="NUMBER,…",
+        help="Contour levels; cells whose interval includes a level are marked.",
+    ),
+    click.option("--middle", type=float, metavar="NUMBER", help="Center of a diverging colour scale."),
+    click.option("--within", type=float, metavar="NUMBER", help="Mark cells whose interval is wider than ± this."),
+    click.option("--log", is_flag=True, help="Logarithmic scale for the value."),
+    click.option("--title", metavar="TEXT", help="Title; default: the sweep's."),
+)
+"""Options of a map, beside its metric and its axes."""
+
+
+def of_a_map(command: Any) -> Any:
+    """Give a command these options."""
+    for option in reversed(OF_A_MAP):
+        command = option(command)
+    return command
 
 
 @click.command("map", cls=Command, older={"--value": "--metric"})
@@ -34,20 +60,7 @@ __all__ = ["export_swept", "map_", "report_swept", "show_swept", "sql"]
 @click.option(
     "--panels", default="", show_default=False, metavar="KEY[,KEY]", help="One panel per value of these keys."
 )
-@click.option("--lines", metavar="KEY", help="One line per value of this key; only without --y.")
-@click.option("--where", metavar="SQL", help="Select runs by an SQL condition, such as 'seed <= 3'.")
-@click.option("--difference", metavar="KEY[=A,B]", help="Plot the difference B - A, such as engine=sim,kernel.")
-@click.option(
-    "--contour",
-    default="",
-    show_default=False,
-    metavar="NUMBER,…",
-    help="Contour levels; cells whose interval includes a level are marked.",
-)
-@click.option("--middle", type=float, metavar="NUMBER", help="Center of a diverging colour scale.")
-@click.option("--within", type=float, metavar="NUMBER", help="Mark cells whose interval is wider than ± this.")
-@click.option("--log", is_flag=True, help="Logarithmic scale for the value.")
-@click.option("--title", metavar="TEXT", help="Title; default: the sweep's.")
+@of_a_map
 @figure_option
 @width_option
 @scale_option
@@ -76,20 +89,31 @@ def map_(  # noqa: PLR0913, PLR0917 — a command has many options
     Two axes give a map, one axis gives lines; both show the uncertainty.
     """
     from dumbbell.cli.console import print_written
+
+    more = {"lines": lines, "where": where, "difference": difference, "contour": contour, "middle": middle}
+    path = draw_swept(folder, output, value, x, y, panels, width, scale, **more, within=within, log=log, title=title)
+    print_written(path, as_json=as_json)
+
+
+def draw_swept(
+    folder: Path, output: Path | None, value: str, x: str, y: str | None, panels: str, width: int, scale: float,
+    **more: Any,
+) -> Path:  # fmt: skip
+    """Draw a sweep's map, with the options of `OF_A_MAP`, and return its file. Raises `DumbbellError`."""
     from dumbbell.engines.base import plain
     from dumbbell.plots import save
     from dumbbell.plots.sweep_map import draw_map
     from dumbbell.spec.sweep import read_map
     from dumbbell.sweeps.folder import load
 
+    contour, within = _numbers(more.pop("contour")), more.pop("within")
     figure = read_map(
-        value=value, x=x, y=y, panels=comma_separated(panels), lines=lines, difference=difference,
-        contour=_numbers(contour), middle=middle, within=within if within is None else _positive(within), where=where,
-        log=log, title=title,
+        value=value, x=x, y=y, panels=comma_separated(panels), contour=contour,
+        within=within if within is None else _positive(within), **more,
     )  # fmt: skip
     path = output or Path(f"{plain(folder.resolve().name)}-{plain(value)}.svg")
     save(draw_map(load(folder), figure, width), path, scale)
-    print_written(path, as_json=as_json)
+    return path
 
 
 @click.command("sql")
@@ -106,13 +130,18 @@ def sql(
     as_json: bool = False,
 ) -> None:
     """Query a sweep's `runs` table with SQL."""
+    show_query(folder, text, output, as_json=as_json)
+
+
+def show_query(folder: Path, text: str, output: Path | None, *, as_json: bool, format_: str | None = None) -> None:
+    """Query a sweep's table, and write or print the result. Raises `DumbbellError`."""
     from dumbbell.cli.console import digits, err, grid, out, print_json
     from dumbbell.exporters import write_table
     from dumbbell.sweeps.folder import load, query
 
     found = query(load(folder).runs, text)
     if output is not None:
-        write_table(found, output)
+        write_table(found, output, format_)
         err.print(f"wrote {output}: {found.height} rows")
     if as_json:
         print_json({"columns": found.columns, "rows": [[_plain(each) for each in row] for row in found.iter_rows()]})

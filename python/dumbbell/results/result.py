@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
-from dumbbell import _sim
 from dumbbell.control_characters import json_text
 from dumbbell.errors import ResultError
 from dumbbell.results import corrections
