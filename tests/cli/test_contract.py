@@ -18,7 +18,7 @@ from dumbbell.cli.console import Console
 from dumbbell.cli.runs import RunResults
 from dumbbell.engines import Request, Simulator
 from dumbbell.errors import ExitStatus
-from dumbbell.results.result import write_table
+from dumbbell.results.parquet import write_table
 from dumbbell.spec import parse
 from engines.measured import CUBIC
 from engines.measured import experiment as text_of

@@ -120,7 +120,10 @@ fn address(building: &Building<'_>, receiver: &str) -> Ipv4Addr {
 /// The first sender whose packets cross all of the path, or else the first.
 fn prober<'a>(building: &'a Building<'_>) -> &'a str {
     let all = building.senders.iter().zip(&building.experiment.flows);
-    all.clone().find(|(_, group)| group.joins(&building.experiment.path).is_none()).or_else(|| all.clone().next()).map_or("", |(sender, _)| sender)
+    all.clone()
+        .find(|(_, group)| group.joins(&building.experiment.path).is_none())
+        .or_else(|| all.clone().next())
+        .map_or("", |(sender, _)| sender)
 }
 
 fn senders(building: &Building<'_>) -> Vec<Sender> {

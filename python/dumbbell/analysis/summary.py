@@ -12,7 +12,6 @@ from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import Any, cast
 
-from dumbbell import _sim
 from dumbbell.analysis import names
 from dumbbell.analysis.names import with_spreads
 from dumbbell.analysis.native import Cycle, Window, as_dict, cycle, metrics, remembered
@@ -75,7 +74,7 @@ def base_rtts_ms(run: Run) -> dict[str, float]:
         experiment = read(document, run.folder)[0].experiment
     except ExperimentError:
         return {}  # An earlier version's, whose rules were others.
-    rtts_ns = _sim.base_rtts_ns(experiment)
+    rtts_ns = experiment.base_rtts_ns
     return {name: ns / 1e6 for name, ns in zip(experiment.group_names, rtts_ns, strict=True)}
 
 

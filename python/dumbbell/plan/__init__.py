@@ -77,14 +77,14 @@ def buffers_note(tcp: "Tcp") -> str:
 
 def base_rtts_note(experiment: Experiment) -> str:
     """What the RTT of each group is without queues; on real hosts in addition to the cable's."""
-    rtts = zip(experiment.group_names, _sim.base_rtts_ns(experiment), strict=True)
+    rtts = zip(experiment.group_names, experiment.base_rtts_ns, strict=True)
     return "RTT without queues: " + ", ".join(f"{name} {ns / 1e6:g} ms" for name, ns in rtts)
 
 
 def as_json(experiment: Experiment, plan: Plan | RemotePlan, seed: int) -> dict[str, Any]:
     """What a plan has, for `--json`: its groups with their RTT without queues, flows, queues and warnings."""
     own = plan.plan if isinstance(plan, RemotePlan) else plan
-    rtts = zip(experiment.group_names, _sim.base_rtts_ns(experiment), strict=True)
+    rtts = zip(experiment.group_names, experiment.base_rtts_ns, strict=True)
     return {
         "seed": seed,
         "duration_s": experiment.duration / 1e9,

@@ -109,4 +109,4 @@ table! {
 
 words!(Transport);
 words!(Direction);
-words!(Ecn, old rules::flows::word_of_ecn);
+words!(Ecn, old rules::word_of_ecn);

@@ -121,7 +121,11 @@ fn stretches<'a>(chain: &'a Chain<'a>) -> BTreeMap<&'a str, (usize, usize)> {
 /// One host for all plain groups, and one for each group that differs in access link, qdisc, ECN, window or ACKs.
 fn add_senders(building: &mut Building<'_>) {
     for (number, group) in building.experiment.flows.iter().enumerate() {
-        let name = if has_own_host(group, &building.experiment.path) { format!("{SENDER}{}", number + 1) } else { SENDER.into() };
+        let name = if has_own_host(group, &building.experiment.path) {
+            format!("{SENDER}{}", number + 1)
+        } else {
+            SENDER.into()
+        };
         if !building.layout.has(&name) {
             let host = building.layout.add(&name, false);
             host.initial_window = group.initial_window;
