@@ -777,6 +777,10 @@ class Experiment(keys.Experiment):
         """The experiment as a document: without keys that have their default value; with all keys if `complete`."""
 
     @property
+    def renamed(self) -> list[tuple[str, str]]:
+        """Older spellings in the document that it was read from, each with today's."""
+
+    @property
     def files(self) -> list[tuple[str, str]]:
         """The files that it names: key and name of each."""
 

@@ -1,6 +1,6 @@
 //! A document to experiments: settings from the command line, then each case.
 
-use crate::cases::variants;
+use crate::cases::{Variant, variants};
 use crate::declare::Kind;
 use crate::declare::location::{Faults, Location};
 use crate::diagnostic::{Diagnostic, MAX_REPORTED, fail};
@@ -12,7 +12,7 @@ use crate::model::Experiment;
 use crate::overrides::Overrides;
 pub use crate::overrides::{Options, setting};
 use crate::reference::keys_named;
-use crate::renames;
+use crate::renames::{self, Renamed};
 use crate::texts::check_texts;
 use crate::toml;
 use crate::value::{Node, Table, Value};
@@ -27,6 +27,8 @@ pub struct Case {
     pub experiment: Experiment,
     /// What this case set, by dotted key.
     pub settings: Table,
+    /// Older spellings in the document.
+    pub renamed: Vec<Renamed>,
 }
 
 /// Reads a text.
@@ -51,7 +53,7 @@ pub fn read(mut document: Table, options: &Options) -> Result<Vec<Case>, Vec<Dia
         return Err(vec![toml::too_deep()]);
     }
     format::take(&mut document).map_err(|fault| vec![*fault])?;
-    renames::modernize(&mut document).map_err(|fault| vec![*fault])?;
+    let renamed = renames::modernize(&mut document).map_err(|fault| vec![*fault])?;
     let overrides = Overrides::split(&document, options).map_err(|fault| vec![*fault])?;
     for (key, value) in &overrides.general {
         apply(&mut document, key, value).map_err(|fault| vec![*fault])?;
@@ -78,7 +80,10 @@ pub fn read(mut document: Table, options: &Options) -> Result<Vec<Case>, Vec<Dia
             Ok(changed)
         });
         match changed.map_err(|fault| vec![*fault]).and_then(|changed| experiment(changed, &options.limits)) {
-            Ok(experiment) => made.push(Case { name: variant.name, experiment, settings: variant.settings }),
+            Ok(experiment) => {
+                let Variant { name, settings, .. } = variant;
+                made.push(Case { name, experiment, settings, renamed: renamed.clone() });
+            }
             Err(found) => add_new(&mut faults, found, &variant.name),
         }
     }

@@ -215,7 +215,7 @@ fn cases_in_python(py: Python<'_>, cases: Vec<Case>) -> PyResult<Bound<'_, PyLis
     let list = PyList::empty(py);
     for case in cases {
         let settings = to_python(py, &case.settings.into())?;
-        list.append((case.name, Experiment::from(case.experiment), settings))?;
+        list.append((case.name, Experiment::new(case.experiment, case.renamed), settings))?;
     }
     Ok(list)
 }

@@ -6,6 +6,7 @@ use crate::to_python::to_python;
 use dumbbell_experiment::declare::spec::{Shape, TableSpec};
 use dumbbell_experiment::declare::{Declared, Kind};
 use dumbbell_experiment::plan::{attachments, rtt};
+use dumbbell_experiment::renames::Renamed;
 use dumbbell_experiment::value::{Node, Value};
 use dumbbell_experiment::{model, qdisc};
 use pyo3::exceptions::PyAttributeError;
@@ -100,12 +101,14 @@ fn tuples<'py>(py: Python<'py>, data: &Value, levels: usize) -> PyResult<Bound<'
 #[pyclass(frozen, module = "dumbbell._sim")]
 pub struct Experiment {
     pub model: model::Experiment,
+    renamed: Vec<Renamed>,
     keys: PyOnceLock<Py<PyAny>>,
 }
 
-impl From<model::Experiment> for Experiment {
-    fn from(model: model::Experiment) -> Self {
-        Self { model, keys: PyOnceLock::new() }
+impl Experiment {
+    /// An experiment, and the older spellings that its document has.
+    pub fn new(model: model::Experiment, renamed: Vec<Renamed>) -> Self {
+        Self { model, renamed, keys: PyOnceLock::new() }
     }
 }
 
@@ -135,6 +138,12 @@ impl Experiment {
     fn document<'py>(&self, py: Python<'py>, complete: bool) -> PyResult<Bound<'py, PyAny>> {
         let write = if complete { model::Experiment::complete } else { model::Experiment::write };
         to_python(py, &write(&self.model))
+    }
+
+    /// Older spellings in the document that it was read from, each with today's.
+    #[getter]
+    fn renamed(&self) -> Vec<(&str, &str)> {
+        self.renamed.iter().map(|each| (&each.old[..], &each.new[..])).collect()
     }
 
     /// The files that it names: key and name of each.

@@ -91,7 +91,7 @@ def load(file: Path, settings: Sequence[str] = (), cases: Sequence[str] = ()) ->
     text = text_of(file)
     # The user named this file: if it is a link, its target is meant, with the files next to that.
     made = parse(text, file, settings, file.resolve().parent, cases)
-    if renamed := upgraded(text, file)[1]:
+    if renamed := made[0].experiment.renamed:
         names = ", ".join(f"'{old}' is now '{new}'" for old, new in renamed)
         warnings.warn(f"{file}: {names}; `dumbbell upgrade {file}` rewrites it", FutureWarning, stacklevel=2)
     return made
