@@ -99,7 +99,7 @@ def number(estimate: Estimate, scale: float, unit: str) -> str:
         return f"unknown{bound} ({estimate.evidence})"
     limits = {
         (True, True): f"{(low or 0) * scale:.4g} to {(high or 0) * scale:.4g}; ",
-        (True, False): "a lower bound; ",
+        (True, False): "a lower bound; " if low == estimate.value else f"at least {(low or 0) * scale:.4g}; ",
         (False, True): "an upper bound; ",
         (False, False): "",
     }[low is not None, high is not None]

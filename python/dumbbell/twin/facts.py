@@ -47,6 +47,8 @@ STARTED = 10
 """Round trips after which slow start has found the window."""
 REACHED_SEGMENTS = 3
 """Data this near to the window's end have reached it: a sender waits for room for a packet, delayed ACKs for two."""
+BEHIND_WINDOW = 2.0
+"""Rate of a link that the window never filled, in units of what was delivered: the replay refines it."""
 LIMITING = 0.5
 """Share of the acknowledgements from which the receiver's window limits the flow."""
 
@@ -109,7 +111,7 @@ def facts_of(flow: Connection, file: str) -> Facts:
     base = path.rtt_s
     known, trips = round_trips(flow, path.at_sender)
     window = _window(flow, base, at_sender=path.at_sender)
-    rate = _rate(flow) if window.value is None else _rate_behind_window(flow, path.rate_bps)
+    rate = _rate(flow) if window.value is None else _rate_behind_window(flow)
     longest = float(np.quantile(trips, FAR))
     queue = max(longest - base, 0.0)
     events = loss_events(flow, base)
@@ -186,15 +188,10 @@ def _rate(flow: Connection) -> Estimate:
     )  # fmt: skip
 
 
-def _rate_behind_window(flow: Connection, groups: float) -> Estimate:
-    """A small window's acknowledgements come one by one as the reader makes room; groups of segments span them."""
+def _rate_behind_window(flow: Connection) -> Estimate:
+    """A small window's acknowledgements come as the reader makes room: their spacing is not that of the link."""
     delivered = float(flow.acked[-1]) * 8 * flow.frame_ratio / flow.duration_s
-    return Estimate(
-        max(groups, delivered),
-        delivered,
-        None,
-        "spacing of groups of acknowledged segments; the window never filled it",
-    )
+    return Estimate(BEHIND_WINDOW * delivered, delivered, None, "assumed: twice of what the window let through")
 
 
 def _split(events: Floats, known: Floats, trips: Floats, base: float, queue: float) -> tuple[int, list[float]]:
@@ -212,8 +209,10 @@ def _split(events: Floats, known: Floats, trips: Floats, base: float, queue: flo
 
 
 def _buffer(rate: Estimate, queue: float, full: Sequence[float]) -> Estimate:
-    if rate.value is None or rate.low is None or rate.high is None:
+    if rate.value is None or rate.low is None:
         return Estimate(None, None, None, "unknown without the rate")
+    if rate.high is None and not full:
+        return Estimate(None, rate.low * queue / 8, None, "the longest queue at the least rate; it never overflowed")
     seen = rate.value * queue / 8
     if full:
         # The queue was full whenever it overflowed; the longest round trip of all may have waited for a delayed ACK.

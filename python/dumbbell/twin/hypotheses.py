@@ -20,6 +20,8 @@ UNSEEN_BDP = (0.5, 1.0, 2.0, 4.0)
 LEAST_BUFFER_BYTES = 2 * 1514.0
 ALONE = 0.97
 """From this share of the link on, the rest is less than what the gate sees: there is no neighbour."""
+FASTEST = 8.0
+"""Rate of a link that was never filled, in units of what was delivered, up to which the replay looks."""
 FEW = 0.55
 """Share of the link below which one equal neighbour does not explain the rest."""
 OTHER = "other"
@@ -70,8 +72,21 @@ class Model:
 
 def models(facts: Facts) -> Iterator[Model]:
     """All models that the facts do not exclude, simple ones first; a receiver's window that limits is part of each."""
-    for model in _paths(facts):
-        yield model if facts.window_bytes.value is None else _behind_window(model, facts.window_bytes)
+    if facts.window_bytes.value is None:
+        yield from _paths(facts)
+        return
+    unseen = facts.buffer_bytes.value is None and not facts.loss.value
+    for model in _idle(facts) if unseen else _paths(facts):
+        yield _behind_window(model, facts.window_bytes)
+
+
+def _idle(facts: Facts) -> Iterator[Model]:
+    """A link whose queue stayed empty: of which discipline it is makes no difference."""
+    rate, least = facts.rate_bps.value, facts.rate_bps.low
+    assert rate is not None
+    assert least is not None
+    knob = Knob("rate", rate, 1.02 * least, FASTEST * least, "bit/s")
+    yield Model("drop-tail, never full", "a queue that never filled", _fifo(facts, rate), (knob,), _unseen(facts, rate))
 
 
 def _behind_window(model: Model, window: Estimate) -> Model:
