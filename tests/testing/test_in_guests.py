@@ -1,6 +1,7 @@
 """Tests in guests: verdicts, limits, and that a test can't write to the host."""
 
 import os
+import sys
 import threading
 import xml.etree.ElementTree as ET
 from pathlib import Path
@@ -50,6 +51,23 @@ def test_a_test_is_root_with_all_devices_and_can_t_write_to_the_host(tmp_path: P
     assert mine.read_text() == "before"
     assert mine.stat().st_mode & 0o777 == 0o644
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["mine"]
+
+
+@pytest.mark.kernel
+def test_a_test_that_dies_while_its_threads_are_freed_ends(tmp_path: Path) -> None:
+    """The kernel frees their files in /proc; the agent, which runs before them, waited for that without an end."""
+    program = """
+import os, threading, time
+for _ in range(8):
+    threading.Thread(target=time.sleep, args=(100,), daemon=True).start()
+for thread in os.listdir("/proc/self/task"):
+    open(f"/proc/self/task/{thread}/stat").read()
+open("/proc/self/stat").read()
+os._exit(7)
+"""
+    (tmp_path / "threads.py").write_text(program)
+    end = run(tmp_path, f"exec {sys.executable} threads.py", wall_limit_s=20, own_network=True)
+    assert (end.status, end.stopped) == (7, False)
 
 
 @pytest.mark.kernel

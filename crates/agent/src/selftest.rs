@@ -36,6 +36,8 @@ const MOST_KEPT: usize = 4 << 20;
 const PIECE_BYTES: usize = 64 << 10;
 /// How often the host learns that virtual time passes.
 const HEARTBEAT_NS: u64 = 1_000_000_000;
+/// After a test has ended; virtual time passes only when nothing else runs.
+const SETTLING: Duration = Duration::from_micros(1);
 
 /// A test's environment: not the user's, so that it does not change the result.
 const ENVIRONMENT: [(&str, &str); 5] =
@@ -115,17 +117,21 @@ fn run_to_its_end(folder: &Path, test: &Test, clock: Clock) -> Result<End> {
         fs::write(folder.join("progress"), now_ns.to_string()).attempt(|| "writing progress".into())?;
         if now_ns >= test.limit_ns {
             end.stopped = true;
-            // It has its own session; it may have exited meanwhile.
-            let _ = killpg(child, Signal::SIGKILL);
             break;
         }
     }
+    end.duration_ns = clock.now_ns();
+    // It has its own session. All of it may have exited meanwhile.
+    let _ = killpg(child, Signal::SIGKILL);
+    while !wait(&ended, &mut kept, HEARTBEAT_NS)? {}
+    // What is left of it exits first: the kernel frees a process's files in /proc when it is waited for, and would wait
+    // there without an end, since this process runs before them, for one that had begun to do the same.
+    thread::sleep(SETTLING);
     match waitpid(child, None).attempt(|| "waiting for the test".into())? {
         WaitStatus::Exited(_, status) => end.status = Some(status),
         WaitStatus::Signaled(_, signal, _) => end.signal = Some(signal as i32),
         _ => {}
     }
-    end.duration_ns = clock.now_ns();
     kept.drain()?;
     end.dropped_bytes = kept.dropped_bytes;
     let mut reason = String::new();

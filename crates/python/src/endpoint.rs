@@ -1,7 +1,7 @@
 //! One TCP endpoint of the simulator for scripts that play its peer: packets and calls of a program go in, packets come
 //! out. `dumbbell.testing.drill` reads the scripts.
 
-use crate::errors::wrong;
+use crate::errors::{EngineError, wrong};
 use crate::fault::guarded;
 use dumbbell_net::cc::{Controller, Parameters};
 use dumbbell_net::packet::{Body, Damage, Direction, Ecn, Flags, FlowId, Packet, Sack, Segment, TCP_HEADERS_BYTES};
@@ -214,7 +214,7 @@ impl Endpoint {
             }
             calls += 1;
             if calls > MOST_CALLS {
-                return Err(PyValueError::new_err("the endpoint's timers never rest"));
+                return Err(EngineError::new_err("the endpoint's timers never rest. This is a bug in Dumbbell"));
             }
             self.now = self.now.max(next);
             let departs = departure <= self.now;

@@ -53,7 +53,7 @@ def run_script(
     """Run a script of this folder.
 
     Raises `Unsupported` if it needs what the reader or the simulator does not have, `ScriptError` if the endpoint does
-    something else, and `_sim.Fault` for a bug of the simulator.
+    something else, and `EngineError` for a bug of the simulator.
     """
     statements = read(text)
     setup = setup_of(statements, folder)
