@@ -53,7 +53,6 @@ def test_the_script_of_two_classes_is_parsed_to_these_lines() -> None:
         "tc qdisc add dev eth0 root netem; rm -rf /",
         "tc qdisc add dev eth0 root pfifo limit `reboot`",
         "tc qdisc add dev eth0 root pfifo limit $(reboot)",
-        "tc qdisc add dev eth0 root pfifo limit 10 > /etc/passwd",
         "tc qdisc add dev eth0 root pfifo limit 10 | tee x",
         "tc qdisc add dev eth0 root pfifo limit 10 && reboot",
         "tc qdisc add dev eth0 root netem\nrm -rf /",
@@ -62,8 +61,6 @@ def test_the_script_of_two_classes_is_parsed_to_these_lines() -> None:
         "tc qdisc add dev eth0 root netem delay 1ms 1ms distribution mine",
         "tc -batch /etc/passwd",
         "tc -b /etc/passwd qdisc add dev eth0 root pfifo",
-        "tc -n other qdisc add dev eth0 root pfifo",
-        "tc -netns /run/netns/x qdisc add dev eth0 root pfifo",
         "tc exec bpf import x",
         "tc actions add action mirred egress redirect dev lo",
         "tc monitor",
@@ -97,25 +94,42 @@ def test_the_script_of_two_classes_is_parsed_to_these_lines() -> None:
         "iptables -A OUTPUT --dport x -j MARK --set-mark 1",
         "ip link set eth0 down",
         "rm -rf /",
-        "/sbin/tc qdisc add dev eth0 root pfifo",
         "../tc qdisc add dev eth0 root pfifo",
         "sudo rm -rf /",
         "sudo -u root tc qdisc add dev eth0 root pfifo",
-        "sudo sudo tc qdisc add dev eth0 root pfifo",
         "PATH=/tmp tc qdisc add dev eth0 root pfifo",
+        "echo x > /proc/sys/kernel/core_pattern",
+        "tc qdisc add dev eth0 root pfifo > /proc/sysrq-trigger",
+        "tc qdisc add dev eth0 root pfifo || reboot",
         "bash -c 'tc qdisc add dev eth0 root pfifo'",
         "source evil.sh",
         ". evil.sh",
         "for i in 1 2; do tc qdisc add dev eth0 root pfifo; done",
         "'unbalanced",
-        "modprobe tcp_bbr",
-        "sysctl -w kernel.core_pattern=x",
-        "ethtool -K eth0 tso off",
     ],
 )
 def test_a_script_may_only_run_tc_on_its_own_device(line: str) -> None:
     with pytest.raises(Wrong, match=r"^line 2 \('"):
         read_script(["# a comment", line], "eth0")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "tc qdisc add dev eth0 root handle 1: pfifo limit 10 > /etc/passwd",
+        "tc -n other qdisc add dev eth0 root handle 1: pfifo limit 10",
+        "tc -netns /run/netns/x qdisc add dev eth0 root handle 1: pfifo limit 10",
+        "/sbin/tc qdisc add dev eth0 root handle 1: pfifo limit 10",
+        "sudo sudo tc qdisc add dev eth0 root handle 1: pfifo limit 10 2>&1",
+    ],
+)
+def test_of_a_command_line_only_tc_s_words_are_kept(line: str) -> None:
+    assert read_script([line], "eth0").commands == ["tc qdisc add dev {device} root handle 1: pfifo limit 10"]
+
+
+@pytest.mark.parametrize("line", ["modprobe tcp_bbr", "sysctl -w kernel.core_pattern=x", "ethtool -K eth0 tso off"])
+def test_setup_of_a_host_is_never_run(line: str) -> None:
+    assert read_script([line], "eth0").commands == []
 
 
 TREE = [

@@ -43,6 +43,7 @@ pub mod renames;
 pub mod render;
 pub mod schema;
 pub mod script;
+mod script_lines;
 pub mod shell_words;
 mod single;
 pub mod sizes;

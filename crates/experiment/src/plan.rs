@@ -101,7 +101,7 @@ pub fn make(experiment: &Experiment, attachments: &Attachments, seed: u64, limit
         programs,
         hosts_file,
     };
-    plan.warnings = warnings::warnings(experiment, &plan);
+    plan.warnings = warnings::warnings(experiment, &plan, attachments.script.as_ref());
     size::refuse_too_much(&plan, limits, None)?;
     names::refuse_duplicates(&plan.queues)?;
     Ok(plan)

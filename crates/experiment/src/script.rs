@@ -7,6 +7,7 @@
 //! could reach a file or a program, is an error with its line.
 
 use crate::qdisc::{POLICE, check, grammar, kinds};
+use crate::script_lines::{bare, instead, joined};
 use crate::shell_words::split;
 use dumbbell_tc::grammar::Grammar;
 use dumbbell_tc::tree::Tree;
@@ -37,12 +38,15 @@ pub struct Script {
     pub marks: Vec<(u16, u32)>,
     /// Lines that only show, or delete what a run does not have.
     pub left_out: Vec<String>,
+    /// Lines without effect on a run, each with the key that an experiment has instead.
+    pub ignored: Vec<String>,
 }
 
 enum Command {
     Tc(Box<tc::Command>),
     Mark(u16, u32),
     LeftOut,
+    Ignored(&'static str),
 }
 
 /// Reads commands.
@@ -54,7 +58,8 @@ pub fn read<'a>(lines: impl IntoIterator<Item = &'a str>, interface: &str) -> Re
     let mut script = Script::default();
     let mut tree = Tree::of_script();
     let mut handles = Handles::default();
-    for (number, line) in (1..).zip(lines) {
+    for (number, line) in joined(lines) {
+        let line = &line[..];
         let shown: String = line.trim().chars().take(MAX_SHOWN).collect();
         let named = |wrong: Wrong| Wrong::new(format!("line {number} ('{shown}'): {}", wrong.problem), wrong.right);
         match command(line, interface, script.commands.is_empty()).map_err(named)? {
@@ -65,7 +70,10 @@ pub fn read<'a>(lines: impl IntoIterator<Item = &'a str>, interface: &str) -> Re
                 script.commands.push(command);
             }
             Some(Command::Mark(port, mark)) => script.marks.push((port, mark)),
-            Some(Command::LeftOut) => script.left_out.push(line.trim().to_owned()),
+            Some(Command::LeftOut | Command::Ignored("")) => script.left_out.push(line.trim().to_owned()),
+            Some(Command::Ignored(key)) => {
+                script.ignored.push(format!("line {number} ('{shown}') has no effect: {key}"));
+            }
         }
     }
     Ok(script)
@@ -118,6 +126,11 @@ impl Handles {
 
 fn command(line: &str, interface: &str, is_first: bool) -> Result<Option<Command>, Wrong> {
     let words = split(line, true).map_err(|problem| Wrong::new(problem, "plain words, without quotes"))?;
+    let words = bare(&words);
+    let plain: Vec<_> = words.iter().map(String::as_str).collect();
+    if let Some(key) = instead(&plain) {
+        return Ok(Some(Command::Ignored(key)));
+    }
     let is_plain = |word: &String| {
         let is_safe = |byte: u8| byte.is_ascii_alphanumeric() || b"_.:,%/-".contains(&byte);
         !word.is_empty() && word.bytes().all(is_safe) && !word.contains("..")
@@ -127,14 +140,17 @@ fn command(line: &str, interface: &str, is_first: bool) -> Result<Option<Command
         return Err(Wrong::new(problem, "letters, digits and _ . : , % / - only"));
     }
     let words: Vec<_> = words.iter().map(String::as_str).collect();
-    let words = words.strip_prefix(&["sudo"]).unwrap_or(&words);
+    let words = &words[..];
     match words.first() {
         None => Ok(None),
         Some(&"iptables") => mark(words).map(Some),
         Some(&"tc") => tc(&words[1..], interface, is_first).map(Some),
         Some(other) => {
             let problem = format!("'{other}' is not a command that an experiment may hold");
-            Err(Wrong::new(problem, "only tc, and iptables … -j MARK"))
+            Err(Wrong::new(
+                problem,
+                "only tc, iptables … -j MARK, and what sets up an interface (ip link set, ethtool -K, modprobe)",
+            ))
         }
     }
 }

@@ -48,7 +48,10 @@ PANELS: dict[str, dict[str, tuple[str, str]]] = {
         "identify": ("identify:identify", "Name the congestion control that made a capture."),
         "fit": ("twin:fit", "Rebuild the path of recordings as an experiment file."),
         "predict": ("twin:predict", "Predict controllers on the path of recordings."),
-        "import": ("result_commands:import_", "Import logs of other programs as a result."),
+        "import": (
+            "result_commands:import_",
+            "Import logs of other programs as a result, or a script of tc commands as an experiment.",
+        ),
         "export": ("result_commands:export", "Export a result or a sweep's table."),
     },
     "Kernels": {

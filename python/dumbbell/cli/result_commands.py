@@ -264,7 +264,15 @@ def report(
     metavar="FILE...",
     help="Logs, plain or gzipped, in any known format; - reads standard input.",
 )
-@click.option("--out", "folder", type=PATH, required=True, metavar="RUN", help="Result folder to write.")
+@click.option(
+    "--out",
+    "folder",
+    type=PATH,
+    required=True,
+    metavar="RUN|FILE.toml",
+    help="Result folder to write; of a script of tc commands the experiment file.",
+)
+@click.option("--host", type=click.Choice(["sender", "router"]), help="Where a script of tc commands runs.")
 @click.option(
     "--name", default="", show_default=False, metavar="NAME,…", help="Names for the flows or the files' sources."
 )
@@ -296,6 +304,7 @@ def report(
 def import_(  # noqa: PLR0913, PLR0917 — a command has many options
     files: tuple[Path, ...],
     folder: Path,
+    host: str | None = None,
     name: str = "",
     cc: str = "",
     interval: str = "",
@@ -307,7 +316,10 @@ def import_(  # noqa: PLR0913, PLR0917 — a command has many options
     title: str = "",
     as_json: bool = False,
 ) -> None:
-    """Import logs of other programs as a result."""
+    """Import logs of other programs as a result, or a script of tc commands as an experiment."""
+    if folder.suffix == ".toml":
+        _import_script(files, folder, host)
+        return
     from dumbbell.analysis.summary import summary
     from dumbbell.cli.console import out, print_json
     from dumbbell.cli.run_summary import show_run
@@ -377,6 +389,24 @@ def export(
     else:
         written = export_run(load(folder), output, format_, addresses=addresses)
     print_written(written, as_json=as_json)
+
+
+def _import_script(files: Sequence[Path], out_file: Path, host: str | None) -> None:
+    from dumbbell.cli.console import err
+    from dumbbell.errors import ExperimentError
+    from dumbbell.plan import plan_case
+    from dumbbell.publish import write
+    from dumbbell.spec.document import parse
+    from dumbbell.spec.tc_script import experiment_of_script
+
+    if len(files) != 1:
+        raise ExperimentError("an experiment is made of one script", value=" ".join(map(str, files)))
+    text, notes = experiment_of_script(files[0], host)
+    plan = plan_case(parse(text, out_file)[0], 1)
+    write(out_file, text.encode())
+    for note in (*notes, *plan.warnings):
+        err.print(f"note: {note}", soft_wrap=True)
+    err.print(f"wrote {out_file}; change what is marked with ?, then: dumbbell run {out_file}", soft_wrap=True)
 
 
 def _quantity(option: str, text: str) -> int | None:

@@ -157,10 +157,14 @@ class PacketFate(Keys):
 
 @type_check_only
 class Verbatim(Keys):
-    """tc commands verbatim, on the senders' device, instead of a bottleneck."""
+    """tc commands verbatim, on a device of the senders or of the router, instead of a bottleneck."""
 
     interface: str
     """The device's name in the commands."""
+    host: Literal["sender", "router"]
+    """`"sender"`: every sender's own device. `"router"`: the device of the router towards the receivers, where
+    drops are losses of the network; TCP on a sender's own device is throttled instead.
+    """
     commands: tuple[str, ...]
     """The commands as a text."""
     script: str | None

@@ -90,11 +90,24 @@ choices! {
     }
 }
 
+choices! {
+    /// Where a script runs (key `host`).
+    pub enum ScriptHost {
+        /// On the device of every sender.
+        Sender = "sender",
+        /// On the router's device towards the receivers.
+        Router = "router",
+    }
+}
+
 table! {
-    /// tc commands verbatim, on the senders' device, instead of a bottleneck.
+    /// tc commands verbatim, on a device of the senders or of the router, instead of a bottleneck.
     pub struct Verbatim, rules rules::verbatim {
         /// The device's name in the commands.
         interface: Name, required("interface = \"eth0\"");
+        /// `"sender"`: every sender's own device. `"router"`: the device of the router towards the receivers, where drops
+        /// are losses of the network; TCP on a sender's own device is throttled instead.
+        host: ScriptHost = "sender";
         /// The commands as a text.
         commands: Lines = Vec::new();
         /// A file of commands below the experiment's folder.

@@ -2,7 +2,9 @@
 
 use super::building::Building;
 use super::error::Error;
+use super::path::ROUTER;
 use super::script_tree::ScriptTree;
+use crate::model::ScriptHost;
 use crate::script::Script;
 use dumbbell_plan::{Device, Operation, Queue, Step};
 use dumbbell_tc::tree::Tree;
@@ -12,7 +14,16 @@ pub(super) fn steps(building: &mut Building<'_>) -> Result<Vec<Step>, Error> {
     let Some(script) = &building.attachments.script else { return Ok(Vec::new()) };
     let tree = script.tree().map_err(|wrong| Error::at("path.tc", wrong.problem, wrong.right))?;
     refuse_missing(building, &tree)?;
-    let senders = building.sender_hosts();
+    let on_router = building.experiment.path.tc.as_ref().is_some_and(|tc| tc.host == ScriptHost::Router);
+    if on_router && !script.marks.is_empty() {
+        let right = "filters by port, such as tc filter … u32 match ip dport 5201 0xffff flowid 1:10";
+        return Err(Error::at(
+            "path.tc",
+            "marks of iptables on a router, which a run sets on the senders' sockets",
+            right,
+        ));
+    }
+    let senders = if on_router { vec![ROUTER.to_owned()] } else { building.sender_hosts() };
     let mut steps = Vec::new();
     for host in &senders {
         let device = building.right_of(host);

@@ -1,6 +1,7 @@
 //! What a plan's reader should know: a valid run of it may not be what the experiment's author meant.
 
-use crate::model::{Experiment, ProbeKind};
+use crate::model::{Experiment, ProbeKind, ScriptHost};
+use crate::script::Script;
 use dumbbell_plan::text::rate_text;
 use dumbbell_plan::{Plan, Queue, Rates};
 use dumbbell_tc::quantity::{count, float, per_cent, time_ns};
@@ -15,12 +16,13 @@ const BILLION: u64 = 1_000_000_000;
 const PROBE_SHARE: u64 = 100;
 
 /// All of them.
-pub(super) fn warnings(experiment: &Experiment, plan: &Plan) -> Vec<String> {
+pub(super) fn warnings(experiment: &Experiment, plan: &Plan, script: Option<&Script>) -> Vec<String> {
     let mut warnings = Vec::new();
     if experiment.hosts.is_some() {
         warnings.push("[hosts] is for --engine host; here the experiment has hosts of its own".into());
     }
-    if experiment.path.tc.is_some() {
+    let on_router = experiment.path.tc.as_ref().is_some_and(|tc| tc.host == ScriptHost::Router);
+    if experiment.path.tc.is_some() && !on_router {
         let offloads =
             if experiment.path.offloads { "; offloads are on, so one loss takes a whole super-packet" } else { "" };
         warnings.push(format!(
@@ -28,7 +30,10 @@ pub(super) fn warnings(experiment: &Experiment, plan: &Plan) -> Vec<String> {
              back-pressure{offloads}"
         ));
     }
-    warnings.extend(plan.queues.iter().filter_map(own_device));
+    warnings.extend(script.into_iter().flat_map(|script| &script.ignored).map(|line| format!("path.tc: {line}")));
+    warnings.extend(
+        plan.queues.iter().filter(|queue| !(on_router && queue.key.starts_with("path.tc"))).filter_map(own_device),
+    );
     warnings.extend(plan.queues.iter().filter_map(|queue| short_netem(experiment, plan, queue)));
     let losses = plan.queues.iter().map(|queue| (&queue.key[..], queue.text.clone()));
     let later = experiment.changes.iter().filter_map(|change| change.loss.as_ref());

@@ -1,7 +1,7 @@
 //! Rules of the path: delays must add up, netem needs a delay for some options, one source of the rate.
 
 use crate::declare::location::Report;
-use crate::model::{Bottleneck, Flows, Impairment, Link, PacketFate, Path, Position, Segment, Verbatim};
+use crate::model::{Bottleneck, Flows, Impairment, Link, PacketFate, Path, Position, ScriptHost, Segment, Verbatim};
 use crate::units::milliseconds;
 use std::collections::{HashMap, HashSet};
 
@@ -54,6 +54,10 @@ pub fn path(made: &Path, report: &mut Report<'_>) {
     if made.telemetry && made.tc.is_some() {
         let right = "links with a rate stamp packets: [path.bottleneck], links, access";
         report.fault("telemetry", "'telemetry' with tc commands", right);
+    }
+    if made.bottleneck.is_some() && made.tc.as_ref().is_some_and(|tc| tc.host == ScriptHost::Router) {
+        let right = "leave out [path.bottleneck]: the script is the queue of the router";
+        report.fault("tc.host", "a script on the router, and a bottleneck on the same device", right);
     }
     delays(made, report);
     let mut names = HashSet::from(["bottleneck"]);

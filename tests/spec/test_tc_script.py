@@ -1,0 +1,111 @@
+"""Scripts as people have them: what is around tc's commands, where they run, and a script as an experiment file."""
+
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from conftest import Dumbbell
+from dumbbell.errors import ExperimentError
+from dumbbell.plan import Plan, plan_case
+from dumbbell.spec import parse
+from dumbbell.spec.tc_script import experiment_of_script
+
+LAB = """#!/bin/sh
+set -e
+modprobe tcp_bbr
+sudo ethtool -K eth1 tso off gso off gro off
+ip netns exec r1 ip link set dev eth1 mtu 1400
+sudo /sbin/tc qdisc del dev eth1 root 2>/dev/null || true
+ip netns exec r1 /sbin/tc qdisc add dev eth1 root handle 1: \\
+    tbf rate 10mbit burst 15kb limit 150000
+tc -n r1 qdisc add dev eth1 parent 1:1 handle 10: pfifo limit 50
+tc -s qdisc show dev eth1
+"""
+DOCUMENT = """duration = "2s"
+[path]
+rtt = "20ms"
+{}[path.tc]
+interface = "eth1"
+script = "lab.sh"
+host = "{}"
+[[flows]]
+cc = "cubic"
+"""
+
+
+@pytest.fixture
+def lab(tmp_path: Path) -> Path:
+    (tmp_path / "lab.sh").write_text(LAB)
+    return tmp_path / "lab.sh"
+
+
+def planned(lab: Path, host: str, more: str = "") -> Plan:
+    return plan_case(parse(DOCUMENT.format(more, host), lab.with_name("x.toml"))[0], 1)
+
+
+def test_a_script_runs_on_the_router(lab: Path) -> None:
+    on_router, on_sender = planned(lab, "router"), planned(lab, "sender")
+    assert {queue.host for queue in on_router.queues if queue.name.startswith("tc.")} == {"router"}
+    assert {queue.host for queue in on_sender.queues if queue.name.startswith("tc.")} == {"sender"}
+    assert [text for text in on_router.warnings if "own device" in text] == []
+    assert any("back-pressure" in text for text in on_sender.warnings)
+
+
+def test_lines_without_effect_are_named_with_their_key(lab: Path) -> None:
+    found = [text for text in planned(lab, "router").warnings if "has no effect" in text]
+    assert [text.split("'")[0] for text in found] == ["path.tc: line 4 (", "path.tc: line 5 ("]
+    assert found[0].endswith("path.offloads turns offloads on or off")
+    assert found[1].endswith("path.mtu sets the MTU")
+
+
+def test_a_router_has_one_queue(lab: Path) -> None:
+    with pytest.raises(ExperimentError, match=r"path\.tc\.host: a script on the router, and a bottleneck"):
+        planned(lab, "router", '[path.bottleneck]\nrate = "10mbit"\n')
+    lab.write_text(LAB + "iptables -t mangle -A POSTROUTING -p tcp --dport 5201 -j MARK --set-mark 1\n")
+    with pytest.raises(ExperimentError, match="marks of iptables on a router"):
+        planned(lab, "router")
+
+
+def test_a_drop_on_a_router_is_a_loss_and_on_a_sender_is_none(dumbbell: Dumbbell, lab: Path) -> None:
+    for host, losses in (("router", True), ("sender", False)):
+        lab.with_name("x.toml").write_text(DOCUMENT.format("", host).replace("2s", "10s"))
+        done = dumbbell("run", lab.with_name("x.toml"), "--out", lab.with_name(host), "--json")
+        assert ('"retransmits":0' not in done.stdout.replace(" ", "")) == losses
+
+
+def test_a_script_becomes_an_experiment(dumbbell: Dumbbell, lab: Path) -> None:
+    out = lab.with_name("made.toml")
+    done = dumbbell("import", lab, "--out", out)
+    assert done.returncode == 0
+    made = tomllib.loads(out.read_text())
+    assert made["path"]["tc"] == {"interface": "eth1", "host": "router", "commands": LAB.strip() + "\n"}
+    assert made["path"]["offloads"] is False
+    assert "is a guess: the script runs in the namespace r1" in done.stderr
+    assert dumbbell("run", out, "--set", "duration=1s", "--out", lab.with_name("run")).returncode == 0
+
+
+def test_ports_of_filters_become_groups(tmp_path: Path) -> None:
+    script = tmp_path / "two.sh"
+    script.write_text(
+        "tc qdisc add dev eth0 root handle 1: htb default 10\n"
+        "tc class add dev eth0 parent 1: classid 1:10 htb rate 10mbit\n"
+        "tc filter add dev eth0 parent 1: protocol ip u32 match ip dport 5202 0xffff flowid 1:10\n"
+    )
+    text, notes = experiment_of_script(script)
+    assert [flow["port"] for flow in tomllib.loads(text)["flows"]] == [5202]
+    assert "names no router" in notes[0]
+    assert experiment_of_script(script, "router")[1] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("echo hello\n", "no tc command that adds"),
+        ("tc qdisc add dev a root pfifo\ntc qdisc add dev b root pfifo\n", "sets up several devices"),
+    ],
+)
+def test_other_scripts_are_refused(tmp_path: Path, text: str, message: str) -> None:
+    (tmp_path / "x.sh").write_text(text)
+    with pytest.raises(ExperimentError, match=message):
+        experiment_of_script(tmp_path / "x.sh")
