@@ -33,7 +33,7 @@ def test_stats_plot_and_report_take_the_folder(dumbbell: Dumbbell, seeds: Path, 
     shown = dumbbell("stats", seeds).stdout
     assert "3 runs on sim" in shown
     assert "utilization" in shown
-    assert dumbbell("plot", seeds, "--figure", "bars", "-o", tmp_path / "bars.svg").returncode == 0
+    assert dumbbell("plot", seeds, "--figure", "throughput", "-o", tmp_path / "rate.svg").returncode == 0
     refused = dumbbell("plot", seeds, "-o", tmp_path / "panels.svg")
     assert refused.returncode == 2
     assert f"name one, such as {seeds / 'seed1'}" in refused.stderr

@@ -41,7 +41,7 @@ PANELS: dict[str, dict[str, tuple[str, str]]] = {
     },
     "Results": {
         "stats": ("result_commands:stats", "Print the statistics of results or of a sweep."),
-        "plot": ("result_commands:plot", "Draw a figure of one or more results."),
+        "plot": ("result_commands:plot", "Draw a figure of one or more results, or a map of a sweep."),
         "report": ("result_commands:report", "Write an HTML report about results or a sweep."),
         "map": ("sweep_results:map_", "Draw a sweep's metric over one or two parameters."),
         "sql": ("sweep_results:sql", "Query a sweep's `runs` table with SQL."),

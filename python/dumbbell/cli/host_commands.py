@@ -13,6 +13,7 @@ from rich.text import Text
 
 from dumbbell.cli.console import out, print_json, unwrapped_out
 from dumbbell.cli.options import PATH, json_option
+from dumbbell.errors import ExitStatus
 
 if TYPE_CHECKING:
     from dumbbell.host.sources import Finding, LocalHost, Mark
@@ -35,10 +36,14 @@ MOST_COLUMNS = 100
 @click.command("doctor")
 @click.option("--rate", metavar="RATE", help="Path rate, such as 1gbit, to check buffers against; needs --rtt.")
 @click.option("--rtt", metavar="TIME", help="Path RTT, such as 80ms; needs --rate.")
+@click.option(
+    "--fail-on", type=click.Choice(["warning", "problem"]), help="Exit with 1 if a finding is at least this bad."
+)
 @json_option
 def doctor(
     rate: str | None = None,
     rtt: str | None = None,
+    fail_on: str | None = None,
     as_json: bool = False,
 ) -> None:
     """Check this host's TCP settings: congestion control, BBR version, pacing, buffers.
@@ -54,13 +59,15 @@ def doctor(
     if as_json:
         path_json = {"rate_bps": path.rate_bps, "rtt_ns": path.rtt_ns}
         print_json({"path": path_json, **parts(findings)})
-        return
-    if out.is_terminal:
+    elif out.is_terminal:
         _show(findings)
-        return
-    with out.capture() as captured:
-        _show(findings)
-    sys.stdout.write("".join(f"{line.rstrip()}\n" for line in captured.get().splitlines()))
+    else:
+        with out.capture() as captured:
+            _show(findings)
+        sys.stdout.write("".join(f"{line.rstrip()}\n" for line in captured.get().splitlines()))
+    bad = {None: (), "problem": ("problem",), "warning": ("problem", "warning")}[fail_on]
+    if any(finding.mark in bad for finding in findings):
+        raise click.exceptions.Exit(ExitStatus.JUDGED_NEGATIVE)
 
 
 def _path_of(rate: str | None, rtt: str | None) -> "NetworkPath":

@@ -282,6 +282,14 @@ def _lines(numbers: Mapping[str, Any], manifest: Mapping[str, Any]) -> list[tupl
     lines += _totals(manifest)
     if numbers["ping_ms"] and numbers["ping_ms"]["mean"] is not None:
         lines.append(("ping", f"{_spread(numbers['ping_ms'])} ms"))
+    delay = numbers.get("one_way_delay_ms")
+    if delay and delay["mean"] is not None:
+        lines.append(("one way", f"{_spread(delay)} ms"))
+    lines += [
+        ("responses", f"{name}: {_spread(group['response_s'])} s")
+        for name, group in numbers["groups"].items()
+        if group.get("response_s") and group["response_s"]["mean"] is not None
+    ]
     silent = [f"{flow['name']} {percent(flow['no_data_share'])}" for flow in numbers["flows"] if flow["no_data_share"]]
     if silent:
         more = f" and {len(silent) - MOST_FLOWS} more" if len(silent) > MOST_FLOWS else ""
