@@ -22,12 +22,13 @@ think = "50ms"
 
 
 def test_doctor_fails_on_what_is_asked(dumbbell: Dumbbell) -> None:
-    marks = json.loads(dumbbell("doctor", "--json").stdout)["marks"]
     assert dumbbell("doctor", "--json").returncode == 0
-    assert dumbbell("doctor", "--json", "--fail-on", "problem").returncode == (1 if marks["problem"] else 0)
-    bad = marks["problem"] + marks["warning"]
-    assert dumbbell("doctor", "--fail-on", "warning").returncode == (1 if bad else 0)
-    # A receive buffer of a tenth of the path's BDP is a finding on any host.
+    for asked, counted in (("problem", ["problem"]), ("warning", ["problem", "warning"])):
+        done = dumbbell("doctor", "--json", "--fail-on", asked)
+        # Connections come and go: the same output has the findings that count.
+        marks = json.loads(done.stdout)["marks"]
+        assert done.returncode == (1 if sum(marks[mark] for mark in counted) else 0)
+    # No host's buffers hold the BDP of this path.
     assert dumbbell("doctor", "--rate", "400gbit", "--rtt", "1s", "--fail-on", "warning").returncode == 1
 
 
