@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from dumbbell.analysis.expect import check_expected
 from dumbbell.errors import ExperimentError
 from dumbbell.plan import RemotePlan, plan_case, plan_remote
 from dumbbell.spec.document import read
@@ -144,3 +145,15 @@ def test_the_script_has_every_command_with_its_host() -> None:
     for role, target in (("sender", "one"), ("router", "three"), ("receiver", "two")):
         assert f"{role}() {{ ssh -n -- {target}" in script
     assert "tc class change dev eth2" in script
+
+
+@pytest.mark.parametrize("hosts", [ENDS, ENDS | ROUTER])
+def test_expectations_of_real_hosts_are_looked_up_before_the_run(hosts: dict[str, Any]) -> None:
+    def looked_up(expected: str) -> None:
+        document = {"duration": "5s", "path": PATH, "flows": [{"cc": "bbr"}], "hosts": hosts, "expect": [expected]}
+        check_expected(read(document, FILE))
+
+    looked_up("flows.bbr.throughput_mbps > 1")
+    looked_up("queues.bottleneck.drops < 5")
+    with pytest.raises(ExperimentError, match=r"no such metric.*did you mean 'throughput_mbps'"):
+        looked_up("flows.bbr.thruput_mbps > 1")

@@ -7,6 +7,7 @@ numbers, over the whole run or a metric's window.
 import math
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -15,8 +16,8 @@ from dumbbell import _sim
 from dumbbell.analysis import names
 from dumbbell.analysis.native import NS, Window
 from dumbbell.analysis.summary import summary
-from dumbbell.errors import ExperimentError, PlanError, ResultError
-from dumbbell.plan import plan_case
+from dumbbell.errors import DumbbellError, ExperimentError, PlanError, ResultError
+from dumbbell.plan import Plan, plan_case, plan_remote
 from dumbbell.results.result import Run
 from dumbbell.spec import Case
 from dumbbell.spec.units import refused, suggest
@@ -180,14 +181,12 @@ def check_expected(cases: Iterable[Case]) -> None:
     Raises `ExperimentError` with the valid names.
     """
     for case in cases:
-        if not case.experiment.expect or case.experiment.hosts is not None:
+        plans = list(_plans(case)) if case.experiment.expect else []
+        if not plans:
             continue
-        try:
-            plan = plan_case(case, case.experiment.seeds[0])
-        except PlanError:
-            continue  # The engine says why.
-        flows = [(flow.name, flow.group, flow.bytes is not None) for flow in plan.flows]
-        shape = names.shape(flows, [queue.name for queue in plan.queues], [each.name for each in plan.programs])
+        flows = [(flow.name, flow.group, flow.bytes is not None) for flow in plans[0].flows]
+        queues = dict.fromkeys(queue.name for plan in plans for queue in plan.queues)
+        shape = names.shape(flows, list(queues), [each.name for each in plans[0].programs])
         for number, text in enumerate(case.experiment.expect):
             try:
                 check(shape, text)
@@ -195,6 +194,17 @@ def check_expected(cases: Iterable[Case]) -> None:
                 raise ExperimentError(
                     "no such metric", file=str(case.file), key=f"expect.{number}", value=text, right=str(error)
                 ) from None
+
+
+def _plans(case: Case) -> Iterator[Plan]:
+    """The plans that a case may run by: that of hosts of this host, and that of its real hosts, whose queues differ."""
+    seed, hosts = case.experiment.seeds[0], case.experiment.hosts
+    # What can't be planned, the engine says; a file with real hosts may be meant for them alone.
+    with suppress(PlanError if hosts is None else DumbbellError):
+        yield plan_case(case, seed)
+    if hosts is not None:
+        with suppress(DumbbellError):
+            yield plan_remote(case, seed).plan
 
 
 def check(summary: Mapping[str, Any], expression: str) -> Outcome:
