@@ -83,8 +83,8 @@ def test_nothing_is_recorded_by_default() -> None:
     [
         ({"sockets": "often"}, "--sockets: "),
         ({"counters": "0s"}, "--counters: the sampling interval is zero"),
-        ({"trace": ("tcp_probe",)}, "--trace: not a trace event, got 'tcp_probe'; such as tcp:tcp_probe"),
-        ({"trace": ("tcp:x\n*:*",)}, "--trace: not a trace event"),
+        ({"trace": ("tcp_probe",)}, "--trace-event: not a trace event, got 'tcp_probe'; such as tcp:tcp_probe"),
+        ({"trace": ("tcp:x\n*:*",)}, "--trace-event: not a trace event"),
     ],
 )
 def test_an_invalid_option_is_an_error(requested: dict[str, str], message: str) -> None:

@@ -4,7 +4,7 @@ use crate::declare::Declared;
 use crate::declare::spec::{KeySpec, Presence, TableSpec};
 use crate::format;
 use crate::keys::sweep::Sweep;
-use crate::model::Experiment;
+use crate::model::{Experiment, Flows};
 use crate::value::{Table, Value};
 use std::collections::BTreeMap;
 
@@ -77,12 +77,33 @@ fn of_table(spec: &'static TableSpec) -> Table {
         keys.iter().filter(|key| matches!(key.presence, Presence::Required)).map(|key| key.name).collect();
     let mut table =
         Table::from_iter([("additionalProperties", Value::from(false)), ("description", spec.doc.trim().into())]);
-    table.set("properties", keys.iter().map(|key| (key.name, of_key(key))).collect::<Table>().into());
+    let mut properties: Table = keys.iter().map(|key| (key.name, of_key(key))).collect();
+    if spec.name == Flows::SPEC.name {
+        with_tables(&mut properties);
+    }
+    table.set("properties", properties.into());
     if !required.is_empty() {
         table.set("required", Value::texts(&required));
     }
     table.set("type", "object".into());
     table
+}
+
+/// Keys of a group that may be a table, too (`keys::flows::rules::with_distributions`).
+fn with_tables(properties: &mut Table) {
+    let load = properties.get("load").map(|load| {
+        let held = Table::from_iter([("load", load.clone())]);
+        let table =
+            [("additionalProperties", Value::from(false)), ("properties", held.into()), ("type", "object".into())];
+        Value::from(Table::from_iter(table))
+    });
+    for (key, table) in [("bytes", properties.get("sizes").cloned()), ("arrivals", load)] {
+        if let (Some(plain), Some(table)) = (properties.take(key), table) {
+            let description = plain.table().and_then(|plain| plain.get("description")).cloned().unwrap_or_default();
+            let kinds = Value::from(vec![plain, table]);
+            properties.set(key, Table::from_iter([("anyOf", kinds), ("description", description)]).into());
+        }
+    }
 }
 
 fn of_key(key: &KeySpec) -> Value {
