@@ -239,8 +239,8 @@ def test_older_names_of_options_are_taken_with_a_warning(tmp_path: Path, dumbbel
     file = experiment(tmp_path)
     dumbbell("run", str(file), "--out", "one")
     for older, today in (("-o", "--out"), ("--out", "-o")):
-        assert dumbbell("export", "one", older, "one.jsonl").returncode == 0
-        done = dumbbell("import", "one.jsonl", today, f"again{today}")
+        assert dumbbell("export", "one", older, f"one{older}.jsonl").returncode == 0
+        done = dumbbell("import", f"one{older}.jsonl", today, f"again{today}")
         assert (done.returncode, "is now" in done.stderr) == (0, today == "-o"), done.stderr
     done = dumbbell("exec", str(file), "--on=nowhere", "--", "true", "--on", "x")
     assert "--on is now --host" in done.stderr

@@ -61,7 +61,7 @@ def test_json_has_exactly_the_contract_s_keys(dumbbell: Dumbbell, engine: str, t
         }
         assert set(flow["rtt_ms"]) == set(flow["cwnd_packets"]) == SPREAD
     assert list(numbers["groups"]) == ["bbr", "cubic"]
-    of_groups = {name for name, *_ in names.parts_of(names.GROUP)}
+    of_groups = {name for name, *_ in names.parts_of(names.GROUP)} | {names.BASE_RTT}
     assert all(set(group) == of_groups for group in numbers["groups"].values())
     assert set(numbers["queue"]) == {"packets", "delay_ms", "drops", "marks", "loss_rate"}
     assert set(numbers["queue"]["packets"]) == set(numbers["queue"]["delay_ms"]) == set(numbers["ping_ms"]) == SPREAD

@@ -38,7 +38,7 @@ VALUES: Keys = {
     "ecn": "classic", "sndbuf": "6000b", "rcvbuf": "5000b", "initial_window": 2, "delayed_ack": False,
     "prompt_reads": True,
     "pacing_rate": "2mbit", "enter": "bottleneck", "leave": "first", "access": {"delay": "10ms", "rate": "3mbit"},
-    "host_qdisc": "tbf rate 2mbit burst 3kb limit 90kb",
+    "host_qdisc": "tbf rate 2mbit burst 3kb limit 90kb", "route": ["bottleneck"],
 }  # fmt: skip
 """A value that differs from the default."""
 WITH: dict[str, Keys] = {
@@ -78,7 +78,7 @@ def text_of(kind: str, key: str, keys: Keys) -> str:
     if (kind, key) == ("UDP", "rcvbuf"):
         bucket = "tbf rate 100mbit burst 100kb limit 1mb"
         path = {"rtt": "20ms", "delay": "1ms", "slot": "20ms", "bottleneck": {"qdisc": bucket}}
-    other = {"name": "second", "cc": "reno", "host_qdisc": "fq"} if key in ("enter", "leave") else None
+    other = {"name": "second", "cc": "reno", "host_qdisc": "fq"} if key in ("enter", "leave", "route") else None
     flows = [keys, *([other] if other else [])]
     return _sim.write_toml({"duration": "2s", "path": path, "probes": [], "flows": flows})
 

@@ -187,11 +187,11 @@ class Printer:
         """Print the next result."""
         from dumbbell.testing.ktap import lines_of
 
+        self.count += 1
         if self._as_json:
             return
-        if self.count == 0:
+        if self.count == 1:
             _print(*self._header)
-        self.count += 1
         _print(*lines_of(self.count, result))
 
     def end(self, results: Sequence["Result"]) -> None:

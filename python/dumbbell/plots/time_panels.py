@@ -114,7 +114,7 @@ def written_limit(qdisc: str, size_bytes: float) -> tuple[float, str] | None:
     limit = float(found[1]) * (1024 if found[2].startswith("k") else 1)
     if qdisc.split(maxsplit=1)[0] not in {"bfifo", "tbf", "red", "gred"}:
         return limit, f"limit {limit:g}"
-    return (limit / size_bytes, f"limit {limit:,.0f} B".replace(",", "\u2009")) if size_bytes else None
+    return (limit / size_bytes, f"limit {limit:,.0f}\u00a0B".replace(",", "\u2009")) if size_bytes else None
 
 
 def _steps(run: Run, factor: float) -> pl.DataFrame:

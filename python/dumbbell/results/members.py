@@ -26,7 +26,7 @@ def members(folder: Path) -> list[Path]:
     if not folder.is_dir():
         if folder.is_file():
             raise ResultError(
-                f"{folder}: a file, not a result folder; import a log first: dumbbell import {folder} -o log"
+                f"{folder}: a file, not a result folder; import a log first: dumbbell import {folder} --out log"
             )
         raise ResultError(f"{folder}: no such result folder")
     if (folder / MANIFEST).exists():

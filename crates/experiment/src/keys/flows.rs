@@ -10,7 +10,7 @@ use crate::declare::metrics::Arrivals;
 use crate::declare::numbers::AboveZero;
 use crate::declare::sizes::Sizes;
 use crate::declare::{table, words};
-use crate::keys::path::Segment;
+use crate::keys::path::{Path, Segment};
 use crate::value::Table;
 use dumbbell_plan::{Direction, Ecn, Transport};
 
@@ -110,3 +110,19 @@ table! {
 words!(Transport);
 words!(Direction);
 words!(Ecn, old rules::word_of_ecn);
+
+impl Flows {
+    /// The link at whose queue the group joins the path; None: it passes all of the path's beginning.
+    #[must_use]
+    pub fn joins<'a>(&'a self, path: &Path) -> Option<&'a str> {
+        let first = self.route.first().filter(|first| path.link_names().first() != Some(&&first[..]));
+        first.or(self.enter.as_ref()).map(String::as_str)
+    }
+
+    /// The link after which the group leaves the path; None: at its end.
+    #[must_use]
+    pub fn leaves<'a>(&'a self, path: &Path) -> Option<&'a str> {
+        let last = self.route.last().filter(|last| path.link_names().last() != Some(&&last[..]));
+        last.or(self.leave.as_ref()).map(String::as_str)
+    }
+}

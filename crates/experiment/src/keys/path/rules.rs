@@ -1,7 +1,7 @@
 //! Rules of the path: delays must add up, netem needs a delay for some options, one source of the rate.
 
 use crate::declare::location::Report;
-use crate::model::{Bottleneck, Flows, Impairment, Link, PacketFate, Path, Position, ScriptHost, Segment, Verbatim};
+use crate::model::{Bottleneck, Impairment, Link, PacketFate, Path, Position, ScriptHost, Segment, Verbatim};
 use crate::units::milliseconds;
 use std::collections::{HashMap, HashSet};
 
@@ -182,21 +182,5 @@ impl Path {
         };
         let bottleneck = self.bottleneck.as_ref().map(|_| "bottleneck");
         side(Position::Before).chain(bottleneck).chain(side(Position::After)).collect()
-    }
-}
-
-impl Flows {
-    /// The link at whose queue the group joins the path; None: it passes all of the path's beginning.
-    #[must_use]
-    pub fn joins<'a>(&'a self, path: &Path) -> Option<&'a str> {
-        let first = self.route.first().filter(|first| path.link_names().first() != Some(&&first[..]));
-        first.or(self.enter.as_ref()).map(String::as_str)
-    }
-
-    /// The link after which the group leaves the path; None: at its end.
-    #[must_use]
-    pub fn leaves<'a>(&'a self, path: &Path) -> Option<&'a str> {
-        let last = self.route.last().filter(|last| path.link_names().last() != Some(&&last[..]));
-        last.or(self.leave.as_ref()).map(String::as_str)
     }
 }
