@@ -164,7 +164,8 @@ def is_python(parts: list[str]) -> bool:
             return not rest or bool(re.search(rf"^(?:(?:async )?def |class )?{rest[0]}\b", code, re.MULTILINE))
         else:
             package = (folder / "__init__.py").read_text(encoding="utf-8")
-            return part in ("_sim", "conf") or bool(re.search(rf"\b{part}\b", package))
+            # `dumbbell.format` is a key of Parquet's metadata.
+            return part in ("_sim", "conf", "format") or bool(re.search(rf"\b{part}\b", package))
     return True
 
 

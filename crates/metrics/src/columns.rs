@@ -2,9 +2,9 @@
 //!
 //! `docs/result.md` lists them, Python takes its schemas from them (`dumbbell.results.tables`), and `crates/sim` and
 //! the readers of the agent's records are checked against them. How a value is read from a kernel's structure is in
-//! `dumbbell.linux` and `dumbbell.engines.decode`.
+//! `crates/records` and `dumbbell.linux`.
 
-/// The version of a result's tables, which each file states as `dumbbell.format`: it grows when a column goes or changes its
+/// The version of a result's tables, which each file states in its metadata: it grows when a column goes or changes its
 /// meaning.
 pub const FORMAT: &str = "1";
 

@@ -1,6 +1,6 @@
 """What a sweep varies: axes of values, and the points where they cross.
 
-`crates/experiment/src/sweep/axes.rs` parses lists and ranges. Values stay as written, for they go into an experiment;
+`crates/experiment/src/axes.rs` parses lists and ranges. Values stay as written, for they go into an experiment;
 each that is a quantity also has its number in one unit, so that a map has a scale.
 """
 
