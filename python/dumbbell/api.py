@@ -15,12 +15,12 @@ import os
 import shutil
 import tempfile
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import polars as pl
 
@@ -75,6 +75,7 @@ __all__ = [
 ]
 
 
+T = TypeVar("T")
 SWEEP = Path("sweep.toml")
 """File name of a sweep defined in Python."""
 INLINE = Path("experiment.toml")
@@ -284,12 +285,20 @@ def run(
     chosen = engine_called(engine, kernel, "engine", allowed=allowed)
     check_expected([case])
     repeat = _repeat(experiment, case, engine, number, kernel, allowed)
+
+    def made(folder: Path) -> Run:
+        return Run(chosen.run_and_keep(Request(experiment.name, case, number, folder, repeat), _silently))
+
     if out is not None:
-        return Run(chosen.run_and_keep(Request(experiment.name, case, number, Path(out), repeat), _silently))
+        return made(Path(out))
+    return _in_private_folder(lambda private: made(private / (plain(experiment.name) or "run")))
+
+
+def _in_private_folder(make: Callable[[Path], T]) -> T:
+    """What is made below a private folder, which lasts as long as its result does."""
     private = Path(tempfile.mkdtemp(prefix="dumbbell-"))
     try:
-        folder = private / (plain(experiment.name) or "run")
-        done = Run(chosen.run_and_keep(Request(experiment.name, case, number, folder, repeat), _silently))
+        done = make(private)
     except BaseException:
         shutil.rmtree(private, ignore_errors=True)
         raise
@@ -392,14 +401,7 @@ def import_logs(
     paths = [Path(each) for each in named]
     if out is not None:
         return load(import_files(paths, Path(out), Options(**given)))
-    private = Path(tempfile.mkdtemp(prefix="dumbbell-"))
-    try:
-        done = load(import_files(paths, private / "import", Options(**given)))
-    except BaseException:
-        shutil.rmtree(private, ignore_errors=True)
-        raise
-    weakref.finalize(done, shutil.rmtree, private, ignore_errors=True)
-    return done
+    return _in_private_folder(lambda private: load(import_files(paths, private / "import", Options(**given))))
 
 
 def identify(
@@ -509,20 +511,12 @@ def sweep(
         # Engines and kernels come from the caller, not from a file.
         engines, kernels = zip(*engines_used(definition), strict=True)
         allowed = permitted(engines, hosts, kernels)
-    if out is not None:
-        return load_sweep(
-            carry_out(SweepRequest(definition, Path(out), jobs=jobs, allowed=allowed), NoProgress()).folder
-        )
-    private = Path(tempfile.mkdtemp(prefix="dumbbell-"))
-    try:
-        done = load_sweep(
-            carry_out(SweepRequest(definition, private / "sweep", jobs=jobs, allowed=allowed), NoProgress()).folder
-        )
-    except BaseException:
-        shutil.rmtree(private, ignore_errors=True)
-        raise
-    weakref.finalize(done, shutil.rmtree, private, ignore_errors=True)
-    return done
+
+    def made(folder: Path) -> Sweep:
+        request = SweepRequest(definition, folder, jobs=jobs, allowed=allowed)
+        return load_sweep(carry_out(request, NoProgress()).folder)
+
+    return made(Path(out)) if out is not None else _in_private_folder(lambda private: made(private / "sweep"))
 
 
 def compare(

@@ -43,6 +43,9 @@ pub fn judge_flows(
     queues: Option<&Bound<'_, Arrow>>,
 ) -> (Vec<String>, Vec<String>, Vec<String>) {
     let plan = &plan.get().plan;
+    // Only handshakes that may need more time depend on the delays.
+    let is_unconnected = |report: &Report| report.started_ns.is_some() && report.connected_ns.is_none();
+    let queues = queues.filter(|_| reports.iter().any(is_unconnected));
     let delays = queues.map(|queues| longest_delays_ns(queues.get())).unwrap_or_default();
     let queue = |queue: &Bound<'_, Queue>| {
         let queue = &queue.get().0;
