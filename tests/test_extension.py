@@ -36,7 +36,7 @@ def long() -> _sim.SimulatorPlan:
 
 
 def test_tables_are_arrow_data() -> None:
-    flows, queues, probes, report = _sim.simulate(plan())
+    flows, queues, probes, end, _ = _sim.simulate(plan())
     table = pl.DataFrame(flows)
     assert len(flows) == table.height == 5
     assert table["time_ns"].to_list() == [10_000_000 * number for number in range(1, 6)]
@@ -45,7 +45,7 @@ def test_tables_are_arrow_data() -> None:
     assert table["cwnd_packets"].null_count() == 5
     assert {*pl.DataFrame(queues)["queue"].cast(pl.String)} == {"bottleneck", "bottleneck.shaper"}
     assert len(probes) == 0
-    assert report["flows"][0]["bytes_received"] == 101_000
+    assert end.flows[0]["bytes_received"] == 101_000
 
 
 def test_a_table_is_valid_after_its_run_and_can_be_read_twice() -> None:

@@ -6,6 +6,8 @@ from typing import Any
 
 from dumbbell.spec import keys
 
+SOCKET_DROPS: list[tuple[str, str]]
+"""Counters of sockets that drop data, and what they count."""
 VERSION: str
 CONTROLLERS: list[str]
 SIMULATED: list[str]
@@ -739,8 +741,8 @@ def simulate(
     progress: Callable[[float], None] | None = None,
     capture: Path | None = None,
     most_bytes: int | None = None,
-) -> tuple[Arrow, Arrow, Arrow, dict[str, Any]]:
-    """Run a plan. Returns flows, queues, probes, and a report."""
+) -> tuple[Arrow, Arrow, Arrow, End, dict[str, Any]]:
+    """Run a plan. Returns flows, queues, probes, the report, and more entries of the manifest."""
 
 def packet_trace(
     plan: SimulatorPlan,
@@ -889,20 +891,96 @@ def upgrade_toml(text: str, limits: dict[str, int] = ..., file: str = "") -> tup
 def is_of_the_machine(sysctl: str) -> bool:
     """Whether a sysctl is the machine's, and not that of a network namespace."""
 
-def counter_table(records: bytes, hosts: list[tuple[str, tuple[str, str], tuple[str, str]]], duration_ns: int) -> Arrow:
-    """The table of counters: name of each host, and its texts of `snmp` and `netstat` at the start and at the end."""
-
 def socket_table(records: bytes) -> Arrow:
     """The columns of a result's `flows` that come from sockets alone, of records in the layout of `flows`."""
 
-def judge_flows(
-    plan: Plan,
-    reports: Sequence[Mapping[str, Any]],
-    named: Sequence[Queue],
-    drops: dict[str, int],
-    queues: Arrow | None = None,
-) -> tuple[list[str], list[str], list[str]]:
-    """Why a run is invalid, warnings, and names of flows that had too little time to connect."""
+class Connection:
+    """One end of a connection of a program. Times in nanoseconds since the experiment's start."""
+
+    host: str
+    local: str
+    """Address and port."""
+    remote: str
+    program: int | None
+    """Index of the program that owns the socket, if known."""
+    cc: str | None
+    seen_ns: int
+    gone_ns: int | None
+    def __new__(cls, document: Mapping[str, Any]) -> Connection: ...
+
+class ProgramReport:
+    """What became of a program. Times in nanoseconds since the experiment's start."""
+
+    started_ns: int | None
+    ended_ns: int | None
+    status: int | None
+    signal: int | None
+    stopped: bool
+    fault: str | None
+    dropped_bytes: tuple[int, int]
+    kept_files: list[str]
+    lost_files: list[str]
+    lost_more: int
+    def __new__(cls, document: Mapping[str, Any]) -> ProgramReport: ...
+
+class End:
+    """The report of an engine, in the agent's form: `crates/records/src/end.rs`."""
+
+    duration_ns: int
+    flows: list[dict[str, Any]]
+    queue_kinds: list[str]
+    """Kind of each queue that was found."""
+    programs: list[ProgramReport]
+    connections: list[Connection]
+    lateness: tuple[int, int, int, int] | None
+    """Number of the agent's timers, and how late they were in ns: median, 99th percentile, maximum."""
+    missed_packets: list[int]
+    missed_events: int
+    trace_start_ns: int
+    settings: dict[str, Any]
+    counters: dict[str, dict[str, str]]
+    machine_programs: list[dict[str, Any]]
+    softnet: tuple[int, int]
+    """Packets that the input backlog dropped, and how often its packet budget was exhausted."""
+    def __new__(cls, document: Mapping[str, Any]) -> End:
+        """The report that this document is; what it lacks has its default value."""
+
+    @staticmethod
+    def read(path: Path) -> End:
+        """Read `end.json`. Raises `OSError` or `ValueError`."""
+
+    def write(self, path: Path) -> None: ...
+    @staticmethod
+    def joined(ends: list[tuple[str, End]], sender: str, receiver: str) -> End:
+        """The reports of several machines as one, by their roles."""
+
+    def with_flows(self, more: list[dict[str, Any]]) -> End:
+        """With the flows of programs' connections."""
+
+    def named_queues(self, planned: Sequence[Queue]) -> list[Queue]:
+        """The plan of each queue that was found; unplanned ones are named after their location."""
+
+    def counter_table(self, records: bytes, hosts: Sequence[str]) -> Arrow:
+        """The table of counters: at the start, at each recording and at the end."""
+
+    def machine_drops(self) -> list[str]:
+        """Segments that sockets dropped and packets that the input backlog dropped, whoever owned them."""
+
+    def device_drops(self, host: str, named: Sequence[Queue], devices: Sequence[str], remedy: str) -> list[str]:
+        """Packets that these devices of a host dropped outside its queues."""
+
+    def warnings(self, plan: Plan) -> list[str]:
+        """Programs that the result depends on, settings that did not take effect."""
+
+    def judge_flows(
+        self, plan: Plan, named: Sequence[Queue], queues: Arrow | None = None
+    ) -> tuple[list[str], list[str], list[str]]:
+        """Why a run is invalid, warnings, and names of flows that had too little time to connect."""
+
+    def judge(
+        self, plan: Plan, named: Sequence[Queue], queues: Arrow | None = None, remedy: str = ""
+    ) -> tuple[list[str], list[str], list[str]]:
+        """The same with everything that a kernel's counters say."""
 
 def closed_windows(flows: Arrow) -> list[str]:
     """A warning for each flow whose controller set a window of 0."""

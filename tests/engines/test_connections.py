@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dumbbell import _sim
 from dumbbell.engines.connections import Connections, read_connections
 from dumbbell.linux import FLOW_RECORD
 from dumbbell.plan import plan_case
@@ -86,7 +87,7 @@ def read(records: np.ndarray, end: dict[str, object]) -> Connections:
     with tempfile.NamedTemporaryFile() as file:
         file.write(records.tobytes())
         file.flush()
-        return read_connections(Path(file.name), PLAN, end)
+        return read_connections(Path(file.name), PLAN, _sim.End(end))
 
 
 def test_successive_connections_of_a_port_are_separate_flows() -> None:
@@ -104,5 +105,5 @@ def test_successive_connections_of_a_port_are_separate_flows() -> None:
 
 
 def test_without_connections_nothing_changes(tmp_path: Path) -> None:
-    found = read_connections(tmp_path / "none", PLAN, {"connections": [], "duration_ns": 1})
+    found = read_connections(tmp_path / "none", PLAN, _sim.End({"connections": [], "duration_ns": 1}))
     assert (found.plan, found.reports, len(found.records)) == (PLAN, [], 0)

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dumbbell import _sim
 from dumbbell.engines.run_manifest import judge_flows
 from dumbbell.linux import QUEUE_RECORD
 from dumbbell.plan import Plan, Queue, make
@@ -43,7 +44,7 @@ def judged(
     for record, (number, delay) in zip(records, rows, strict=True):
         record["queue"], record["backlog"] = number, delay // 1000
     queues = plan.queue_table(records.tobytes(), named, ["pfifo"] * len(named))
-    verdict = judge_flows(plan, reports, named, {}, queues)
+    verdict = judge_flows(plan, _sim.End({"flows": reports}), named, queues)
     return verdict.invalid, verdict.too_late
 
 

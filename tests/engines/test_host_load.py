@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dumbbell import _sim
 from dumbbell.engines.host_load import (
     available_bytes,
     facts,
@@ -50,7 +51,7 @@ def load(
         "machine": {"timers": 500, "p50_ns": 30_000, "p99_ns": late_p99_ns, "max_ns": late_p99_ns},
         "counters_before": counters(5, 1, 2), "counters": counters(9, 1 + dropped, 2 + squeezed),
     }  # fmt: skip
-    return load_statistics(read_load_samples(file), end, shares or {})
+    return load_statistics(read_load_samples(file), _sim.End(end), shares or {})
 
 
 def judge_run(folder: Path, **statistics: Any) -> tuple[list[str], list[str]]:
@@ -115,7 +116,7 @@ def test_a_run_without_duration_has_no_shares(tmp_path: Path) -> None:
         "machine": dict.fromkeys(("timers", "p50_ns", "p99_ns", "max_ns"), 0),
         "counters": {"a": {"softnet_stat": "0 0 0"}}, "counters_before": {"a": {"softnet_stat": "0 0 0"}},
     }  # fmt: skip
-    got = load_statistics(read_load_samples(file), end, {})
+    got = load_statistics(read_load_samples(file), _sim.End(end), {})
     assert got["agent_share"] is None
     assert judge_host(PLAN, got, FLOWS, 0).invalid == []
 

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from dumbbell import _sim
-from dumbbell.engines.agent_engine import in_plan_order, name_queues
+from dumbbell.engines.agent_engine import in_plan_order
 from dumbbell.linux import FLOW_RECORD, PROBE_RECORD, QUEUE_RECORD
 from dumbbell.plan import Plan, Queue, make
 from dumbbell.results.reader import FLOWS, PROBES, QUEUES
@@ -289,4 +289,4 @@ def test_an_unplanned_qdisc_is_named_after_its_location() -> None:
         {"host": "router", "device": "right", "handle": "10:", "kind": "pfifo"},
         {"host": "sender", "device": "right", "handle": "8001:", "kind": "fq"},
     ]
-    assert [queue.name for queue in name_queues(found, [planned])] == ["bottleneck", "sender.right.8001"]
+    assert [queue.name for queue in _sim.End({"queues": found}).named_queues([planned])] == ["bottleneck", "sender.right.8001"]

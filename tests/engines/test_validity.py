@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dumbbell.engines.run_manifest import ESTABLISHED, SOCKET_DROPS, Verdict, closed_windows, judge
-from dumbbell.linux import FLOW_RECORD, UDP
+from dumbbell import _sim
+from dumbbell.engines.run_manifest import ESTABLISHED, Verdict, closed_windows, judge
+from dumbbell.linux import FLOW_RECORD, QUEUE_RECORD, UDP
 from dumbbell.plan import Plan, Queue, make
 from dumbbell.results.tables import NativeTable
 from dumbbell.spec import parse
@@ -37,6 +38,7 @@ DEV = """Inter-|   Receive                                                |  Tra
  right:    1000      10    0    0    0     0          0         0     2000      20    0    {sent}    0     0       0          0
 """
 SOFTNET = "00000010 {:08x} 00000000 00000000\n00000020 00000000 00000000 00000000\n"
+SOCKET_DROPS = dict(_sim.SOCKET_DROPS)
 NETSTAT = "TcpExt: {}\nTcpExt: {}\nIpExt: InNoRoutes\nIpExt: 0\n"
 
 
@@ -67,8 +69,12 @@ class SampleRun:
         }
         self.drops: dict[str, int] = {queue.name: 0 for queue in self.plan.queues}
 
-    def judge(self) -> Verdict:
-        return judge(self.plan, self.end, self.plan.queues, self.drops)
+    def judge(self, named: list[Queue] | None = None, remedy: str = "") -> Verdict:
+        named = named or list(self.plan.queues)
+        records = np.zeros(len(named), QUEUE_RECORD)
+        records["queue"], records["drops"] = range(len(named)), [self.drops[queue.name] for queue in named]
+        samples = self.plan.queue_table(records.tobytes(), named, [queue.kind for queue in named])
+        return judge(self.plan, _sim.End(self.end), named, samples, remedy)
 
 
 @pytest.fixture
@@ -121,7 +127,7 @@ def test_a_packet_whose_ethernet_header_netem_changed_is_no_fault(sample_run: Sa
     sample_run.end["counters"]["router"] = counters(received=1)
     netem, *others = sample_run.plan.queues
     corrupting = [Queue(netem.name, netem.host, netem.device, netem.handle, "netem delay 10ms corrupt 0.1%"), *others]
-    assert judge(sample_run.plan, sample_run.end, corrupting, sample_run.drops).invalid == []
+    assert sample_run.judge(corrupting).invalid == []
     assert sample_run.judge().invalid != []
 
 
@@ -129,7 +135,7 @@ def test_a_full_input_backlog_is_named_as_the_cause(sample_run: SampleRun) -> No
     """On a real kernel, which may be too slow; a guest's virtual time waits for it."""
     sample_run.end["counters"] = {host: counters(softnet=6) for host in sample_run.plan.hosts}
     sample_run.end["counters"]["router"] = counters(received=6, softnet=6)
-    verdict = judge(sample_run.plan, sample_run.end, sample_run.plan.queues, sample_run.drops, remedy="try this")
+    verdict = sample_run.judge(remedy="try this")
     assert verdict.invalid[0] == (
         "device 'left' of 'router' dropped 6 packets that it received, "
         "because the input backlog was full (net.core.netdev_max_backlog); try this"

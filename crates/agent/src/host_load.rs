@@ -6,6 +6,7 @@
 
 use crate::error::{Attempt, Result};
 use crate::sys::process;
+use dumbbell_records::end::TimerLateness;
 use serde::Serialize;
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
@@ -43,15 +44,6 @@ struct LoadSample {
     agent_ns: u64,
     /// For every core: busy, soft interrupts (part of busy), stolen by the hypervisor, total.
     cores: Vec<[u64; 4]>,
-}
-
-/// Timer lateness over the whole experiment.
-#[derive(Clone, Copy, Debug, Default, Serialize, PartialEq, Eq)]
-pub struct TimerLateness {
-    timers: u64,
-    p50_ns: u64,
-    p99_ns: u64,
-    max_ns: u64,
 }
 
 impl HostLoad {

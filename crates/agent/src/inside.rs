@@ -23,21 +23,10 @@ use crate::sys::Clock;
 use capture::Captures;
 use counters::Counters;
 use dumbbell_plan::AgentPlan;
-use serde::Serialize;
+use dumbbell_records::end::Recorded;
 use sockets::AllSockets;
 use std::path::Path;
 use trace::Trace;
-
-/// Statistics of the recordings, in `end.json`.
-#[derive(Serialize)]
-pub struct RecordingStats {
-    /// Packets that did not fit into the ring, by device, in the plan's order.
-    missed_packets: Vec<u64>,
-    /// Trace events that did not fit into the buffer.
-    missed_events: u64,
-    /// When the experiment started, on the clock of trace events.
-    start_ns: u64,
-}
 
 /// All recordings.
 pub struct Inside {
@@ -111,14 +100,14 @@ impl Inside {
     }
 
     /// Closes the files.
-    pub fn finish(self, clock: Clock) -> Result<RecordingStats> {
+    pub fn finish(self, clock: Clock) -> Result<Recorded> {
         if let Some(counters) = self.counters {
             counters.recorder.finish()?;
         }
         if let Some(sockets) = self.sockets {
             sockets.recorder.finish()?;
         }
-        Ok(RecordingStats {
+        Ok(Recorded {
             missed_packets: self.captures.map_or(Ok(Vec::new()), |captures| captures.recorder.finish())?,
             missed_events: self.trace.map_or(Ok(0), |trace| trace.recorder.finish())?,
             start_ns: clock.monotonic_ns(0),

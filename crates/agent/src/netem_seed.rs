@@ -6,8 +6,9 @@
 
 use crate::error::{Attempt, Result};
 use crate::sample::netlink::{Netlink, attributes};
-use crate::sample::qdisc::{self, Found};
+use crate::sample::qdisc;
 use dumbbell_plan::NetemSeed;
+use dumbbell_records::end::FoundQueue;
 use netlink_packet_core::{NLM_F_ACK, NLM_F_REQUEST};
 use nix::errno::Errno;
 use nix::sys::socket::SockProtocol;
@@ -24,8 +25,9 @@ pub fn seed(netem_seed: &[NetemSeed]) -> Result<()> {
         let netlink = Netlink::open(&of_host[0].host, SockProtocol::NetlinkRoute)?;
         let netems = qdisc::all(&of_host[0].host, &netlink)?;
         for netem_seed in of_host {
-            let matches_netem =
-                |found: &&(Found, Vec<u8>)| found.0.device == netem_seed.device && found.0.handle == netem_seed.handle;
+            let matches_netem = |found: &&(FoundQueue, Vec<u8>)| {
+                found.0.device == netem_seed.device && found.0.handle == netem_seed.handle
+            };
             let (_, dump) =
                 netems.iter().find(matches_netem).ok_or(Errno::ENOENT).attempt(|| describe_netem(netem_seed))?;
             netlink.order(&change(dump, netem_seed.seed))?;

@@ -19,9 +19,9 @@ use crate::error::Result;
 use crate::sample::netlink::{Answer, Netlink};
 use crate::sys::process;
 use dumbbell_plan::AgentPlan;
+use dumbbell_records::end::{PathChange, PathChanges};
 use nix::sys::socket::SockProtocol;
 use object::{GROUPS, Key, Kind, LIST_CLASSES, LISTED, News, Objects, Value};
-use serde::Serialize;
 use settings::Settings;
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::RawFd;
@@ -34,35 +34,6 @@ const NOTIFICATION_PORT: u32 = 0x4462_0002;
 const MAX_CHANGES: usize = 16;
 /// In a guest the plan's change takes no time except for a few failing system calls of tc.
 const CHANGE_TOLERANCE_NS: u64 = 1_000_000;
-
-/// A change that the plan did not make.
-#[derive(Clone, Debug, Serialize, PartialEq, Eq)]
-pub struct Change {
-    /// When; None: found by the comparison at the end.
-    time_ns: Option<u64>,
-    host: String,
-    /// The changed object, such as `qdisc 10: of 'right'`.
-    object: String,
-    before: String,
-    after: String,
-    /// Programs running in the host at that time.
-    programs: Vec<String>,
-}
-
-/// The changes, as reported in `end.json`.
-#[derive(Clone, Debug, Default, Serialize)]
-pub struct Report {
-    changes: Vec<Change>,
-    /// Number of changes not listed.
-    further: usize,
-}
-
-impl Report {
-    /// Did nothing change?
-    pub fn is_empty(&self) -> bool {
-        self.changes.is_empty()
-    }
-}
 
 /// The time of an observation, and the programs running: host and name.
 #[derive(Clone, Copy)]
@@ -77,7 +48,7 @@ pub struct Path<'a> {
     hosts: Vec<WatchedHost>,
     settings: Settings,
     priority: process::Priority,
-    report: Report,
+    report: PathChanges,
 }
 
 struct WatchedHost {
@@ -107,7 +78,7 @@ impl<'a> Path<'a> {
             hosts: hosts.collect::<Result<_>>()?,
             settings: Settings::read(plan)?,
             priority: process::priority(),
-            report: Report::default(),
+            report: PathChanges::default(),
         })
     }
 
@@ -183,7 +154,7 @@ impl<'a> Path<'a> {
     }
 
     /// The changes so far.
-    pub fn report(&self) -> &Report {
+    pub fn report(&self) -> &PathChanges {
         &self.report
     }
 
@@ -241,7 +212,7 @@ impl<'a> Path<'a> {
         }
         let host = self.hosts[host_index].host.clone();
         let programs = observation.running.iter().filter(|(of, _)| *of == host).map(|(_, name)| name.clone()).collect();
-        self.report.changes.push(Change { time_ns: observation.time_ns, host, object, before, after, programs });
+        self.report.changes.push(PathChange { time_ns: observation.time_ns, host, object, before, after, programs });
     }
 
     /// The agent's own tc has made the change.

@@ -6,7 +6,6 @@
 //! probe   pings and UDP probes
 //! info    the tcp_info fields that flows use
 //! payload data that all senders send
-//! report  a flow's summary at the end
 //! ```
 //!
 //! A flow is a state machine. The event loop calls it when a timer fires or a socket is ready; it runs
@@ -15,7 +14,6 @@
 pub mod info;
 pub mod payload;
 pub mod probe;
-pub mod report;
 pub mod tcp;
 pub mod udp;
 

@@ -84,7 +84,7 @@ fn seconds(ns: u64) -> f64 {
 }
 
 /// The simulator's columns as `crates/metrics` reads them.
-struct Columns<'a>(&'a dumbbell_sim::Table);
+pub struct Columns<'a>(pub &'a dumbbell_sim::Table);
 
 impl Table for Columns<'_> {
     fn rows(&self) -> usize {

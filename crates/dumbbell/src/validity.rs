@@ -1,12 +1,16 @@
 //! Did the run measure what the experiment specifies? The part that every engine can violate: packets dropped where none
-//! may be, and flows that deviate from the plan. `python/dumbbell/engines/run_manifest.py` adds what only a kernel counts.
+//! may be, and flows that deviate from the plan. [`kernel`] adds what only a kernel counts.
 
+pub mod kernel;
+
+use crate::metrics::Columns;
 use dumbbell_experiment::limits::grouped;
 use dumbbell_experiment::model::Transport;
 use dumbbell_metrics::Table;
 use dumbbell_plan::{Flow, Plan, Queue};
-use dumbbell_sim::report::FlowReport;
-use dumbbell_sim::{Column, RunResult};
+use dumbbell_records::end::{End, FlowEnd};
+use dumbbell_sim::RunResult;
+use dumbbell_sim::report::{FlowReport, Report};
 use std::collections::{BTreeMap, BTreeSet};
 
 const NAMES_SHOWN: usize = 5;
@@ -65,38 +69,33 @@ pub struct FlowOutcome {
     pub error: Option<String>,
 }
 
-/// What became of a flow, as an engine reports it; the fields are those of [`FlowOutcome`].
-#[derive(Clone, Debug, Default)]
-pub struct FlowEnd {
-    /// Controller.
-    pub cc: Option<String>,
-    /// Start.
-    pub started_ns: Option<u64>,
-    /// Connection.
-    pub connected_ns: Option<u64>,
-    /// Last byte.
-    pub completed_ns: Option<u64>,
-    /// Failure.
-    pub error: Option<String>,
+/// The simulator's report in the agent's form.
+#[must_use]
+pub fn end(report: &Report) -> End {
+    End { duration_ns: report.duration_ns, flows: report.flows.iter().map(flow_end).collect(), ..End::default() }
 }
 
-impl From<&FlowReport> for FlowEnd {
-    fn from(report: &FlowReport) -> Self {
-        Self {
-            cc: report.cc.clone(),
-            started_ns: report.started_ns,
-            connected_ns: report.connected_ns,
-            completed_ns: report.completed_ns,
-            error: report.error.clone(),
-        }
+fn flow_end(report: &FlowReport) -> FlowEnd {
+    FlowEnd {
+        name: report.name.clone(),
+        cc: report.cc.clone(),
+        started_ns: report.started_ns,
+        connected_ns: report.connected_ns,
+        completed_ns: report.completed_ns,
+        stopped_ns: report.stopped_ns,
+        bytes_received: report.bytes_received,
+        retransmits: report.retransmits,
+        data_segs_out: report.data_segs_out,
+        exchanges_ns: report.exchanges_ns.clone(),
+        error: report.error.clone(),
     }
 }
 
 impl FlowOutcome {
     /// A flow of the plan with its end.
     #[must_use]
-    pub fn of(flow: &Flow, end: FlowEnd) -> Self {
-        let FlowEnd { cc, started_ns, connected_ns, completed_ns, error } = end;
+    pub fn of(flow: &Flow, end: &FlowEnd) -> Self {
+        let FlowEnd { cc, started_ns, connected_ns, completed_ns, error, .. } = end.clone();
         Self {
             name: flow.name.clone(),
             is_tcp: flow.transport == Transport::Tcp,
@@ -150,44 +149,61 @@ pub fn judge(outcome: &Outcome) -> Verdict {
     Verdict { invalid, warnings, too_late: absent.too_late.into_iter().map(String::from).collect() }
 }
 
-/// Judges a simulated run, with the warnings of its plan.
-pub(crate) fn judge_simulated(plan: &Plan, result: &RunResult) -> Verdict {
-    let (mut drops, mut delays) = (BTreeMap::new(), BTreeMap::new());
-    each_cell(result, "drops_packets", |queue, count| {
-        drops.insert(queue, count);
-    });
-    each_cell(result, "delay_ns", |queue, delay| {
-        let longest = delays.entry(queue).or_default();
-        *longest = delay.max(*longest);
-    });
-    let queue = |queue: &Queue| {
-        let name = queue.name.as_str();
-        let delay_ns = delays.get(name).map_or(0, |delay: &i64| delay.cast_unsigned());
-        QueueOutcome::of(queue, drops.get(name).copied().unwrap_or(0), delay_ns)
+/// Judges flows and queues of a run of any engine, with the warnings of its plan.
+///
+/// `flows` in the order of the plan. `named`: the queues that were sampled. `queues`: their samples; a handshake may take
+/// as long as their longest delay.
+#[must_use]
+pub fn judge_plan(plan: &Plan, flows: &[FlowEnd], named: &[&Queue], queues: Option<&dyn Table>) -> Verdict {
+    let is_unconnected = |end: &FlowEnd| end.started_ns.is_some() && end.connected_ns.is_none();
+    // Only handshakes that may need more time depend on the delays.
+    let sampled = queues.filter(|_| flows.iter().any(is_unconnected));
+    let delays = sampled.map(longest_delays_ns).unwrap_or_default();
+    let drops = queues.map(|queues| last(queues, "drops_packets")).unwrap_or_default();
+    let queue = |queue: &&Queue| {
+        let of = |numbers: &BTreeMap<&str, f64>| numbers.get(&queue.name[..]).copied().unwrap_or(0.0);
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "packets and nanoseconds")]
+        QueueOutcome::of(queue, of(&drops) as i64, of(&delays) as u64)
     };
-    let flows = plan.flows.iter().zip(&result.report.flows);
     let outcome = Outcome {
         duration_ns: plan.duration_ns,
-        flows: flows.map(|(flow, report)| FlowOutcome::of(flow, report.into())).collect(),
-        queues: plan.queues.iter().map(queue).collect(),
+        flows: plan.flows.iter().zip(flows).map(|(flow, end)| FlowOutcome::of(flow, end)).collect(),
+        queues: named.iter().map(queue).collect(),
     };
     let mut verdict = judge(&outcome);
     verdict.warnings.splice(0..0, plan.warnings.iter().cloned());
     verdict
 }
 
-/// Hands over every known value of a column of the sampled queues, with the queue's name.
-fn each_cell<'a>(result: &'a RunResult, column: &str, mut take: impl FnMut(&'a str, i64)) {
-    let (Some(Column::Name(codes, names)), Some(Column::I64(values))) =
-        (result.queues.column("queue"), result.queues.column(column))
-    else {
-        return;
-    };
-    for row in 0..result.queues.rows() {
-        if let (Some(code), Some(value)) = (codes.get(row), values.get(row)) {
-            take(&names[code as usize], value);
+/// Judges a simulated run.
+pub(crate) fn judge_simulated(plan: &Plan, result: &RunResult) -> Verdict {
+    judge_plan(
+        plan,
+        &end(&result.report).flows,
+        &plan.queues.iter().collect::<Vec<_>>(),
+        Some(&Columns(&result.queues)),
+    )
+}
+
+/// The last known value of a column of the sampled queues, by queue.
+fn last<'a>(queues: &'a dyn Table, column: &str) -> BTreeMap<&'a str, f64> {
+    each(queues, column, |_, now| now)
+}
+
+/// The longest queueing delay of each queue in any sample.
+fn longest_delays_ns(queues: &dyn Table) -> BTreeMap<&str, f64> {
+    each(queues, "delay_ns", f64::max)
+}
+
+fn each<'a>(queues: &'a dyn Table, column: &str, join: impl Fn(f64, f64) -> f64) -> BTreeMap<&'a str, f64> {
+    let mut found = BTreeMap::new();
+    let (Some(names), Some(values)) = (queues.names("queue"), queues.numbers(column)) else { return found };
+    for row in 0..queues.rows() {
+        if let (Some(name), Some(value)) = (names.list.get(names.codes[row] as usize), values.get(row)) {
+            found.entry(&name[..]).and_modify(|known| *known = join(*known, value)).or_insert(value);
         }
     }
+    found
 }
 
 /// `TCP_ESTABLISHED` (`include/net/tcp_states.h`).

@@ -39,4 +39,10 @@ impl Queue {
             _ => self.rates.clone(),
         }
     }
+
+    /// Whether it changes bits of packets.
+    #[must_use]
+    pub fn corrupts(&self) -> bool {
+        self.text.split(' ').any(|word| word == "corrupt")
+    }
 }

@@ -5,6 +5,7 @@
 //! callbacks. `dumbbell.results` defines the tables.
 
 mod arrow;
+mod end;
 mod endpoint;
 mod errors;
 mod experiment;
@@ -18,7 +19,6 @@ mod run;
 mod sweep;
 mod tc;
 mod to_python;
-mod validity;
 mod values;
 
 use pyo3::prelude::*;
@@ -28,6 +28,8 @@ use pyo3::prelude::*;
 mod _sim {
     #[pymodule_export]
     use super::arrow::Arrow;
+    #[pymodule_export]
+    use super::end::{Connection, End, ProgramReport, closed_windows};
     #[pymodule_export]
     use super::endpoint::{Endpoint, SentSegment};
     #[pymodule_export]
@@ -46,7 +48,7 @@ mod _sim {
     #[pymodule_export]
     use super::plan::{
         Change, Flow, Link, Plan, Probe, Program, Queue, RemoteHost, RemotePlan, Script, SimulatorPlan, Step,
-        counter_table, is_of_the_machine, socket_table,
+        is_of_the_machine, socket_table,
     };
     #[pymodule_export]
     use super::run::{check, packet_trace, parameters, simulate};
@@ -57,14 +59,13 @@ mod _sim {
     #[pymodule_export]
     use super::tc::{TcChange, TcTree};
     #[pymodule_export]
-    use super::validity::{closed_windows, judge_flows};
-    #[pymodule_export]
     use super::values::{parse_expectation, parse_metric, parse_value, rate_text, suggest, time_text, units_of};
     use pyo3::prelude::*;
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         super::fault::catch_panics();
+        module.add("SOCKET_DROPS", dumbbell::validity::kernel::SOCKET_DROPS.to_vec())?;
         module.add("VERSION", env!("CARGO_PKG_VERSION"))?;
         module.add("CONTROLLERS", dumbbell_net::cc::Controller::NAMES)?;
         module.add("TABLES", super::metrics::declared())?;

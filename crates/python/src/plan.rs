@@ -48,6 +48,8 @@ macro_rules! handle {
     };
 }
 
+pub(crate) use handle;
+
 /// A number or a word.
 #[derive(IntoPyObject)]
 pub enum Parameter {
@@ -231,8 +233,6 @@ handle! {
         limits: Vec<(u64, u64)> = |queue| queue.limits(),
         /// Whether it is or contains a script's netem: its backlog then is mostly packets that wait for no rate.
         holds_netem: bool = |queue| queue.holds_netem,
-        /// Whether it changes bits of packets.
-        corrupts: bool = |queue| queue.text.split(' ').any(|word| word == "corrupt"),
     } {
     /// A qdisc at this location; without more, one that no plan has.
     #[new]
@@ -289,6 +289,11 @@ handle! {
         /// Its device.
         right_device: String = |link| link.right_device.clone(),
     }
+}
+
+/// The queues that these handles hold.
+pub fn inner<'a>(queues: &'a [Bound<'_, Queue>]) -> Vec<&'a plan::Queue> {
+    queues.iter().map(|queue| &queue.get().0).collect()
 }
 
 /// A tc script, checked.
@@ -597,8 +602,7 @@ impl Plan {
     /// The table `queues` of the agent's records, in the plan's order; `named` and `kinds` as the agent found the queues.
     #[expect(clippy::needless_pass_by_value, reason = "arguments from Python are owned")]
     fn queue_table(&self, records: &[u8], named: Vec<Bound<'_, Queue>>, kinds: Vec<String>) -> Arrow {
-        let named: Vec<_> = named.iter().map(|queue| &queue.get().0).collect();
-        records::tables::queues(records, &named, kinds, &self.plan.queues).into()
+        records::tables::queues(records, &inner(&named), kinds, &self.plan.queues).into()
     }
 
     /// The table `probes` of the agent's records.
@@ -721,14 +725,6 @@ impl RemotePlan {
 #[pyfunction]
 pub fn is_of_the_machine(sysctl: &str) -> bool {
     planning::is_of_the_machine(sysctl)
-}
-
-/// The table of counters: `hosts` has name, and the texts of `/proc/net/snmp` and `netstat` at the start and at the end.
-#[pyfunction]
-pub fn counter_table(records: &[u8], hosts: Vec<(String, [String; 2], [String; 2])>, duration_ns: u64) -> Arrow {
-    let hosts: Vec<_> =
-        hosts.into_iter().map(|(name, before, after)| records::counters::Host { name, before, after }).collect();
-    records::counters::table(records, &hosts, duration_ns).into()
 }
 
 /// The columns of a result's `flows` that come from sockets alone, of records in the layout of `flows`.

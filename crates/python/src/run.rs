@@ -1,14 +1,18 @@
 //! Runs a world in slices with the GIL released.
 
 use crate::arrow::Arrow;
+use crate::end::End;
 use crate::fault::{Outgrown, guarded};
 use crate::plan::SimulatorPlan;
+use dumbbell::validity;
 use dumbbell_net::cc::Controller;
 use dumbbell_net::time::{Span, Time};
 use dumbbell_sim::packet_trace::{TraceResult, Window};
+use dumbbell_sim::report::{Cost, DeviceDrops};
 use dumbbell_sim::{Error, Plan, Progress, RunResult, World};
 use pyo3::prelude::*;
 use pythonize::pythonize;
+use serde::Serialize;
 use std::fs::File;
 use std::io::BufWriter;
 use std::path::PathBuf;
@@ -20,10 +24,17 @@ const SLICE: Duration = Duration::from_millis(50);
 const FIRST_STEP: Span = Span::from_micros(100);
 const MAX_STEP: Span = Span::from_secs(100);
 
-/// Three tables and a report.
-type Results = (Arrow, Arrow, Arrow, Py<PyAny>);
+/// Three tables, the report, and what only the simulator knows.
+type Results = (Arrow, Arrow, Arrow, End, Py<PyAny>);
 
-/// Runs a plan. Returns flows, queues and probes as Arrow tables, and a report as a dict.
+/// What only the simulator knows, as entries of the manifest.
+#[derive(Serialize)]
+struct Simulated<'a> {
+    simulated: &'a Cost,
+    device_drops: &'a [DeviceDrops],
+}
+
+/// Runs a plan. Returns flows, queues and probes as Arrow tables, the report, and more entries of the manifest as a dict.
 ///
 /// `progress` is called about twenty times per second with the elapsed seconds of the experiment; an exception from it
 /// ends the run. `capture` is the file to write packets to. Raises [`Outgrown`] as soon as packets and tables use more
@@ -169,6 +180,8 @@ fn next_step(step: Span, took: Duration) -> Span {
 }
 
 fn exported(py: Python<'_>, result: RunResult) -> PyResult<Results> {
-    let report = pythonize(py, &result.report)?.unbind();
-    Ok((result.flows.into(), result.queues.into(), result.probes.into(), report))
+    let report = &result.report;
+    let more = pythonize(py, &Simulated { simulated: &report.cost, device_drops: &report.drops })?.unbind();
+    let end = End(validity::end(report));
+    Ok((result.flows.into(), result.queues.into(), result.probes.into(), end, more))
 }

@@ -1,12 +1,14 @@
-//! The agent's records: layouts (little-endian, fixed size, no uninitialised padding), and the tables that they become.
+//! What an agent writes. Records: layouts (little-endian, fixed size, no uninitialised padding), and the tables that they become.
 //!
 //! | module | contents |
 //! | --- | --- |
 //! | [`linux`] | `struct tcp_info` and the controllers' structures in a record |
 //! | [`tables`] | flows, queues and probes as tables of a result |
 //! | [`counters`] | the kernel's counters as a table |
+//! | [`end`] | the report at the end of an experiment |
 
 pub mod counters;
+pub mod end;
 mod layout;
 pub mod linux;
 pub mod tables;

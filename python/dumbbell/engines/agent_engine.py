@@ -4,7 +4,6 @@ The agent's optional recordings (packets, counters, trace events) become tables 
 reads sockets, `dumbbell.plan.inside` has the options.
 """
 
-import json
 import shlex
 import shutil
 from collections.abc import Mapping, Sequence
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from dumbbell import __version__, _sim
 from dumbbell.engines.base import Request
-from dumbbell.engines.run_manifest import RunOutcome, Verdict, base_manifest, queue_entries, sha256
+from dumbbell.engines.run_manifest import Verdict, base_manifest, queue_entries, sha256
 from dumbbell.errors import ExperimentError
 from dumbbell.kernels import Kernel
 from dumbbell.plan import Plan, Queue
@@ -30,7 +29,6 @@ __all__ = [
     "agent_manifest",
     "check_recordings",
     "counters",
-    "depends_on_programs",
     "flow_memory_mib",
     "missed_warnings",
     "move_capture",
@@ -40,7 +38,6 @@ __all__ = [
     "run_of",
     "seconds_done",
     "trace",
-    "unexpected_settings",
 ]
 
 
@@ -102,21 +99,20 @@ def seconds_done(records: Path, plan: Plan) -> float:
     return written // max(len(plan.queues), 1) * plan.sample_ns / 1e9
 
 
-def read_run_folder(run_folder: Path, plan: Plan) -> "tuple[Plan, dict[str, Table], dict[str, Any], list[Queue]]":
-    """The plan with programs' connections as flows, all tables, the content of `end.json`, and the queues' plans."""
-    end = json.loads((run_folder / "end.json").read_text(encoding="utf-8"))
-    named = name_queues(end["queues"], plan.queues)
-    kinds = [queue["kind"] for queue in end["queues"]]
+def read_run_folder(run_folder: Path, plan: Plan) -> "tuple[Plan, dict[str, Table], _sim.End, list[Queue]]":
+    """The plan with programs' connections as flows, all tables, the agent's report, and the queues' plans."""
+    end = _sim.End.read(run_folder / "end.json")
+    named = end.named_queues(plan.queues)
     flows, queues, probes = ((run_folder / f"{name}.bin").read_bytes() for name in ("flows", "queues", "probes"))
     if plan.programs:
         from dumbbell.engines.connections import read_connections  # noqa: PLC0415 — only programs need numpy
 
         found = read_connections(run_folder / "connections.bin", plan, end)
-        end["flows"] += found.reports
+        end = end.with_flows(found.reports)
         plan, flows = found.plan, flows + found.records.tobytes()
     tables: dict[str, Table] = {
         "flows": NativeTable("flows", plan.flow_table(flows)),
-        "queues": NativeTable("queues", plan.queue_table(queues, named, kinds)),
+        "queues": NativeTable("queues", plan.queue_table(queues, named, end.queue_kinds)),
         "probes": NativeTable("probes", plan.probe_table(probes)),
         **recording_tables(run_folder, plan, end),
     }
@@ -128,17 +124,6 @@ def run_of(request: Request, manifest: dict[str, Any], tables: "Mapping[str, Tab
     return Run(request.out, manifest, **{name: tables[name] for name in TABLE_NAMES})
 
 
-def name_queues(found: Sequence[Mapping[str, Any]], planned: Sequence[Queue]) -> list[Queue]:
-    """The plan of each qdisc that the agent found; unplanned ones are named after their location."""
-    by_location = {(queue.host, queue.device, queue.handle): queue for queue in planned}
-    named = []
-    for queue in found:
-        location = (queue["host"], queue["device"], queue["handle"])
-        fallback = Queue(f"{location[0]}.{location[1]}.{location[2].rstrip(':')}", *location, text=queue["kind"])
-        named.append(by_location.get(location, fallback))
-    return named
-
-
 def in_plan_order(named: Sequence[Queue], planned: Sequence[Queue]) -> list[Queue]:
     """These queues in the plan's order; unplanned ones come last."""
     place = {queue.name: number for number, queue in enumerate(planned)}
@@ -146,41 +131,27 @@ def in_plan_order(named: Sequence[Queue], planned: Sequence[Queue]) -> list[Queu
 
 
 def agent_manifest(
-    engine: str, agent: Path, request: Request, plan: Plan, end: Mapping[str, Any], named: Sequence[Queue],
+    engine: str, agent: Path, request: Request, plan: Plan, end: _sim.End, named: Sequence[Queue],
     tables: "Mapping[str, Table]", verdict: Verdict,
 ) -> dict[str, Any]:  # fmt: skip
     """The manifest of a run read by `read_run_folder`, without the kernel and the host."""
-    outcome = RunOutcome(end["duration_ns"], end["flows"], queue_entries(named, tables["queues"]))
-    return base_manifest(engine, request, plan, outcome, verdict) | {
+    entries = queue_entries(named, tables["queues"])
+    return base_manifest(engine, request, plan, end, entries, verdict) | {
         "agent": {"version": __version__, "sha256": sha256(agent)},
         "generator": GENERATOR,
-        "counters": end["counters"],
-        "settings": end["settings"],
+        "counters": end.counters,
+        "settings": end.settings,
         "machine_programs": _machine_programs(plan, end),
     }
 
 
-def depends_on_programs(end: Mapping[str, Any]) -> list[str]:
-    """A warning for each ip or tc that the agent left commands to: another version may give another result."""
-    return [
-        f"the result depends on '{used['program']}' ({used['version']}), which ran {_commands(used['commands'])}: "
-        "Dumbbell does not execute such a command itself"
-        for used in end["machine_programs"]
-    ]
-
-
-def _commands(lines: Sequence[str]) -> str:
-    first = f"'{lines[0]}'"
-    return first if len(lines) == 1 else f"{first} and {len(lines) - 1:,} more"
-
-
-def _machine_programs(plan: Plan, end: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _machine_programs(plan: Plan, end: _sim.End) -> list[dict[str, Any]]:
     """Programs of this machine that ran: what the result depends on besides Dumbbell and the kernel."""
     of_experiment = [
         {"program": program.argv[0], "version": None, "commands": [f"[{program.host}] {shlex.join(program.argv)}"]}
         for program in plan.programs
     ]
-    return [_identified(used) for used in (*end["machine_programs"], *of_experiment)]
+    return [_identified(used) for used in (*end.machine_programs, *of_experiment)]
 
 
 def _identified(used: Mapping[str, Any]) -> dict[str, Any]:
@@ -207,7 +178,7 @@ def check_recordings(plan: Plan, inside: Inside, kernel: Kernel, *, capture: boo
     return recordings(plan, inside, capture=capture)
 
 
-def recording_tables(run_folder: Path, plan: Plan, end: Mapping[str, Any]) -> "dict[str, Table]":
+def recording_tables(run_folder: Path, plan: Plan, end: _sim.End) -> "dict[str, Table]":
     """All tables with records in the run's folder."""
     found: dict[str, Table] = {"counters": counters(run_folder / "counters.bin", plan.hosts, end)}
     if (run_folder / "sockets.bin").exists():
@@ -215,20 +186,14 @@ def recording_tables(run_folder: Path, plan: Plan, end: Mapping[str, Any]) -> "d
 
         found["sockets"] = framed(sockets(run_folder / "sockets.bin", plan.hosts))
     if (run_folder / "trace.txt").exists():
-        found["trace"] = framed(trace(run_folder / "trace.txt", end["seen"]["start_ns"]))
+        found["trace"] = framed(trace(run_folder / "trace.txt", end.trace_start_ns))
     return found
 
 
-def counters(file: Path, hosts: Sequence[str], end: Mapping[str, Any]) -> NativeTable:
+def counters(file: Path, hosts: Sequence[str], end: _sim.End) -> NativeTable:
     """The counters at the start, at each recording and at the end, except those that are always 0 in a host."""
-
-    def texts(moment: str, host: str) -> tuple[str, str]:
-        found = end[moment][host]
-        return found["snmp"], found["netstat"]
-
-    both = [(host, texts("counters_before", host), texts("counters", host)) for host in hosts]
     records = file.read_bytes() if file.exists() else b""
-    return NativeTable("counters", _sim.counter_table(records, both, end["duration_ns"]))
+    return NativeTable("counters", end.counter_table(records, hosts))
 
 
 def trace(file: Path, start_ns: int) -> "pl.DataFrame":
@@ -245,28 +210,15 @@ def trace(file: Path, start_ns: int) -> "pl.DataFrame":
     return columns.select(pl.col(name).cast(kind) for name, kind in INSIDE["trace"].items())
 
 
-def unexpected_settings(plan: Plan, end: Mapping[str, Any]) -> list[str]:
-    """Sysctls whose effective value differs from the requested one."""
-    settings = end["settings"]
-    unexpected = []
-    for host, key, requested in plan.sysctls:
-        effective = (settings["hosts"][host] if host else settings["machine"]).get(key)
-        if effective is not None and effective.split() != requested.split():
-            where = f" of '{host}'" if host else ""
-            unexpected.append(f"{key}{where} was {effective} at the end, not {requested}")
-    return unexpected
-
-
-def missed_warnings(plan: Plan, inside: Inside, end: Mapping[str, Any]) -> list[str]:
+def missed_warnings(plan: Plan, inside: Inside, end: _sim.End) -> list[str]:
     """Packets and events that the recordings missed."""
-    seen = end["seen"]
     captured = link_devices(plan) if inside.device == ALL else [tap(plan, inside.device)]
     missed = [
         f"the capture lacks {count:,} packets of '{host}.{device}', which arrived faster than they were read"
-        for (host, device), count in zip(captured, seen["missed_packets"], strict=False)
+        for (host, device), count in zip(captured, end.missed_packets, strict=False)
         if count
     ]
-    if count := seen["missed_events"]:
+    if count := end.missed_events:
         missed.append(f"the trace lacks {count:,} events, which occurred faster than they were read")
     return missed
 

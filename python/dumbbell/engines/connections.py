@@ -6,13 +6,14 @@ the program that owns the sender's socket, and belongs to the group of that name
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from dumbbell import _sim
 from dumbbell.linux import FLOW_RECORD
 from dumbbell.plan import Flow, Plan
 
@@ -35,7 +36,7 @@ class Connections:
 class _End:
     """One socket: the agent's report and its records by time."""
 
-    socket: Mapping[str, Any]
+    socket: _sim.Connection
     records: np.ndarray
 
     @property
@@ -44,16 +45,16 @@ class _End:
         return int(_payload(self.records)[-1]) if len(self.records) else 0
 
 
-def read_connections(file: Path, plan: Plan, end: Mapping[str, Any]) -> Connections:
+def read_connections(file: Path, plan: Plan, end: _sim.End) -> Connections:
     """Read `connections.bin` and the reports in `end.json`, at the run's sampling times."""
     records = np.fromfile(file, FLOW_RECORD) if file.exists() else np.zeros(0, FLOW_RECORD)
-    duration_ns = end["duration_ns"]
+    duration_ns = end.duration_ns
     step_ns = np.uint64(plan.sample_ns)
     # Unsigned: a negated time would wrap.
     on_grid = (records["time_ns"] + (step_ns - np.uint64(1))) // step_ns * step_ns
     # The last record is taken when a socket is destroyed; move it to the next sampling time.
     records["time_ns"] = np.minimum(on_grid, np.uint64(duration_ns))
-    sockets = end["connections"]
+    sockets = end.connections
     ends = [_End(each, rows) for each, rows in zip(sockets, _by_end(records, len(sockets)), strict=True)]
     made = [_flow(*_sender_first(pair), plan, duration_ns) for pair in pair_up(ends)]
     named = _unique_names([flow for flow, _, _ in made], {flow.name for flow in plan.flows})
@@ -73,13 +74,13 @@ def pair_up(ends: Sequence[_End]) -> list[tuple[_End, _End | None]]:
     """
     waiting: dict[tuple[str, str], list[int]] = {}
     pairs: list[tuple[_End, _End | None]] = []
-    for end in sorted(ends, key=lambda end: (end.socket["seen_ns"], end.socket["local"], end.socket["remote"])):
-        peers = waiting.get((end.socket["remote"], end.socket["local"]))
+    for end in sorted(ends, key=lambda end: (end.socket.seen_ns, end.socket.local, end.socket.remote)):
+        peers = waiting.get((end.socket.remote, end.socket.local))
         if peers:
             position = peers.pop(0)
             pairs[position] = (pairs[position][0], end)
         else:
-            waiting.setdefault((end.socket["local"], end.socket["remote"]), []).append(len(pairs))
+            waiting.setdefault((end.socket.local, end.socket.remote), []).append(len(pairs))
             pairs.append((end, None))
     return pairs
 
@@ -93,16 +94,16 @@ def _sender_first(pair: tuple[_End, _End | None]) -> tuple[_End, _End | None]:
 def _flow(sender: _End, receiver: _End | None, plan: Plan, duration_ns: int) -> tuple[Flow, dict[str, Any], np.ndarray]:
     """The flow, its report and its records."""
     socket, rows = sender.socket, _rows(sender, receiver)
-    address, port = _address(socket["remote"])
+    address, port = _address(socket.remote)
     group = _program(socket, plan)
-    started_ns = min(end.socket["seen_ns"] for end in (sender, receiver) if end is not None)
-    peer_host = receiver.socket["host"] if receiver is not None else address
+    started_ns = min(end.socket.seen_ns for end in (sender, receiver) if end is not None)
+    peer_host = receiver.socket.host if receiver is not None else address
     # The congestion control is unknown if no sample found the socket.
-    cc = socket["cc"]
-    flow = Flow.of_connection(group, group, socket["host"], peer_host, address, port, cc, started_ns)
+    cc = socket.cc
+    flow = Flow.of_connection(group, group, socket.host, peer_host, address, port, cc, started_ns)
     last = sender.records["info"][-1] if len(sender.records) else np.zeros(1, FLOW_RECORD)["info"][0]
     got = _received(receiver, sender) if receiver is not None else int(rows["bytes_received"].max(initial=0))
-    closed_ns = socket["gone_ns"]
+    closed_ns = socket.gone_ns
     return flow, {
         "name": group, "cc": cc, "started_ns": started_ns, "connected_ns": started_ns, "completed_ns": None,
         "stopped_ns": duration_ns if closed_ns is None else closed_ns, "bytes_received": got,
@@ -148,14 +149,14 @@ def _by_end(records: np.ndarray, ends: int) -> list[np.ndarray]:
     return np.split(kept, np.searchsorted(kept["flow"], np.arange(1, ends)))[:ends]
 
 
-def _program(socket: Mapping[str, Any], plan: Plan) -> str:
+def _program(socket: _sim.Connection, plan: Plan) -> str:
     """The program that owns the socket, or the host's programs if that is ambiguous."""
-    if socket["program"] is not None:
-        return plan.programs[int(socket["program"])].name
-    here = [program for program in plan.programs if program.host == socket["host"]]
-    port = _address(socket["local"])[1]
+    if socket.program is not None:
+        return plan.programs[int(socket.program)].name
+    here = [program for program in plan.programs if program.host == socket.host]
+    port = _address(socket.local)[1]
     likely = here if len(here) == 1 else [program for program in here if program.serves == port]
-    return likely[0].name if likely else f"programs of {socket['host']}"
+    return likely[0].name if likely else f"programs of {socket.host}"
 
 
 def _unique_names(flows: Sequence[Flow], taken: set[str]) -> list[Flow]:

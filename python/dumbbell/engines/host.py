@@ -16,7 +16,6 @@ from typing import Any
 from dumbbell import _sim
 from dumbbell.engines.agent_engine import (
     agent_manifest,
-    depends_on_programs,
     flow_memory_mib,
     missed_warnings,
     move_capture,
@@ -24,7 +23,6 @@ from dumbbell.engines.agent_engine import (
     refuse_packet_fates,
     refuse_simulator_only_options,
     run_of,
-    unexpected_settings,
 )
 from dumbbell.engines.base import Permissions, Progress, Request, check_controllers
 from dumbbell.engines.capability_probe import ProbeResult, Worker, missing, probe_capabilities, start_worker
@@ -39,7 +37,7 @@ from dumbbell.engines.host_load import (
     shaper_shares,
 )
 from dumbbell.engines.remote import RemoteEngine
-from dumbbell.engines.run_manifest import closed_windows, judge, totals
+from dumbbell.engines.run_manifest import closed_windows, judge
 from dumbbell.errors import ExperimentError, PlanError
 from dumbbell.host.agent import agent
 from dumbbell.plan import Plan, plan_case, plan_remote
@@ -112,14 +110,12 @@ class HostEngine:
             finished = time.perf_counter()
             progress(plan.duration_ns / 1e9)
             plan, tables, end, named = read_run_folder(run_folder, plan)
-            drops = totals(tables["queues"], "drops_packets")
             measured = load_statistics(
                 read_load_samples(run_folder / "machine.jsonl"), end, shaper_shares(named, tables["queues"].frame())
             )
-            verdict = judge(plan, end, named, drops, tables["queues"].native(), remedy=HELP)
-            verdict = verdict.combined(judge_host(plan, measured, tables["flows"].frame(), end["duration_ns"]))
-            verdict.warnings.extend([*closed_windows(tables["flows"]), *depends_on_programs(end)])
-            verdict.warnings.extend([*unexpected_settings(plan, end)])
+            verdict = judge(plan, end, named, tables["queues"].native(), remedy=HELP)
+            verdict = verdict.combined(judge_host(plan, measured, tables["flows"].frame(), end.duration_ns))
+            verdict.warnings.extend([*closed_windows(tables["flows"]), *end.warnings(plan)])
             verdict.warnings.extend(missed_warnings(plan, request.inside, end))
             manifest = (
                 agent_manifest(self.name, self.agent, request, plan, end, named, tables, verdict) | _host_manifest()

@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from dumbbell.engines.run_manifest import ESTABLISHED, Verdict, softnet
+from dumbbell import _sim
+from dumbbell.engines.run_manifest import ESTABLISHED, Verdict
 from dumbbell.host.kernel_modules import option
 from dumbbell.host.sources import HERE, LocalHost
 from dumbbell.plan import Plan, Queue
@@ -162,15 +163,16 @@ def read_load_samples(file: Path) -> LoadSamples:
     return LoadSamples(*plain, *(ticks[:, :, kind] for kind in range(4)))
 
 
-def load_statistics(samples: LoadSamples, end: Mapping[str, Any], shares: Mapping[str, float]) -> dict[str, Any]:
+def load_statistics(samples: LoadSamples, end: _sim.End, shares: Mapping[str, float]) -> dict[str, Any]:
     """The `machine` entry of `run.json`: shares between 0 and 1, times in seconds."""
     agent, softirq, busy = _windows(samples)
-    late = end["machine"]
+    timers, p50_ns, p99_ns, max_ns = end.lateness or (0, 0, 0, 0)
+    dropped, squeezed = end.softnet
     return {
-        "timers": late["timers"],
-        "late_p50_s": late["p50_ns"] / 1e9,
-        "late_p99_s": late["p99_ns"] / 1e9,
-        "late_max_s": late["max_ns"] / 1e9,
+        "timers": timers,
+        "late_p50_s": p50_ns / 1e9,
+        "late_p99_s": p99_ns / 1e9,
+        "late_max_s": max_ns / 1e9,
         "agent_share": _share(samples.agent_ns, samples.time_ns),
         "agent_share_max": _max(agent),
         "agent_full_share": _mean(agent >= FULL),
@@ -184,8 +186,8 @@ def load_statistics(samples: LoadSamples, end: Mapping[str, Any], shares: Mappin
         "softirq_share_max": _max(softirq),
         "softirq_full_share": _mean((softirq >= FULL).any(axis=1)) if softirq.size else None,
         "all_cores_full_share": _mean((busy >= FULL).all(axis=1)) if busy.size else None,
-        "softnet_dropped": softnet(end, 1),
-        "softnet_time_squeeze": softnet(end, 2),
+        "softnet_dropped": dropped,
+        "softnet_time_squeeze": squeezed,
         "shaper_shares": dict(shares),
     }
 

@@ -16,7 +16,6 @@ from dumbbell import limits
 from dumbbell.engines.agent_engine import (
     agent_manifest,
     check_recordings,
-    depends_on_programs,
     flow_memory_mib,
     missed_warnings,
     move_capture,
@@ -25,7 +24,6 @@ from dumbbell.engines.agent_engine import (
     refuse_simulator_only_options,
     run_of,
     seconds_done,
-    unexpected_settings,
 )
 from dumbbell.engines.base import Progress, Request, check_controllers
 from dumbbell.engines.guest import Guest, run_guest
@@ -42,7 +40,7 @@ from dumbbell.engines.programs import (
     typed_programs,
     unlinked,
 )
-from dumbbell.engines.run_manifest import closed_windows, judge, memory_ran_out, totals
+from dumbbell.engines.run_manifest import closed_windows, judge, memory_ran_out
 from dumbbell.engines.shell_session import Session, serve_shell
 from dumbbell.errors import ExperimentError, PlanError
 from dumbbell.host.agent import agent
@@ -144,17 +142,15 @@ class KernelEngine:
             finished = time.perf_counter()
             progress(plan.duration_ns / 1e9)
             plan, tables, end, named = read_run_folder(run_folder, plan)
-            programs = program_entries(run_folder, folder, plan, end["programs"])
+            programs = program_entries(run_folder, folder, plan, end.programs)
             console = (run_folder / "console.txt").read_text(errors="replace")
-            drops = totals(tables["queues"], "drops_packets")
-            verdict = judge(plan, end, named, drops, tables["queues"].native())
+            verdict = judge(plan, end, named, tables["queues"].native())
             verdict = verdict.combined(program_problems(plan, programs, folder))
             verdict.invalid.extend(memory_ran_out(console))
             verdict.warnings.extend([*closed_windows(tables["flows"]), *kernel_warnings(kernel, console)])
             verdict.warnings.extend(
                 [
-                    *depends_on_programs(end),
-                    *unexpected_settings(plan, end),
+                    *end.warnings(plan),
                     *unlinked(request.typed),
                     *missed_warnings(plan, request.inside, end),
                 ]

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dumbbell.engines.run_manifest import Verdict, seconds
+from dumbbell import _sim
+from dumbbell.engines.run_manifest import Verdict, in_seconds
 from dumbbell.plan import Plan, Program
 
 __all__ = [
@@ -135,7 +136,7 @@ def unlinked(typed: Typed | None) -> list[str]:
 
 
 def program_entries(
-    run_folder: Path, folder: Path, plan: Plan, reports: Sequence[Mapping[str, Any]]
+    run_folder: Path, folder: Path, plan: Plan, reports: Sequence[_sim.ProgramReport]
 ) -> list[dict[str, Any]]:
     """Move the programs' output to the result folder; returns their manifest entries."""
     stored = folder / "programs"
@@ -149,7 +150,7 @@ def program_entries(
             if output.exists():
                 shutil.move(output, stored / name)
                 files[f"std{stream}"] = f"programs/{name}"
-        if report["files"]["kept"]:
+        if report.kept_files:
             shutil.move(run_folder / "programs" / f"{number}.files", stored / program.name)
             files["folder"] = f"programs/{program.name}"
         entries.append(_entry(program, report) | files)
@@ -185,19 +186,19 @@ def program_problems(plan: Plan, entries: Sequence[Mapping[str, Any]], folder: P
     return Verdict(invalid, warnings)
 
 
-def _entry(program: Program, report: Mapping[str, Any]) -> dict[str, Any]:
-    plain = {key: report[key] for key in ("status", "signal", "stopped", "fault", "dropped_bytes")}
+def _entry(program: Program, report: _sim.ProgramReport) -> dict[str, Any]:
+    plain = {key: getattr(report, key) for key in ("status", "signal", "stopped", "fault", "dropped_bytes")}
     return {
         "name": program.name,
         "host": program.host,
         "command": list(program.argv),
         "cc": program.cc,
-        "started_s": seconds(report, "started_ns"),
-        "ended_s": seconds(report, "ended_ns"),
+        "started_s": in_seconds(report.started_ns),
+        "ended_s": in_seconds(report.ended_ns),
         "expect_status": program.expect_status,
         **plain,
-        "lost_files": report["files"]["lost"],
-        "lost_more": report["files"]["lost_more"],
+        "lost_files": report.lost_files,
+        "lost_more": report.lost_more,
     }
 
 

@@ -17,7 +17,6 @@ Validity is checked on each host: was it the limit (`host_load`), did its device
 test? System-wide counters (dropped segments, pruned queues) may include other programs, so they give warnings.
 """
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,9 +24,9 @@ from typing import Any
 
 import numpy as np
 
-from dumbbell.engines.agent_engine import unexpected_settings
+from dumbbell import _sim
 from dumbbell.engines.host_load import HELP, judge_host, load_statistics, read_load_samples, shaper_shares
-from dumbbell.engines.run_manifest import Verdict, closed_windows, device_drops, judge_flows, machine_drops, totals
+from dumbbell.engines.run_manifest import Verdict, closed_windows, judge_flows
 from dumbbell.linux import FLOW_RECORD, NEVER, PROBE_RECORD, QUEUE_RECORD
 from dumbbell.plan import Queue, RemotePlan
 from dumbbell.results.columns import Table
@@ -112,7 +111,7 @@ class Joined:
 
 def join(folders: Mapping[str, Path], run_folder: Path, clocks: Mapping[str, Comparison]) -> Joined:
     """Write the joined files into `run_folder`, as one agent would; `folders` has each host's records, by role."""
-    ends = {role: json.loads((folder / ENDS).read_text(encoding="utf-8")) for role, folder in folders.items()}
+    ends = {role: _sim.End.read(folder / ENDS) for role, folder in folders.items()}
     _flows(folders).tofile(run_folder / "flows.bin")
     _queues(folders, ends).tofile(run_folder / "queues.bin")
     error_ns = clocks[SENDER].error_ns + clocks[RECEIVER].error_ns
@@ -120,7 +119,7 @@ def join(folders: Mapping[str, Path], run_folder: Path, clocks: Mapping[str, Com
     error_ns += max(0, abs(clocks[SENDER].drift_ns - clocks[RECEIVER].drift_ns) - error_ns)
     probes, shortest_ns, known = _probes(folders, error_ns)
     probes.tofile(run_folder / "probes.bin")
-    (run_folder / ENDS).write_text(json.dumps(_end(ends)), encoding="utf-8")
+    _sim.End.joined(list(ends.items()), SENDER, RECEIVER).write(run_folder / ENDS)
     return Joined(known, error_ns, shortest_ns)
 
 
@@ -143,13 +142,13 @@ def _sorted(records: np.ndarray) -> np.ndarray:
     return records[np.lexsort((records["flow"], records["time_ns"]))]
 
 
-def _queues(folders: Mapping[str, Path], ends: Mapping[str, Any]) -> np.ndarray:
+def _queues(folders: Mapping[str, Path], ends: Mapping[str, _sim.End]) -> np.ndarray:
     """All hosts' queues, numbered in the order of the hosts."""
     parts, first = [], 0
     for role, folder in folders.items():
         records = np.fromfile(folder / "queues.bin", QUEUE_RECORD)
         records["queue"] += first
-        first += len(ends[role]["queues"])
+        first += len(ends[role].queue_kinds)
         parts.append(records)
     records = np.concatenate(parts)
     return records[np.lexsort((records["queue"], records["time_ns"]))]
@@ -169,34 +168,6 @@ def _probes(folders: Mapping[str, Path], error_ns: int) -> tuple[np.ndarray, int
     return sent_records, shortest_ns, known
 
 
-def _end(ends: Mapping[str, Any]) -> dict[str, Any]:
-    """The joined `end.json`."""
-    sender = ends[SENDER]
-    settings = {role: end["settings"]["machine"] for role, end in ends.items()}
-    return {
-        "duration_ns": max(ends[SENDER]["duration_ns"], ends[RECEIVER]["duration_ns"]),
-        "flows": [_report(*both) for both in zip(sender["flows"], ends[RECEIVER]["flows"], strict=True)],
-        "queues": [queue | {"host": role} for role, end in ends.items() for queue in end["queues"]],
-        "programs": [],
-        "connections": [],
-        "counters_before": {role: end["counters_before"][""] for role, end in ends.items()},
-        "counters": {role: end["counters"][""] for role, end in ends.items()},
-        "settings": {"machine": {}, "hosts": settings, "parameters": sender["settings"]["parameters"]},
-        "seen": sender["seen"],
-        "machine": sender["machine"],
-        "machine_programs": [used | {"host": role} for role, end in ends.items() for used in end["machine_programs"]],
-    }
-
-
-def _report(sender: Mapping[str, Any], receiver: Mapping[str, Any]) -> dict[str, Any]:
-    """Join both ends' reports of a flow: the sender's values of sending, the receiver's of receiving."""
-    report = dict(sender)
-    for key in ("bytes_received", "completed_ns", "exchanges_ns"):
-        report[key] = receiver[key]
-    report["error"] = sender["error"] or receiver["error"]
-    return report
-
-
 def load_by_role(
     plan: RemotePlan, host_folders: Mapping[str, Path], named: Sequence[Queue], tables: Mapping[str, Table]
 ) -> dict[str, dict[str, Any]]:
@@ -204,7 +175,7 @@ def load_by_role(
     found = {}
     for machine in plan.hosts:
         run_folder = host_folders[machine.role]
-        end = json.loads((run_folder / "end.json").read_text(encoding="utf-8"))
+        end = _sim.End.read(run_folder / "end.json")
         host_queues = [queue for queue in named if queue.host == machine.role]
         found[machine.role] = load_statistics(
             read_load_samples(run_folder / "machine.jsonl"), end, shaper_shares(host_queues, tables["queues"].frame())
@@ -213,25 +184,25 @@ def load_by_role(
 
 
 def judge_remote_run(
-    plan: RemotePlan, end: Mapping[str, Any], named: Sequence[Queue], tables: Mapping[str, Table],
+    plan: RemotePlan, end: _sim.End, named: Sequence[Queue], tables: Mapping[str, Table],
     measured: Mapping[str, Mapping[str, Any]], joined: Joined,
 ) -> Verdict:  # fmt: skip
     """Check everything that can invalidate the run."""
-    drops = totals(tables["queues"], "drops_packets")
-    verdict = judge_flows(plan.plan, end["flows"], named, drops, tables["queues"].native())
+    verdict = judge_flows(plan.plan, end, named, tables["queues"].native())
     for machine in plan.hosts:
-        verdict.invalid.extend(device_drops(end, machine.role, named, machine.devices, remedy=HELP))
+        verdict.invalid.extend(end.device_drops(machine.role, named, machine.devices, HELP))
     for machine in plan.hosts:
-        own = judge_host(plan.plan, measured[machine.role], tables["flows"].frame(), end["duration_ns"])
+        own = judge_host(plan.plan, measured[machine.role], tables["flows"].frame(), end.duration_ns)
         invalid, warnings = ([f"{machine.role}: {text}" for text in texts] for texts in (own.invalid, own.warnings))
         verdict = verdict.combined(Verdict(invalid, warnings))
-    unexpected = unexpected_settings(plan.plan, end)
-    verdict.warnings.extend([*closed_windows(tables["flows"]), *unexpected, *_shared(end), *_clocks(joined)])
+    verdict.warnings.extend(
+        [*closed_windows(tables["flows"]), *end.warnings(plan.plan), *_shared(end), *_clocks(joined)]
+    )
     return verdict
 
 
-def _shared(end: Mapping[str, Any]) -> list[str]:
-    return [f"{text}; another program may be the cause" for text in machine_drops(end)]
+def _shared(end: _sim.End) -> list[str]:
+    return [f"{text}; another program may be the cause" for text in end.machine_drops()]
 
 
 def _clocks(joined: Joined) -> list[str]:

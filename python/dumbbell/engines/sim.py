@@ -9,7 +9,7 @@ dropped, and returns packets instead of samples. `docs/packet-traces.md` describ
 """
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from dumbbell import _sim, limits
 from dumbbell.engines.base import Progress, Request, check_controllers
-from dumbbell.engines.run_manifest import RunOutcome, base_manifest, judge_flows, queue_entries, sha256
+from dumbbell.engines.run_manifest import base_manifest, judge_flows, queue_entries, sha256
 from dumbbell.errors import ExperimentError, PlanError
 from dumbbell.plan import Plan, plan_case
 from dumbbell.plan.inside import ALL, Place, tap
@@ -136,8 +136,8 @@ class SimulatedRun:
     """The simulator's output."""
 
     ready: Ready
-    tables: tuple[_sim.Arrow, _sim.Arrow, _sim.Arrow, dict[str, Any]]
-    """Flows, queues and probes, and a report."""
+    tables: tuple[_sim.Arrow, _sim.Arrow, _sim.Arrow, _sim.End, dict[str, Any]]
+    """Flows, queues and probes, the report, and the simulator's own entries of the manifest."""
     simulated_s: float
     """Duration of the simulation."""
 
@@ -145,12 +145,10 @@ class SimulatedRun:
         """The third step: complete tables, validity, manifest."""
         began, plan, request = time.perf_counter(), self.ready.plan, self.ready.request
         flows, queues, probes = (NativeTable(*each) for each in zip(TABLE_NAMES, self.tables[:3], strict=True))
-        report = self.tables[3]
+        end, more = self.tables[3:]
+        verdict = judge_flows(plan, end, plan.queues, queues.native())
         entries = queue_entries(plan.queues, queues)
-        drops = {queue["name"]: queue["drops"] for queue in entries if queue["drops"] is not None}
-        verdict = judge_flows(plan, report["flows"], plan.queues, drops, queues.native())
-        outcome = RunOutcome(report["duration_ns"], report["flows"], entries)
-        manifest = base_manifest(Simulator.name, request, plan, outcome, verdict) | _kernel_manifest(report)
+        manifest = base_manifest(Simulator.name, request, plan, end, entries, verdict) | _simulator_entries() | more
         now = time.perf_counter()
         manifest["phases_s"] = {"plan": self.ready.planned_s, "simulate": self.simulated_s, "decode": now - began}
         manifest["wall_s"] = now - self.ready.began_s
@@ -202,14 +200,9 @@ def refusals(most_bytes: int) -> Iterator[None]:
         ) from None
 
 
-def _kernel_manifest(report: Mapping[str, Any]) -> dict[str, Any]:
+def _simulator_entries() -> dict[str, Any]:
     """Manifest entries of the simulator."""
-    return {
-        "simulator": dict(_simulator()),
-        "generator": "the simulator's own",
-        "simulated": report["cost"],
-        "device_drops": report["drops"],
-    }
+    return {"simulator": dict(_simulator()), "generator": "the simulator's own"}
 
 
 @cache

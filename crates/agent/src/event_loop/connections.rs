@@ -12,9 +12,9 @@ use crate::sample::netlink::Netlink;
 use crate::sample::record::Records;
 use crate::traffic::info::{receive_space, received_bytes};
 use dumbbell_records::FlowRecord;
+use dumbbell_records::end::ConnectionEnd;
 use nix::errno::Errno;
 use nix::sys::socket::SockProtocol;
-use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::net::SocketAddrV4;
@@ -24,24 +24,10 @@ use std::path::Path;
 /// `SKNLGRP_INET_TCP_DESTROY` and `SKNLGRP_INET6_TCP_DESTROY`, groups 1 and 3.
 const DESTROY_GROUPS: u32 = 0b101;
 
-/// One end of a connection, as reported in `end.json`.
-#[derive(Clone, Debug, Serialize)]
-pub struct End {
-    /// Where the socket is.
-    pub host: String,
-    /// Local address.
-    pub local: SocketAddrV4,
-    /// Remote address.
-    pub remote: SocketAddrV4,
-    /// Index of the program that owns the socket, if known.
-    pub program: Option<usize>,
-    /// Congestion control at the last sample.
-    pub cc: Option<String>,
-    /// When a sample first found it.
-    pub seen_ns: u64,
-    /// When it was destroyed.
-    pub gone_ns: Option<u64>,
-    #[serde(skip)]
+/// One end of a connection.
+struct Watched {
+    end: ConnectionEnd,
+    /// Of its socket; 0: not accepted yet.
     inode: u32,
 }
 
@@ -52,7 +38,7 @@ pub type Owners = Vec<(String, usize, Option<i32>)>;
 pub struct Connections {
     hosts: Vec<WatchedHost>,
     known: BTreeMap<(usize, u64), usize>,
-    ends: Vec<End>,
+    ends: Vec<Watched>,
     records: Records,
     sampled_ns: u64,
 }
@@ -102,7 +88,7 @@ impl Connections {
             found.retain(|socket| !is_either(&ours, socket));
             for socket in found {
                 let number = self.find_or_add(host_index, &socket, now_ns);
-                self.ends[number].cc.clone_from(&socket.cc);
+                self.ends[number].end.cc.clone_from(&socket.cc);
                 self.record(now_ns, number, &socket)?;
             }
         }
@@ -129,16 +115,16 @@ impl Connections {
                 continue;
             }
             let number = known.unwrap_or_else(|| self.add(host_index, &socket, self.sampled_ns));
-            self.ends[number].gone_ns = Some(now_ns);
+            self.ends[number].end.gone_ns = Some(now_ns);
             self.record(now_ns, number, &socket)?;
         }
         Ok(())
     }
 
     /// Closes the file and returns all ends.
-    pub fn finish(self) -> Result<Vec<End>> {
+    pub fn finish(self) -> Result<Vec<ConnectionEnd>> {
         self.records.finish()?;
-        Ok(self.ends)
+        Ok(self.ends.into_iter().map(|watched| watched.end).collect())
     }
 
     fn find_or_add(&mut self, host_index: usize, socket: &diag::Found, now_ns: u64) -> usize {
@@ -152,7 +138,7 @@ impl Connections {
     }
 
     fn add(&mut self, host_index: usize, socket: &diag::Found, seen_ns: u64) -> usize {
-        self.ends.push(End {
+        let end = ConnectionEnd {
             host: self.hosts[host_index].host.clone(),
             local: socket.local,
             remote: socket.remote,
@@ -160,8 +146,8 @@ impl Connections {
             cc: None,
             seen_ns,
             gone_ns: None,
-            inode: socket.inode,
-        });
+        };
+        self.ends.push(Watched { end, inode: socket.inode });
         self.ends.len() - 1
     }
 
@@ -176,14 +162,15 @@ impl Connections {
 
     /// Finds each socket's program: the host's only program, or the one with the socket open.
     fn find_owners(&mut self, owners: &Owners) -> Result<()> {
-        for end in self.ends.iter_mut().filter(|end| end.program.is_none() && end.gone_ns.is_none()) {
+        let is_wanted = |end: &ConnectionEnd| end.program.is_none() && end.gone_ns.is_none();
+        for Watched { end, inode } in self.ends.iter_mut().filter(|watched| is_wanted(&watched.end)) {
             let here: Vec<_> = owners.iter().filter(|(host, ..)| *host == end.host).collect();
             end.program = match here.as_slice() {
                 [(_, only, _)] => Some(*only),
-                _ if end.inode == 0 => None, // Not accepted yet.
+                _ if *inode == 0 => None, // Not accepted yet.
                 several => {
                     let groups = several.iter().filter_map(|(_, program, group)| Some((*program, (*group)?)));
-                    owner(end.inode, &groups.collect::<Vec<_>>())?
+                    owner(*inode, &groups.collect::<Vec<_>>())?
                 }
             };
         }

@@ -4,33 +4,12 @@ use super::{EventLoop, Traffic, connections};
 use crate::counters;
 use crate::error::{Attempt, Result};
 use crate::host_load;
-use crate::inside::{RecordingStats, settings};
-use crate::path;
-use crate::programs::running;
-use crate::sample::qdisc::Found;
+use crate::inside::settings;
 use crate::sample::record::Records;
-use crate::setup::iproute2::MachineProgram;
-use crate::traffic::report::Report;
-use serde::Serialize;
+use dumbbell_records::end::{Counters, End};
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
-
-#[derive(Serialize)]
-struct End<'a> {
-    duration_ns: u64,
-    flows: Vec<&'a Report>,
-    queues: Vec<Found>,
-    programs: Vec<&'a running::Report>,
-    connections: Vec<connections::End>,
-    counters_before: counters::Counters,
-    counters: counters::Counters,
-    settings: settings::Settings,
-    seen: RecordingStats,
-    #[serde(rename = "machine")]
-    host_load: Option<host_load::TimerLateness>,
-    path: Option<&'a path::Report>,
-    machine_programs: Vec<MachineProgram>,
-}
 
 impl EventLoop<'_> {
     /// Takes a last sample of everything and stops all flows.
@@ -45,7 +24,7 @@ impl EventLoop<'_> {
     }
 
     /// Closes all files and writes `end.json`.
-    pub(super) fn finish(mut self, folder: &Path, counters_before: counters::Counters) -> Result<()> {
+    pub(super) fn finish(mut self, folder: &Path, counters_before: BTreeMap<String, Counters>) -> Result<()> {
         // Before programs get SIGTERM: what they do afterwards is not part of the experiment.
         self.read_path_back()?;
         self.stop_programs()?;
@@ -59,22 +38,22 @@ impl EventLoop<'_> {
             .flows
             .iter()
             .map(|flow| match flow {
-                Traffic::Tcp(flow) => &flow.report,
-                Traffic::Udp(flow) => &flow.report,
+                Traffic::Tcp(flow) => flow.report.clone(),
+                Traffic::Udp(flow) => flow.report.clone(),
             })
             .collect();
         let end = End {
             duration_ns: self.ended_ns.expect("the experiment has ended"),
             flows,
             queues: self.sampler.finish()?,
-            programs: self.programs.running.iter().map(|program| &program.report).collect(),
+            programs: self.programs.running.iter().map(|program| program.report.clone()).collect(),
             connections: self.programs.connections.map_or(Ok(Vec::new()), connections::Connections::finish)?,
             counters_before,
             counters: counters::read(&self.plan.hosts)?,
             settings: settings::read(self.plan)?,
             seen: self.inside.finish(self.clock)?,
-            host_load: self.host_load.map(host_load::HostLoad::finish).transpose()?,
-            path: self.path.as_ref().map(path::Path::report),
+            machine: self.host_load.map(host_load::HostLoad::finish).transpose()?,
+            path: self.path.as_ref().map(|path| path.report().clone()),
             machine_programs: std::mem::take(&mut self.machine_programs).report(),
         };
         let text = serde_json::to_vec(&end)?;

@@ -36,7 +36,7 @@ impl EventLoop<'_> {
         let moment = Observation { time_ns: Some(self.ended_ns.unwrap_or_else(|| self.now_ns())), running: &running };
         let Some(path) = self.path.as_mut().filter(|_| !self.plan.programs.all.is_empty()) else { return Err(error) };
         match error {
-            Error::Refused { command, reason } if path.report().is_empty() && !reason.is_empty() => {
+            Error::Refused { command, reason } if path.report().changes.is_empty() && !reason.is_empty() => {
                 return Err(Error::Refused { command, reason });
             }
             Error::Refused { command, reason } => {

@@ -4,11 +4,12 @@ use super::Traffic;
 use crate::error::Result;
 use crate::sample::diag::{self, SocketInfo, Sockets};
 use crate::sample::netlink::{Answer, BatchSender, Query, request_batches};
-use crate::sample::qdisc::{self, Found, Queues};
+use crate::sample::qdisc::{self, Queues};
 use crate::sample::record::Records;
 use crate::sys::request_batch::RequestBatch;
 use crate::traffic::info::{receive_space, received_bytes};
 use dumbbell_plan::{AgentPlan, Ends};
+use dumbbell_records::end::FoundQueue;
 use dumbbell_records::{self as records, FlowRecord};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -110,7 +111,7 @@ impl Sampler {
     }
 
     /// Closes the files; returns the queues that were sampled.
-    pub fn finish(self) -> Result<Vec<Found>> {
+    pub fn finish(self) -> Result<Vec<FoundQueue>> {
         self.writer.flow_records.finish()?;
         self.writer.queue_records.finish()?;
         Ok(self.queues.into_iter().flat_map(|queues| queues.found).collect())

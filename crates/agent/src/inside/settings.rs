@@ -6,29 +6,15 @@
 use crate::error::{Attempt, Result};
 use crate::sys;
 use dumbbell_plan::{AgentPlan, Operation};
-use serde::Serialize;
+use dumbbell_records::end::{Settings, Values};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
-
-/// Key, as sysctl(8) writes it, to value.
-type Values = BTreeMap<String, String>;
 
 const TCP_FOLDER: &str = "/proc/sys/net/ipv4";
 /// Not settings: lists of what the kernel offers, random Fast Open keys, and the size of a shared table.
 const NOT_SETTINGS: [&str; 4] =
     ["tcp_available_congestion_control", "tcp_available_ulp", "tcp_fastopen_key", "tcp_ehash_entries"];
-
-/// All effective settings.
-#[derive(Serialize)]
-pub struct Settings {
-    /// Host-wide sysctls that the plan set.
-    machine: Values,
-    /// By host: `net.ipv4.tcp_*` that differ from the default, and sysctls that the plan set.
-    hosts: BTreeMap<String, Values>,
-    /// By controller: its module's parameters.
-    parameters: BTreeMap<String, Values>,
-}
 
 /// Reads the settings.
 pub fn read(plan: &AgentPlan) -> Result<Settings> {

@@ -6,11 +6,11 @@
 
 use crate::error::{Attempt, Result};
 use dumbbell_plan::Program;
+use dumbbell_records::end::Artifacts;
 use nix::errno::Errno;
 use nix::fcntl::{AtFlags, OFlag, openat};
 use nix::mount::{MsFlags, mount};
 use nix::sys::stat::{Mode, SFlag, fstatat};
-use serde::Serialize;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, Permissions};
 use std::io::{self, Read};
@@ -32,17 +32,6 @@ const MAX_LISTED: usize = 1000;
 const MODE_KEPT: u32 = 0o777;
 /// Permission bits added, so that the user can read and remove the files.
 const MODE_GIVEN: u32 = 0o600;
-
-/// Files of one program.
-#[derive(Clone, Debug, Default, Serialize)]
-pub struct Artifacts {
-    /// Copied: paths below the working folder.
-    pub kept: Vec<String>,
-    /// Not copied: too many, too large, too deep or unreadable. A folder's name ends in `/`.
-    pub lost: Vec<String>,
-    /// Number of lost files not listed.
-    pub lost_more: u64,
-}
 
 /// Path of a program's working folder.
 pub fn work_folder(folder: &Path, number: usize) -> PathBuf {

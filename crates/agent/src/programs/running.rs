@@ -1,15 +1,15 @@
 //! Starts and stops programs, stores their output, reports on them.
 
-use super::artifacts::{self, Artifacts};
+use super::artifacts;
 use super::launch::fault_file;
 use crate::error::{Attempt, Result};
 use crate::sys;
 use dumbbell_plan::Program;
+use dumbbell_records::end::ProgramEnd;
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
-use serde::Serialize;
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
@@ -23,35 +23,12 @@ const MAX_KEPT: u64 = 16 << 20;
 /// Bytes per read.
 const PIECE_BYTES: usize = 64 << 10;
 
-/// A program's summary; `dumbbell.engines.programs` reads it. Times are since the experiment's start.
-#[derive(Clone, Debug, Default, Serialize)]
-pub struct Report {
-    /// Name in the plan.
-    pub name: String,
-    /// When it started; 0 for servers.
-    pub started_ns: Option<u64>,
-    /// When it exited.
-    pub ended_ns: Option<u64>,
-    /// Its exit status.
-    pub status: Option<i32>,
-    /// Signal that killed it.
-    pub signal: Option<i32>,
-    /// Did the agent stop it?
-    pub stopped: bool,
-    /// Why it could not start, or was not ready in time.
-    pub fault: Option<String>,
-    /// Bytes of each output stream that were not stored.
-    pub dropped_bytes: [u64; 2],
-    /// Files in its working folder.
-    pub files: Artifacts,
-}
-
 /// A program and its output.
 pub struct Running {
     /// Its plan.
     pub plan: Program,
     /// Summary for `end.json`.
-    pub report: Report,
+    pub report: ProgramEnd,
     folder: PathBuf,
     number: usize,
     child: Option<Child>,
@@ -71,7 +48,7 @@ struct Stream {
 impl Running {
     /// A program that has not started.
     pub fn new(plan: Program, number: usize, folder: &Path) -> Self {
-        let report = Report { name: plan.name.clone(), ..Report::default() };
+        let report = ProgramEnd { name: plan.name.clone(), ..ProgramEnd::default() };
         Self { plan, report, folder: folder.into(), number, child: None, ended: None, streams: [None, None] }
     }
 

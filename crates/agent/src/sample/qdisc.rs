@@ -8,6 +8,7 @@ use super::marks::Own;
 use super::netlink::{Answer, Netlink, Query, attributes, number};
 use crate::error::{Attempt, Error, Result};
 use crate::sys;
+use dumbbell_records::end::FoundQueue;
 use dumbbell_records::{NEVER, QueueRecord};
 use netlink_packet_core::{
     NLM_F_ACK, NLM_F_DUMP, NLM_F_ECHO, NLM_F_REQUEST, NetlinkHeader, NetlinkMessage, NetlinkPayload,
@@ -30,44 +31,26 @@ const STATS_QUEUE: u16 = 3;
 const STATS_APP: u16 = 4;
 const STATS_PACKETS64: u16 = 8;
 
-/// A qdisc found on a device.
-#[derive(Clone, Debug, Serialize)]
-pub struct Found {
-    /// Host.
-    pub host: String,
-    /// Device name.
-    pub device: String,
-    /// `fq_codel`, `htb`, …
-    pub kind: String,
-    /// As tc writes it: `10:`.
-    pub handle: String,
-    /// As tc writes it: `1:1`, or `root`.
-    pub parent: String,
-    #[serde(skip)]
-    index: u32,
-    #[serde(skip)]
-    raw_handle: u32,
-}
-
 /// All qdiscs of one host.
 pub struct Queues {
     host: String,
     netlink: Netlink,
     requests: Vec<u8>,
     /// The qdiscs found; samples refer to their positions.
-    pub found: Vec<Found>,
+    pub found: Vec<FoundQueue>,
 }
 
 impl Queues {
     /// Finds every qdisc of the host that can queue packets; only on these devices, if any are given.
     pub fn discover(host: &str, number_of_first: u32, devices: &[String]) -> Result<Self> {
         let netlink = Netlink::open(host, SockProtocol::NetlinkRoute)?;
-        let mut found: Vec<Found> = all(host, &netlink)?.into_iter().map(|(found, _)| found).collect();
-        found.retain(|queue| devices.is_empty() || devices.contains(&queue.device));
+        let mut dumps = all(host, &netlink)?;
+        dumps.retain(|(queue, _)| devices.is_empty() || devices.contains(&queue.device));
         let requests = (number_of_first..)
-            .zip(&found)
-            .flat_map(|(number, queue)| request(number, queue.index, queue.raw_handle, NLM_F_REQUEST | NLM_F_ECHO))
+            .zip(&dumps)
+            .flat_map(|(number, (_, dump))| request(number, index(dump), handle(dump), NLM_F_REQUEST | NLM_F_ECHO))
             .collect();
+        let found = dumps.into_iter().map(|(queue, _)| queue).collect();
         Ok(Self { host: host.into(), netlink, requests, found })
     }
 
@@ -83,16 +66,16 @@ impl Queues {
 }
 
 /// Every qdisc of a host that can queue packets, with its dump.
-pub fn all(host: &str, netlink: &Netlink) -> Result<Vec<(Found, Vec<u8>)>> {
+pub fn all(host: &str, netlink: &Netlink) -> Result<Vec<(FoundQueue, Vec<u8>)>> {
     let mut all = Vec::new();
     netlink.dump(&request(0, 0, 0, NLM_F_REQUEST | NLM_F_DUMP), |answer| {
         if answer.kind == RTM_NEWQDISC {
             all.push((qdisc(host, answer.payload), answer.payload.to_vec()));
         }
     })?;
-    all.retain(|(queue, _)| queue.kind != "noqueue" && queue.raw_handle != 0);
-    for (queue, _) in &mut all {
-        queue.device = device_name(host, queue.index)?;
+    all.retain(|(queue, dump)| queue.kind != "noqueue" && handle(dump) != 0);
+    for (queue, dump) in &mut all {
+        queue.device = device_name(host, index(dump))?;
     }
     Ok(all)
 }
@@ -117,7 +100,7 @@ pub fn tree(netlink: &Netlink, device: &str) -> Result<Vec<QdiscDump>> {
     netlink.dump(&request(0, index, 0, NLM_F_REQUEST | NLM_F_DUMP), |answer| {
         // Older kernels dump all devices.
         if answer.kind == RTM_NEWQDISC && number(answer.payload, 4) == index {
-            let Found { kind, handle, parent, .. } = qdisc("", answer.payload);
+            let FoundQueue { kind, handle, parent, .. } = qdisc("", answer.payload);
             let options = attributes(&answer.payload[MESSAGE_BYTES..]).find(|(kind, _)| *kind == OPTIONS);
             let options = options.map(|(_, bytes)| bytes.to_vec()).unwrap_or_default();
             found.push(QdiscDump { kind, handle, parent, options });
@@ -165,21 +148,28 @@ fn request(sequence: u32, index: u32, handle: u32, flags: u16) -> Vec<u8> {
     bytes
 }
 
-fn qdisc(host: &str, payload: &[u8]) -> Found {
-    let (index, raw_handle, parent) = (number(payload, 4), number(payload, 8), number(payload, 12));
+fn qdisc(host: &str, payload: &[u8]) -> FoundQueue {
+    let parent = number(payload, 12);
     let kind = attributes(&payload[MESSAGE_BYTES..])
         .find(|(kind, _)| *kind == KIND)
         .map(|(_, name)| String::from_utf8_lossy(name).trim_end_matches('\0').to_string())
         .unwrap_or_default();
-    Found {
+    FoundQueue {
         host: host.into(),
         device: String::new(),
         kind,
-        handle: format!("{:x}:", raw_handle >> 16),
+        handle: format!("{:x}:", handle(payload) >> 16),
         parent: if parent == u32::MAX { "root".into() } else { format!("{:x}:{:x}", parent >> 16, parent & 0xffff) },
-        index,
-        raw_handle,
     }
+}
+
+/// The device's number.
+fn index(dump: &[u8]) -> u32 {
+    number(dump, 4)
+}
+
+fn handle(dump: &[u8]) -> u32 {
+    number(dump, 8)
 }
 
 fn device_name(host: &str, index: u32) -> Result<String> {

@@ -3,7 +3,7 @@
 
 use crate::error::{Attempt, Error, Result};
 use dumbbell_plan::Step;
-use serde::Serialize;
+use dumbbell_records::end::MachineProgram;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::process::{Child, Stdio};
@@ -14,16 +14,6 @@ pub const TC: &str = "tc";
 /// What programs of the machine ran, by name.
 #[derive(Clone, Debug, Default)]
 pub struct MachinePrograms(BTreeMap<String, Vec<String>>);
-
-/// One program, as reported in `end.json`.
-#[derive(Clone, Debug, Serialize)]
-pub struct MachineProgram {
-    program: String,
-    /// As it prints it.
-    version: String,
-    /// The commands that it ran.
-    commands: Vec<String>,
-}
 
 impl MachinePrograms {
     /// Runs a command.
@@ -54,7 +44,9 @@ impl MachinePrograms {
             output.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_string()).unwrap_or_default()
         };
         let programs = self.0.into_iter();
-        programs.map(|(program, commands)| MachineProgram { version: version(&program), program, commands }).collect()
+        programs
+            .map(|(program, commands)| MachineProgram { version: version(&program), program, commands, host: None })
+            .collect()
     }
 }
 

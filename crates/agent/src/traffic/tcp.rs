@@ -16,10 +16,10 @@
 use super::FlowStep;
 use super::info::{data_segs_out, receive_space, received_bytes, total_retrans};
 use super::payload::Payload;
-use super::report::Report;
 use crate::error::{Attempt, Result};
 use crate::sys::{self, Clock};
 use dumbbell_plan::{Ends, Exchange, Flow};
+use dumbbell_records::end::FlowEnd;
 use nix::errno::Errno;
 use nix::sys::socket::{getsockopt, sockopt};
 use socket2::{Domain, Protocol, Socket, Type};
@@ -45,7 +45,7 @@ pub struct TcpFlow {
     reads: u32,
     exchange: Option<PendingExchange>,
     /// Summary for `end.json`.
-    pub report: Report,
+    pub report: FlowEnd,
 }
 
 /// The current exchange of a request/response flow.
@@ -65,7 +65,7 @@ impl PendingExchange {
 impl TcpFlow {
     /// A flow that has not started.
     pub fn new(plan: Flow) -> Self {
-        let report = Report { name: plan.name.clone(), ..Report::default() };
+        let report = FlowEnd { name: plan.name.clone(), ..FlowEnd::default() };
         let to_send = if plan.exchange.is_some() { 0 } else { plan.bytes.unwrap_or(u64::MAX) };
         Self {
             plan,

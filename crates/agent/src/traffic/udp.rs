@@ -1,11 +1,11 @@
 //! One UDP flow at a constant rate; the receiver counts what arrives.
 
-use super::report::Report;
 use crate::error::{Attempt, Result};
 use crate::sys;
 use dumbbell_net::datagrams::Schedule;
 use dumbbell_net::seen::Seen;
 use dumbbell_plan::Flow;
+use dumbbell_records::end::FlowEnd;
 use nix::sys::socket::{MsgFlags, recv};
 use socket2::{Domain, Socket, Type};
 use std::io;
@@ -29,7 +29,7 @@ pub struct UdpFlow {
     /// Payload bytes received so far.
     pub received_bytes: u64,
     /// Summary for `end.json`.
-    pub report: Report,
+    pub report: FlowEnd,
 }
 
 impl UdpFlow {
@@ -39,7 +39,7 @@ impl UdpFlow {
         let receiver = is_remote.then(|| receiver(&plan, None)).transpose()?;
         let interval_ns = plan.interval_ns.expect("a UDP flow has an interval");
         let schedule = Schedule::new(plan.start_ns, interval_ns, plan.on_off_ns);
-        let report = Report { name: plan.name.clone(), ..Report::default() };
+        let report = FlowEnd { name: plan.name.clone(), ..FlowEnd::default() };
         let packet = vec![0; plan.packet.expect("a UDP flow has a packet size") as usize];
         Ok(Self {
             plan,
