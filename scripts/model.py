@@ -1,4 +1,4 @@
-"""Writes the types of the tables of experiment and sweep files, made of the declared keys.
+"""Writes the types of the tables of experiment and sweep files and of manifests, made of the declared keys.
 
     python scripts/model.py [--check]
 
@@ -25,10 +25,27 @@ from dumbbell.spec.axes import Axis
 '''
 
 
+MANIFESTS = '''"""Attributes of `_sim.Record`, the objects of manifests.
+
+`scripts/model.py` makes this file of the keys declared in `crates/dumbbell/src/manifest/keys.rs`; only type checkers
+read it.
+"""
+
+from typing import Any, type_check_only
+
+from dumbbell._sim import Record
+
+'''
+
+
 def main() -> int:
-    """Write the file, or compare it."""
-    text = HEAD + _sim.declarations()["classes"]
-    return write_or_check({ROOT / "python" / "dumbbell" / "spec" / "keys.pyi": text}, "scripts/model.py")
+    """Write the files, or compare them."""
+    package = ROOT / "python" / "dumbbell"
+    texts = {
+        package / "spec" / "keys.pyi": HEAD + _sim.declarations()["classes"],
+        package / "results" / "keys.pyi": MANIFESTS + _sim.manifest_classes(),
+    }
+    return write_or_check(texts, "scripts/model.py")
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from dumbbell.results.manifest import FORMAT
+from dumbbell._sim import MANIFEST_FORMAT as FORMAT
 from dumbbell.spec.axes import Axis
 from dumbbell.spec.sweep import parse_sweep
 from dumbbell.sweeps.folder import LAST, Sweep, entry_of, load, write

@@ -4,7 +4,7 @@
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from dumbbell.results.manifest import FORMAT
+from dumbbell._sim import MANIFEST_FORMAT as FORMAT
 from dumbbell.results.reader import TABLES
 from dumbbell.results.result import Run, write
 
@@ -291,3 +291,24 @@ def _with_schema(name: str, frame: pl.DataFrame) -> pl.DataFrame:
         for column, kind in TABLES[name].items()
     ]
     return frame.select(columns)
+
+
+def with_manifest(run: Run, **keys: Any) -> Run:
+    """The run with these keys in its manifest."""
+    return replace(run, manifest=run.manifest | keys)
+
+
+def with_flow(run: Run, number: int, **keys: Any) -> Run:
+    """The run with these keys in a flow's entry."""
+    return _with_entry(run, "flows", number, keys)
+
+
+def with_queue(run: Run, number: int, **keys: Any) -> Run:
+    """The run with these keys in a queue's entry."""
+    return _with_entry(run, "queues", number, keys)
+
+
+def _with_entry(run: Run, name: str, number: int, keys: dict[str, Any]) -> Run:
+    entries = list(run.manifest[name])
+    entries[number] |= keys
+    return with_manifest(run, **{name: entries})

@@ -7,10 +7,10 @@ import polars as pl
 import pytest
 
 import synthetic
+from dumbbell._sim import MANIFEST_FORMAT as FORMAT
 from dumbbell.engines import Request, Simulator
 from dumbbell.errors import ResultError
 from dumbbell.results import result
-from dumbbell.results.manifest import FORMAT
 from dumbbell.results.reader import TABLES
 from dumbbell.spec import parse
 from engines.measured import CUBIC, experiment

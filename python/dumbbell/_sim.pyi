@@ -1,13 +1,15 @@
 """The simulator as a Python extension, built from `crates/python`."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, Self, overload
 
+from dumbbell.results.keys import RunManifest, SweepManifest
 from dumbbell.spec import keys
 
 SOCKET_DROPS: list[tuple[str, str]]
 """Counters of sockets that drop data, and what they count."""
+MANIFEST_FORMAT: int
 VERSION: str
 CONTROLLERS: list[str]
 SIMULATED: list[str]
@@ -35,9 +37,6 @@ def time_text(time: int) -> str:
 
 def suggest(word: str, known: list[str]) -> str:
     """What a misspelt name could mean, and which names there are."""
-
-def numbered(wanted: list[str]) -> list[str]:
-    """A name for each group: as wanted, or, where it is taken, with a number."""
 
 def inline_toml(value: object) -> str:
     """A value of TOML on one line; a table between braces."""
@@ -685,6 +684,9 @@ class Plan:
     def queue_table(self, records: bytes, named: Sequence[Queue], kinds: Sequence[str]) -> Arrow:
         """The table `queues`, in the plan's order; `named` and `kinds` in the order in which the agent found them."""
 
+    def in_order(self, named: Sequence[Queue]) -> list[Queue]:
+        """These queues in the plan's order; unplanned ones come last."""
+
     def probe_table(self, records: bytes) -> Arrow:
         """The table `probes` of the agent's records."""
 
@@ -893,6 +895,61 @@ def is_of_the_machine(sysctl: str) -> bool:
 
 def socket_table(records: bytes) -> Arrow:
     """The columns of a result's `flows` that come from sockets alone, of records in the layout of `flows`."""
+
+class Record(Mapping[str, Any]):
+    """An object of a manifest. Its declared keys (`dumbbell.results.keys`) are attributes, too, or None."""
+
+    def __getitem__(self, key: str, /) -> Any: ...
+    def __iter__(self) -> Iterator[str]: ...
+    def __len__(self) -> int: ...
+    def __or__(self, more: Mapping[str, Any], /) -> dict[str, Any]: ...
+    def as_dict(self) -> dict[str, Any]:
+        """Its keys and values as dicts and lists."""
+
+    def with_keys(self, more: Mapping[str, Any]) -> Self:
+        """With these keys. Raises `ResultError` for a value that its key can't hold."""
+
+def plain(value: Any) -> Any:
+    """The value without records: dicts and lists."""
+
+@overload
+def manifest(document: Mapping[str, Any], name: Literal["RunManifest"] = "RunManifest") -> RunManifest: ...
+@overload
+def manifest(document: Mapping[str, Any], name: Literal["SweepManifest"]) -> SweepManifest: ...
+def manifest_problem(document: Any, name: str = "RunManifest") -> str | None:
+    """The first problem of a manifest, with key, value and expected value; None if it is valid."""
+
+def parse_manifest(text: bytes, name: str, what: str) -> Record:
+    """A manifest of this text. Raises `ResultError`."""
+
+def manifest_text(document: Mapping[str, Any], name: str = "RunManifest") -> str:
+    """The text of a manifest's file. Raises `ResultError`."""
+
+def write_manifest(document: Mapping[str, Any], path: Path, name: str = "RunManifest") -> None:
+    """Write a manifest. Raises `OSError`, and `ResultError` if it is none."""
+
+def manifest_keys(name: str) -> list[tuple[str, str, bool]]:
+    """Every key of a manifest: its path, what it holds, whether it is required."""
+
+def manifest_classes() -> str:
+    """The classes of both manifests for type checkers."""
+
+def run_manifest(
+    experiment: Experiment,
+    plan: Plan,
+    end: End,
+    named: Sequence[Queue],
+    queues: Arrow,
+    verdict: tuple[list[str], list[str], list[str]],
+    *,
+    engine: str,
+    name: str,
+    case: str,
+    command: str,
+    seed: int,
+    more: dict[str, Any],
+) -> RunManifest:
+    """The manifest of a run of an engine. `more`: the engine's own entries."""
 
 class Connection:
     """One end of a connection of a program. Times in nanoseconds since the experiment's start."""

@@ -49,6 +49,7 @@ from dumbbell.sweeps import folder as sweeps
 if TYPE_CHECKING:
     from dumbbell.evaluation.referee import Evaluation
     from dumbbell.identification.identify import Identification
+    from dumbbell.results.keys import RunManifest
     from dumbbell.search.outcome import Found
 
 __all__ = [
@@ -152,7 +153,7 @@ class Run:
         return self._run.folder
 
     @property
-    def manifest(self) -> dict[str, Any]:
+    def manifest(self) -> "RunManifest":
         """The manifest (`run.json`): what was requested, what ran, whether it is valid."""
         return self._run.manifest
 

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from dumbbell import __version__
+from dumbbell import __version__, _sim
 from dumbbell.analysis.native import bounds_ns
 from dumbbell.analysis.queueing import of_bottleneck
 from dumbbell.analysis.time_series import throughput
@@ -81,7 +81,7 @@ PIECE_ROWS = 50_000
 
 def write_csv(run: Run, folder: Path) -> None:
     """Write `run.json` and a CSV file per table into a folder."""
-    (folder / "run.json").write_text(json_text(run.manifest, allow_nan=True, indent=1) + "\n", encoding="utf-8")
+    _sim.write_manifest(run.manifest, folder / "run.json")
     for name in TABLES:
         table = harmless(getattr(run, name))
         with system_errors():
@@ -100,7 +100,7 @@ def _lines(run: Run) -> Iterator[str]:
         "table": "run",
         "rows": sum(len(table) for table in tables.values()),
         "columns": {name: table.columns for name, table in tables.items()},
-        "run": run.manifest,
+        "run": run.manifest.as_dict(),
     }
     yield json_text(head, allow_nan=True)
     for name, table in tables.items():
@@ -201,7 +201,7 @@ def _document(run: Run) -> dict[str, Any]:
         "results": results,
         "raw_values": {name: rows for name, rows in raw.items() if rows},
         CARRIER: {
-            "run": run.manifest,
+            "run": run.manifest.as_dict(),
             "tables": {
                 name: {column: table[column].to_list() for column in table.columns} for name, table in tables.items()
             },

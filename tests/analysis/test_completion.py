@@ -3,7 +3,7 @@
 import pytest
 
 from dumbbell.analysis.flows import answer_times, completion_times
-from synthetic import Bench, Flow
+from synthetic import Bench, Flow, with_flow
 
 
 def test_sized_flows_of_a_group() -> None:
@@ -20,8 +20,8 @@ def test_nothing_done_is_no_time() -> None:
 
 def test_answers_of_all_flows_of_a_group() -> None:
     run = Bench([Flow("a-1", "a"), Flow("a-2", "a"), Flow("shy", "shy"), Flow("bulk", "bulk")]).make()
-    for flow, times_s in zip(run.manifest["flows"], ([0.1, 0.2], [0.6], []), strict=False):
-        flow["exchanges_s"] = times_s
+    for number, times_s in enumerate(([0.1, 0.2], [0.6], [])):
+        run = with_flow(run, number, exchanges_s=times_s)
     found = answer_times(run)
     assert list(found) == ["a", "shy"]
     percentiles = {"p50": 0.2, "p95": pytest.approx(0.56), "p99": pytest.approx(0.592)}

@@ -31,9 +31,8 @@ def lossy(bench: Bench, share: dict[str, float], only_first_half: float | None =
                 data_segs_out=rows["data_segs_out"],
             )
         )
-    for flow in run.manifest["flows"]:
-        flow["retransmits"] = None
-    return Run(run.folder, run.manifest, pl.concat(tables).sort("time_ns"), run.queues, run.probes)
+    flows = [flow | {"retransmits": None} for flow in run.manifest.flows]
+    return Run(run.folder, run.manifest | {"flows": flows}, pl.concat(tables).sort("time_ns"), run.queues, run.probes)
 
 
 def test_segments_neither_delivered_nor_in_flight_are_lost() -> None:

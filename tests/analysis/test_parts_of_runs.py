@@ -7,7 +7,7 @@ from dumbbell.analysis.flows import long_lived, starvation_s
 from dumbbell.analysis.summary import summary
 from dumbbell.analysis.time_series import loss
 from dumbbell.results.result import Run
-from synthetic import NS, Bench, Flow
+from synthetic import NS, Bench, Flow, with_flow
 
 TABLES = ("flows", "queues", "probes")
 
@@ -39,19 +39,16 @@ def test_bins_of_loss_add_up_to_the_drops_of_the_run(step_ns: int) -> None:
 
 def test_programs_that_pause_share_nothing_in_jain_s_index() -> None:
     run = Bench([Flow("a", "a"), Flow("b", "a"), Flow("c", "b", rate_bps=1e5)]).make()
-    run.manifest["flows"][2] |= {"exchanges_s": [0.1, 0.2]}
-    assert [flow["name"] for flow in long_lived(run)] == ["a", "b"]
-    assert summary(run)["jain"] == pytest.approx(1)
-    run.manifest["flows"][2] = {**run.manifest["flows"][2], "intermittent": True}
-    run.manifest["flows"][2].pop("exchanges_s")
-    run.remembered.clear()
-    assert summary(run)["jain"] == pytest.approx(1)
+    asking = with_flow(run, 2, exchanges_s=[0.1, 0.2])
+    assert [flow["name"] for flow in long_lived(asking)] == ["a", "b"]
+    assert summary(asking)["jain"] == pytest.approx(1)
+    assert summary(with_flow(run, 2, intermittent=True))["jain"] == pytest.approx(1)
 
 
 def test_a_flow_that_never_started_has_no_throughput_and_no_part_in_fairness() -> None:
     run = Bench([Flow("a", "a"), Flow("b", "a")]).make()
     run = changed(run, flows=run.flows.filter(run.flows["flow"] == "a"))
-    run.manifest["flows"][1] |= {"start_s": None, "stop_s": None, "bytes_received": 0}
+    run = with_flow(run, 1, start_s=None, stop_s=None, bytes_received=0)
     found = summary(run)
     assert found["flows"][1]["throughput_mbps"] is None
     assert found["jain"] == pytest.approx(1)
@@ -59,7 +56,7 @@ def test_a_flow_that_never_started_has_no_throughput_and_no_part_in_fairness() -
 
 def test_the_last_microseconds_are_no_silent_second() -> None:
     run = Bench([Flow("a", "a", stop_s=3.00007)], duration_s=3.00007).make()
-    run.manifest["flows"][0]["bytes_received"] = run.flows["bytes_received"].max()
+    run = with_flow(run, 0, bytes_received=run.flows["bytes_received"].max())
     assert summary(run)["flows"][0]["no_data_share"] == pytest.approx(0, abs=1e-4)
 
 
@@ -72,6 +69,6 @@ def test_a_flow_that_lives_for_a_part_does_not_lower_the_fair_share_of_the_rest(
 
 def test_udp_s_retransmissions_are_unknown() -> None:
     run = Bench([Flow("a", "a"), Flow("u", "u", kind="udp")]).make()
-    run.manifest["flows"][1] |= {"retransmits": 0, "data_segs_out": 0}
+    run = with_flow(run, 1, retransmits=0, data_segs_out=0)
     flow = summary(run)["flows"][1]
     assert (flow["retransmits"], flow["retransmit_rate"]) == (None, None)

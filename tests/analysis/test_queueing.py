@@ -5,15 +5,14 @@ import pytest
 from dumbbell.analysis.native import PARTS, Window
 from dumbbell.analysis.queueing import one_way_delay_p95_ms, ping_ms, queue, utilization
 from dumbbell.results.result import Run
-from synthetic import NS, Bench, Flow, sawtooth
+from synthetic import NS, Bench, Flow, sawtooth, with_queue
 
 ONE = [Flow("a", "a", rate_bps=20e6)]
 
 
 def rated(rates: list[list[float | None]]) -> Run:
     run = Bench(ONE).make()
-    run.manifest["queues"][0]["rates"] = rates
-    return run
+    return with_queue(run, 0, rates=rates)
 
 
 def test_backlog_and_delay_of_a_constant_queue() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from dumbbell.analysis.summary import summary
 from dumbbell.results import result
-from synthetic import NS, Bench, Flow, alternating
+from synthetic import NS, Bench, Flow, alternating, with_flow, with_manifest
 
 KEYS = [
     *("run", "engine", "seed", "valid", "warnings", "wall_s", "duration_s", "flows", "groups"),
@@ -78,8 +78,8 @@ def test_a_run_without_anything_is_all_null() -> None:
 
 def test_nulls_of_an_import_stay_null() -> None:
     run = Bench([Flow("a", "a")]).make()
-    run.manifest["engine"] = "import"
-    run.manifest["flows"][0] |= {"retransmits": None, "data_segs_out": None, "stop_s": None, "start_s": None}
+    run = with_manifest(run, engine="import")
+    run = with_flow(run, 0, retransmits=None, data_segs_out=None, stop_s=None, start_s=None)
     flow = summary(run)["flows"][0]
     assert (flow["retransmits"], flow["retransmit_rate"]) == (None, None)
     assert flow["throughput_mbps"] == pytest.approx(10)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from dumbbell.analysis import flows as per_flow
 from dumbbell.analysis.time_series import Counter, group_throughput, loss, retransmit_rate, throughput
-from synthetic import NS, Bench, Flow, alternating_rate, sawtooth
+from synthetic import NS, Bench, Flow, alternating_rate, sawtooth, with_flow
 
 
 def bench() -> Bench:
@@ -83,7 +83,7 @@ def test_loss_is_drops_by_arrivals() -> None:
 
 def test_without_a_receiver_what_was_acknowledged_counts() -> None:
     run = bench().make()
-    run.manifest["flows"][2]["bytes_received"] = None
+    run = with_flow(run, 2, bytes_received=None)
     blind = run.flows.with_columns(
         pl.when(pl.col("flow") == "b").then(None).otherwise(pl.col("bytes_received")).alias("bytes_received")
     )

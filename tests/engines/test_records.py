@@ -9,7 +9,6 @@ import polars as pl
 import pytest
 
 from dumbbell import _sim
-from dumbbell.engines.agent_engine import in_plan_order
 from dumbbell.linux import FLOW_RECORD, PROBE_RECORD, QUEUE_RECORD
 from dumbbell.plan import Plan, Queue, make
 from dumbbell.results.reader import FLOWS, PROBES, QUEUES
@@ -257,7 +256,7 @@ def test_queues_have_the_order_of_the_plan(plan: Plan) -> None:
         records[number]["time_ns"], records[number]["queue"] = values["time_ns"], values["queue"]
     table = queue_table(plan, records.tobytes(), found, ["pfifo"] * 3)
     assert table["queue"].to_list() == [first.name, second.name, extra.name] * 2
-    assert in_plan_order(found, plan.queues) == [first, second, extra]
+    assert plan.in_order(found) == [first, second, extra]
 
 
 def test_the_rate_follows_changes(plan: Plan) -> None:
@@ -289,4 +288,7 @@ def test_an_unplanned_qdisc_is_named_after_its_location() -> None:
         {"host": "router", "device": "right", "handle": "10:", "kind": "pfifo"},
         {"host": "sender", "device": "right", "handle": "8001:", "kind": "fq"},
     ]
-    assert [queue.name for queue in _sim.End({"queues": found}).named_queues([planned])] == ["bottleneck", "sender.right.8001"]
+    assert [queue.name for queue in _sim.End({"queues": found}).named_queues([planned])] == [
+        "bottleneck",
+        "sender.right.8001",
+    ]

@@ -118,7 +118,7 @@ def test_an_export_is_checked_by_the_schema_of_results(change: dict[str, object]
     (tmp_path / "log").write_text(SAMPLES["ss"])
     run = load(import_files([tmp_path / "log"], tmp_path / "run", Options()))
     out = export_run(run, tmp_path / "out")
-    (out / "run.json").write_text(json.dumps(run.manifest | change))
+    (out / "run.json").write_text(json.dumps(run.manifest.as_dict() | change))
     with pytest.raises(ImportProblem, match=r"run\.json: ") as caught:
         read_run([out], Options())
     assert message in str(caught.value)

@@ -94,13 +94,13 @@ def before(run: Run) -> ParsedPage:
 
 
 def run_with_text(run: Run, path: tuple[Any, ...], text: str) -> Run:
-    return Run(run.folder, with_text(run.manifest, path, text), run.flows, run.queues, run.probes)
+    return Run(run.folder, with_text(run.manifest.as_dict(), path, text), run.flows, run.queues, run.probes)
 
 
 @pytest.mark.slow
 def test_every_text_of_a_run_is_text_in_its_report(run: Run, before: ParsedPage) -> None:
     pages = 0
-    for path in text_paths(run.manifest):
+    for path in text_paths(run.manifest.as_dict()):
         try:
             text = page([run_with_text(run, path, EVERYTHING)])
         except DumbbellError:
@@ -111,8 +111,8 @@ def test_every_text_of_a_run_is_text_in_its_report(run: Run, before: ParsedPage)
 
 def test_a_lone_surrogate_in_a_file_is_an_error(run: Run, tmp_path: Path) -> None:
     shutil.copytree(run.folder, tmp_path / "run")
-    (tmp_path / "run" / "run.json").write_text(json.dumps(with_text(run.manifest, ("title",), "\ud800")))
-    with pytest.raises(ResultError, match="not valid text"):
+    (tmp_path / "run" / "run.json").write_text(json.dumps(with_text(run.manifest.as_dict(), ("title",), "\ud800")))
+    with pytest.raises(ResultError, match="unexpected end of hex escape"):
         load(tmp_path / "run")
     (tmp_path / "log").write_text(
         SAMPLES["iperf3-json"].replace('"title"', '"\\ud800"', 1).replace("{", '{"x": "\\ud800",', 1)
@@ -158,7 +158,7 @@ def write_comparison(run: Run, folder: Path, text: str) -> Path:
     for name in ("one", "two"):
         shutil.rmtree(folder / name, ignore_errors=True)
         shutil.copytree(run.folder, folder / name)
-        (folder / name / "run.json").write_text(json.dumps(with_text(run.manifest, ("title",), text)))
+        (folder / name / "run.json").write_text(json.dumps(with_text(run.manifest.as_dict(), ("title",), text)))
     status, _, err = run_command("compare", folder / "one", folder / "two", "-o", folder / "page.html")
     assert status in (0, 1, 3), err
     return folder / "page.html"
@@ -187,7 +187,7 @@ def test_every_text_of_a_sweep_is_text_in_its_report(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_the_workbench_replies_in_json_and_allows_only_its_own_scripts(run: Run, tmp_path: Path) -> None:
     shutil.copytree(run.folder, tmp_path / "run")
-    (tmp_path / "run" / "run.json").write_text(json.dumps(with_text(run.manifest, ("title",), EVERYTHING)))
+    (tmp_path / "run" / "run.json").write_text(json.dumps(with_text(run.manifest.as_dict(), ("title",), EVERYTHING)))
     with served(tmp_path, str(tmp_path / "run")) as ui, ui.asks as client:
         home = client.get("/")
         assert "script-src 'self';" in home.headers["content-security-policy"]

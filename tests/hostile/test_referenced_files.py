@@ -215,8 +215,9 @@ def test_a_file_named_in_a_result_s_manifest_is_not_read(tmp_path: Path, monkeyp
     text = KEYS["path.tc.script"].format("", '"mine.sh"')
     folder = Simulator().run(Request("x", parse(text, tmp_path / "x.toml")[0], 1, tmp_path / "run"), lambda _: None)
     run = result.load(folder)
-    run.manifest["name"] = str(tmp_path / "x")
-    run.manifest["experiment"]["path"]["tc"]["script"] = "secret"
+    experiment = dict(run.manifest["experiment"])
+    experiment["path"]["tc"]["script"] = "secret"
+    run = replace(run, manifest=run.manifest | {"name": str(tmp_path / "x"), "experiment": experiment})
     monkeypatch.chdir(tmp_path)
     assert "4242" not in by_hand(run)
 

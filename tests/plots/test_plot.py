@@ -14,7 +14,7 @@ from dumbbell.plots.colours import HUES, dashes, shades
 from dumbbell.plots.layers import step_ns
 from dumbbell.plots.time_panels import bdp_packets, link_rate_mbps
 from dumbbell.results.result import Run
-from synthetic import Bench, Flow, alternating, sawtooth, with_bbr
+from synthetic import Bench, Flow, alternating, sawtooth, with_bbr, with_queue
 
 RUN = with_bbr(alternating(12, 4, 0.05)).make()
 
@@ -177,9 +177,9 @@ def test_in_flight_is_shown_with_the_bdp() -> None:
     # 40 Mbit/s × 20 ms ÷ 1514 bytes.
     assert bdp_packets(run)["v"].to_list() == pytest.approx([40e6 * 0.02 / 8 / 1514] * 2)
     assert link_rate_mbps(run).rows() == [(0.0, 40.0), (10.0, 40.0)]
-    run.manifest["queues"][0]["rates"] = [[0.0, 40e6], [4.0, 10e6]]
+    run = with_queue(run, 0, rates=[[0.0, 40e6], [4.0, 10e6]])
     assert link_rate_mbps(run).rows() == [(0.0, 40.0), (4.0, 10.0), (10.0, 10.0)]
-    run.manifest["queues"][0]["rates"] = []
+    run = with_queue(run, 0, rates=[])
     assert bdp_packets(run).is_empty()
     titles = [panel["layer"][0]["encoding"]["y"]["title"] for panel in figure(run, ["inflight"]).to_dict()["vconcat"]]
     assert titles == ["In flight, packets"]

@@ -13,7 +13,7 @@ from dumbbell.reports.markup import Markup, element, join, number, percent, tabl
 from dumbbell.reports.page import page, write
 from dumbbell.reports.sections import repeat_command
 from dumbbell.reports.sentences import sentences
-from synthetic import Bench, Flow, alternating
+from synthetic import Bench, Flow, alternating, with_manifest
 
 SOURCE = {
     "title": "Oscillation",
@@ -151,7 +151,7 @@ def test_no_heading_level_is_skipped(count: int) -> None:
 @pytest.mark.slow
 def test_several_runs_have_distinct_names() -> None:
     runs = [alternating(12, 4, 0.1).make(), alternating(12, 4, 0.1).make()]
-    runs[1].manifest["seed"] = 2
+    runs[1] = with_manifest(runs[1], seed=2)
     text = page(runs)
     page_text = text_of(text)
     assert "All metrics of groups and path" in page_text

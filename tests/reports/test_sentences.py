@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from dumbbell.analysis.findings import findings
 from dumbbell.reports.markup import jain_text, number, percent, percents
 from dumbbell.reports.sentences import ORDER, sentences
-from synthetic import Bench, Flow, alternating, alternating_rate, sawtooth
+from synthetic import Bench, Flow, alternating, alternating_rate, sawtooth, with_flow
 
 NUMBER = re.compile(r"\d+(?:\u202f\d{3})*(?:\.\d+)?(?:e[-+]\d+)?")
 FIXED = ("95 % up to", "for 95 % of the time", "PROBE_RTT")
@@ -106,7 +106,7 @@ def test_every_sentence_occurs() -> None:
     late = Bench([Flow("a", "a"), Flow("b", "b", start_s=3)], qdisc="pfifo limit 50", marks=3)
     page = Bench([Flow("a", "a", bytes_asked=10**6, fct_s=1.5)])
     requests = Bench([Flow("a", "a")]).make()
-    requests.manifest["flows"][0]["exchanges_s"] = [0.5, 0.7]
+    requests = with_flow(requests, 0, exchanges_s=[0.5, 0.7])
     cyclic = alternating(60, 10, 0.05)
     cyclic.manifest = {"experiment": {"path": {"rtt": "13ms"}}}
     runs = [late.make(), page.make(), requests, cyclic.make()]

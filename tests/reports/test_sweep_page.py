@@ -77,7 +77,7 @@ def test_the_page_has_these_commands(two: Sweep) -> None:
 def test_engine_hashes_are_folded_and_a_window_is_in_seconds(two: Sweep) -> None:
     kernel = {"release": "6.12.117", "sha256": "5eed" * 16, "tc_sha256": "7c" * 32}
     engines = two.manifest["engines"] | {"kernel linux-6.12": kernel}
-    page = sweep_page(replace(two, manifest=two.manifest | {"window": [500_000_000, None], "engines": engines}))
+    page = sweep_page(with_keys(two, window=[500_000_000, None], engines=engines))
     assert "sim (version 0.1.0); kernel linux-6.12 (release 6.12.117)" in page
     assert "from 0.5 s to the end" in page
     before, fold, hashes = page.partition("<details><summary>SHA-256 of the engines")
@@ -124,21 +124,16 @@ def test_a_page_shows_the_requested_maps_or_notes_its_defaults(two: Sweep) -> No
     assert [map_spec.value for map_spec in maps] == ["groups.bbr.share", "utilization", "queue.delay_ms.mean"]
     assert maps[0] == read_map(value="groups.bbr.share", x="buffer", y="path.rtt", middle=0.5, contour=(0.5,))
     assert note in sweep_page(two)
-    two.manifest["maps"] = [
-        {"value": "utilization", "x": "buffer", "lines": "path.rtt", "title": "Full?", "text": "Yes."}
-    ]
-    try:
-        page = sweep_page(two)
-    finally:
-        two.manifest["maps"] = []
+    shown = {"value": "utilization", "x": "buffer", "lines": "path.rtt", "title": "Full?", "text": "Yes."}
+    page = sweep_page(with_keys(two, maps=[shown]))
     assert "<h3>Full?</h3><p>Yes.</p>" in page
     assert note not in page
-    two.manifest["maps"] = [{"vale": 1}]
-    try:
-        with pytest.raises(ResultError, match="a map in its manifest is not valid"):
-            sweep_page(two)
-    finally:
-        two.manifest["maps"] = []
+    with pytest.raises(ResultError, match="a map in its manifest is not valid"):
+        sweep_page(with_keys(two, maps=[{"vale": 1}]))
+
+
+def with_keys(sweep: Sweep, **keys: Any) -> Sweep:
+    return replace(sweep, manifest=sweep.manifest.with_keys(keys))
 
 
 def test_every_reason_is_on_the_page_and_untrusted_text_is_escaped(tmp_path: Path) -> None:

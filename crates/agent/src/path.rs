@@ -9,7 +9,7 @@
 //!
 //! The agent's own changes are recognised by the netlink port of the tc or ip that makes them. The path is watched
 //! only if programs run or the host is real, since every system call in a guest may change the result.
-//! `dumbbell.engines.run_manifest` judges the changes.
+//! `crates/dumbbell/src/validity/kernel.rs` judges the changes.
 
 mod describe;
 mod object;

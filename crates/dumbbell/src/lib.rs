@@ -40,9 +40,11 @@
 mod error;
 mod experiment;
 mod files;
+pub mod manifest;
 mod metrics;
 mod run;
 mod simulation;
+mod time_text;
 pub mod validity;
 
 pub use dumbbell_experiment::{Diagnostic, model};

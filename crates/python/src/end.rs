@@ -86,6 +86,7 @@ impl End {
 
     /// Reads `end.json`. Raises `OSError` or `ValueError`.
     #[staticmethod]
+    #[expect(clippy::needless_pass_by_value, reason = "arguments from Python are owned")]
     fn read(path: PathBuf) -> PyResult<Self> {
         let text = std::fs::read(&path)?;
         serde_json::from_slice(&text)
@@ -103,8 +104,8 @@ impl End {
     #[staticmethod]
     #[expect(clippy::needless_pass_by_value, reason = "arguments from Python are owned")]
     fn joined(ends: Vec<(String, Bound<'_, Self>)>, sender: &str, receiver: &str) -> Self {
-        let ends = ends.iter().map(|(role, end)| (role.clone(), end.get().0.clone())).collect();
-        Self(end::End::joined(ends, sender, receiver))
+        let ends: Vec<_> = ends.iter().map(|(role, end)| (role.clone(), end.get().0.clone())).collect();
+        Self(end::End::joined(&ends, sender, receiver))
     }
 
     /// With the flows of programs' connections, as dicts in the agent's form.

@@ -9,6 +9,7 @@ use pyo3::types::PyDict;
 
 pyo3::import_exception!(dumbbell.errors, EngineError);
 pyo3::import_exception!(dumbbell.errors, PlanError);
+pyo3::import_exception!(dumbbell.errors, ResultError);
 pyo3::import_exception!(dumbbell.errors, Wrong);
 
 /// `PlanError` for an experiment that no engine can run, `ExperimentError` for a value that does not fit the others.

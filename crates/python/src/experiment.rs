@@ -10,7 +10,7 @@ use dumbbell_experiment::keypath::apply;
 use dumbbell_experiment::keys::settings::TcpDefaults;
 use dumbbell_experiment::keys::sweep::Sweep;
 use dumbbell_experiment::limits::Limits;
-use dumbbell_experiment::{model, names, random, reference, renames, schema, stubs, toml, write};
+use dumbbell_experiment::{model, random, reference, renames, schema, stubs, toml, write};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
@@ -181,13 +181,6 @@ pub fn upgrade_toml(
     let upgraded = renames::upgrade(text, &limits_of(&limits)?);
     let (upgraded, found) = upgraded.map_err(|faults| mistakes(py, &faults, text, file))?;
     Ok((upgraded, found.into_iter().map(|each| (each.old, each.new)).collect()))
-}
-
-/// A name for each group: as wanted, or, where it is taken, with a number.
-#[pyfunction]
-#[expect(clippy::needless_pass_by_value, reason = "arguments from Python are owned")]
-pub fn numbered(wanted: Vec<String>) -> Vec<String> {
-    names::numbered(wanted.iter().map(String::as_str))
 }
 
 pub(crate) fn limits_of(changed: &BTreeMap<String, usize>) -> PyResult<Limits> {

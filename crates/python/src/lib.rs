@@ -12,6 +12,7 @@ mod experiment;
 mod fault;
 mod from_python;
 mod keys;
+mod manifest;
 mod metrics;
 mod numbers;
 mod plan;
@@ -34,13 +35,18 @@ mod _sim {
     use super::endpoint::{Endpoint, SentSegment};
     #[pymodule_export]
     use super::experiment::{
-        choose_case, declarations, inline_toml, keys_by_table, numbered, parse_experiment, parse_toml,
-        random_experiment, read_experiment, set_keys, split_setting, upgrade_toml, write_toml,
+        choose_case, declarations, inline_toml, keys_by_table, parse_experiment, parse_toml, random_experiment,
+        read_experiment, set_keys, split_setting, upgrade_toml, write_toml,
     };
     #[pymodule_export]
     use super::fault::Outgrown;
     #[pymodule_export]
     use super::keys::{Experiment, Keys, Qdisc};
+    #[pymodule_export]
+    use super::manifest::{
+        Record, manifest_classes, manifest_keys, manifest_problem, manifest_text, of_document, parse_manifest, plain,
+        run_manifest, write_manifest,
+    };
     #[pymodule_export]
     use super::metrics::{Metrics, follows, infer_phase, jain_index, movement, period, spread};
     #[pymodule_export]
@@ -65,6 +71,9 @@ mod _sim {
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         super::fault::catch_panics();
+        let mapping = module.py().import("collections.abc")?.getattr("Mapping")?;
+        mapping.call_method1("register", (module.py().get_type::<super::manifest::Record>(),))?;
+        module.add("MANIFEST_FORMAT", dumbbell::manifest::FORMAT)?;
         module.add("SOCKET_DROPS", dumbbell::validity::kernel::SOCKET_DROPS.to_vec())?;
         module.add("VERSION", env!("CARGO_PKG_VERSION"))?;
         module.add("CONTROLLERS", dumbbell_net::cc::Controller::NAMES)?;

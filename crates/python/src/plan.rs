@@ -605,6 +605,14 @@ impl Plan {
         records::tables::queues(records, &inner(&named), kinds, &self.plan.queues).into()
     }
 
+    /// These queues in the plan's order; unplanned ones come last.
+    #[expect(clippy::needless_pass_by_value, reason = "arguments from Python are owned")]
+    fn in_order(&self, named: Vec<Bound<'_, Queue>>) -> Vec<Queue> {
+        let mut queues: Vec<_> = named.iter().map(|queue| queue.get().clone()).collect();
+        queues.sort_by_key(|queue| records::tables::rank(&queue.0, &self.plan.queues));
+        queues
+    }
+
     /// The table `probes` of the agent's records.
     fn probe_table(&self, records: &[u8]) -> Arrow {
         records::tables::probes(records, &self.plan.probes).into()

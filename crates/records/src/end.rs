@@ -234,7 +234,7 @@ impl End {
     ///
     /// `ends` lacks one of the two.
     #[must_use]
-    pub fn joined(ends: Vec<(String, Self)>, sender: &str, receiver: &str) -> Self {
+    pub fn joined(ends: &[(String, Self)], sender: &str, receiver: &str) -> Self {
         let of = |role: &str| &ends.iter().find(|(name, _)| name == role).expect("each role reports").1;
         let (sending, receiving) = (of(sender), of(receiver));
         let own = |counters: &BTreeMap<String, Counters>| counters.get("").cloned().unwrap_or_default();
@@ -250,9 +250,9 @@ impl End {
             },
             seen: sending.seen.clone(),
             machine: sending.machine,
-            queues: Self::each(&ends, |end| &end.queues, |queue, host| FoundQueue { host, ..queue }),
+            queues: Self::each(ends, |end| &end.queues, |queue, host| FoundQueue { host, ..queue }),
             machine_programs: Self::each(
-                &ends,
+                ends,
                 |end| &end.machine_programs,
                 |used, host| MachineProgram { host: Some(host), ..used },
             ),

@@ -33,6 +33,7 @@ from dumbbell.errors import ExitStatus
 if TYPE_CHECKING:
     from dumbbell.engines import Request
     from dumbbell.engines.programs import OutputListener
+    from dumbbell.results.keys import RunManifest
     from dumbbell.spec.typed import TypedCommand
 
 __all__ = ["exec_", "shell", "typed_request"]
@@ -186,7 +187,7 @@ def _pass_output(stream: str, data: bytes) -> None:
     to.flush()
 
 
-def _report(manifest: dict[str, Any], out: Path, name: str) -> int:
+def _report(manifest: "RunManifest", out: Path, name: str) -> int:
     """Print warnings, times and the result folder to standard error. Returns the program's status."""
     entry = next(program for program in manifest["programs"] if program["name"] == name)
     times = f"{manifest['duration_s']:.6g} s of virtual time, {manifest['wall_s']:.1f} s of real time"
@@ -289,7 +290,7 @@ def shell(  # noqa: PLR0913, PLR0917 — a command has many options
     raise click.exceptions.Exit(_report_session(result.load(request.out).manifest, request.out, cut_off=repl.cut_off))
 
 
-def _report_session(manifest: dict[str, Any], out: Path, *, cut_off: bool) -> int:
+def _report_session(manifest: "RunManifest", out: Path, *, cut_off: bool) -> int:
     """Print warnings, the time and the result folder to standard error. Returns the status."""
     notes: list[str] = []
     status = manifest["session"]["status"]
@@ -302,6 +303,6 @@ def _report_session(manifest: dict[str, Any], out: Path, *, cut_off: bool) -> in
     return int(status) or ExitStatus.of(valid=manifest["valid"], positive=True)
 
 
-def _print_notes(manifest: dict[str, Any], more: Sequence[str]) -> None:
+def _print_notes(manifest: "RunManifest", more: Sequence[str]) -> None:
     for note in [*(f"invalid: {reason}" for reason in manifest["invalid"]), *manifest["warnings"], *more]:
         sys.stderr.write(f"dumbbell: {visible_line(note)}\n")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from dumbbell import __version__, _sim
 from dumbbell.engines.base import Request
-from dumbbell.engines.run_manifest import Verdict, base_manifest, queue_entries, sha256
+from dumbbell.engines.run_manifest import sha256
 from dumbbell.errors import ExperimentError
 from dumbbell.kernels import Kernel
 from dumbbell.plan import Plan, Queue
@@ -24,9 +24,10 @@ if TYPE_CHECKING:
     import polars as pl
 
     from dumbbell.results.columns import Table
+    from dumbbell.results.keys import RunManifest
 
 __all__ = [
-    "agent_manifest",
+    "agent_entries",
     "check_recordings",
     "counters",
     "flow_memory_mib",
@@ -116,27 +117,17 @@ def read_run_folder(run_folder: Path, plan: Plan) -> "tuple[Plan, dict[str, Tabl
         "probes": NativeTable("probes", plan.probe_table(probes)),
         **recording_tables(run_folder, plan, end),
     }
-    return plan, tables, end, in_plan_order(named, plan.queues)
+    return plan, tables, end, plan.in_order(named)
 
 
-def run_of(request: Request, manifest: dict[str, Any], tables: "Mapping[str, Table]") -> Run:
+def run_of(request: Request, manifest: "RunManifest", tables: "Mapping[str, Table]") -> Run:
     """What was written, in memory."""
     return Run(request.out, manifest, **{name: tables[name] for name in TABLE_NAMES})
 
 
-def in_plan_order(named: Sequence[Queue], planned: Sequence[Queue]) -> list[Queue]:
-    """These queues in the plan's order; unplanned ones come last."""
-    place = {queue.name: number for number, queue in enumerate(planned)}
-    return sorted(named, key=lambda queue: place.get(queue.name, len(planned)))
-
-
-def agent_manifest(
-    engine: str, agent: Path, request: Request, plan: Plan, end: _sim.End, named: Sequence[Queue],
-    tables: "Mapping[str, Table]", verdict: Verdict,
-) -> dict[str, Any]:  # fmt: skip
-    """The manifest of a run read by `read_run_folder`, without the kernel and the host."""
-    entries = queue_entries(named, tables["queues"])
-    return base_manifest(engine, request, plan, end, entries, verdict) | {
+def agent_entries(agent: Path, plan: Plan, end: _sim.End) -> dict[str, Any]:
+    """Entries of the manifest that every engine with an agent has."""
+    return {
         "agent": {"version": __version__, "sha256": sha256(agent)},
         "generator": GENERATOR,
         "counters": end.counters,

@@ -15,7 +15,7 @@ from typing import Any
 
 from dumbbell import _sim
 from dumbbell.engines.agent_engine import (
-    agent_manifest,
+    agent_entries,
     flow_memory_mib,
     missed_warnings,
     move_capture,
@@ -37,7 +37,7 @@ from dumbbell.engines.host_load import (
     shaper_shares,
 )
 from dumbbell.engines.remote import RemoteEngine
-from dumbbell.engines.run_manifest import closed_windows, judge
+from dumbbell.engines.run_manifest import Verdict, closed_windows, judge, manifest_of
 from dumbbell.errors import ExperimentError, PlanError
 from dumbbell.host.agent import agent
 from dumbbell.plan import Plan, plan_case, plan_remote
@@ -115,20 +115,20 @@ class HostEngine:
             )
             verdict = judge(plan, end, named, tables["queues"].native(), remedy=HELP)
             verdict = verdict.combined(judge_host(plan, measured, tables["flows"].frame(), end.duration_ns))
-            verdict.warnings.extend([*closed_windows(tables["flows"]), *end.warnings(plan)])
-            verdict.warnings.extend(missed_warnings(plan, request.inside, end))
-            manifest = (
-                agent_manifest(self.name, self.agent, request, plan, end, named, tables, verdict) | _host_manifest()
-            )
-            manifest["machine"] = before | json.loads((run_folder / "spaces.json").read_text()) | measured
+            own_warnings = [*end.warnings(plan), *missed_warnings(plan, request.inside, end)]
+            verdict = verdict.combined(Verdict(warnings=[*closed_windows(tables["flows"]), *own_warnings]))
+            machine = before | json.loads((run_folder / "spaces.json").read_text()) | measured
             move_capture(run_folder, packets)
-            manifest["phases_s"] = {
-                "plan": planned - began,
-                "host": finished - planned,
-                "decode": time.perf_counter() - finished,
-            }
-            manifest["wall_s"] = time.perf_counter() - began
             shutil.rmtree(run_folder)
+            now = time.perf_counter()
+            own = {
+                **agent_entries(self.agent, plan, end),
+                **_host_entries(),
+                "machine": machine,
+                "phases_s": {"plan": planned - began, "host": finished - planned, "decode": now - finished},
+                "wall_s": now - began,
+            }
+            manifest = manifest_of(self.name, request, plan, end, named, tables, verdict, own)
             write_tables(folder, manifest, tables)
         return run_of(request, manifest, tables)
 
@@ -148,7 +148,7 @@ class HostEngine:
         return self.wall_limit_s or plan.duration_ns / 1e9 + SETUP_S + PER_FLOW_S * len(plan.flows)
 
 
-def _host_manifest() -> dict[str, Any]:
+def _host_entries() -> dict[str, Any]:
     """Manifest entries of the kernel and its clock."""
     system = os.uname()
     return {"kernel": {"release": system.release, "version": system.version, "unseeded": True}, "clock": CLOCK}

@@ -14,7 +14,7 @@ from typing import Any
 
 from dumbbell import limits
 from dumbbell.engines.agent_engine import (
-    agent_manifest,
+    agent_entries,
     check_recordings,
     flow_memory_mib,
     missed_warnings,
@@ -40,7 +40,7 @@ from dumbbell.engines.programs import (
     typed_programs,
     unlinked,
 )
-from dumbbell.engines.run_manifest import closed_windows, judge, memory_ran_out
+from dumbbell.engines.run_manifest import Verdict, closed_windows, judge, manifest_of, memory_ran_out
 from dumbbell.engines.shell_session import Session, serve_shell
 from dumbbell.errors import ExperimentError, PlanError
 from dumbbell.host.agent import agent
@@ -146,28 +146,27 @@ class KernelEngine:
             console = (run_folder / "console.txt").read_text(errors="replace")
             verdict = judge(plan, end, named, tables["queues"].native())
             verdict = verdict.combined(program_problems(plan, programs, folder))
-            verdict.invalid.extend(memory_ran_out(console))
-            verdict.warnings.extend([*closed_windows(tables["flows"]), *kernel_warnings(kernel, console)])
-            verdict.warnings.extend(
-                [
-                    *end.warnings(plan),
-                    *unlinked(request.typed),
-                    *missed_warnings(plan, request.inside, end),
-                ]
-            )
-            manifest = agent_manifest(self.name, self.agent, request, plan, end, named, tables, verdict)
-            manifest["kernel"] = _kernel_manifest(kernel)
-            manifest |= {"programs": programs} if programs else {}
-            manifest |= {"session": request.session.manifest_entry()} if request.session else {}
+            warnings = [
+                *closed_windows(tables["flows"]),
+                *kernel_warnings(kernel, console),
+                *end.warnings(plan),
+                *unlinked(request.typed),
+                *missed_warnings(plan, request.inside, end),
+            ]
+            verdict = verdict.combined(Verdict(memory_ran_out(console), warnings))
             move_capture(run_folder, packets)
-            manifest["guest_peak_bytes"] = peak_bytes
-            manifest["phases_s"] = {
-                "plan": planned - began,
-                "guest": finished - planned,
-                "decode": time.perf_counter() - finished,
-            }
-            manifest["wall_s"] = time.perf_counter() - began
             shutil.rmtree(run_folder)
+            now = time.perf_counter()
+            own = {
+                **agent_entries(self.agent, plan, end),
+                "kernel": _kernel_entry(kernel),
+                **({"programs": programs} if programs else {}),
+                **({"session": request.session.manifest_entry()} if request.session else {}),
+                "guest_peak_bytes": peak_bytes,
+                "phases_s": {"plan": planned - began, "guest": finished - planned, "decode": now - finished},
+                "wall_s": now - began,
+            }
+            manifest = manifest_of(self.name, request, plan, end, named, tables, verdict, own)
             write_tables(folder, manifest, tables)
         return run_of(request, manifest, tables)
 
@@ -187,7 +186,7 @@ class KernelEngine:
         return plan, choice
 
 
-def _kernel_manifest(kernel: Kernel) -> dict[str, Any]:
+def _kernel_entry(kernel: Kernel) -> dict[str, Any]:
     """Manifest entry of the kernel."""
     keys = ("name", "release", "version", "config_sha256", "binary_sha256")
     entry = {key: getattr(kernel, key) for key in keys}

@@ -20,12 +20,12 @@ from pathlib import Path
 from typing import Any
 
 from dumbbell.engines.agent_connection import order
-from dumbbell.engines.agent_engine import agent_manifest, read_run_folder, refuse_simulator_only_options, run_of
+from dumbbell.engines.agent_engine import agent_entries, read_run_folder, refuse_simulator_only_options, run_of
 from dumbbell.engines.base import Permissions, Progress, Request
 from dumbbell.engines.host_group import CONNECT_S, HostGroup, check, connect_hosts, facts_request, host_entry
 from dumbbell.engines.host_load import LOAD_SAMPLE_NS
 from dumbbell.engines.remote_records import Comparison, Reading, compare, join, judge_remote_run, load_by_role
-from dumbbell.engines.run_manifest import Verdict
+from dumbbell.engines.run_manifest import Verdict, manifest_of
 from dumbbell.errors import ExperimentError, HostError, HostLost
 from dumbbell.host.agent import agent
 from dumbbell.plan import RemotePlan, plan_remote
@@ -88,8 +88,8 @@ class RemoteEngine:
             measured = load_by_role(plan, host_folders, named, tables)
             verdict = judge_remote_run(plan, end, named, tables, measured, joined)
             verdict = verdict.combined(state.verdict)
-            manifest = agent_manifest(self.name, self.agent, request, plan.plan, end, named, tables, verdict)
-            manifest |= {
+            own = {
+                **agent_entries(self.agent, plan.plan, end),
                 "kernel": {"release": state.facts["sender"]["release"], "version": state.facts["sender"]["version"],
                            "unseeded": True},
                 "clock": CLOCK,
@@ -103,6 +103,7 @@ class RemoteEngine:
                 "phases_s": {"host": finished - began, "decode": time.perf_counter() - finished},
                 "wall_s": time.perf_counter() - began,
             }  # fmt: skip
+            manifest = manifest_of(self.name, request, plan.plan, end, named, tables, verdict, own)
             shutil.rmtree(folder / "hosts")
             write_tables(folder, manifest, tables)
         return run_of(request, manifest, tables)
@@ -118,7 +119,7 @@ class _RunState:
         self.facts: dict[str, Mapping[str, Any]] = {}
         """By role."""
         self.clocks: dict[str, Comparison] = {}
-        self.verdict = Verdict([], [])
+        self.verdict = Verdict()
         """Problems that the hosts reported."""
         self.begins_ns: int | None = None
 
@@ -146,7 +147,8 @@ class _RunState:
     def _connect(self, host_group: HostGroup) -> None:
         for role, connection in host_group.connections.items():
             for sentence in host_group.expect(role, "hello", CONNECT_S).head.get("put_back", []):
-                self.verdict.warnings.append(f"{connection.name}: restored what an earlier run had left: {sentence}")
+                left = f"{connection.name}: restored what an earlier run had left: {sentence}"
+                self.verdict = self.verdict.combined(Verdict(warnings=[left]))
 
     def _check(self, host_group: HostGroup) -> None:
         for machine in self.plan.hosts:
@@ -154,7 +156,8 @@ class _RunState:
         for machine in self.plan.hosts:
             self.facts[machine.role] = host_group.expect(machine.role, "facts").head
             try:
-                self.verdict.warnings.extend(check(self.plan, machine, self.facts[machine.role]))
+                found = check(self.plan, machine, self.facts[machine.role])
+                self.verdict = self.verdict.combined(Verdict(warnings=found))
             except (KeyError, TypeError, ValueError) as error:
                 raise HostError(f"{host_group.connections[machine.role].name}: invalid facts: {error!r}") from None
 
@@ -190,7 +193,8 @@ class _RunState:
 
     def _collect(self, host_group: HostGroup, role: str) -> None:
         for difference in host_group.expect(role, "restored", SETTING_UP_S).head.get("differences", []):
-            self.verdict.invalid.append(f"{host_group.connections[role].name}: not restored: {difference}")
+            changed = f"{host_group.connections[role].name}: not restored: {difference}"
+            self.verdict = self.verdict.combined(Verdict([changed]))
         while (frame := host_group.next(role, COLLECTING_S)).kind != "done":
             if frame.kind != "file" or frame.head.get("name") not in RECORDS:
                 raise HostLost(f"{host_group.connections[role].name}: it sent an unexpected file")

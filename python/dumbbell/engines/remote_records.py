@@ -188,17 +188,16 @@ def judge_remote_run(
     measured: Mapping[str, Mapping[str, Any]], joined: Joined,
 ) -> Verdict:  # fmt: skip
     """Check everything that can invalidate the run."""
-    verdict = judge_flows(plan.plan, end, named, tables["queues"].native())
+    invalid: list[str] = []
+    warnings: list[str] = []
     for machine in plan.hosts:
-        verdict.invalid.extend(end.device_drops(machine.role, named, machine.devices, HELP))
+        invalid += end.device_drops(machine.role, named, machine.devices, HELP)
     for machine in plan.hosts:
         own = judge_host(plan.plan, measured[machine.role], tables["flows"].frame(), end.duration_ns)
-        invalid, warnings = ([f"{machine.role}: {text}" for text in texts] for texts in (own.invalid, own.warnings))
-        verdict = verdict.combined(Verdict(invalid, warnings))
-    verdict.warnings.extend(
-        [*closed_windows(tables["flows"]), *end.warnings(plan.plan), *_shared(end), *_clocks(joined)]
-    )
-    return verdict
+        invalid += [f"{machine.role}: {text}" for text in own.invalid]
+        warnings += [f"{machine.role}: {text}" for text in own.warnings]
+    warnings += [*closed_windows(tables["flows"]), *end.warnings(plan.plan), *_shared(end), *_clocks(joined)]
+    return judge_flows(plan.plan, end, named, tables["queues"].native()).combined(Verdict(invalid, warnings))
 
 
 def _shared(end: _sim.End) -> list[str]:

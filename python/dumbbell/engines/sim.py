@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from dumbbell import _sim, limits
 from dumbbell.engines.base import Progress, Request, check_controllers
-from dumbbell.engines.run_manifest import base_manifest, judge_flows, queue_entries, sha256
+from dumbbell.engines.run_manifest import judge_flows, manifest_of, sha256
 from dumbbell.errors import ExperimentError, PlanError
 from dumbbell.plan import Plan, plan_case
 from dumbbell.plan.inside import ALL, Place, tap
@@ -147,11 +147,13 @@ class SimulatedRun:
         flows, queues, probes = (NativeTable(*each) for each in zip(TABLE_NAMES, self.tables[:3], strict=True))
         end, more = self.tables[3:]
         verdict = judge_flows(plan, end, plan.queues, queues.native())
-        entries = queue_entries(plan.queues, queues)
-        manifest = base_manifest(Simulator.name, request, plan, end, entries, verdict) | _simulator_entries() | more
         now = time.perf_counter()
-        manifest["phases_s"] = {"plan": self.ready.planned_s, "simulate": self.simulated_s, "decode": now - began}
-        manifest["wall_s"] = now - self.ready.began_s
+        timing = {
+            "phases_s": {"plan": self.ready.planned_s, "simulate": self.simulated_s, "decode": now - began},
+            "wall_s": now - self.ready.began_s,
+        }
+        own = {**_simulator_entries(), **more, **timing}
+        manifest = manifest_of(Simulator.name, request, plan, end, plan.queues, {"queues": queues}, verdict, own)
         return Run(request.out, manifest, flows, queues, probes)
 
 

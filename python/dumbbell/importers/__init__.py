@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from dumbbell import _sim
 from dumbbell.errors import ImportProblem
 from dumbbell.importers import (
     capture,
@@ -33,8 +34,7 @@ from dumbbell.importers.merge import ImportedRun, escaped_run, merged
 from dumbbell.importers.ss_fields import EXTRA
 from dumbbell.publish import staged
 from dumbbell.results import result
-from dumbbell.results.manifest import RUN
-from dumbbell.results.reader import TABLES, manifest_problem, table_problem
+from dumbbell.results.reader import TABLES, table_problem
 from dumbbell.results.tables import KNOWN
 
 __all__ = ["FORMATS", "Format", "Options", "import_files", "read_log", "read_run", "recognise"]
@@ -165,7 +165,7 @@ def _opened(file: Path) -> Source | tuple[DumbbellExport, list[Source]]:
 
 def _check(run: ImportedRun, file: Path) -> None:
     """Check that the result can be loaded again."""
-    problem = manifest_problem(run.manifest, RUN)
+    problem = _sim.manifest_problem(run.manifest)
     for name, columns in TABLES.items():
         problem = problem or table_problem(run.tables[name], columns, KNOWN[name])
     if problem:

@@ -16,11 +16,11 @@ from typing import Any
 import polars as pl
 import polars.selectors as cs
 
+from dumbbell import _sim
 from dumbbell.importers import qlog
 from dumbbell.importers.log_source import Source, open_source
 from dumbbell.importers.ss_fields import EXTRA
-from dumbbell.results.manifest import FORMAT, RUN
-from dumbbell.results.reader import TABLES, manifest_problem
+from dumbbell.results.reader import TABLES
 
 __all__ = [
     "CARRIER",
@@ -150,9 +150,10 @@ def from_flent(value: Any, source: Source) -> DumbbellExport:
 
 
 def _manifest(value: Any, source: Source) -> dict[str, Any]:
-    if isinstance(value, dict) and type(value.get("format")) is int and value["format"] > FORMAT:
-        source.fail(f"format {value['format']} is newer than this version reads ({FORMAT})", place="format")
-    if problem := manifest_problem(value, RUN):
+    newest = _sim.MANIFEST_FORMAT
+    if isinstance(value, dict) and type(value.get("format")) is int and value["format"] > newest:
+        source.fail(f"format {value['format']} is newer than this version reads ({newest})", place="format")
+    if problem := _sim.manifest_problem(value):
         source.fail(f"not a valid run.json: {problem}")
     return dict(value)
 

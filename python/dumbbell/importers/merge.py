@@ -11,12 +11,11 @@ from typing import Any
 
 import polars as pl
 
-from dumbbell import __version__
+from dumbbell import __version__, _sim
 from dumbbell.control_characters import visible_line, visible_values
 from dumbbell.errors import ImportProblem
 from dumbbell.importers.log_model import EMPTY, FlowLog, Log, Options, QueueLog
 from dumbbell.importers.log_source import Source
-from dumbbell.results.manifest import FORMAT
 from dumbbell.results.reader import TABLES
 
 __all__ = ["ImportedRun", "escaped_run", "manifest", "merged"]
@@ -261,7 +260,7 @@ def _file(source: Source, log: Log, shift: int) -> dict[str, Any]:
 def manifest(**fields: Any) -> dict[str, Any]:
     """`run.json` with these fields; all other keys are null or empty."""
     defaults: dict[str, Any] = {
-        "format": FORMAT, "dumbbell": __version__, "name": None, "case": None, "title": None,
+        "format": _sim.MANIFEST_FORMAT, "dumbbell": __version__, "name": None, "case": None, "title": None,
         "engine": "import", "seed": None, "command": None, "duration_s": None, "asked_duration_s": None,
         "valid": True, "invalid": [], "warnings": [], "wall_s": None, "phases_s": {}, "experiment": None, "expect": [],
         "source": None, "host": None, "commands": [], "generator": None, "flows": [], "queues": [], "bottleneck": None,

@@ -7,7 +7,6 @@ Throughput against delay is the usual comparison of controllers (Winstein & Bala
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import altair as alt
 import numpy as np
@@ -73,7 +72,7 @@ def configurations(runs: Sequence[Run]) -> list[str]:
 
 
 def _setup(run: Run) -> list[str]:
-    manifest: dict[str, Any] = run.manifest
+    manifest = run.manifest
     kernel = (manifest.get("kernel") or {}).get("release")
     return [
         str(manifest.get("name") or ""),

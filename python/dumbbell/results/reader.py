@@ -1,24 +1,24 @@
 """Read a result's files and check them: JSON against its schema, Parquet against the polars schemas of its tables.
 
 An error has the file, the value found and the value expected. A table that would not fit into memory is refused.
-`result` declares the keys, `tables` the columns.
+`crates/dumbbell/src/manifest/keys.rs` declares the keys, `tables` the columns.
 """
 
-import json
 import os
 import resource
 import stat
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Literal, NoReturn, overload
 
 import polars as pl
 
 from dumbbell import _sim, limits
 from dumbbell.errors import ResultError
-from dumbbell.results.manifest import FORMAT
-from dumbbell.results.schema import Object, fault, strange
 from dumbbell.results.tables import COLUMNS, INSIDE_NAMES, TABLE_NAMES
+
+if TYPE_CHECKING:
+    from dumbbell.results.keys import RunManifest, SweepManifest
 
 __all__ = [
     "FLOWS",
@@ -29,9 +29,8 @@ __all__ = [
     "TABLES",
     "Schema",
     "check_known",
-    "manifest_problem",
     "read_frame",
-    "read_json",
+    "read_manifest",
     "read_table",
     "table_problem",
 ]
@@ -63,22 +62,23 @@ UNREADABLE = (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException)
 Columns = Mapping[str, type[pl.DataType]]
 
 
-def read_json(path: Path, what: str, schema: Object) -> dict[str, Any]:
-    """Read a JSON object that has a `format`, and check it against its schema. Raises `ResultError`."""
+@overload
+def read_manifest(path: Path, what: str, name: Literal["RunManifest"]) -> "RunManifest": ...
+@overload
+def read_manifest(path: Path, what: str, name: Literal["SweepManifest"]) -> "SweepManifest": ...
+def read_manifest(path: Path, what: str, name: Literal["RunManifest", "SweepManifest"]) -> _sim.Record:
+    """Read a manifest and check it against its declared keys. Raises `ResultError`."""
     if (size := _size(path)) > limits.most("manifest"):
         most = limits.most("manifest")
         _damaged(path, f"has {size:,} bytes; at most {most:,} are expected: {_allowed('manifest', size)}")
     try:
-        value = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
+        text = path.read_bytes()
+    except OSError as error:
         raise ResultError(f"{path}: can't be read: {error}") from error
-    if not isinstance(value, dict) or type(value.get("format")) is not int:
-        raise ResultError(f"{path}: not {what}: it has no 'format'")
-    if value["format"] > FORMAT:
-        raise ResultError(f"{path}: format {value['format']} is newer than this Dumbbell reads ({FORMAT})")
-    if problem := manifest_problem(value, schema):
-        _damaged(path, problem)
-    return value
+    try:
+        return _sim.parse_manifest(text, name, what)
+    except ResultError as error:
+        raise ResultError(f"{path}: {error}") from None
 
 
 def read_table(path: Path, columns: Columns, known: Collection[str] = ()) -> pl.DataFrame:
@@ -105,12 +105,6 @@ def _with_todays_names(name: str, table: pl.DataFrame) -> pl.DataFrame:
     """The columns of results of earlier versions have older names."""
     older = {old: new for of, old, new in _sim.OLDER_COLUMNS if of == name}
     return table.rename({old: new for old, new in older.items() if old in table.columns and new not in table.columns})
-
-
-def manifest_problem(value: Any, schema: Object) -> str | None:
-    """The first problem of a manifest, with key, value and expected value; None if it is valid."""
-    found = strange(value) or fault(schema, value)
-    return None if found is None else str(found)
 
 
 def table_problem(table: pl.DataFrame, columns: Columns, known: Collection[str]) -> str | None:

@@ -1,7 +1,7 @@
 """The result folder: a manifest (`run.json`) and Parquet tables, written atomically.
 
-`docs/result.md` lists every key and column. `manifest` declares the keys, `tables` the columns;
-`dumbbell.analysis` computes what the numbers mean.
+`docs/result.md` lists every key and column. `crates/dumbbell/src/manifest/keys.rs` declares the keys, `tables` the
+columns; `dumbbell.analysis` computes what the numbers mean.
 """
 
 from collections.abc import Mapping
@@ -9,10 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
-from dumbbell.control_characters import json_text
+from dumbbell import _sim
 from dumbbell.errors import ResultError
 from dumbbell.results import corrections
-from dumbbell.results.manifest import RUN
 from dumbbell.results.members import several_members
 from dumbbell.results.tables import KNOWN, TABLE_NAMES, NativeTable
 
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from dumbbell.results.columns import Table
+    from dumbbell.results.keys import RunManifest
     from dumbbell.results.reader import Schema
 
 __all__ = [
@@ -62,13 +62,30 @@ def framed(given: "pl.DataFrame | Table") -> "Table":
     return Framed(given) if isinstance(given, pl.DataFrame) else given
 
 
+class _Manifest:
+    """The manifest of `Run`: set to one or to a dict, which is checked."""
+
+    @overload
+    def __get__(self, run: None, owner: type) -> "_Manifest": ...
+    @overload
+    def __get__(self, run: "Run", owner: type) -> "RunManifest": ...
+    def __get__(self, run: "Run | None", owner: type) -> "_Manifest | RunManifest":
+        if run is None:
+            raise AttributeError("manifest")  # For `dataclass`: it has no default.
+        found: RunManifest = run.__dict__["manifest"]
+        return found
+
+    def __set__(self, run: "Run", given: Mapping[str, Any]) -> None:
+        run.__dict__["manifest"] = given if isinstance(given, _sim.Record) else _sim.manifest(given)
+
+
 @dataclass(frozen=True)
 class Run:
     """One result folder in memory."""
 
     folder: Path
-    manifest: dict[str, Any]
-    """The content of `run.json`."""
+    manifest: _Manifest = _Manifest()
+    """The content of `run.json`: keys are attributes, too. Raises `ResultError` for a dict that is none."""
     flows: _Frame = _Frame()
     queues: _Frame = _Frame()
     probes: _Frame = _Frame()
@@ -102,9 +119,9 @@ def load(folder: Path) -> Run:
     return Run(folder, manifest, **{name: _table(folder, name) for name in TABLE_NAMES})
 
 
-def load_manifest(folder: Path) -> dict[str, Any]:
+def load_manifest(folder: Path) -> "RunManifest":
     """The manifest of a result folder, without its tables. Raises `ResultError` as `load` does."""
-    from dumbbell.results.reader import read_json  # noqa: PLC0415 — needs polars
+    from dumbbell.results.reader import read_manifest  # noqa: PLC0415 — needs polars
 
     path = folder / "run.json"
     try:
@@ -113,8 +130,9 @@ def load_manifest(folder: Path) -> dict[str, Any]:
         raise ResultError(f"{folder}: can't be read: {error.strerror}") from None
     if missing:
         raise ResultError(f"{folder}: not a result folder: it has no run.json{several_members(folder)}")
-    manifest = read_json(path, "a run's manifest", RUN)
-    return {**manifest, "warnings": [*manifest["warnings"], *corrections.warnings(manifest)]}
+    manifest = read_manifest(path, "a run's manifest", "RunManifest")
+    more = corrections.warnings(manifest)
+    return manifest.with_keys({"warnings": [*manifest.warnings, *more]}) if more else manifest
 
 
 def is_import(manifest: Mapping[str, Any]) -> bool:
@@ -145,7 +163,7 @@ def write(
         if schema != pl.Schema({**columns, **besides}):
             raise AssertionError(f"{name}: columns {schema} differ from {columns}")
         write_table(table, folder / f"{name}.parquet")
-    _write_manifest(folder, manifest)
+    _sim.write_manifest(manifest, folder / "run.json")
 
 
 def write_run(folder: Path, run: Run) -> None:
@@ -157,11 +175,7 @@ def write_tables(folder: Path, manifest: Mapping[str, Any], tables: "Mapping[str
     """The same for tables of an engine, which are written without a data frame."""
     for name, table in tables.items():
         table.write(folder / f"{name}.parquet")
-    _write_manifest(folder, manifest)
-
-
-def _write_manifest(folder: Path, manifest: Mapping[str, Any]) -> None:
-    (folder / "run.json").write_text(json_text(manifest, allow_nan=True, indent=1) + "\n", encoding="utf-8")
+    _sim.write_manifest(manifest, folder / "run.json")
 
 
 def _table(folder: Path, name: str) -> "pl.DataFrame":

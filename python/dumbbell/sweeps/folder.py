@@ -12,23 +12,25 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import polars as pl
 
 import dumbbell
+from dumbbell import _sim
 from dumbbell.analysis.formula import quoted
-from dumbbell.control_characters import json_text
 from dumbbell.errors import ResultError
-from dumbbell.results.manifest import FORMAT, SWEEP
 from dumbbell.results.parquet import write_table
-from dumbbell.results.reader import check_known, read_frame, read_json
+from dumbbell.results.reader import check_known, read_frame, read_manifest
 from dumbbell.spec import document as documents
 from dumbbell.spec.attachments import text_named
 from dumbbell.spec.axes import UNITS, Axis, Scale, written
 from dumbbell.spec.sweep import ABOUT_THE_RUN, read_sweep
 from dumbbell.spec.sweep import Sweep as SweepDefinition
 from dumbbell.sweeps.task import Row
+
+if TYPE_CHECKING:
+    from dumbbell.results.keys import SweepManifest
 
 __all__ = [
     "EXPERIMENT",
@@ -76,7 +78,7 @@ class Sweep:
     """One sweep folder in memory."""
 
     folder: Path
-    manifest: dict[str, Any]
+    manifest: "SweepManifest"
     """The content of `sweep.json`."""
     runs: pl.DataFrame
     """One row per run, sorted by point and seed."""
@@ -135,17 +137,16 @@ def write(folder: Path, manifest: Mapping[str, Any], runs: pl.DataFrame) -> None
 
     Equal tables give equal bytes. Raises `OSError`, for instance when the disk is full.
     """
-    _check(Sweep(folder, dict(manifest), runs))
+    _check(Sweep(folder, _sim.manifest(manifest, "SweepManifest"), runs))
     write_table(runs, folder / TABLE)
-    text = json_text(manifest, indent=1) + "\n"
-    (folder / MANIFEST).write_text(text, encoding="utf-8")
+    _sim.write_manifest(manifest, folder / MANIFEST, "SweepManifest")
 
 
-def _manifest(folder: Path) -> dict[str, Any]:
+def _manifest(folder: Path) -> "SweepManifest":
     if not is_sweep(folder):
         unfinished = "; complete it with --resume" if os.path.exists(folder / "rows.sqlite") else ""  # noqa: PTH110
         raise ResultError(f"{folder}: not a finished sweep: it has no {MANIFEST}{unfinished}")
-    return read_json(folder / MANIFEST, "a sweep's manifest", SWEEP)
+    return read_manifest(folder / MANIFEST, "a sweep's manifest", "SweepManifest")
 
 
 def entry_of(axis: Axis) -> dict[str, Any]:
@@ -217,7 +218,7 @@ def manifest_of(
 ) -> dict[str, Any]:
     """The manifest; `options` are the command-line options, `counts` the rows by status."""
     return {
-        "format": FORMAT,
+        "format": _sim.MANIFEST_FORMAT,
         "dumbbell": dumbbell.__version__,
         "name": sweep.name,
         "title": sweep.title,

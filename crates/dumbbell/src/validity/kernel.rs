@@ -2,6 +2,7 @@
 //! the path that the plan did not make, settings that did not take effect.
 
 use super::Verdict;
+use crate::time_text::seconds_text;
 use dumbbell_experiment::limits::grouped;
 use dumbbell_plan::{Operation, Plan, Queue};
 use dumbbell_records::end::{Counters, End, MachineProgram, PathChange};
@@ -159,7 +160,7 @@ fn path_changes(end: &End) -> Vec<String> {
 
 fn path_change(change: &PathChange) -> String {
     let PathChange { time_ns, host, object, before, after, programs } = change;
-    let when = time_ns.map_or("during the run".into(), |time_ns| format!("at {} s", general(seconds(time_ns))));
+    let when = time_ns.map_or("during the run".into(), |time_ns| format!("at {} s", seconds_text(time_ns)));
     let names = programs.iter().map(|name| format!("'{name}'")).collect::<Vec<_>>().join(", ");
     let who = match programs.len() {
         0 => String::new(),
@@ -168,19 +169,6 @@ fn path_change(change: &PathChange) -> String {
     };
     let became = if before.is_empty() { after.clone() } else { format!("{before} → {after}") };
     format!("unexpected change of the path: {object} in '{host}' changed {when}{who}: {became}")
-}
-
-#[expect(clippy::cast_precision_loss, reason = "for display only")]
-fn seconds(ns: u64) -> f64 {
-    ns as f64 / 1e9
-}
-
-/// Six significant digits.
-fn general(number: f64) -> String {
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a number of digits")]
-    let whole = (number.abs().max(1.0).log10().floor() as usize) + 1;
-    let text = format!("{number:.*}", 6_usize.saturating_sub(whole));
-    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').into() } else { text }
 }
 
 /// Another version of a program may give another result.
@@ -207,17 +195,4 @@ fn unexpected_settings(plan: &Plan, end: &End) -> Vec<String> {
             .then(|| format!("{key}{place} was {effective} at the end, not {value}"))
     };
     plan.setup.iter().filter_map(unexpected).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::general;
-
-    #[test]
-    fn a_time_has_six_digits() {
-        let cases = [(0.0, "0"), (1.0, "1"), (0.25, "0.25"), (12.345_678_9, "12.3457"), (123_456.7, "123457")];
-        for (number, text) in cases {
-            assert_eq!(general(number), text);
-        }
-    }
 }
