@@ -1039,6 +1039,9 @@ class End:
     ) -> tuple[list[str], list[str], list[str]]:
         """The same with everything that a kernel's counters say."""
 
+def step_ns(length_ns: float, bins: int) -> int:
+    """The length of the bins of a figure with at most so many: 1, 2 or 5 times a power of ten, at least 10 ms."""
+
 def closed_windows(flows: Arrow) -> list[str]:
     """A warning for each flow whose controller set a window of 0."""
 

@@ -78,6 +78,13 @@ impl Run {
         })
     }
 
+    /// The length of the bins of a figure with at most so many: see [`dumbbell_metrics::step_ns`].
+    #[must_use]
+    pub fn step_ns(&self, bins: u32) -> i64 {
+        #[expect(clippy::cast_precision_loss, reason = "a duration")]
+        dumbbell_metrics::step_ns(self.facts.duration_ns as f64, bins)
+    }
+
     /// Start and stop of each flow in nanoseconds, in the order of the plan.
     #[must_use]
     pub fn lives(&self) -> Vec<(i64, i64)> {

@@ -33,6 +33,7 @@ pub use fairness::jain_index;
 pub use intervals::Intervals;
 pub use phases::{Phases, SLOW_STARTERS, Signs};
 pub use queue::QueueMetrics;
+pub use rates::step_ns;
 pub use run::{Error, Run};
 pub use spread::{PARTS, Spread};
 pub use summary::{FlowMetrics, GroupMetrics, Metrics, PLACES};

@@ -4,6 +4,17 @@ use crate::facts::Window;
 use crate::run::{Error, Run};
 use crate::{NS, signed_float};
 
+/// The bin of a figure: 1, 2 or 5 times a power of ten nanoseconds, at least 10 ms, such that a length has at most so many
+/// of them.
+#[must_use]
+pub fn step_ns(length_ns: f64, bins: u32) -> i64 {
+    let least = (length_ns / f64::from(bins)).max(1e7);
+    let steps = std::iter::successors(Some(1_i64), |power| power.checked_mul(10));
+    #[expect(clippy::cast_precision_loss, reason = "a few digits")]
+    let fits = |step: &i64| *step as f64 >= least;
+    steps.flat_map(|power| [1, 2, 5].map(|factor| power.saturating_mul(factor))).find(fits).unwrap_or(i64::MAX)
+}
+
 impl Run<'_> {
     /// The edges of all complete bins of a window.
     ///
@@ -60,5 +71,19 @@ impl Run<'_> {
             })
         });
         sum.unwrap_or_else(|| rates[flows[0]].clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::step_ns;
+
+    #[test]
+    fn a_step_is_round_and_gives_at_most_so_many_bins() {
+        let cases =
+            [(1.0, 10_000_000), (3e9, 10_000_000), (3.1e9, 20_000_000), (30e9, 100_000_000), (1.6e10, 100_000_000)];
+        for (length, step) in cases {
+            assert_eq!(step_ns(length, 300), step, "{length}");
+        }
     }
 }

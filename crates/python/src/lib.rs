@@ -48,7 +48,7 @@ mod _sim {
         run_manifest, write_manifest,
     };
     #[pymodule_export]
-    use super::metrics::{Metrics, follows, infer_phase, jain_index, movement, period, spread};
+    use super::metrics::{Metrics, follows, infer_phase, jain_index, movement, period, spread, step_ns};
     #[pymodule_export]
     use super::numbers::Numbers;
     #[pymodule_export]

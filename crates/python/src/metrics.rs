@@ -323,3 +323,9 @@ pub fn declared() -> Vec<DeclaredTable> {
     let columns = |of: &[Column]| of.iter().map(|one| [one.name, one.kind.name(), one.unit, one.about]).collect();
     TABLES.iter().map(|of| (of.name, columns(of.columns), of.identity.to_vec(), of.is_always)).collect()
 }
+
+/// The length of the bins of a figure with at most so many.
+#[pyfunction]
+pub fn step_ns(length_ns: f64, bins: u32) -> i64 {
+    dumbbell_metrics::step_ns(length_ns, bins)
+}

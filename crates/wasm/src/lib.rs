@@ -166,6 +166,14 @@ impl Run {
         .to_string()
     }
 
+    /// The length in nanoseconds of the bins of a figure with at most so many.
+    #[must_use]
+    pub fn step_ns(&self, bins: u32) -> f64 {
+        #[expect(clippy::cast_precision_loss, reason = "nanoseconds of a run")]
+        let step = self.0.step_ns(bins) as f64;
+        step
+    }
+
     /// Each flow's goodput in bit/s in all complete bins of so many nanoseconds, one flow after the other, then each
     /// flow's retransmitted segments; NaN if they are not counted.
     ///

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from dumbbell import _sim
 from dumbbell.analysis.flows import group_throughput_bps
 from dumbbell.analysis.sample_arrays import Floats, by_flow
 from dumbbell.analysis.time_series import delivered, goodput, group_delivered, group_goodput
@@ -255,13 +256,7 @@ def step_ns(run: Run) -> int:
 
 def round_step_ns(length_ns: float, bins: int) -> int:
     """1, 2 or 5 times a power of ten, at least 10 ms, such that `length_ns` has at most `bins` bins."""
-    least_ns = max(length_ns / bins, NS / 100)
-    power = 1
-    while True:
-        for factor in (1, 2, 5):
-            if factor * power >= least_ns:
-                return factor * power
-        power *= 10
+    return _sim.step_ns(length_ns, bins)
 
 
 def rate_lines(run: Run) -> dict[str, Trace]:

@@ -11,7 +11,6 @@ interface Shown {
   toml: string;
   seed: number;
   title: string;
-  duration_ns: number;
   figure: FigureData | null;
 }
 
@@ -39,8 +38,8 @@ function stemOf(title: string): string {
   return plain.slice(0, 60).replace(/^[-.]+|[-.]+$/g, "") || "experiment";
 }
 
-async function tablesOf(start: Start, folder: string, { toml, seed, duration_ns }: Shown) {
-  const { flows, queues, probes } = await runOf(start, toml, seed, duration_ns);
+async function tablesOf(start: Start, folder: string, { toml, seed }: Shown) {
+  const { flows, queues, probes } = await runOf(start, toml, seed);
   const files = Object.entries({ flows, queues, probes }).map(([name, table]) => [
     `${folder}/${name}.csv`,
     strToU8(csvOf(table)),

@@ -5,7 +5,7 @@ import { RequestError } from "../protocol";
 import type { Start, State } from "../types";
 import { Colours } from "./colours";
 import { panelsOf } from "./panels";
-import { stepNs } from "./samples";
+import { BINS_MAX } from "./samples";
 import { type Numbers, type Run, simulator } from "./simulator";
 import { applyEdits, controlsOf, experimentOf, filesOf, problemOf, TextError } from "./text";
 
@@ -16,8 +16,8 @@ export const MOST_BYTES = 1e9;
 let latest: { key: string; description: Run["description"] } | null = null;
 
 /** What was run with this text and seed. */
-export async function descriptionOf(start: Start, toml: string, seed: number, duration_ns: number) {
-  if (latest?.key !== `${seed} ${toml}`) await runOf(start, toml, seed, duration_ns);
+export async function descriptionOf(start: Start, toml: string, seed: number) {
+  if (latest?.key !== `${seed} ${toml}`) await runOf(start, toml, seed);
   return (latest as { description: Run["description"] }).description;
 }
 
@@ -30,7 +30,7 @@ export async function figuresOf(start: Start, request: FigureRequest, signal: Ab
     signal.throwIfAborted();
     state.controls = controlsOf(found);
     const began = performance.now();
-    const run = await runOf(start, state.toml, request.seed, state.controls.duration_ns, signal);
+    const run = await runOf(start, state.toml, request.seed, signal);
     const simulate = performance.now() - began;
     const duration_s = Number(run.metrics.duration_s);
     const colours = new Colours(start.palette);
@@ -46,15 +46,9 @@ export async function figuresOf(start: Start, request: FigureRequest, signal: Ab
 }
 
 /** Run an experiment to its end. */
-export async function runOf(
-  start: Start,
-  toml: string,
-  seed: number,
-  duration_ns: number,
-  signal?: AbortSignal,
-): Promise<Run> {
+export async function runOf(start: Start, toml: string, seed: number, signal?: AbortSignal): Promise<Run> {
   const { run } = await simulator();
-  const options = { seed, files: await filesOf(toml, start), mostBytes: MOST_BYTES, step: stepNs(duration_ns) / 1e9 };
+  const options = { seed, files: await filesOf(toml, start), mostBytes: MOST_BYTES, bins: BINS_MAX };
   const result = await run(toml, signal ? { ...options, signal } : options);
   latest = { key: `${seed} ${toml}`, description: result.description };
   return result;

@@ -19,7 +19,7 @@ type Columns = Record<(typeof NAMES)[number] | keyof typeof COUNTS | Time, Float
 export async function packetsOf(start: Start, { toml, seed, from_s, to_s }: WindowRequest): Promise<Packets | string> {
   try {
     const duration_ns = Number((await experimentOf(toml)).experiment.duration);
-    const { queues, bottleneck } = await descriptionOf(start, toml, seed, duration_ns);
+    const { queues, bottleneck } = await descriptionOf(start, toml, seed);
     const duration_s = duration_ns / NS;
     const [from, to] = [Math.min(from_s, duration_s), Math.min(to_s, duration_s)];
     const { packets } = await simulator();

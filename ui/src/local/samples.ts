@@ -6,7 +6,8 @@ import { type FlowDescription, numbers, type Run, type Table } from "./simulator
 export const NS = 1e9;
 /** The most distinguishable lines; with more flows, groups replace them. */
 export const FLOWS_MAX = 8;
-const BINS_MAX = 300;
+/** The most bins of a rate. */
+export const BINS_MAX = 300;
 const GROUP_BINS = 1400;
 
 /** Times in seconds, and values. */
@@ -22,12 +23,6 @@ export interface Measured {
   run: Run;
   duration_s: number;
   points: number;
-}
-
-/** The bin of a rate in ns: 1, 2 or 5 times a power of ten, at least 10 ms; at most 300 bins. */
-export function stepNs(duration_ns: number): number {
-  const least = Math.max(duration_ns / BINS_MAX, NS / 100);
-  for (let power = 1; ; power *= 10) for (const factor of [1, 2, 5]) if (factor * power >= least) return factor * power;
 }
 
 export function isGrouped({ run }: Measured): boolean {

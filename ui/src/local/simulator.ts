@@ -74,7 +74,7 @@ interface Options {
 
 interface Package {
   parse(toml: string): Promise<{ cases: Case[] } | { errors: Mistake[] }>;
-  run(toml: string, options: Options & { step: number }): Promise<Run>;
+  run(toml: string, options: Options & { bins: number }): Promise<Run>;
   packets(
     toml: string,
     window: Options & { from: number; to: number; mostRows: number },

@@ -36,12 +36,14 @@ export interface Options {
   signal?: AbortSignal;
   /** Bytes of packets and tables that the run may hold; 1 GiB if it is left out. */
   mostBytes?: number;
-  /** Length in seconds of the bins of `series`; without it the result has none. */
+  /** Length in seconds of the bins of `series`; without it and without `bins` the result has none. */
   step?: number;
+  /** Or the most bins that `series` may have: a step of 1, 2 or 5 times a power of ten, at least 10 ms. */
+  bins?: number;
 }
 
 /** Which packets to record: those in flight between two times, in seconds. */
-export interface Window extends Omit<Options, "step"> {
+export interface Window extends Omit<Options, "step" | "bins"> {
   from: number;
   to: number;
   /** Packets to record at most, the first ones; 100,000 if it is left out. */
@@ -70,7 +72,7 @@ export async function parse(toml: string): Promise<{ cases: Case[] } | { errors:
 
 /** Runs an experiment to its end. */
 export async function run(toml: string, options: Options = {}): Promise<Run> {
-  const request = { do: "run" as const, stepNs: Math.round((options.step ?? 0) * 1e9), ...start(toml, options) };
+  const request = { do: "run" as const, stepNs: Math.round((options.step ?? 0) * 1e9), bins: options.bins ?? 0, ...start(toml, options) };
   const result = (await started(request, options)) as RunResult;
   return { ...result, metrics: JSON.parse(result.metrics), description: JSON.parse(result.description) };
 }

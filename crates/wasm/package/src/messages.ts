@@ -46,7 +46,7 @@ export interface Start {
 
 export type Request =
   | { do: "parse"; toml: string }
-  | ({ do: "run"; stepNs: number } & Start)
+  | ({ do: "run"; stepNs: number; bins: number } & Start)
   | ({ do: "packets"; from: bigint; to: bigint; mostRows: number } & Start);
 
 /** A flow as it was run. */

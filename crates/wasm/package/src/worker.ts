@@ -38,7 +38,8 @@ function done(request: Request): void {
     const [flows, queues, probes] = [copied(result.flows()), copied(result.queues()), copied(result.probes())];
     const moved = [flows, queues, probes].flatMap(buffers);
     const [metrics, description] = [result.metrics(), result.description()];
-    const step = request.stepNs && { series: seriesOf(result, request.stepNs, JSON.parse(description).flows.length) };
+    const stepNs = request.bins ? result.step_ns(request.bins) : request.stepNs;
+    const step = stepNs && { series: seriesOf(result, stepNs, JSON.parse(description).flows.length) };
     answer({ is: "done", result: { metrics, description, ...step, flows, queues, probes } }, moved);
   } else {
     const recorded = result.packets();
