@@ -1,6 +1,7 @@
 """Figures of several runs, and figures of one run without a time axis."""
 
 import csv
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 from dumbbell.errors import ResultError
 from dumbbell.plots import catalogue, draw, save
+from dumbbell.plots.case_dots import dot_rows
 from dumbbell.plots.colours import CONTROLLERS
 from dumbbell.plots.run_figures import box_values, configurations, delay_curves, ellipse, labels, points, rtt_curves
 from dumbbell.plots.several_runs import overlay_lines
@@ -59,11 +61,22 @@ def test_every_figure_of_the_catalogue_is_drawn(entry: Any, tmp_path: Path) -> N
 
 def test_cases_that_differ_in_one_number_are_drawn_over_it() -> None:
     spec = draw(LOSSES, "cases").to_dict()
-    (panel,) = spec["vconcat"]  # These flows have no size, so no completion time.
+    delay, panel = spec["vconcat"]  # These flows have no size, so no completion time.
+    assert delay["layer"][1]["encoding"]["y"]["title"][0] == "Mean queueing delay, ms"
     assert {layer["encoding"]["x"]["title"] for layer in panel["layer"]} == {"path.loss, %"}
     assert panel["layer"][1]["encoding"]["y"]["title"][0] == "Throughput, Mbit/s"
-    with pytest.raises(ResultError, match="do not differ in exactly one number"):
-        draw(LIMITS, "cases")
+
+
+def test_cases_that_differ_in_more_are_rows_in_the_given_order() -> None:
+    rows, metric = dot_rows(LIMITS)
+    assert metric == "queueing_delay_ms"
+    assert rows["case"].to_list() == ["limit 10", "limit 40", "limit 90"]
+    assert rows["v"].is_sorted()
+    spec = draw(LIMITS, "cases").to_dict()
+    assert [layer["mark"]["type"] for layer in spec["layer"]] == ["point", "rule", "tick"]
+    broken = [replace(run, manifest={**run.manifest, "valid": False}) for run in LIMITS]
+    with pytest.raises(ResultError, match="none of these 3 runs is valid"):
+        draw(broken, "cases")
 
 
 def test_queues_of_several_limits_share_an_axis() -> None:

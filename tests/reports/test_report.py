@@ -4,15 +4,20 @@ import itertools
 import re
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from dumbbell.analysis.findings import findings
 from dumbbell.errors import OutputError
+from dumbbell.reports.across import across
+from dumbbell.reports.experiment_section import dumbbell
 from dumbbell.reports.markup import Markup, element, join, number, percent, table
 from dumbbell.reports.page import page, write
-from dumbbell.reports.sections import repeat_command
+from dumbbell.reports.sections import in_order, repeat_command
 from dumbbell.reports.sentences import sentences
+from dumbbell.results.result import Run
+from dumbbell.spec import parse
 from synthetic import Bench, Flow, alternating, with_manifest
 
 SOURCE = {
@@ -190,14 +195,16 @@ def test_the_command_is_quoted_for_a_shell() -> None:
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [(None, "–"), (0, "0"), (0.0, "0.00"), (0.0123, "0.012"), (1.5, "1.50"), (0.9999, "1.00"), (20.13, "20.1"),
+    [(None, "–"), (0, "0"), (0.0, "0.00"), (0.0123, "0.012"), (5.3e-05, "<0.001"), (-5.3e-05, "−<0.001"), (1.5, "1.50"), (0.9999, "1.00"), (20.13, "20.1"),
      (1234567, "1\u202f234\u202f567"), (2500.4, "2\u202f500"), ("abc", "abc"), (True, "True")],
 )  # fmt: skip
 def test_numbers(value: object, text: str) -> None:
     assert number(value) == text
 
 
-@pytest.mark.parametrize(("share", "text"), [(None, "–"), (0.734, "73 %"), (0.0123, "1.2 %"), (0.00042, "0.042 %")])
+@pytest.mark.parametrize(
+    ("share", "text"), [(None, "–"), (0.734, "73 %"), (0.0123, "1.2 %"), (0.00042, "0.042 %"), (5e-9, "<0.001 %")]
+)
 def test_shares(share: float | None, text: str) -> None:
     assert percent(share) == text
 
@@ -230,3 +237,53 @@ def test_a_page_of_several_runs_starts_with_completion_times_and_folds_each_run(
 def test_a_page_without_sized_flows_has_no_completion_times() -> None:
     runs = [Bench([Flow("a", "a")], sample_s=0.1, manifest={"case": case}).make(Path(case)) for case in "ab"]
     assert "Completion times" not in text_of(page(runs))
+
+
+def bloat(limit: int, queue: float, **manifest: Any) -> Run:
+    bench = Bench(
+        [Flow("reno", "reno", rate_bps=9.5e6)], queue_packets=queue,
+        manifest={"name": "bloat", "case": f"maxq {limit}", "source": SOURCE_OF_CASES, **manifest,
+                  "experiment": {"path": {"bottleneck": {"qdisc": f"pfifo limit {limit}"}}, "flows": [{"cc": "reno"}]}},
+    )  # fmt: skip
+    return bench.make(Path(f"bloat/{limit}"))
+
+
+SOURCE_OF_CASES = {
+    "title": "A laboratory",
+    "seen": [{"case": "maxq 10", "what": "queue", "value": 8, "unit": "packets", "metric": "queue.packets.mean"}],
+}
+
+
+def test_several_runs_are_answered_first_with_the_delay_over_what_differs() -> None:
+    runs = [bloat(10, 8), bloat(200, 160)]
+    parser = read(page(runs))
+    text = " ".join(parser.text)
+    answer = across(runs, ["maxq 10", "maxq 200"])
+    assert re.fullmatch(
+        r"The mean queueing delay rose from [\d.]+ ms at limit 10 to [\d.]+ ms at limit 200 \(20 times as much\)\.",
+        answer[0],
+    )
+    assert answer[1] == "The throughput stayed at 9.50 Mbit/s."
+    order = [text.index(part) for part in (answer[0], "By limit", "Comparison with the source", "Runs", "Each run")]
+    assert order == sorted(order)
+    assert "5.0e-05" not in text
+    assert across(runs[:1], ["one"]) == []
+
+
+def test_cases_are_in_the_order_of_their_file() -> None:
+    runs = [bloat(limit, 8, case_number=number) for number, limit in ((1, 10), (0, 200))]
+    assert [run.manifest["case"] for run in in_order(runs)] == ["maxq 200", "maxq 10"]
+    older = [bloat(limit, 8) for limit in (200, 10)]
+    assert [run.manifest["case"] for run in in_order(older)] == ["maxq 10", "maxq 200"]
+
+
+def test_the_diagram_has_the_slowest_link_or_the_queue_that_tc_set() -> None:
+    text = (
+        'duration = "1s"\n[path]\nrtt = "1ms"\nlinks = [{ name = "wan", rate = "5mbit", qdisc = "fq_codel" }]\n'
+        '[path.bottleneck]\nrate = "10mbit"\nqdisc = "pfifo limit 9"\n[[flows]]\ncc = "bbr"\n'
+    )
+    drawn = dumbbell(parse(text, Path("x.toml"))[0].experiment)
+    assert "wan: 5mbit" in drawn
+    assert "fq_codel" in drawn
+    assert "path.bottleneck, 10mbit, is not the slowest link" in drawn
+    assert "pfifo limit 9" in dumbbell(parse(text.replace("5mbit", "50mbit"), Path("x.toml"))[0].experiment)

@@ -18,6 +18,7 @@ from dumbbell.spec.units import Wrong, duration_ns, rate_bps
 __all__ = [
     "METRICS",
     "Parameter",
+    "answers",
     "by_parameter",
     "dotted_leaves",
     "line_names",
@@ -26,8 +27,13 @@ __all__ = [
 ]
 
 
-METRICS = {"fct_s": "Completion time, s", "throughput_mbps": "Throughput, Mbit/s"}
-"""Metrics to compare, for each group."""
+METRICS = {
+    "fct_s": "Completion time, s",
+    "queueing_delay_ms": "Mean queueing delay, ms",
+    "throughput_mbps": "Throughput, Mbit/s",
+}
+"""Metrics to compare: of each group, and the delay of the bottleneck's queue where nothing has to complete."""
+DELAY = "queue.delay_ms.mean"
 _LEFT_OUT = re.compile(r"(title|seeds|source|expect)\b|flows\.\d+\.(cc|name|cc_parameters)\b")
 _NUMBER = re.compile(r"(\d+\.?\d*|\.\d+)([A-Za-z%]*)")
 _SCHEMA = {"flow": pl.String, "metric": pl.String, "value": pl.Float64, "mean": pl.Float64, "min": pl.Float64,
@@ -75,11 +81,11 @@ def by_parameter(runs: Sequence[Run], found: Parameter) -> pl.DataFrame:
     measured: dict[tuple[str, float], list[dict[str, float]]] = {}
     for run, value in zip(runs, found.values, strict=True):
         if run.manifest["valid"]:
-            numbers = measures(run, None, [f"groups.*.{metric}" for metric in METRICS])
-            for group, line in line_names(run).items():
-                mine = {metric: numbers.get(f"groups.{group}.{metric}") for metric in METRICS}
-                known = {metric: number for metric, number in mine.items() if number is not None}
+            for line, known in answers(run).items():
                 measured.setdefault((line, value), []).append(known)
+    if any("fct_s" in known for each in measured.values() for known in each):
+        # Next to completed transfers the queue of one that did not complete is no answer.
+        measured = {key: [_without_delay(known) for known in each] for key, each in measured.items()}
     rows = [
         (line, metric, value, row["mean"], row["min"], row["max"], row["runs"])
         for (line, value), each in measured.items()
@@ -91,14 +97,42 @@ def by_parameter(runs: Sequence[Run], found: Parameter) -> pl.DataFrame:
     return table.sort(order, "metric", "value", maintain_order=True)
 
 
+def _without_delay(known: Mapping[str, float]) -> dict[str, float]:
+    return {metric: number for metric, number in known.items() if metric != "queueing_delay_ms"}
+
+
+def answers(run: Run) -> dict[str, dict[str, float]]:
+    """The `METRICS` that the run has, by line.
+
+    The queue's delay is the answer of a run without sized transfers. Its line is that of the only group, or `queue`.
+    """
+    numbers = measures(run, None, [*(f"groups.*.{metric}" for metric in ("fct_s", "throughput_mbps")), DELAY])
+    lines = line_names(run)
+    found = {}
+    for group, line in lines.items():
+        mine = {metric: numbers.get(f"groups.{group}.{metric}") for metric in METRICS}
+        found[line] = {metric: number for metric, number in mine.items() if number is not None}
+    if DELAY in numbers and not any("fct_s" in each for each in found.values()):
+        line = next(iter(lines.values())) if len(lines) == 1 else "queue"
+        found.setdefault(line, {})["queueing_delay_ms"] = numbers[DELAY]
+    return found
+
+
 def wide(table: pl.DataFrame) -> tuple[list[str], list[list[float | None]]]:
     """`by_parameter` in wide form: a heading for each metric and line; a row for each value, which comes first."""
     means = {row[:3]: row[3] for row in table.select("metric", "flow", "value", "mean").iter_rows()}
     known = dict.fromkeys((metric, line) for metric, line, _ in means)
     columns = [(metric, line) for metric in METRICS for each, line in known if each == metric]
-    heads = [f"{line}, {METRICS[metric].rpartition(', ')[2]}" for metric, line in columns]
+    heads = [_head(metric, line) for metric, line in columns]
     values = sorted({value for _, _, value in means})
     return heads, [[value, *(means.get((*column, value)) for column in columns)] for value in values]
+
+
+def _head(metric: str, line: str) -> str:
+    unit = METRICS[metric].rpartition(", ")[2]
+    if metric == "queueing_delay_ms":
+        return f"queueing delay, {unit}" if line == "queue" else f"{line}: queueing delay, {unit}"
+    return f"{line}, {unit}"
 
 
 def line_names(run: Run) -> dict[str, str]:

@@ -96,7 +96,10 @@ def manifest_of(
     """`run.json` of a run, with the engine's own entries."""
     queues = tables["queues"].native()
     assert queues is not None, "the table of an engine"
-    own = {"dumbbell": __version__, "corrections": corrections.names(), "host": dict(_host()), **more}
+    own = {
+        "dumbbell": __version__, "corrections": corrections.names(), "host": dict(_host()),
+        "case_number": request.case.number if request.case.name else None, **more,
+    }  # fmt: skip
     return _sim.run_manifest(
         request.case.experiment, plan, end, named, queues, (verdict.invalid, verdict.warnings, verdict.too_late),
         engine=engine, name=request.name, case=request.case.name, command=request.command, seed=request.seed, more=own,

@@ -10,7 +10,9 @@ from dataclasses import dataclass, replace
 
 import altair as alt
 
+from dumbbell.analysis.parameter import parameter_of
 from dumbbell.errors import ResultError
+from dumbbell.plots.case_dots import case_dots
 from dumbbell.plots.chart_style import WIDTH
 from dumbbell.plots.interval_plots import downloads
 from dumbbell.plots.layers import POINTS
@@ -54,7 +56,7 @@ OF_ONE = {
 OF_SEVERAL = {
     **{name: kind.about for name, kind in OVERLAYS.items()},
     "throughput-delay": "throughput against 95th-percentile delay; an ellipse per controller from three runs on",
-    "cases": "completion time and throughput over the number in which cases differ; a line per controller",
+    "cases": "completion time or queueing delay, and throughput, over the number in which cases differ, else by case",
     "box": "one metric (--metric) over the seeds of each configuration",
 }
 
@@ -98,7 +100,7 @@ def draw(
     if name == "throughput-delay":
         return throughput_delay(runs, width)
     if name == "cases":
-        return parametric(runs, width)
+        return case_dots(runs, width) if parameter_of(runs) is None else parametric(runs, width)
     if metric is not None:
         return box(runs, metric, width)
     if len(runs) > 1:

@@ -6,9 +6,9 @@ diagram is SVG in the text's colour, 360 px wide so that a phone shows it unscal
 
 import json
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dumbbell import _sim
 from dumbbell.errors import DumbbellError
@@ -21,7 +21,7 @@ from dumbbell.spec.document import as_toml
 from dumbbell.spec.units import Wrong, rate_text, time_text
 
 if TYPE_CHECKING:
-    from dumbbell.spec.keys import Flows, Impairment
+    from dumbbell.spec.keys import Flows, Impairment, Link
 
 __all__ = ["by_hand", "dumbbell", "experiment_of", "experiment_section", "text_of"]
 
@@ -34,11 +34,11 @@ LEFT, RIGHT = 148, 268
 LINE = {"stroke": "currentColor", "fill": "none"}
 
 
-def dumbbell(experiment: Experiment) -> Markup:
-    """The diagram with its caption."""
+def dumbbell(experiment: Experiment, queue: Mapping[str, Any] | None = None) -> Markup:
+    """The diagram with its caption; `queue`: the manifest's entry of the bottleneck's queue, which tc commands set."""
     rows = min(len(experiment.flows), GROUPS_MAX + 1)
     middle = max(rows * ROW, 2 * ROW) / 2 + 8
-    labels = _bottleneck(experiment)
+    labels = _bottleneck(experiment, queue)
     height = middle + max(rows * ROW / 2, 14 * len(labels) + 10) + 30
     parts = [*_senders(experiment, middle), *_link(labels, middle), *_receivers(middle), *_reverse(experiment, height)]
     description = (
@@ -102,19 +102,37 @@ def _reverse(experiment: Experiment, height: float) -> Iterator[Markup]:
     yield _text(180, y + 4, label.strip(), anchor="middle")
 
 
-def _bottleneck(experiment: Experiment) -> list[str]:
-    """The rate, then the queueing discipline in wrapped lines."""
+def _bottleneck(experiment: Experiment, queue: Mapping[str, Any] | None) -> list[str]:
+    """The rate of the slowest link, then its queueing discipline in wrapped lines."""
     bottleneck = experiment.path.bottleneck
     if bottleneck is None:
-        return ["set by tc commands"]
+        if queue is None:
+            return ["set by tc commands"]
+        rates = queue.get("rates") or []
+        rate = rate_text(round(rates[0][1])) if rates else "shaped by tc"
+        return [rate, *textwrap.wrap(str(queue["qdisc"]), 22)[:4]]
+    if (link := _slower(experiment)) is not None:
+        discipline = link.qdisc.text if link.qdisc else ""
+        return [f"{link.name}: {rate_text(link.rate or 0)}", *textwrap.wrap(discipline, 22)[:4]]
     rate = rate_text(bottleneck.rate) if bottleneck.rate else "a trace" if bottleneck.rate_trace else "shaped"
     return [rate, *textwrap.wrap(bottleneck.qdisc.text, 22)[:4]]
+
+
+def _slower(experiment: Experiment) -> "Link | None":
+    """The slowest link, if it is slower than `path.bottleneck`."""
+    bottleneck = experiment.path.bottleneck
+    if bottleneck is None or not bottleneck.rate:
+        return None
+    rated = [link for link in experiment.path.links if link.rate and link.rate < bottleneck.rate]
+    return min(rated, key=lambda link: link.rate or 0, default=None)
 
 
 def _caption(experiment: Experiment) -> str:
     path = experiment.path
     parts = [f"{time_text(experiment.duration)}, {sum(group.count for group in experiment.flows)} flows"]
     parts += [f"on the path: {text}" for text in [_impaired(path)] if text]
+    if _slower(experiment) and path.bottleneck and path.bottleneck.rate:
+        parts.append(f"path.bottleneck, {rate_text(path.bottleneck.rate)}, is not the slowest link")
     for link in path.links:
         rate = f", {rate_text(link.rate)}" if link.rate else ""
         impaired = _impaired(link)
@@ -154,8 +172,10 @@ def experiment_section(run: Run) -> Markup:
         written = json.dumps(run.manifest.get("experiment"), indent=1, ensure_ascii=False)
         return join([element("h3", "Experiment"), element("pre", written)])
     text = text_of(experiment)
+    named = run.manifest.get("bottleneck")
+    queue = next((each for each in run.manifest["queues"] if each["name"] == named), None)
     seed = element("p", f"Random seed {run.manifest['seed']}, engine {run.manifest['engine']}.", css="quiet")
-    return join([element("h3", "Experiment"), dumbbell(experiment), element("pre", text), seed])
+    return join([element("h3", "Experiment"), dumbbell(experiment, queue), element("pre", text), seed])
 
 
 def text_of(experiment: Experiment) -> str:

@@ -69,10 +69,12 @@ def _escape(part: object) -> str:
 
 
 UNKNOWN = "–"
+LEAST = 0.001
+"""Smaller sizes are not told apart: nobody measures them, and an exponent is no readable number."""
 
 
 def number(value: object, unit: str = "") -> str:
-    """A number with its significant digits; a dash for None."""
+    """A number with its significant digits; a dash for None. A size below a thousandth is `<0.001`, never `5e-05`."""
     if value is None:
         return UNKNOWN
     if isinstance(value, bool) or not isinstance(value, int | float):
@@ -80,6 +82,8 @@ def number(value: object, unit: str = "") -> str:
     size = abs(value)
     if isinstance(value, int) or size >= 1000:
         text = f"{round(value):,}".replace(",", "\u202f")
+    elif 0 < size < LEAST:
+        text = f"{'−' if value < 0 else ''}<{LEAST}"
     else:
         text = f"{value:.1f}" if size >= 10 else f"{value:.2f}" if size >= 0.995 or value == 0 else f"{value:.2g}"
     return f"{text} {unit}" if unit else text
@@ -92,6 +96,8 @@ def percent(share: float | None) -> str:
     value = 100 * share
     if 99 < value < 100:
         return f"{min(value, 99.99):.{1 if value < 99.95 else 2}f} %"
+    if 0 < value < LEAST:
+        return f"<{LEAST} %"
     return f"{value:.0f} %" if value >= 10 else f"{value:.1f} %" if value >= 0.995 or value == 0 else f"{value:.2g} %"
 
 

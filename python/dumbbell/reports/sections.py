@@ -13,7 +13,9 @@ from dumbbell.analysis.parameter import by_parameter, parameter_of, wide
 from dumbbell.analysis.summary import measures
 from dumbbell.engines import base
 from dumbbell.plots import available, draw
+from dumbbell.plots.case_dots import dot_rows
 from dumbbell.plots.run_figures import labels, natural
+from dumbbell.reports.across import across
 from dumbbell.reports.experiment_section import by_hand
 from dumbbell.reports.markup import UNKNOWN, Markup, details, element, jain_text, join, number, percent, percents, table
 from dumbbell.reports.page_frame import Figures
@@ -44,6 +46,8 @@ OVERLAID = ("delivered", "rtt", "queue")
 OVERLAID_MAX = 8
 """Runs on one axis: the number of hues."""
 POINTS = 600
+APART = 5
+"""Ratio of the longest to the shortest run, as of downloads, from which a common time axis is folded."""
 
 
 def contents(pairs: Sequence[tuple[Run, dict[str, Any]]], figures: Figures) -> Markup:
@@ -51,9 +55,11 @@ def contents(pairs: Sequence[tuple[Run, dict[str, Any]]], figures: Figures) -> M
     runs = [run for run, _ in pairs]
     return join([
         element("p", _subject(runs), css="quiet"),
+        _answer(runs),
         _banner(runs),
+        *_by_case(runs, figures),
         _completion(pairs),
-        *_by_parameter(runs, figures),
+        _seen_by_case(pairs),
         element("h2", "Runs"),
         _table(pairs),
         _measures(runs),
@@ -61,11 +67,23 @@ def contents(pairs: Sequence[tuple[Run, dict[str, Any]]], figures: Figures) -> M
     ])  # fmt: skip
 
 
+def _answer(runs: Sequence[Run]) -> Markup:
+    """What the runs say together, before everything else."""
+    texts = across(runs, names_of(runs))
+    return element("ul", *(element("li", text) for text in texts), css="facts answer") if texts else Markup()
+
+
 def in_order(runs: Sequence[Run]) -> list[Run]:
-    """Sort cases of one experiment in natural order (5 % before 10 %); leave other runs in the given order."""
+    """Cases of one experiment in the order of its file; other runs in the given order.
+
+    An older result does not say its case's place: then in natural order (5 % before 10 %).
+    """
     if len({run.manifest.get("name") for run in runs}) > 1 or not all(run.manifest.get("case") for run in runs):
         return list(runs)
-    return sorted(runs, key=lambda run: natural(str(run.manifest["case"])))
+    places = [run.manifest.get("case_number") for run in runs]
+    if None in places:
+        return sorted(runs, key=lambda run: natural(str(run.manifest["case"])))
+    return sorted(runs, key=lambda run: int(run.manifest["case_number"]))
 
 
 def title_of_all(runs: Sequence[Run]) -> str:
@@ -109,6 +127,8 @@ def _completion(pairs: Sequence[tuple[Run, dict[str, Any]]]) -> Markup:
     if not rows:
         return Markup()
     head = ("run", "group", "transfers completed", "mean, s", "max, s", "Mbit/s", "retransmits")
+    if parameter_of([run for run, _ in pairs]) is not None:
+        return details("Completion times of each run", table(head, rows))  # The table above has their means.
     return join([element("h2", "Completion times"), table(head, rows)])
 
 
@@ -141,10 +161,34 @@ def _shares(numbers: dict[str, Any]) -> str:
     return ", ".join(f"{name} {UNKNOWN if text is None else f'{text} %'}" for name, text in named)
 
 
-def _by_parameter(runs: Sequence[Run], figures: Figures) -> list[Markup]:
-    """Figure and table of times and throughput over the one number in which the cases differ, if there is one."""
+def _seen_by_case(pairs: Sequence[tuple[Run, dict[str, Any]]]) -> Markup:
+    """The figures that the source reports, next to those of the runs; each case with its own."""
+    rows = []
+    for name, (run, numbers) in zip(names_of([run for run, _ in pairs]), pairs, strict=True):
+        rows += [
+            (each.what, name, each.reported(number), each.measured(number), each.verdict(), each.metric)
+            for each in compare_source_figures(run.manifest, Reader(run, numbers))
+        ]
+    if not rows:
+        return Markup()
+    sources = dict.fromkeys(_where(run.manifest.get("source") or {}) for run, _ in pairs)
+    return join([
+        element("h2", "Comparison with the source"),
+        *(element("p", text, css="quiet") for text in sources if text),
+        table(("", "run", "source", "this run", "ratio", "metric"), rows, css="text"),
+    ])  # fmt: skip
+
+
+def _where(source: Mapping[str, Any]) -> str:
+    return " · ".join(str(source[key]) for key in ("title", "url", "note") if source.get(key))
+
+
+def _by_case(runs: Sequence[Run], figures: Figures) -> list[Markup]:
+    """The figure that answers: over the one number in which the cases differ, with its table, or a row per case."""
     if (found := parameter_of(runs)) is None:
-        return []
+        several = len({(run.manifest.get("name"), run.manifest.get("case")) for run in runs}) > 1
+        shown = several and not dot_rows(runs)[0].is_empty()
+        return [element("h2", "By case"), figures.box(draw(runs, "cases"))] if shown else []
     heads, rows = wide(by_parameter(runs, found))
     if not rows:
         return []
@@ -171,6 +215,10 @@ def _overlays(runs: Sequence[Run], figures: Figures) -> list[Markup]:
     for name in OVERLAID:
         if all(available(run, (name,)) for run in runs):
             found.append(figures.box(draw(runs, name, points=POINTS)))
+    lengths = [float(run.manifest["duration_s"]) for run in runs]
+    if found and max(lengths) > APART * min(lengths):
+        # The longest run leaves the others no width; the answer above does not need this figure.
+        return [details("All runs on one time axis", *found)]
     return [element("h3", "All runs on one time axis"), *found] if found else []
 
 
@@ -220,7 +268,7 @@ def seen(run: Run, summary: Mapping[str, Any]) -> Markup:
     source = run.manifest.get("source") or {}
     if not source:
         return Markup()
-    where = [str(source[key]) for key in ("title", "url", "note") if source.get(key)]
+    where = _where(source)
     rows = [
         (each.what, each.reported(number), each.measured(number), each.verdict(), each.metric)
         for each in compare_source_figures(run.manifest, Reader(run, summary))
@@ -229,7 +277,7 @@ def seen(run: Run, summary: Mapping[str, Any]) -> Markup:
     return join(
         [
             element("h3", "Comparison with the source"),
-            element("p", " · ".join(where), css="quiet") if where else "",
+            element("p", where, css="quiet") if where else "",
             table(head, rows, css="text") if rows else "",
         ]
     )

@@ -1,9 +1,12 @@
 """The result folders that a folder stands for: itself, or those of the cases and seeds inside it."""
 
+import json
 import re
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
+from dumbbell import limits
 from dumbbell.errors import ResultError
 
 __all__ = ["all_members", "is_folder_of_runs", "members", "several_members"]
@@ -19,7 +22,9 @@ def all_members(folders: Iterable[Path]) -> list[Path]:
 
 
 def members(folder: Path) -> list[Path]:
-    """The result folders, by name, numbers by value: the folder itself, or those that `run` wrote into it.
+    """The folder itself, or the result folders that `run` wrote into it: cases in the order of their file.
+
+    Where that is not known, by name, numbers by value.
 
     Raises `ResultError` for a folder without results; it names the folders below that have some.
     """
@@ -38,7 +43,7 @@ def members(folder: Path) -> list[Path]:
         raise ResultError(
             f"{folder}: neither a result folder nor a folder of result folders: it has no {MANIFEST}{what}"
         )
-    return inner
+    return sorted(inner, key=_case_number) if len(inner) > 1 else inner
 
 
 def is_folder_of_runs(folder: Path) -> bool:
@@ -57,6 +62,18 @@ def several_members(folder: Path) -> str:
 def _below(folder: Path, pattern: str) -> list[Path]:
     found = (each.parent for each in folder.glob(pattern))
     return sorted((each for each in found if not each.name.startswith(".")), key=_natural)
+
+
+def _case_number(folder: Path) -> int:
+    """The place of the result's case in its experiment's file; 0 where that is not known, as in older results.
+
+    A manifest that can't be read is reported by the reader of results, which comes later.
+    """
+    with suppress(OSError, ValueError):
+        manifest = json.loads(limits.read(folder / MANIFEST, "manifest"))
+        number = manifest.get("case_number") if isinstance(manifest, dict) else None
+        return number if isinstance(number, int) else 0
+    return 0
 
 
 def _natural(path: Path) -> list[tuple[int, str]]:

@@ -81,6 +81,8 @@ class Case:
     """What this case set, by dotted key."""
     folder: Path | None = None
     """Files that it names lie below this one; None where its file is not here."""
+    number: int = 0
+    """Its place in the file, from 0."""
 
 
 def load(file: Path, settings: Sequence[str] = (), cases: Sequence[str] = ()) -> list[Case]:
@@ -195,7 +197,10 @@ def within(file: Path | str) -> Iterator[None]:
 
 
 def _cases(found: list[tuple[str, Experiment, dict[str, Any]]], file: Path, folder: Path | None) -> list[Case]:
-    return [Case(name, experiment, file, settings, folder or file.parent) for name, experiment, settings in found]
+    return [
+        Case(name, experiment, file, settings, folder or file.parent, number)
+        for number, (name, experiment, settings) in enumerate(found)
+    ]
 
 
 def process_limits() -> dict[str, int]:

@@ -352,6 +352,8 @@ objects! {
         name: Option<String>,
         /// Name of its case.
         case: Maybe<Option<String>>,
+        /// The place of its case in the experiment's file, from 0.
+        case_number: Maybe<Option<Count>>,
         /// Title of the experiment.
         title: String,
         /// `sim`, `kernel`, `host`, `import` or `fetch`.
