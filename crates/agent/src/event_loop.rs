@@ -376,7 +376,7 @@ impl<'a> EventLoop<'a> {
             }
             Token::Sink(number) => {
                 let Traffic::Udp(flow) = &mut self.flows[number] else { return Ok(()) };
-                flow.receiver_ready();
+                flow.receiver_ready(self.clock.now_ns());
             }
             Token::Answer(number) => self.probes[number].answered(self.clock.now_ns()),
             Token::Arrival(number) => self.probes[number].arrived(self.clock.now_ns()),

@@ -22,6 +22,8 @@ const UNITS: &[(&str, Units)] = &[
     ("one_way_delay_ms", TIME_MS),
     ("fct_s", TIME_S),
     ("response_s", TIME_S),
+    ("jitter_ms", TIME_MS),
+    ("lost_datagrams", PACKETS),
     ("probe_rtt_s", TIME_S),
     ("period_s", TIME_S),
     ("half_period_s", TIME_S),

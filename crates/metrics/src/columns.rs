@@ -92,7 +92,7 @@ const fn column(name: &'static str, kind: Kind, unit: &'static str, about: &'sta
     Column { name, kind, unit, about }
 }
 
-const FLOWS: [Column; 56] = [
+const FLOWS: [Column; 58] = [
     column("time_ns", Int64, "ns", "time of the sample"),
     column("flow", String, "", "name of the flow"),
     column("group", String, "", "name of its group"),
@@ -146,6 +146,13 @@ const FLOWS: [Column; 56] = [
         "`tcpi_bytes_received` of the receiver's socket, in order: the counter of goodput",
     ),
     column("rcv_space_bytes", UInt32, "bytes", "`tcpi_rcv_space` of the receiver's socket"),
+    column(
+        "datagrams_lost",
+        Int64,
+        "packets",
+        "of UDP: total so far of numbers below the largest that the receiver has not got",
+    ),
+    column("jitter_ns", Int64, "ns", "of UDP: interarrival jitter at the receiver, RFC 3550 section 6.4.1"),
     column("bbr_bw_bps", Int64, "bit/s", "`bbr_bw_lo`, `bbr_bw_hi`: bandwidth estimate"),
     column("bbr_min_rtt_ns", Int64, "ns", "`bbr_min_rtt`"),
     column("bbr_pacing_gain", Float64, "", "`bbr_pacing_gain` ÷ 256"),

@@ -61,6 +61,17 @@ pub fn cwnd_packets(run: &Run<'_>, flow: usize, bounds: Window) -> Option<Spread
     spread(run, flow, bounds, "cwnd_packets", Some)
 }
 
+/// Interarrival jitter of a UDP flow in milliseconds.
+pub fn jitter_ms(run: &Run<'_>, flow: usize, bounds: Window) -> Option<Spread> {
+    spread(run, flow, bounds, "jitter_ns", |ns| Some(ns * MS))
+}
+
+/// Datagrams of a UDP flow that its receiver did not get; fewer than none if late ones came in the window.
+pub fn lost_datagrams(run: &Run<'_>, flow: usize, bounds: Window) -> Option<i64> {
+    let counter = run.counter(flow, "datagrams_lost", None);
+    (!counter.is_empty()).then(|| nearest(counter.between(bounds)))
+}
+
 /// 8 × size ÷ completion time, in bit/s; None for a flow without a size, and until it completes.
 pub fn completion_rate_bps(flow: &Flow) -> Option<f64> {
     let bytes = flow.bytes_asked.or(flow.bytes_received)?;

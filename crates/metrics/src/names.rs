@@ -27,6 +27,7 @@ pub trait Measured {
 impl Measured for f64 {}
 impl Measured for Option<f64> {}
 impl Measured for Option<u64> {}
+impl Measured for Option<i64> {}
 impl Measured for Option<Spread> {
     const PARTS: &'static [&'static str] = &PARTS;
 }

@@ -3,7 +3,10 @@
 use crate::cycle::Cycle;
 use crate::facts::{Queue, Window};
 use crate::fairness::jain_index;
-use crate::flows::{bytes_received, completion_rate_bps, cwnd_packets, rate_bps, ratio, rtt_ms, segments, shares};
+use crate::flows::{
+    bytes_received, completion_rate_bps, cwnd_packets, jitter_ms, lost_datagrams, rate_bps, ratio, rtt_ms, segments,
+    shares,
+};
 use crate::intervals::SECOND_NS;
 use crate::names::{Declared, measured};
 use crate::queue::{self, QueueMetrics};
@@ -88,6 +91,10 @@ measured! {
         pub rtt_ms: Option<Spread> = "ms",
         /// Congestion window over all samples in the lifetime.
         pub cwnd_packets: Option<Spread> = "packets",
+        /// Datagrams of UDP below the largest number that came which the receiver did not get.
+        pub lost_datagrams: Option<i64> = "packets",
+        /// Interarrival jitter of UDP at the receiver (RFC 3550 section 6.4.1) over all samples in the lifetime.
+        pub jitter_ms: Option<Spread> = "ms",
     }
 }
 
@@ -123,6 +130,10 @@ measured! {
         pub rtt_ms: Option<Spread> = "ms",
         /// Mean over its flows of their means and of each percentile; smallest minimum, largest maximum.
         pub cwnd_packets: Option<Spread> = "packets",
+        /// Sum over its flows.
+        pub lost_datagrams: Option<i64> = "packets",
+        /// Mean over its flows of their means and of each percentile; smallest minimum, largest maximum.
+        pub jitter_ms: Option<Spread> = "ms",
     }
 }
 
@@ -193,6 +204,8 @@ impl Run<'_> {
                 retransmit_rate: ratio(retransmits, sent),
                 rtt_ms: rtt_ms(self, index, bounds),
                 cwnd_packets: cwnd_packets(self, index, bounds),
+                lost_datagrams: lost_datagrams(self, index, bounds),
+                jitter_ms: jitter_ms(self, index, bounds),
             }
         };
         Ok(self.facts.flows.iter().enumerate().map(of_flow).collect())
@@ -228,6 +241,8 @@ impl Run<'_> {
                 retransmit_rate: ratio(retransmits, segments.filter_map(|(_, sent)| sent).reduce(Add::add)),
                 rtt_ms: Spread::over(own().map(|flow| flow.rtt_ms)),
                 cwnd_packets: Spread::over(own().map(|flow| flow.cwnd_packets)),
+                lost_datagrams: own().filter_map(|flow| flow.lost_datagrams).reduce(Add::add),
+                jitter_ms: Spread::over(own().map(|flow| flow.jitter_ms)),
             }
         };
         groups.into_iter().zip(shares(&rates)).map(of_group).collect()

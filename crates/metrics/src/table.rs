@@ -16,6 +16,8 @@ pub const COLUMNS: [(&str, &[&str], &[&str]); 3] = [
             "bytes_sent",
             "sacked_packets",
             "mss_bytes",
+            "datagrams_lost",
+            "jitter_ns",
             "bbr_pacing_gain",
             "bbr_cwnd_gain",
         ],

@@ -1,5 +1,7 @@
 //! When a UDP flow sends, and how much memory its packets take: for the simulator and for the agent.
 
+use crate::seen::Seen;
+
 /// Memory of `struct sk_buff` and `struct skb_shared_info`, aligned (64 bits).
 const SK_BUFF: u64 = 256;
 const SHARED_INFO: u64 = 320;
@@ -50,6 +52,50 @@ pub fn true_size(payload: u32) -> u64 {
     SK_BUFF + if head <= SMALL_HEAD { SMALL_HEAD } else { head.next_power_of_two() }
 }
 
+/// What the receiver of a flow counts: datagrams by their number, each once, and the jitter of their transit.
+#[derive(Clone, Debug, Default)]
+pub struct Arrivals {
+    seen: Seen,
+    /// Different numbers that arrived.
+    count: u64,
+    /// The largest number plus one.
+    end: u64,
+    /// Arrival minus sending of the last datagram, in nanoseconds; the clocks' difference is in it.
+    transit: Option<i64>,
+    /// Sixteen times the jitter in nanoseconds.
+    jitter_16: u64,
+}
+
+impl Arrivals {
+    /// A datagram arrived; returns whether it is new. One that the network duplicated changes nothing.
+    pub fn add(&mut self, number: u64, sent: u64, now: u64) -> bool {
+        if !self.seen.add(number) {
+            return false;
+        }
+        self.count += 1;
+        self.end = self.end.max(number.saturating_add(1));
+        let transit = now.wrapping_sub(sent).cast_signed();
+        if let Some(last) = self.transit.replace(transit) {
+            // RFC 3550, A.8: the estimate in integers.
+            let change = transit.wrapping_sub(last).unsigned_abs();
+            self.jitter_16 = (self.jitter_16 + change).saturating_sub((self.jitter_16 + 8) >> 4);
+        }
+        true
+    }
+
+    /// Numbers below the largest that have not arrived: lost, or later than one sent after them.
+    #[must_use]
+    pub const fn lost(&self) -> u64 {
+        self.end.saturating_sub(self.count)
+    }
+
+    /// Interarrival jitter (RFC 3550, 6.4.1) in nanoseconds; unknown before two datagrams.
+    #[must_use]
+    pub fn jitter(&self) -> Option<u64> {
+        (self.count > 1).then_some(self.jitter_16 >> 4)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -70,5 +116,25 @@ mod tests {
     #[test]
     fn a_packet_takes_the_memory_of_its_slab() {
         assert_eq!([16, 197, 198, 1_200, 1_472, 8_900].map(true_size), [832, 832, 1_280, 2_304, 2_304, 16_640]);
+    }
+
+    #[test]
+    fn a_gap_is_lost_until_it_is_filled_and_a_duplicate_changes_nothing() {
+        let mut arrivals = Arrivals::default();
+        assert!(arrivals.add(0, 0, 100) && arrivals.jitter().is_none());
+        assert!(arrivals.add(3, 30, 130) && arrivals.lost() == 2);
+        assert!(!arrivals.add(3, 30, 190));
+        assert_eq!(arrivals.jitter(), Some(0));
+        assert!(arrivals.add(1, 10, 140) && arrivals.lost() == 1);
+    }
+
+    #[test]
+    fn jitter_nears_the_difference_of_transits_whatever_the_clocks() {
+        let mut arrivals = Arrivals::default();
+        for number in 0..2_000 {
+            let sent = number * 1_000;
+            arrivals.add(number, sent, sent.wrapping_sub(1 << 40) + 160 * (number % 2));
+        }
+        assert!(arrivals.jitter().is_some_and(|jitter| (155..=160).contains(&jitter)), "{:?}", arrivals.jitter());
     }
 }

@@ -20,7 +20,7 @@ pub use layout::{Field, Kept};
 pub const TCP_INFO_BYTES: usize = 256;
 /// Bytes kept of congestion control info: `union tcp_cc_info` has 20.
 pub const CC_INFO_BYTES: usize = 32;
-/// [`FlowRecord::cc_kind`] of a UDP flow: its `info` starts with the bytes sent.
+/// [`FlowRecord::cc_kind`] of a UDP flow: its `info` is that of [`datagrams`].
 pub const UDP: u16 = 0xFFFF;
 /// The time of what did not happen, the count of what is not counted.
 pub const NEVER: u64 = u64::MAX;
@@ -57,6 +57,17 @@ impl<'a> FlowRecord<'a> {
         let (cc, info) = (Kept(cc), Kept(info));
         Self { time_ns, flow, info_bytes, cc_kind, bytes_received: 0, rcv_space: 0, pad: 0, cc, info }
     }
+}
+
+/// The counters of a UDP flow as bytes of [`FlowRecord::info`]: bytes sent, datagrams lost and jitter in nanoseconds, the
+/// last two [`NEVER`] where the receiver is on another host or has none.
+#[must_use]
+pub fn datagrams(sent_bytes: u64, lost: Option<u64>, jitter_ns: Option<u64>) -> [u8; 24] {
+    let mut bytes = [0; 24];
+    for (at, value) in bytes.chunks_exact_mut(8).zip([sent_bytes, lost.unwrap_or(NEVER), jitter_ns.unwrap_or(NEVER)]) {
+        at.copy_from_slice(&value.to_le_bytes());
+    }
+    bytes
 }
 
 record! {

@@ -34,6 +34,8 @@ pub fn flows(records: &[u8], planned: &[Flow]) -> Table {
     columns.extend(transport(&rows));
     columns.push(("bytes_received", received));
     columns.push(("rcv_space_bytes", cells(rows.iter().map(|row| row.tcp.map(|_| row.record.rcv_space)))));
+    columns.push(("datagrams_lost", cells(rows.iter().map(|row| row.datagrams(1)))));
+    columns.push(("jitter_ns", cells(rows.iter().map(|row| row.datagrams(2)))));
     columns.extend(controllers(&rows));
     Table::new(columns)
 }
@@ -152,8 +154,17 @@ impl<'a> Row<'a> {
 
     /// A UDP flow's record has the bytes sent where a TCP flow's `tcp_info` begins.
     fn bytes_sent(&self) -> i64 {
-        let udp = || u64::from_le_bytes(self.record.info.0[..8].try_into().expect("eight bytes"));
-        self.tcp.map_or_else(udp, |info| info.bytes_sent).cast_signed()
+        self.tcp.map_or_else(|| self.word(0), |info| info.bytes_sent).cast_signed()
+    }
+
+    /// A counter of a UDP flow, in the order of [`crate::datagrams`].
+    fn datagrams(&self, place: usize) -> Option<i64> {
+        self.tcp.is_none().then(|| self.word(place)).and_then(known)
+    }
+
+    fn word(&self, place: usize) -> u64 {
+        let bytes = &self.record.info.0[8 * place..8 * (place + 1)];
+        u64::from_le_bytes(bytes.try_into().expect("eight bytes"))
     }
 }
 

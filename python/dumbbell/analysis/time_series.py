@@ -307,11 +307,12 @@ def _rate_bps(run: Run, at_ns: int) -> float | None:
     return float(known[-1]) if known else None
 
 
-SAMPLED = ("cwnd_packets", "cwnd_bytes", "rtt_ns")
+SAMPLED = ("cwnd_packets", "cwnd_bytes", "rtt_ns", "jitter_ns")
 """Values of the sender's socket at the end of an interval."""
 _SCHEMA: Mapping[str, type[pl.DataType]] = {
     "flow": pl.String, "group": pl.String, "from_ns": pl.Int64, "to_ns": pl.Int64, "bytes": pl.Int64,
-    "throughput_bps": pl.Float64, "retransmits": pl.Int64, **dict.fromkeys(SAMPLED, pl.Int64),
+    "throughput_bps": pl.Float64, "retransmits": pl.Int64,
+    "lost_datagrams": pl.Int64, **dict.fromkeys(SAMPLED, pl.Int64),
 }  # fmt: skip
 
 
@@ -320,11 +321,13 @@ def intervals(run: Run, step_ns: int, window: Window | None = None) -> pl.DataFr
 
     Intervals begin at multiples of `step_ns` (ns) after the window's start and are cut to the flow's lifetime, so the
     first and the last may be shorter; `throughput_bps` uses the interval's real length. The sums of `bytes` and of
-    `retransmits` equal those of `flows` over the window. `SAMPLED` columns are from the last sample in the interval.
+    `retransmits` equal those of `flows` over the window. `lost_datagrams` is the growth of `datagrams_lost`,
+    less than 0 if datagrams came after later ones. `SAMPLED` columns are from the last sample in the interval.
     Null: unknown. Raises `ValueError` for a step of 0 or less.
     """
     found = by_flow_name(run, native(run).intervals(step_ns, window))
     samples = {column: by_flow(run, column) for column in SAMPLED}
+    lost = by_flow(run, "datagrams_lost")
     frames = [pl.DataFrame(schema=_SCHEMA)]
     for flow in run.manifest["flows"]:
         name = flow["name"]
@@ -340,6 +343,7 @@ def intervals(run: Run, step_ns: int, window: Window | None = None) -> pl.DataFr
             "bytes": count,
             "throughput_bps": 8 * NS * count / np.diff(edges),
             "retransmits": retransmitted,
+            "lost_datagrams": _grown(*lost[name], edges),
             **{column: _last(*samples[column][name], edges) for column in SAMPLED},
         }
         table = pl.DataFrame(columns, schema_overrides={"from_ns": pl.Int64, "to_ns": pl.Int64}, nan_to_null=True)
@@ -362,6 +366,17 @@ def interval_count(run: Run, step_ns: int, window: Window | None = None) -> int:
         raise ValueError(f"interval must exceed 0 ns, got {step_ns}")
     from_ns, to_ns = bounds_ns(run, window)
     return len(run.manifest["flows"]) * ((to_ns - from_ns) // step_ns + 2)
+
+
+def _grown(times_ns: Floats, counted: Floats, edges: Ints) -> Floats:
+    """By how much a total grew in each interval; it begins at 0. NaN where no sample tells."""
+    if not times_ns.size:
+        return np.full(edges.size - 1, np.nan)
+    behind = np.searchsorted(times_ns, edges, side="right")
+    totals = np.where(behind > 0, counted[np.maximum(behind - 1, 0)], 0.0)
+    grown = np.diff(totals)
+    grown[behind[1:] == 0] = np.nan
+    return np.asarray(grown)
 
 
 def _last(times_ns: Floats, values: Floats, edges: Ints) -> Floats:

@@ -290,6 +290,11 @@ def _lines(numbers: Mapping[str, Any], manifest: Mapping[str, Any]) -> list[tupl
         for name, group in numbers["groups"].items()
         if group.get("response_s") and group["response_s"]["mean"] is not None
     ]
+    lines += [
+        ("UDP", f"{flow['name']}: {flow['lost_datagrams']:,} lost{_jitter(flow['jitter_ms'])}")
+        for flow in numbers["flows"][:MOST_FLOWS]
+        if flow.get("lost_datagrams") is not None
+    ]
     silent = [f"{flow['name']} {percent(flow['no_data_share'])}" for flow in numbers["flows"] if flow["no_data_share"]]
     if silent:
         more = f" and {len(silent) - MOST_FLOWS} more" if len(silent) > MOST_FLOWS else ""
@@ -301,6 +306,10 @@ def _lines(numbers: Mapping[str, Any], manifest: Mapping[str, Any]) -> list[tupl
     if text := repeats(numbers):
         lines.append(("cycle", f"{text} (strength {numbers['cycle']['strength']:.2f})"))
     return lines
+
+
+def _jitter(spread: Mapping[str, float | None]) -> str:
+    return "" if spread["mean"] is None else f", jitter {_spread(spread)} ms"
 
 
 def _totals(manifest: Mapping[str, Any]) -> list[tuple[str, str]]:

@@ -143,6 +143,7 @@ def _chosen(flows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> Sequenc
 def _table(rows: pl.DataFrame, flow: Mapping[str, Any], decimals: int) -> Table:
     """The table of one flow, without columns that the run doesn't have."""
     shown: dict[str, str] = {"MB": "bytes", "Mbit/s": "throughput_bps", "retrans": "retransmits"}
+    shown |= {"lost": "lost_datagrams", "jitter ms": "jitter_ns"}
     shown |= {"cwnd": "cwnd_packets", "cwnd kB": "cwnd_bytes", "RTT ms": "rtt_ns"}
     known = {head: column for head, column in shown.items() if rows[column].count()}
     table = grid(["seconds"], list(known))
@@ -151,6 +152,8 @@ def _table(rows: pl.DataFrame, flow: Mapping[str, Any], decimals: int) -> Table:
             _span(row["from_ns"], row["to_ns"], decimals), *(_cell(row[column], column) for column in known.values())
         )
     total = {"bytes": flow["bytes"], "retransmits": flow["retransmits"]}
+    if rows["lost_datagrams"].count():
+        total["lost_datagrams"] = rows["lost_datagrams"].sum()
     if flow["throughput_mbps"] is not None:
         total["throughput_bps"] = flow["throughput_mbps"] * 1e6
     cells = (_cell(total.get(column), column) for column in known.values())
@@ -165,9 +168,9 @@ def _span(from_ns: int, to_ns: int, decimals: int) -> str:
 def _cell(value: float | None, column: str) -> str:
     if value is None:
         return ""
-    if value == 0 or column in {"retransmits", "cwnd_packets"}:
+    if value == 0 or column in {"retransmits", "cwnd_packets", "lost_datagrams"}:
         return f"{value:.0f}"
-    return digits(value / {"bytes": 1e6, "throughput_bps": 1e6, "cwnd_bytes": 1e3, "rtt_ns": 1e6}[column])
+    return digits(value / {"bytes": 1e6, "throughput_bps": 1e6, "cwnd_bytes": 1e3}.get(column, 1e6))
 
 
 def _as_json(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -178,6 +181,8 @@ def _as_json(row: Mapping[str, Any]) -> dict[str, Any]:
         "bytes": row["bytes"],
         "throughput_mbps": None if row["throughput_bps"] is None else row["throughput_bps"] / 1e6,
         "retransmits": row["retransmits"],
+        "lost_datagrams": row["lost_datagrams"],
+        "jitter_ms": None if row["jitter_ns"] is None else row["jitter_ns"] / 1e6,
         "cwnd_packets": row["cwnd_packets"],
         "cwnd_bytes": row["cwnd_bytes"],
         "rtt_ms": None if row["rtt_ns"] is None else row["rtt_ns"] / 1e6,

@@ -27,7 +27,7 @@ import numpy as np
 from dumbbell import _sim
 from dumbbell.engines.host_load import HELP, judge_host, load_statistics, read_load_samples, shaper_shares
 from dumbbell.engines.run_manifest import Verdict, closed_windows, judge_flows
-from dumbbell.linux import FLOW_RECORD, NEVER, PROBE_RECORD, QUEUE_RECORD
+from dumbbell.linux import FLOW_RECORD, NEVER, PROBE_RECORD, QUEUE_RECORD, UDP
 from dumbbell.plan import Queue, RemotePlan
 from dumbbell.results.columns import Table
 
@@ -134,7 +134,17 @@ def _flows(folders: Mapping[str, Path]) -> np.ndarray:
         index = np.searchsorted(theirs["time_ns"], sent["time_ns"][sent_rows], side="right") - 1
         for column in ("bytes_received", "rcv_space"):
             sent[column][sent_rows] = np.where(index >= 0, theirs[column][np.maximum(index, 0)], 0)
+        if (theirs["cc_kind"] == UDP).all():
+            # The second and the third number of its `info` are the receiver's: datagrams lost, and jitter.
+            words = _words(sent["info"][sent_rows])
+            words[index >= 0, 1:3] = _words(theirs["info"])[index[index >= 0], 1:3]
+            sent["info"][sent_rows] = words.reshape(-1).view(sent["info"].dtype)
     return sent
+
+
+def _words(info: np.ndarray) -> np.ndarray:
+    """Each row's bytes as numbers of 64 bits, in a copy."""
+    return np.frombuffer(bytearray(info.tobytes()), np.uint64).reshape(len(info), -1)
 
 
 def _sorted(records: np.ndarray) -> np.ndarray:

@@ -10,7 +10,16 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from dumbbell.importers.log_model import SLACK_NS, Interval, Log, Options, Stream, both_directions, flow
+from dumbbell.importers.log_model import (
+    SLACK_NS,
+    Interval,
+    Log,
+    Options,
+    Stream,
+    both_directions,
+    datagram_columns,
+    flow,
+)
 from dumbbell.importers.log_source import Line, Source
 from dumbbell.importers.pasted import command_of, option, words_of
 from dumbbell.importers.quantity import NS, decimal, integer, iperf_bytes, seconds_ns
@@ -40,7 +49,7 @@ _BOUNCED = re.compile(
     r"(?: +(?P<again>\d+) +(?P<cwnd>-?\d+)(?P<unit>[KMG]?)/(?P<rtt>-?\d+)(?:\((?P<var>-?\d+)\))? us)?.*\Z",
     re.ASCII,
 )
-_DATAGRAMS = re.compile(r" +\d+\.\d+ ms +(?P<lost>-?\d+)/ *(?P<packets>-?\d+) \([-+\w.]+%\).*\Z", re.ASCII)
+_DATAGRAMS = re.compile(r" +(?P<jitter>\d+\.\d+) ms +(?P<lost>-?\d+)/ *(?P<packets>-?\d+) \([-+\w.]+%\).*\Z", re.ASCII)
 _HEADER = re.compile(r"\[ *ID\] Interval +Transfer +Bandwidth(?P<more>.*)\Z")
 _CONNECTED = re.compile(
     r"\[ *(?P<other>\*?)(?P<id>\d+)\] local (?P<local>\S+) port (?P<port>\d+) connected with "
@@ -296,7 +305,8 @@ class _Reading:
             connection.kind = "udp"
             if not self.reports:
                 connection.sends.setdefault(other, False)
-            return {}, None, {"lost": _signed(match["lost"]), "packets": _signed(match["packets"])}
+            figures = {"lost": _signed(match["lost"]), "packets": _signed(match["packets"])}
+            return datagram_columns(match["jitter"], figures["lost"]), None, figures
         if match := _BOUNCED.match(rest):
             self._bounced()
             more = {f"response_{key}_ms": float(decimal(match[key])) for key in ("mean", "least", "most", "deviation")}
@@ -344,7 +354,8 @@ class _Reading:
             self.connections.append(connection)
         stream = connection.streams.setdefault("", Stream(connection.label, sends=True, kind=connection.kind))
         more = {"lost": _signed(match["lost"]), "packets": _signed(match["packets"])} if match["jitter"] else {}
-        self._interval(stream, Interval(start_ns, stop_ns, integer(match["bytes"]), line.number), more)
+        columns = datagram_columns(match["jitter"], more["lost"]) if more else {}
+        self._interval(stream, Interval(start_ns, stop_ns, integer(match["bytes"]), line.number, None, columns), more)
 
     def finish(self) -> list[Stream]:
         """All streams, with their sides and start times."""

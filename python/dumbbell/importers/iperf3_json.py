@@ -12,7 +12,16 @@ from typing import Any
 
 from pydantic import Field
 
-from dumbbell.importers.log_model import Interval, Log, Options, Stream, both_directions, disagreements, flow
+from dumbbell.importers.log_model import (
+    Interval,
+    Log,
+    Options,
+    Stream,
+    both_directions,
+    datagram_columns,
+    disagreements,
+    flow,
+)
 from dumbbell.importers.log_source import Count, Loose, Real, Source, checked
 from dumbbell.importers.quantity import NS
 
@@ -35,6 +44,8 @@ class _Piece(Loose):
     snd_wnd: Count | None = None
     rtt: Count | None = None
     rttvar: Count | None = None
+    jitter_ms: Real | None = None
+    lost_packets: int | None = None
     omitted: bool = False
     sender: bool | None = None
 
@@ -257,6 +268,8 @@ def _take(stream: Stream, piece: _Piece, mss: int | None, position: int, source:
         "rtt_ns": None if not piece.rtt else piece.rtt * 1000,
         "rttvar_ns": None if not piece.rtt or piece.rttvar is None else piece.rttvar * 1000,
     }
+    if piece.jitter_ms is not None:
+        columns |= datagram_columns(piece.jitter_ms, piece.lost_packets)
     stream.mss_bytes = mss if stream.kind == "tcp" else None
     start_ns, stop_ns = round(piece.start * NS), round(piece.end * NS)
     if stop_ns < start_ns:

@@ -11,7 +11,16 @@ from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from typing import Any
 
-from dumbbell.importers.log_model import Interval, Log, Options, Stream, both_directions, disagreements, flow
+from dumbbell.importers.log_model import (
+    Interval,
+    Log,
+    Options,
+    Stream,
+    both_directions,
+    datagram_columns,
+    disagreements,
+    flow,
+)
 from dumbbell.importers.log_source import Line, Source
 from dumbbell.importers.pasted import command_of, option, words_of
 from dumbbell.importers.quantity import NS, integer, iperf_bytes, seconds_ns
@@ -297,6 +306,8 @@ class _Reading:
                 self.warnings.append(f"stream {stream.label}: skipped the intervals that iperf3 omitted (-O)")
             return
         columns = {"cwnd_bytes": more["cwnd"]} if "cwnd" in more else {}
+        if more.get("jitter") is not None:
+            columns |= datagram_columns(more["jitter"], _signed(more["lost"]))
         if self.epoch_ns is None and test is self.tests[0] and line.stamp and line.stamp.kind is Kind.EPOCH:
             self.epoch_ns = max(line.stamp.ns - stop_ns, 0)
         last = stream.intervals[-1] if stream.intervals else None

@@ -29,6 +29,7 @@ __all__ = [
     "Stream",
     "both_directions",
     "columns",
+    "datagram_columns",
     "disagreements",
     "flow",
     "rows",
@@ -261,8 +262,14 @@ def _retransmits(stream: Stream) -> int | None:
     return sum(known) if len(known) == len(stream.intervals) else None
 
 
+def datagram_columns(jitter_ms: str | float | None, lost: int | None) -> dict[str, Any]:
+    """What a receiver's interval says of UDP: its jitter, and datagrams lost in it."""
+    known = jitter_ms is not None and float(jitter_ms) >= 0
+    return {"jitter_ns": round(float(jitter_ms) * 1e6) if known else None, "datagrams_lost": lost}  # type: ignore[arg-type]
+
+
 def _stream_rows(stream: Stream) -> list[dict[str, Any]]:
-    found, total, retransmits = [], 0, 0
+    found, total, retransmits, lost = [], 0, 0, 0
     counting = _retransmits(stream) is not None
     for interval in stream.intervals:
         total += interval.transfer_bytes
@@ -272,6 +279,10 @@ def _stream_rows(stream: Stream) -> list[dict[str, Any]]:
             row["cwnd_packets"] = round(row["cwnd_bytes"] / stream.mss_bytes)
         row["bytes_sent" if stream.sends else "bytes_received"] = total
         row["retrans_packets"] = retransmits if counting else None
+        if row.get("datagrams_lost") is not None:
+            # Logs count by interval, the column in total. A late datagram may make an interval's count negative.
+            lost += row["datagrams_lost"]
+            row["datagrams_lost"] = max(lost, 0)
         found.append(row)
     return found
 

@@ -18,7 +18,16 @@ from dumbbell.plots.interval_plots import downloads
 from dumbbell.plots.layers import POINTS
 from dumbbell.plots.panels import DEFAULT, PANELS, available, columns, figure, lacks, life_shares, packed
 from dumbbell.plots.render import SUFFIXES, described, drawn_bytes, library, save, script_json
-from dumbbell.plots.run_figures import box, delay_curves, delays, parametric, round_trips, throughput_delay
+from dumbbell.plots.run_figures import (
+    box,
+    delay_curves,
+    delays,
+    parametric,
+    response_curves,
+    responses,
+    round_trips,
+    throughput_delay,
+)
 from dumbbell.plots.several_runs import OVERLAYS, bundle, comparison_plot, grid_step_ns, overlay, series
 from dumbbell.plots.view import EVERYTHING, View, of_flows
 from dumbbell.results.result import Run
@@ -50,6 +59,7 @@ __all__ = [
 OF_ONE = {
     "rtt-cdf": "distribution of each flow's RTT",
     "delay-cdf": "distribution of the probes' one-way delays and of the queueing delay",
+    "response-cdf": "distribution of each group's response times, of flows with requests",
     "downloads": "time of every download by dumbbell fetch, and the ratio with its interval",
     "phases": "share of time in each state, for each flow's controller",
 }
@@ -111,6 +121,7 @@ def draw(
 ALONE: dict[str, Callable[[Run, int], alt.TopLevelMixin]] = {
     "rtt-cdf": round_trips,
     "delay-cdf": delays,
+    "response-cdf": responses,
     "downloads": downloads,
     "phases": life_shares,
 }
@@ -140,4 +151,6 @@ def _missing(run: Run, name: str) -> str | None:
         return lacks(run, "rtt")
     if name == "delay-cdf" and delay_curves(run).is_empty():
         return "its probes have no one-way delay and its bottleneck has no rate"
+    if name == "response-cdf" and response_curves(run).is_empty():
+        return "no flow has requests and responses"
     return None

@@ -212,9 +212,10 @@ PANELS: dict[str, Panel] = {
                        "flows.bbr_bw_bps" + BBR),
     "gains": Panel("BBR's pacing gain and cwnd gain", time_panels.gains, "flows.bbr_pacing_gain" + BBR),
     "loss": Panel(
-        "ticks: retransmissions of each flow, and drops and marks of the queue", time_panels.loss,
-        "flows.retrans_packets", rows=True,
+        "ticks: retransmissions of each flow, lost datagrams of UDP, drops and marks of the queue", time_panels.loss,
+        "flows.retrans_packets flows.datagrams_lost", rows=True,
     ),
+    "jitter": Panel("jitter of UDP flows at their receivers", time_panels.jitter, "flows.jitter_ns; no UDP flow ran"),
     "loss-rate": Panel(
         "share of the packets that the bottleneck dropped", time_panels.loss_rate,
         "queues.drops_packets",
@@ -279,7 +280,7 @@ def _has_values(run: Run, column: str) -> bool:
 
 
 OF_FLOWS = frozenset(
-    ("delivered", "throughput", "cwnd", "rtt", "rates", "retransmits", "inflight", "bandwidth", "gains")
+    ("delivered", "throughput", "cwnd", "rtt", "rates", "retransmits", "inflight", "bandwidth", "gains", "jitter")
 )
 """Panels with a line for each flow, which a group can have alone."""
 DEFAULT = ("delivered", "cwnd", "rtt", "queue")

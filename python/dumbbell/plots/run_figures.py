@@ -47,6 +47,8 @@ __all__ = [
     "natural",
     "parametric",
     "points",
+    "response_curves",
+    "responses",
     "round_trips",
     "rtt_curves",
     "throughput_delay",
@@ -155,6 +157,30 @@ def delays(run: Run, width: int) -> alt.LayerChart:
     x = alt.X("s:Q", title="Delay, ms", scale=alt.Scale(zero=True, nice=True))
     members = [{"name": name, "group": name} for name in dict.fromkeys(table["flow"])]
     return _framed(run, named_lines(members, table, x, _SHARE, "step"), width)
+
+
+def responses(run: Run, width: int) -> alt.LayerChart:
+    """Distribution of each group's response times, on a log axis: a few slow ones are what users notice."""
+    table = response_curves(run)
+    x = alt.X("s:Q", title=noted("Response time, s", "logarithmic"), scale=alt.Scale(type="log", nice=True))
+    cc = {flow["group"]: flow.get("cc") for flow in run.manifest["flows"]}
+    members = [{"name": name, "group": name, "cc": cc.get(name)} for name in dict.fromkeys(table["flow"])]
+    return _framed(run, named_lines(members, table, x, _SHARE, "step"), width)
+
+
+def response_curves(run: Run) -> pl.DataFrame:
+    """A curve for each group that has requests: `s` (seconds), `v` (share of responses at most that), `flow`."""
+    times: dict[str, list[float]] = {}
+    for flow in run.manifest["flows"]:
+        times.setdefault(flow["group"], []).extend(each for each in flow.get("exchanges_s") or [] if each > 0)
+    parts = [
+        pl.DataFrame({"s": sorted(each), "v": [(place + 1) / len(each) for place in range(len(each))]}).with_columns(
+            flow=pl.lit(name)
+        )
+        for name, each in times.items()
+        if each
+    ]
+    return _thinned(pl.concat([pl.DataFrame(schema={"s": pl.Float64, "v": pl.Float64, "flow": pl.String}), *parts]))
 
 
 def rtt_curves(run: Run) -> pl.DataFrame:

@@ -56,6 +56,7 @@ __all__ = [
     "gains",
     "groups",
     "inflight",
+    "jitter",
     "limit_packets",
     "link_rate_mbps",
     "loss",
@@ -218,6 +219,11 @@ def retransmits(run: Run, points: int) -> Drawn:  # noqa: ARG001 - bins are few 
     return Drawn("Retransmits, packets/s", (_flows(run, traces, "step"),), _bins(run, traces))
 
 
+def jitter(run: Run, points: int) -> Drawn:
+    """Interarrival jitter of each UDP flow at its receiver (RFC 3550)."""
+    return Drawn("UDP jitter, ms", (_flows(run, sample_lines(run, "jitter_ns", 1e6, add=False, points=points)),))
+
+
 def fairness(run: Run, points: int) -> Drawn:  # noqa: ARG001 - bins are few already
     """Jain's index in every bin, and 1/n dashed: its value when one of n flows has all goodput."""
     traces = fairness_lines(run)
@@ -337,11 +343,14 @@ def ping_lines(run: Run, points: int) -> dict[str, Trace]:
 
 
 def loss(run: Run, points: int) -> Drawn:
-    """A row for each flow with its retransmissions, one for the bottleneck's drops, one for its marks."""
+    """A row for each flow with its retransmissions or lost datagrams, one for the bottleneck's drops, one for marks."""
     members: dict[str, list[str]] = {}
     for flow in run.manifest["flows"]:
         members.setdefault(flow["group"] if grouped(run) else flow["name"], []).append(flow["name"])
     repeats = by_flow(run, "retrans_packets")
+    for name, lost in by_flow(run, "datagrams_lost").items():
+        if lost[0].size:
+            repeats[name] = lost
     ticks = []
     for row, colour in shades(names(run)).items():
         s, packets = _grown(run, [repeats[name] for name in members[row]], points)

@@ -147,7 +147,8 @@ impl Sampler {
         for (number, flow) in flows.iter().enumerate() {
             let Traffic::Udp(flow) = flow else { continue };
             if flow.is_flowing() {
-                let sent = flow.sent_bytes.to_le_bytes();
+                let (lost, jitter_ns) = flow.arrived();
+                let sent = records::datagrams(flow.sent_bytes, lost, jitter_ns);
                 self.writer.flow_records.flow(&FlowRecord {
                     bytes_received: flow.received_bytes,
                     ..FlowRecord::sent(now_ns, u32::try_from(number).expect("flows fit"), records::UDP, &[], &sent)

@@ -2,8 +2,7 @@
 
 use crate::error::{Attempt, Result};
 use crate::sys;
-use dumbbell_net::datagrams::Schedule;
-use dumbbell_net::seen::Seen;
+use dumbbell_net::datagrams::{Arrivals, Schedule};
 use dumbbell_plan::Flow;
 use dumbbell_records::end::FlowEnd;
 use nix::sys::socket::{MsgFlags, recv};
@@ -22,8 +21,8 @@ pub struct UdpFlow {
     receiver: Option<UdpSocket>,
     packet: Vec<u8>,
     schedule: Schedule,
-    /// Datagrams that have arrived, by the number that they begin with.
-    seen: Seen,
+    /// Datagrams that have arrived, by the number and the time that they begin with.
+    arrivals: Arrivals,
     /// Payload bytes sent so far.
     pub sent_bytes: u64,
     /// Payload bytes received so far.
@@ -47,7 +46,7 @@ impl UdpFlow {
             receiver,
             packet,
             schedule,
-            seen: Seen::default(),
+            arrivals: Arrivals::default(),
             sent_bytes: 0,
             received_bytes: 0,
             report,
@@ -98,7 +97,8 @@ impl UdpFlow {
     /// Sends one packet; returns when the next is due, or None when the flow is over.
     pub fn send(&mut self, now_ns: u64) -> Result<Option<u64>> {
         let Some(socket) = &self.sender else { return Ok(None) };
-        self.packet[..NUMBER_BYTES].copy_from_slice(&self.report.data_segs_out.to_be_bytes());
+        self.packet[..TIME_AT].copy_from_slice(&self.report.data_segs_out.to_be_bytes());
+        self.packet[TIME_AT..HEAD_BYTES].copy_from_slice(&now_ns.to_be_bytes());
         match socket.send(&self.packet) {
             Ok(bytes) => self.sent_bytes += bytes as u64,
             // A full device queue counts as loss: the receiver's count shows it.
@@ -111,14 +111,22 @@ impl UdpFlow {
     }
 
     /// Counts packets that have arrived, duplicates once.
-    pub fn receiver_ready(&mut self) {
+    pub fn receiver_ready(&mut self, now_ns: u64) {
         let Some(receiver) = self.receiver() else { return };
-        let mut number = [0u8; NUMBER_BYTES];
-        while let Ok(length) = recv(receiver, &mut number, MsgFlags::MSG_TRUNC) {
-            if self.seen.add(u64::from_be_bytes(number)) {
+        let mut head = [0u8; HEAD_BYTES];
+        while let Ok(length) = recv(receiver, &mut head, MsgFlags::MSG_TRUNC) {
+            let [number, sent_ns] = [&head[..TIME_AT], &head[TIME_AT..]]
+                .map(|bytes| u64::from_be_bytes(bytes.try_into().expect("eight bytes")));
+            if self.arrivals.add(number, sent_ns, now_ns) {
                 self.received_bytes += length as u64;
             }
         }
+    }
+
+    /// Datagrams lost so far and the jitter in nanoseconds; unknown on a host that does not receive.
+    pub fn arrived(&self) -> (Option<u64>, Option<u64>) {
+        let here = self.plan.ends.receives();
+        (here.then(|| self.arrivals.lost()), here.then(|| self.arrivals.jitter()).flatten())
     }
 
     /// Is it sending?
@@ -136,8 +144,9 @@ impl UdpFlow {
     }
 }
 
-/// Bytes of the number with which a packet begins; the smallest packet has 16.
-const NUMBER_BYTES: usize = 8;
+/// A packet begins with its number and the time of its sending; the smallest packet has just these.
+const TIME_AT: usize = 8;
+const HEAD_BYTES: usize = 16;
 
 /// The receiver's socket; it takes packets of this sender, or of any.
 fn receiver(plan: &Flow, from: Option<SocketAddrV4>) -> Result<UdpSocket> {

@@ -52,6 +52,8 @@ columns! {
         dsack_dups: Cells<u32>,
         bytes_received: Cells<i64>,
         rcv_space_bytes: Cells<u32>,
+        datagrams_lost: Cells<i64>,
+        jitter_ns: Cells<i64>,
         bbr_bw_bps: Cells<i64>,
         bbr_min_rtt_ns: Cells<i64>,
         bbr_pacing_gain: Cells<f64>,
@@ -98,6 +100,8 @@ impl FlowRows {
         self.push_limits(info);
         self.bytes_received.push(bytes_received.cast_signed());
         self.rcv_space_bytes.push(rcv_space);
+        self.datagrams_lost.push(None);
+        self.jitter_ns.push(None);
         self.push_cc_info(Some(&info.cc_info));
     }
 
@@ -107,6 +111,8 @@ impl FlowRows {
         self.flow.push_code(flow);
         self.bytes_sent.push(udp.sent_bytes.cast_signed());
         self.bytes_received.push(udp.received_bytes.cast_signed());
+        self.datagrams_lost.push(udp.arrivals.lost().cast_signed());
+        self.jitter_ns.push(udp.arrivals.jitter().map(u64::cast_signed));
         self.push_nulls();
         self.push_cc_info(None);
     }
@@ -326,6 +332,6 @@ mod tests {
         let table: Table = rows.into();
         let known = table.columns.iter().filter(|(_, column)| !column.text(0).is_empty());
         let known: Vec<_> = known.map(|(name, _)| *name).collect();
-        assert_eq!(known, ["time_ns", "flow", "bytes_sent", "bytes_received"]);
+        assert_eq!(known, ["time_ns", "flow", "bytes_sent", "bytes_received", "datagrams_lost"]);
     }
 }

@@ -1,9 +1,8 @@
 //! Datagrams at a constant rate, and the receiver's byte count.
 
 use crate::plan::Udp;
-use dumbbell_net::datagrams::{DEFAULT_BUFFER, Schedule, true_size};
+use dumbbell_net::datagrams::{Arrivals, DEFAULT_BUFFER, Schedule, true_size};
 use dumbbell_net::packet::{Body, Damage, Ecn, Fragment, Packet, UDP_HEADERS_BYTES};
-use dumbbell_net::seen::Seen;
 use dumbbell_net::time::Time;
 use dumbbell_net::transport::Identity;
 
@@ -20,7 +19,8 @@ pub struct Datagrams {
     /// Memory of the datagrams that arrived at this time, before the program reads them (`sk_rmem_alloc`).
     unread: (Time, u64),
     next: u64,
-    seen: Seen,
+    /// What the receiver counts.
+    pub arrivals: Arrivals,
     /// Payload bytes sent so far.
     pub sent_bytes: u64,
     /// Payload bytes received so far.
@@ -38,7 +38,7 @@ impl Datagrams {
             queued: 0,
             unread: (Time::ZERO, 0),
             next: 0,
-            seen: Seen::default(),
+            arrivals: Arrivals::default(),
             sent_bytes: 0,
             received_bytes: 0,
         }
@@ -99,7 +99,7 @@ impl Datagrams {
 
     /// A datagram arrived; a duplicate takes memory and does not count. The program reads after the interrupt, so only
     /// those of one time share the buffer, which takes one more than it has room for (`__udp_enqueue_schedule_skb`).
-    pub fn receive(&mut self, now: Time, seq: u64, payload: u32) {
+    pub fn receive(&mut self, now: Time, (sent_at, seq): (Time, u64), payload: u32) {
         if self.unread.0 != now {
             self.unread = (now, 0);
         }
@@ -107,7 +107,7 @@ impl Datagrams {
             return;
         }
         self.unread.1 += true_size(payload);
-        if self.seen.add(seq) {
+        if self.arrivals.add(seq, sent_at.as_nanos(), now.as_nanos()) {
             self.received_bytes += u64::from(payload);
         }
     }

@@ -365,12 +365,12 @@ impl World {
         let flow = packet.flow.0 as usize;
         match packet.body {
             Body::Tcp(_) => self.deliver_segment(packet),
-            Body::Udp { seq, payload, .. } => {
+            Body::Udp { seq, sent_at, payload, .. } => {
                 let host = self.net.target(packet);
                 if self.reassembly[host as usize].add(self.now, packet)
                     && let Traffic::Udp(udp) = &mut self.flows[flow].traffic
                 {
-                    udp.receive(self.now, seq, payload);
+                    udp.receive(self.now, (sent_at, seq), payload);
                 }
             }
             Body::Probe { seq, .. } => self.deliver_probe(flow - self.flows.len(), seq, packet),
