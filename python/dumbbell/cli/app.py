@@ -69,6 +69,7 @@ PANELS: dict[str, dict[str, tuple[str, str]]] = {
         "enable": ("host_commands:enable", "Make a congestion control the default of this host."),
         "disable": ("host_commands:disable", "Undo `dumbbell enable`."),
         "watch": ("watch:watch", "Show this host's TCP connections live."),
+        "hosts": ("hosts_command:hosts", "Look after the real hosts of experiments."),
         "serve": ("transfer_commands:serve", "Serve test downloads over HTTP with a chosen congestion control."),
         "fetch": ("transfer_commands:fetch", "Compare congestion controls by repeated downloads."),
         "cache": ("cache:cache", "Show what Dumbbell keeps in the cache, or prune it."),

@@ -16,6 +16,9 @@ from dumbbell.cli.options import PATH, json_option
 from dumbbell.errors import ExitStatus
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from dumbbell.host.route_controllers import RouteChange
     from dumbbell.host.sources import Finding, LocalHost, Mark
     from dumbbell.host.switch import Change, Done
     from dumbbell.host.tcp_settings import Path as NetworkPath
@@ -39,11 +42,13 @@ MOST_COLUMNS = 100
 @click.option(
     "--fail-on", type=click.Choice(["warning", "problem"]), help="Exit with 1 if a finding is at least this bad."
 )
+@click.option("--netns", metavar="NAME|PID", help="Network namespace to check, such as a container's; needs root.")
 @json_option
 def doctor(
     rate: str | None = None,
     rtt: str | None = None,
     fail_on: str | None = None,
+    netns: str | None = None,
     as_json: bool = False,
 ) -> None:
     """Check this host's TCP settings: congestion control, BBR version, pacing, buffers.
@@ -55,6 +60,10 @@ def doctor(
     from dumbbell.host.sources import as_json as parts
 
     path = _path_of(rate, rtt)
+    if netns is not None:
+        from dumbbell.host.namespaces import enter
+
+        enter(netns)
     findings = run_checks(LocalHost(), path)
     if as_json:
         path_json = {"rate_bps": path.rate_bps, "rtt_ns": path.rtt_ns}
@@ -130,19 +139,27 @@ root_option = click.option(
 
 
 @click.command("enable")
-@click.argument("controller", metavar="CONTROLLER", help="Congestion control, such as bbr, that the kernel has.")
+@click.argument(
+    "controller", metavar="CONTROLLER|buffers", help="Congestion control of the kernel, such as bbr; or buffers."
+)
 @click.option("--qdisc", metavar="NAME", help="Also set the default qdisc for new devices, such as fq.")
+@click.option("--route", metavar="PREFIX", help="Only for connections to these addresses, such as 203.0.113.0/24.")
+@click.option("--rate", metavar="RATE", help="With buffers: rate of the path that one connection shall fill.")
+@click.option("--rtt", metavar="TIME", help="With buffers: RTT of that path.")
 @dry_run_option
 @root_option
 @json_option
 def enable(
     controller: str,
     qdisc: str | None = None,
+    route: str | None = None,
+    rate: str | None = None,
+    rtt: str | None = None,
     dry_run: bool = False,
     root: Path | None = None,
     as_json: bool = False,
 ) -> None:
-    """Make a congestion control the default of this host.
+    """Make a congestion control the default of this host, or of a route; or let buffers fit a path.
 
     Applies to new connections, now and after each boot; needs root. Writes a drop-in to /etc/sysctl.d (and one to
     /etc/modules-load.d for a module), applies it, and opens a connection to verify. `dumbbell disable` restores the
@@ -153,6 +170,16 @@ def enable(
     from dumbbell.host.steps import locked
 
     host = _host_of(root)
+    _refuse_mixed(controller, {"--qdisc": qdisc, "--route": route, "--rate": rate, "--rtt": rtt}, root)
+    if controller == BUFFERS:
+        _enable_buffers(host, _path_of(rate, rtt), dry_run=dry_run, as_json=as_json)
+        return
+    if route is not None:
+        from dumbbell.host.route_controllers import route_change
+
+        switch.check_present(host, controller)
+        _change_route(host, route_change(host, route, controller), controller, dry_run=dry_run, as_json=as_json)
+        return
     if dry_run:
         _print_plan(switch.enabling(host, controller, qdisc, running=host.live), as_json=as_json)
         if not as_json and host.live and host.sysctl(CONTROLLER).text == controller:
@@ -176,21 +203,40 @@ def enable(
 @click.option(
     "--force", is_flag=True, help="Remove the drop-in even if it was edited; keep a copy with suffix .edited."
 )
+@click.option("--route", metavar="PREFIX", help="Undo only `dumbbell enable CONTROLLER --route PREFIX`.")
 @json_option
 def disable(
     dry_run: bool = False,
     root: Path | None = None,
     force: bool = False,
+    route: str | None = None,
     as_json: bool = False,
 ) -> None:
-    """Undo `dumbbell enable`.
+    """Undo `dumbbell enable`, also of buffers.
 
     Restores the previous values and removes the files; needs root.
     """
     from dumbbell.host import switch
+    from dumbbell.host.boot_settings import DROPIN
+    from dumbbell.host.buffers import disabling_buffers
     from dumbbell.host.steps import locked
 
     host = _host_of(root)
+    if route is not None:
+        from dumbbell.host.route_controllers import route_removal
+
+        _change_route(host, route_removal(host, route), None, dry_run=dry_run, as_json=as_json)
+        return
+    own = host.file(DROPIN).text is not None
+    if (sized := disabling_buffers(host, force=force)) is not None:
+        if dry_run:
+            _print_plan(sized, as_json=as_json and not own)
+        else:
+            with locked(host):
+                done = switch.apply(host, sized, verify=False)
+            _print_done(done, as_json=as_json and not own)
+        if not own:
+            return
     if dry_run:
         _print_plan(switch.disabling(host, running=host.live, force=force), as_json=as_json)
         return
@@ -200,6 +246,60 @@ def disable(
     _print_done(done, as_json=as_json)
     if host.live and change.controller and not as_json:
         _print_open_connections(host, change.controller)
+
+
+BUFFERS = "buffers"
+
+
+def _refuse_mixed(controller: str, given: "Mapping[str, str | None]", root: Path | None) -> None:
+    """Refuse options that the other uses of `enable` have."""
+    from dumbbell.errors import LocalHostError
+
+    of_buffers = ("--rate", "--rtt")
+    for name, value in given.items():
+        if value is not None and (controller == BUFFERS) != (name in of_buffers):
+            what = f"enable {BUFFERS}" if controller == BUFFERS else "a congestion control"
+            raise LocalHostError(f"{name}: {what} takes no such option; leave it out")
+    if given["--route"] is not None and (given["--qdisc"] is not None or root is not None):
+        raise LocalHostError("--route: a route of the running kernel; leave --qdisc and --root out")
+
+
+def _enable_buffers(host: "LocalHost", path: "NetworkPath", *, dry_run: bool, as_json: bool) -> None:
+    from dumbbell.host import switch
+    from dumbbell.host.buffers import enabling_buffers
+    from dumbbell.host.steps import locked
+
+    if dry_run:
+        _print_plan(enabling_buffers(host, path), as_json=as_json)
+        return
+    with locked(host):
+        change = enabling_buffers(host, path)
+        done = switch.apply(host, change, verify=False)
+    _print_done(done, as_json=as_json)
+    if change.steps and not as_json:
+        unwrapped_out.print(f"undo with: {change.undo}")
+
+
+def _change_route(
+    host: "LocalHost", change: "RouteChange", controller: str | None, *, dry_run: bool, as_json: bool
+) -> None:
+    import shlex
+
+    if not dry_run:
+        change.perform(host)
+    steps = [shlex.join(command) for command in change.commands]
+    notes = [change.note] if change.note else []
+    if as_json:
+        print_json(
+            {"done": not dry_run, "controller": controller, "steps": steps, "notes": notes, "undo": change.undo or None}
+        )
+        return
+    for step in steps:
+        unwrapped_out.print(f"would run: {step}" if dry_run else f"done: {step}")
+    _print_notes(tuple(notes))
+    if change.undo and change.commands and not dry_run:
+        unwrapped_out.print("new connections to these addresses use it; routes last until the next boot")
+        unwrapped_out.print(f"undo with: {change.undo}")
 
 
 def _host_of(root: Path | None) -> "LocalHost":

@@ -47,17 +47,19 @@ __all__ = [
 @to_option
 @click.option("--counters", is_flag=True, help="Show kernel counters by host.")
 @click.option("--sockets", is_flag=True, help="Show every socket at the end of the window.")
+@click.option("--destinations", is_flag=True, help="Show advice by destination, from a recording of `watch`.")
 @click.option("--every", "step", metavar="TIME", help="Show each flow at intervals of this length, as iperf3 does.")
 @click.option(
     "--flow", "names", multiple=True, metavar="NAME", help="With --every: show only this flow or group. Repeatable."
 )
 @json_option
-def stats(  # noqa: PLR0912 — one branch for each kind of table
+def stats(  # noqa: PLR0912, PLR0913, PLR0917 — a branch for each kind of table, an argument for each option
     folders: tuple[Path, ...],
     start: str | None = None,
     end: str | None = None,
     counters: bool = False,
     sockets: bool = False,
+    destinations: bool = False,
     step: str | None = None,
     names: tuple[str, ...] = (),
     as_json: bool = False,
@@ -95,6 +97,15 @@ def stats(  # noqa: PLR0912 — one branch for each kind of table
             print_json(table.as_json(runs[0]))
         else:
             table.show(out)
+        return
+    if destinations:
+        from dumbbell.cli.destination_table import show_destinations
+
+        if counters or sockets or len(runs) > 1 or start or end:
+            raise ExperimentError(
+                "--destinations takes one whole result", key="--destinations", right="name one, without other options"
+            )
+        show_destinations(runs[0], as_json=as_json)
         return
     if counters or sockets:
         from dumbbell.cli import stats_tables

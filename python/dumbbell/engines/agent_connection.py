@@ -19,10 +19,9 @@ from collections import deque
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import IO, Any
+from typing import IO, Any, Protocol
 
 from dumbbell.errors import HostError, ToolMissing
-from dumbbell.plan import RemoteHost
 
 __all__ = [
     "LAUNCH",
@@ -30,6 +29,7 @@ __all__ = [
     "Frame",
     "Inbox",
     "InvalidFrame",
+    "Reachable",
     "command",
     "explained",
     "order",
@@ -203,11 +203,23 @@ ENDING_S = 15.0
 """Time for the agent to restore its host after the connection is closed (its own limits are shorter)."""
 
 
+class Reachable(Protocol):
+    """A host that ssh reaches: one of a plan, or one that shall only be restored."""
+
+    @property
+    def role(self) -> str:
+        """Its name in messages."""
+
+    @property
+    def ssh(self) -> str:
+        """As ssh takes it."""
+
+
 @dataclass
 class AgentConnection:
     """The connection to one host."""
 
-    machine: RemoteHost
+    machine: Reachable
     agent: bytes
     """The agent's program, which is sent."""
     inbox: Inbox = field(default_factory=Inbox)

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from dumbbell import _sim
-from dumbbell.engines.agent_connection import AgentConnection, Frame, order
+from dumbbell.engines.agent_connection import AgentConnection, Frame, Reachable, order
 from dumbbell.engines.remote_records import Reading
 from dumbbell.errors import DumbbellError, HostError, HostLost
 from dumbbell.host import sources
@@ -275,7 +275,7 @@ class HostGroup:
 
 
 @contextmanager
-def connect_hosts(machines: Sequence[RemoteHost], agent: bytes, tick: Callable[[], None]) -> Iterator[HostGroup]:
+def connect_hosts(machines: Sequence[Reachable], agent: bytes, tick: Callable[[], None]) -> Iterator[HostGroup]:
     """Connect to all hosts and start an agent on each; closes the connections at the end of the block."""
     connections: dict[str, AgentConnection] = {}
     try:

@@ -14,7 +14,7 @@ from dumbbell.host.boot_settings import ALLOWED, CONTROLLER, DROPIN, MODULES, QD
 from dumbbell.host.sources import LocalHost
 from dumbbell.host.steps import Load, Remove, RemoveFolder, Set, Step, Unload, Write, obstacle, perform
 
-__all__ = ["Change", "Done", "apply", "disabling", "enabling", "initial_namespace"]
+__all__ = ["Change", "Done", "apply", "check_present", "disabling", "enabling", "initial_namespace", "permitted"]
 
 _NAME = re.compile(r"[A-Za-z0-9_]{1,15}")
 
@@ -63,7 +63,7 @@ def enabling(host: LocalHost, name: str, qdisc: str | None = None, *, running: b
     if not initial:
         _refuse_in_namespace(name, qdisc, allowed)
         undo = f"sysctl -w {CONTROLLER}={host.sysctl(CONTROLLER).first()}"
-        return _permitted(host, Change((Set(CONTROLLER, name),), (NAMESPACE_NOTE,), name, undo=undo))
+        return permitted(host, Change((Set(CONTROLLER, name),), (NAMESPACE_NOTE,), name, undo=undo))
     queue_notes = _queue_notes(host, qdisc) if running and qdisc else []
     old = _record(host) or Record({})
     sets = old.sets | {CONTROLLER: name} | ({QDISC: qdisc} if qdisc else {})
@@ -86,7 +86,7 @@ def enabling(host: LocalHost, name: str, qdisc: str | None = None, *, running: b
         steps += [Load(module)] if presence.kind == "loadable" else []
         steps += [Set(key, sets[key]) for key in (QDISC, CONTROLLER) if key in sets]
     notes = [*_notes(host, sets), *queue_notes, *_scope_notes(presence, running=running)]
-    return _permitted(host, Change(tuple(steps), tuple(notes), name if running else None))
+    return permitted(host, Change(tuple(steps), tuple(notes), name if running else None))
 
 
 def disabling(host: LocalHost, *, running: bool = True, force: bool = False) -> Change:
@@ -113,13 +113,13 @@ def disabling(host: LocalHost, *, running: bool = True, force: bool = False) -> 
                 f"yourself, or with: dumbbell disable --force (keeps a copy, {DROPIN}.edited, and the current values)"
             ) from error
         kept = Write(f"{DROPIN}.edited", text)
-        return _permitted(host, Change((kept, *_module_steps(host, None), Remove(DROPIN))))
+        return permitted(host, Change((kept, *_module_steps(host, None), Remove(DROPIN))))
     sets, notes = _restore_steps(host, record) if running else ([], [])
     steps: list[Step] = [*sets, *_module_steps(host, None)]
     steps += [Unload(module) for module in record.loaded if running]
     steps += [Remove(DROPIN), *(RemoveFolder(folder) for folder in reversed(record.folders))]
     controller = next((step.value for step in sets if step.key == CONTROLLER), None)
-    return _permitted(host, Change(tuple(steps), tuple(notes), controller, strict=False))
+    return permitted(host, Change(tuple(steps), tuple(notes), controller, strict=False))
 
 
 def apply(host: LocalHost, change: Change, *, verify: bool = True) -> Done:
@@ -150,6 +150,14 @@ def _undo(host: LocalHost, restore: list[tuple[Step, ...]], error: BaseException
             perform(host, step)
         except LocalHostError as other:
             error.add_note(f"and not undone: {other}")
+
+
+def check_present(host: LocalHost, name: str) -> None:
+    """Raise LocalHostError if this kernel lacks the congestion control, or has not loaded it."""
+    if not _NAME.fullmatch(name):
+        raise LocalHostError(f"invalid name of a congestion control, got {name!r}; use a name like bbr")
+    if _presence(host, name, running=True).kind == "loadable":
+        raise LocalHostError(f"the module tcp_{name} is not loaded; sudo modprobe tcp_{name}")
 
 
 def initial_namespace(host: LocalHost) -> bool:
@@ -277,7 +285,8 @@ def _missing(host: LocalHost, presence: kernel_modules.Presence) -> tuple[str, .
     return tuple(folder for folder in folders if not host.path(folder).exists())
 
 
-def _permitted(host: LocalHost, change: Change) -> Change:
+def permitted(host: LocalHost, change: Change) -> Change:
+    """The change without steps that change nothing. Raises LocalHostError if one lacks permission."""
     obstacles = list(dict.fromkeys(filter(None, (obstacle(host, step) for step in change.steps))))
     if obstacles:
         raise LocalHostError(

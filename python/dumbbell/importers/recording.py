@@ -31,7 +31,8 @@ __all__ = ["Recording", "recorded"]
 NS = 1_000_000_000
 PART_ROWS = 100_000
 """Rows to buffer in memory before writing them, about 60 MB."""
-NOT_ROWS = ("time_ns", "flow", "group", "state", "bytes_received")
+OF_UDP = ("datagrams_lost", "jitter_ns")
+NOT_ROWS = ("time_ns", "flow", "group", "state", "bytes_received", *OF_UDP)
 """Columns of a flow's table that are not plain columns of a sample."""
 COUNTED = ("bytes_acked", "socket_bytes_received", "retrans_packets", "data_segs_out")
 ENDS = ("cc", "local_address", "local_port", "peer_address", "peer_port")
@@ -114,9 +115,11 @@ class Recording:
         rows = pl.scan_parquet(self._parts).join(keys.lazy(), on="cookie", how="left", maintain_order="left")
         # As for an ss log: bytes received by a sender's socket are not what its flow delivered.
         received = pl.when("receives").then("socket_bytes_received").alias("bytes_received")
-        there = rows.with_columns(received).collect_schema()
+        of_udp = [pl.lit(None, FLOWS[name]).alias(name) for name in OF_UDP]
+        rows = rows.with_columns(received, *of_udp)
+        there = rows.collect_schema()
         kept = {name: kind for name, kind in {**FLOWS, **EXTRA}.items() if name in FLOWS or name in there}
-        return rows.with_columns(received).select(pl.col(name).cast(kind) for name, kind in kept.items())
+        return rows.select(pl.col(name).cast(kind) for name, kind in kept.items())
 
     def _manifest(self, name: str, command: str, flows: list[dict[str, Any]], facts: dict[str, Any]) -> dict[str, Any]:
         file = {
