@@ -212,7 +212,9 @@ pub fn table_of<'a>(
     let table = value.table();
     if table.is_none() {
         let known = spec.names().join(", ");
-        faults.add(place, value, dumbbell_tc::Wrong::new("not a table", format!("a table with the keys {known}")));
+        let problem =
+            if value.list().is_some() { "a list of tables ([[…]]) where one table is meant" } else { "not a table" };
+        faults.add(place, value, dumbbell_tc::Wrong::new(problem, format!("one table with the keys {known}")));
     }
     table
 }

@@ -141,6 +141,9 @@ fn command(line: &str, interface: &str, is_first: bool) -> Result<Option<Command
     }
     let words: Vec<_> = words.iter().map(String::as_str).collect();
     let words = &words[..];
+    if let Some(wrong) = unsupported(words) {
+        return Err(wrong);
+    }
     match words.first() {
         None => Ok(None),
         Some(&"iptables") => mark(words).map(Some),
@@ -153,6 +156,33 @@ fn command(line: &str, interface: &str, is_first: bool) -> Result<Option<Command
             ))
         }
     }
+}
+
+/// What scripts have that no engine runs, by its name, and what an experiment has for it.
+fn unsupported(words: &[&str]) -> Option<Wrong> {
+    const INGRESS: &str = "what such a script shapes is what arrives at its host: on the data's receiver write its \
+        disciplines for the interface itself with host = \"router\", on the sender as path.reverse.qdisc";
+    let has = |word: &str| words.contains(&word);
+    if ["show", "list", "ls", "lst", "del", "delete"].into_iter().any(has) {
+        return None;
+    }
+    let (what, right) = match words {
+        ["ip", "link" | "l", ..] if has("ifb") || words.iter().any(|word| word.starts_with("ifb")) => {
+            ("devices of kind ifb are", INGRESS)
+        }
+        ["tc", "filter", ..] if has("mirred") => ("the action mirred is", INGRESS),
+        ["tc", ..] if words.iter().any(|word| word.starts_with("ifb")) => ("devices of kind ifb are", INGRESS),
+        ["tc", "qdisc", ..] if has("ingress") || has("clsact") => ("the disciplines ingress and clsact are", INGRESS),
+        ["tc", ..] if has("stab") => (
+            "stab (sizes of a link layer) is",
+            "cake has it as options: cake bandwidth RATE overhead BYTES atm|ptm|noatm; of others take it off the rate",
+        ),
+        ["tc", ..] if has("hfsc") => {
+            ("the discipline hfsc is", "htb for shares with a ceiling: its rate as htb's rate, its ul m2 as htb's ceil")
+        }
+        _ => return None,
+    };
+    Some(Wrong::new(format!("{what} not supported, on no engine"), right))
 }
 
 /// The word after another.
