@@ -195,7 +195,7 @@ def test_the_command_is_quoted_for_a_shell() -> None:
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [(None, "–"), (0, "0"), (0.0, "0.00"), (0.0123, "0.012"), (5.3e-05, "<0.001"), (-5.3e-05, "−<0.001"),
+    [(None, "–"), (0, "0"), (0.0, "0.00"), (0.0123, "0.012"), (5.3e-05, "<0.0001"), (-5.3e-05, "−<0.0001"),
      (1.5, "1.50"), (0.9999, "1.00"), (20.13, "20.1"),
      (1234567, "1\u202f234\u202f567"), (2500.4, "2\u202f500"), ("abc", "abc"), (True, "True")],
 )  # fmt: skip
@@ -204,7 +204,7 @@ def test_numbers(value: object, text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("share", "text"), [(None, "–"), (0.734, "73 %"), (0.0123, "1.2 %"), (0.00042, "0.042 %"), (5e-9, "<0.001 %")]
+    ("share", "text"), [(None, "–"), (0.734, "73 %"), (0.0123, "1.2 %"), (0.00042, "0.042 %"), (5e-9, "<0.0001 %")]
 )
 def test_shares(share: float | None, text: str) -> None:
     assert percent(share) == text

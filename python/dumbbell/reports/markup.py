@@ -69,12 +69,12 @@ def _escape(part: object) -> str:
 
 
 UNKNOWN = "–"
-LEAST = 0.001
+LEAST = 0.0001
 """Smaller sizes are not told apart: nobody measures them, and an exponent is no readable number."""
 
 
 def number(value: object, unit: str = "") -> str:
-    """A number with its significant digits; a dash for None. A size below a thousandth is `<0.001`, never `5e-05`."""
+    """A number with its significant digits; a dash for None. A size below 0.0001 is `<0.0001`, never `5e-05`."""
     if value is None:
         return UNKNOWN
     if isinstance(value, bool) or not isinstance(value, int | float):
