@@ -5,6 +5,7 @@ the figures of the static site. A figure of many runs has links to some of them,
 """
 
 import base64
+import re
 import shlex
 import zlib
 from collections.abc import Iterator, Mapping
@@ -84,6 +85,7 @@ def _all() -> Iterator[tuple[Path, Iterator[Shown]]]:
         yield gallery.GALLERY / f"{each.name}.png", cases(_run_of(gallery.RUNS[each.of]))
     for file, scenario in reports_figures.SCENARIOS.items():
         yield DOCS / "results" / file, cases(_run_of(scenario))
+    yield DOCS / "concepts" / "bbr-states.png", iter([Shown("", _text_on(DOCS / "concepts" / "bbr-states.md"))])
     yield hpcc.FIGURE, (Shown(name, text(hpcc.incast_of(name))) for name in hpcc.CONTROLLERS)
     for name, runs in bbr_versions.EXPERIMENTS.items():
         if (figure := bbr_versions.PICTURES / f"{name}.png").exists():
@@ -94,6 +96,13 @@ def _all() -> Iterator[tuple[Path, Iterator[Shown]]]:
             yield DOCS / "sweeps" / f"{name}-{number}.svg", points(sweep)
     for name, file in READING.items():
         yield DOCS / "sweeps" / f"{name}.svg", points(load_sweep(file))
+
+
+def _text_on(page: Path) -> str:
+    """The experiment file that a page shows."""
+    found = re.search(r'^```toml title="[^"]+"\n(.*?)^```$', page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    assert found is not None, page
+    return found[1]
 
 
 def cases(experiment: db.Experiment) -> Iterator[Shown]:

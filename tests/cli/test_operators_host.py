@@ -40,7 +40,8 @@ INITIAL = (
     " echo ${each#*:} > /proc/sys/net/core/${each%:*}; done\n"
 )
 DEVICE = (
-    "ip link add near type veth peer name far; ip addr add 10.9.0.1/24 dev near; ip -6 addr add 2001:db8::1/64 dev near nodad\n"
+    "ip link add near type veth peer name far; ip addr add 10.9.0.1/24 dev near\n"
+    "ip -6 addr add 2001:db8::1/64 dev near nodad\n"
     "ip link set near up; ip link set far up; ip route add default via 10.9.0.2\n"
     "ip route add 203.0.113.0/24 via 10.9.0.3\n"
 )
@@ -126,7 +127,8 @@ def test_watch_serves_metrics_and_short_objects(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_doctor_looks_into_a_namespace(tmp_path: Path) -> None:
     script = (
-        "unshare -n sh -c 'echo reno > /proc/sys/net/ipv4/tcp_congestion_control; exec sleep 60' >/dev/null 2>&1 & other=$!\nsleep 0.5\n"
+        "unshare -n sh -c 'echo reno > /proc/sys/net/ipv4/tcp_congestion_control; exec sleep 60'"
+        " >/dev/null 2>&1 & other=$!\nsleep 0.5\n"
         "dumbbell doctor --json --netns $other; kill $other"
     )
     found = {each["key"]: each["value"] for each in json.loads(inside(tmp_path, script).stdout)["findings"]}
