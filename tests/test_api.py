@@ -215,3 +215,18 @@ def test_evaluate_judges_within_its_budget() -> None:
     found = db.evaluate("reno", only=["use-one"], max_runs=3)
     assert found.runs <= 3
     assert [finding.judged.verdict for finding in found.findings]
+
+
+def test_a_search_finds_the_worst_network(tmp_path: Path) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text(as_toml(SMALL | {"flows": [{"cc": "cubic"}]}))
+    found = db.search(
+        file, minimize="utilization", vary=['path.loss=["0%", "10%"]'], max_runs=4, seeds="1..2", search_seed=7,
+        shrink=False, jobs=1, out=tmp_path / "found", settings={"duration": "1s"},
+    )  # fmt: skip
+    assert found.best[0].settings["path.loss"] == "10%"
+    assert found.best[0].mean < found.baseline.mean
+    assert db.experiment(found.document).one().experiment.path.loss is not None
+    assert (tmp_path / "found" / "worst.toml").exists()
+    with pytest.raises(ExperimentError):
+        db.search(file, minimize="utilisation", vary=["path.rtt=5ms..80ms"], out=tmp_path / "other")

@@ -25,6 +25,7 @@ __all__ = [
     "NEVER",
     "PROBE_RECORD",
     "QUEUE_RECORD",
+    "SHOWN",
     "TCP_INFO",
     "UDP",
     "VEGAS",
@@ -33,9 +34,9 @@ __all__ = [
 
 
 MEMORY = ("rmem", "rcvbuf", "wmem", "sndbuf", "forward", "queued", "options", "backlog", "drops")
+"""`SK_MEMINFO_*`, in their order (include/uapi/linux/sock_diag.h)."""
 SHOWN = {"forward": "fwd_alloc"}
 """Columns whose name is that of ss(8) and the kernel."""
-"""`SK_MEMINFO_*`, in their order (include/uapi/linux/sock_diag.h)."""
 TCP_INFO = np.dtype([*_sim.RECORDS["tcp_info"], ("rest", "V8")])
 FLOW_RECORD = np.dtype([(name, TCP_INFO if name == "info" else kind) for name, kind in _sim.RECORDS["flows"]])
 QUEUE_RECORD = np.dtype(_sim.RECORDS["queues"])

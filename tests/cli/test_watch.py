@@ -284,6 +284,8 @@ def test_json_has_every_number_of_a_sample_and_a_recording_is_a_run(connections:
     sample = json.loads(done.stdout)
     assert [row["cc"] for row in sample["connections"]] == ["reno", "cubic", "cubic"]
     assert sample["connections"][0]["send_bps"] > 0
+    for old, new in (("retransmits", "retrans_timer"), ("forward_bytes", "fwd_alloc_bytes")):
+        assert sample["connections"][0][old] == sample["connections"][0][new] is not None
     assert {row["cc"]: row["connections"] for row in sample["totals"]} == {"reno": 1, "cubic": 2}
     run = load(out)
     assert sorted(flow["name"] for flow in run.manifest["flows"]) == ["cubic-1", "cubic-2", "reno"]

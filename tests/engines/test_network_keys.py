@@ -1,6 +1,7 @@
 """Two-way traffic, outages, changes of queues and links, traces on any link, drawn sizes: on both engines."""
 
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -190,3 +191,122 @@ def test_a_route_follows_the_path(tmp_path: Path, route: str, problem: str) -> N
         parse(experiment(f'[[flows]]\ncc = "cubic"\nroute = {route}\n' + LINKS), tmp_path / "x.toml")
     assert problem in str(caught.value)
     assert caught.value.key == "flows.0.route"
+
+
+def reports(got: Outcome, group: str) -> list[dict[str, Any]]:
+    return [flow for flow in got.run.manifest["flows"] if flow["group"] == group]
+
+
+@both
+def test_a_group_starts_when_another_has_completed(tmp_path: Path) -> None:
+    flows = (
+        '[[flows]]\nname = "last"\ncc = "cubic"\nbytes = "100kB"\nafter = "middle"\n'
+        '[[flows]]\nname = "first"\ncc = "cubic"\ncount = 2\nbytes = "200kB"\n'
+        '[[flows]]\nname = "middle"\ncc = "reno"\ncount = 2\nbytes = "100kB"\nafter = "first"\nstart = "50ms"\n'
+        'stagger = "10ms"\n'
+    )
+    got = valid(tmp_path, experiment(flows, duration="10s"))
+    first, middle, last = (reports(got, name) for name in ("first", "middle", "last"))
+    ends = [max(flow["start_s"] + flow["fct_s"] for flow in group) for group in (first, middle)]
+    assert [flow["start_s"] for flow in middle] == pytest.approx([ends[0] + 0.05, ends[0] + 0.06], abs=1e-4)
+    assert last[0]["start_s"] == pytest.approx(ends[1], abs=1e-4)
+    # All are sized, so the run is over with the last.
+    assert got.run.manifest["duration_s"] == pytest.approx(last[0]["start_s"] + last[0]["fct_s"], abs=1e-3)
+
+
+@both
+def test_a_group_whose_predecessor_does_not_complete_never_starts(tmp_path: Path) -> None:
+    flows = '[[flows]]\nname = "long"\ncc = "cubic"\nbytes = "100MB"\n'
+    flows += '[[flows]]\nname = "next"\ncc = "cubic"\nafter = "long"\n'
+    got = valid(tmp_path, experiment(flows))
+    assert [flow["start_s"] for flow in reports(got, "next")] == [None]
+    assert "flow 'next' never started, because the flows of 'long' did not complete" in got.run.manifest["warnings"]
+
+
+@both
+@pytest.mark.parametrize("think", [0, 20])
+def test_flows_behind_a_barrier_ask_together(tmp_path: Path, think: int) -> None:
+    flows = '[[flows]]\nname = "server"\ncc = "cubic"\ncount = 3\nrequest = "100b"\nresponse = "30kB"\n'
+    flows += f'think = "{think}ms"\n'
+    apart, together = (
+        valid(tmp_path / name, experiment(flows + barrier, duration="3s"))
+        for name, barrier in (("apart", ""), ("together", "barrier = true\n"))
+    )
+    rounds = [len(flow["exchanges_s"]) for flow in reports(together, "server")]
+    assert max(rounds) - min(rounds) <= 1
+    took = [max(round) for round in zip(*(flow["exchanges_s"] for flow in reports(together, "server")), strict=False)]
+    # A round lasts as long as its slowest response, and the pause: nobody asks in between.
+    assert sum(took) + len(took) * think / 1e3 == pytest.approx(3, abs=0.25)
+    assert sum(rounds) <= sum(len(flow["exchanges_s"]) for flow in reports(apart, "server"))
+
+
+@pytest.mark.parametrize(
+    ("rest", "key", "problem"),
+    [
+        (CUBIC + 'after = "none"\n', "flows.0.after", "'after' names no group: 'none'"),
+        (CUBIC + CUBIC + 'after = "cubic"\n', "flows.1.after", "group 'cubic' has no 'bytes', so it never completes"),
+        (CUBIC + 'bytes = "1kB"\nafter = "cubic"\n', "flows.0.after", "the groups wait for each other in a circle"),
+        (
+            CUBIC + 'name = "a"\nbytes = "1kB"\nafter = "b"\n' + CUBIC + 'name = "b"\nbytes = "1kB"\nafter = "a"\n',
+            "flows.0.after",
+            "the groups wait for each other in a circle",
+        ),
+        (CUBIC + "barrier = true\n", "flows.0.barrier", "'barrier' has no effect on a bulk flow"),
+    ],
+)
+def test_a_group_that_cannot_wait_is_refused(tmp_path: Path, rest: str, key: str, problem: str) -> None:
+    with pytest.raises(ExperimentError) as caught:
+        parse(experiment(rest), tmp_path / "mine.toml")
+    assert caught.value.key == key
+    assert problem in str(caught.value)
+
+
+MOVES = '[[changes]]\nat = "2s"\ngroup = "moves"\nroute = {route}\n'
+
+
+@both
+@pytest.mark.parametrize("direction", ["forward", "reverse"])
+def test_a_group_takes_another_route(tmp_path: Path, direction: str) -> None:
+    flow = f'[[flows]]\nname = "moves"\ncc = "cubic"\nroute = ["bottleneck"]\ndirection = "{direction}"\n'
+    moves = MOVES.format(route=["c"]) + MOVES.format(route=["bottleneck", "b", "c"]).replace("2s", "4s")
+    got = valid(tmp_path, experiment(flow + LINKS + moves, rtt="10ms", duration="6s"))
+    passed = {name: [sent_mbps(got, name, at, at + 1.5) for at in (0.5, 2.5, 4.5)] for name in ("bottleneck", "b", "c")}
+    if direction == "forward":
+        assert passed["bottleneck"] == pytest.approx([10, 0, 4], abs=0.4)
+        assert passed["b"] == pytest.approx([0, 0, 4], abs=0.4)
+        assert passed["c"] == pytest.approx([0, 4, 4], abs=0.2)
+    else:  # Acknowledgements go there.
+        assert [rate > 0.1 for rate in passed["bottleneck"]] == [True, False, True]
+        assert [rate > 0.1 for rate in passed["b"]] == [False, False, True]
+        assert [rate > 0.1 for rate in passed["c"]] == [False, True, True]
+
+
+@both
+def test_a_new_route_leaves_other_groups_alone(tmp_path: Path) -> None:
+    flows = (
+        '[[flows]]\nname = "moves"\ncc = "cubic"\naccess = { delay = "5ms" }\n'
+        '[[flows]]\nname = "stays"\ncc = "cubic"\nroute = ["b", "c"]\n'
+    )
+    got = valid(tmp_path, experiment(flows + LINKS + MOVES.format(route=["bottleneck"]), duration="6s"))
+    assert sent_mbps(got, "bottleneck", 3, 6) > 9
+    # Alone on its links.
+    assert sent_mbps(got, "c", 3, 6) == pytest.approx(4, abs=0.2)
+
+
+@pytest.mark.parametrize(
+    ("change", "key", "problem"),
+    [
+        ('group = "none"\nroute = ["b"]', "changes.0.group", "unknown group in a change: 'none'"),
+        ('group = "cubic"', "changes.0.group", "'group' and 'route' go together"),
+        ('route = ["b"]', "changes.0.route", "'group' and 'route' go together"),
+        ('group = "cubic"\nroute = []', "changes.0.route", "the route leaves out a link, or goes back"),
+        ('group = "cubic"\nroute = ["c", "b"]', "changes.0.route", "the route leaves out a link, or goes back"),
+        ('group = "cubic"\nroute = ["d"]', "changes.0.route", "the route names no link: 'd'"),
+        ('group = "cubic"\nroute = ["b"]\nlink = "b"', "changes.0.link", "a change of a link and of a group's route"),
+    ],
+)
+def test_a_new_route_that_there_is_not_is_refused(tmp_path: Path, change: str, key: str, problem: str) -> None:
+    with pytest.raises(ExperimentError) as caught:
+        parse(experiment(CUBIC + LINKS + f'[[changes]]\nat = "1s"\n{change}\n'), tmp_path / "mine.toml")
+    assert caught.value.key == key
+    assert problem in str(caught.value)

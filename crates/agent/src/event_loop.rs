@@ -35,7 +35,7 @@ use crate::traffic::payload::Payload;
 use crate::traffic::probe::Probing;
 use crate::traffic::tcp::TcpFlow;
 use crate::traffic::udp::UdpFlow;
-use dumbbell_plan::{AgentPlan, Transport};
+use dumbbell_plan::{AgentPlan, Flow, Transport, Waits};
 use event_queue::{EventQueue, Kind};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::signal::Signal;
@@ -92,6 +92,11 @@ fn allow_descriptors(needed: u64) -> Result<()> {
         .attempt(|| format!("raising the limit of open files to {needed}"))
 }
 
+/// Whether this host opens the flow's socket when it starts.
+fn starts_here(flow: &Flow) -> bool {
+    flow.ends.sends() || flow.transport == Transport::Udp
+}
+
 enum Traffic {
     Tcp(TcpFlow),
     Udp(UdpFlow),
@@ -126,6 +131,8 @@ struct EventLoop<'a> {
     unfinished: usize,
     /// Flows sorted by name: simultaneous starts do not depend on the order of the plan.
     start_order: Vec<usize>,
+    /// Flows that wait for others.
+    waits: Waits,
 }
 
 impl<'a> EventLoop<'a> {
@@ -154,6 +161,7 @@ impl<'a> EventLoop<'a> {
             payload: Payload::new()?,
             unfinished: plan.flows.len(),
             start_order: (0..plan.flows.len()).collect(),
+            waits: Waits::of(plan.flows.iter().map(|flow| flow.wait)),
         };
         event_loop.listen()?;
         event_loop.prepare_flows()?;
@@ -171,12 +179,11 @@ impl<'a> EventLoop<'a> {
 
     fn prepare_flows(&mut self) -> Result<()> {
         self.start_order.sort_unstable_by_key(|&number| &self.plan.flows[number].name);
-        let starts_here = |number: usize| {
+        for (position, &number) in self.start_order.iter().enumerate() {
             let flow = &self.plan.flows[number];
-            flow.ends.sends() || flow.transport == Transport::Udp
-        };
-        for (position, &number) in self.start_order.iter().enumerate().filter(|(_, number)| starts_here(**number)) {
-            self.event_queue.add(self.plan.flows[number].start_ns, Kind::Start, position);
+            if starts_here(flow) && flow.wait.after.is_none() {
+                self.event_queue.add(flow.start_ns, Kind::Start, position);
+            }
         }
         for (number, flow) in self.plan.flows.iter().enumerate() {
             if let Some(stop_ns) = flow.stop_ns {
@@ -286,6 +293,10 @@ impl<'a> EventLoop<'a> {
     /// Starts the flow at this position of their order.
     fn start(&mut self, position: usize, now_ns: u64) -> Result<()> {
         let number = self.start_order[position];
+        let planned = &self.plan.flows[number];
+        if planned.wait.after.is_some() && planned.stop_ns.is_some_and(|stop_ns| stop_ns <= now_ns) {
+            return Ok(());
+        }
         match &mut self.flows[number] {
             Traffic::Tcp(flow) => {
                 let descriptor = flow.start(now_ns)?;
@@ -396,9 +407,48 @@ impl<'a> EventLoop<'a> {
             FlowStep::Same => {}
             FlowStep::Changed => self.sampler.changed(),
             FlowStep::WakeAt(at_ns) => self.event_queue.add(at_ns, Kind::Wake, number),
+            FlowStep::Responded => {
+                let released = self.waits.responded(number);
+                self.ask_again(&released)?;
+            }
             FlowStep::Done => {
                 self.closed(number)?;
+                self.release(number)?;
                 self.finish_one();
+            }
+        }
+        Ok(())
+    }
+
+    /// A flow has completed or failed: those that waited for it go on.
+    fn release(&mut self, number: usize) -> Result<()> {
+        let Traffic::Tcp(flow) = &self.flows[number] else { return Ok(()) };
+        if !flow.has_completed() {
+            let released = self.waits.failed(number);
+            return self.ask_again(&released);
+        }
+        let now_ns = self.clock.now_ns();
+        for follower in self.waits.completed(number) {
+            let flow = &self.plan.flows[follower];
+            if starts_here(flow) {
+                let position = self.start_order.iter().position(|&each| each == follower).expect("each has one");
+                self.event_queue.add(now_ns.saturating_add(flow.start_ns), Kind::Start, position);
+            }
+        }
+        Ok(())
+    }
+
+    /// Flows behind a barrier that has opened ask again, in the order of their names, as in the simulator.
+    fn ask_again(&mut self, released: &[usize]) -> Result<()> {
+        let now_ns = self.clock.now_ns();
+        for position in 0..self.start_order.len() {
+            let number = self.start_order[position];
+            let Some(exchange) = self.plan.flows[number].exchange.filter(|_| released.contains(&number)) else {
+                continue;
+            };
+            match (exchange.think_ns, &mut self.flows[number]) {
+                (0, Traffic::Tcp(flow)) => flow.wake(now_ns)?,
+                (think_ns, _) => self.event_queue.add(now_ns + think_ns, Kind::Wake, number),
             }
         }
         Ok(())

@@ -26,6 +26,8 @@ pub enum FlowStep {
     Changed,
     /// Its last byte was received.
     Done,
+    /// It has its response, and waits for other flows before it asks again.
+    Responded,
     /// Call `wake` at this time since the experiment's start.
     WakeAt(u64),
 }

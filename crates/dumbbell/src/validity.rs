@@ -171,8 +171,29 @@ pub fn judge_plan(plan: &Plan, flows: &[FlowEnd], named: &[&Queue], queues: Opti
         queues: named.iter().map(queue).collect(),
     };
     let mut verdict = judge(&outcome);
+    verdict.warnings.extend(never_started(plan, flows));
     verdict.warnings.splice(0..0, plan.warnings.iter().cloned());
     verdict
+}
+
+/// Flows whose group waited for another that did not complete, a warning for each pair of groups.
+fn never_started(plan: &Plan, ends: &[FlowEnd]) -> Vec<String> {
+    let mut waiting: Vec<(&str, Vec<&str>)> = Vec::new();
+    for (flow, end) in plan.flows.iter().zip(ends) {
+        let Some(members) = flow.wait.after.filter(|_| end.started_ns.is_none()) else { continue };
+        if ends[members.positions()].iter().all(|other| other.completed_ns.is_some()) {
+            continue; // Its time came after the end, or after its 'stop'.
+        }
+        let awaited = &plan.flows[members.first].group[..];
+        match waiting.iter_mut().find(|(known, _)| *known == awaited) {
+            Some((_, names)) => names.push(&flow.name),
+            None => waiting.push((awaited, vec![&flow.name])),
+        }
+    }
+    let text = |(awaited, names): &(&str, Vec<&str>)| {
+        format!("{} never started, because the flows of '{awaited}' did not complete", listed(names))
+    };
+    waiting.iter().map(text).collect()
 }
 
 /// Judges a simulated run.

@@ -11,6 +11,7 @@
 //! changes      changes and traces as steps with times; `later`: what they need from the start
 //! programs     programs and their hosts
 //! settings     sysctls and parameters of modules
+//! routes       groups whose route changes
 //! rtt          propagation delays of groups
 //! warnings     what may not be what the author meant
 //! size         memory and packets of a run, and `limits` on them
@@ -35,6 +36,7 @@ mod packets;
 mod path;
 mod programs;
 pub mod remote;
+mod routes;
 pub mod rtt;
 mod script_tree;
 mod settings;
@@ -152,6 +154,7 @@ fn setup(building: &mut Building<'_>) -> Result<Vec<Step>, Error> {
     let tcp = &experiment.tcp;
     let mut steps = settings::machine_settings(tcp);
     steps.extend(building.layout.steps(&senders, experiment.path.mtu, experiment.path.offloads, tcp.ecn));
+    steps.extend(routes::first_routes(building));
     let further: Vec<_> = tcp.sysctl.iter().filter(|(key, _)| !is_of_the_machine(key)).collect();
     let sending = senders.iter().map(|host| {
         let own = building.layout.host(host).ecn;

@@ -6,7 +6,7 @@
 //! | [`operation`] | what is done to a host, typed; the command that does the same |
 //! | [`network`] | links, sending hosts, TCP settings |
 //! | [`queue`] | qdiscs that are sampled |
-//! | [`traffic`] | flows and probes |
+//! | [`traffic`] | flows and probes; [`waits`]: flows that wait for others |
 //! | [`program`] | programs |
 //! | [`settings`] | parameters of controllers' modules |
 //! | [`trial`] | what a host's kernel must have |
@@ -27,6 +27,7 @@ pub mod settings;
 pub mod text;
 pub mod traffic;
 pub mod trial;
+pub mod waits;
 
 pub use agent::{AgentOptions, AgentPlan, Recordings};
 pub use network::{Device, Link, Net, Sender, TcpSettings};
@@ -36,6 +37,7 @@ pub use queue::{Queue, Rates};
 pub use remote::{RemoteHost, RemotePlan, Role};
 pub use settings::Conflict;
 pub use traffic::{Direction, Ecn, Ends, Exchange, Flow, ParameterValue, Probe, ProbeKind, Transport};
+pub use waits::{Members, Wait, Waits};
 
 use dumbbell_tc::message::Message;
 use serde::{Deserialize, Serialize};

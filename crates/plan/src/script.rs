@@ -4,8 +4,8 @@ mod remote;
 
 use crate::hidden::is_hidden_between;
 use crate::text::{comment, joined, quoted, seconds};
-use crate::{Change, Conflict, Content, Flow, Operation, Plan, Probe, ProbeKind, Program, Step};
-use std::collections::BTreeMap;
+use crate::{Change, Conflict, Content, Flow, Members, Operation, Plan, Probe, ProbeKind, Program, Step};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Ports of flows that share one: iperf3 needs a port for each.
 const FIRST_SPARE_PORT: usize = 20_000;
@@ -60,7 +60,10 @@ fn iperf3_client(flow: &Flow, port: usize, duration_ns: u64) -> String {
 
 /// Waits until a flow starts.
 fn wait_for(flow: &Flow) -> String {
-    if flow.start_ns > 0 { format!("sleep {}; ", seconds(flow.start_ns)) } else { String::new() }
+    let sleep = if flow.start_ns > 0 { format!("sleep {}; ", seconds(flow.start_ns)) } else { String::new() };
+    let Some(members) = flow.wait.after else { return sleep };
+    let others: Vec<_> = members.positions().map(|each| format!("$flow{}", each + 1)).collect();
+    format!("for flow in {}; do tail --pid=$flow -f /dev/null; done; {sleep}", others.join(" "))
 }
 
 fn setup(plan: &Plan, lines: &mut Vec<String>) -> Result<(), Conflict> {
@@ -109,10 +112,34 @@ fn traffic(plan: &Plan, lines: &mut Vec<String>) {
         lines.push(String::new());
     }
     lines.push("# flows".into());
-    for (flow, port) in plan.flows.iter().zip(&ports) {
-        let client = iperf3_client(flow, *port, plan.duration_ns);
+    let awaited: BTreeSet<_> =
+        plan.flows.iter().filter_map(|flow| flow.wait.after).flat_map(Members::positions).collect();
+    for number in followers_last(plan) {
+        let flow = &plan.flows[number];
+        let client = iperf3_client(flow, ports[number], plan.duration_ns);
         lines.push(format!("({}exec ip netns exec {} {client}) &", wait_for(flow), flow.sender));
+        if awaited.contains(&number) {
+            lines.push(format!("flow{}=$!", number + 1));
+        }
     }
+}
+
+/// The flows in their order, but each behind those that it waits for.
+fn followers_last(plan: &Plan) -> Vec<usize> {
+    let mut made = Vec::new();
+    while made.len() < plan.flows.len() {
+        let before = made.len();
+        for (number, flow) in plan.flows.iter().enumerate() {
+            let is_free = flow.wait.after.is_none_or(|members| members.positions().all(|each| made.contains(&each)));
+            if is_free && !made.contains(&number) {
+                made.push(number);
+            }
+        }
+        if made.len() == before {
+            break; // A circle, which an experiment cannot have.
+        }
+    }
+    made
 }
 
 /// The ping of a series of probes.

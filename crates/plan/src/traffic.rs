@@ -1,5 +1,6 @@
 //! What is sent: flows and probes.
 
+use crate::waits::Wait;
 use serde::{Deserialize, Serialize};
 use std::net::Ipv4Addr;
 
@@ -135,8 +136,11 @@ pub struct Flow {
     /// Parameters of its controller, as written.
     #[serde(skip)]
     pub cc_parameters: Vec<(String, ParameterValue)>,
-    /// When it starts.
+    /// When it starts; since the completion of others if it waits for them.
     pub start_ns: u64,
+    /// Others that it waits for.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub wait: Wait,
     /// When it stops sending; None: at the end.
     pub stop_ns: Option<u64>,
     /// Size; None: unlimited.

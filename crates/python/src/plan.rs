@@ -90,8 +90,10 @@ handle! {
         /// Its parameters, as written.
         cc_parameters: Vec<(String, Parameter)> =
             |flow| flow.cc_parameters.iter().map(|(name, value)| (name.clone(), value.into())).collect(),
-        /// Start.
+        /// Start; of a flow that waits for others, since they completed.
         start_ns: u64 = |flow| flow.start_ns,
+        /// Whether it starts when others have completed.
+        follows: bool = |flow| flow.wait.after.is_some(),
         /// Stop; None: at the end.
         stop_ns: Option<u64> = |flow| flow.stop_ns,
         /// Size; None: unlimited.
@@ -134,6 +136,7 @@ handle! {
             cc,
             cc_parameters: Vec::new(),
             start_ns,
+            wait: plan::Wait::default(),
             stop_ns: None,
             bytes: None,
             on_off_ns: None,

@@ -13,6 +13,7 @@
 //!     sender: "sender".into(),
 //!     receiver: "receiver".into(),
 //!     start: Time::ZERO,
+//!     wait: dumbbell_plan::Wait::default(),
 //!     stop: None,
 //!     port: 5201,
 //!     mark: 0,
@@ -38,6 +39,7 @@
 //!     flows: vec![flow],
 //!     probes: Vec::new(),
 //!     changes: Vec::new(),
+//!     routes: Vec::new(),
 //!     queues: Vec::new(),
 //!     capture: None,
 //! };

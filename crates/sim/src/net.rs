@@ -17,6 +17,8 @@ mod meter;
 pub use build::{Pair, build};
 pub use device::Device;
 
+use crate::error::Error;
+use crate::plan::HostRoute;
 use dumbbell_net::packet::{Direction, FlowId, Packet};
 
 /// Index of a host in the sorted list of names.
@@ -83,6 +85,19 @@ impl Net {
     /// The device at this end of a link; None if there is no such link.
     pub fn device_at(&self, end: crate::plan::End) -> Option<DeviceId> {
         self.device_of.get(end.wire).map(|sides| sides[end.side as usize])
+    }
+
+    /// Enters how a host reaches another from now on.
+    pub fn set_route(&mut self, HostRoute { host, to, by }: &HostRoute) -> Result<(), Error> {
+        let object = || format!("the route of '{host}' to '{to}'");
+        let id = |name: &str| self.hosts.binary_search_by(|known| known.as_str().cmp(name));
+        let unknown = |name: &str| Error::UnknownHost { object: object(), host: name.into() };
+        let at = id(host).map_err(|_| unknown(host))?;
+        let target = id(to).map_err(|_| unknown(to))?;
+        let missing = || Error::NoLink { object: object(), link: by.wire, links: self.device_of.len() };
+        let device = self.device_at(*by).ok_or_else(missing)?;
+        self.next[at * self.hosts.len() + target] = device;
+        Ok(())
     }
 
     /// Sender's and receiver's host of every flow and probe series.

@@ -13,6 +13,7 @@ use dumbbell_net::cc::Parameters;
 use dumbbell_net::queue::Node;
 use dumbbell_net::time::{Span, Time};
 use dumbbell_net::transport::Settings;
+use dumbbell_plan::Wait;
 use dumbbell_tc as tc;
 use serde::Serialize;
 
@@ -41,6 +42,8 @@ pub struct Plan {
     pub probes: Vec<Probe>,
     /// Changes in order of time.
     pub changes: Vec<Change>,
+    /// Where hosts that have two ways to another send at first.
+    pub routes: Vec<HostRoute>,
     /// Sampled qdiscs in the order of the result.
     pub queues: Vec<Watched>,
     /// Capture, if any.
@@ -121,8 +124,10 @@ pub struct Flow {
     pub sender: String,
     /// Receiving host.
     pub receiver: String,
-    /// Start time.
+    /// Start time; since the completion of others if it waits for them.
     pub start: Time,
+    /// Others that it waits for.
+    pub wait: Wait,
     /// Stop time, if the flow is stopped early.
     pub stop: Option<Time>,
     /// Server port.
@@ -239,8 +244,32 @@ pub struct Probe {
 pub struct Change {
     /// Time.
     pub at: Time,
-    /// Device.
-    pub device: End,
     /// The change.
-    pub what: tc::tree::Change,
+    pub what: What,
+}
+
+/// What changes.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum What {
+    /// A qdisc or class.
+    Tc {
+        /// Its device.
+        device: End,
+        /// The change.
+        change: tc::tree::Change,
+    },
+    /// A route.
+    Route(HostRoute),
+}
+
+/// How a host reaches another.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct HostRoute {
+    /// The host.
+    pub host: String,
+    /// The other.
+    pub to: String,
+    /// The host's device that leads there.
+    pub by: End,
 }

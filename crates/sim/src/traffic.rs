@@ -25,6 +25,10 @@ pub struct Flow {
     pub identity: Identity,
     /// The application.
     pub traffic: Traffic,
+    /// Start time; since the completion of others if it `follows`.
+    pub start: Time,
+    /// Whether it starts when others have completed.
+    pub follows: bool,
     /// Stop time.
     pub stop: Option<Time>,
     /// The report.

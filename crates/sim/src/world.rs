@@ -24,7 +24,7 @@ use crate::error::Error;
 use crate::event_queue::{Event, EventQueue, Kind};
 use crate::net::{DeviceId, HostId, Net};
 use crate::packet_trace::PacketTrace;
-use crate::plan::{Change, Plan};
+use crate::plan::{Change, Plan, What};
 use crate::report::{Progress, QueueReport, RunResult};
 use crate::sampler::Sampler;
 use crate::telemetry::Telemetry;
@@ -34,6 +34,7 @@ use crate::traffic::probe::Series;
 use dumbbell_net::packet::{Packet, Reassembly};
 use dumbbell_net::time::{Span, Time};
 use dumbbell_net::transport::SocketBacklog;
+use dumbbell_plan::Waits;
 use dumbbell_tc::tree::Change as TcChange;
 use packet_accounting::PacketAccounting;
 use std::collections::VecDeque;
@@ -65,8 +66,14 @@ pub struct World {
     probes: Vec<Series>,
     /// Names of the probes in the order of the plan, with their indices in `probes`.
     probe_names: Vec<(String, usize)>,
-    /// Start times of flows.
+    /// Start times of flows, the last first.
     starts: Vec<(Time, u32)>,
+    /// When the program that opens connections is free for the next.
+    opens_at: Time,
+    /// Flows that wait for others, by their positions in the plan.
+    waits: Waits,
+    /// The flow at each position of the plan.
+    numbers: Vec<u32>,
     changes: Vec<Change>,
     sampler: Sampler,
     packet_accounting: PacketAccounting,
@@ -103,6 +110,8 @@ struct Instant {
     is_releasing: bool,
     /// Ends whose applications were woken to write.
     writers: VecDeque<u32>,
+    /// Flows behind a barrier that has opened: a program asks in one after the other.
+    askers: VecDeque<u32>,
     /// Flows whose applications have a socket event.
     reactions: VecDeque<u32>,
     /// Packets dropped by the current call.
@@ -286,7 +295,13 @@ impl World {
 
     /// Linux applies a change without touching the watchdog: queued packets are dequeued at the time set before.
     fn change(&mut self, number: usize) -> Result<(), Error> {
-        let Change { device, what, .. } = &self.changes[number];
+        if let Some(next) = self.changes.get(number + 1) {
+            self.event_queue.add(next.at, Kind::Change, rank(number + 1));
+        }
+        let (device, what) = match &self.changes[number].what {
+            What::Tc { device, change } => (device, change),
+            What::Route(route) => return self.net.set_route(route),
+        };
         let device = self.net.device_at(*device).expect("checked when the world was created");
         let device = &mut self.net.devices[device as usize];
         let queue = device.queue.as_mut().expect("checked when the world was created");
@@ -299,9 +314,6 @@ impl World {
             device.expect(node);
         } else if let (TcChange::Class { class, .. }, Some(meter)) = (what, &mut device.meter) {
             meter.change_class(class);
-        }
-        if let Some(next) = self.changes.get(number + 1) {
-            self.event_queue.add(next.at, Kind::Change, rank(number + 1));
         }
         Ok(())
     }

@@ -6,7 +6,7 @@ use common::{chain, left, link, netem, plan, probe, root, settings, tcp, udp, wa
 use dumbbell_net::queue::Config;
 use dumbbell_net::time::{Span, Time};
 use dumbbell_sim::World;
-use dumbbell_sim::plan::{Capture, Change, Plan, Work};
+use dumbbell_sim::plan::{Capture, Change, Plan, What, Work};
 use dumbbell_tc::tree::Change as TcChange;
 
 fn problem(plan: &Plan) -> String {
@@ -86,6 +86,8 @@ fn link_ends_are_checked_in_every_object() {
     assert_eq!(problem(&plain), "queue 'bottleneck': no qdisc on its device has the handle '10:'");
     let mut changed = line();
     let node = root(left(0), "1:", Config::Netem(Box::new(netem(Span::ZERO)))).root;
-    changed.changes.push(Change { at: Time::from_nanos(5), device: left(0), what: TcChange::Qdisc(node) });
+    changed
+        .changes
+        .push(Change { at: Time::from_nanos(5), what: What::Tc { device: left(0), change: TcChange::Qdisc(node) } });
     assert_eq!(problem(&changed), "the change at 5 ns: no qdisc on its device has the handle '1:'");
 }

@@ -67,6 +67,10 @@ def show(out: Console, live: Live, filter_: Filter, sort: str) -> None:
     out.print(table) if len(rows) else out.print("no connection")
 
 
+OLDER = {"retransmits": "retrans_timer", "forward_bytes": "fwd_alloc_bytes"}
+"""Keys of 0.1.0 in `--json`, and today's."""
+
+
 def as_json(frame: Frame, live: Live, filter_: Filter, sort: str) -> str:
     """The newest sample as one object; names end in units."""
     assert live.table is not None
@@ -77,6 +81,6 @@ def as_json(frame: Frame, live: Live, filter_: Filter, sort: str) -> str:
     ]
     value: dict[str, Any] = {
         "time_s": frame.realtime_ns / 1e9, "monotonic_ns": frame.monotonic_ns, "filter": str(filter_), "totals": sums,
-        "connections": rows.to_dicts(),
+        "connections": rows.with_columns(**{old: pl.col(new) for old, new in OLDER.items()}).to_dicts(),
     }  # fmt: skip
     return json_text(value)

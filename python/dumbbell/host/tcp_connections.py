@@ -22,7 +22,7 @@ from dumbbell import _sim
 from dumbbell.errors import LocalHostError
 from dumbbell.host.agent import agent
 from dumbbell.host.sources import LocalHost
-from dumbbell.linux import BBR, FLOW_RECORD, MEMORY, STATES, TCP_INFO, TIMERS, UDP
+from dumbbell.linux import BBR, FLOW_RECORD, MEMORY, SHOWN, STATES, TCP_INFO, TIMERS, UDP
 
 __all__ = [
     "HEADER",
@@ -209,10 +209,11 @@ def table(frame: Frame) -> pl.DataFrame:
         "device": _plain(records["device"]),
         "timer": _names_of(records["timer"], dict(enumerate(TIMERS))),
         "timer_ns": _plain(records["expires_ms"], 10**6),
-        "retransmits": _plain(records["retransmits"]),
+        "retrans_timer": _plain(records["retransmits"]),
         "recv_q_bytes": _plain(records["recv_q"]),
         "send_q_bytes": _plain(records["send_q"]),
-        **{f"{name}_bytes" if name != "drops" else "drops_packets": _plain(records[name]) for name in MEMORY},
+        **{f"{SHOWN.get(name, name)}_bytes": _plain(records[name]) for name in MEMORY if name != "drops"},
+        "drops_packets": _plain(records["drops"]),
         **{name: _plain(info[field], unit, tcp) for name, (field, unit) in MEASURED.items()},
         **_of_flows(records, tcp),
         **_newer_bbr(records),

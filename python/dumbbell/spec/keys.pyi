@@ -224,6 +224,8 @@ class Flows(Keys):
     """Number of flows; 0 creates only the group's hosts, for programs."""
     start: int
     """Start time."""
+    after: str | None
+    """The name of a group with `bytes`: start when all of its flows have completed; `start` counts from then."""
     stop: int | None
     """End time. Without it, the end of the experiment."""
     stagger: int
@@ -252,6 +254,10 @@ class Flows(Keys):
     """Size of the answer to a `request`."""
     think: int
     """The receiver's wait between a response and the next request."""
+    barrier: bool
+    """`true`: the next request waits until every flow of the group has its response; `think` counts from then
+    (synchronized reads, incast).
+    """
     arrivals: float | None
     """Poisson arrivals of sized flows: `"10/s"`; needs `bytes`; `count` above 1 limits the number of arrivals
     (10,000 otherwise). Or `{ load = 0.6 }`: so many that their bytes take this share of the bottleneck's rate.
@@ -368,6 +374,12 @@ class Change(Keys):
     """
     qdisc: Qdisc | None
     """New options of the link's queue, as for tc; the kind stays."""
+    group: str | None
+    """The group of flows whose `route` changes."""
+    route: tuple[str, ...] | None
+    """The new route of `group`, as a group's `route`: from then on its packets pass these links (handover,
+    rerouting). Packets under way reach their host.
+    """
     rate: int | None
     """The new rate."""
     rtt: int | None

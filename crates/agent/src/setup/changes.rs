@@ -1,13 +1,13 @@
-//! Timed tc commands. Their messages are made before the experiment starts; each is one request at its time.
+//! Timed tc commands and routes. Their messages are made before the experiment starts; each is one request at its time.
 //!
 //! For commands that only the machine's tc understands, it is started before the experiment and stays open: starting a
 //! program takes milliseconds.
 
 use super::iproute2::{MachinePrograms, TC, batch_line, spawn};
 use super::rtnetlink::RequestSocket;
-use super::{refused, send_tc};
+use super::{ip, refused, send_tc};
 use crate::error::{Attempt, Error, Result};
-use dumbbell_plan::{Change, Step};
+use dumbbell_plan::{Change, Operation, Step};
 use dumbbell_tc::message::Message;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -17,10 +17,20 @@ use std::process::{Child, ChildStdin};
 
 /// All changes of a plan.
 pub struct Changes<'a> {
-    /// By number of the change; None: a standby makes it.
-    requests: Vec<(&'a Step, Option<Message>)>,
+    /// By number of the change.
+    requests: Vec<(&'a Step, Request)>,
     sockets: BTreeMap<&'a str, RequestSocket>,
     standbys: Vec<Standby>,
+}
+
+/// How a change is made.
+enum Request {
+    /// By this message.
+    Tc(Message),
+    /// By a message about a route.
+    Route,
+    /// By a standby.
+    ByProgram,
 }
 
 impl<'a> Changes<'a> {
@@ -28,9 +38,12 @@ impl<'a> Changes<'a> {
     pub fn prepare(changes: &'a [Change], programs: &mut MachinePrograms) -> Result<Self> {
         let mut prepared = Self { requests: Vec::new(), sockets: BTreeMap::new(), standbys: Vec::new() };
         for Change { step, .. } in changes {
-            let command = step.tc().ok_or_else(|| refused(step, "only tc commands may have a time"))?;
-            let request = Message::of(command).ok();
-            if request.is_none() {
+            let request = match &step.operation {
+                Operation::Tc(command) => Message::of(command).map_or(Request::ByProgram, Request::Tc),
+                Operation::Route(_) => Request::Route,
+                _ => return Err(refused(step, "only tc commands and routes may have a time")),
+            };
+            if matches!(request, Request::ByProgram) {
                 programs.record(step);
                 if !prepared.standbys.iter().any(|standby| standby.host == step.host) {
                     prepared.standbys.push(Standby::start(&step.host)?);
@@ -53,8 +66,13 @@ impl<'a> Changes<'a> {
     /// Makes a change. A standby makes it before virtual time advances, and reports a failure at the end.
     pub fn make(&mut self, number: usize) -> Result<()> {
         let (step, request) = &self.requests[number];
-        if let Some(message) = request {
-            return send_tc(message, &self.sockets[step.host.as_str()], step);
+        match request {
+            Request::Tc(message) => return send_tc(message, &self.sockets[step.host.as_str()], step),
+            Request::Route => {
+                let sent = ip::send(&step.operation, &self.sockets[step.host.as_str()])?;
+                return sent.map_err(|reason| refused(step, reason));
+            }
+            Request::ByProgram => {}
         }
         let standby = self.standbys.iter_mut().find(|standby| standby.host == step.host);
         standby.expect("one was started for every change").send(step)

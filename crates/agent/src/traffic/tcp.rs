@@ -159,6 +159,12 @@ impl TcpFlow {
         self.accepted(socket, now_ns)
     }
 
+    /// Has its last byte arrived? A sender whose receiver is on another host has read the end of the connection.
+    pub fn has_completed(&self) -> bool {
+        let is_known = self.plan.ends == Ends::Sender && self.plan.bytes.is_some() && self.is_over();
+        self.report.completed_ns.is_some() || is_known && self.report.error.is_none()
+    }
+
     /// Has the flow ended?
     pub fn is_over(&self) -> bool {
         self.report.stopped_ns.is_some()
@@ -379,6 +385,9 @@ impl TcpFlow {
         self.report.exchanges_ns.push(now_ns - exchange.requested_ns);
         let think_ns = exchange.plan_exchange.think_ns;
         self.exchange = None;
+        if self.plan.wait.barrier.is_some() {
+            return Ok(FlowStep::Responded);
+        }
         if think_ns > 0 {
             return Ok(FlowStep::WakeAt(now_ns + think_ns));
         }

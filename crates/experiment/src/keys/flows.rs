@@ -33,6 +33,8 @@ table! {
         count: Integer<u32, 0, 100_000> = 1;
         /// Start time.
         start: Time = "0s";
+        /// The name of a group with `bytes`: start when all of its flows have completed; `start` counts from then.
+        after: Name, optional;
         /// End time. Without it, the end of the experiment.
         stop: Time, optional;
         /// Time between the starts of two flows of the group.
@@ -58,6 +60,9 @@ table! {
         response: Size, optional;
         /// The receiver's wait between a response and the next request.
         think: Time = "0s";
+        /// `true`: the next request waits until every flow of the group has its response; `think` counts from then
+        /// (synchronized reads, incast).
+        barrier: Boolean = false;
         /// Poisson arrivals of sized flows: `"10/s"`; needs `bytes`; `count` above 1 limits the number of arrivals (10,000
         /// otherwise). Or `{ load = 0.6 }`: so many that their bytes take this share of the bottleneck's rate.
         arrivals: Arrivals, optional;

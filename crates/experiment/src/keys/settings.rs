@@ -2,7 +2,7 @@
 
 mod rules;
 
-use crate::declare::generic::Boolean;
+use crate::declare::generic::{Boolean, List};
 use crate::declare::kinds::{Discipline, Loss, Name, Rate, Size, Text, Time};
 use crate::declare::maps::Sysctls;
 use crate::declare::{choices, table};
@@ -72,6 +72,11 @@ table! {
         up: Boolean, optional;
         /// New options of the link's queue, as for tc; the kind stays.
         qdisc: Discipline, optional;
+        /// The group of flows whose `route` changes.
+        group: Name, optional;
+        /// The new route of `group`, as a group's `route`: from then on its packets pass these links (handover, rerouting).
+        /// Packets under way reach their host.
+        route: List<Name>, optional;
         /// The new rate.
         rate: Rate, optional;
         /// The new propagation delay, both ways.

@@ -4,6 +4,7 @@ use super::attachments::Attachments;
 use super::error::Error;
 use super::later;
 use super::layout::Layout;
+use super::routes::Crossings;
 use super::rtt::shortest_base_rtt_ns;
 use super::shaping::{self, Netem, Requested, Sizes, queue};
 use crate::model::{Change, Experiment, Impairment, Qdisc};
@@ -28,6 +29,8 @@ pub(super) struct Building<'a> {
     pub senders: Vec<String>,
     /// Receiving host by group number.
     pub receivers: Vec<String>,
+    /// Groups whose route changes.
+    pub crossings: Crossings,
 }
 
 impl<'a> Building<'a> {
@@ -44,6 +47,7 @@ impl<'a> Building<'a> {
             shapers: BTreeMap::new(),
             senders: Vec::new(),
             receivers: Vec::new(),
+            crossings: Crossings::default(),
         }
     }
 

@@ -3,6 +3,7 @@
 use super::building::Building;
 use super::error::Error;
 use super::later::netem_name;
+use super::routes::changed_routes;
 use super::shaping::{netem_change, rate_change, tc, text_of};
 use crate::model;
 use dumbbell_plan::text::millis;
@@ -22,8 +23,24 @@ pub(super) fn changes(building: &mut Building<'_>) -> Result<Vec<Change>, Error>
         made.extend(discipline(building, change, key)?);
         made.extend(netem(building, change, key)?);
     }
+    made.extend(routes(building));
     made.sort_by_key(|change| change.at_ns);
     Ok(made)
+}
+
+/// Changes of groups' routes.
+fn routes(building: &Building<'_>) -> Vec<Change> {
+    let mut made = Vec::new();
+    for (number, crossing) in &building.crossings.of_group {
+        let name = &building.group_names[*number];
+        let own = building.changes.iter().filter(|(_, each)| each.group.as_ref() == Some(name) && each.route.is_some());
+        for ((key, change), ways) in own.zip(crossing.ways.windows(2)) {
+            let steps = changed_routes(building, crossing, ways[0], ways[1]).into_iter();
+            let key = format!("{key}.route");
+            made.extend(steps.map(|step| Change { at_ns: change.at, step: step.for_key(&key) }));
+        }
+    }
+    made
 }
 
 fn traces(building: &mut Building<'_>) -> Vec<Change> {

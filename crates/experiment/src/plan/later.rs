@@ -15,10 +15,11 @@ pub(super) fn listed(experiment: &Experiment, attachments: &Attachments) -> Vec<
         let own = Change { file: None, ..change.clone() };
         for row in attachments.changes.get(&number).into_iter().flatten() {
             let Row { at, rate, delay, jitter, loss } = row.clone();
-            let rest = Change { up: None, qdisc: None, rtt: None, ..own.clone() };
+            let rest = Change { up: None, qdisc: None, rtt: None, group: None, route: None, ..own.clone() };
             all.push((key.clone(), Change { at: change.at.saturating_add(at), rate, delay, jitter, loss, ..rest }));
         }
-        let is_plain = own.rate.is_some() || own.up.is_some() || own.qdisc.is_some() || own.rtt.is_some();
+        let is_plain =
+            own.rate.is_some() || own.up.is_some() || own.qdisc.is_some() || own.rtt.is_some() || own.route.is_some();
         if change.file.is_none() || is_plain || own.delay.is_some() || own.jitter.is_some() || own.loss.is_some() {
             all.push((key, own));
         }

@@ -4,6 +4,7 @@ use super::building::Building;
 use super::error::Error;
 use super::later;
 use super::packets;
+use super::routes::{Crossing, EXIT, Way, distinct, ends_of};
 use super::shaping::{Netem, Requested, impairs, queue};
 use crate::model::{Flows, Link, Path, Position, Segment, Transport};
 use dumbbell_plan::{Device, Ecn};
@@ -28,6 +29,8 @@ enum Role<'a> {
     Bottleneck,
     /// Rate and queue of the reverse path.
     Reverse,
+    /// The end of a path that groups leave at changing places.
+    Exit,
 }
 
 impl Role<'_> {
@@ -36,7 +39,7 @@ impl Role<'_> {
         match self {
             Self::Netem(link) | Self::Queue(link) => Some(&link.name),
             Self::Bottleneck => Some("bottleneck"),
-            Self::Packets(_) | Self::Path | Self::Reverse => None,
+            Self::Packets(_) | Self::Path | Self::Reverse | Self::Exit => None,
         }
     }
 }
@@ -56,14 +59,31 @@ pub(super) fn lay_out(building: &mut Building<'_>) -> Result<(), Error> {
     let names: Vec<_> = chain.iter().map(|(name, _)| name.clone()).chain([RECEIVER.into()]).collect();
     let stretches = stretches(&chain);
     let (flows, path) = (&building.experiment.flows, &building.experiment.path);
+    building.crossings.row.clone_from(&names);
     for (number, group) in flows.iter().enumerate() {
         let first = group.joins(path).map_or(0, |link| stretches[link].0);
-        connect_sender(building, number, group, &names[first])?;
+        let end = names.len() - 2;
+        let way = |(first, last): (Option<&str>, Option<&str>)| {
+            let join = first.map_or(0, |link| stretches[link].0);
+            (join, last.map_or(end, |link| stretches[link].1 + 1))
+        };
+        let later: Vec<_> = building.later_routes(number).map(|route| way(ends_of(route, path))).collect();
+        let firsts = if later.is_empty() {
+            vec![names[first].clone()]
+        } else {
+            let ways = [vec![way((group.joins(path), group.leaves(path)))], later].concat();
+            add_crossing(building, number, ways)
+        };
+        connect_sender(building, number, group, &firsts)?;
     }
     for pair in names.windows(2) {
         building.layout.connect(&pair[0], &pair[1]);
     }
-    for group in flows {
+    for (number, group) in flows.iter().enumerate() {
+        if let Some(crossing) = building.crossings.of_group.get(&number).cloned() {
+            connect_crossing(building, &crossing);
+            continue;
+        }
         let last = group.leaves(path).map_or(RECEIVER, |link| &names[stretches[link].1 + 1]);
         connect_receiver(building, last);
     }
@@ -96,6 +116,9 @@ fn chain<'a>(building: &Building<'a>) -> Chain<'a> {
     if path.reverse.as_ref().is_some_and(Segment::has_queue) {
         chain.push(("back".into(), Role::Reverse));
     }
+    if building.changes_routes() {
+        chain.push((EXIT.into(), Role::Exit));
+    }
     chain
 }
 
@@ -121,7 +144,8 @@ fn stretches<'a>(chain: &'a Chain<'a>) -> BTreeMap<&'a str, (usize, usize)> {
 /// One host for all plain groups, and one for each group that differs in access link, qdisc, ECN, window or ACKs.
 fn add_senders(building: &mut Building<'_>) {
     for (number, group) in building.experiment.flows.iter().enumerate() {
-        let name = if has_own_host(group, &building.experiment.path) {
+        let changes_route = building.later_routes(number).next().is_some();
+        let name = if changes_route || has_own_host(group, &building.experiment.path) {
             format!("{SENDER}{}", number + 1)
         } else {
             SENDER.into()
@@ -150,8 +174,31 @@ fn has_own_host(group: &Flows, path: &Path) -> bool {
         || !group.delayed_ack
 }
 
-/// The group's host, its access link if it has one, then the first host that all share.
-fn connect_sender(building: &mut Building<'_>, number: usize, group: &Flows, first: &str) -> Result<(), Error> {
+/// A group whose route changes, with these ways; returns the hosts at which it joins the path.
+fn add_crossing(building: &mut Building<'_>, number: usize, ways: Vec<Way>) -> Vec<String> {
+    let named = |name: &str| format!("{name}{}", number + 1);
+    let joins = distinct(ways.iter().map(|way| way.0)).into_iter();
+    let firsts = joins.map(|at| building.crossings.row[at].clone()).collect();
+    let sender = building.senders[number].clone();
+    let crossing = Crossing { sender, fork: named("fork"), merge: named("merge"), receiver: named(RECEIVER), ways };
+    building.crossings.of_group.insert(number, crossing);
+    firsts
+}
+
+/// The receiver of such a group, behind every host at which it leaves the path.
+fn connect_crossing(building: &mut Building<'_>, Crossing { merge, receiver, ways, .. }: &Crossing) {
+    building.layout.add(merge, true);
+    building.layout.add(receiver, false);
+    for at in distinct(ways.iter().map(|way| way.1)) {
+        let last = building.crossings.row[at].clone();
+        building.layout.connect(&last, merge);
+    }
+    building.layout.connect(merge, receiver);
+    building.receivers.push(receiver.clone());
+}
+
+/// The group's host, its access link if it has one, then the first host that all share: several if its route changes.
+fn connect_sender(building: &mut Building<'_>, number: usize, group: &Flows, firsts: &[String]) -> Result<(), Error> {
     let host = building.senders[number].clone();
     if !building.layout.host(&host).rights.is_empty() {
         return Ok(());
@@ -164,12 +211,16 @@ fn connect_sender(building: &mut Building<'_>, number: usize, group: &Flows, fir
     let mut row = vec![&host[..]];
     row.extend(has_queue.then_some(&queue[..]));
     row.extend(has_netem.then_some(&air[..]));
+    let fork = building.crossings.of_group.get(&number).map(|crossing| crossing.fork.clone());
+    row.extend(fork.as_deref());
     for added in &row[1..] {
         building.layout.add(added, true);
     }
-    row.push(first);
     for pair in row.windows(2) {
         building.layout.connect(pair[0], pair[1]);
+    }
+    for first in firsts {
+        building.layout.connect(row[row.len() - 1], first);
     }
     put_host_queue(building, number, group)?;
     let name = format!("access-{}", building.group_names[number]);
@@ -248,6 +299,7 @@ fn furnish(building: &mut Building<'_>, host: &str, role: Role<'_>) -> Result<()
                 building.put_queue(device, requested)?;
             }
         }
+        Role::Exit => {}
         Role::Bottleneck => {
             put_bottleneck(building, building.right_of(host))?;
             let devices = building.lefts_of(host);

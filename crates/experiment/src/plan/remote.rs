@@ -171,6 +171,9 @@ fn refuse(experiment: &Experiment, hosts: &Hosts) -> Result<(), Error> {
         let error = elsewhere("path.links", "real hosts have one link in each direction");
         return Err(error.with(names.join(", ").as_str()));
     }
+    if let Some(number) = experiment.changes.iter().position(|change| change.route.is_some()) {
+        return Err(elsewhere(&format!("changes.{number}.route"), "real hosts have one link in each direction"));
+    }
     if path.tc.is_some() {
         return Err(elsewhere("path.tc", "a script of tc commands isn't allowed on real hosts"));
     }

@@ -5,7 +5,7 @@ use super::draws::Streams;
 use super::names::free_name;
 use crate::model::{Direction, Experiment, Flows, Transport};
 use crate::sizes::Distribution;
-use dumbbell_plan::{Ecn, Ends, Exchange, Flow, Probe};
+use dumbbell_plan::{Ecn, Ends, Exchange, Flow, Members, Probe, Wait};
 use dumbbell_tc::quantity::float;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
@@ -20,7 +20,7 @@ const FIRST_PROBE_PORT: usize = 5100;
 pub(super) fn flows(building: &Building<'_>, ends: &[(String, Ipv4Addr)], draws: &mut Streams) -> Vec<Flow> {
     let marks: BTreeMap<u16, u32> =
         building.attachments.script.iter().flat_map(|script| script.marks.iter().copied()).collect();
-    let (mut flows, mut names) = (Vec::new(), BTreeSet::new());
+    let (mut flows, mut names, mut members) = (Vec::new(), BTreeSet::new(), Vec::new());
     let path_ns = longest_rtt_ns(building.experiment);
     for (number, group) in building.experiment.flows.iter().enumerate() {
         let name = &building.group_names[number];
@@ -34,6 +34,7 @@ pub(super) fn flows(building: &Building<'_>, ends: &[(String, Ipv4Addr)], draws:
         let starts = starts(building, number, draws);
         let sizes = building.attachments.sizes.get(&number);
         let stream = format!("bytes/{name}");
+        members.push(Members { first: flows.len(), count: starts.len() });
         for (position, start_ns) in (1..).zip(&starts) {
             // The second flow of a group may have the name of another group.
             let wanted = if starts.len() == 1 { name.clone() } else { format!("{name}-{position}") };
@@ -50,6 +51,7 @@ pub(super) fn flows(building: &Building<'_>, ends: &[(String, Ipv4Addr)], draws:
                 cc: group.cc.clone(),
                 cc_parameters: group.cc_parameters.clone(),
                 start_ns: *start_ns,
+                wait: Wait::default(),
                 stop_ns: group.stop,
                 bytes: sizes.map_or(group.bytes, |sizes| Some(sizes.at(draws.share(&stream)))),
                 on_off_ns: group.on_time.zip(group.off_time),
@@ -67,6 +69,11 @@ pub(super) fn flows(building: &Building<'_>, ends: &[(String, Ipv4Addr)], draws:
                 rtt_ns: path_ns.saturating_add(group.access.as_ref().map_or(0, |access| access.impairment.delay)),
             });
         }
+    }
+    for (group, &own) in building.experiment.flows.iter().zip(&members) {
+        let after = group.after.as_ref().and_then(|name| building.group_names.iter().position(|each| each == name));
+        let wait = Wait { after: after.map(|number| members[number]), barrier: group.barrier.then_some(own) };
+        flows[own.positions()].iter_mut().for_each(|flow| flow.wait = wait);
     }
     flows
 }

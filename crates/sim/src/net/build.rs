@@ -24,9 +24,11 @@ pub fn build(plan: &Plan, pairs: &[Pair<'_>]) -> Result<Net, Error> {
         let ends = [find(&net.hosts, from, object)?, find(&net.hosts, to, object)?];
         net.ends.push(ends);
         if known.insert(ends) {
-            add_path(&mut net, &links, ends, object)?;
+            let has_ways = plan.routes.iter().any(|route| [*from, *to].contains(&&route.to[..]));
+            add_paths(&mut net, &links, ends, object, has_ways)?;
         }
     }
+    plan.routes.iter().try_for_each(|route| net.set_route(route))?;
     attach_queue(&mut net, plan)?;
     Ok(net)
 }
@@ -71,24 +73,29 @@ fn number_devices(links: &[[HostId; 2]]) -> (Vec<Device>, Vec<[DeviceId; 2]>) {
 }
 
 /// Finds the only path between two hosts and enters both directions into the routing table. Data may also go from right to
-/// left.
-fn add_path(net: &mut Net, links: &[[HostId; 2]], [from, to]: [HostId; 2], object: &str) -> Result<(), Error> {
+/// left. If the plan `has_ways`, there may be several: its routes say which is taken where they part.
+fn add_paths(
+    net: &mut Net,
+    links: &[[HostId; 2]],
+    [from, to]: [HostId; 2],
+    object: &str,
+    has_ways: bool,
+) -> Result<(), Error> {
     let names = || (object.to_string(), net.hosts[from as usize].clone(), net.hosts[to as usize].clone());
-    let mut found = paths(links, from, to);
+    let most = if has_ways { usize::MAX } else { 2 };
+    let mut found = paths(links, from, to, most);
     let [from, to] = if found.is_empty() { [to, from] } else { [from, to] };
     if found.is_empty() {
-        found = paths(links, from, to);
+        found = paths(links, from, to, most);
     }
-    let mut paths = found.into_iter();
-    let Some(path) = paths.next() else {
-        let (object, from, to) = names();
-        return Err(Error::NoPath { object, from, to });
-    };
-    if paths.next().is_some() {
-        let (object, from, to) = names();
-        return Err(Error::TwoPaths { object, from, to });
+    let (object, first, last) = names();
+    if found.is_empty() {
+        return Err(Error::NoPath { object, from: first, to: last });
     }
-    for link in path {
+    if found.len() > 1 && !has_ways {
+        return Err(Error::TwoPaths { object, from: first, to: last });
+    }
+    for link in found.into_iter().flatten() {
         let ([left, right], [leftmost, rightmost]) = (links[link], net.device_of[link]);
         enter(net, left, to, leftmost);
         enter(net, right, from, rightmost);
@@ -104,8 +111,8 @@ fn enter(net: &mut Net, at: HostId, to: HostId, device: DeviceId) {
     net.next[at as usize * hosts + to as usize] = device;
 }
 
-/// Up to two paths from left to right, as link indices. Dead ends and loops are visited once.
-fn paths(links: &[[HostId; 2]], from: HostId, to: HostId) -> Vec<Vec<usize>> {
+/// Up to `most` paths from left to right, as link indices. Dead ends and loops are visited once.
+fn paths(links: &[[HostId; 2]], from: HostId, to: HostId, most: usize) -> Vec<Vec<usize>> {
     let mut rights: BTreeMap<HostId, Vec<usize>> = BTreeMap::new();
     for (link, &[left, _]) in links.iter().enumerate() {
         rights.entry(left).or_default().push(link);
@@ -116,7 +123,7 @@ fn paths(links: &[[HostId; 2]], from: HostId, to: HostId) -> Vec<Vec<usize>> {
     while let Some((host, path)) = open.pop() {
         if host == to && !path.is_empty() {
             found.push(path);
-            if found.len() == 2 {
+            if found.len() == most {
                 break;
             }
             continue;
@@ -179,15 +186,15 @@ mod tests {
 
     #[test]
     fn paths_go_right_only() {
-        assert_eq!(paths(&TREE, 0, 3), [[0, 2]]);
-        assert!(paths(&TREE, 0, 1).is_empty());
-        assert!(paths(&TREE, 3, 0).is_empty());
+        assert_eq!(paths(&TREE, 0, 3, 2), [[0, 2]]);
+        assert!(paths(&TREE, 0, 1, 2).is_empty());
+        assert!(paths(&TREE, 3, 0, 2).is_empty());
     }
 
     #[test]
     fn a_second_path_is_found_and_loops_terminate() {
-        assert_eq!(paths(&[[0, 1], [0, 2], [1, 3], [2, 3]], 0, 3).len(), 2);
-        assert_eq!(paths(&[[0, 1], [1, 2], [2, 0], [1, 3]], 0, 3), [[0, 3]]);
+        assert_eq!(paths(&[[0, 1], [0, 2], [1, 3], [2, 3]], 0, 3, 2).len(), 2);
+        assert_eq!(paths(&[[0, 1], [1, 2], [2, 0], [1, 3]], 0, 3, 2), [[0, 3]]);
     }
 
     #[test]

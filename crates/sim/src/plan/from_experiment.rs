@@ -4,14 +4,16 @@
 //! engine that has it. Controllers are checked when a world is created.
 
 use super::sysctls::Sysctls;
-use super::{Capture, Change, Device, End, Flow, Link, LinkSide, Plan, Probe, Tcp, Traffic, Udp, Watched, Work};
+use super::{
+    Capture, Change, Device, End, Flow, HostRoute, Link, LinkSide, Plan, Probe, Tcp, Traffic, Udp, Watched, What, Work,
+};
 use dumbbell_experiment::plan::error::Error;
 use dumbbell_experiment::value::{Table, Value};
 use dumbbell_net::cc::{Parameters, Setting};
 use dumbbell_net::rate::Rate;
 use dumbbell_net::time::{Span, Time};
 use dumbbell_net::transport::Settings;
-use dumbbell_plan::{self as types, Ecn, ParameterValue, Step, Transport};
+use dumbbell_plan::{self as types, Ecn, Operation, ParameterValue, Step, Transport};
 use dumbbell_tc::quantity::{rate_bps, time_ns};
 use dumbbell_tc::tree::Tree;
 use dumbbell_tc::{self as tc, Wrong};
@@ -67,9 +69,9 @@ pub fn plan(plan: &types::Plan, seed: u64, capture: Option<(&str, &str)>) -> Res
     let flows = flows(plan)?;
     let mut changes = Vec::new();
     for types::Change { at_ns, step } in &plan.changes {
-        if let Some((device, what)) = devices.execute(step)? {
-            changes.push(Change { at: Time::from_nanos(*at_ns), device, what });
-        }
+        let by_tc = devices.execute(step)?.map(|(device, change)| What::Tc { device, change });
+        let what = by_tc.or_else(|| host_route(plan, step).map(What::Route));
+        changes.extend(what.map(|what| Change { at: Time::from_nanos(*at_ns), what }));
     }
     let ends = &devices.ends;
     let queue = |queue: &types::Queue| Watched {
@@ -93,6 +95,7 @@ pub fn plan(plan: &types::Plan, seed: u64, capture: Option<(&str, &str)>) -> Res
         flows,
         probes: plan.probes.iter().enumerate().map(probe).collect(),
         changes,
+        routes: plan.setup.iter().filter_map(|step| host_route(plan, step)).collect(),
         queues: plan.queues.iter().map(queue).collect(),
         capture: capture.and_then(|device| ends.get(&device)).map(|at| Capture { at: *at }),
     })
@@ -143,6 +146,27 @@ fn refused(wrong: Wrong, key: &str) -> Error {
         (false, _) => format!("the kernel refuses that too: {right}"),
     };
     Error::at(key, problem, right)
+}
+
+/// The route to a single host by way of a neighbour, if the step is one.
+fn host_route(plan: &types::Plan, step: &Step) -> Option<HostRoute> {
+    let Operation::Route(types::operation::Route { to, via: Some(via), .. }) = &step.operation else { return None };
+    if to.prefix != 32 {
+        return None;
+    }
+    let wires = plan.net.wires.iter().enumerate();
+    let by = wires.clone().find_map(|(wire, link)| {
+        if link.left_host == step.host && link.right_address() == *via {
+            return Some(End { wire, side: LinkSide::Left });
+        }
+        let is_back = link.right_host == step.host && link.left_address() == *via;
+        is_back.then_some(End { wire, side: LinkSide::Right })
+    })?;
+    let owner = wires.into_iter().find_map(|(_, link)| {
+        let ends = [(link.left_address(), &link.left_host), (link.right_address(), &link.right_host)];
+        ends.into_iter().find(|(address, _)| *address == to.address).map(|(_, host)| host.clone())
+    })?;
+    Some(HostRoute { host: step.host.clone(), to: owner, by })
 }
 
 fn has_rate(plan: &types::Plan, (host, device): Location<'_>) -> bool {
@@ -232,6 +256,7 @@ fn flow(plan: &types::Plan, flow: &types::Flow, sysctls: Sysctls) -> Result<Flow
         sender: flow.sender.clone(),
         receiver: flow.receiver.clone(),
         start: Time::from_nanos(flow.start_ns),
+        wait: flow.wait,
         stop: flow.stop_ns.map(Time::from_nanos),
         port: flow.port,
         mark,

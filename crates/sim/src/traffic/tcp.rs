@@ -27,6 +27,8 @@ pub struct Application {
     requested: u64,
     responded: u64,
     exchange_state: RequestState,
+    /// Whether the next request waits for other flows.
+    has_barrier: bool,
 }
 
 /// State of a request/response exchange; None while the application pauses.
@@ -64,6 +66,8 @@ pub struct AppStep {
     pub wake_at: Option<Time>,
     /// Its last byte was received.
     pub done: bool,
+    /// It has its response, and waits for other flows.
+    pub waits: bool,
 }
 
 impl SocketInterest {
@@ -81,9 +85,14 @@ impl SocketInterest {
 
 impl Application {
     /// An application that has not started.
-    pub fn new(plan: plan::Tcp) -> Self {
-        let (connected, accepted, paused) = (false, false, false);
-        Self { plan, connected, accepted, paused, requested: 0, responded: 0, exchange_state: RequestState::None }
+    pub fn new(plan: plan::Tcp, has_barrier: bool) -> Self {
+        let (connected, accepted, paused, exchange_state) = (false, false, false, RequestState::None);
+        Self { plan, connected, accepted, paused, requested: 0, responded: 0, exchange_state, has_barrier }
+    }
+
+    /// Time between a response and the next request.
+    pub const fn think(&self) -> Span {
+        if let Work::Exchange { think, .. } = self.plan.work { think } else { Span::ZERO }
     }
 
     /// Whether the connection is established for the sender.
@@ -143,7 +152,9 @@ impl Application {
             Work::Sized { bytes } | Work::OnOff { bytes: Some(bytes), .. } => {
                 step.done = self.accepted && receiver.received().bytes >= bytes;
             }
-            Work::Exchange { .. } => step.wake_at = self.exchange(now, sender, receiver, report),
+            Work::Exchange { .. } => {
+                (step.wake_at, step.waits) = self.exchange(now, sender, receiver, report);
+            }
             Work::Bulk | Work::OnOff { bytes: None, .. } => {}
         }
         if step.done {
@@ -208,31 +219,35 @@ impl Application {
         receiver.write(now, request);
     }
 
-    /// After reading the whole request, the sender responds; after reading the whole response, the receiver pauses.
+    /// After reading the whole request, the sender responds; after reading the whole response, the receiver pauses, or
+    /// waits for others. Returns when to call again, and whether it waits.
     fn exchange(
         &mut self,
         now: Time,
         sender: &mut Endpoint,
         receiver: &mut Endpoint,
         report: &mut FlowReport,
-    ) -> Option<Time> {
-        let Work::Exchange { response, think, .. } = self.plan.work else { return None };
+    ) -> (Option<Time>, bool) {
+        let Work::Exchange { response, think, .. } = self.plan.work else { return (None, false) };
         if let RequestState::Requested(requested_at) = self.exchange_state
             && sender.bytes_read() >= self.requested
         {
             self.exchange_state = RequestState::Responding(requested_at);
             sender.write(now, response);
         }
-        let RequestState::Responding(requested_at) = self.exchange_state else { return None };
+        let RequestState::Responding(requested_at) = self.exchange_state else { return (None, false) };
         if receiver.bytes_read() < self.responded {
-            return None;
+            return (None, false);
         }
         report.exchanges_ns.push(now.since(requested_at).as_nanos());
         self.exchange_state = RequestState::None;
+        if self.has_barrier {
+            return (None, true);
+        }
         if think == Span::ZERO {
             self.request_next(now, receiver);
-            return None;
+            return (None, false);
         }
-        Some(now + think)
+        (Some(now + think), false)
     }
 }

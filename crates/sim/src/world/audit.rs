@@ -88,6 +88,7 @@ mod tests {
             sender: "a".into(),
             receiver: "b".into(),
             start: Time::ZERO,
+            wait: dumbbell_plan::Wait::default(),
             stop: None,
             port: 1,
             mark: 0,
@@ -105,6 +106,7 @@ mod tests {
             flows: vec![flow],
             probes: Vec::new(),
             changes: Vec::new(),
+            routes: Vec::new(),
             queues: Vec::new(),
             capture: None,
         };

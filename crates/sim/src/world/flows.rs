@@ -14,18 +14,24 @@ use dumbbell_net::packet::{
 };
 use dumbbell_net::queue::Verdict;
 use dumbbell_net::rng::Rng;
-use dumbbell_net::time::Span;
+use dumbbell_net::time::{Span, Time};
 use dumbbell_net::transport::{Endpoint, Identity, Settings};
 
 impl World {
     /// Starts the next flow and schedules the one after it.
     pub(super) fn start_next(&mut self) {
-        let (planned, number) = self.starts.pop().expect("an entry for each start");
-        if let Some(&(at, next)) = self.starts.last() {
-            // One program opens all connections: flows that start at the same time start one after the other.
-            self.event_queue.add(at.max(self.now + OPENING), Kind::Start, next);
+        let Some(&(planned, number)) = self.starts.last() else { return };
+        if planned.max(self.opens_at) > self.now {
+            return; // Flows that waited for others came before; another event is for this one.
         }
+        self.starts.pop();
+        // One program opens all connections: flows that start at the same time start one after the other.
+        self.opens_at = self.now + OPENING;
+        self.schedule_start();
         let flow = &mut self.flows[number as usize];
+        if flow.follows && flow.stop.is_some_and(|stop| stop <= planned) {
+            return;
+        }
         flow.report.started_ns = Some(planned.as_nanos());
         if let Some(stop) = flow.stop.filter(|&stop| stop >= self.now) {
             self.event_queue.add(stop, Kind::Stop, number);
@@ -37,6 +43,40 @@ impl World {
                 flow.report.connected_ns = Some(self.now.as_nanos());
                 self.sampler.begin(flow);
                 self.send_datagram(number as usize);
+            }
+        }
+    }
+
+    fn schedule_start(&mut self) {
+        if let Some(&(at, next)) = self.starts.last() {
+            self.event_queue.add(at.max(self.opens_at), Kind::Start, next);
+        }
+    }
+
+    /// A flow has completed: those that waited for it and its group start.
+    fn start_followers(&mut self, completed: usize) {
+        let released = self.waits.completed(self.flows[completed].position as usize);
+        if released.is_empty() {
+            return;
+        }
+        for position in released {
+            let number = self.numbers[position];
+            let at = Time::from_nanos(self.now.as_nanos().saturating_add(self.flows[number as usize].start.as_nanos()));
+            self.starts.push((at, number));
+        }
+        self.starts.sort_unstable_by(|one, other| other.cmp(one));
+        self.schedule_start();
+    }
+
+    /// Flows behind a barrier that has opened ask again.
+    fn ask_again(&mut self, positions: &[usize]) {
+        let mut numbers: Vec<_> = positions.iter().map(|&position| self.numbers[position]).collect();
+        numbers.sort_unstable();
+        for number in numbers {
+            let Traffic::Tcp(application) = &self.flows[number as usize].traffic else { continue };
+            match application.think() {
+                Span::ZERO => self.instant.askers.push_back(number),
+                think => self.event_queue.add(self.now + think, Kind::Wake, number),
             }
         }
     }
@@ -224,9 +264,14 @@ impl World {
         }
         if step.done {
             self.stop(number);
+            self.start_followers(number);
             self.flow_done();
         } else {
             self.after_turn(number);
+        }
+        if step.waits {
+            let released = self.waits.responded(self.flows[number].position as usize);
+            self.ask_again(&released);
         }
     }
 
@@ -326,6 +371,8 @@ impl World {
             self.flows[number].report.error = Some(why.into());
             self.stop(number);
             self.flow_done();
+            let released = self.waits.failed(self.flows[number].position as usize);
+            self.ask_again(&released);
         }
     }
 

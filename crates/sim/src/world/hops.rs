@@ -26,6 +26,8 @@ impl World {
             } else if let Some(id) = self.instant.released.pop_front() {
                 let [flow, side] = super::parts(id);
                 self.resume(flow, side);
+            } else if let Some(flow) = self.instant.askers.pop_front() {
+                self.wake(flow as usize);
             } else if let Some(id) = self.instant.locked.take().or_else(|| self.instant.readers.pop_front()) {
                 self.read(id);
             } else if let Some(id) = self.instant.writers.pop_front() {

@@ -22,6 +22,7 @@ use dumbbell_net::queue::QdiscSnapshot;
 use dumbbell_net::time::Time;
 use dumbbell_net::transport::Identity;
 use dumbbell_net::transport::window_scale;
+use dumbbell_plan::Waits;
 use dumbbell_tc::tree::Change as TcChange;
 
 /// Creates the world of a plan.
@@ -57,6 +58,9 @@ pub fn world(plan: &Plan) -> Result<World, Error> {
         packet_accounting: PacketAccounting::of(flows.len() + probes.len()),
         probe_names: probe_names(plan, &probe_order),
         starts,
+        opens_at: Time::ZERO,
+        waits: Waits::of(plan.flows.iter().map(|flow| flow.wait)),
+        numbers: numbers(&flow_order),
         changes: plan.changes.clone(),
         sampler: Sampler::new(plan, numbers(&flow_order), watched),
         tap,
@@ -101,12 +105,13 @@ fn watch(plan: &Plan, net: &mut Net) -> Result<Vec<Watched>, Error> {
 
 fn check_changes(plan: &Plan, net: &Net) -> Result<(), Error> {
     for change in &plan.changes {
-        let handle = match &change.what {
+        let plan::What::Tc { device, change: what } = &change.what else { continue };
+        let handle = match what {
             TcChange::Qdisc(node) => &node.handle,
             TcChange::Class { htb, .. } => htb,
         };
         let object = format!("the change at {} ns", change.at.as_nanos());
-        let device = &net.devices[device_at(net, change.device, &object, plan)? as usize];
+        let device = &net.devices[device_at(net, *device, &object, plan)? as usize];
         if device.queue.as_ref().and_then(|queue| queue.find_path(handle)).is_none() {
             return Err(Error::NoHandle { object, handle: handle.clone() });
         }
@@ -140,11 +145,14 @@ fn flow(plan: &Plan, id: usize, index: usize) -> Flow {
     let identity =
         Identity { flow: flow_id(id), direction: Direction::Forward, port: planned.port, mark: planned.mark };
     let traffic = match &planned.traffic {
-        PlanTraffic::Tcp(tcp) => Traffic::Tcp(Box::new(Application::new((**tcp).clone()))),
+        PlanTraffic::Tcp(tcp) => {
+            Traffic::Tcp(Box::new(Application::new((**tcp).clone(), planned.wait.barrier.is_some())))
+        }
         PlanTraffic::Udp(udp) => Traffic::Udp(Box::new(Datagrams::new(identity, *udp))),
     };
     let report = FlowReport { name: planned.name.clone(), ..FlowReport::default() };
-    Flow { position: rank(index), identity, traffic, stop: planned.stop, report }
+    let (position, start) = (rank(index), planned.start);
+    Flow { position, identity, traffic, start, follows: planned.wait.after.is_some(), stop: planned.stop, report }
 }
 
 fn ends(net: &Net, flows: &[Flow], telemetry: &Telemetry) -> Vec<[End; 2]> {
@@ -182,9 +190,10 @@ fn numbers(order: &[usize]) -> Vec<u32> {
     numbers
 }
 
-/// Start times of flows, the last first.
+/// Start times of flows that wait for no others, the last first.
 fn starts(plan: &Plan, order: &[usize]) -> Vec<(Time, u32)> {
-    let mut starts: Vec<_> = (0..).zip(order).map(|(id, &index)| (plan.flows[index].start, id)).collect();
+    let at_once = (0..).zip(order).filter(|(_, index)| plan.flows[**index].wait.after.is_none());
+    let mut starts: Vec<_> = at_once.map(|(id, &index)| (plan.flows[index].start, id)).collect();
     starts.sort_unstable_by(|one, other| other.cmp(one));
     starts
 }

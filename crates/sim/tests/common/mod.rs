@@ -29,6 +29,7 @@ pub fn plan(hosts: &[&str], wires: Vec<Link>, millis: u64) -> Plan {
         flows: Vec::new(),
         probes: Vec::new(),
         changes: Vec::new(),
+        routes: Vec::new(),
         queues: Vec::new(),
         capture: None,
     }
@@ -73,6 +74,7 @@ fn flow(plan: &Plan, name: &str, traffic: Traffic) -> Flow {
         sender: plan.hosts[0].clone(),
         receiver: plan.hosts.last().expect("hosts").clone(),
         start: Time::ZERO,
+        wait: dumbbell_plan::Wait::default(),
         stop: None,
         port: 5_201,
         mark: 0,

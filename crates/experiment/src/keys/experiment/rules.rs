@@ -41,6 +41,7 @@ pub fn check(made: &Experiment, report: &mut Report<'_>) {
     for (number, change) in made.changes.iter().enumerate() {
         check_change(made, change, number, report);
     }
+    check_after(made, report);
     for (number, flows) in made.flows.iter().enumerate() {
         if made.path.tc.is_some() && flows.host_qdisc.is_some() {
             let right = "path.tc's commands set the senders' device already";
@@ -56,11 +57,53 @@ pub fn check(made: &Experiment, report: &mut Report<'_>) {
     }
 }
 
+/// A group starts after one that completes, and not after itself.
+fn check_after(made: &Experiment, report: &mut Report<'_>) {
+    let names = made.group_names();
+    let awaited = |number: usize| {
+        let name = made.flows[number].after.as_ref()?;
+        names.iter().position(|each| each == name)
+    };
+    let sized: Vec<_> = names.iter().zip(&made.flows).filter(|(_, each)| each.is_sized()).collect();
+    let listed = sized.iter().map(|(name, _)| &name[..]).collect::<Vec<_>>().join(", ");
+    let there_is = if listed.is_empty() { "no group has bytes".to_owned() } else { format!("with bytes: {listed}") };
+    for (number, group) in made.flows.iter().enumerate() {
+        let Some(name) = &group.after else { continue };
+        let problem = match awaited(number).map(|other| (other, &made.flows[other])) {
+            None => format!("'after' names no group: '{name}'"),
+            Some((_, other)) if !other.is_sized() => format!("group '{name}' has no 'bytes', so it never completes"),
+            Some((_, other)) if other.count == 0 => format!("group '{name}' has no flows"),
+            Some(_) if leads_back(number, awaited) => "the groups wait for each other in a circle".into(),
+            Some(_) => continue,
+        };
+        report.fault(&format!("flows.{number}.after"), problem, format!("a group that completes before; {there_is}"));
+    }
+}
+
+/// Whether a group waits for itself, by way of others or not.
+fn leads_back(number: usize, awaited: impl Fn(usize) -> Option<usize>) -> bool {
+    let mut way = vec![number];
+    while let Some(next) = awaited(way[way.len() - 1]) {
+        if next == number {
+            return true;
+        }
+        if way.contains(&next) {
+            return false; // Another circle, which its own groups report.
+        }
+        way.push(next);
+    }
+    false
+}
+
 /// From the link where a group enters on to the one after which it leaves: in that order.
 fn check_way(made: &Experiment, flows: &Flows, number: usize, report: &mut Report<'_>) {
     let row = made.path.link_names();
     if !flows.route.is_empty() {
-        return check_route(&row, flows, number, report);
+        let key = format!("flows.{number}.route");
+        if flows.enter.is_some() || flows.leave.is_some() {
+            report.fault(&key, "both a route and 'enter' or 'leave'", "the route alone");
+        }
+        return check_route(&row, &flows.route, &key, report);
     }
     let listed = row.join(", ");
     let position = |name: &Option<String>| name.as_ref().map(|name| row.iter().position(|link| link == name));
@@ -80,16 +123,12 @@ fn check_way(made: &Experiment, flows: &Flows, number: usize, report: &mut Repor
 }
 
 /// Links that follow each other on the path.
-fn check_route(row: &[&str], flows: &Flows, number: usize, report: &mut Report<'_>) {
-    let key = format!("flows.{number}.route");
+fn check_route(row: &[&str], route: &[String], key: &str, report: &mut Report<'_>) {
     let right = format!("links that follow each other, in the order of the path: {}", row.join(", "));
-    if flows.enter.is_some() || flows.leave.is_some() {
-        report.fault(&key, "both a route and 'enter' or 'leave'", "the route alone");
-    }
-    if let Some(unknown) = flows.route.iter().find(|link| !row.contains(&&link[..])) {
-        report.fault(&key, format!("the route names no link: '{unknown}'"), right);
-    } else if !row.windows(flows.route.len()).any(|links| links.iter().eq(&flows.route)) {
-        report.fault(&key, "the route leaves out a link, or goes back", right);
+    if let Some(unknown) = route.iter().find(|link| !row.contains(&&link[..])) {
+        report.fault(key, format!("the route names no link: '{unknown}'"), right);
+    } else if route.is_empty() || !row.windows(route.len()).any(|links| links.iter().eq(route)) {
+        report.fault(key, "the route leaves out a link, or goes back", right);
     }
 }
 
@@ -108,7 +147,23 @@ fn check_ecn(made: &Experiment, flows: &Flows, number: usize, report: &mut Repor
     }
 }
 
+/// The route of a group that there is.
+fn check_new_route(made: &Experiment, change: &Change, number: usize, report: &mut Report<'_>) {
+    let (Some(group), Some(route)) = (&change.group, &change.route) else { return };
+    let names = made.group_names();
+    if !names.contains(group) {
+        let right = format!("there is: {}", names.join(", "));
+        report.fault(&format!("changes.{number}.group"), format!("unknown group in a change: '{group}'"), right);
+    }
+    let key = format!("changes.{number}.route");
+    check_route(&made.path.link_names(), route, &key, report);
+    if made.path.telemetry {
+        report.fault(&key, "a new route of a group, and 'path.telemetry'", "one of them");
+    }
+}
+
 fn check_change(made: &Experiment, change: &Change, number: usize, report: &mut Report<'_>) {
+    check_new_route(made, change, number, report);
     let path = &made.path;
     let link = change.link.as_deref();
     let delay = match link {

@@ -82,6 +82,7 @@ const REFUSALS: &[Refusal] = &[
     refuse("request", &[Udp], "on_time and off_time for a UDP flow with pauses, or a TCP flow"),
     refuse("response", &[Udp], "on_time and off_time for a UDP flow with pauses, or a TCP flow"),
     refuse("think", NOT_EXCHANGE, "on_time and off_time for a flow with pauses, or request and response"),
+    refuse("barrier", NOT_EXCHANGE, "request and response, whose flows can wait for each other"),
     refuse("arrivals", &[Exchange, Udp], "count and stagger for several such flows"),
     refuse("load", &[Exchange, Udp], "count and stagger for several such flows"),
     refuse("stagger", &[Poisson], "leave it out: arrivals are random"),

@@ -71,7 +71,7 @@ pub fn check(made: &Flows, report: &mut Report<'_>) {
             "larger packets",
         ),
         (
-            made.stop.is_none_or(|stop| stop > starts_last),
+            made.after.is_some() || made.stop.is_none_or(|stop| stop > starts_last),
             "stop",
             "a flow that stops before it starts",
             "stop must be after start",

@@ -22,9 +22,22 @@ pub fn change(made: &Change, report: &mut Report<'_>) {
         && made.loss.is_none()
         && made.up.is_none()
         && made.qdisc.is_none()
-        && made.file.is_none();
+        && made.file.is_none()
+        && made.group.is_none()
+        && made.route.is_none();
     if is_empty {
-        report.fault("", "the change has no values", "give rate, up, qdisc, rtt, delay, jitter, loss or file");
+        report.fault(
+            "",
+            "the change has no values",
+            "give rate, up, qdisc, rtt, delay, jitter, loss, file, or group and route",
+        );
+    }
+    if made.group.is_some() != made.route.is_some() {
+        let key = if made.group.is_some() { "group" } else { "route" };
+        report.fault(key, "'group' and 'route' go together", "a route of a group of flows, or neither");
+    }
+    if made.route.is_some() && made.link.is_some() {
+        report.fault("link", "a change of a link and of a group's route", "a change for each");
     }
     if made.up == Some(false) && made.rate.is_some() {
         let right = "the new rate in the change that ends the outage";

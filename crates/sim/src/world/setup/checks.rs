@@ -1,7 +1,7 @@
 //! Checks of a plan that need no lookup of names.
 
 use crate::error::Error;
-use crate::plan::{Flow, Plan, Probe, Tcp, Traffic, Work};
+use crate::plan::{Flow, Plan, Probe, Tcp, Traffic, What, Work};
 use dumbbell_net::cc::Controller;
 use dumbbell_net::packet::{ETHERNET_BYTES, MOST_FRAGMENTS, UDP_HEADERS_BYTES};
 use dumbbell_net::rate::Rate;
@@ -37,8 +37,8 @@ pub fn validate(plan: &Plan) -> Result<(), Error> {
 
 fn qdiscs(plan: &Plan) -> Result<(), Error> {
     let changed = plan.changes.iter().filter_map(|change| match &change.what {
-        TcChange::Qdisc(node) => Some((change.device, node)),
-        TcChange::Class { .. } => None,
+        What::Tc { device, change: TcChange::Qdisc(node) } => Some((*device, node)),
+        _ => None,
     });
     for (at, node) in plan.devices.iter().map(|device| (device.at, &device.root)).chain(changed) {
         if let Some(problem) = node.problem() {
@@ -46,7 +46,7 @@ fn qdiscs(plan: &Plan) -> Result<(), Error> {
         }
     }
     for change in &plan.changes {
-        if let TcChange::Class { class, .. } = &change.what {
+        if let What::Tc { change: TcChange::Class { class, .. }, .. } = &change.what {
             let is_valid = class.rate > Rate::ZERO && class.ceil > Rate::ZERO;
             require(
                 is_valid,
