@@ -43,7 +43,7 @@ def test_tables_are_arrow_data() -> None:
     assert table["flow"].cast(pl.String).unique().to_list() == ["u"]
     assert table["bytes_received"].to_list() == [1000 * (20 * number + 1) for number in range(1, 6)]
     assert table["cwnd_packets"].null_count() == 5
-    assert {*pl.DataFrame(queues)["queue"].cast(pl.String)} == {"bottleneck", "bottleneck.shaper"}
+    assert {*pl.DataFrame(queues)["queue"].cast(pl.String)} == {"bottleneck", "bottleneck-shaper"}
     assert len(probes) == 0
     assert end.flows[0]["bytes_received"] == 101_000
 

@@ -1,4 +1,6 @@
-"""Both engines on random experiments that use the keys of the network: two-way flows, routes, outages, changes, sizes.
+"""Both engines on random experiments that use the keys of the network.
+
+Two-way flows, routes and their changes, outages, changes of links, sizes, groups that wait for others.
 
     python validation/network_keys.py [--count 40] [--seed 20261128]
 
@@ -55,8 +57,17 @@ def drawn(rng: random.Random) -> dict[str, Any]:
         flows.append({"name": "web", "cc": "cubic", "bytes": {"cdf": "sizes.cdf"}, "arrivals": {"load": 0.3}})
     if rng.random() < 0.2:
         flows.append({"name": "heavy", "cc": "cubic", "bytes": {"pareto": "30kB", "shape": 1.3}, "arrivals": "5/s"})
+    changes = _changes(rng, path, queue, is_traced=is_traced)
+    if rng.random() < 0.3:
+        flows[0]["bytes"] = rng.choice(["200kB", "1MB"])
+        flows.append({"name": "next", "cc": _controller(rng), "after": "a", "start": rng.choice(["0s", "30ms"])})
+    if rng.random() < 0.3:
+        reads = {"count": 3, "request": "100b", "response": rng.choice(["10kB", "60kB"]), "barrier": True}
+        flows.append({"name": "reads", "cc": _controller(rng), **reads, "think": rng.choice(["0s", "5ms"])})
+    if len(links) > 1 and rng.random() < 0.5:
+        changes = [*changes, {"at": "1s", "group": "crosses", "route": rng.choice([["bottleneck"], ["second"], links])}]
     document = {"duration": "4s", "path": path, "flows": flows, "tcp": {"ecn": ecn}}
-    return document | ({"changes": changes} if (changes := _changes(rng, path, queue, is_traced=is_traced)) else {})
+    return document | ({"changes": changes} if changes else {})
 
 
 def _controller(rng: random.Random) -> str:

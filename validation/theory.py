@@ -201,7 +201,7 @@ def delays() -> list[Check]:
             f'duration = "400s"\nsample = "1s"\n[path]\nrtt = "1ms"\nloss = "{loss}"\n'
             '[path.bottleneck]\nrate = "100mbit"\n[[flows]]\nkind = "udp"\nrate = "10mbit"\n'
         )
-        netem = next(queue for queue in run.manifest["queues"] if queue["name"] == "path.netem")
+        netem = next(queue for queue in run.manifest["queues"] if queue["name"] == "path-netem")
         drops, sent = float(netem["drops"]), float(netem["sent_packets"])
         return 100 * drops / (drops + sent)
 

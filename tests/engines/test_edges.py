@@ -77,7 +77,7 @@ def test_a_sized_flow_is_established_until_it_has_written_everything(tmp_path: P
 
 def test_both_engines_have_the_queues_in_the_order_of_the_plan(tmp_path: Path) -> None:
     got = measure(tmp_path, experiment(duration="200ms"))
-    names = ["bottleneck.shaper", "bottleneck", "reverse.netem"]
+    names = ["bottleneck-shaper", "bottleneck", "reverse-netem"]
     assert [queue["name"] for queue in got.run.manifest["queues"]] == names
     assert got.run.queues["queue"].head(6).to_list() == names * 2
 

@@ -129,7 +129,7 @@ def test_a_link_before_the_bottleneck_loses_and_delays(tmp_path: Path) -> None:
     link = '[[path.links]]\nname = "wifi"\nwhere = "before"\nrate = "50mbit"\ndelay = "30ms"\nloss = "2%"\n'
     got = valid(tmp_path, experiment(CUBIC.replace("cubic", "bbr") + link, duration="3s"))
     assert got.ping_ms > 50
-    assert got.queue("wifi.netem")["drops"] > 10
+    assert got.queue("wifi-netem")["drops"] > 10
 
 
 def test_an_access_link_affects_only_its_group(tmp_path: Path) -> None:
@@ -146,7 +146,7 @@ def test_the_reverse_path_has_its_own_rate_and_loss(tmp_path: Path) -> None:
     got = valid(tmp_path, experiment(reverse + CUBIC, duration="4s"))
     assert got.queue("reverse")["drops"] > 0
     assert got.queue("reverse")["sent_bytes"] * 8 / 4 == pytest.approx(100e3, rel=0.15)
-    netem = got.queue("reverse.netem")
+    netem = got.queue("reverse-netem")
     assert netem["drops"] / (netem["drops"] + netem["sent_packets"]) == pytest.approx(0.2, abs=0.08)
 
 
@@ -172,9 +172,9 @@ def test_a_rate_changes_at_the_configured_time(tmp_path: Path) -> None:
 )
 def test_a_loss_begins_at_the_configured_time(tmp_path: Path, loss_before: str) -> None:
     got = valid(tmp_path, experiment(CUBIC + '[[changes]]\nat = "1s"\nloss = "5%"\n', path=loss_before))
-    netem = got.run.queues.filter(pl.col("queue") == "path.netem")
+    netem = got.run.queues.filter(pl.col("queue") == "path-netem")
     assert netem.filter(pl.col("time_ns") <= 10**9)["drops_packets"].max() == 0
-    assert got.queue("path.netem")["drops"] > 5
+    assert got.queue("path-netem")["drops"] > 5
 
 
 def test_an_rtt_changes_at_the_configured_time(tmp_path: Path) -> None:
@@ -248,7 +248,7 @@ def test_offloads_make_super_packets(tmp_path: Path) -> None:
 def test_loss_matches_the_configuration(tmp_path: Path, loss: str, share: float) -> None:
     rest = '[[flows]]\nkind = "udp"\nrate = "8mbit"\npacket = 200\n'
     got = valid(tmp_path, experiment(rest, path=f'loss = "{loss}"'))
-    netem = got.queue("path.netem")
+    netem = got.queue("path-netem")
     lost = netem["drops"] / (netem["drops"] + netem["sent_packets"])
     assert lost == pytest.approx(share, rel=0.35)
     assert got.queue("bottleneck")["drops"] == 0
@@ -265,7 +265,7 @@ def test_a_larger_initial_window_saves_round_trips(tmp_path: Path) -> None:
 def test_without_delayed_ack_there_are_more_acks(tmp_path: Path) -> None:
     often = valid(tmp_path / "often", experiment(CUBIC + "delayed_ack = false\n"))
     plain = valid(tmp_path / "plain", experiment())
-    assert often.queue("reverse.netem")["sent_packets"] > 1.5 * plain.queue("reverse.netem")["sent_packets"]
+    assert often.queue("reverse-netem")["sent_packets"] > 1.5 * plain.queue("reverse-netem")["sent_packets"]
 
 
 def test_a_send_buffer_limits_the_flow(tmp_path: Path) -> None:
@@ -456,7 +456,7 @@ def test_a_virtual_queue_s_settings_follow_its_gred_s_setup(tmp_path: Path) -> N
     got = valid(tmp_path, f'duration = "3s"\n[path]\nrtt = "20ms"\n{rest}')
     assert got.numbers["queue"]["drops"] > 20
     assert got.numbers["queue"]["packets"]["max"] <= 60
-    assert (got.queue("tc.10")["kind"], got.queue("tc.10")["marks"]) == ("gred", 0)
+    assert (got.queue("tc-10")["kind"], got.queue("tc-10")["marks"]) == ("gred", 0)
     marking = rest.replace("burst 12\n", "burst 12 ecn\n") + "ecn = 'classic'\n"
     (folder := tmp_path / "marking").mkdir()
-    assert valid(folder, f'duration = "3s"\n[path]\nrtt = "20ms"\n{marking}').queue("tc.10")["marks"] > 20
+    assert valid(folder, f'duration = "3s"\n[path]\nrtt = "20ms"\n{marking}').queue("tc-10")["marks"] > 20

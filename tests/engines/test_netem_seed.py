@@ -35,7 +35,7 @@ def drops(folder: Path, engine: str, loss: str, seed: int = 1) -> list[int]:
     case = parse(PACKETS.format(loss=loss), folder / "packets.toml")[0]
     request = Request("packets", case, seed, folder / f"{engine}-{seed}")
     run = result.load(engine_called(engine, None).run(request, lambda _: None))
-    return run.queues.filter(pl.col("queue") == "path.netem")["drops_packets"].to_list()
+    return run.queues.filter(pl.col("queue") == "path-netem")["drops_packets"].to_list()
 
 
 @pytest.mark.slow(keep="3%")

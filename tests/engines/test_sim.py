@@ -50,9 +50,9 @@ def test_a_folder_has_every_column_and_a_manifest(tmp_path: Path) -> None:
     assert manifest["wall_s"] >= sum(manifest["phases_s"].values())
     assert "[router] tc qdisc add dev right root handle 1: htb default 1" in manifest["commands"]
     assert [(queue["name"], queue["kind"], queue["under_test"]) for queue in manifest["queues"]] == [
-        ("bottleneck.shaper", "htb", False),
+        ("bottleneck-shaper", "htb", False),
         ("bottleneck", "pfifo", True),
-        ("reverse.netem", "netem", False),
+        ("reverse-netem", "netem", False),
     ]
 
 
@@ -113,7 +113,7 @@ def test_columns_from_the_plan_are_filled(tmp_path: Path) -> None:
     row = bottleneck.filter(pl.col("time_ns") == 500_000_000).row(0, named=True)
     assert row["backlog_bytes"] > 0
     assert row["delay_ns"] == round(row["backlog_bytes"] * 8 * 100)
-    netem = got.queues.filter(pl.col("queue") == "reverse.netem")
+    netem = got.queues.filter(pl.col("queue") == "reverse-netem")
     assert netem["rate_bps"].null_count() == netem["delay_ns"].null_count() == netem.height
     assert set(got.probes["kind"]) == {"udp"}
     assert set(got.probes["probe"]) == {"udp-1"}

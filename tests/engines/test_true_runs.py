@@ -93,7 +93,7 @@ def test_what_a_script_deletes_is_gone(tmp_path: Path) -> None:
     got = valid(tmp_path, text)
     assert got.mbps() == pytest.approx(4.76, abs=0.03)
     assert got.numbers["utilization"] == pytest.approx(0.99, abs=0.015)
-    assert {queue["name"] for queue in got.run.manifest["queues"]} == {"tc.1", "reverse.netem"}
+    assert {queue["name"] for queue in got.run.manifest["queues"]} == {"tc-1", "reverse-netem"}
 
 
 @pytest.mark.parametrize(

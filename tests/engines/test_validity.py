@@ -88,22 +88,22 @@ def test_a_clean_run_is_valid_without_warnings(sample_run: SampleRun) -> None:
 
 def test_a_drop_in_the_queue_under_test_is_valid(sample_run: SampleRun) -> None:
     """The shaper above and the device count the same drops."""
-    sample_run.drops |= {"bottleneck": 500, "bottleneck.shaper": 500}
+    sample_run.drops |= {"bottleneck": 500, "bottleneck-shaper": 500}
     sample_run.end["counters"]["router"] = counters(sent=500)
     assert sample_run.judge().invalid == []
 
 
 def test_a_drop_of_the_shaper_is_invalid(sample_run: SampleRun) -> None:
-    sample_run.drops |= {"bottleneck": 500, "bottleneck.shaper": 503}
+    sample_run.drops |= {"bottleneck": 500, "bottleneck-shaper": 503}
     assert sample_run.judge().invalid == [
-        "3 packets were dropped in 'bottleneck.shaper' (htb default 1), which is not under test"
+        "3 packets were dropped in 'bottleneck-shaper' (htb default 1), which is not under test"
     ]
 
 
 def test_a_drop_in_the_emulation_is_invalid(sample_run: SampleRun) -> None:
-    sample_run.drops["reverse.netem"] = 7
+    sample_run.drops["reverse-netem"] = 7
     assert [reason.split(" (")[0] for reason in sample_run.judge().invalid] == [
-        "7 packets were dropped in 'reverse.netem'"
+        "7 packets were dropped in 'reverse-netem'"
     ]
 
 

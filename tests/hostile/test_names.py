@@ -110,7 +110,7 @@ def test_every_flow_has_a_unique_name(flows: str, names: list[str]) -> None:
             f'[[path.links]]\nname = "host-cubic"\nrate = "1mbit"\n{FLOW}host_qdisc = "pfifo limit 5"\n',
             "two queues .*, got 'host-cubic'",
         ),
-        (f'[[path.links]]\nname = "reverse.netem"\nrate = "1mbit"\n{FLOW}', "two queues .*, got 'reverse.netem'"),
+        (f'[[path.links]]\nname = "reverse-netem"\nrate = "1mbit"\n{FLOW}', "two queues .*, got 'reverse-netem'"),
     ],
 )
 def test_colliding_queue_names_are_refused_before_a_run(text: str, message: str) -> None:

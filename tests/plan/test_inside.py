@@ -32,7 +32,7 @@ def test_a_device_is_selected_by_host_and_device_or_by_queue() -> None:
         "sender.right", "netem.left", "netem.right", "router.left", "router.right", "receiver.left",
     ]  # fmt: skip
     assert tap(plan, None) == tap(plan, "bottleneck") == tap(plan, "router.right") == ("router", "right")
-    assert tap(plan, "path.netem") == ("netem", "right")
+    assert tap(plan, "path-netem") == tap(plan, "path.netem") == ("netem", "right")
 
 
 def test_an_unknown_device_is_an_error_with_the_known_ones() -> None:

@@ -109,15 +109,15 @@ def test_a_queue_under_test_is_on_a_router_unless_from_a_script(text: str, file:
     under_test = [queue for queue in plan.queues if queue.under_test]
     assert under_test
     for queue in under_test:
-        assert queue.name.startswith("tc.") or queue.host not in ends
+        assert queue.name.startswith("tc-") or queue.host not in ends
     assert plan.bottleneck is None or plan.bottleneck in {queue.name for queue in plan.queues}
 
 
 @pytest.mark.parametrize(("text", "file", "name"), EXPERIMENTS)
 def test_a_queue_under_test_has_no_netem_on_its_device(text: str, file: Path, name: str) -> None:
     plan = plan_of_case(text, file, name)
-    delayed = {(q.host, q.device) for q in plan.queues if q.text.startswith("netem") and not q.name.startswith("tc.")}
-    tested = {(q.host, q.device) for q in plan.queues if q.under_test and not q.name.startswith("tc.")}
+    delayed = {(q.host, q.device) for q in plan.queues if q.text.startswith("netem") and not q.name.startswith("tc-")}
+    tested = {(q.host, q.device) for q in plan.queues if q.under_test and not q.name.startswith("tc-")}
     assert not delayed & tested
 
 
@@ -127,7 +127,7 @@ def test_a_netem_s_limit_fits_the_bdp_in_small_packets(text: str, file: Path, na
     fastest = max((rate for queue in plan.queues for _, rate in queue.rates), default=0)
     for queue in plan.queues:
         arguments = queue.text.split()
-        if arguments[0] == "netem" and not queue.name.startswith(("tc.", "access")):
+        if arguments[0] == "netem" and not queue.name.startswith(("tc-", "access")):
             delay_ns = duration_ns(arguments[arguments.index("delay") + 1]) if "delay" in arguments else 0
             assert int(arguments[arguments.index("limit") + 1]) >= min(fastest, 10**10) * delay_ns / (8e9 * 100)
 
@@ -188,9 +188,9 @@ def test_the_rtt_is_on_the_reverse_path_unless_it_is_divided() -> None:
         queues = plan_of(experiment(**parts)).queues
         return {q.name: q.text.split("delay ")[1].split()[0] for q in queues if "delay" in q.text}
 
-    assert delays() == {"reverse.netem": "20ms"}
-    assert delays(path='delay = "5ms"') == {"path.netem": "5ms", "reverse.netem": "15ms"}
-    assert delays(rest='[path.reverse]\ndelay = "8ms"\n' + FLOW) == {"path.netem": "12ms", "reverse.netem": "8ms"}
+    assert delays() == {"reverse-netem": "20ms"}
+    assert delays(path='delay = "5ms"') == {"path-netem": "5ms", "reverse-netem": "15ms"}
+    assert delays(rest='[path.reverse]\ndelay = "8ms"\n' + FLOW) == {"path-netem": "12ms", "reverse-netem": "8ms"}
 
 
 def test_offloads_are_off_by_default() -> None:
@@ -257,7 +257,7 @@ def test_too_many_packets_are_refused(rest: str) -> None:
 
 def test_a_netem_that_will_lose_packets_may_drop() -> None:
     plan = plan_of(experiment(rest=FLOW + '[[changes]]\nat = "1s"\nloss = "5%"\n'))
-    assert next(queue for queue in plan.queues if queue.name == "path.netem").may_drop
+    assert next(queue for queue in plan.queues if queue.name == "path-netem").may_drop
 
 
 def test_a_change_of_jitter_needs_a_delay() -> None:
@@ -272,7 +272,7 @@ def test_a_reverse_delay_longer_than_the_rtt_is_refused() -> None:
 
 def test_the_delay_of_an_access_link_is_on_the_forward_path() -> None:
     plan = plan_of(experiment(rest=FLOW + 'access = { delay = "10ms" }\n'))
-    assert "delay 10ms" in next(queue.text for queue in plan.queues if queue.name == "access-cubic.netem")
+    assert "delay 10ms" in next(queue.text for queue in plan.queues if queue.name == "access-cubic-netem")
 
 
 def test_a_host_s_discipline_is_on_the_group_s_own_host() -> None:

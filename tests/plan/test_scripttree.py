@@ -42,7 +42,7 @@ cc = "cubic"
 def queue(text: str, handle: str) -> Queue:
     """The queue of a script with this handle."""
     plan = make(parse(EXPERIMENT.format(text), Path("mine.toml"))[0].experiment, Attachments(), 1)
-    return [queue for queue in plan.queues if queue.name == f"tc.{handle}".rstrip(":")][-1]
+    return [queue for queue in plan.queues if queue.name == f"tc-{handle}".rstrip(":")][-1]
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_the_queue_to_report_must_be_left() -> None:
     text = EXPERIMENT.replace('interface = "eth0"', script)
     deleted = CLASSES + "tc qdisc del dev eth0 parent 1:10\n"
     left, gone = (parse(text.format(commands), Path("mine.toml"))[0].experiment for commands in (CLASSES, deleted))
-    assert make(left, Attachments(), 1).bottleneck == "tc.10"
+    assert make(left, Attachments(), 1).bottleneck == "tc-10"
     with pytest.raises(ExperimentError, match="no discipline of this handle is there") as caught:
         make(gone, Attachments(), 1)
     assert (caught.value.key, caught.value.right) == ("path.tc.queue", "one of: 1:, 20:")

@@ -111,7 +111,7 @@ def test_commands_in_the_experiment_s_file_are_read_the_same_way(tmp_path: Path)
     good = plan_case(
         parse(text.format("tc qdisc add dev eth0 root handle 1: pfifo limit 10"), tmp_path / "mine.toml")[0], 1
     )
-    assert "tc.1" in [queue.name for queue in good.queues]
+    assert "tc-1" in [queue.name for queue in good.queues]
     with pytest.raises(
         ExperimentError, match=r"line 1 .'reboot'.: 'reboot' is not a command that an experiment may hold"
     ):

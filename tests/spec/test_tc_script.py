@@ -46,8 +46,8 @@ def planned(lab: Path, host: str, more: str = "") -> Plan:
 
 def test_a_script_runs_on_the_router(lab: Path) -> None:
     on_router, on_sender = planned(lab, "router"), planned(lab, "sender")
-    assert {queue.host for queue in on_router.queues if queue.name.startswith("tc.")} == {"router"}
-    assert {queue.host for queue in on_sender.queues if queue.name.startswith("tc.")} == {"sender"}
+    assert {queue.host for queue in on_router.queues if queue.name.startswith("tc-")} == {"router"}
+    assert {queue.host for queue in on_sender.queues if queue.name.startswith("tc-")} == {"sender"}
     assert [text for text in on_router.warnings if "own device" in text] == []
     assert any("back-pressure" in text for text in on_sender.warnings)
 

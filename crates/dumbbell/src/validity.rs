@@ -261,7 +261,7 @@ pub fn closed_windows(flows: &dyn Table) -> Vec<String> {
 fn unexpected_drops(queues: &[QueueOutcome]) -> Vec<String> {
     let reason = |queue: &QueueOutcome| {
         // A shaper's drops include those of the queue below it.
-        let below = queue.name.strip_suffix(".shaper").and_then(|name| queues.iter().find(|other| other.name == name));
+        let below = queue.name.strip_suffix("-shaper").and_then(|name| queues.iter().find(|other| other.name == name));
         let count = queue.drops - below.map_or(0, |below| below.drops);
         (count != 0 && !queue.may_drop).then(|| {
             format!("{count} packets were dropped in '{}' ({}), which is not under test", queue.name, queue.text)

@@ -174,7 +174,7 @@ const QUEUES: [Column; 13] = [
         "queue",
         String,
         "",
-        "`bottleneck`, or the link's name; delay and loss devices end in `.netem`, shapers in `.shaper`",
+        "`bottleneck`, or the link's name; delay and loss devices end in `-netem`, shapers in `-shaper`",
     ),
     column("kind", String, "", "`TCA_KIND`: `pfifo`, `codel`, …"),
     column("under_test", Boolean, "", "true for the queue under test"),

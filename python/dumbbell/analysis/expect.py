@@ -17,7 +17,7 @@ from dumbbell.analysis import names
 from dumbbell.analysis.native import NS, Window
 from dumbbell.analysis.summary import summary
 from dumbbell.errors import DumbbellError, ExperimentError, PlanError, ResultError
-from dumbbell.plan import Plan, plan_case, plan_remote
+from dumbbell.plan import Plan, plan_case, plan_remote, queue_names
 from dumbbell.results.result import Run
 from dumbbell.spec import Case
 from dumbbell.spec.units import refused, suggest
@@ -247,6 +247,7 @@ def metric(summary: Mapping[str, Any], name: str) -> object:
 
 def _item(value: object, name: str) -> tuple[bool, Any]:
     if isinstance(value, Mapping):
+        name = name if name in value else queue_names.today(name)
         return name in value, value.get(name)
     if isinstance(value, list):
         alias = None

@@ -17,6 +17,7 @@ from dumbbell.analysis.names import with_spreads
 from dumbbell.analysis.native import Cycle, Window, as_dict, cycle, metrics, remembered
 from dumbbell.analysis.queueing import queue
 from dumbbell.errors import ExperimentError
+from dumbbell.plan import queue_names
 from dumbbell.results.result import Run
 from dumbbell.spec.document import read
 
@@ -155,7 +156,7 @@ def _selected(members: _Members, queues: tuple[str, ...], patterns: tuple[str, .
 
 
 def _matches(name: str, pattern: str) -> bool:
-    return name == pattern or fnmatchcase(name, pattern)
+    return name == pattern or any(fnmatchcase(name, each) for each in {pattern, queue_names.today(pattern)})
 
 
 def _common(members: _Members) -> Iterator[_Named]:

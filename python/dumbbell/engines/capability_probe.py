@@ -200,9 +200,9 @@ def probe_purposes(kind: str, plan: Plan, case: Case) -> list[str]:
     """The experiment's keys, with short values, that need a kind of qdisc or filter."""
     purposes = []
     for queue in plan.queues:
-        if queue.name.partition(".netem")[0] != queue.name and kind == "netem":
-            purposes += _netem_keys(case, queue.name.partition(".netem")[0])
-        elif queue.name.endswith(".shaper") and kind == "htb":
+        if queue.name.partition("-netem")[0] != queue.name and kind == "netem":
+            purposes += _netem_keys(case, queue.name.partition("-netem")[0])
+        elif queue.name.endswith("-shaper") and kind == "htb":
             purposes += [
                 f"{other.key.removesuffix('.qdisc')}.rate" for other in plan.queues if _is_leaf(queue.name, other)
             ]
@@ -214,7 +214,7 @@ def probe_purposes(kind: str, plan: Plan, case: Case) -> list[str]:
 
 
 def _is_leaf(shaper: str, other: Queue) -> bool:
-    return bool(other.key) and f"{other.name}.shaper" == shaper
+    return bool(other.key) and f"{other.name}-shaper" == shaper
 
 
 def _is_made_of(queue: Queue, kind: str) -> bool:

@@ -242,7 +242,7 @@ def shaper_shares(plan_queues: Sequence[Queue], queues: pl.DataFrame) -> dict[st
     """
     found = {}
     for queue in plan_queues:
-        if not queue.rates or queue.name.endswith(".shaper"):
+        if not queue.rates or queue.name.endswith("-shaper"):
             continue
         records = queues.filter(pl.col("queue") == queue.name).select(
             "time_ns", "backlog_bytes", "sent_bytes", "rate_bps"

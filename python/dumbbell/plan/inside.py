@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from dumbbell.errors import ExperimentError
 from dumbbell.plan import Plan
+from dumbbell.plan.queue_names import today
 from dumbbell.spec.typed import quantity
 from dumbbell.spec.units import duration_ns, suggest, time_text
 
@@ -68,7 +69,7 @@ def tap(plan: Plan, device: str | None) -> Place:
         return (queue.host, queue.device) if queue else link_devices(plan)[0]
     queues = {queue.name: (queue.host, queue.device) for queue in plan.queues}
     devices = {f"{host}.{name}": (host, name) for host, name in link_devices(plan)}
-    found = devices.get(device) or queues.get(device)
+    found = devices.get(device) or queues.get(device) or queues.get(today(device))
     if found is None:
         right = suggest(device, [*devices, *queues])
         raise ExperimentError("no device is called that", key="--pcap-device", value=device, right=right)

@@ -29,7 +29,7 @@ export function packetsOf(traces: Trace[], to_s = 1): Packets {
       kind: ["data", "ack"],
       direction: ["forward", "backward"],
       queue: ["bottleneck"],
-      dropped_at: ["bottleneck", "path.netem"],
+      dropped_at: ["bottleneck", "path-netem"],
     },
     queues: [{ name: "bottleneck", limit: 20, written: "limit 20", rate_bps: 1.2e7 }],
     bottleneck: "bottleneck",

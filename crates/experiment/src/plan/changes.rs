@@ -62,7 +62,7 @@ fn traces(building: &mut Building<'_>) -> Vec<Change> {
 
 /// Sets the rates of a queue and its shaper.
 fn set_rates(queues: &mut [Queue], name: &str, rates: &Rates) {
-    let shaper = format!("{name}.shaper");
+    let shaper = format!("{name}-shaper");
     for queue in queues.iter_mut().filter(|queue| queue.name == name || queue.name == shaper) {
         queue.rates.clone_from(rates);
     }
@@ -163,13 +163,13 @@ fn netem(building: &mut Building<'_>, change: &model::Change, key: &str) -> Resu
     }
     if reverse_delay.is_some() {
         let rest = model::Change { delay: reverse_delay, jitter: None, loss: None, ..change.clone() };
-        set_netem(building, "reverse.netem", &rest, key, &mut made)?;
+        set_netem(building, "reverse-netem", &rest, key, &mut made)?;
     }
     Ok(made)
 }
 
 fn reverse_delay(building: &Building<'_>, rtt: u64) -> Result<u64, Error> {
-    let forward = building.netems.get("path.netem").map_or(0, |(_, netem)| netem.impairment.delay);
+    let forward = building.netems.get("path-netem").map_or(0, |(_, netem)| netem.impairment.delay);
     rtt.checked_sub(forward).ok_or_else(|| {
         let (rtt, forward) = (millis(rtt), millis(forward));
         Error::plan(format!("the rtt ({rtt} ms) is below the delay of the forward path ({forward} ms)"))

@@ -56,5 +56,5 @@ pub(super) fn brings_loss(changes: &[(String, Change)], netem: &str) -> bool {
 
 /// The netem that a change sets.
 pub(super) fn netem_name(change: &Change) -> String {
-    format!("{}.netem", change.link.as_deref().unwrap_or("path"))
+    format!("{}-netem", change.link.as_deref().unwrap_or("path"))
 }

@@ -230,7 +230,7 @@ fn connect_sender(building: &mut Building<'_>, number: usize, group: &Flows, fir
     }
     if has_netem {
         let settings = Netem { impairment: access.impairment.clone(), rate_bps: access.rate };
-        building.put_netem(vec![building.right_of(&air)], &format!("{name}.netem"), settings, &key);
+        building.put_netem(vec![building.right_of(&air)], &format!("{name}-netem"), settings, &key);
     }
     Ok(())
 }
@@ -281,12 +281,12 @@ fn furnish(building: &mut Building<'_>, host: &str, role: Role<'_>) -> Result<()
         }
         Role::Path => {
             let settings = Netem { impairment: building.forward_path(), rate_bps: None };
-            building.put_netem(vec![building.right_of(host)], "path.netem", settings, "path");
+            building.put_netem(vec![building.right_of(host)], "path-netem", settings, "path");
         }
         Role::Netem(Link { name, segment, .. }) => {
             let settings = Netem { impairment: segment.impairment.clone(), rate_bps: segment.rate };
             let key = format!("path.links.{name}");
-            building.put_netem(vec![building.right_of(host)], &format!("{name}.netem"), settings, &key);
+            building.put_netem(vec![building.right_of(host)], &format!("{name}-netem"), settings, &key);
         }
         Role::Queue(link) => {
             put_segment(building, host, &link.name, &link.segment, &format!("path.links.{}", link.name))?;
@@ -322,6 +322,6 @@ pub(super) fn put_reverse_netem(building: &mut Building<'_>, devices: Vec<Device
     if impairs(&impairment) || later::needs_reverse_netem(&building.changes) {
         let key = if building.experiment.path.reverse.is_some() { "path.reverse" } else { "path.rtt" };
         let settings = Netem { impairment, rate_bps: building.highest_rate() };
-        building.put_netem(devices, "reverse.netem", settings, key);
+        building.put_netem(devices, "reverse-netem", settings, key);
     }
 }

@@ -125,7 +125,7 @@ fn set_up(building: &mut Building<'_>, hosts: &Hosts) -> Result<(), Error> {
     };
     let forward = building.forward_path();
     if impairs(&forward) || later::needs_path_netem(&building.changes) {
-        building.put_netem(vec![sender], "path.netem", Netem { impairment: forward, rate_bps: None }, "path");
+        building.put_netem(vec![sender], "path-netem", Netem { impairment: forward, rate_bps: None }, "path");
     }
     put_bottleneck(building, narrow)?;
     put_reverse_netem(building, vec![answers]);

@@ -166,7 +166,7 @@ pub(super) fn queue(device: &Device, requested: Requested<'_>, sizes: Sizes) -> 
         lines.push(format!("qdisc add dev {} root handle {ROOT} htb default 1", device.name));
         lines.push(format!("class add dev {} {}", device.name, class(rate, sizes.mtu)));
         lines.push(format!("qdisc add dev {} parent 1:1 handle {LEAF} {kind}", device.name));
-        queues.push(place(format!("{name}.shaper"), ROOT, "htb default 1".into()));
+        queues.push(place(format!("{name}-shaper"), ROOT, "htb default 1".into()));
     } else {
         lines.push(format!("qdisc add dev {} root handle {LEAF} {kind}", device.name));
     }

@@ -68,7 +68,7 @@ fn queues(script: &Script, tree: &Tree, device: &Device, suffix: &str) -> Vec<Qu
     let qdiscs = tree.places().filter(|place| !place.is_class);
     qdiscs
         .map(|place| Queue {
-            name: format!("tc.{}{suffix}", written(&place.location)),
+            name: format!("tc-{}{suffix}", written(&place.location)),
             host: device.host.clone(),
             device: device.name.clone(),
             text: [&[place.kind.to_owned()], place.options].concat().join(" "),

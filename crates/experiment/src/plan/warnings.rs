@@ -1,6 +1,6 @@
 //! What a plan's reader should know: a valid run of it may not be what the experiment's author meant.
 
-use crate::model::{Experiment, ProbeKind, ScriptHost};
+use crate::model::{Direction, Experiment, ProbeKind, ScriptHost, Transport};
 use crate::script::Script;
 use dumbbell_plan::text::rate_text;
 use dumbbell_plan::{Plan, Queue, Rates};
@@ -40,9 +40,42 @@ pub(super) fn warnings(experiment: &Experiment, plan: &Plan, script: Option<&Scr
     let losses: Vec<_> = losses.chain(later.map(|loss| ("changes", format!("netem loss {loss}")))).collect();
     warnings.extend(losses.iter().filter_map(|(key, text)| correlated(key, text)));
     warnings.extend(probes(experiment, plan));
+    warnings.extend(dotted_names(experiment));
+    warnings.extend(endless_reverse(experiment));
     let mut seen = std::collections::BTreeSet::new();
     warnings.retain(|warning| seen.insert(warning.clone()));
     warnings
+}
+
+/// TCP flows towards the senders on a reverse path without a rate: nothing but windows limits them.
+fn endless_reverse(experiment: &Experiment) -> impl Iterator<Item = String> {
+    let path = &experiment.path;
+    let is_limited = path.reverse.as_ref().is_some_and(|reverse| {
+        let shapes = reverse.qdisc.as_ref().and_then(super::shaping::rate_of).is_some();
+        reverse.rate.is_some() || reverse.rate_trace.is_some() || shapes
+    });
+    let groups = experiment.flows.iter().zip(experiment.group_names());
+    groups
+        .filter(move |(group, _)| {
+            let is_fast = group.kind == Transport::Tcp && group.pacing_rate.is_none() && !group.is_sized();
+            !is_limited && is_fast && group.direction == Direction::Reverse && group.request.is_none()
+        })
+        .map(|(_, name)| {
+            format!(
+                "group '{name}' sends on a reverse path without a rate: only windows and buffers limit it, at rates at \
+                 which its packets shape the ACKs of the others; give path.reverse a rate"
+            )
+        })
+}
+
+/// Names with dots, which separate the keys of a metric.
+fn dotted_names(experiment: &Experiment) -> impl Iterator<Item = String> {
+    let groups = experiment.flows.iter().filter_map(|group| group.name.as_ref());
+    let names = groups.chain(experiment.path.links.iter().map(|link| &link.name));
+    let names = names.chain(experiment.programs.iter().map(|program| &program.name));
+    names.filter(|name| name.contains('.')).map(|name| {
+        format!("the name '{name}' has a dot, which separates the keys of a metric: write '{}'", name.replace('.', "-"))
+    })
 }
 
 /// Losses and limits that a sender feels at once, on its own device.
