@@ -52,6 +52,12 @@ VARIED = {
         rest=FLOW
         + 'host_qdisc = "fq maxrate 5mbit"\naccess = { delay = "1ms" }\n[[flows]]\ncc = "bbr"\nhost_qdisc = "fq"\n'
     ),
+    "routes": experiment(
+        rest=FLOW + 'access = { delay = "1ms" }\n[[flows]]\ncc = "bbr"\ndirection = "reverse"\n'
+        '[[path.links]]\nname = "b"\nrate = "5mbit"\ndelay = "1ms"\n'
+        '[[changes]]\nat = "2s"\ngroup = "cubic"\nroute = ["b"]\n'
+        '[[changes]]\nat = "3s"\ngroup = "bbr"\nroute = ["bottleneck"]\n'
+    ),
     "changes": experiment(
         path='loss = "1%"',
         rest=FLOW + '[[changes]]\nat = "2s"\nrate = "1mbit"\nloss = "2%"\n[[changes]]\nat = "1s"\nrtt = "50ms"\n'
@@ -359,3 +365,24 @@ def test_jittered_starts_depend_on_the_seed() -> None:
     one, repeated, other = ([flow.start_ns for flow in each.flows] for each in plans)
     assert one == repeated != other
     assert all(0 <= start - position * 10**9 <= 10**8 for position, start in enumerate(one))
+
+
+def test_a_script_starts_a_group_when_another_has_completed() -> None:
+    flows = '[[flows]]\nname = "last"\ncc = "cubic"\nafter = "first"\nstart = "2s"\n'
+    flows += '[[flows]]\nname = "first"\ncc = "cubic"\nbytes = "1MB"\ncount = 2\n'
+    written = plan_of(experiment(rest=flows)).script("x").splitlines()
+    clients = [number for number, line in enumerate(written) if "iperf3 -c" in line]
+    assert [written[number + 1] for number in clients[:2]] == ["flow2=$!", "flow3=$!"]
+    wait = "(for flow in $flow2 $flow3; do tail --pid=$flow -f /dev/null; done; sleep 2; "
+    assert written[clients[2]].startswith(wait)
+
+
+def test_a_group_with_another_route_has_a_way_to_each_of_them() -> None:
+    link = '[[path.links]]\nname = "b"\nrate = "5mbit"\n'
+    change = '[[changes]]\nat = "1s"\ngroup = "bbr"\nroute = ["b"]\n'
+    plan = plan_of(experiment(rest=FLOW.replace("cubic", "bbr") + link + change))
+    assert {"fork1", "merge1", "exit", "sender1", "receiver1"} <= set(plan.hosts)
+    changed = [str(each.step) for each in plan.changes]
+    # Where the group joins the path, where that is, and not where it leaves it: both routes do so at the end.
+    assert [line.split("]")[0] for line in changed] == ["[fork1", "[after1"]
+    assert all("ip route replace 10.0." in line and "/32 via 10.0." in line for line in changed)

@@ -29,6 +29,8 @@ pub struct Flow {
     pub start: Time,
     /// Whether it starts when others have completed.
     pub follows: bool,
+    /// Whether its next request waits for other flows.
+    pub has_barrier: bool,
     /// Stop time.
     pub stop: Option<Time>,
     /// The report.

@@ -27,8 +27,6 @@ pub struct Application {
     requested: u64,
     responded: u64,
     exchange_state: RequestState,
-    /// Whether the next request waits for other flows.
-    has_barrier: bool,
 }
 
 /// State of a request/response exchange; None while the application pauses.
@@ -85,9 +83,9 @@ impl SocketInterest {
 
 impl Application {
     /// An application that has not started.
-    pub fn new(plan: plan::Tcp, has_barrier: bool) -> Self {
+    pub fn new(plan: plan::Tcp) -> Self {
         let (connected, accepted, paused, exchange_state) = (false, false, false, RequestState::None);
-        Self { plan, connected, accepted, paused, requested: 0, responded: 0, exchange_state, has_barrier }
+        Self { plan, connected, accepted, paused, requested: 0, responded: 0, exchange_state }
     }
 
     /// Time between a response and the next request.
@@ -134,8 +132,14 @@ impl Application {
         [sender, receiver]
     }
 
-    /// Runs the application after a socket event.
-    pub fn react(&mut self, now: Time, ends: [&mut Endpoint; 2], report: &mut FlowReport) -> AppStep {
+    /// Runs the application after a socket event. If it `has_barrier`, the next request waits for other flows.
+    pub fn react(
+        &mut self,
+        now: Time,
+        ends: [&mut Endpoint; 2],
+        report: &mut FlowReport,
+        has_barrier: bool,
+    ) -> AppStep {
         let [sender, receiver] = ends;
         let mut step = AppStep::default();
         if !self.connected && sender.is_established() {
@@ -153,7 +157,7 @@ impl Application {
                 step.done = self.accepted && receiver.received().bytes >= bytes;
             }
             Work::Exchange { .. } => {
-                (step.wake_at, step.waits) = self.exchange(now, sender, receiver, report);
+                (step.wake_at, step.waits) = self.exchange(now, [sender, receiver], report, has_barrier);
             }
             Work::Bulk | Work::OnOff { bytes: None, .. } => {}
         }
@@ -224,9 +228,9 @@ impl Application {
     fn exchange(
         &mut self,
         now: Time,
-        sender: &mut Endpoint,
-        receiver: &mut Endpoint,
+        [sender, receiver]: [&mut Endpoint; 2],
         report: &mut FlowReport,
+        has_barrier: bool,
     ) -> (Option<Time>, bool) {
         let Work::Exchange { response, think, .. } = self.plan.work else { return (None, false) };
         if let RequestState::Requested(requested_at) = self.exchange_state
@@ -241,7 +245,7 @@ impl Application {
         }
         report.exchanges_ns.push(now.since(requested_at).as_nanos());
         self.exchange_state = RequestState::None;
-        if self.has_barrier {
+        if has_barrier {
             return (None, true);
         }
         if think == Span::ZERO {

@@ -255,7 +255,7 @@ impl World {
         if flow.report.stopped_ns.is_some() {
             return;
         }
-        let step = application.react(self.now, [sender, receiver], &mut flow.report);
+        let step = application.react(self.now, [sender, receiver], &mut flow.report, flow.has_barrier);
         if step.accepted {
             self.sampler.begin(&self.flows[number]);
         }

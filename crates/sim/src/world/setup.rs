@@ -145,14 +145,20 @@ fn flow(plan: &Plan, id: usize, index: usize) -> Flow {
     let identity =
         Identity { flow: flow_id(id), direction: Direction::Forward, port: planned.port, mark: planned.mark };
     let traffic = match &planned.traffic {
-        PlanTraffic::Tcp(tcp) => {
-            Traffic::Tcp(Box::new(Application::new((**tcp).clone(), planned.wait.barrier.is_some())))
-        }
+        PlanTraffic::Tcp(tcp) => Traffic::Tcp(Box::new(Application::new((**tcp).clone()))),
         PlanTraffic::Udp(udp) => Traffic::Udp(Box::new(Datagrams::new(identity, *udp))),
     };
     let report = FlowReport { name: planned.name.clone(), ..FlowReport::default() };
-    let (position, start) = (rank(index), planned.start);
-    Flow { position, identity, traffic, start, follows: planned.wait.after.is_some(), stop: planned.stop, report }
+    Flow {
+        position: rank(index),
+        identity,
+        traffic,
+        start: planned.start,
+        follows: planned.wait.after.is_some(),
+        has_barrier: planned.wait.barrier.is_some(),
+        stop: planned.stop,
+        report,
+    }
 }
 
 fn ends(net: &Net, flows: &[Flow], telemetry: &Telemetry) -> Vec<[End; 2]> {
