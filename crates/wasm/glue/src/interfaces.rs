@@ -1,7 +1,8 @@
 //! Structs and enums of Rust sources as TypeScript types, with their comments.
 
+use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 use std::fmt::Write as _;
-use syn::{Attribute, Expr, Fields, GenericArgument, Item, Lit, Meta, PathArguments, Type, Visibility};
+use syn::{Attribute, Expr, Fields, GenericArgument, Item, ItemStruct, Lit, Meta, PathArguments, Type, Visibility};
 
 /// The public structs of a source whose fields are public, and its public enums without fields.
 ///
@@ -13,10 +14,19 @@ pub fn of(source: &str) -> Result<String, String> {
     let mut out = String::new();
     for item in &file.items {
         if let Item::Enum(each) = item {
-            let names: Vec<_> = each.variants.iter().map(|one| format!("{:?}", one.ident.to_string().to_lowercase())).collect();
+            let names: Vec<_> =
+                each.variants.iter().map(|one| format!("{:?}", one.ident.to_string().to_lowercase())).collect();
             _ = write!(out, "\n{}export type {} = {};\n", comment(&each.attrs, ""), each.ident, names.join(" | "));
         }
-        let Item::Struct(each) = item else { continue };
+        let measured;
+        let each = match item {
+            Item::Struct(each) => each,
+            Item::Macro(each) if each.mac.path.is_ident("measured") => {
+                measured = struct_of(each.mac.tokens.clone())?;
+                &measured
+            }
+            _ => continue,
+        };
         if !is_written(&each.attrs) {
             continue;
         }
@@ -33,6 +43,22 @@ pub fn of(source: &str) -> Result<String, String> {
         out.push_str("}\n");
     }
     Ok(out)
+}
+
+/// The struct that `measured!` declares: without units (` = "ms"`) and the semicolon before the metrics.
+fn struct_of(tokens: TokenStream) -> Result<ItemStruct, String> {
+    let plain = |token: TokenTree| match token {
+        TokenTree::Group(group) if group.delimiter() == Delimiter::Brace => {
+            let fields = group.stream().into_iter().filter(|token| match token {
+                TokenTree::Punct(mark) => !matches!(mark.as_char(), ';' | '='),
+                TokenTree::Literal(_) => false,
+                _ => true,
+            });
+            TokenTree::Group(Group::new(Delimiter::Brace, fields.collect()))
+        }
+        other => other,
+    };
+    syn::parse2(tokens.into_iter().map(plain).collect()).map_err(|error| error.to_string())
 }
 
 /// Whether a struct is written as JSON.
@@ -66,6 +92,10 @@ fn line(attribute: &Attribute) -> Option<String> {
 }
 
 fn script_type(of: &Type) -> Result<String, String> {
+    // A name with its value: the key and the value of an object.
+    if let Type::Tuple(pair) = of {
+        return pair.elems.last().map_or_else(|| Err("a tuple without a value".into()), script_type);
+    }
     let Type::Path(path) = of else { return Err("a type that is no path".into()) };
     let last = path.path.segments.last().ok_or("a type without a name")?;
     let inner = match &last.arguments {
@@ -77,7 +107,7 @@ fn script_type(of: &Type) -> Result<String, String> {
         _ => None,
     };
     Ok(match (&last.ident.to_string()[..], inner) {
-        ("f64" | "u64" | "u32" | "usize", None) => "number".into(),
+        ("f64" | "i64" | "u64" | "u32" | "usize", None) => "number".into(),
         ("String", None) => "string".into(),
         ("bool", None) => "boolean".into(),
         ("Option", Some(inner)) => format!("{inner} | null"),
