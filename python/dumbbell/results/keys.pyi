@@ -199,6 +199,8 @@ class RunManifest(Record):
     """Name of the experiment."""
     case: str | None
     """Name of its case."""
+    case_number: int | None
+    """The place of its case in the experiment's file, from 0."""
     title: str
     """Title of the experiment."""
     engine: str
