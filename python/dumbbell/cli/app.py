@@ -66,8 +66,11 @@ PANELS: dict[str, dict[str, tuple[str, str]]] = {
             "host_commands:doctor",
             "Check this host's TCP settings: congestion control, BBR version, pacing, buffers.",
         ),
-        "enable": ("host_commands:enable", "Make a congestion control the default of this host."),
-        "disable": ("host_commands:disable", "Undo `dumbbell enable`."),
+        "enable": (
+            "host_commands:enable",
+            "Make a congestion control the default of this host, or of a route; or let buffers fit a path.",
+        ),
+        "disable": ("host_commands:disable", "Undo `dumbbell enable`, also of buffers."),
         "watch": ("watch:watch", "Show this host's TCP connections live."),
         "hosts": ("hosts_command:hosts", "Look after the real hosts of experiments."),
         "serve": ("transfer_commands:serve", "Serve test downloads over HTTP with a chosen congestion control."),
