@@ -32,7 +32,7 @@ def error_of(text: str, *settings: str) -> ExperimentError:
 
 
 BAD = {
-    "unknown key": (GOOD + "colour = 1\n", "flows.0.colour", None, "unknown key 'colour'", "there is: access, arrivals"),
+    "unknown key": (GOOD + "colour = 1\n", "flows.0.colour", None, "unknown key 'colour'", "there is: access, after, arrivals"),
     "a misspelt key": (GOOD + "cuont = 2\n", "flows.0.cuont", None, "unknown key 'cuont'", "did you mean 'count'?"),
     "key of another table": ("start_jitter = '1s'\n" + GOOD, "start_jitter", None, "unknown key 'start_jitter'", "did you mean 'flows.start_jitter'?"),
     "key of several other tables": (GOOD + "qdisc = 'red'\n", "flows.0.qdisc", None, "unknown key 'qdisc'", "did you mean 'path.bottleneck.qdisc' or"),
