@@ -1,7 +1,8 @@
 """From described captures to scales and answers, for scripts/identification.py.
 
-`fit` fixes the scales, limits and sharpness of `python/dumbbell/identification/scales.json` on the development paths:
-nothing else of an answer is fitted. `answers` judges captures, with all candidates and with the true one withheld.
+`fit` fixes limits, ratios and sharpness of `python/dumbbell/identification/scales.json` on the development paths, and
+on request the scales: nothing else of an answer is fitted. `answers` judges captures, with all candidates and with the
+true one withheld.
 """
 
 import json
@@ -15,7 +16,7 @@ import numpy as np
 import polars as pl
 
 from dumbbell.identification.candidates import Runs
-from dumbbell.identification.nearest import UNKNOWN, Scales, ranking
+from dumbbell.identification.nearest import Ranked, Scales, judged, ranking
 
 __all__ = ["Described", "answers", "fit"]
 
@@ -24,7 +25,12 @@ WINSOR = 0.9
 """Larger differences count as this quantile of them."""
 LEAST_SCALE = 0.05
 """Captures of real hosts differ more than those of the kernel engine, which agrees with the simulator too well."""
-LIMITS = np.arange(0.4, 2.2, 0.05)
+LIMITS = np.arange(0.8, 2.2, 0.1)
+RATIOS = np.arange(0.5, 0.96, 0.05)
+WITHHELD = 1.0
+"""The same of a name where the true controller is no candidate."""
+WRONG = 5.0
+"""A wrong name weighs as much as so many captures left unknown: at most 2 % wrong and 60 % right are the goal."""
 SHARPNESS = (0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0)
 
 
@@ -41,8 +47,8 @@ class Described:
     runs: Mapping[str | None, Runs]
 
 
-def fit(captures: Sequence[Described]) -> dict[str, Any]:
-    """What `scales.json` gets."""
+def fit(captures: Sequence[Described], known: Mapping[str, Any] | None) -> dict[str, Any]:
+    """What `scales.json` gets; with the `known` scales of it, or with new ones."""
     found = {}
     for disturbed, kind in KINDS.items():
         mine = [each for each in captures if each.disturbed == disturbed]
@@ -51,11 +57,24 @@ def fit(captures: Sequence[Described]) -> dict[str, Any]:
             for name, value in _own_differences(each).items():
                 differences.setdefault(name, []).append(value)
         scales = {name: _scale(values) for name, values in sorted(differences.items())}
-        places = [(each.controller, _distances(each, scales)) for each in mine]
-        limit = max(LIMITS, key=lambda limit: (round(_gain(places, limit), 6), -limit))
+        if known is not None:
+            scales = known[kind]["scales"]
+        ranked = [(each, *_rankings(each, scales)) for each in mine]
+        rules = [(float(limit), float(ratio)) for limit in LIMITS for ratio in RATIOS]
+        limit, ratio = max(rules, key=lambda rule: (round(_gain(ranked, *rule), 6), -rule[1], -rule[0]))
+        places = [(each.controller, {one.controller: one.distance for one in whole}) for each, whole, _ in ranked]
         sharpness = max(SHARPNESS, key=lambda sharpness: _likelihood(places, limit, sharpness))
-        found[kind] = {"limit": round(float(limit), 2), "sharpness": sharpness, "scales": scales}
+        found[kind] = {
+            "limit": round(limit, 2), "ratio": round(ratio, 2), "sharpness": sharpness, "scales": scales
+        }  # fmt: skip
     return found
+
+
+def _rankings(each: Described, scales: Mapping[str, float]) -> tuple[list[Ranked], list[Ranked]]:
+    """With all candidates, and with the true one withheld."""
+    own = Scales(scales, 1.0, 1.0, 1.0)
+    without = {o: {name: v for name, v in runs.items() if name != each.controller} for o, runs in each.runs.items()}
+    return ranking(each.features, each.runs, own), ranking(each.features, without, own)
 
 
 def _own_differences(each: Described) -> Mapping[str, float]:
@@ -77,19 +96,14 @@ def _scale(squares: Sequence[float]) -> float:
     return round(max(float(np.sqrt(np.minimum(known, np.quantile(known, WINSOR)).mean())), LEAST_SCALE), 4)
 
 
-def _distances(each: Described, scales: Mapping[str, float]) -> dict[str, float]:
-    """By controller, the nearest first."""
-    ranked = ranking(each.features, each.runs, Scales(scales, 1.0, 1.0))
-    return {place.controller: place.distance for place in ranked}
-
-
-def _gain(places: Iterable[tuple[str, Mapping[str, float]]], limit: float) -> float:
-    """Captures named rightly, and those that are unknown if their controller is withheld."""
-    gain = 0
-    for controller, found in places:
-        nearest = next(iter(found))
-        gain += nearest == controller and found[nearest] <= limit
-        gain += next(value for name, value in found.items() if name != controller) > limit
+def _gain(ranked: Iterable[tuple[Described, list[Ranked], list[Ranked]]], limit: float, ratio: float) -> float:
+    """Captures named rightly less those named wrongly, which count more; also with the true candidate withheld."""
+    gain = 0.0
+    for each, whole, without in ranked:
+        verdict = judged(whole, Scales({}, limit, ratio, 1.0))
+        if verdict.known:
+            gain += 1.0 if each.controller in (verdict.name, *verdict.alike) else -WRONG
+        gain -= WITHHELD * judged(without, Scales({}, limit, ratio, 1.0)).known
     return gain
 
 
@@ -120,26 +134,24 @@ def _answer(each: Described, scales: Scales) -> dict[str, Any]:
     }  # fmt: skip
     for prefix, withheld in (("", None), ("withheld_", each.controller)):
         runs = {others: {k: v for k, v in found.items() if k != withheld} for others, found in each.runs.items()}
-        first = ranking(each.features, runs, scales)[0]
-        known = first.distance <= scales.limit
+        ranked = ranking(each.features, runs, scales)
+        first, verdict = ranked[0], judged(ranked, scales)
         row |= {
             f"{prefix}nearest": first.controller,
             f"{prefix}distance": round(first.distance, 3),
-            f"{prefix}verdict": first.controller if known else UNKNOWN,
+            f"{prefix}verdict": verdict.name,
+            f"{prefix}alike": " ".join(verdict.alike),
             f"{prefix}confidence": round(first.confidence, 3),
         }
     return row
 
 
-def load(file: Path, candidates: Path) -> Described | None:
+def load(file: Path) -> Described | None:
     """A described capture; None if it could not be described."""
     found = json.loads(file.read_text())
     if "problem" in found:
         return None
     controller, seed, point = file.stem.rsplit("-", 2)
-    runs = {
-        None if others == "None" else others: json.loads((candidates / f"{key}.json").read_text())
-        for others, key in found["runs"].items()
-    }
+    runs = {None if others == "None" else others: each for others, each in found["runs"].items()}
     disturbed = found["path"]["other_share"] > 0 or found["path"]["loss"] > 0
     return Described(file.parent.name, controller, int(seed), point, found["features"], disturbed, runs)

@@ -52,11 +52,9 @@ PAGES = {
     "identifications": Page(
         "docs/results/identify",
         (
-            "scripts/identification.py capture develop --seeds 1",
-            "scripts/identification.py describe develop --seeds 1",
+            "scripts/identification.py run develop",
             "scripts/identification.py develop",
-            "scripts/identification.py capture test --seeds 1",
-            "scripts/identification.py describe test --seeds 1",
+            "scripts/identification.py run test",
             "scripts/identification.py test",
         ),
     ),

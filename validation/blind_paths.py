@@ -159,6 +159,7 @@ def page(judged: list[Judged], seed: int) -> str:
             f"(within 0.5 %); where controllers differ by more than 15 % the faster one is right in {sum(faster)} of "
             f"{len(faster)}."
         )
+    lines += ["", *by_kind(judged)]
     lines += [
         "",
         "| path | other traffic | models | BBR | Reno | CUBIC | ranges | s |",
@@ -174,6 +175,28 @@ def page(judged: list[Judged], seed: int) -> str:
             f"| {each.text} | {each.others} | {', '.join(each.models)} | {cells} | {hits} | {each.took_s:.0f} |"
         )
     return "\n".join(lines) + "\n"
+
+
+def by_kind(judged: list[Judged]) -> list[str]:
+    """A row a kind of path, and those with and without other traffic."""
+    parts = {kind: [each for each in judged if each.kind == kind] for kind in dict.fromkeys(KINDS)}
+    parts["without other traffic"] = [each for each in judged if each.others == "none"]
+    parts["with other traffic"] = [each for each in judged if each.others != "none"]
+    lines = [
+        "| kind | paths | fitted | refused | median error of throughput | largest | ranges hold | faster one right |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- |",
+    ]
+    for name, mine in parts.items():
+        fitted = [each for each in mine if not each.refused]
+        errors = [abs(error) for each in fitted for error in each.errors.values()]
+        inside = [value for each in fitted for value in each.inside.values()]
+        faster = [value for each in fitted for value in each.faster]
+        median, most = (f"{100 * of(errors):.1f} %" if errors else "" for of in (statistics.median, max))
+        lines.append(
+            f"| {name} | {len(mine)} | {len(fitted)} | {len(mine) - len(fitted)} | {median} | {most} | "
+            f"{sum(inside)} of {len(inside)} | {sum(faster)} of {len(faster)} |"
+        )
+    return lines
 
 
 if __name__ == "__main__":

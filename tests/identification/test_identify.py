@@ -96,7 +96,7 @@ def test_a_controller_that_is_no_candidate_is_unknown(dumbbell: Dumbbell, captur
     found = answer(dumbbell, file, "--candidates", "cubic,reno")
     assert found["verdict"] == "unknown"
     done = dumbbell("identify", file, "--candidates", "cubic,reno")
-    assert done.stdout.splitlines()[-1].startswith("Unknown: even the nearest candidate, ")
+    assert done.stdout.splitlines()[-1].startswith("Unknown: the nearest candidate, ")
 
 
 @pytest.mark.slow

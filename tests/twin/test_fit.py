@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from dumbbell.errors import ImportProblem
+from dumbbell.identification.facts import _buffer_of_levels, poisson_interval
 from dumbbell.reports.fit_page import fit_page
 from dumbbell.spec import parse
 from dumbbell.twin.experiment_file import experiment_text
-from dumbbell.twin.facts import _buffer_of_levels, poisson_interval
 from dumbbell.twin.fit import Fit, fit
 from dumbbell.twin.hypotheses import models
 from dumbbell.twin.predict import predict

@@ -82,7 +82,8 @@ def _as_json(trace: Path, found: "Identification") -> dict[str, Any]:
         "flow": found.flow.label,
         "verdict": found.verdict,
         "confidence": round(found.confidence, 3),
-        "limit": found.limit,
+        "limit": round(found.judged.limit, 3),
+        "alike": list(found.judged.alike),
         "path": {
             "captured_at": "sender" if path.at_sender else "receiver",
             "rtt_ms": path.rtt_s * 1e3,
@@ -91,6 +92,7 @@ def _as_json(trace: Path, found: "Identification") -> dict[str, Any]:
             "buffer_filled": path.buffer_seen,
             "random_loss": path.loss,
             "other_share": path.other_share,
+            "window_bytes": round(path.window_bytes) or None,
             "duration_s": path.duration_s,
         },
         "ranking": [
@@ -121,6 +123,8 @@ def _show(found: "Identification") -> None:
     )
     if path.loss > 0:
         unwrapped_out.print(f"loss      {percent(path.loss)} at random")
+    if path.window_bytes > 0:
+        unwrapped_out.print(f"window    {path.window_bytes / 1e3:.3g} kB, and it limits")
     if path.other_share > 0:
         unwrapped_out.print(f"others    {percent(path.other_share)} of the bottleneck while it was busy")
     out.print()
@@ -134,12 +138,16 @@ def _show(found: "Identification") -> None:
 
 def verdict(found: "Identification") -> str:
     """The answer in one sentence."""
+    from dumbbell.identification.nearest import scales_for
+
     first, *rest = found.ranking
-    if found.verdict == "unknown":
-        return (
-            f"Unknown: even the nearest candidate, {first.controller}, is {digits(first.distance)} away; "
-            f"beyond {digits(found.limit)} none is named."
-        )
+    judged = found.judged
+    if not judged.known:
+        near = f"Unknown: the nearest candidate, {first.controller}, is {digits(first.distance)} away"
+        if judged.limit < first.distance and judged.rival and judged.limit < scales_for(found.path).limit:
+            return f"{near}, and {judged.rival} is hardly farther; within {digits(judged.limit)} it would be named."
+        return f"{near}; beyond {digits(judged.limit)} none is named."
     text = f"The flow behaves like {first.controller} (confidence {100 * found.confidence:.0f} %)"
-    alike = [each.controller for each in rest if each.confidence >= CLOSE * first.confidence]
-    return f"{text}; {' and '.join(alike)} can't be ruled out." if alike else f"{text}."
+    close = [each.controller for each in rest if each.confidence >= CLOSE * first.confidence]
+    open_ = list(dict.fromkeys([*judged.alike, *close]))
+    return f"{text}; {' and '.join(open_)} can't be ruled out." if open_ else f"{text}."

@@ -13,7 +13,7 @@ from dumbbell.cli.console import digits, err, grid, out, print_json, unwrapped_e
 from dumbbell.cli.options import PATH, comma_separated, jobs_option, json_option
 
 if TYPE_CHECKING:
-    from dumbbell.twin.facts import Estimate
+    from dumbbell.identification.facts import Estimate
     from dumbbell.twin.fit import Case, Fit
     from dumbbell.twin.predict import Prediction, Range
 
@@ -238,6 +238,9 @@ def _as_json(found: "Fit", output: Path | None) -> dict[str, Any]:
             "buffer_bytes": _estimate(facts.buffer_bytes, 1),
             "loss": _estimate(facts.loss, 1),
             "window_bytes": _estimate(facts.window_bytes, 1),
+            "segments_per_ack": _estimate(facts.acks, 1),
+            "forward_queue_ms": _estimate(facts.forward_queue_s, 1e3),
+            "return_queue_ms": _estimate(facts.reverse_queue_s, 1e3),
         },
         "models": [
             {

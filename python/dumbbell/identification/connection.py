@@ -49,6 +49,10 @@ class Connection:
     """Round trip times from the capture point to the receiver: when known, and how long."""
     behind: tuple[Floats, Floats]
     """The same to the sender; they contain the sender's waits."""
+    data_stamps: tuple[Floats, Floats]
+    """When data segments passed the capture point, and the sender's clock in them (RFC 7323), in its ticks."""
+    ack_stamps: tuple[Floats, Floats]
+    """The same of acknowledgements and the receiver's clock."""
     handshake: bool
     """Was its handshake captured?"""
     ecn: bool
@@ -77,16 +81,21 @@ class Connection:
 
     def _between(self, start_s: float, stop_s: float) -> "Connection":
         data, acks = (slice(*np.searchsorted(each, [start_s, stop_s])) for each in (self.time, self.ack_time))
-        ahead, behind = (
-            tuple(values[slice(*np.searchsorted(each[0], [start_s, stop_s]))] for values in each)
-            for each in (self.ahead, self.behind)
+        ahead, behind, data_stamps, ack_stamps = (
+            _moved(each, start_s, stop_s) for each in (self.ahead, self.behind, self.data_stamps, self.ack_stamps)
         )
         return replace(
             self, time=self.time[data] - start_s, payload=self.payload[data], start=self.start[data],
             retransmitted=self.retransmitted[data],
             ack_time=self.ack_time[acks] - start_s, acked=self.acked[acks], window=self.window[acks],
-            ahead=(ahead[0] - start_s, ahead[1]), behind=(behind[0] - start_s, behind[1]),
+            ahead=ahead, behind=behind, data_stamps=data_stamps, ack_stamps=ack_stamps,
         )  # fmt: skip
+
+
+def _moved(each: tuple[Floats, Floats], start_s: float, stop_s: float) -> tuple[Floats, Floats]:
+    """Samples of this time, which begins at 0."""
+    part = slice(*np.searchsorted(each[0], [start_s, stop_s]))
+    return each[0][part] - start_s, each[1][part]
 
 
 def read_connection(file: Path, flow: str | None = None) -> tuple[Connection, list[str]]:
@@ -99,12 +108,15 @@ def read_connection(file: Path, flow: str | None = None) -> tuple[Connection, li
     return connection(found, _chosen(source, found, flows, flow)), warnings
 
 
-def read_flows(source: Source) -> tuple[Segments, list[Flow], list[str]]:
-    """All segments of a capture, and its connections with data. Raises `ImportProblem`."""
+def read_flows(source: Source, *, of_one_device: bool = False) -> tuple[Segments, list[Flow], list[str]]:
+    """All segments of a capture, and its connections with data. Raises `ImportProblem`.
+
+    `of_one_device`: the capture has each packet once.
+    """
     if not is_capture(source.data):
         source.fail("not a capture", place="byte 0", right="a pcap or pcapng file, such as tcpdump -w writes")
     packets = records(source)
-    found = segments(source.data, packets)
+    found = segments(source.data, packets, of_one_device=of_one_device)
     flows = list(directions(found))
     if not flows:
         if found.unsupported:
@@ -174,6 +186,8 @@ def connection(found: Segments, flow: Flow) -> Connection:
         window=_windows(found, theirs),
         ahead=_seconds(ahead, begin),
         behind=_seconds(behind, begin),
+        data_stamps=_stamps(found, data, begin),
+        ack_stamps=_stamps(found, theirs, begin),
         handshake=bool(syn.size),
         ecn=bool((found.flags[syn] & ECE > 0).any()),
         mss=int(np.quantile(found.payload_bytes[data], 0.9)),
@@ -198,6 +212,15 @@ def _handshake_rtt(
     follow = found.time_ns[mine[found.flags[mine] & (SYN | ACK) == ACK]]
     follow = follow[follow >= answers][:1] if answers.size else follow[:0]
     return answers[: follow.size], follow - answers[: follow.size]
+
+
+def _stamps(found: Segments, packets: npt.NDArray[np.int64], begin: int) -> tuple[Floats, Floats]:
+    """Those of packets that have one, without the wrap at 2^32."""
+    packets = packets[found.tsval[packets] >= 0]
+    ticks = found.tsval[packets].astype(np.int64)
+    steps = np.diff(ticks, prepend=ticks[:1])
+    steps = (steps + (1 << 31)) % (1 << 32) - (1 << 31)
+    return (found.time_ns[packets] - begin) / 1e9, np.cumsum(steps).astype(np.float64)
 
 
 def _missed(sent: Sent, acked: npt.NDArray[np.int64]) -> float:

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from dumbbell.identification.connection import Connection, Floats
-from dumbbell.identification.path import Path, loss_events, round_trips
+from dumbbell.identification.path import Path
+from dumbbell.identification.round_trips import loss_events, round_trips
 
 __all__ = ["GROUPS", "features"]
 

@@ -1,25 +1,38 @@
 """Identify the controller of one connection: estimate, simulate, compare."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path as File
 
 from dumbbell.errors import ImportProblem
-from dumbbell.identification.candidates import CONTROLLERS, Runs, controllers_for, documents, rounded, simulate
+from dumbbell.identification.candidates import (
+    CONTROLLERS,
+    EXACT,
+    VARIED,
+    Candidate,
+    Runs,
+    controllers_for,
+    documents,
+    simulate,
+)
 from dumbbell.identification.connection import Connection, read_connection
+from dumbbell.identification.facts import facts_of
 from dumbbell.identification.features import features
-from dumbbell.identification.nearest import UNKNOWN, Ranked, ranking, scales_for
-from dumbbell.identification.path import Path, estimate, least_s
+from dumbbell.identification.nearest import Ranked, Scales, Verdict, judged, ranking, scales_for
+from dumbbell.identification.path import Path, path_of
+from dumbbell.identification.round_trips import least_s
 
-__all__ = ["Identification", "hypotheses", "identify", "prepared"]
+__all__ = ["Identification", "candidate_runs", "identify", "of_connection", "prepared"]
 
 MOST_S = 60.0
 MOST_PACKETS = 400_000
 """Of one run; the capture's first part of this size counts."""
 MOST_MISSED = 0.01
 """Share of the data that a capture may lack: its losses would look like the path's."""
-OTHERS = ("udp", "cubic")
-"""What other traffic may be: one that takes its rate, or one that adapts."""
+OTHERS = ("udp", "cubic", "bbr")
+"""What other traffic may be: one that takes its rate, one that fills the queue, one that does not."""
+AGAIN = 6
+"""Candidates that run again on changed paths: the nearest of the first pass."""
 
 Advance = Callable[[int, int], None]
 """Called with the number of finished runs and of all."""
@@ -32,19 +45,19 @@ class Identification:
     flow: Connection
     path: Path
     ranking: Sequence[Ranked]
-    limit: float
+    judged: Verdict
     runs: int
     warnings: Sequence[str]
 
     @property
     def verdict(self) -> str:
-        """The nearest candidate, or `unknown` if none is near."""
-        return self.ranking[0].controller if self.ranking[0].distance <= self.limit else UNKNOWN
+        """The nearest candidate, or `unknown` if none is near or another one is nearly as near."""
+        return self.judged.name
 
     @property
     def confidence(self) -> float:
         """Of the verdict."""
-        if self.verdict == UNKNOWN:
+        if not self.judged.known:
             return 1 - sum(each.confidence for each in self.ranking)
         return self.ranking[0].confidence
 
@@ -58,23 +71,52 @@ def identify(
     Raises `ImportProblem` for what is no capture, has no such connection, or is too short.
     """
     connection, warnings = read_connection(file, flow)
-    connection, path, more = prepared(connection, str(file))
-    kinds = hypotheses(path)
-    names = controllers_for(connection, controllers)
-    candidates = {
-        others: [each for name in names for each in documents(name, path, others, connection)] for others in kinds
+    found = of_connection(connection, str(file), controllers=controllers, jobs=jobs, advance=advance)
+    return Identification(
+        found.flow, found.path, found.ranking, found.judged, found.runs, [*warnings, *found.warnings]
+    )  # fmt: skip
+
+
+def of_connection(
+    flow: Connection, file: str, *, controllers: Sequence[str] = CONTROLLERS, jobs: int | None = None,
+    advance: Advance = lambda _done, _all: None,
+) -> Identification:  # fmt: skip
+    """Name the controller of a connection. Raises `ImportProblem`."""
+    flow, path, warnings = prepared(flow, file)
+    scales = scales_for(path)
+    seen = features(flow, path)
+    runs, total = candidate_runs(flow, path, seen, scales, controllers, jobs=jobs, advance=advance)
+    ranked = ranking(seen, runs, scales)
+    return Identification(flow, path, ranked, judged(ranked, scales), total, warnings)
+
+
+def candidate_runs(
+    flow: Connection, path: Path, seen: Mapping[str, float], scales: Scales, controllers: Sequence[str], *,
+    jobs: int | None = None, advance: Advance = lambda _done, _all: None, also: Sequence[str] = (),
+) -> tuple[dict[str | None, Runs], int]:  # fmt: skip
+    """All candidates once, the nearest and `also` again; by what the other traffic was, and the number of runs."""
+    names, kinds = controllers_for(flow, controllers), OTHERS if path.other_share > 0 else (None,)
+    first = {
+        others: [each for name in names for each in documents(name, path, others, flow, EXACT)] for others in kinds
     }
-    total, done = sum(map(len, candidates.values())), 0
+    again = min(AGAIN + len(also), len(names))
+    total, done = sum(map(len, first.values())) + len(VARIED) * again, 0
 
     def one() -> None:
         nonlocal done
         done += 1
         advance(done, total)
 
-    runs: dict[str | None, Runs] = {others: simulate(each, path, jobs, one) for others, each in candidates.items()}
-    scales = scales_for(path)
-    ranked = ranking(features(connection, path), runs, scales)
-    return Identification(connection, path, ranked, scales.limit, total, [*warnings, *more])
+    runs: dict[str | None, Runs] = {others: simulate(each, path, jobs, one) for others, each in first.items()}
+    ranked = ranking(seen, runs, scales)
+    near = [each for place, each in enumerate(ranked) if place < AGAIN or each.controller in also]
+    second: dict[str | None, list[Candidate]] = {}
+    for each in near:
+        second.setdefault(each.others, []).extend(documents(each.controller, path, each.others, flow, VARIED))
+    for others, wanted in second.items():
+        more = simulate(wanted, path, jobs, one)
+        runs[others] = {name: [*several, *more.get(name, ())] for name, several in runs[others].items()}
+    return runs, done
 
 
 def prepared(flow: Connection, file: str) -> tuple[Connection, Path, list[str]]:
@@ -88,7 +130,7 @@ def prepared(flow: Connection, file: str) -> tuple[Connection, Path, list[str]]:
     if lasted > MOST_S:
         # Before anything is computed by time: one wrong time stamp makes a connection of decades.
         flow = flow.until(MOST_S)
-    path = estimate(flow, file)
+    path = path_of(facts_of(flow, file), flow)
     counted = min(MOST_S, MOST_PACKETS * 1514 * 8 / path.rate_bps)
     warnings = []
     if flow.missed > 0:
@@ -102,7 +144,7 @@ def prepared(flow: Connection, file: str) -> tuple[Connection, Path, list[str]]:
             )  # fmt: skip
         warnings.append(f"only the first {counted:.3g} of {lasted:.3g} s count")
         flow = flow.until(counted)
-        path = estimate(flow, file)
+        path = path_of(facts_of(flow, file), flow)
     if 0.15 < path.position < 0.85:
         nearer = "sender" if path.at_sender else "receiver"
         warnings.append(f"captured in the middle of the path; candidates are captured at the {nearer}")
@@ -110,9 +152,4 @@ def prepared(flow: Connection, file: str) -> tuple[Connection, Path, list[str]]:
         warnings.append("the connection's start is missing, so its start tells nothing")
     if path.loss > 0:
         warnings.append(f"{100 * path.loss:.2g} % of packets seem to be lost at random")
-    return flow, rounded(path), warnings
-
-
-def hypotheses(path: Path) -> Sequence[str | None]:
-    """What other traffic may be."""
-    return OTHERS if path.other_share > 0 else (None,)
+    return flow, path, warnings

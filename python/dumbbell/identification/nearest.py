@@ -1,6 +1,8 @@
 """Distances between a capture and the candidates, and the verdict.
 
-A candidate is as far away as the nearest of its runs. A distance counts in units of what captures and candidates of
+A candidate is as far away as the nearest of its runs. The nearest is named if it is near, and if the next one that
+behaves otherwise is farther by a ratio: how near the right one comes differs by path, how much nearer it is than the
+others does not. A distance counts in units of what captures and candidates of
 one controller usually differ by: the scales of `scales.json`, which `scripts/identification.py develop` measures on
 paths of its own, as it does the limit.
 """
@@ -17,13 +19,15 @@ from dumbbell.identification.candidates import CONTROLLERS, Runs
 from dumbbell.identification.features import GROUPS
 from dumbbell.identification.path import Path
 
-__all__ = ["UNKNOWN", "Ranked", "Scales", "distance", "ranking", "scales_for"]
+__all__ = ["UNKNOWN", "Ranked", "Scales", "Verdict", "distance", "judged", "ranking", "scales_for"]
 
 UNKNOWN = "unknown"
 MOST = 9.0
 """Largest square of one number's difference: a single strange number decides nothing."""
 MISSING = 4.0
 """That of a number which only one of both shows."""
+ALIKE = 0.1
+"""Distance of runs whose difference no capture shows."""
 DIGITS = 3
 """Of distances that are compared: controllers that behave alike are equally far."""
 
@@ -36,6 +40,8 @@ class Scales:
     """Usual difference of each number."""
     limit: float
     """Distance beyond which no candidate is named."""
+    ratio: float
+    """Of the nearest's distance to that of the next one that behaves otherwise, beyond which none is named."""
     sharpness: float
     """How much confidence a smaller distance gives."""
 
@@ -51,6 +57,27 @@ class Ranked:
     """What the other traffic was in its nearest run."""
     groups: Mapping[str, float]
     """The distance in each group of numbers."""
+    alike: float
+    """Distance of its nearest run from the nearest candidate's: small, and both behave alike on this path."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Which candidate is named, and why none is."""
+
+    name: str
+    """Or `unknown`."""
+    alike: Sequence[str]
+    """Other candidates that behave like the nearest on this path."""
+    limit: float
+    """Farthest distance of the nearest at which it is named: the absolute one, or that by the next candidate."""
+    rival: str | None
+    """The next candidate that behaves otherwise."""
+
+    @property
+    def known(self) -> bool:
+        """Is one named?"""
+        return self.name != UNKNOWN
 
 
 def scales_for(path: Path) -> Scales:
@@ -66,19 +93,34 @@ def _load() -> Mapping[str, Scales]:
 
 def ranking(seen: Mapping[str, float], runs: Mapping[str | None, Runs], scales: Scales) -> list[Ranked]:
     """All candidates, the nearest first; among equals the one that is first in `CONTROLLERS`."""
-    best: dict[str, tuple[float, str | None, Mapping[str, float]]] = {}
+    best: dict[str, tuple[float, str | None, Mapping[str, float], Mapping[str, float]]] = {}
     for others, candidates in runs.items():
         for controller, several in candidates.items():
             for run in several:
                 total, groups = distance(seen, run, scales.scales)
                 if controller not in best or total < best[controller][0]:
-                    best[controller] = (total, others, groups)
+                    best[controller] = (total, others, groups, run)
     order = sorted(best, key=lambda name: (round(best[name][0], DIGITS), _preference(name)))
     sure = _confidences([best[name][0] for name in order], scales)
+    nearest = best[order[0]][3] if order else {}
     return [
-        Ranked(name, best[name][0], confidence, best[name][1], best[name][2])
+        Ranked(
+            name, best[name][0], confidence, best[name][1], best[name][2],
+            distance(nearest, best[name][3], scales.scales)[0],
+        )
         for name, confidence in zip(order, sure, strict=True)
-    ]
+    ]  # fmt: skip
+
+
+def judged(ranked: Sequence[Ranked], scales: Scales) -> Verdict:
+    """The verdict on candidates in order of their distance."""
+    first, *others = ranked
+    alike = [each.controller for each in others if each.alike <= ALIKE]
+    rival = next((each for each in others if each.alike > ALIKE), None)
+    limit = scales.limit if rival is None else min(scales.limit, scales.ratio * rival.distance)
+    return Verdict(
+        first.controller if first.distance <= limit else UNKNOWN, alike, limit, rival.controller if rival else None
+    )
 
 
 def distance(

@@ -1,34 +1,30 @@
-"""The path as a capture shows it: propagation delay, bottleneck rate, buffer, random loss, share of other traffic.
+"""The path that candidates run on, from the facts of a capture: one drop-tail queue, random loss, other traffic.
 
-Every number is an estimate from one flow's packets; `docs/identify.md` states when each is wrong.
+`facts` has the estimates, which `dumbbell fit` uses too; here each becomes one number.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from dumbbell.errors import ImportProblem
 from dumbbell.identification.connection import Connection, Floats
+from dumbbell.identification.facts import Facts
 
-__all__ = ["Path", "estimate", "least_s", "loss_events", "round_trips"]
+__all__ = ["Path", "path_of", "receive_buffer"]
 
-LEAST_ROUNDS = 40
-LEAST_S = 3.0
-LEAST_SEGMENTS = 200
 GROUP = 4
 """Segments of a rate sample: packets that queued behind each other leave a bottleneck at its rate."""
 FAST = 0.9
-"""Quantile of the rate samples that is the link's rate: a flow that fills the link at times has such samples."""
-RANDOM = 0.3
-"""Share of such losses from which the path is taken to lose packets at random."""
+"""Quantile of the rate samples that is the link's rate where no rate is common."""
 LEAST_USUAL = 0.1
 """Share of acknowledgements outside of recoveries that suffices for the rate."""
-LOW_QUEUE = 0.5
-"""A loss at a queue below this share of the longest is no overflow."""
-LEAST_QUEUE = 0.15
-"""Of the round trip time: a link behind a shorter queue is not busy for long."""
+RANDOM = 0.3
+"""Share of losses at a short queue from which the path is taken to lose packets at random."""
 OTHERS = 0.15
 """Rate missing while the queue is busy, from which other traffic is assumed."""
+LEAST_QUEUE = 0.15
+"""Of the round trip time: a link behind a shorter queue is not busy for long."""
+LEAST_BUFFER_BYTES = 3 * 1514.0
 
 
 @dataclass(frozen=True)
@@ -50,6 +46,10 @@ class Path:
     """Share of packets lost while the queue was short."""
     other_share: float
     """Share of the bottleneck that other traffic took while the queue was busy; 0 if it is small."""
+    others_start_s: float
+    """When it began, if the flow's share fell then; 0 if not."""
+    window_bytes: float
+    """Receive window, if it limits the flow; 0 if it does not."""
     duration_s: float
 
     @property
@@ -63,72 +63,41 @@ class Path:
         return self.rate_bps * self.rtt_s / 8
 
 
-def estimate(flow: Connection, file: str) -> Path:
-    """Estimate the path. Raises `ImportProblem` if the connection is too short or shows no round trip time."""
-    if flow.time.size < LEAST_SEGMENTS:
-        raise ImportProblem(
-            f"{flow.time.size} data segments are too few", file=file, value=flow.label,
-            right=f"at least {LEAST_SEGMENTS}, better 10 s of a bulk transfer",
-        )  # fmt: skip
-    ahead, behind = _least(flow.ahead[1]), _least(flow.behind[1])
-    if ahead is None:
-        raise ImportProblem("no acknowledgements of its data", file=file, value=flow.label, right="both directions")
-    if behind is None:
-        raise ImportProblem(
-            "no time stamps (RFC 7323) and no handshake, so the round trip time is unknown",
-            file=file, value=flow.label, right="a capture from the connection's start",
-        )  # fmt: skip
-    rtt = ahead + behind
-    if rtt <= 0:
-        raise ImportProblem(
-            "its acknowledgements come at once, so the round trip time is unknown", file=file, value=flow.label,
-            right="a capture of a path with a delay",
-        )  # fmt: skip
-    needed = least_s(rtt)
-    if flow.duration_s < needed:
-        raise ImportProblem(
-            f"{flow.duration_s:.3g} s are too short to say", file=file, value=flow.label,
-            right=f"at least {needed:.3g} s with this round trip time ({1e3 * rtt:.3g} ms)",
-        )  # fmt: skip
-    _, trips = round_trips(flow, ahead >= behind)
-    longest = float(np.quantile(trips, 0.995))
-    rate, queue = link_rate(flow, longest), longest - rtt
-    events = loss_events(flow, rtt)
-    low = _losses_at_short_queue(flow, events, rtt, queue, at_sender=ahead >= behind)
-    seen = events.size > 0 and low < 0.5
-    random = low * events.size / flow.time.size if low >= RANDOM else 0.0
-    bytes_seen = rate * queue / 8
-    least = 3 * 1514.0
-    buffer = max(bytes_seen, least) if seen else max(2 * bytes_seen, 4 * rate * rtt / 8, 20 * least)
+def path_of(facts: Facts, flow: Connection) -> Path:
+    """The path of a connection with these facts."""
+    rtt, queue, loss = facts.rtt_s.value or 0.0, facts.queue_s.value or 0.0, facts.loss
+    rate = facts.rate_bps.value or _usual_rate(flow, rtt + queue)
+    events = facts.short_losses + facts.full_losses
+    random = events > 0 and facts.short_losses >= RANDOM * events
+    overflowed = facts.full_losses > facts.short_losses and facts.buffer_bytes.value is not None
+    seen = rate * queue / 8
+    bdp = rate * rtt / 8
+    full = facts.buffer_bytes.value or 0.0
+    buffer = max(full, LEAST_BUFFER_BYTES) if overflowed else max(2 * seen, 4 * bdp, 20 * LEAST_BUFFER_BYTES)
+    missing = 1 - facts.share
+    shared = overflowed and missing > OTHERS and queue >= LEAST_QUEUE * rtt
     return Path(
-        at_sender=ahead >= behind, position=ahead / rtt if rtt else 1.0, rtt_s=rtt, rate_bps=rate,
-        buffer_bytes=buffer, buffer_seen=seen, loss=random,
-        other_share=_others(flow, rate, rtt, queue, at_sender=ahead >= behind) if seen else 0.0,
+        at_sender=facts.at_sender, position=facts.position, rtt_s=rtt, rate_bps=rate,
+        buffer_bytes=buffer, buffer_seen=overflowed,
+        loss=(loss.value or 0.0) if random else 0.0,
+        other_share=missing if shared else 0.0,
+        others_start_s=(facts.others_start_s or 0.0) if shared else 0.0,
+        window_bytes=facts.window_bytes.high or 0.0 if facts.window_bytes.value is not None else 0.0,
         duration_s=flow.duration_s,
     )  # fmt: skip
 
 
-def least_s(rtt_s: float) -> float:
-    """The shortest connection that can be identified."""
-    return max(LEAST_S, LEAST_ROUNDS * rtt_s)
+def receive_buffer(window_bytes: float) -> float:
+    """SO_RCVBUF that gives this window.
+
+    Linux doubles it; of that 162/256 is payload with packets of 1448 bytes, and one packet (2280 bytes) is reserved
+    (`tcp_init_buffer_space`, `tcp_win_from_space`).
+    """
+    return (window_bytes * 256 / 162 + 2280) / 2
 
 
-def round_trips(flow: Connection, at_sender: bool) -> tuple[Floats, Floats]:
-    """Round trip times of the whole path: when known, and how long."""
-    near, far = (flow.behind, flow.ahead) if at_sender else (flow.ahead, flow.behind)
-    return far[0], far[1] + (_least(near[1]) or 0.0)
-
-
-def loss_events(flow: Connection, rtt: float) -> Floats:
-    """When each group of retransmissions starts; those within two round trips are one group."""
-    times = flow.time[flow.retransmitted]
-    first = np.diff(times, prepend=-np.inf) > 2 * rtt
-    events: Floats = times[first]
-    return events
-
-
-def link_rate(flow: Connection, longest_s: float) -> float:
-    """Bit/s of the bottleneck with headers, from the spacing of what was acknowledged."""
+def _usual_rate(flow: Connection, longest_s: float) -> float:
+    """Bit/s with headers where no rate is common: a high quantile of the spacing of what was acknowledged."""
     gain = np.diff(flow.acked, prepend=flow.acked[:1])
     times = flow.time[flow.retransmitted]
     # The acknowledgement of a retransmission covers what arrived before it too.
@@ -142,37 +111,5 @@ def link_rate(flow: Connection, longest_s: float) -> float:
     good = (gained >= 2 * flow.mss) & (seconds > 0) & usual[step:] & usual[step - 1 : -1]
     if not good.any():
         good = (gained > 0) & (seconds > 0)
-    return float(np.quantile(gained[good] * 8 / seconds[good], FAST)) * flow.frame_ratio
-
-
-def _least(values: Floats) -> float | None:
-    return float(values.min()) if values.size else None
-
-
-def _losses_at_short_queue(flow: Connection, events: Floats, rtt: float, queue: float, *, at_sender: bool) -> float:
-    """Share of loss events before which the round trip time had not come near its largest."""
-    if not events.size:
-        return 0.0
-    known, trips = round_trips(flow, at_sender)
-    before = []
-    for event in events:
-        first, last = np.searchsorted(known, [event - 2.5 * rtt - queue, event])
-        if last > first:
-            before.append(trips[first:last].max() < rtt + LOW_QUEUE * queue)
-    return float(np.mean(before)) if before else 0.0
-
-
-def _others(flow: Connection, rate: float, rtt: float, queue: float, *, at_sender: bool) -> float:
-    """Share of the link that the flow did not get while packets were queued."""
-    known, trips = round_trips(flow, at_sender)
-    edges = np.arange(0, flow.duration_s, max(2 * rtt, 0.1))
-    at = np.clip(np.searchsorted(known, edges, side="right") - 1, 0, None)
-    delivered = flow.acked[np.clip(np.searchsorted(flow.ack_time, edges, side="right") - 1, 0, None)]
-    if queue < LEAST_QUEUE * rtt:
-        return 0.0
-    busy = np.minimum(trips[at][:-1], trips[at][1:]) > rtt + 0.25 * queue
-    if busy.sum() < 5:
-        return 0.0
-    own = np.diff(delivered)[busy].sum() * 8 * flow.frame_ratio / (busy.sum() * (edges[1] - edges[0]))
-    share = 1 - own / rate
-    return float(share) if share > OTHERS else 0.0
+    rates: Floats = gained[good] * 8 / seconds[good]
+    return float(np.quantile(rates, FAST)) * flow.frame_ratio

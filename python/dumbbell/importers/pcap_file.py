@@ -22,9 +22,9 @@ SECTION = 0x0A0D0D0A
 INTERFACE, PACKET_OLD, SIMPLE, ENHANCED = 1, 2, 3, 6
 MOST_PACKET_BYTES = 1 << 24
 NS = 1_000_000_000
-RUN = 256
-LEAST_RUN = 8
-"""Packets of one length that are read at once."""
+RUN = 4096
+LEAST_RUN = 32
+"""Records of one length that are found at once: a search costs as much as so many single ones."""
 
 
 @dataclass
@@ -93,38 +93,59 @@ def _classic(source: Source, found: _Found) -> None:
     if len(data) < 24:
         source.fail("truncated in its header", place="byte 0")
     link = struct.unpack_from(f"{order}I", data, 20)[0] & 0x0FFFFFFF
-    header, end, add = struct.Struct(f"{order}IIII"), len(data), found.add
-    position, last = 24, -1
-    while position + 16 <= end:
-        seconds, part, captured, length = header.unpack_from(data, position)
-        if captured > MOST_PACKET_BYTES or part * scale >= NS:
-            source.fail("not a packet: invalid length or time", place=f"packet {found.count + 1}, byte {position}")
-        if position + 16 + captured > end:
-            break
-        add((seconds * NS + part * scale, position + 16, captured, length, link))
-        position += 16 + captured
-        if captured == last and (alike := _alike(data, order, scale, position, captured, link)) is not None:
-            found.add_all(alike)
-            position += len(alike) * (16 + captured)
-        last = captured
-    if position != end:
+    positions, stopped = _positions(source, order, found.most // 5)
+    if positions.size:
+        # All headers at once: their places are the only thing that needs one after the other.
+        words = np.ndarray((len(data) - 15, 4), f"{order}u4", data, 0, (1, 4))[positions].astype(np.int64)
+        seconds, part, captured, length = words.T
+        late = np.flatnonzero(part * scale >= NS)
+        if late.size:
+            _no_packet(source, int(late[0]), int(positions[late[0]]))
+        link_column = np.full(positions.size, link, dtype=np.int64)
+        found.add_all(np.stack([seconds * NS + part * scale, positions + 16, captured, length, link_column], axis=1))
+    if stopped + 16 <= len(data) and struct.unpack_from(f"{order}I", data, stopped + 8)[0] > MOST_PACKET_BYTES:
+        _no_packet(source, found.count, stopped)
+    if stopped != len(data):
         found.cut()
 
 
-def _alike(data: bytes, order: str, scale: int, position: int, captured: int, link: int) -> Ints | None:
-    """All at once the packets from here on with the same length in the file; None if there are too few to gain."""
-    most = min((len(data) - position) // (16 + captured), RUN)
-    if most < LEAST_RUN or data[position + 8 : position + 12] != struct.pack(f"{order}I", captured):
-        return None
-    headers = np.ndarray((most, 4), f"{order}u4", data, position, (16 + captured, 4)).astype(np.int64)
-    good = (headers[:, 2] == captured) & (headers[:, 1] * scale < NS)
-    count = most if good.all() else int(good.argmin())
-    if count < LEAST_RUN:
-        return None
-    seconds, part, _, length = headers[:count].T
-    offset = position + 16 + np.arange(count) * (16 + captured)
-    same = np.full(count, captured), length, np.full(count, link)
-    return np.stack([seconds * NS + part * scale, offset, *same], axis=1).astype(np.int64)
+def _positions(source: Source, order: str, most: int) -> tuple[Ints, int]:
+    """Where complete records begin, at most a run more than `most`, and where the next one would."""
+    data, end, position = source.data, len(source.data), 24
+    captured_at, places = struct.Struct(f"{order}I").unpack_from, array("q")
+    append = places.append
+    last, wait = -1, 0
+    while position + 16 <= end:
+        (captured,) = captured_at(data, position + 8)
+        after = position + 16 + captured
+        if captured > MOST_PACKET_BYTES or after > end or len(places) > most:
+            break
+        append(position)
+        position = after
+        if captured != last:
+            last = captured
+        elif wait:
+            wait -= 1
+        else:
+            count = _alike(data, order, position, captured)
+            places.frombytes((position + np.arange(count, dtype=np.int64) * (16 + captured)).tobytes())
+            position += count * (16 + captured)
+            wait = LEAST_RUN if count < LEAST_RUN else 0
+    return np.array(places, dtype=np.int64), position
+
+
+def _alike(data: bytes, order: str, position: int, captured: int) -> int:
+    """How many records from here on have the same length in the file, of a run."""
+    size = 16 + captured
+    most = min((len(data) - position) // size, RUN)
+    if most < LEAST_RUN:
+        return 0
+    same = np.ndarray((most,), f"{order}u4", data, position + 8, (size,)) == captured
+    return most if same.all() else int(same.argmin())
+
+
+def _no_packet(source: Source, number: int, position: int) -> None:
+    source.fail("not a packet: invalid length or time", place=f"packet {number + 1}, byte {position}")
 
 
 @dataclass

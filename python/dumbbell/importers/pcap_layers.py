@@ -51,6 +51,9 @@ class View:
     def __init__(self, data: bytes) -> None:
         self.bytes: Bytes = np.frombuffer(data + bytes(64), dtype=np.uint8)
         self.last = len(data)
+        # A number of each size at every byte: one look-up reads it whole.
+        self._two: npt.NDArray[np.uint16] = np.ndarray((self.last + 1,), ">u2", self.bytes, 0, (1,))
+        self._four: npt.NDArray[np.uint32] = np.ndarray((self.last + 1,), ">u4", self.bytes, 0, (1,))
 
     def u8(self, at: Ints) -> Ints:
         """A byte at each position."""
@@ -58,11 +61,11 @@ class View:
 
     def u16(self, at: Ints) -> Ints:
         """Two bytes, big-endian."""
-        return self.u8(at) << 8 | self.u8(at + 1)
+        return self._two[np.minimum(at, self.last)].astype(np.int64)
 
     def u32(self, at: Ints) -> Ints:
         """Four bytes, big-endian."""
-        return self.u16(at) << 16 | self.u16(at + 2)
+        return self._four[np.minimum(at, self.last)].astype(np.int64)
 
 
 @dataclass

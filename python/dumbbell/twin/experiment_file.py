@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from dumbbell.control_characters import visible_line
+from dumbbell.identification.facts import Estimate
 from dumbbell.spec.document import as_toml
-from dumbbell.twin.facts import Estimate
 from dumbbell.twin.fit import NAMES, UNITS, Case, Fit
 from dumbbell.twin.hypotheses import Document
 from dumbbell.twin.replay import document_for
@@ -87,6 +87,9 @@ def fact_lines(fit: Fit) -> Iterator[tuple[str, str]]:
     yield "queue", number(facts.queue_s, 1e3, "ms")
     yield "buffer", number(facts.buffer_bytes, 1e-3, "kB")
     yield "loss", number(facts.loss, 100, "%")
+    yield "ACKs", number(facts.acks, 1, "segments each")
+    yield "forward", number(facts.forward_queue_s, 1e3, "ms")
+    yield "return", number(facts.reverse_queue_s, 1e3, "ms")
     if facts.window_bytes.value is not None:
         yield "window", number(facts.window_bytes, 1e-3, "kB")
 

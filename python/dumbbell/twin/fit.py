@@ -1,8 +1,8 @@
 """Fit the path of recordings: facts, models, refinement on the simulator, and the gate that every model must pass.
 
 The gate: replayed with its own controller, a recording's throughput and round trip times differ by at most 3 %, or by
-no more than seeds differ among themselves. Models that pass are all kept: what the recordings can't tell apart is
-unknown, and a prediction covers it.
+no more than seeds differ among themselves: the recording is within the prediction interval of ten. Models that pass are
+all kept: what the recordings can't tell apart is unknown, and a prediction covers it.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -12,7 +12,7 @@ from math import exp, log
 import numpy as np
 from scipy.optimize import minimize, minimize_scalar
 
-from dumbbell.twin.facts import Facts
+from dumbbell.identification.facts import Facts
 from dumbbell.twin.hypotheses import Document, Knob, Model, models
 from dumbbell.twin.readings import GATED, Reading, Readings, misfit, off
 from dumbbell.twin.recording import Recording
@@ -27,17 +27,21 @@ SAME_SEEDS = 3
 """When so many seeds give the same replay, chance has no part in it."""
 REFINED = 4
 """Models that are refined: those nearest at their start."""
-FAR_OUT = 4.0
+FAR_OUT = 1.5
 """A difference of so many spreads of three seeds stays one with ten."""
 HOPELESS = 8.0
 """A misfit beyond which no refinement within the facts' bounds helps."""
 BESIDE_GOOD = 3.0
 """The same where another model needs no refinement."""
-PROFILE = 6
+PROFILE = 4
 """Places along a knob that another one can make up for."""
 EVALUATIONS = (8, 10, 12)
 """Of a model with one knob, and with two; the last ones only of a promising model."""
 PROMISING = 2.0
+REFINED_PACKETS = 30_000
+"""Of a recording's start, on which models that do not change with time are refined."""
+CONFIRMED = 3
+"""Places looked at with more seeds and the whole recording: the nearest ones with one seed and a part of it."""
 GOOD = 0.15
 """A misfit that needs no refinement: a twentieth of what the gate allows would change nothing."""
 ALIKE = 0.5
@@ -143,7 +147,7 @@ def fit(recordings: Sequence[Recording], jobs: int | None = None, advance: Advan
         Tried(model, model.start, distance)
         for model, distance in zip(
             candidates,
-            in_parallel(lambda each: _misfit(recordings, each, each.start, 1), candidates, jobs),
+            in_parallel(lambda each: _first(recordings, each), candidates, jobs),
             strict=True,
         )
     ]
@@ -200,8 +204,19 @@ def _misfit(
     )
 
 
+def _first(recordings: Sequence[Recording], model: Model) -> float:
+    """The misfit before refinement; of a model with chance the least of several seeds, so that chance drops none."""
+    parts = model.build(model.start)
+    seeds = SEEDS[:SAME_SEEDS] if model.chance else SEEDS[:1]
+    return min(
+        float(np.mean([misfit(each.readings, replay(each, parts, seed)) for each in recordings])) for seed in seeds
+    )
+
+
 def _mean(replays: Sequence[Readings]) -> Readings:
-    return {name: float(np.mean([each[name] for each in replays])) for name in replays[0]}
+    # A replay without losses has no queue at losses.
+    known = set.intersection(*(set(each) for each in replays))
+    return {name: float(np.mean([each[name] for each in replays])) for name in replays[0] if name in known}
 
 
 def _refined(recordings: Sequence[Recording], tried: Tried) -> Tried:
@@ -209,11 +224,15 @@ def _refined(recordings: Sequence[Recording], tried: Tried) -> Tried:
     knobs = tried.model.knobs
     if not knobs or tried.misfit < GOOD:
         return tried
+    parts = tried.model.build(tried.values)
+    changes = bool(parts.get("changes")) or any("start" in each for each in parts.get("flows", ()))
+    whole, recordings = recordings, recordings if changes else [each.first(REFINED_PACKETS) for each in recordings]
+    shortened = any(each is not every for each, every in zip(recordings, whole, strict=True))
     seen: list[tuple[float, dict[str, float]]] = [(tried.misfit, dict(tried.values))]
 
     def cost(logs: Sequence[float]) -> float:
         values = {knob.name: min(max(exp(each), knob.low), knob.high) for knob, each in zip(knobs, logs, strict=True)}
-        seen.append((_misfit(recordings, tried.model, values), values))
+        seen.append((_misfit(recordings, tried.model, values, 1), values))
         return seen[-1][0]
 
     if len(knobs) == 1:
@@ -240,6 +259,9 @@ def _refined(recordings: Sequence[Recording], tried: Tried) -> Tried:
         along, other = sorted(knobs, key=lambda knob: knob.name != tried.model.profile)
         for fixed in np.linspace(log(along.low), log(along.high), PROFILE):
             _one_by_one(lambda each, fixed=fixed: cost([fixed, each]), other, EVALUATIONS[0] // 2)  # type: ignore[misc]
+    if tried.model.chance or shortened:
+        nearest = [*sorted(seen, key=lambda each: each[0])[:CONFIRMED], (tried.misfit, dict(tried.values))]
+        seen = [(_misfit(whole, tried.model, values), values) for _, values in nearest]
     least, best = min(seen, key=lambda each: each[0])
     equal = [values for cost, values in seen if cost <= least + ALIKE]
     ends = [choose(equal, key=lambda each: each[knobs[0].name]) for choose in (min, max)]

@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from dumbbell.twin.facts import Estimate, Facts
+from dumbbell.identification.facts import Estimate, Facts
+from dumbbell.identification.path import receive_buffer
 
 __all__ = ["Document", "Knob", "Model", "models"]
 
@@ -30,6 +31,13 @@ PACKET_BYTES = 1000
 """RED's mean packet (avpkt), as tc-red(8) recommends."""
 BURSTY = 1.5
 """Losses in a row from which loss comes in bursts: single random losses of 5 % are 1.05 on average."""
+WAITING = 0.2
+"""Queue of acknowledgements, in smallest round trip times, from which the return path is taken to be slow."""
+UNLIKE = 1.03
+"""What was delivered, in units of the common rate, from which this is not the link's."""
+FASTER, MOST_FASTER = 1.05, 3.0
+"""The link's rate in units of the flow's share, beside traffic that takes turns with its packets."""
+FRAME_BYTES, ACK_BYTES = 1514, 66
 SEVERAL = 2
 """Neighbours of one kind: more of them differ from two by less than the other models do."""
 AQM = ("codel", "fq_codel", "pie")
@@ -96,20 +104,11 @@ def _behind_window(model: Model, window: Estimate) -> Model:
     knob = Knob("window", window.high, 0.9 * window.low, 1.2 * window.high, "B")
 
     def build(values: Values) -> Document:
-        return {**model.build(values), "own": {"rcvbuf": f"{_receive_buffer(values['window']):.0f}B"}}
+        return {**model.build(values), "own": {"rcvbuf": f"{receive_buffer(values['window']):.0f}B"}}
 
     return replace(
         model, says=f"{model.says}, and the receiver's window limits", build=build, knobs=(*model.knobs, knob)
     )
-
-
-def _receive_buffer(window: float) -> float:
-    """SO_RCVBUF that gives this window.
-
-    Linux doubles it; of that 162/256 is payload with packets of 1448 bytes, and one packet (2280 bytes) is reserved
-    (`tcp_init_buffer_space`, `tcp_win_from_space`).
-    """
-    return (window * 256 / 162 + 2280) / 2
 
 
 def _paths(facts: Facts) -> Iterator[Model]:
@@ -132,12 +131,64 @@ def _single(facts: Facts, rate: float) -> Iterator[Model]:
         yield from _bursty(facts, rate, facts.loss)
     if facts.loss.value or facts.buffer_bytes.value is not None:
         yield _red(facts, rate)
+    yield Model("cake", "CAKE with its defaults", _cake(facts, rate))
     for kind in AQM:
         yield Model(kind, f"{kind} with its defaults", _queue(facts, rate, kind), chance=kind == "pie")
     if len(facts.levels) > 1:
         yield Model("rate steps", "a drop-tail queue whose rate changes", _steps(facts), (_steps_buffer(facts),))
     if facts.share < ALONE or facts.others_start_s is not None:
         yield from _shared(facts, rate, seen)
+    if (
+        facts.faster_bps is not None
+        and facts.share * rate < ALONE * facts.faster_bps
+        and FASTER * rate < facts.faster_bps < MOST_FASTER * rate
+    ):
+        yield from _beside_regular(facts, rate, facts.faster_bps)
+    if _is_asymmetric(facts):
+        yield _asymmetric(facts, rate)
+
+
+def _beside_regular(facts: Facts, rate: float, faster: float) -> Iterator[Model]:
+    """Traffic that takes turns with the flow's packets: what seems to be the rate is its share of a faster one."""
+    by = faster / rate
+    buffer = facts.buffer_bytes
+    value, low, high = (None if each is None else by * each for each in (buffer.value, buffer.low, buffer.high))
+    scaled = Estimate(value, low, high, buffer.evidence)
+    seen = replace(facts, buffer_bytes=scaled, share=facts.share / by)
+    for model in _shared(seen, faster, _buffer_knob(scaled, seen, faster)):
+        yield replace(model, name=f"{model.name} on a faster link", says=f"{model.says} on a faster link")
+
+
+def _is_asymmetric(facts: Facts) -> bool:
+    """Do acknowledgements wait so long that it is no resolution of time stamps?"""
+    waits = facts.reverse_queue_s
+    return (
+        waits.value is not None and waits.low is not None and facts.rtt_s.value is not None
+        and facts.forward_queue_s.value is not None and facts.rate_bps.value is not None
+        and waits.low > WAITING * facts.rtt_s.value and facts.fastest_bps > UNLIKE * facts.rate_bps.value
+    )  # fmt: skip
+
+
+def _asymmetric(facts: Facts, rate: float) -> Model:
+    """A slow return: acknowledgements queue there, so the common rate is that at which it lets them pass."""
+    forward, waits = facts.forward_queue_s.value, facts.reverse_queue_s.value
+    assert forward is not None
+    assert waits is not None
+    back = rate / FRAME_BYTES / (facts.acks.value or 2.0) * ACK_BYTES
+    limit = max(back * waits / 8, 2 * FRAME_BYTES)
+    least = facts.fastest_bps
+
+    def build(values: Values) -> Document:
+        queue = max(values["rate"] * values["queue"] / 8, LEAST_BUFFER_BYTES)
+        path = _path(facts, values["rate"], f"bfifo limit {queue:.0f}")
+        return {"path": path | {"reverse": {"rate": f"{back:.0f}bit", "qdisc": f"bfifo limit {limit:.0f}"}}}
+
+    # A lost acknowledgement makes the way there seem longer by what it takes until the next.
+    knobs = (
+        Knob("rate", 1.1 * least, 0.95 * least, 2 * least, "bit/s"),
+        Knob("queue", 0.5 * forward, 0.1 * forward, 1.1 * forward, "s"),
+    )
+    return Model("slow return", "a drop-tail queue with a return path that is slow for acknowledgements", build, knobs)
 
 
 def _buffer_knob(buffer: Estimate, facts: Facts, rate: float) -> Knob:
@@ -238,6 +289,15 @@ def _red(facts: Facts, rate: float) -> Model:
 
     knob = Knob("largest mean queue", most, 0.4 * most, 2.5 * most, "B")
     return Model("red", "a RED queue", build, (knob,), chance=True)
+
+
+def _cake(facts: Facts, rate: float) -> Callable[[Values], Document]:
+    """CAKE shapes by itself."""
+    path: Document = {
+        "rtt": f"{facts.rtt_s.value * 1e6:.0f}us",  # type: ignore[operator]
+        "bottleneck": {"qdisc": f"cake bandwidth {rate:.0f}bit"},
+    }
+    return lambda _values: {"path": path}
 
 
 def _queue(facts: Facts, rate: float, kind: str) -> Callable[[Values], Document]:

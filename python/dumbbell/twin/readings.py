@@ -5,21 +5,30 @@ from dataclasses import dataclass
 from math import hypot, log
 
 import numpy as np
+from scipy.special import stdtrit
 
 from dumbbell.analysis.summary import summary
 from dumbbell.identification.connection import Connection
-from dumbbell.identification.path import round_trips
+from dumbbell.identification.facts import loss_run, queues_at_losses
+from dumbbell.identification.round_trips import round_trips
 from dumbbell.results.result import Run
 
 __all__ = ["GATED", "Reading", "Readings", "misfit", "of_connection", "of_flow", "off"]
 
 GATED = ("throughput_mbps", "rtt_ms", "rtt_p95_ms")
-"""A model that misses one of these is wrong. Retransmissions only rank models: their number is a matter of chance."""
+"""A model that misses one of these is wrong. The others only rank models: losses are a matter of chance."""
 LIMIT = 0.03
 """Right models are within it, wrong ones are not (six paths, `docs/fit.md`)."""
+CONFIDENCE = 0.95
+"""Of the interval within which the recording is one more seed; the largest of ten deviations holds it less often."""
 PARTS = 3
 """Parts of the recording whose throughput counts for the rank, so that what happens when matters."""
 PART_LIMIT = 0.1
+LEAST_LOSSES = 4
+QUEUE_LIMIT = 0.1
+"""Of the queue at losses, as a share of the longest: it tells a full queue's losses from RED's and from a link's."""
+RUN_LIMIT = 0.4
+"""Of the number of packets lost in a row, as a logarithm."""
 
 Readings = Mapping[str, float]
 
@@ -33,7 +42,7 @@ class Reading:
     replayed: float
     """Mean over the seeds."""
     spread: float
-    """Largest deviation of a seed from the mean, as a share of the mean."""
+    """How far another seed may be from the mean, as a share of it: half of the interval that holds it with 95 %."""
 
     @property
     def difference(self) -> float:
@@ -53,12 +62,20 @@ def of_connection(flow: Connection, at_sender: bool) -> dict[str, float]:
     at = np.searchsorted(flow.ack_time, edges, side="right") - 1
     delivered = flow.acked[np.clip(at, 0, None)]
     seconds = flow.duration_s / PARTS
+    at_losses = queues_at_losses(flow, at_sender)
+    losses = (
+        {"loss_queue": float(np.median(at_losses)), "loss_queue_low": float(np.quantile(at_losses, 0.1))}
+        if at_losses.size >= LEAST_LOSSES
+        else {}
+    )
     parts = {f"part{n}": float(gain) * 8 / seconds / 1e6 for n, gain in enumerate(np.diff(delivered), 1)}
     return {
         "throughput_mbps": float(delivered[-1] - delivered[0]) * 8 / flow.duration_s / 1e6,
         "rtt_ms": 1e3 * float(trips.mean()),
         "rtt_p95_ms": 1e3 * float(np.quantile(trips, 0.95)),
         "retransmits": float(flow.retransmitted.sum()),
+        "loss_run": loss_run(flow),
+        **losses,
         **parts,
     }
 
@@ -82,9 +99,17 @@ def off(recorded: Readings, replays: Sequence[Readings]) -> list[Reading]:
         values = [replay[name] for replay in replays if name in replay]
         if name in recorded and values:
             mean = float(np.mean(values))
-            spread = max(abs(value - mean) for value in values) / mean if mean else 0.0
+            spread = _half_interval(values) / mean if mean else 0.0
             found.append(Reading(name, recorded[name], mean, spread))
     return found
+
+
+def _half_interval(values: Sequence[float]) -> float:
+    """Half of Student's prediction interval for one more value."""
+    count = len(values)
+    if count < 2:
+        return 0.0
+    return float(stdtrit(count - 1, (1 + CONFIDENCE) / 2) * np.std(values, ddof=1) * (1 + 1 / count) ** 0.5)
 
 
 def misfit(recorded: Readings, replay: Readings) -> float:
@@ -97,8 +122,10 @@ def misfit(recorded: Readings, replay: Readings) -> float:
         if name == "retransmits":
             # Differences of counts: three times the standard deviation of each.
             each = (other - value) / (3 * hypot(1.0, (other + value) ** 0.5))
+        elif name.startswith("loss_queue"):
+            each = (other - value) / QUEUE_LIMIT
         else:
-            limit = PART_LIMIT if name.startswith("part") else LIMIT
+            limit = RUN_LIMIT if name == "loss_run" else PART_LIMIT if name.startswith("part") else LIMIT
             each = log(max(other, 1e-9) / max(value, 1e-9)) / limit
         square, count = square + min(each * each, 100.0), count + 1
     return (square / count) ** 0.5 if count else 0.0

@@ -5,7 +5,7 @@ while the queue is busy, and a neighbour can't be seen.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path as File
 
 import numpy as np
@@ -13,15 +13,16 @@ import polars as pl
 
 from dumbbell.errors import ImportProblem
 from dumbbell.identification.connection import Connection, read_connection
+from dumbbell.identification.facts import Estimate, Facts, Level, facts_of
 from dumbbell.identification.identify import MOST_MISSED, MOST_PACKETS, MOST_S
-from dumbbell.identification.identify import identify as identified
+from dumbbell.identification.identify import of_connection as identified
 from dumbbell.identification.nearest import UNKNOWN
+from dumbbell.identification.round_trips import least_s
 from dumbbell.importers import Options, read_run
 from dumbbell.importers.log_source import open_source
 from dumbbell.importers.pcap_file import is_capture
 from dumbbell.results import result
 from dumbbell.results.result import Run
-from dumbbell.twin.facts import Estimate, Facts, Level, facts_of
 from dumbbell.twin.readings import Readings, of_connection, of_flow
 
 __all__ = ["Recording", "Source", "read_recording"]
@@ -67,6 +68,15 @@ class Recording:
         """The captured connection; None for a log of samples."""
         return self.source if isinstance(self.source, Connection) else None
 
+    def first(self, packets: int) -> "Recording":
+        """The part that has so many data segments; itself if it has no more, or is a log."""
+        flow = self.flow
+        if flow is None or flow.time.size <= packets:
+            return self
+        part = flow.until(max(float(flow.time[packets]), least_s(self.facts.rtt_s.value or 0.0)))
+        readings = of_connection(part, self.facts.at_sender)
+        return replace(self, source=part, readings=readings, duration_s=part.duration_s)
+
 
 def read_recording(file: File, cc: str | None = None, flow: str | None = None) -> Recording:
     """Read a file and what it shows.
@@ -89,16 +99,21 @@ def _of_capture(file: File, cc: str | None, name: str | None) -> Recording:
             f"the capture lacks {100 * flow.missed:.2g} % of the data that was acknowledged", file=str(file),
             value=flow.label, right="one without drops, such as tcpdump -B 65536 -s 128 writes",
         )  # fmt: skip
-    lasted = flow.duration_s
+    whole, lasted = flow, flow.duration_s
     flow = flow.until(MOST_S) if lasted > MOST_S else flow
     if flow.time.size > MOST_PACKETS:
         flow = flow.until(float(flow.time[MOST_PACKETS]))
     if flow.duration_s < lasted:
         warnings = [*warnings, f"only the first {flow.duration_s:.3g} of {lasted:.3g} s count"]
     facts = facts_of(flow, str(file))
+    if facts.rate_bps.value is None and facts.policed_bps is None:
+        raise ImportProblem(
+            "the bottleneck's rate can't be told: no rate is common among its acknowledgements", file=str(file),
+            value=flow.label, right="a recording of a bulk transfer that fills the path at times",
+        )  # fmt: skip
     known = "as given"
     if cc is None:
-        found = identified(file, name)
+        found = identified(whole, str(file))
         if found.verdict == UNKNOWN:
             raise ImportProblem(
                 "the controller that sent it can't be told", file=str(file), value=flow.label,
@@ -124,7 +139,8 @@ def _of_run(file: File, run: Run, cc: str | None, name: str | None) -> Recording
             right="name it with --cc-recorded, such as --cc-recorded cubic",
         )  # fmt: skip
     table = run.flows.filter(pl.col("flow") == label).sort("time_ns")
-    facts, step, from_start = _sampled(file, label, table)
+    # Of a fetched or watched connection the log knows when it began, in its own time.
+    facts, step, from_start = _sampled(file, label, table, float(entry.get("start_s") or 0.0))
     readings = of_flow(run, number)
     warnings = [
         "samples show a lower bound of the rate and no neighbour: the model holds if the flow was alone; a capture "
@@ -152,7 +168,7 @@ def _chosen(file: File, run: Run, wanted: str | None) -> int:
     return 0
 
 
-def _sampled(file: File, label: str, table: pl.DataFrame) -> tuple[Facts, float, bool]:
+def _sampled(file: File, label: str, table: pl.DataFrame, start_s: float) -> tuple[Facts, float, bool]:
     """The facts of samples, the time between them, and whether they begin with the connection."""
     delivered = next(
         (name for name in ("bytes_received", "bytes_acked", "bytes_sent") if table[name].null_count() < table.height),
@@ -205,4 +221,4 @@ def _sampled(file: File, label: str, table: pl.DataFrame) -> tuple[Facts, float,
     )  # fmt: skip
     # What was sent before the first sample fits into the time before it, or the log begins in mid-flow.
     before = float(known[delivered][0]) * 8 * FRAME / rate
-    return facts, step, before <= time[0] + 2 * step + 2 * base
+    return facts, step, before <= time[0] - start_s + 2 * step + 2 * base

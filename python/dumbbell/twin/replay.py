@@ -7,9 +7,8 @@ from pathlib import Path as File
 from typing import Any, TypeVar
 
 from dumbbell.engines import Request, Simulator
-from dumbbell.identification.connection import Connection, connection, read_flows
-from dumbbell.importers.log_source import open_source
-from dumbbell.plan.inside import Inside
+from dumbbell.identification.connection import Connection
+from dumbbell.identification.simulated import simulated_connection
 from dumbbell.publish import temporary
 from dumbbell.spec import read
 from dumbbell.twin.hypotheses import Document
@@ -20,8 +19,6 @@ __all__ = ["RECORDED", "document_for", "in_parallel", "replay", "replayed"]
 
 RECORDED = "recorded"
 """The recorded flow's group; it is the first."""
-FIRST_PORT = ":5201"
-"""The first flow's port at its receiver."""
 WARM_UP_S = 5.0
 """Before the counted part, where the recording lacks the connection's start."""
 
@@ -59,14 +56,10 @@ def replayed(recording: Recording, parts: Document, seed: int) -> Source:
     if recording.ecn:
         document["tcp"] = {"ecn": "classic"}
     (case,) = read(document, File("fit.toml"))
-    with temporary("fit") as folder:
-        if recording.flow is None:
+    if recording.flow is None:
+        with temporary("fit") as folder:
             return Simulator().simulate(Request("fit", case, seed, folder / "run")), 0, skip
-        file = folder / "replay.pcap"
-        inside = Inside("sender.right" if recording.facts.at_sender else "receiver.left")
-        Simulator().simulate(Request("fit", case, seed, folder / "run", capture=file, inside=inside))
-        found, flows, _ = read_flows(open_source(file))
-    flow = connection(found, next(each for each in flows if found.ends[each[0]][1].endswith(FIRST_PORT)))
+    flow = simulated_connection(case, seed, at_sender=recording.facts.at_sender)
     return flow.since(skip) if skip else flow
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from dumbbell.identification.connection import Connection, Floats
-from dumbbell.identification.path import round_trips
+from dumbbell.identification.round_trips import round_trips
 from dumbbell.results.result import Run
 from dumbbell.twin.fit import Fit, Tried
 from dumbbell.twin.recording import Recording

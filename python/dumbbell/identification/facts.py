@@ -1,6 +1,7 @@
 """What one recording shows of its path: numbers with an interval and their evidence, without a model of the path.
 
-`hypotheses` makes models of the numbers, `fit` replays them. Rates contain the headers of Ethernet, IPv4 and TCP.
+`dumbbell identify` runs candidates on them (`path`), `dumbbell fit` makes models of them and replays those
+(`twin.hypotheses`). Rates contain the headers of Ethernet, IPv4 and TCP.
 """
 
 from collections.abc import Sequence
@@ -10,16 +11,18 @@ from itertools import pairwise
 import numpy as np
 from scipy.special import gammaincinv
 
-from dumbbell.errors import ImportProblem
+from dumbbell.identification.clocks import queueing
 from dumbbell.identification.connection import Connection, Floats
-from dumbbell.identification.path import estimate, loss_events, round_trips
+from dumbbell.identification.round_trips import Ends, ends_of, loss_events, round_trips
 
-__all__ = ["Estimate", "Facts", "Level", "facts_of", "poisson_interval"]
+__all__ = ["UNSEEN", "Estimate", "Facts", "Level", "facts_of", "loss_run", "poisson_interval", "queues_at_losses"]
 
 BIN = 0.005
 """Width of a bin of the rates' histogram, as a ratio: that of a time stamp of 1 µs at 50 Mbit/s."""
 LEAST_SHARE = 0.05
 """A mode of the rates has this share of the samples at least: fewer are ACKs that some other queue compressed."""
+LEAST_SHARE_BESIDE = 0.008
+"""The same of a mode that is taken for the link's only together with other traffic."""
 LEAST_SAMPLES = 20
 FAR = 0.9999
 """Quantile of the round trip times that shows a full queue; the largest of all may be a retransmission's."""
@@ -34,6 +37,8 @@ LEVEL_SHARE = 0.3
 SAME = 0.03
 """Rates that differ by less are one."""
 MOST_LEVELS = 12
+DIRECTION = 0.999
+"""Quantile of the delays of one direction that is its longest queue; a single late packet is none."""
 FULL = 0.5
 """A loss while the queue was below this share of its longest is no overflow."""
 LEAST_APART = 4
@@ -63,6 +68,9 @@ class Estimate:
     high: float | None
     """None: unlimited in this direction."""
     evidence: str
+
+
+UNSEEN = Estimate(None, None, None, "not shown")
 
 
 @dataclass(frozen=True)
@@ -101,29 +109,46 @@ class Facts:
     share: float
     """Share of the link that the flow got while packets were queued."""
     at_sender: bool
+    position: float = 1.0
+    """Share of the round trip that lies ahead of the capture point."""
+    short_losses: int = 0
+    """Groups of losses while the queue was short."""
+    full_losses: int = 0
+    """Groups of losses while it was long."""
+    faster_bps: float | None = None
+    """A higher, rarer mode of the rate: the link's, if something regular takes turns with the flow's packets."""
+    fastest_bps: float = 0.0
+    """The most that was delivered in half a second."""
+    acks: Estimate = UNSEEN
+    """Segments that an acknowledgement covers; more than two are thinned or merged."""
+    forward_queue_s: Estimate = UNSEEN
+    """Longest delay beyond the smallest in the direction of the data, by the other end's time stamps."""
+    reverse_queue_s: Estimate = UNSEEN
+    """The same of acknowledgements: a path whose return is slow."""
     sampled: bool = False
     """From a log of samples, where round trip times are smoothed and the rate is a lower bound?"""
 
 
 def facts_of(flow: Connection, file: str) -> Facts:
-    """The facts of a captured connection. Raises `ImportProblem` where it is too short or shows no round trip time."""
-    path = estimate(flow, file)
-    base = path.rtt_s
-    known, trips = round_trips(flow, path.at_sender)
-    window = _window(flow, base, at_sender=path.at_sender)
+    """The facts of a captured connection. Raises `ImportProblem` where it is too short or shows no round trip time.
+
+    The rate is unknown where no rate is common among the acknowledgements.
+    """
+    ends = ends_of(flow, file)
+    base = ends.rtt_s
+    known, trips = round_trips(flow, ends.at_sender)
+    window = _window(flow, base, at_sender=ends.at_sender)
     rate = _rate(flow) if window.value is None else _rate_behind_window(flow)
     longest = float(np.quantile(trips, FAR))
     queue = max(longest - base, 0.0)
     events = loss_events(flow, base)
-    low, full = _split(events, known, trips, base, queue)
+    before = _before(events, known, trips, base, queue)
+    full = [each for each in before if each >= FULL * queue]
+    low = len(before) - len(full)
     levels = _levels(flow)
     busy = _busy(flow, known, trips, base, queue, rate.value) if rate.value else []
     policed = _policed(flow, base, events, low, len(full))
-    if rate.value is None and policed is None:
-        raise ImportProblem(
-            "the bottleneck's rate can't be told: no rate is common among its acknowledgements", file=file,
-            value=flow.label, right="a recording of a bulk transfer that fills the path at times",
-        )  # fmt: skip
+    forward, reverse = _directions(flow, ends, known, trips)
     return Facts(
         rtt_s=Estimate(base, base, base, f"smallest of {trips.size} round trips"),
         rate_bps=rate,
@@ -132,13 +157,15 @@ def facts_of(flow: Connection, file: str) -> Facts:
         levels_buffer_bytes=_buffer_of_levels(levels, known, trips, base),
         loss=_loss(low, flow.time.size),
         window_bytes=window,
-        loss_run=_loss_run(flow),
+        loss_run=loss_run(flow),
         levels=levels,
         policed_bps=policed,
         others_start_s=_change(busy),
         share=float(np.mean([share for _, share in busy])) if busy else 1.0,
-        at_sender=path.at_sender,
-    )
+        at_sender=ends.at_sender, position=ends.position, short_losses=low, full_losses=len(full),
+        faster_bps=_faster(flow, rate, longest), fastest_bps=_fastest(flow), acks=_acks(flow),
+        forward_queue_s=forward, reverse_queue_s=reverse,
+    )  # fmt: skip
 
 
 def poisson_interval(count: int, confidence: float = CONFIDENCE) -> tuple[float, float]:
@@ -194,18 +221,22 @@ def _rate_behind_window(flow: Connection) -> Estimate:
     return Estimate(BEHIND_WINDOW * delivered, delivered, None, "assumed: twice of what the window let through")
 
 
-def _split(events: Floats, known: Floats, trips: Floats, base: float, queue: float) -> tuple[int, list[float]]:
-    """Loss events while the queue was short, and the longest queues before those while it was long."""
-    low, full = 0, []
-    for event in events:
-        first, last = np.searchsorted(known, [event - 2.5 * base - queue, event])
-        if last > first:
-            longest = float(trips[first:last].max()) - base
-            if longest < FULL * queue:
-                low += 1
-            else:
-                full.append(longest)
-    return low, full
+def queues_at_losses(flow: Connection, at_sender: bool) -> Floats:
+    """The longest queueing delay just before each group of losses, as a share of the longest of all.
+
+    A drop-tail queue is full at each of its losses; RED and losses on a link come at any length.
+    """
+    known, trips = round_trips(flow, at_sender)
+    base = float(trips.min())
+    queue = float(np.quantile(trips, FAR)) - base
+    before = _before(loss_events(flow, base), known, trips, base, queue)
+    return np.array(before) / queue if queue > 0 else np.empty(0)
+
+
+def _before(events: Floats, known: Floats, trips: Floats, base: float, queue: float) -> list[float]:
+    """The longest queueing delays of the last round trips before events; none where there was no round trip."""
+    spans = (np.searchsorted(known, [event - 2.5 * base - queue, event]) for event in events)
+    return [float(trips[first:last].max()) - base for first, last in spans if last > first]
 
 
 def _buffer(rate: Estimate, queue: float, full: Sequence[float]) -> Estimate:
@@ -263,7 +294,53 @@ def _window(flow: Connection, base: float, *, at_sender: bool) -> Estimate:
     return Estimate(value, low, high, share)
 
 
-def _loss_run(flow: Connection) -> float:
+def _acks(flow: Connection) -> Estimate:
+    """Outside of recoveries an acknowledgement covers one or two segments (RFC 5681 section 4.2)."""
+    gain = np.diff(flow.acked)
+    gain = gain[gain > 0] / flow.mss
+    if gain.size < LEAST_SAMPLES:
+        return UNSEEN
+    low, value, high = (float(each) for each in np.quantile(gain, [0.1, 0.5, 0.9]))
+    return Estimate(value, low, high, f"median of {gain.size} acknowledgements of new data")
+
+
+def _directions(flow: Connection, ends: Ends, known: Floats, trips: Floats) -> tuple[Estimate, Estimate]:
+    """The queues of both directions: time stamps show what came here, the round trips both."""
+    come = queueing(flow.ack_stamps if ends.at_sender else flow.data_stamps)
+    if come is None:
+        return UNSEEN, UNSEEN
+    there = trips - ends.rtt_s - np.interp(known, come.time, come.delay_s)
+    evidence = f"time stamps of {come.delay_s.size} packets, to {1e3 * come.tick_s:.3g} ms"
+
+    def longest(delays: Floats) -> Estimate:
+        value = max(float(np.quantile(delays, DIRECTION)), 0.0)
+        return Estimate(value, max(value - come.tick_s, 0.0), value + come.tick_s, evidence)
+
+    both = longest(there), longest(come.delay_s)
+    return both if ends.at_sender else (both[1], both[0])
+
+
+def _faster(flow: Connection, rate: Estimate, longest_s: float) -> float | None:
+    """The highest rare mode outside of recoveries, in which an acknowledgement covers what arrived before."""
+    if rate.value is None or rate.high is None:
+        return None
+    times, rates = _samples(flow)
+    again = np.concatenate([[-np.inf], flow.time[flow.retransmitted]])
+    usual = times > again[np.searchsorted(again, times) - 1] + 1.5 * longest_s
+    mode = _mode(rates[usual], LEAST_SHARE_BESIDE)
+    # An acknowledgement of two segments right after one of the first of them seems twice as fast.
+    twice = mode.size > 0 and _is_same(float(np.median(mode)), 2 * rate.value)
+    return float(np.median(mode)) if mode.size and not twice else None
+
+
+def _fastest(flow: Connection) -> float:
+    """The most that was delivered in a window, with headers."""
+    edges = np.arange(0, flow.duration_s + WINDOW_S, WINDOW_S)
+    delivered = flow.acked[np.clip(np.searchsorted(flow.ack_time, edges, side="right") - 1, 0, None)]
+    return float(np.diff(delivered).max(initial=0.0)) * 8 * flow.frame_ratio / WINDOW_S
+
+
+def loss_run(flow: Connection) -> float:
     """Packets in a row of retransmissions, on average: their data follow each other."""
     again = flow.retransmitted
     start, length = flow.start[again], flow.payload[again]
