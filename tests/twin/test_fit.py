@@ -135,6 +135,63 @@ def test_what_an_engine_lacks_has_a_reason(tmp_path: Path) -> None:
     assert "no congestion control with this name, got 'tahoe'" in (prediction.reason or "")
 
 
+def test_a_shapers_bucket_is_estimated_and_recognised(tmp_path: Path) -> None:
+    found = fitted(tmp_path, document(rate="", qdisc="tbf rate 10mbit burst 60000b limit 40000"))
+    assert found.facts.burst_bytes == pytest.approx(60_000, rel=0.05)
+    assert accepted(found) == ["shaper"]
+    assert found.accepted[0].values["buffer"] == pytest.approx(40_000, rel=0.02)
+
+
+def test_cake_is_recognised(tmp_path: Path) -> None:
+    found = fitted(tmp_path, document(rate="", qdisc="cake bandwidth 20mbit"))
+    assert accepted(found)[0] == "cake"
+    assert "drop-tail" not in accepted(found)
+
+
+def test_a_regular_neighbour_does_not_hide_the_links_rate(tmp_path: Path) -> None:
+    """Beside 3 Mbit/s most acknowledgements come at 7 of the link's 10 Mbit/s."""
+    other = {"name": "other", "kind": "udp", "rate": "3mbit"}
+    facts = read_recording(
+        capture(tmp_path / "recording.pcap", document(others=[other], duration="30s")), "cubic", PORT
+    ).facts
+    assert facts.rate_bps.value == pytest.approx(7.1e6, rel=0.02)
+    assert facts.faster_bps == pytest.approx(10e6, rel=0.01)
+    (model,) = (each for each in models(facts) if each.name == "unresponsive traffic on a faster link")
+    parts = model.build(model.start)
+    assert parts["path"]["bottleneck"]["rate"].startswith(("10000", "9999"))
+    assert float(parts["flows"][0]["rate"][:-3]) == pytest.approx(3e6, rel=0.1)
+
+
+def test_losses_at_a_full_queue_differ_from_those_of_red(tmp_path: Path) -> None:
+    qdisc = "red limit 240000 min 10000 max 30000 avpkt 1000 burst 20 bandwidth 10mbit probability 0.02"
+    full, red = (
+        read_recording(capture(tmp_path / f"{name}.pcap", document(qdisc=each, duration="15s")), "cubic").readings
+        for name, each in (("full", "bfifo limit 40000"), ("red", qdisc))
+    )
+    assert full["loss_queue_low"] > 0.9
+    assert red["loss_queue_low"] < 0.7
+
+
+@pytest.mark.parametrize("end", ["sender.right", "receiver.left"])
+def test_the_queues_of_both_directions_are_told_apart(tmp_path: Path, end: str) -> None:
+    """Time stamps show which way the round trip's 32 ms of queue are."""
+    facts = read_recording(capture(tmp_path / "recording.pcap", document(duration="6s"), end), "cubic").facts
+    assert facts.forward_queue_s.value == pytest.approx(0.032, abs=0.004)
+    assert facts.reverse_queue_s.value == pytest.approx(0, abs=0.003)
+    assert facts.acks.value == 2
+
+
+@pytest.mark.slow
+def test_a_slow_return_is_seen(tmp_path: Path) -> None:
+    back = {"rate": "300kbit", "qdisc": "bfifo limit 3000"}
+    experiment = document(rate="20mbit", path={"reverse": back}, duration="15s")
+    facts = read_recording(capture(tmp_path / "recording.pcap", experiment), "cubic").facts
+    assert facts.reverse_queue_s.value == pytest.approx(0.08, abs=0.015)
+    (model,) = (each for each in models(facts) if each.name == "slow return")
+    rate = float(model.build(model.start)["path"]["reverse"]["rate"][:-3])
+    assert rate == pytest.approx(300e3, rel=0.02)
+
+
 @pytest.mark.slow
 def test_a_red_queue_is_recognised(tmp_path: Path) -> None:
     qdisc = "red limit 240000 min 10000 max 30000 avpkt 1000 burst 20 bandwidth 10mbit probability 0.02"

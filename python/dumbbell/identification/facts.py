@@ -119,6 +119,8 @@ class Facts:
     """A higher, rarer mode of the rate: the link's, if something regular takes turns with the flow's packets."""
     fastest_bps: float = 0.0
     """The most that was delivered in half a second."""
+    burst_bytes: float | None = None
+    """What passed beyond the rate before the first loss: a shaper's bucket; None without the start or the rate."""
     acks: Estimate = UNSEEN
     """Segments that an acknowledgement covers; more than two are thinned or merged."""
     forward_queue_s: Estimate = UNSEEN
@@ -164,7 +166,7 @@ def facts_of(flow: Connection, file: str) -> Facts:
         share=float(np.mean([share for _, share in busy])) if busy else 1.0,
         at_sender=ends.at_sender, position=ends.position, short_losses=low, full_losses=len(full),
         faster_bps=_faster(flow, rate, longest), fastest_bps=_fastest(flow), acks=_acks(flow),
-        forward_queue_s=forward, reverse_queue_s=reverse,
+        burst_bytes=_burst(flow, rate), forward_queue_s=forward, reverse_queue_s=reverse,
     )  # fmt: skip
 
 
@@ -331,6 +333,19 @@ def _faster(flow: Connection, rate: Estimate, longest_s: float) -> float | None:
     # An acknowledgement of two segments right after one of the first of them seems twice as fast.
     twice = mode.size > 0 and _is_same(float(np.median(mode)), 2 * rate.value)
     return float(np.median(mode)) if mode.size and not twice else None
+
+
+def _burst(flow: Connection, rate: Estimate) -> float | None:
+    """The smallest token bucket of this rate that lets the start pass; one that is empty later shows nothing.
+
+    Until the first loss, because an acknowledgement after one covers what arrived before.
+    """
+    if rate.value is None or rate.high is None or not flow.handshake:
+        return None
+    again = flow.time[flow.retransmitted]
+    first = flow.ack_time < (again[0] if again.size else np.inf)
+    ahead = flow.acked[first] * flow.frame_ratio - rate.value / 8 * flow.ack_time[first]
+    return float((ahead - np.minimum.accumulate(ahead)).max(initial=0.0))
 
 
 def _fastest(flow: Connection) -> float:

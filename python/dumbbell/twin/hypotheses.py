@@ -31,6 +31,8 @@ PACKET_BYTES = 1000
 """RED's mean packet (avpkt), as tc-red(8) recommends."""
 BURSTY = 1.5
 """Losses in a row from which loss comes in bursts: single random losses of 5 % are 1.05 on average."""
+SHAPED_BYTES = 6 * 1514.0
+"""A burst from which the link is a shaper: acknowledgements that were held back let fewer packets pass at once."""
 WAITING = 0.2
 """Queue of acknowledgements, in smallest round trip times, from which the return path is taken to be slow."""
 UNLIKE = 1.03
@@ -131,6 +133,8 @@ def _single(facts: Facts, rate: float) -> Iterator[Model]:
         yield from _bursty(facts, rate, facts.loss)
     if facts.loss.value or facts.buffer_bytes.value is not None:
         yield _red(facts, rate)
+    if facts.burst_bytes is not None and facts.burst_bytes > SHAPED_BYTES:
+        yield _shaper(facts, rate, seen, facts.burst_bytes)
     yield Model("cake", "CAKE with its defaults", _cake(facts, rate))
     for kind in AQM:
         yield Model(kind, f"{kind} with its defaults", _queue(facts, rate, kind), chance=kind == "pie")
@@ -289,6 +293,22 @@ def _red(facts: Facts, rate: float) -> Model:
 
     knob = Knob("largest mean queue", most, 0.4 * most, 2.5 * most, "B")
     return Model("red", "a RED queue", build, (knob,), chance=True)
+
+
+def _shaper(facts: Facts, rate: float, seen: Knob, burst: float) -> Model:
+    """A token bucket: what was sent when it was full passed at once."""
+
+    def build(values: Values) -> Document:
+        path: Document = {
+            "rtt": f"{facts.rtt_s.value * 1e6:.0f}us",  # type: ignore[operator]
+            "bottleneck": {
+                "qdisc": f"tbf rate {rate:.0f}bit burst {values['burst']:.0f}b limit {values['buffer']:.0f}"
+            },
+        }
+        return {"path": path}
+
+    knobs = (seen, Knob("burst", burst, 0.6 * burst, 1.5 * burst, "B"))
+    return Model("shaper", "a shaper that lets a burst pass", build, knobs)
 
 
 def _cake(facts: Facts, rate: float) -> Callable[[Values], Document]:
