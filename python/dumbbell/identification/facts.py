@@ -28,6 +28,8 @@ FAR = 0.9999
 """Quantile of the round trip times that shows a full queue; the largest of all may be a retransmission's."""
 FASTEST_BPS = 1e11
 """A faster mode is the resolution of time stamps: no link spaced these acknowledgements."""
+ALONE = 3.0
+"""A spacing that is so many times closer than both of its neighbours is alone."""
 WINDOW_S = 0.5
 """Windows in which the rate is looked for when it changes."""
 SETTLED_S = 1.0
@@ -184,7 +186,11 @@ def _samples(flow: Connection) -> tuple[Floats, Floats]:
     usual = (gain >= 0.9 * flow.mss) & (gain <= 2.5 * flow.mss) & real
     if usual.sum() < LEAST_SAMPLES:  # Offloads or a middlebox merge acknowledgements: their spacing still has the rate.
         usual = (gain > 0) & real
-    return flow.ack_time[1:][usual], gain[usual] * 8 * flow.frame_ratio / gap[usual]
+    times, rates = flow.ack_time[1:][usual], gain[usual] * 8 * flow.frame_ratio / gap[usual]
+    # Two acknowledgements sent at once are no spacing of a link: packets behind each other come in longer trains.
+    beside = np.maximum(np.append(rates[1:], 0.0), np.insert(rates[:-1], 0, 0.0))
+    train = rates <= ALONE * beside
+    return times[train], rates[train]
 
 
 def _mode(rates: Floats, least: float) -> Floats:
@@ -318,8 +324,11 @@ def _directions(flow: Connection, ends: Ends, known: Floats, trips: Floats) -> t
         value = max(float(np.quantile(delays, DIRECTION)), 0.0)
         return Estimate(value, max(value - come.tick_s, 0.0), value + come.tick_s, evidence)
 
-    both = longest(there), longest(come.delay_s)
-    return both if ends.at_sender else (both[1], both[0])
+    if ends.at_sender:
+        return longest(there), longest(come.delay_s)
+    # Seen from the receiver, the way back contains the sender's waits.
+    back = longest(there)
+    return longest(come.delay_s), Estimate(back.value, 0.0, back.high, f"{evidence}, with the sender's waits")
 
 
 def _faster(flow: Connection, rate: Estimate, longest_s: float) -> float | None:

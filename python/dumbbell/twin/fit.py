@@ -7,11 +7,12 @@ all kept: what the recordings can't tell apart is unknown, and a prediction cove
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import exp, log
+from math import exp, inf, isfinite, log
 
 import numpy as np
 from scipy.optimize import minimize, minimize_scalar
 
+from dumbbell.errors import ExperimentError
 from dumbbell.identification.facts import Facts
 from dumbbell.twin.hypotheses import Document, Knob, Model, models
 from dumbbell.twin.readings import GATED, Reading, Readings, misfit, off
@@ -151,7 +152,7 @@ def fit(recordings: Sequence[Recording], jobs: int | None = None, advance: Advan
             strict=True,
         )
     ]
-    tried.sort(key=lambda each: each.misfit)
+    tried = sorted((each for each in tried if isfinite(each.misfit)), key=lambda each: each.misfit)
     reach = BESIDE_GOOD if tried and tried[0].misfit < GOOD else HOPELESS
     near = [each for each in tried[:REFINED] if each.misfit <= reach]
     advance(f"refine {len(near)} models")
@@ -208,9 +209,12 @@ def _first(recordings: Sequence[Recording], model: Model) -> float:
     """The misfit before refinement; of a model with chance the least of several seeds, so that chance drops none."""
     parts = model.build(model.start)
     seeds = SEEDS[:SAME_SEEDS] if model.chance else SEEDS[:1]
-    return min(
-        float(np.mean([misfit(each.readings, replay(each, parts, seed)) for each in recordings])) for seed in seeds
-    )
+    try:
+        return min(
+            float(np.mean([misfit(each.readings, replay(each, parts, seed)) for each in recordings])) for seed in seeds
+        )
+    except ExperimentError:
+        return inf  # Numbers that no queue can have, such as thresholds of RED beyond its arithmetic: not this path.
 
 
 def _mean(replays: Sequence[Readings]) -> Readings:

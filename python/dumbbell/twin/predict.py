@@ -1,10 +1,12 @@
 """Other controllers on a fitted path: each on every path that the recordings allow, with several seeds.
 
-An interval spans all of these runs, and is as much wider as the replay of the recording was off.
+An interval spans all of these runs and, for each path, where one more seed would be with 95 %; it is as much wider as
+the replay of the recording was off.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import exp, log
 from pathlib import Path as File
 from typing import Any
 
@@ -16,12 +18,13 @@ from dumbbell.errors import ExperimentError, PlanError
 from dumbbell.publish import temporary
 from dumbbell.spec.document import chosen
 from dumbbell.twin.hypotheses import OTHER
+from dumbbell.twin.readings import half_interval
 from dumbbell.twin.replay import RECORDED, in_parallel
 
 __all__ = ["ENGINES", "MEASURES", "Prediction", "Range", "allowed_paths", "as_json", "predict"]
 
 ENGINES = ("sim", "kernel")
-SEEDS = {"sim": (1, 2, 3), "kernel": (1,)}
+SEEDS = {"sim": (1, 2, 3, 4, 5), "kernel": (1,)}
 """A run on the kernel costs ten of the simulator's."""
 MEASURES = ("throughput_mbps", "rtt_ms", "retransmits", "completion_s", "neighbour_mbps")
 
@@ -140,23 +143,39 @@ def _prediction(engine: str, cc: str, found: Mapping[_Run, Measured | str], erro
     if reasons:
         return Prediction(engine, cc, reason=reasons[0], runs=len(found))
     numbers = {
-        name: _range({run: each[name] for run, each in found.items() if not isinstance(each, str)}, errors)
+        name: _range(
+            {run: each[name] for run, each in found.items() if not isinstance(each, str)},
+            errors,
+            counts=name == "retransmits",
+        )
         for name in MEASURES
     }
     return Prediction(engine, cc, numbers, runs=len(found))
 
 
-def _range(values: Mapping[_Run, float | None], errors: Sequence[float]) -> Range | None:
+def _range(values: Mapping[_Run, float | None], errors: Sequence[float], *, counts: bool = False) -> Range | None:
     known: list[tuple[_Run, float]] = [(run, value) for run, value in values.items() if value is not None]
     if not known or len(known) < len(values):
         return None
     nearest = [value for run, value in known if run.case == 0]
-    error = [errors[run.case] if run.case < len(errors) else 0.0 for run, _ in known]
-    return Range(
-        sum(nearest) / len(nearest),
-        min(value * (1 - each) for (_, value), each in zip(known, error, strict=True)),
-        max(value * (1 + each) for (_, value), each in zip(known, error, strict=True)),
-    )
+    lows, highs = [], []
+    for case in sorted({run.case for run, _ in known}):
+        several = [value for run, value in known if run.case == case]
+        low, high = _one_more(several, counts=counts)
+        error = errors[case] if case < len(errors) else 0.0
+        lows.append(min(*several, low) * (1 - error))
+        highs.append(max(*several, high) * (1 + error))
+    return Range(sum(nearest) / len(nearest), min(lows), max(highs))
+
+
+def _one_more(values: Sequence[float], *, counts: bool) -> tuple[float, float]:
+    """Where one more seed would be: rates and times vary by factors, counts by differences."""
+    if min(values) > 0 and not counts:
+        logs = [log(each) for each in values]
+        mean, half = sum(logs) / len(logs), half_interval(logs)
+        return exp(mean - half), exp(mean + half)
+    mean, half = sum(values) / len(values), half_interval(values)
+    return max(mean - half, 0.0), mean + half
 
 
 def as_json(predictions: Sequence[Prediction]) -> dict[str, Any]:

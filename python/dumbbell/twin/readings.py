@@ -13,7 +13,7 @@ from dumbbell.identification.facts import loss_run, queues_at_losses
 from dumbbell.identification.round_trips import round_trips
 from dumbbell.results.result import Run
 
-__all__ = ["GATED", "Reading", "Readings", "misfit", "of_connection", "of_flow", "off"]
+__all__ = ["GATED", "Reading", "Readings", "half_interval", "misfit", "of_connection", "of_flow", "off"]
 
 GATED = ("throughput_mbps", "rtt_ms", "rtt_p95_ms")
 """A model that misses one of these is wrong. The others only rank models: losses are a matter of chance."""
@@ -99,13 +99,13 @@ def off(recorded: Readings, replays: Sequence[Readings]) -> list[Reading]:
         values = [replay[name] for replay in replays if name in replay]
         if name in recorded and values:
             mean = float(np.mean(values))
-            spread = _half_interval(values) / mean if mean else 0.0
+            spread = half_interval(values) / mean if mean else 0.0
             found.append(Reading(name, recorded[name], mean, spread))
     return found
 
 
-def _half_interval(values: Sequence[float]) -> float:
-    """Half of Student's prediction interval for one more value."""
+def half_interval(values: Sequence[float]) -> float:
+    """Half of Student's prediction interval for one more value; 0 of a single one."""
     count = len(values)
     if count < 2:
         return 0.0
