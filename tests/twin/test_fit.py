@@ -407,6 +407,14 @@ def test_a_model_that_no_queue_can_be_is_left_out(tmp_path: Path) -> None:
     assert found.tried
 
 
+def test_no_window_with_a_rate_has_no_level(tmp_path: Path) -> None:
+    """Beside a BBR flow at a policer; the fit ended with a traceback."""
+    flow = read_recording(capture(tmp_path / "recording.pcap", document(duration="5s")), "cubic").flow
+    assert flow is not None
+    uneven = np.cumsum(np.random.default_rng(1).exponential(0.001, flow.ack_time.size))
+    assert facts_of(replace(flow, ack_time=uneven), "recording.pcap").levels == ()
+
+
 def test_no_level_has_no_queue() -> None:
     """Beside a BBR flow no window showed a rate of its own, and the fit ended with a traceback."""
     none = np.empty(0)

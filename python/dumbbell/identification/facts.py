@@ -383,7 +383,7 @@ def _levels(flow: Connection) -> tuple[Level, ...]:
         if mode.size:
             found.append((float(start), float(np.median(mode))))
     joined: list[tuple[float, list[float]]] = []
-    for (start, value), (_, after) in zip(found, [*found[1:], (0.0, 0.0)], strict=True):
+    for (start, value), (_, after) in pairwise([*found, (0.0, 0.0)]):
         if joined and _is_same(value, float(np.median(joined[-1][1]))):
             joined[-1][1].append(value)
         elif _is_same(after, value):  # A level lasts two windows: one that mixes two rates is none.
