@@ -15,7 +15,7 @@ from dumbbell.twin.experiment_file import experiment_text
 from dumbbell.twin.fit import Fit, fit
 from dumbbell.twin.hypotheses import models
 from dumbbell.twin.predict import predict
-from dumbbell.twin.readings import Reading, misfit
+from dumbbell.twin.readings import Reading, misfit, of_connection
 from dumbbell.twin.recording import read_recording
 from dumbbell.twin.traces import pairs_of
 from twin.recorded import capture, document, folder, throughput
@@ -413,6 +413,15 @@ def test_no_window_with_a_rate_has_no_level(tmp_path: Path) -> None:
     assert flow is not None
     uneven = np.cumsum(np.random.default_rng(1).exponential(0.001, flow.ack_time.size))
     assert facts_of(replace(flow, ack_time=uneven), "recording.pcap").levels == ()
+
+
+def test_a_starved_replay_is_far_from_any_recording(tmp_path: Path) -> None:
+    """Without one measured round trip; the fit ended with a traceback."""
+    recording = read_recording(capture(tmp_path / "recording.pcap", document(duration="5s")), "cubic")
+    assert recording.flow is not None
+    none = np.empty(0)
+    starved = of_connection(replace(recording.flow, ahead=(none, none)), at_sender=True)
+    assert misfit(recording.readings, starved) > 3
 
 
 def test_no_level_has_no_queue() -> None:

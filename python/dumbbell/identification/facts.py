@@ -235,6 +235,8 @@ def queues_at_losses(flow: Connection, at_sender: bool) -> Floats:
     A drop-tail queue is full at each of its losses; RED and losses on a link come at any length.
     """
     known, trips = round_trips(flow, at_sender)
+    if not trips.size:
+        return np.empty(0)
     base = float(trips.min())
     queue = float(np.quantile(trips, FAR)) - base
     before = _before(loss_events(flow, base), known, trips, base, queue)

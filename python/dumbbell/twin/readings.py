@@ -56,8 +56,9 @@ class Reading:
 
 
 def of_connection(flow: Connection, at_sender: bool) -> dict[str, float]:
-    """Of a captured connection."""
+    """Of a captured connection; a replay so starved that no round trip was measured has them at 0, far from any."""
     _, trips = round_trips(flow, at_sender)
+    trips = trips if trips.size else np.zeros(1)
     edges = np.linspace(0, flow.duration_s, PARTS + 1)
     at = np.searchsorted(flow.ack_time, edges, side="right") - 1
     delivered = flow.acked[np.clip(at, 0, None)]
