@@ -398,6 +398,16 @@ def test_acknowledgements_sent_at_once_are_no_rate(tmp_path: Path) -> None:
     assert facts.rate_bps.value <= 11e6
 
 
+def test_acknowledgements_a_packet_late_do_not_double_the_rate(tmp_path: Path) -> None:
+    """Every second one in turn: two segments in three times and two in one time; FQ-CoDel on the kernel had a tenth."""
+    flow = read_recording(capture(tmp_path / "recording.pcap", document(duration="5s")), "cubic").flow
+    assert flow is not None
+    late = flow.ack_time.copy()
+    late[500:1500:2] += 8 * 1514 / 10e6
+    facts = facts_of(replace(flow, ack_time=late), "recording.pcap")
+    assert facts.rate_bps.value == pytest.approx(10e6, rel=0.01)
+
+
 def test_a_model_that_no_queue_can_be_is_left_out(tmp_path: Path) -> None:
     """RED's arithmetic ends before the buffer of a mistaken rate does; the others are still tried."""
     recording = read_recording(capture(tmp_path / "recording.pcap", document(duration="5s")), "cubic")

@@ -30,6 +30,8 @@ FASTEST_BPS = 1e11
 """A faster mode is the resolution of time stamps: no link spaced these acknowledgements."""
 ALONE = 3.0
 """A spacing that is so many times closer than both of its neighbours is alone."""
+JITTER = 0.5
+"""Share of a mode's spacings that make up for a neighbour's, from which the mode is no rate."""
 WINDOW_S = 0.5
 """Windows in which the rate is looked for when it changes."""
 SETTLED_S = 1.0
@@ -217,10 +219,30 @@ def _rate(flow: Connection) -> Estimate:
     if not mode.size:
         return Estimate(None, None, None, f"no rate is common among {rates.size} spacings of acknowledgements")
     value = float(np.median(mode))
+    if _is_jitter(flow, value):
+        # The rate itself is the highest mode below.
+        mode = _mode(rates[rates < (1 - SAME) * value], LEAST_SHARE)
+        value = float(np.median(mode)) if mode.size else value / 2
+        mode = mode if mode.size else np.array([value])
     return Estimate(
         value, float(mode[0]), float(mode[-1]),
         f"highest mode of the spacing of acknowledgements: {mode.size} of {rates.size}",
     )  # fmt: skip
+
+
+def _is_jitter(flow: Connection, rate: float) -> bool:
+    """Do spacings of this rate make up for their neighbours, so that both together have half of it?
+
+    A receiver that acknowledges one packet late and then in time gives such pairs, and so no link's rate.
+    """
+    gain, gap = np.diff(flow.acked), np.diff(flow.ack_time)
+    single = np.divide(gain * 8 * flow.frame_ratio, gap, out=np.zeros_like(gap), where=gap > 0)
+    both = gap[1:] + gap[:-1]
+    pairs = np.divide((gain[1:] + gain[:-1]) * 8 * flow.frame_ratio, both, out=np.zeros_like(both), where=both > 0)
+    half = np.abs(pairs / (rate / 2) - 1) < 2 * BIN
+    near = np.abs(single / rate - 1) < 2 * BIN
+    made_up = np.append(half, False) | np.insert(half, 0, False)
+    return bool(near.any()) and float(made_up[near].mean()) > JITTER
 
 
 def _rate_behind_window(flow: Connection) -> Estimate:
