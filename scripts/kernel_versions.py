@@ -148,7 +148,7 @@ def speed(kernel: Kernel, *mode: str) -> tuple[float, str]:
         before = cpu_s()
         folder = engine.run(Request("cyclic", case, 1, Path(temporary) / "run"), lambda _: None)
         spent = cpu_s() - before
-        queues, hashed = result.load(folder).manifest["queues"], tables(folder)
+        queues, hashed = result.load(folder).manifest.queues, tables(folder)
     packets = next(int(queue["sent_packets"]) for queue in queues if queue["under_test"])
     return packets / spent, hashed
 

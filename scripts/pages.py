@@ -163,7 +163,7 @@ def number(value: float | None) -> str:
 
 def caption(run: Any) -> str:
     """The figure's caption."""
-    where = "the kernel" if run.manifest["engine"] == "kernel" else "the simulator"
+    where = "the kernel" if run.manifest.engine == "kernel" else "the simulator"
     return f"*{run.manifest['title']}: {run.manifest['case']}, on {where}.*"
 
 

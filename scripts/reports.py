@@ -87,7 +87,7 @@ def main() -> int:
     }
     write_figures("reports", {**counted(found), "scenarios": {name: figures(each) for name, each in found.items()}})
     options.output.write_text("\n".join(page(text, runs, found, compared)).rstrip() + "\n", encoding="utf-8")
-    wrong = [str(run.folder) for each in runs.values() for run in each if not run.manifest["valid"]]
+    wrong = [str(run.folder) for each in runs.values() for run in each if not run.manifest.valid]
     for folder in wrong:
         sys.stderr.write(f"invalid: {folder}\n")
     return 1 if wrong else 0
@@ -111,7 +111,7 @@ def imported(folder: Path) -> Run:
 
 def against_log(log: Run, runs: Sequence[Run]) -> str:
     """The output of `dumbbell compare` for the log and the first seed under the report's conditions."""
-    run = next(run for run in runs if run.manifest["case"] == "as reported" and run.manifest["seed"] == 1)
+    run = next(run for run in runs if run.manifest.case == "as reported" and run.manifest.seed == 1)
     return called("compare", str(log.folder), str(run.folder))
 
 
@@ -128,11 +128,11 @@ def rows(runs: Runs, scenario: str, plain: str | None) -> Iterator[Row]:
     """A row for each figure and case under the report's conditions."""
     found: dict[tuple[str, str], dict[str, list[FigureComparison]]] = defaultdict(lambda: defaultdict(list))
     for run, column in by_column(runs, scenario, plain):
-        case = run.manifest["case"] or ""
+        case = run.manifest.case or ""
         for seen in compare_source_figures(run.manifest, Reader(run)):
             # A scenario may have a case `plain`; a plain scenario has the same cases.
             found["as reported" if case == "plain" else case, seen.what][column].append(seen)
-    order = {run.manifest["case"] or "": number for number, run in enumerate(in_file_order(runs[scenario, "sim"]))}
+    order = {run.manifest.case or "": number for number, run in enumerate(in_file_order(runs[scenario, "sim"]))}
     for (case, _), by_column_of in sorted(found.items(), key=lambda item: order[item[0][0]]):
         yield Row(case, by_column_of["sim"][0], *(mean(by_column_of[column]) for column in (*ENGINES, "plain")))
 
@@ -141,9 +141,9 @@ def by_column(runs: Runs, scenario: str, plain: str | None) -> Iterator[tuple[Ru
     """Each run with the column it belongs to."""
     for engine in ENGINES:
         for run in runs[scenario, engine]:
-            if run.manifest["case"] != "plain":
+            if run.manifest.case != "plain":
                 yield run, engine
-            elif engine == "kernel" and run.manifest["seed"] == 1:
+            elif engine == "kernel" and run.manifest.seed == 1:
                 yield run, "plain"
     for run in runs[plain, "kernel"] if plain else ():
         yield run, "plain"
@@ -151,8 +151,8 @@ def by_column(runs: Runs, scenario: str, plain: str | None) -> Iterator[tuple[Ru
 
 def in_file_order(runs: Sequence[Run]) -> list[Run]:
     """Runs in the order of the cases for which their source reports figures."""
-    cases = [seen.get("case") for seen in runs[0].manifest["source"]["seen"]]
-    return sorted(runs, key=lambda run: cases.index(run.manifest["case"]) if run.manifest["case"] in cases else -1)
+    cases = [seen.get("case") for seen in runs[0].manifest.source["seen"]]
+    return sorted(runs, key=lambda run: cases.index(run.manifest.case) if run.manifest.case in cases else -1)
 
 
 def mean(seen: Sequence[FigureComparison]) -> float | None:
@@ -235,7 +235,7 @@ def table(name: str, seeds: str, found: Sequence[Row], reasons: dict[str, str]) 
 
 def swings(run: Run) -> Iterator[str]:
     """The range of each group's rate."""
-    rates = group_throughput(run, SECOND_NS, (SETTLED_NS, round(run.manifest["duration_s"] * SECOND_NS)))
+    rates = group_throughput(run, SECOND_NS, (SETTLED_NS, round(run.manifest.duration_s * SECOND_NS)))
     spans = rates.group_by("group", maintain_order=True).agg(
         least=pl.col("throughput_bps").min() / 1e6, most=pl.col("throughput_bps").max() / 1e6
     )

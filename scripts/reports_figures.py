@@ -58,7 +58,7 @@ def draw(runs: Runs, log: Run, folder: Path) -> None:
     _save(_by_loss(runs["lossy-lan", "kernel"], "throughput, MB/s", log_scale=False), folder / "lossy-lan.png")
     _save(_by_loss(runs["lossy-download", "kernel"], "time of the download, s", log_scale=True),
           folder / "lossy-download.png")  # fmt: skip
-    ours = next(run for run in _first_seed(runs["two-classes", "kernel"]) if run.manifest["case"] == AS_REPORTED)
+    ours = next(run for run in _first_seed(runs["two-classes", "kernel"]) if run.manifest.case == AS_REPORTED)
     _save(_intervals(log, ours), folder / "two-classes.png")
     for file, (scenario, arguments) in PANELS.items():
         chosen = [ours] if scenario == "two-classes" else _first_seed(runs[scenario, "kernel"])
@@ -73,15 +73,15 @@ def draw(runs: Runs, log: Run, folder: Path) -> None:
 
 
 def _first_seed(runs: Sequence[Run]) -> list[Run]:
-    return [run for run in runs if run.manifest["seed"] == 1]
+    return [run for run in runs if run.manifest.seed == 1]
 
 
 def _by_loss(runs: Sequence[Run], title: str, *, log_scale: bool) -> alt.LayerChart:
     """A figure against the loss rate, in the report and in the mean over our seeds."""
     found = [
         {
-            "cc": run.manifest["flows"][0]["cc"],
-            "loss": float(run.manifest["case"].split()[2].rstrip("%")),
+            "cc": run.manifest.flows[0]["cc"],
+            "loss": float(run.manifest.case.split()[2].rstrip("%")),
             "origin": origin,
             "y": y,
         }
@@ -120,7 +120,7 @@ def _intervals(log: Run, ours: Run) -> alt.VConcatChart:
         ]
     )
     panels = [
-        _panel(table.filter(pl.col("flow") == flow), f"{flow.upper()}, {title}", ours.manifest["duration_s"])
+        _panel(table.filter(pl.col("flow") == flow), f"{flow.upper()}, {title}", ours.manifest.duration_s)
         for flow in ("bbr", "cubic")
         for table, title in ((rates, "Mbit/s"), (windows, "cwnd, packets"))
     ]

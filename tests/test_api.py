@@ -31,8 +31,8 @@ def test_a_run_has_tables_numbers_and_a_manifest(small: db.Run) -> None:
     assert small.queues.height > 0
     assert small.probes.height > 0
     assert small.summary["groups"].keys() == {"bbr", "cubic"}
-    assert small.manifest["duration_s"] == 2
-    assert small.manifest["command"] is None  # No file to rerun.
+    assert small.manifest.duration_s == 2
+    assert small.manifest.command is None  # No file to rerun.
 
 
 def test_notebook_representations(small: db.Run) -> None:
@@ -91,7 +91,7 @@ def test_a_temporary_folder_is_deleted_with_the_run(tmp_path: Path) -> None:
 
 def test_a_scenario_has_a_repeat_command() -> None:
     run = db.run(db.scenario("cyclic"), seed=3, duration="1s")
-    assert run.manifest["command"] == "dumbbell run cyclic --engine sim --seed 3 --set duration=1s"
+    assert run.manifest.command == "dumbbell run cyclic --engine sim --seed 3 --set duration=1s"
 
 
 def test_one_of_several_cases_is_selected() -> None:
@@ -100,7 +100,7 @@ def test_one_of_several_cases_is_selected() -> None:
     with pytest.raises(ExperimentError, match=r"3 cases, and none is selected.*maxq 10"):
         db.run(several)
     assert [one.cases for one in several] == [several.cases] * 3
-    assert db.run(several.case("maxq 10"), duration="1s").manifest["case"] == "maxq 10"
+    assert db.run(several.case("maxq 10"), duration="1s").manifest.case == "maxq 10"
     with pytest.raises(ExperimentError, match="unknown case 'maxq 1'"):
         several.case("maxq 1")
 
@@ -184,14 +184,14 @@ def test_every_source_of_an_experiment_is_taken(tmp_path: Path) -> None:
     file.write_text(as_toml(TINY))
     runs = [db.run(source, seed=2) for source in (TINY, file, str(file), db.experiment(file))]
     assert len({str(run.flows.drop("flow")) for run in runs}) == 1
-    assert db.run("cyclic", settings={"duration": "200ms"}, path__rtt="20ms").manifest["duration_s"] == 0.2
+    assert db.run("cyclic", settings={"duration": "200ms"}, path__rtt="20ms").manifest.duration_s == 0.2
     assert db.plan(TINY).flows[0].name == "reno"
 
 
 def test_every_case_runs_with_every_seed(tmp_path: Path) -> None:
     cases = TINY | {"cases": [{"name": name, "set": {"flows.0.cc": name}} for name in ("reno", "cubic")]}
     runs = db.run_all(cases, seeds="1..2", jobs=2, out=tmp_path)
-    assert [(run.manifest["case"], run.manifest["seed"]) for run in runs] == [
+    assert [(run.manifest.case, run.manifest.seed) for run in runs] == [
         ("reno", 1), ("reno", 2), ("cubic", 1), ("cubic", 2),
     ]  # fmt: skip
     assert db.load(tmp_path / "cubic-seed-2").flows.equals(runs[-1].flows)

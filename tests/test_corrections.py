@@ -20,13 +20,13 @@ def _on_the_simulator(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def opened(folder: Path, text: str, *, knows_corrections: bool) -> list[str]:
     """The warnings of a result whose Dumbbell had every correction, or none."""
-    assert measure(folder, text).run.manifest["corrections"] == corrections.names()
+    assert measure(folder, text).run.manifest.corrections == corrections.names()
     if not knows_corrections:
         file = folder / "run" / "run.json"
         manifest = json.loads(file.read_text())
         manifest.pop("corrections")
         file.write_text(json.dumps(manifest))
-    found: list[str] = result.load(folder / "run").manifest["warnings"]
+    found: list[str] = result.load(folder / "run").manifest.warnings
     return [warning for warning in found if "correction" in warning]
 
 

@@ -64,7 +64,7 @@ def test_every_case_has_a_plan_for_both_engines() -> None:
 def test_a_short_case_passes_on_the_simulator(tmp_path: Path, name: str, case: str) -> None:
     selected = case_of(name, case)
     run = result.load(Simulator().run(Request(name, selected, 1, tmp_path / "run"), lambda _seconds: None))
-    assert run.manifest["valid"], run.manifest["invalid"]
+    assert run.manifest.valid, run.manifest.invalid
     outcomes = Reader(run).check(selected.experiment.expect)
     assert outcomes
     assert [outcome for outcome in outcomes if not outcome.passed] == []

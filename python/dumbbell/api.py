@@ -160,7 +160,7 @@ class Run:
     @property
     def valid(self) -> bool:
         """Is the run valid?"""
-        return bool(self.manifest["valid"])
+        return bool(self.manifest.valid)
 
     @property
     def flows(self) -> pl.DataFrame:
@@ -199,7 +199,7 @@ class Run:
         """
         if start is None and stop is None:
             return self.summary
-        end_ns = round(self.manifest["duration_s"] * 1e9)
+        end_ns = round(self.manifest.duration_s * 1e9)
         begin_ns = 0 if start is None else _time_ns(start, "start")
         window = begin_ns, end_ns if stop is None else min(_time_ns(stop, "stop"), end_ns)
         if window[0] >= window[1]:
@@ -528,7 +528,7 @@ def compare(
     arms = [_arm(first), _arm(second)]
     if not all(arms):
         raise ExperimentError("a list without runs", key="compare", right="compare(run, run), or two lists of runs")
-    engines = [str(arm[0].manifest["engine"]) for arm in arms]
+    engines = [str(arm[0].manifest.engine) for arm in arms]
     called = list(names) if names is not None else engines if engines[0] != engines[1] else ["first", "second"]
     made = [Arm(name, tuple(run.measured() for run in arm)) for name, arm in zip(called, arms, strict=True)]
     return Comparison(compare_runs("", made[0], made[1]))

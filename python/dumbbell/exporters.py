@@ -180,10 +180,10 @@ def write_flent(run: Run, file: Path) -> None:
 def _document(run: Run) -> dict[str, Any]:
     began = _began(run)
     t0 = began.timestamp()
-    flows = [flow for flow in run.manifest["flows"] if flow.get("kind") != "udp"]
+    flows = [flow for flow in run.manifest.flows if flow.kind != "udp"]
     names = {flow["name"]: f"TCP upload::{number}" for number, flow in enumerate(flows, 1)}
     step_ns = _step_ns(run)
-    axis = np.arange(0, max(round(run.manifest["duration_s"] * NS), 1) + 1, step_ns, dtype=np.int64)
+    axis = np.arange(0, max(round(run.manifest.duration_s * NS), 1) + 1, step_ns, dtype=np.int64)
     raw: dict[str, Raw] = {}
     results: dict[str, Series] = {}
     rates = throughput(run, step_ns)
@@ -215,23 +215,23 @@ def _step_ns(run: Run) -> int:
 
 def _began(run: Run) -> datetime:
     """The time of the run, if a log recorded it."""
-    files = (run.manifest.get("import") or {}).get("files") or []
+    files = (run.manifest.import_ or {}).get("files") or []
     known = [each["epoch_s"] - each["begins_s"] for each in files if each.get("epoch_s") is not None]
     return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=known[0]) if known else BEGIN
 
 
 def _metadata(run: Run, began: datetime, names: Mapping[str, str], steps: int) -> dict[str, Any]:
     moment = began.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-    duration = run.manifest["duration_s"]
+    duration = run.manifest.duration_s
     series: dict[str, dict[str, Any]] = {
         name: {"UNITS": "Mbits/s", "RUNNER": "Dumbbell", "IDX": number} for number, name in enumerate(names.values())
     }
-    for flow in run.manifest["flows"]:
+    for flow in run.manifest.flows:
         if flow["name"] in names:
             series[names[flow["name"]]] |= {"CONG_CONTROL": flow.get("cc"), "FLOW": flow["name"]}
     series[PING] = {"UNITS": "ms", "RUNNER": "Dumbbell", "IDX": len(names)}
     return {
-        "NAME": "tcp_nup", "TITLE": run.manifest.get("title") or run.manifest.get("name") or "", "TIME": moment,
+        "NAME": "tcp_nup", "TITLE": run.manifest.title or run.manifest.name or "", "TIME": moment,
         "T0": moment,
         "HOSTS": ["receiver"], "HOST": "receiver", "LOCAL_HOST": "sender", "LENGTH": max(round(duration), 1),
         "TOTAL_LENGTH": max(round(duration), 1), "STEP_SIZE": _step_ns(run) / NS, "IP_VERSION": 4,

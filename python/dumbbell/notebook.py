@@ -133,7 +133,7 @@ class SweepResult:
         return reproduce_command(self.sweep, self.runs.row(by_predicate=pl.col("run") == run, named=True))
 
     def __repr__(self) -> str:
-        points, valid = self.runs["point"].n_unique(), self.sweep.manifest["counts"]["ok"]
+        points, valid = self.runs["point"].n_unique(), self.sweep.manifest.counts["ok"]
         return f"<Sweep {self.sweep.title}: {points} points, {valid} of {self.runs.height} runs valid>"
 
     def _repr_html_(self) -> str:

@@ -27,13 +27,13 @@ def printed(size: float) -> str:
 
 def iperf3_text(run: Run, name: str, every_s: float = 1.0) -> str:
     """One flow's log."""
-    ends = np.arange(every_s, run.manifest["duration_s"] + every_s / 2, every_s)
+    ends = np.arange(every_s, run.manifest.duration_s + every_s / 2, every_s)
     edges = np.concatenate([[0.0], ends]) * NS
     sent = np.diff(bytes_counters(run)[name].at(edges))
     retransmits = np.diff(np.round(counters(run, "retrans_packets")[name].at(edges)))
     times, windows = by_flow(run, "cwnd_bytes")[name]
     cwnd = windows[np.clip(np.searchsorted(times, edges[1:], side="right") - 1, 0, None)]
-    cc = next(flow["cc"] for flow in run.manifest["flows"] if flow["name"] == name)
+    cc = next(flow.cc for flow in run.manifest.flows if flow.name == name)
     rows = [
         f"[  5]  {end - every_s:6.2f}-{end:<6.2f} sec  {printed(count)}  {8 * count / every_s / 1e6:.1f} Mbits/sec"
         f"  {int(lost)}   {printed(window)}       \n"

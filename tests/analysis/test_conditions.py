@@ -144,15 +144,15 @@ def test_ss_reports_what_limited_a_sender(tmp_path: Path) -> None:
 
 def test_packets_over_the_mtu_of_the_handshake_are_offloads(tmp_path: Path) -> None:
     log = imported(tmp_path, capture())
-    handshake = log.manifest["flows"][0]["seen"]
+    handshake = log.manifest.flows[0]["seen"]
     assert handshake["payload_max_bytes"] <= handshake["mss_offered_bytes"]
     assert by_name(log)["offloads"].value is None
     assert by_name(log)["mtu_bytes"].value == handshake["mss_offered_bytes"] + 40
-    large = log.manifest["flows"][0] | {"seen": handshake | {"payload_max_bytes": 40_000}}
-    found = by_name(replace(log, manifest=log.manifest | {"flows": [large, *log.manifest["flows"][1:]]}))
+    large = log.manifest.flows[0] | {"seen": handshake | {"payload_max_bytes": 40_000}}
+    found = by_name(replace(log, manifest=log.manifest | {"flows": [large, *log.manifest.flows[1:]]}))
     assert found["offloads"].value == 1
     assert found["mtu_bytes"].value == handshake["mss_offered_bytes"] + 40
-    unseen = log.manifest["flows"][0] | {"seen": handshake | {"payload_max_bytes": 40_000, "mss_offered_bytes": None}}
+    unseen = log.manifest.flows[0] | {"seen": handshake | {"payload_max_bytes": 40_000, "mss_offered_bytes": None}}
     found = by_name(replace(log, manifest=log.manifest | {"flows": [unseen]}))
     assert [found[name].value for name in ("mss_bytes", "mtu_bytes", "offloads")] == [None] * 3
 

@@ -42,7 +42,7 @@ def test_every_measure_has_a_name_that_is_known_beforehand() -> None:
     run = alternating(60, 10, 0.1).make()
     found = measures(run)
     assert {"cycle.period_s", "flows.bbr-1.throughput_mbps"} <= set(found)
-    assert set(found) <= set(measure_names(run.manifest["flows"]))
+    assert set(found) <= set(measure_names(run.manifest.flows))
 
 
 @pytest.mark.parametrize("window", [None, (5 * NS, 25 * NS)])

@@ -25,7 +25,7 @@ def test_each_flow_has_its_rows_in_their_order(rows: list[tuple[str, int | None,
     schema = {"flow": pl.String, "time_ns": pl.Int64, "rtt_ns": pl.Int64}
     run = replace(original, flows=pl.DataFrame(rows, schema=schema, orient="row"))
     found = by_flow(run, "rtt_ns")
-    assert list(found) == [flow["name"] for flow in original.manifest["flows"]]
+    assert list(found) == [flow.name for flow in original.manifest.flows]
     for name, (times, values) in found.items():
         expected = run.flows.filter(pl.col("flow") == name).drop_nulls()
         assert times.tolist() == expected["time_ns"].to_list()

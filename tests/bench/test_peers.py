@@ -46,9 +46,9 @@ def test_codel_s_limit_is_passed_in_packets() -> None:
 def test_ns3_s_metrics_have_dumbbell_s_definitions(tmp_path: Path) -> None:
     case = bench("cyclic").case("duration=2s")
     run = Simulator().simulate(Request("cyclic", case, 1, tmp_path / "run"))
-    flows, groups = run.manifest["flows"], ["bbr", "cubic"]
+    flows, groups = run.manifest.flows, ["bbr", "cubic"]
     queues = run.queues.filter(run.queues["queue"] == "bottleneck")
-    entry = next(queue for queue in run.manifest["queues"] if queue["name"] == "bottleneck")
+    entry = next(queue for queue in run.manifest.queues if queue.name == "bottleneck")
     given: dict[str, Any] = {
         "groups": [groups.index(flow["group"]) for flow in flows],
         "bytes_received": [flow["bytes_received"] for flow in flows],

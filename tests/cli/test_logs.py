@@ -101,7 +101,7 @@ def test_figures_and_reports_work_on_every_log(any_run: Run) -> None:
         if entry.name in available_panels:
             spec = draw([any_run], entry.name, metric=metric).to_dict()
             # Where nothing was lost, no loss is drawn.
-            lossless = entry.name == "loss" and not any(flow["retransmits"] for flow in any_run.manifest["flows"])
+            lossless = entry.name == "loss" and not any(flow.retransmits for flow in any_run.manifest.flows)
             assert lossless or any(text.count("\n") > 1 for text in spec["datasets"].values()), entry.name
             assert "None" not in json.dumps(spec["title"])
         else:

@@ -162,7 +162,7 @@ def test_advice_follows_losses_and_queues() -> None:
 def recorded_run(lost: int, ratio: float, cc: str) -> Run:
     """A recording of one connection: its losses among 100,000 segments, and its mean RTT over its smallest."""
     run = Bench([Flow("one", cc, cc=cc, rtt_ms=40 * ratio)]).make()
-    flow = run.manifest["flows"][0] | {
+    flow = run.manifest.flows[0] | {
         "retransmits": lost, "data_segs_out": 100_000,
         "seen": {"socket": "10.0.0.1:443 203.0.113.7:5000", "side": "sender"},
     }  # fmt: skip

@@ -288,7 +288,7 @@ def test_json_has_every_number_of_a_sample_and_a_recording_is_a_run(connections:
         assert sample["connections"][0][old] == sample["connections"][0][new] is not None
     assert {row["cc"]: row["connections"] for row in sample["totals"]} == {"reno": 1, "cubic": 2}
     run = load(out)
-    assert sorted(flow["name"] for flow in run.manifest["flows"]) == ["cubic-1", "cubic-2", "reno"]
+    assert sorted(flow.name for flow in run.manifest.flows) == ["cubic-1", "cubic-2", "reno"]
     assert len(run.flows) == 6
     first, last = run.flows.filter(pl.col("flow") == "reno")["bytes_acked"]
     assert last > first

@@ -52,7 +52,7 @@ class Outcome:
 
     @property
     def problems(self) -> list[str]:
-        reasons: list[str] = self.run.manifest["invalid"]
+        reasons: list[str] = self.run.manifest.invalid
         return reasons
 
     def flow(self, name: str = "cubic") -> dict[str, Any]:

@@ -69,8 +69,8 @@ def test_a_flow_that_waits_for_the_agent_makes_a_run_invalid(hogs: list[subproce
     case = parse(text, Path("experiment.toml"))[0]
     run = result.load(HostEngine(Permissions(host=True)).run(Request("x", case, 1, tmp_path / "run"), progress))
     assert started
-    assert not run.manifest["valid"]
-    assert [reason for reason in run.manifest["invalid"] if reason.startswith("flow 'cubic' waited for the agent in")]
-    assert run.manifest["machine"]["late_p99_s"] > 0.1
+    assert not run.manifest.valid
+    assert [reason for reason in run.manifest.invalid if reason.startswith("flow 'cubic' waited for the agent in")]
+    assert run.manifest.machine["late_p99_s"] > 0.1
     # More timers than samples and probes: 400 heartbeats.
-    assert run.manifest["machine"]["timers"] > 300
+    assert run.manifest.machine["timers"] > 300

@@ -43,8 +43,8 @@ def test_tshark_finds_the_retransmissions_that_the_flows_counted(tmp_path: Path)
     capture = tmp_path / "packets.pcap"
     case = parse(EXPERIMENT, tmp_path / "x.toml")[0]
     run = result.load(Simulator().run(Request("x", case, 1, tmp_path / "run", capture=capture), lambda _: None))
-    assert next(queue["drops"] for queue in run.manifest["queues"] if queue["name"] == "bottleneck") == 0
-    for flow, port in zip(run.manifest["flows"], (5201, 5202), strict=True):
+    assert next(queue.drops for queue in run.manifest.queues if queue.name == "bottleneck") == 0
+    for flow, port in zip(run.manifest.flows, (5201, 5202), strict=True):
         # tshark takes a retransmission soon after other data for reordering; this path does not reorder.
         retransmission = "(tcp.analysis.retransmission or tcp.analysis.out_of_order)"
         found = tshark(capture, f"tcp.dstport == {port} and tcp.len > 0 and {retransmission}")

@@ -78,7 +78,7 @@ def test_a_sized_flow_is_established_until_it_has_written_everything(tmp_path: P
 def test_both_engines_have_the_queues_in_the_order_of_the_plan(tmp_path: Path) -> None:
     got = measure(tmp_path, experiment(duration="200ms"))
     names = ["bottleneck-shaper", "bottleneck", "reverse-netem"]
-    assert [queue["name"] for queue in got.run.manifest["queues"]] == names
+    assert [queue["name"] for queue in got.run.manifest.queues] == names
     assert got.run.queues["queue"].head(6).to_list() == names * 2
 
 
@@ -106,7 +106,7 @@ def test_a_lost_syn_makes_dctcp_run_as_reno_and_the_run_stays_valid(tmp_path: Pa
     got = measure(tmp_path, experiment('[[flows]]\ncc = "dctcp"\n', path=path))
     assert got.flow("dctcp")["cc"] == "dctcp-reno"
     assert got.problems == []
-    assert "flow 'dctcp' ran 'dctcp-reno' because ECN was not negotiated" in got.run.manifest["warnings"][0]
+    assert "flow 'dctcp' ran 'dctcp-reno' because ECN was not negotiated" in got.run.manifest.warnings[0]
 
 
 def test_an_ack_waits_while_the_program_writes(tmp_path: Path) -> None:

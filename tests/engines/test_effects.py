@@ -49,7 +49,7 @@ def test_a_long_flow_fills_the_link_and_the_queue(tmp_path: Path) -> None:
 def test_a_request_is_answered_an_rtt_later(tmp_path: Path) -> None:
     rest = '[[flows]]\ncc = "cubic"\nrequest = "100"\nresponse = "1kB"\nthink = "50ms"\n'
     got = valid(tmp_path, experiment(rest, rtt="30ms"))
-    exchanges = got.run.manifest["flows"][0]["exchanges_s"]
+    exchanges = got.run.manifest.flows[0]["exchanges_s"]
     assert len(exchanges) == pytest.approx(2 / 0.081, abs=2)
     assert exchanges[5] == pytest.approx(0.031, abs=0.002)
 
@@ -96,7 +96,7 @@ def test_poisson_flows_arrive_and_complete(tmp_path: Path) -> None:
     got = valid(
         tmp_path, experiment(CUBIC + 'bytes = "10kB"\narrivals = "20/s"\n', top='sample = "50ms"', duration="4s")
     )
-    flows = got.run.manifest["flows"]
+    flows = got.run.manifest.flows
     assert 40 < len(flows) < 140
     done = [flow for flow in flows if flow["completed"]]
     assert len(done) > 0.9 * len(flows)

@@ -101,7 +101,7 @@ def effect(folder: Path, kind: str, key: str) -> bool:
         (folder / str(number)).mkdir()
         got = measure(folder / str(number), text_of(kind, key, keys))
         assert got.problems == [], (kind, key)
-        counters = [[queue[key] for key in ("sent_bytes", "drops", "marks")] for queue in got.run.manifest["queues"]]
+        counters = [[queue[key] for key in ("sent_bytes", "drops", "marks")] for queue in got.run.manifest.queues]
         seen.append((got.run.flows.to_dicts(), counters))
     return bool(seen[0] != seen[1])
 

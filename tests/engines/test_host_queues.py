@@ -30,7 +30,7 @@ def counted(folder: Path, text: str, engine: str, monkeypatch: pytest.MonkeyPatc
     """Bytes and retransmissions of every flow, packets and drops at the bottleneck, packets of the host's queue."""
     monkeypatch.setattr(measured, "chosen", engine)
     got = measure(folder, text, name=engine)
-    flows = [(flow["bytes_received"], flow["retransmits"]) for flow in got.run.manifest["flows"]]
+    flows = [(flow["bytes_received"], flow["retransmits"]) for flow in got.run.manifest.flows]
     bottleneck = got.queue("bottleneck")
     return flows, bottleneck["sent_packets"], bottleneck["drops"], got.queue("host-reno")["sent_packets"]
 

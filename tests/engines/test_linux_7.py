@@ -109,5 +109,5 @@ def test_new_settings_are_set_and_read_back(linux_7: str, tmp_path: Path) -> Non
     wanted = {"net.ipv4.tcp_rto_max_ms": "2000", "net.ipv4.tcp_rcvbuf_low_rtt": "500"}
     tcp = '[[flows]]\ncc = "cubic"\n[tcp.sysctl]\n' + "".join(f'"{name}" = {value}\n' for name, value in wanted.items())
     run(KernelEngine(linux_7), experiment(tcp, duration="1s"), tmp_path / "run")
-    hosts = result.load(tmp_path / "run").manifest["settings"]["hosts"]
+    hosts = result.load(tmp_path / "run").manifest.settings["hosts"]
     assert all(wanted.items() <= hosts[host].items() for host in ("sender", "receiver"))

@@ -107,7 +107,7 @@ def test_sizes_are_drawn_from_a_distribution_at_a_load(tmp_path: Path) -> None:
     (tmp_path / "sizes.txt").write_text("1000 0.5\n20000 0.9\n100000 1.0\n")
     rest = '[[flows]]\ncc = "cubic"\nbytes = { cdf = "sizes.txt" }\narrivals = { load = 0.5 }\n'
     got = valid(tmp_path, experiment(rest, rate="20mbit", duration="4s"))
-    sizes = [flow["bytes_received"] for flow in got.run.manifest["flows"] if flow["completed"]]
+    sizes = [flow["bytes_received"] for flow in got.run.manifest.flows if flow["completed"]]
     assert len(sizes) > 60
     assert len(set(sizes)) > 20
     assert 0.35 < sum(size <= 1000 for size in sizes) / len(sizes) < 0.65
@@ -211,7 +211,7 @@ def test_a_group_starts_when_another_has_completed(tmp_path: Path) -> None:
     assert [flow["start_s"] for flow in middle] == pytest.approx([ends[0] + 0.05, ends[0] + 0.06], abs=1e-4)
     assert last[0]["start_s"] == pytest.approx(ends[1], abs=1e-4)
     # All are sized, so the run is over with the last.
-    assert got.run.manifest["duration_s"] == pytest.approx(last[0]["start_s"] + last[0]["fct_s"], abs=1e-3)
+    assert got.run.manifest.duration_s == pytest.approx(last[0]["start_s"] + last[0]["fct_s"], abs=1e-3)
 
 
 @both
@@ -220,7 +220,7 @@ def test_a_group_whose_predecessor_does_not_complete_never_starts(tmp_path: Path
     flows += '[[flows]]\nname = "next"\ncc = "cubic"\nafter = "long"\n'
     got = valid(tmp_path, experiment(flows))
     assert [flow["start_s"] for flow in reports(got, "next")] == [None]
-    assert "flow 'next' never started, because the flows of 'long' did not complete" in got.run.manifest["warnings"]
+    assert "flow 'next' never started, because the flows of 'long' did not complete" in got.run.manifest.warnings
 
 
 @both

@@ -37,7 +37,7 @@ def crossed(folder: Path, engine: str, text: str) -> np.ndarray:
     case = parse(text, folder / "packets.toml")[0]
     request = Request("packets", case, 1, folder / f"{engine}-{len(list(folder.iterdir()))}")
     run = result.load(engine_called(engine, None).run(request, lambda _: None))
-    assert run.manifest["valid"], run.manifest["invalid"]
+    assert run.manifest.valid, run.manifest.invalid
     return run.queues.filter(pl.col("queue") == "bottleneck")["sent_packets"].to_numpy()
 
 

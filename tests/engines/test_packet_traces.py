@@ -98,7 +98,7 @@ def test_packets_agree_with_the_samples_of_the_queue(qdisc: str, ccs: list[str],
     assert [in_queue for in_queue, _ in comparable] == [backlog for _, backlog in comparable]
     assert sum(backlog for _, backlog in comparable) > 0
     # A shaper also counts drops of the queue below it; the trace names the inner queue.
-    drops = {queue["name"]: queue["drops"] for queue in run.manifest["queues"] if not queue["name"].endswith("-shaper")}
+    drops = {queue.name: queue.drops for queue in run.manifest.queues if not queue.name.endswith("-shaper")}
     dropped = dict(packets["dropped_at"].drop_nulls().value_counts().iter_rows())
     assert {name: count for name, count in drops.items() if count} == dropped
 
@@ -158,7 +158,7 @@ def test_data_have_sequence_numbers_and_acks_have_ack_numbers() -> None:
     # Bytes after the last whole segment are acknowledged with the FIN.
     assert acks["sequence_bytes"].max() == data["sequence_bytes"].max()
     assert acks["queue"].null_count() == acks.height
-    assert run.manifest["flows"][0]["bytes_received"] == 100_000
+    assert run.manifest.flows[0]["bytes_received"] == 100_000
     assert set(packets.filter(pl.col("kind") == "control")["sequence_bytes"]) == {None}
 
 

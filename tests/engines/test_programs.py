@@ -172,7 +172,7 @@ def test_an_installation_in_a_hidden_folder_is_visible_and_what_is_not_is_named(
     done = subprocess.run(
         [command, "run", file, "--engine", "kernel", "--out", out], capture_output=True, text=True, check=False
     )
-    problems = result.load(out).manifest["invalid"]
+    problems = result.load(out).manifest.invalid
     said = [(out / "programs" / f"{name}.out").read_text() for name in ("path", "name")]
     assert said == 2 * [f"dumbbell {dumbbell.__version__}\n"], (problems, done.stderr)
     (problem,) = problems
@@ -199,7 +199,7 @@ def test_problems_of_programs_are_reported(tmp_path: Path) -> None:
     assert "program 'missing' did not start: 'no-such-program' was not found on this host" in problems
     assert "program 'deaf' did not start: it exited before it listened" in problems
     assert len(got.problems) == 4
-    notes = "\n".join(got.run.manifest["warnings"])
+    notes = "\n".join(got.run.manifest.warnings)
     assert "program 'talks' wrote more output than is stored: 1,048,576 bytes are lost" in notes
     assert "program 'waits' was not done when the experiment ended" in notes
     assert "program 'stays' exited before the experiment ended" in notes
@@ -260,7 +260,7 @@ def test_a_typed_program_sees_the_current_folder(tmp_path: Path) -> None:
         out = tmp_path / f"out{number}"
         request = Request("x", case, 1, out, typed=Typed(frozenset({"mine"}), typed, "/usr/bin:/bin"))
         run = result.load(KernelEngine().run(request, lambda _seconds: None))
-        assert run.manifest["invalid"] == []
+        assert run.manifest.invalid == []
         assert (run.folder / "programs" / "mine.out").read_text() == "True True False\n"
 
 

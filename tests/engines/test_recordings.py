@@ -71,8 +71,8 @@ def packets(file: Path) -> Any:
 def test_recording_changes_nothing(plain: Run, recorded: Run) -> None:
     for table in ("flows", "queues", "probes"):
         assert (plain.folder / f"{table}.parquet").read_bytes() == (recorded.folder / f"{table}.parquet").read_bytes()
-    assert plain.manifest["valid"]
-    assert recorded.manifest["warnings"] == plain.manifest["warnings"]
+    assert plain.manifest.valid
+    assert recorded.manifest.warnings == plain.manifest.warnings
 
 
 @pytest.mark.kernel
@@ -158,7 +158,7 @@ def test_sockets_agree_with_the_flows_table(recorded: Run) -> None:
 
 @pytest.mark.kernel
 def test_effective_settings_are_recorded(plain: Run) -> None:
-    settings = plain.manifest["settings"]
+    settings = plain.manifest.settings
     assert settings["machine"]["net.core.rmem_max"] == "4194304"
     for host in ("sender", "receiver"):
         assert settings["hosts"][host]["net.core.somaxconn"] == "77"
@@ -166,14 +166,14 @@ def test_effective_settings_are_recorded(plain: Run) -> None:
         assert settings["hosts"][host]["net.ipv4.tcp_no_metrics_save"] == "1"
     assert settings["hosts"]["router"] == {}
     assert settings["parameters"]["cubic"]["beta"] == "717"
-    assert plain.manifest["warnings"] == []
+    assert plain.manifest.warnings == []
 
 
 @pytest.mark.kernel
 def test_a_sysctl_that_the_kernel_changes_is_reported(tmp_path: Path) -> None:
     """This sysctl is rounded to jiffies of 4 ms."""
     short = RANDOM.replace('"2s"', '"200ms"') + '"net.ipv4.icmp_ratelimit" = 1001\n'
-    assert run(tmp_path, "run", text=short).manifest["warnings"][-2:] == [
+    assert run(tmp_path, "run", text=short).manifest.warnings[-2:] == [
         f"net.ipv4.icmp_ratelimit of '{host}' was 1004 at the end, not 1001" for host in ("sender", "receiver")
     ]
 

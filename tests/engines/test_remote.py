@@ -59,8 +59,8 @@ def run(hosts: SshTestbed | None, out: Path, flows: str = BOTH, path: str = PATH
 def disturbed(*runs: result.Run) -> bool:
     """Was this machine too busy for one of the runs? Each invalid run must give that reason."""
     for each in runs:
-        assert each.manifest["valid"] or any(HELP in reason for reason in each.manifest["invalid"])
-    return not all(each.manifest["valid"] for each in runs)
+        assert each.manifest.valid or any(HELP in reason for reason in each.manifest.invalid)
+    return not all(each.manifest.valid for each in runs)
 
 
 def rate_mbps(remote_run: result.Run) -> float:
@@ -72,8 +72,8 @@ def rate_mbps(remote_run: result.Run) -> float:
 @pytest.mark.slow
 def test_real_hosts_measure_the_same_as_the_host_engine(hosts: SshTestbed, tmp_path: Path) -> None:
     on_hosts = run(hosts, tmp_path / "there")
-    assert [flow["cc"] for flow in on_hosts.manifest["flows"]] == ["cubic", "bbr"]
-    assert set(on_hosts.manifest["machines"]) == {"sender", "router", "receiver"}
+    assert [flow.cc for flow in on_hosts.manifest.flows] == ["cubic", "bbr"]
+    assert set(on_hosts.manifest.machines) == {"sender", "router", "receiver"}
     assert {row[0] for row in on_hosts.queues.select("queue").unique().iter_rows()} == {"bottleneck"}
     assert on_hosts.flows.filter(pl.col("bytes_received") > 0).height > 300
     assert on_hosts.flows["cwnd_packets"].null_count() == 0
@@ -101,7 +101,7 @@ def test_every_kind_of_flow_and_probe_runs_between_two_hosts(hosts: SshTestbed, 
         '[[probes]]\nkind = "udp"\n[[probes]]\nkind = "ping"\n'
     )
     remote_run = run(hosts, tmp_path / "run", flows, path=DEEP, duration="2s")
-    by_name = {flow["name"]: flow for flow in remote_run.manifest["flows"]}
+    by_name = {flow.name: flow for flow in remote_run.manifest.flows}
     for name in ("sized-1", "sized-2"):
         assert by_name[name]["completed"]
         assert by_name[name]["bytes_received"] == 200_000
@@ -110,13 +110,13 @@ def test_every_kind_of_flow_and_probe_runs_between_two_hosts(hosts: SshTestbed, 
     assert 60_000 < by_name["even"]["bytes_received"] <= 126_000
     assert 0 < by_name["bursts"]["bytes_received"] < 20e6 / 8 * 2
     assert remote_run.probes.group_by("kind").agg(pl.col("rtt_ns").is_not_null().sum() > 10)["rtt_ns"].all()
-    assert not any(flow["error"] for flow in remote_run.manifest["flows"])
+    assert not any(flow.error for flow in remote_run.manifest.flows)
 
 
 def test_completed_flows_end_the_run(hosts: SshTestbed, tmp_path: Path) -> None:
     remote_run = run(hosts, tmp_path / "run", '[[flows]]\ncc = "cubic"\nbytes = "100kB"\n', duration="30s")
-    assert remote_run.manifest["duration_s"] < 5
-    assert remote_run.manifest["flows"][0]["completed"]
+    assert remote_run.manifest.duration_s < 5
+    assert remote_run.manifest.flows[0]["completed"]
 
 
 @pytest.mark.slow

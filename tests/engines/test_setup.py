@@ -347,7 +347,7 @@ cc = "cubic"
 def test_a_command_left_to_tc_is_reported_with_its_version(tmp_path: Path, protocol: str, is_left: bool) -> None:
     (case,) = parse(SCRIPT.format(protocol=protocol), tmp_path / "script.toml")
     run = result.load(KernelEngine().run(Request("script", case, 1, tmp_path / "run"), lambda _: None))
-    used, warnings = run.manifest["machine_programs"], " ".join(run.manifest["warnings"])
+    used, warnings = run.manifest.machine_programs, " ".join(run.manifest.warnings)
     assert [program["program"] for program in used] == (["tc"] if is_left else [])
     assert ("the result depends on 'tc'" in warnings) == is_left
     if is_left:

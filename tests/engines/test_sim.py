@@ -130,7 +130,7 @@ def test_datagrams_have_the_path_s_delay(tmp_path: Path) -> None:
     # netem delays of 5 ms and 15 ms; the shaper's bucket is full, so an idle link adds no delay (like htb).
     assert set(backward) == {15_000_000}
     assert forward.min() == 5_000_000
-    assert got.manifest["flows"][0]["bytes_received"] > 190_000
+    assert got.manifest.flows[0]["bytes_received"] > 190_000
 
 
 def test_unexpected_drops_make_a_run_invalid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -143,21 +143,19 @@ def test_unexpected_drops_make_a_run_invalid(tmp_path: Path, monkeypatch: pytest
 
     monkeypatch.setattr(sim, "judge_flows", strict)
     got = run(tmp_path, experiment(LOUD))
-    assert got.manifest["valid"] is False
-    assert (
-        "packets were dropped in 'bottleneck' (pfifo limit 100), which is not under test" in got.manifest["invalid"][0]
-    )
-    assert len(got.manifest["invalid"]) == 1
+    assert got.manifest.valid is False
+    assert "packets were dropped in 'bottleneck' (pfifo limit 100), which is not under test" in got.manifest.invalid[0]
+    assert len(got.manifest.invalid) == 1
 
 
 def test_a_flow_that_never_connects_makes_a_run_invalid(tmp_path: Path) -> None:
     got = run(tmp_path, experiment(CUBIC, path='loss = "100%"'))
-    assert got.manifest["invalid"] == ["flow 'cubic' never connected"]
+    assert got.manifest.invalid == ["flow 'cubic' never connected"]
 
 
 def test_an_unfinished_sized_flow_is_a_warning(tmp_path: Path) -> None:
     got = run(tmp_path, experiment(CUBIC + 'bytes = "1GB"\n'))
-    assert "flow 'cubic' not done when the experiment ended" in got.manifest["warnings"]
+    assert "flow 'cubic' not done when the experiment ended" in got.manifest.warnings
 
 
 def test_an_unknown_controller_is_reported(tmp_path: Path) -> None:
@@ -217,7 +215,7 @@ def test_a_scenario_repeats_bit_for_bit(tmp_path: Path, name: str) -> None:
     folders = [Simulator().run(Request(name, case, 3, tmp_path / copy), lambda _seconds: None) for copy in ("a", "b")]
     assert table_hashes(folders[0]) == table_hashes(folders[1])
     other = Simulator().run(Request(name, case, 4, tmp_path / "c"), lambda _seconds: None)
-    assert result.load(other).manifest["seed"] == 4
+    assert result.load(other).manifest.seed == 4
 
 
 def test_another_seed_gives_another_run(tmp_path: Path) -> None:
@@ -265,7 +263,7 @@ def test_every_change_is_recorded_on_request(tmp_path: Path) -> None:
 
 def test_packets_are_captured_at_the_requested_device(tmp_path: Path) -> None:
     got = run(tmp_path, experiment(QUIET), capture=tmp_path / "deep" / "x.pcap")
-    sent = next(queue for queue in got.manifest["queues"] if queue["name"] == "bottleneck")["sent_packets"]
+    sent = next(queue for queue in got.manifest.queues if queue.name == "bottleneck")["sent_packets"]
     size = (tmp_path / "deep" / "x.pcap").stat().st_size
     assert 24 + sent * (16 + 42) <= size <= 24 + sent * (16 + 1514)
     assert [file.name for file in (tmp_path / "deep").iterdir()] == ["x.pcap"]

@@ -27,7 +27,7 @@ def udp(keys: str = "", rate: str = "8mbit") -> str:
 
 
 def received(outcome: Outcome) -> list[int]:
-    return [flow["bytes_received"] for flow in outcome.run.manifest["flows"]]
+    return [flow["bytes_received"] for flow in outcome.run.manifest.flows]
 
 
 def test_udp_flows_pause_share_a_port_and_fit_their_buffers(tmp_path: Path) -> None:
@@ -40,7 +40,7 @@ def test_udp_flows_pause_share_a_port_and_fit_their_buffers(tmp_path: Path) -> N
         + udp('name = "default"\nhost_qdisc = "tbf rate 2mbit burst 3kb limit 900kb"')
     )
     got = valid(tmp_path, experiment(rest, rate="100mbit", duration="4s"))
-    bytes_received = dict(zip([flow["name"] for flow in got.run.manifest["flows"]], received(got), strict=True))
+    bytes_received = dict(zip([flow["name"] for flow in got.run.manifest.flows], received(got), strict=True))
     assert bytes_received["paused"] == pytest.approx(2 * 1_000_000, rel=0.01)
     for name in ("three-1", "three-2", "three-3", "other"):
         assert bytes_received[name] == pytest.approx(500_000, rel=0.02)
@@ -93,7 +93,7 @@ def test_what_a_script_deletes_is_gone(tmp_path: Path) -> None:
     got = valid(tmp_path, text)
     assert got.mbps() == pytest.approx(4.76, abs=0.03)
     assert got.numbers["utilization"] == pytest.approx(0.99, abs=0.015)
-    assert {queue["name"] for queue in got.run.manifest["queues"]} == {"tc-1", "reverse-netem"}
+    assert {queue["name"] for queue in got.run.manifest.queues} == {"tc-1", "reverse-netem"}
 
 
 @pytest.mark.parametrize(

@@ -60,6 +60,6 @@ def run_case(case: Case) -> None:
     _, data_packets, udp_packets = simulation.plan.size()
     if experiment.duration <= MOST_NS and data_packets + udp_packets <= MOST_PACKETS:
         try:
-            assert simulation.run_simulation(progress).run().manifest["duration_s"] <= MOST_NS / 1e9
+            assert simulation.run_simulation(progress).run().manifest.duration_s <= MOST_NS / 1e9
         except _TimeLimit:
             return

@@ -29,7 +29,7 @@ def run_script(folder: Path, script: str) -> Run:
     out = KernelEngine().run(Request("experiment", case, 1, folder / "run"), lambda _seconds: None)
     assert [each.name for each in folder.iterdir()] == ["run"]
     run = result.load(out)
-    assert run.manifest["invalid"] == []
+    assert run.manifest.invalid == []
     return run
 
 
@@ -124,7 +124,7 @@ def test_lost_files_are_listed_up_to_a_limit_and_counted(tmp_path: Path) -> None
     assert (len(kept_files(run)), len(entry["lost_files"])) == (MOST_FILES, MOST_FILES)
     assert entry["lost_more"] == made - 2 * MOST_FILES
     assert (run.folder / "run.json").stat().st_size < 1 << 20
-    assert f"and {made - MOST_FILES - 3:,} more" in json.dumps(run.manifest["warnings"])
+    assert f"and {made - MOST_FILES - 3:,} more" in json.dumps(run.manifest.warnings)
 
 
 @pytest.mark.kernel

@@ -47,7 +47,7 @@ def test_texts_of_a_run_are_no_formulas_in_csv_and_are_restored_by_import(tmp_pa
     imported = load(import_files([tmp_path / "csv"], tmp_path / "imported", Options()))
     for name in TABLES:
         assert_frame_equal(getattr(imported, name), getattr(run, name))
-    assert imported.manifest["flows"] == run.manifest["flows"]
+    assert imported.manifest.flows == run.manifest.flows
 
 
 def test_numbers_are_not_escaped(tmp_path: Path) -> None:

@@ -88,10 +88,10 @@ def test_a_sample_of_ss_without_a_socket_needs_a_time_too(tmp_path: Path) -> Non
 def test_a_counter_that_restarts_has_no_total(tmp_path: Path) -> None:
     (tmp_path / "log").write_text(TC.replace("Sent 5000 bytes 50 pkt (dropped 4", "Sent 5 bytes 1 pkt (dropped 0"))
     run = load(import_files([tmp_path / "log"], tmp_path / "run", Options(queue="eth0 10:")))
-    assert (run.manifest["queues"][0]["drops"], run.manifest["queues"][0]["sent_bytes"]) == (None, None)
+    assert (run.manifest.queues[0]["drops"], run.manifest.queues[0]["sent_bytes"]) == (None, None)
     (tmp_path / "log").write_text(SS.replace("retrans:0/5", "retrans:0/1"))
     run = load(import_files([tmp_path / "log"], tmp_path / "run2", Options()))
-    assert run.manifest["flows"][0]["retransmits"] is None
+    assert run.manifest.flows[0]["retransmits"] is None
 
 
 def test_times_before_the_first_are_an_error(tmp_path: Path) -> None:

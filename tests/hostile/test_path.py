@@ -238,7 +238,7 @@ def test_a_sysctl_changed_by_a_program_with_all_capabilities_is_found_at_the_end
     case = parse(experiment(CUBIC + program), tmp_path / "x.toml")[0]
     typed = Typed(frozenset({"mine"}), tmp_path, "/usr/sbin:/usr/bin:/sbin:/bin", powers=True)
     run = result.load(KernelEngine().run(Request("x", case, 1, tmp_path / "out", typed=typed), lambda _seconds: None))
-    problems = run.manifest["invalid"]
+    problems = run.manifest.invalid
     assert any("net.ipv4.tcp_limit_output_bytes in 'sender' changed during the run" in text for text in problems), (
         problems
     )
@@ -286,6 +286,6 @@ def test_a_change_by_root_is_found_on_the_host_engine(tmp_path: Path) -> None:
     thread.start()
     run = result.load(HostEngine(Permissions(host=True)).run(request, lambda _seconds: None))
     thread.join()
-    problems = run.manifest["invalid"]
+    problems = run.manifest.invalid
     assert any("qdisc 10: of 'right' in 'router' changed at" in text for text in problems), problems
     assert any("→ pfifo parent 1:1 limit 999p" in text for text in problems), problems

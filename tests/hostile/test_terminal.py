@@ -162,7 +162,7 @@ def test_import_escapes_the_names_of_a_log(tmp_path: Path) -> None:
     run = load(tmp_path / "run")
     texts = [*leaves_of(run.manifest), *run.flows["flow"].unique(), *run.flows["group"].unique()]
     assert not any(HIDDEN.search(text) or "\n" in text for text in texts)
-    assert {flow["name"] for flow in run.manifest["flows"]} == set(run.flows["flow"].unique())
+    assert {flow.name for flow in run.manifest.flows} == set(run.flows["flow"].unique())
 
 
 def leaves_of(value: Any) -> list[str]:

@@ -145,8 +145,8 @@ def test_several_connections_share_a_clock_and_a_result_round_trips(tmp_path: Pa
     (tmp_path / "b.sqlog").write_text(quic_go().replace(str(START_MS), str(START_MS + 500)))
     files = [tmp_path / "a.sqlog", tmp_path / "b.sqlog"]
     run = load(import_files(files, tmp_path / "run", Options(ccs=("cubic", "bbr"), mss_bytes=1200)))
-    assert [flow["start_s"] for flow in run.manifest["flows"]] == [0, 0.5]
-    assert [flow["cc"] for flow in run.manifest["flows"]] == ["cubic", "bbr"]
+    assert [flow.start_s for flow in run.manifest.flows] == [0, 0.5]
+    assert [flow.cc for flow in run.manifest.flows] == ["cubic", "bbr"]
     assert run.flows.filter(pl.col("flow") == "bbr")["cwnd_packets"].to_list() == [10, 10, 5]
     back = load(import_files([export_run(run, tmp_path / "x.jsonl")], tmp_path / "back", Options()))
     assert back.flows.equals(run.flows)

@@ -82,7 +82,7 @@ def test_any_table_round_trips(tmp_path_factory: pytest.TempPathFactory, format_
     back = round_trip(Run(folder, manifest, **tables), folder, format_)
     for name in TABLES:
         assert_frame_equal(getattr(back, name), tables[name])
-    assert math.isclose(back.manifest["duration_s"], 1.0)
+    assert math.isclose(back.manifest.duration_s, 1.0)
 
 
 @pytest.mark.parametrize("format_", ["jsonl", "flent", "csv"])

@@ -60,7 +60,7 @@ def check(run: Run, panels: list[str], points: int) -> None:
         expected_offset += length
         if key in {"s", "e"}:
             times = numbers[offset : offset + length]
-            assert ((times >= 0) & (times <= run.manifest["duration_s"])).all()
+            assert ((times >= 0) & (times <= run.manifest.duration_s)).all()
     assert expected_offset == numbers.size
     for layer in (layer for panel in header["panels"] for layer in panel["layers"]):
         assert layer["kind"] in KINDS

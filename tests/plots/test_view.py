@@ -47,7 +47,7 @@ def test_flows_and_groups_are_chosen_by_name(run: Run) -> None:
     shown = described(figure(of_flows(run, ["bbr-2", "cubic"]), ["cwnd", "throughput"]))
     assert {row["flow"] for row in rows(shown)} == {row["flow"] for row in rows(shown, 1)} == {"bbr-2", "cubic"}
     assert of_flows(run, []) is run
-    assert [flow["name"] for flow in of_flows(run, ["bbr"]).manifest["flows"]] == ["bbr-1", "bbr-2"]
+    assert [flow["name"] for flow in of_flows(run, ["bbr"]).manifest.flows] == ["bbr-1", "bbr-2"]
     with pytest.raises(ResultError, match="has no flow or group 'reno'; choose from: bbr, cubic, bbr-1, bbr-2"):
         of_flows(run, ["reno"])
 

@@ -15,7 +15,7 @@ def page_of(*benches: tuple[str, Bench]) -> tuple[Comparison, str]:
     drawn = {}
     for name, bench in benches:
         run = bench.make(Path(name))
-        drawn[run.folder] = series(run, grid_step_ns(run.manifest["duration_s"], 2))
+        drawn[run.folder] = series(run, grid_step_ns(run.manifest.duration_s, 2))
         arms.append(Arm(name, (Measured(run.folder, run.manifest, measures(run)),) * 2))
     comparison = compare_runs("", arms[0], arms[1])
     return comparison, comparison_page([comparison], drawn)

@@ -273,9 +273,9 @@ def test_several_runs_are_answered_first_with_the_delay_over_what_differs() -> N
 
 def test_cases_are_in_the_order_of_their_file() -> None:
     runs = [bloat(limit, 8, case_number=number) for number, limit in ((1, 10), (0, 200))]
-    assert [run.manifest["case"] for run in in_order(runs)] == ["maxq 200", "maxq 10"]
+    assert [run.manifest.case for run in in_order(runs)] == ["maxq 200", "maxq 10"]
     older = [bloat(limit, 8) for limit in (200, 10)]
-    assert [run.manifest["case"] for run in in_order(older)] == ["maxq 10", "maxq 200"]
+    assert [run.manifest.case for run in in_order(older)] == ["maxq 10", "maxq 200"]
 
 
 def test_the_diagram_has_the_slowest_link_or_the_queue_that_tc_set() -> None:

@@ -290,7 +290,7 @@ def test_tls_needs_a_trusted_certificate_and_works_over_ipv6(tmp_path: Path) -> 
 def test_a_session_s_result_has_statistics_and_plots(plain: RunningServer, tmp_path: Path) -> None:
     session = run_session(plain.url(), SessionOptions(CCS, repeats=2), size=5_000_000)
     run = result.load(write(session, tmp_path / "run", "dumbbell fetch"))
-    assert run.manifest["engine"] == "fetch"
+    assert run.manifest.engine == "fetch"
     numbers = summary(run)
     assert {flow["cc"] for flow in numbers["flows"]} == set(CCS)
     assert [flow["bytes"] for flow in numbers["flows"]] == [5_000_000] * 4
@@ -336,7 +336,7 @@ def test_invalid_statistics_of_another_server_are_ignored(samples: object, tmp_p
     )
     run = result.load(write(session, tmp_path / "run", "x"))
     assert run.flows["rtt_ns"].null_count() == len(run.flows)
-    assert not isinstance(samples, list) or samples == [1] or "ignored" in " ".join(run.manifest["warnings"])
+    assert not isinstance(samples, list) or samples == [1] or "ignored" in " ".join(run.manifest.warnings)
 
 
 @pytest.mark.slow

@@ -91,7 +91,7 @@ def test_a_step_is_small_enough_to_simulate_live_and_its_panels_can_be_drawn(ste
     assert bottleneck.rate * experiment.duration / NS <= LIVE_BITS
     for edit in (None, step["answer"]):
         run = run_step(step, edit)
-        assert run.manifest["valid"]
+        assert run.manifest.valid
         assert set(available(run, tuple(step["panels"]))) == set(step["panels"])
 
 

@@ -99,7 +99,7 @@ def _limit(entry: Mapping[str, Any]) -> Limit | None:
 
 
 def _packet_bytes(run: Run) -> int:
-    path = (run.manifest.get("experiment") or {}).get("path") or {}
+    path = (run.manifest.experiment or {}).get("path") or {}
     return int(path.get("mtu") or 1500) + ETHERNET_BYTES
 
 
@@ -113,7 +113,7 @@ def rtt_cdf(run: Run, window: Window | None = None) -> pl.DataFrame:
     the first measurement; such samples are skipped.
     """
     rows = run.flows.select("flow", "time_ns", ns=pl.col("rtt_ns").replace(0, None)).drop_nulls()
-    lives = {flow["name"]: clip_ns(run, flow, window) for flow in run.manifest["flows"]}
+    lives = {flow.name: clip_ns(run, flow, window) for flow in run.manifest.flows}
     inside = [
         rows.filter((pl.col("flow") == name) & pl.col("time_ns").is_between(*life))
         for name, life in lives.items()
@@ -174,7 +174,7 @@ def flow_loss(run: Run, step_ns: int, window: Window | None = None) -> pl.DataFr
     edges = edges_ns(run, step_ns, window)
     loss_counters = _loss_counters(run)
     frames = [frame(edges[:0], NAMELESS, dict.fromkeys(RATES, NOTHING))]
-    for flow in run.manifest["flows"]:
+    for flow in run.manifest.flows:
         if flow["name"] in loss_counters:
             table = frame(edges, names(flow), _rates([loss_counters[flow["name"]]], edges))
             frames.append(table.filter(alive(run, flow, edges)))
@@ -266,7 +266,7 @@ def _by_group(run: Run) -> dict[str, list[_LossCounters]]:
 
 def _members(run: Run) -> dict[str, list[str]]:
     groups: dict[str, list[str]] = {}
-    for flow in run.manifest["flows"]:
+    for flow in run.manifest.flows:
         groups.setdefault(flow["group"], []).append(flow["name"])
     return groups
 

@@ -81,7 +81,7 @@ def _unknown(name: str, why: str) -> Condition:
 
 
 def _duration(run: Run) -> Condition:
-    covered = float(run.manifest["duration_s"])
+    covered = float(run.manifest.duration_s)
     if _formats(run) <= WHOLE_TESTS:
         return Condition("duration_s", covered, "the time that the log covers")
     why = f"the log covers {covered:g} s, and its flows may have lived longer"
@@ -89,15 +89,15 @@ def _duration(run: Run) -> Condition:
 
 
 def _formats(run: Run) -> set[str]:
-    return {str(file["format"]) for file in (run.manifest.get("import") or {}).get("files", [])}
+    return {str(file["format"]) for file in (run.manifest.import_ or {}).get("files", [])}
 
 
 def _start(run: Run) -> Condition:
     name = "start_offset_s"
-    starts = {flow["name"]: float(flow["start_s"] or 0.0) for flow in run.manifest["flows"]}
+    starts = {flow.name: float(flow.start_s or 0.0) for flow in run.manifest.flows}
     if len(starts) < 2:
         return _unknown(name, "it has one flow")
-    if (run.manifest.get("import") or {}).get("aligned") != "clock":
+    if (run.manifest.import_ or {}).get("aligned") != "clock":
         return _unknown(name, "not every file records the time of day of its start")
     last = max(starts, key=lambda flow: starts[flow])
     if (offset := starts[last] - min(starts.values())) == 0:
@@ -131,7 +131,7 @@ def _segment_size(run: Run) -> Condition:
 
 def _bbr_least(run: Run, windows: Mapping[str, Floats], step: Step) -> str:
     """Additional evidence from BBR's smallest window; empty if there is none."""
-    for flow in run.manifest["flows"]:
+    for flow in run.manifest.flows:
         if str(flow.get("cc")).startswith("bbr") and (values := windows.get(flow["name"])) is not None:
             segments = float(values.min()) / step.middle
             if abs(segments - BBR_LEAST) < 0.05:
@@ -141,7 +141,7 @@ def _bbr_least(run: Run, windows: Mapping[str, Floats], step: Step) -> str:
 
 def _packets(run: Run) -> tuple[int, int | None] | None:
     """For a capture: the largest packet's payload, and the segment size of the handshakes; None for other logs."""
-    seen = [flow.get("seen") or {} for flow in run.manifest["flows"]]
+    seen = [flow.seen or {} for flow in run.manifest.flows]
     largest, offered = (
         [each[key] for each in seen if isinstance(each.get(key), int)]
         for key in ("payload_max_bytes", "mss_offered_bytes")
@@ -184,7 +184,7 @@ def _mtu(run: Run, segment: Condition) -> Condition:
 
 
 def _is_ipv6(run: Run) -> bool:
-    sockets = [str((flow.get("seen") or {}).get("socket", "")) for flow in run.manifest["flows"]]
+    sockets = [str((flow.seen or {}).get("socket", "")) for flow in run.manifest.flows]
     ends = [socket.split(" ")[0] for socket in sockets]
     # Also where the address itself was left out: `[address-1]:5201`.
     return any(end.startswith("[") or end.count(":") > 1 for end in ends)
@@ -267,18 +267,13 @@ def _limit(run: Run, name: str, counter: str, size: str, what: str) -> Condition
 
 def _sizes(run: Run, column: str) -> Mapping[str, Floats]:
     if column not in run.flows.columns:  # Only imports of `ss -m` have it.
-        return {flow["name"]: np.empty(0) for flow in run.manifest["flows"]}
+        return {flow.name: np.empty(0) for flow in run.manifest.flows}
     return {flow: values for flow, (_, values) in by_flow(run, column).items()}
 
 
 def _rate(run: Run) -> Condition:
     name = "bottleneck_mbps"
-    rates = [
-        rate
-        for queue in run.manifest.get("queues") or []
-        if queue["under_test"]
-        for _, rate in queue.get("rates") or []
-    ]
+    rates = [rate for queue in run.manifest.queues or [] if queue["under_test"] for _, rate in queue.get("rates") or []]
     if rates:
         return Condition(name, max(rates) / 1e6, "rate of the qdisc in the log", min(rates) / 1e6, max(rates) / 1e6)
     known = [rate for rate in flow_throughput_bps(run).values() if rate]
@@ -291,7 +286,7 @@ def _rate(run: Run) -> Condition:
 def _cycle(run: Run) -> Condition:
     found = cycle(run)
     if found is None:
-        several = len({flow["group"] for flow in run.manifest["flows"]}) > 1
+        several = len({flow.group for flow in run.manifest.flows}) > 1
         why = (
             "the groups show no significant alternation" if several else "the log has one group; alternation needs two"
         )

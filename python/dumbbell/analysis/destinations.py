@@ -76,7 +76,7 @@ def destinations(run: Run) -> list[Destination]:
         .iter_rows()
     )
     found: dict[str, list[Mapping[str, Any]]] = {}
-    for flow in run.manifest["flows"]:
+    for flow in run.manifest.flows:
         socket = str((flow.get("seen") or {}).get("socket") or "")
         peer = socket.rsplit(" ", maxsplit=1)[-1].rpartition(":")[0]
         prefix = prefix_of(peer) if peer else None

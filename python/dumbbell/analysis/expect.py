@@ -166,7 +166,7 @@ class Reader:
         return None if numbers is None else metric(numbers, parsed.name)
 
     def _summary(self, of: Metric) -> Mapping[str, Any] | None:
-        end_ns = round(self._run.manifest["duration_s"] * NS)
+        end_ns = round(self._run.manifest.duration_s * NS)
         window = None if of.of_entire_run else (of.from_ns or 0, end_ns if of.to_ns is None else min(of.to_ns, end_ns))
         if window is not None and window[0] >= window[1]:
             return None

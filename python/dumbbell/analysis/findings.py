@@ -46,7 +46,7 @@ def findings(run: Run) -> dict[str, Any]:
     numbers["completion"] = completion_times(run)
     numbers["answers"] = answer_times(run)
     numbers["convergence_s"] = convergence_s(run)
-    numbers["starts_apart"] = len({life_ns(run, flow)[0] for flow in run.manifest["flows"] if is_bulk(flow)}) > 1
+    numbers["starts_apart"] = len({life_ns(run, flow)[0] for flow in run.manifest.flows if is_bulk(flow)}) > 1
     numbers["groups"] = _groups(run, numbers, base_ms)
     numbers["flows"] = _flows(run, numbers["flows"])
     return numbers
@@ -54,7 +54,7 @@ def findings(run: Run) -> dict[str, Any]:
 
 def propagation_ms(run: Run) -> float | None:
     """The path's propagation RTT, `path.rtt`; None if links, access, changes or a tc script add to it."""
-    experiment = run.manifest.get("experiment") or {}
+    experiment = run.manifest.experiment or {}
     path = experiment.get("path") or {}
     added = any(path.get(key) for key in STRANGERS) or bool(experiment.get("changes"))
     added = added or any(group.get("access") for group in experiment.get("flows") or [])
@@ -85,7 +85,7 @@ def _groups(run: Run, numbers: Mapping[str, Any], base_ms: float | None) -> dict
 def _group_states(run: Run) -> dict[str, dict[str, float]]:
     """The share of their known time that a group's flows spent in each state, the longest first."""
     spent = durations(run).group_by("flow", "phase", maintain_order=True).agg(pl.col("total_s").sum())
-    groups = {flow["name"]: flow["group"] for flow in run.manifest["flows"]}
+    groups = {flow.name: flow.group for flow in run.manifest.flows}
     sums: dict[str, dict[str, float]] = {}
     for name, phase, total_s in spent.iter_rows():
         of_group = sums.setdefault(groups[name], {})

@@ -119,9 +119,7 @@ def throughput_and_delay_p95(run: Run, window: Window | None = None) -> pl.DataF
     `queueing.one_way_delay_p95_ms` has the one-way delay of probes.
     """
     rates, rtts = flow_throughput_bps(run, window), rtt_ms(run, window)
-    rows = [
-        (flow["name"], flow["group"], rates[flow["name"]], rtts[flow["name"]]["p95"]) for flow in run.manifest["flows"]
-    ]
+    rows = [(flow.name, flow.group, rates[flow.name], rtts[flow.name]["p95"]) for flow in run.manifest.flows]
     return pl.DataFrame(rows, schema=POINTS, orient="row")
 
 
@@ -184,7 +182,7 @@ def jain_over_time(run: Run, step_ns: int, window: Window | None = None) -> pl.D
     bin. Short bins count a sawtooth as unfairness (Jain, Chiu & Hawe 1984 leave the interval open). Bins with fewer
     than two such flows have no row.
     """
-    lives = [(flow["name"], *life_ns(run, flow)) for flow in run.manifest["flows"] if is_bulk(flow)]
+    lives = [(flow.name, *life_ns(run, flow)) for flow in run.manifest.flows if is_bulk(flow)]
     schema = {"flow": pl.String, "start_ns": pl.Int64, "stop_ns": pl.Int64}
     shared = (
         throughput(run, step_ns, window).drop_nulls().join(pl.DataFrame(lives, schema=schema, orient="row"), on="flow")
@@ -212,7 +210,7 @@ def convergence_s(run: Run, step_ns: int = NS, epsilon: float = 0.8) -> float | 
 def long_lived(run: Run, window: Window | None = None) -> list[Mapping[str, Any]]:
     """The flows with comparable rates: TCP without a size limit or pauses, active for at least half of the window."""
     is_long = native(run).long_lived(window)
-    return [flow for flow, long in zip(run.manifest["flows"], is_long, strict=True) if long]
+    return [flow for flow, long in zip(run.manifest.flows, is_long, strict=True) if long]
 
 
 STARVING = 0.1
@@ -254,7 +252,7 @@ def starvation_s(run: Run, group: str, window: Window | None = None) -> float | 
     """
     begin_ns, end_ns = bounds_ns(run, window)
     rates = goodput(run, STEP_NS)
-    bulk = [flow for flow in run.manifest["flows"] if is_bulk(flow) and flow["name"] in rates]
+    bulk = [flow for flow in run.manifest.flows if is_bulk(flow) and flow.name in rates]
     totals: dict[int, list[float]] = {}
     for flow in bulk:
         life = life_ns(run, flow)

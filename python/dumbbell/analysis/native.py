@@ -52,7 +52,7 @@ def bounds_ns(run: Run, window: Window | None = None) -> Window:
 
     Raises `ValueError` if nothing is left of it.
     """
-    end_ns = round(run.manifest["duration_s"] * NS)
+    end_ns = round(run.manifest.duration_s * NS)
     if window is None:
         return 0, end_ns
     from_ns, to_ns = max(window[0], 0), min(window[1], end_ns)
@@ -131,7 +131,7 @@ def metrics(run: Run, window: Window | None = None) -> dict[str, Any]:
     Raises `ValueError` for a window outside the run.
     """
     numbers = native(run).summary(window)
-    if run.manifest.get("fetch"):
+    if run.manifest.fetch:
         # Downloads one after the other share nothing.
         numbers["jain"] = None
         for group in numbers["groups"].values():
@@ -141,18 +141,18 @@ def metrics(run: Run, window: Window | None = None) -> dict[str, Any]:
 
 def by_flow_name(run: Run, numbers: list[Found]) -> dict[str, Found]:
     """Numbers in the order of the manifest's flows, by flow."""
-    return dict(zip((flow["name"] for flow in run.manifest["flows"]), numbers, strict=True))
+    return dict(zip((flow.name for flow in run.manifest.flows), numbers, strict=True))
 
 
 def _facts(run: Run) -> dict[str, Any]:
     """What the manifest says, as `crates/metrics/src/facts.rs` reads it."""
-    name = run.manifest.get("bottleneck")
-    queue = next((queue for queue in run.manifest["queues"] if queue["name"] == name), None)
+    name = run.manifest.bottleneck
+    queue = next((queue for queue in run.manifest.queues if queue.name == name), None)
     return {
         "duration_ns": bounds_ns(run)[1],
-        "flows": [_flow(run, flow) for flow in run.manifest["flows"]],
+        "flows": [_flow(run, flow) for flow in run.manifest.flows],
         "queue": None if queue is None else _queue(queue),
-        "queues": [_queue(each) for each in run.manifest["queues"]],
+        "queues": [_queue(each) for each in run.manifest.queues],
         "holds_super_packets": _holds_super_packets(run),
         "is_import": is_import(run.manifest),
     }
@@ -189,9 +189,9 @@ def _integer(count: float | None) -> int | None:
 
 def _holds_super_packets(run: Run) -> bool:
     """True with offloads on the sender's own device, where packets are segmented after the queue."""
-    experiment = run.manifest.get("experiment") or {}
+    experiment = run.manifest.experiment or {}
     path, hosts = experiment.get("path") or {}, experiment.get("hosts")
-    on_sender = run.manifest["engine"] == "host" and isinstance(hosts, dict) and not hosts.get("router")
+    on_sender = run.manifest.engine == "host" and isinstance(hosts, dict) and not hosts.get("router")
     return bool(path.get("offloads") or path.get("tc") or on_sender)
 
 
@@ -280,7 +280,7 @@ def cycle(run: Run, window: Window | None = None) -> Cycle | None:
 
     None with fewer than two groups, in less than three periods, without significance, or for sequential downloads.
     """
-    return None if run.manifest.get("fetch") else _cycle(native(run).cycle(window))
+    return None if run.manifest.fetch else _cycle(native(run).cycle(window))
 
 
 def period(signal: "Floats", step_s: float) -> Cycle | None:

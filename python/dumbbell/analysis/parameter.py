@@ -58,7 +58,7 @@ class Parameter:
 
 def parameter_of(runs: Sequence[Run]) -> Parameter | None:
     """None if the experiments are unknown, equal, or differ in more than one number."""
-    leaves = [dict(dotted_leaves(run.manifest.get("experiment") or {})) for run in runs]
+    leaves = [dict(dotted_leaves(run.manifest.experiment or {})) for run in runs]
     keys = dict.fromkeys(key for each in leaves for key in each if not _LEFT_OUT.match(key))
     differ = [key for key in keys if len({str(each.get(key)) for each in leaves}) > 1]
     if len(differ) != 1:
@@ -80,7 +80,7 @@ def by_parameter(runs: Sequence[Run], found: Parameter) -> pl.DataFrame:
     """
     measured: dict[tuple[str, float], list[dict[str, float]]] = {}
     for run, value in zip(runs, found.values, strict=True):
-        if run.manifest["valid"]:
+        if run.manifest.valid:
             for line, known in answers(run).items():
                 measured.setdefault((line, value), []).append(known)
     if any("fct_s" in known for each in measured.values() for known in each):
@@ -137,7 +137,7 @@ def _head(metric: str, line: str) -> str:
 
 def line_names(run: Run) -> dict[str, str]:
     """The name of each group's line: its controller, or the group if two groups share one."""
-    controllers = {flow["group"]: flow.get("cc") or flow["group"] for flow in run.manifest["flows"]}
+    controllers = {flow.group: flow.cc or flow.group for flow in run.manifest.flows}
     return controllers if len(set(controllers.values())) == len(controllers) else {name: name for name in controllers}
 
 

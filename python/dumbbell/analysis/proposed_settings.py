@@ -74,7 +74,7 @@ def plateaus(run: Run) -> tuple[Plateau, ...]:
     windows, counters = by_flow(run, "cwnd_bytes"), bytes_counters(run)
     return tuple(
         Plateau(flow["group"], float(np.median(rates)), float(np.median(windows[flow["name"]][1])))
-        for flow in run.manifest["flows"]
+        for flow in run.manifest.flows
         if windows[flow["name"]][1].size and (counter := counters[flow["name"]])
         # The first interval has slow start and the initial fill of the send buffer.
         for rates in [np.diff(counter.values)[1:] * 8 * NS / np.maximum(np.diff(counter.times_ns)[1:], 1)]
@@ -95,7 +95,7 @@ class Facts:
 
 def facts(run: Run) -> Facts:
     """All facts that an explanation needs."""
-    if run.manifest["engine"] == "import":
+    if run.manifest.engine == "import":
         return Facts(conditions(run), plateaus(run), base_rtts_ns(run))
     return Facts((), (), base_rtts_ns(run))
 

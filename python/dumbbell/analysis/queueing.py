@@ -29,15 +29,15 @@ _COUNTS = ("drops", "marks", "loss_rate")
 
 def bottleneck(run: Run) -> Mapping[str, Any] | None:
     """The manifest's entry of the bottleneck's queue; None if the run names none."""
-    name = run.manifest.get("bottleneck")
-    return next((queue for queue in run.manifest["queues"] if queue["name"] == name), None)
+    name = run.manifest.bottleneck
+    return next((queue for queue in run.manifest.queues if queue.name == name), None)
 
 
 def of_bottleneck(run: Run) -> "pl.Expr":
     """Whether a row of `queues` belongs to the bottleneck; false for all rows if the run names none."""
     import polars as pl  # noqa: PLC0415 — not for single numbers
 
-    return pl.col("queue") == (run.manifest.get("bottleneck") or "")
+    return pl.col("queue") == (run.manifest.bottleneck or "")
 
 
 @remembered
@@ -45,7 +45,7 @@ def rows_of_bottleneck(run: Run) -> "Bools":
     """`of_bottleneck` for every row."""
     from dumbbell.analysis.sample_arrays import where  # noqa: PLC0415 — not for single numbers
 
-    return where(run.table("queues"), "queue", run.manifest.get("bottleneck") or "")
+    return where(run.table("queues"), "queue", run.manifest.bottleneck or "")
 
 
 def queue(run: Run, window: Window | None = None) -> dict[str, Any]:

@@ -91,7 +91,7 @@ class _Rows:
 
 @remembered
 def _rows(run: Run) -> _Rows:
-    names = list(dict.fromkeys(flow["name"] for flow in run.manifest["flows"]))
+    names = list(dict.fromkeys(flow.name for flow in run.manifest.flows))
     places = run.table("flows").positions("flow", names)
     order = None if (places[1:] >= places[:-1]).all() else np.argsort(_narrow(places, len(names)), kind="stable")
     risen = places if order is None else places[order]
@@ -121,14 +121,14 @@ def base_rtts_ns(run: Run) -> dict[str, float]:
     """
     found = smallest_ns(run, "min_rtt_ns")
     if not found and (probed := run.probes["rtt_ns"].drop_nulls()).len():
-        return dict.fromkeys((flow["group"] for flow in run.manifest["flows"]), float(probed.min()))  # type: ignore[arg-type]
+        return dict.fromkeys((flow.group for flow in run.manifest.flows), float(probed.min()))  # type: ignore[arg-type]
     return found
 
 
 def smallest_ns(run: Run, column: str) -> dict[str, float]:
     """The smallest value of an RTT column, by group; of `rtt_ns`, which is smoothed, an upper bound of the base RTT."""
     values, found = by_flow(run, column), dict[str, float]()
-    for flow in run.manifest["flows"]:
+    for flow in run.manifest.flows:
         known = values[flow["name"]][1]
         if (known := known[known > 0]).size:
             found[flow["group"]] = min(found.get(flow["group"], np.inf), float(known.min()))

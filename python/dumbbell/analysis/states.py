@@ -197,7 +197,7 @@ def sawtooth(run: Run, window: Window | None = None) -> dict[str, Sawtooth | Non
     rows = run.flows.select("flow", "time_ns", pl.col("cwnd_packets").cast(pl.Float64)).drop_nulls()
     parts = rows.partition_by("flow", as_dict=True)
     found: dict[str, Sawtooth | None] = {}
-    for flow in run.manifest["flows"]:
+    for flow in run.manifest.flows:
         part, life = parts.get((flow["name"],)), clip_ns(run, flow, window)
         found[flow["name"]] = None
         if part is not None and life is not None:

@@ -38,13 +38,13 @@ def summary_with(run: Run, found: Cycle | None, window: Window | None = None) ->
     numbers = metrics(run, window)
     result = {
         "run": str(run.folder),
-        "engine": run.manifest.get("engine"),
-        "seed": run.manifest.get("seed"),
-        "valid": run.manifest.get("valid"),
+        "engine": run.manifest.engine,
+        "seed": run.manifest.seed,
+        "valid": run.manifest.valid,
         "warnings": warnings(run),
-        "wall_s": run.manifest.get("wall_s"),
-        "duration_s": float(run.manifest["duration_s"]),
-        "flows": [_flow(*each) for each in zip(run.manifest["flows"], numbers["flows"], strict=True)],
+        "wall_s": run.manifest.wall_s,
+        "duration_s": float(run.manifest.duration_s),
+        "flows": [_flow(*each) for each in zip(run.manifest.flows, numbers["flows"], strict=True)],
         "groups": {
             name: with_spreads(group, names.GROUP) | {names.BASE_RTT: base_rtts_ms(run).get(name)}
             for name, group in numbers["groups"].items()
@@ -57,9 +57,9 @@ def summary_with(run: Run, found: Cycle | None, window: Window | None = None) ->
         "jain": numbers["jain"],
         "cycle": None if found is None else {name: getattr(found, name) for name in CYCLE},
     }
-    if fetch := run.manifest.get("fetch"):
+    if fetch := run.manifest.fetch:
         result["fetch"] = {key: fetch[key] for key in ("verdicts", "comparisons")}
-    if programs := run.manifest.get("programs"):
+    if programs := run.manifest.programs:
         keys = ("name", "host", "started_s", "ended_s", "status", "signal", "stopped")
         result["programs"] = [{key: program[key] for key in keys} for program in programs]
     return result
@@ -68,7 +68,7 @@ def summary_with(run: Run, found: Cycle | None, window: Window | None = None) ->
 @remembered
 def base_rtts_ms(run: Run) -> dict[str, float]:
     """The RTT of each group without queues, by the experiment; none of logs and real hosts, whose own adds."""
-    document = run.manifest.get("experiment")
+    document = run.manifest.experiment
     if not document or document.get("hosts"):
         return {}
     try:
@@ -81,9 +81,7 @@ def base_rtts_ms(run: Run) -> dict[str, float]:
 
 def warnings(run: Run) -> list[str]:
     """The reasons why the run is invalid, if any, then its warnings."""
-    return [f"invalid: {reason}" for reason in run.manifest.get("invalid") or []] + list(
-        run.manifest.get("warnings") or []
-    )
+    return [f"invalid: {reason}" for reason in run.manifest.invalid or []] + list(run.manifest.warnings or [])
 
 
 def _flow(flow: Mapping[str, Any], numbers: Mapping[str, Any]) -> dict[str, Any]:
@@ -121,8 +119,8 @@ def measures(run: Run, window: Window | None = None, patterns: Sequence[str] = (
     `patterns`: only names that match one of them (`*` matches anything, as in a tolerance). A pattern selects from the
     common metrics, which comparisons and tables show; if it matches none of them, from all (`dumbbell list metrics`).
     """
-    queues = tuple(str(queue["name"]) for queue in run.manifest["queues"])
-    selected = _selected(_members(run.manifest["flows"]), queues, tuple(patterns))
+    queues = tuple(str(queue.name) for queue in run.manifest.queues)
+    selected = _selected(_members(run.manifest.flows), queues, tuple(patterns))
     found = ((name, _value(run, window, path)) for name, path in selected)
     return {name: float(number) for name, number in found if number is not None and math.isfinite(number)}
 

@@ -84,7 +84,7 @@ def counters(run: Run, column: str, total: str | None = None) -> dict[str, Count
     A flow without values in the column and in the manifest has an empty counter.
     """
     read = by_flow(run, column)
-    return {flow["name"]: _anchored(run, flow, Counter(*read[flow["name"]]), total) for flow in run.manifest["flows"]}
+    return {flow.name: _anchored(run, flow, Counter(*read[flow.name]), total) for flow in run.manifest.flows}
 
 
 def bytes_counters(run: Run) -> dict[str, Counter]:
@@ -163,7 +163,7 @@ def throughput(run: Run, step_ns: int, window: Window | None = None) -> pl.DataF
     rates = _goodput_bps(run, edges)
     frames = [
         frame(edges, names(flow), {"throughput_bps": rates[flow["name"]]}).filter(alive(run, flow, edges))
-        for flow in run.manifest["flows"]
+        for flow in run.manifest.flows
     ]
     return pl.concat([frame(edges[:0], NAMELESS, {"throughput_bps": NOTHING}), *frames])
 
@@ -193,7 +193,7 @@ def group_delivered(run: Run, step_ns: int) -> dict[str, tuple[Floats, Floats]]:
 
 def _while_alive(run: Run, edges: Ints, rates: Mapping[str, Floats]) -> dict[str, tuple[Floats, Floats]]:
     middles = _middles_ns(edges)
-    lived = {flow["name"]: alive(run, flow, edges).to_numpy() for flow in run.manifest["flows"]}
+    lived = {flow.name: alive(run, flow, edges).to_numpy() for flow in run.manifest.flows}
     return {name: (middles[bins], rates[name][bins]) for name, bins in lived.items()}
 
 
@@ -224,7 +224,7 @@ def retransmit_rate(run: Run, step_ns: int, window: Window | None = None) -> pl.
     sent = counters(run, "data_segs_out", "data_segs_out")
     columns = ("retransmit_packets", "retransmit_rate")
     frames = [frame(edges[:0], NAMELESS, dict.fromkeys(columns, NOTHING))]
-    for flow in run.manifest["flows"]:
+    for flow in run.manifest.flows:
         if retransmitted[flow["name"]]:
             packets, segments = differences(retransmitted[flow["name"]], edges), sent[flow["name"]]
             rate = ratio(packets, differences(segments, edges)) if segments else np.full(packets.size, np.nan)
@@ -241,7 +241,7 @@ def loss(run: Run, step_ns: int, window: Window | None = None) -> pl.DataFrame:
     edges = edges_ns(run, step_ns, window)
     columns = ("dropped_packets", "loss_rate")
     frames = [frame(edges[:0], {"queue": ""}, dict.fromkeys(columns, NOTHING))]
-    for queue in run.manifest["queues"]:
+    for queue in run.manifest.queues:
         drops = queue_counter(run, queue, "drops_packets", "drops")
         sends = queue_counter(run, queue, "sent_packets", "sent_packets")
         if drops and sends:
@@ -253,7 +253,7 @@ def loss(run: Run, step_ns: int, window: Window | None = None) -> pl.DataFrame:
 
 def _by_group(run: Run, rates: Mapping[str, Floats]) -> dict[str, list[Floats]]:
     members: dict[str, list[Floats]] = {}
-    for flow in run.manifest["flows"]:
+    for flow in run.manifest.flows:
         members.setdefault(flow["group"], []).append(rates[flow["name"]])
     return members
 
@@ -329,7 +329,7 @@ def intervals(run: Run, step_ns: int, window: Window | None = None) -> pl.DataFr
     samples = {column: by_flow(run, column) for column in SAMPLED}
     lost = by_flow(run, "datagrams_lost")
     frames = [pl.DataFrame(schema=_SCHEMA)]
-    for flow in run.manifest["flows"]:
+    for flow in run.manifest.flows:
         name = flow["name"]
         edges, count, retransmitted = map(np.asarray, found[name])
         if edges.size < 2:
@@ -365,7 +365,7 @@ def interval_count(run: Run, step_ns: int, window: Window | None = None) -> int:
     if step_ns <= 0:
         raise ValueError(f"interval must exceed 0 ns, got {step_ns}")
     from_ns, to_ns = bounds_ns(run, window)
-    return len(run.manifest["flows"]) * ((to_ns - from_ns) // step_ns + 2)
+    return len(run.manifest.flows) * ((to_ns - from_ns) // step_ns + 2)
 
 
 def _grown(times_ns: Floats, counted: Floats, edges: Ints) -> Floats:

@@ -168,7 +168,7 @@ class _Experiment:
 
     def _figure_of(self, folder: Path) -> float:
         run = result.load(folder)
-        if not run.manifest["valid"]:
+        if not run.manifest.valid:
             raise Skipped(f"the run is invalid: {'; '.join(run.manifest['invalid'])}")
         figure = measures(run, None, (self.figure,)).get(self.figure)
         shutil.rmtree(folder)

@@ -177,7 +177,7 @@ class _Measuring:
 
     def _run(self, folder: Path) -> Measured:
         run = result.load(folder)
-        window = window_of(run.manifest["duration_s"], self.options.start, self.options.end)
+        window = window_of(run.manifest.duration_s, self.options.start, self.options.end)
         if self.draw is not None:
             self.series[folder] = self.draw(run)
         return Measured(

@@ -224,11 +224,11 @@ def _result(planned: _Planned, folder: Path, error: "DumbbellError | None") -> "
         f"({digits(outcome.value) if isinstance(outcome.value, float) else outcome.value})"
         for outcome in outcomes
     ]
-    invalid = [f"invalid: {reason}" for reason in run.manifest["invalid"]]
+    invalid = [f"invalid: {reason}" for reason in run.manifest.invalid]
     missed = [line for line, outcome in zip(shown, outcomes, strict=True) if not outcome.passed]
     wrong = [*invalid, *(line.removeprefix("NOT as expected: ") for line in missed)]
     reason = wrong[0] + (f", and {len(wrong) - 1} more" if len(wrong) > 1 else "") if wrong else ""
     return Result(
         planned.name, Status.FAILED if wrong else Status.PASSED, reason, "\n".join([*invalid, *shown]),
-        run.manifest["duration_s"], planned.file,
+        run.manifest.duration_s, planned.file,
     )  # fmt: skip

@@ -83,7 +83,7 @@ def stats(  # noqa: PLR0912, PLR0913, PLR0917 — a branch for each kind of tabl
         show_swept(folders[0], as_json=as_json)
         return
     runs = [load(folder) for folder in all_members(folders)]
-    windows = [window_of(run.manifest["duration_s"], start, end) for run in runs]
+    windows = [window_of(run.manifest.duration_s, start, end) for run in runs]
     pairs = list(zip(runs, windows, strict=True))
     if names and step is None:
         raise ExperimentError("--flow needs --every", key="--flow", right="add --every TIME, such as 1s")
@@ -133,8 +133,8 @@ def _results_of(folder: Path, runs: "list[Run]") -> "RunResults":
     """A folder of cases or seeds, as `run` printed it."""
     from dumbbell.cli.runs import RunResults
 
-    engines = dict.fromkeys(str(run.manifest["engine"]) for run in runs)
-    wall_s = sum(run.manifest["wall_s"] or 0 for run in runs)
+    engines = dict.fromkeys(str(run.manifest.engine) for run in runs)
+    wall_s = sum(run.manifest.wall_s or 0 for run in runs)
     return RunResults(folder, runs, True, " and ".join(engines), wall_s)
 
 
@@ -464,7 +464,7 @@ def plot_runs(  # noqa: PLR0913 — a command has many options
     if panels is not None and name is not None:
         raise ExperimentError("--panels and --figure exclude each other", key="--figure", right="give one of them")
     runs = [of_flows(load(folder), wanted) for folder in all_members(folders)]
-    window = window_of(max(run.manifest["duration_s"] for run in runs), start, end)
+    window = window_of(max(run.manifest.duration_s for run in runs), start, end)
     first, last = (None, None) if window is None else (window[0] / 1e9, window[1] / 1e9)
     view = View(first, last, top, by_group, bands=True)
     if name is not None:

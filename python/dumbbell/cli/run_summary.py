@@ -91,15 +91,13 @@ def show_cases(out: Console, done: "RunResults") -> None:
     _show_by_parameter(out, done.runs)
     _show_repeated(out, done)
     _show_seen_cases(out, done)
-    several_seeds = len({run.manifest["seed"] for run in done.runs}) > 1
+    several_seeds = len({run.manifest.seed for run in done.runs}) > 1
     names = [_name_with_seed(run, several_seeds=several_seeds) for run in done.runs]
-    invalid = [
-        f"{name}: {text}" for name, run in zip(names, done.runs, strict=True) for text in run.manifest["invalid"]
-    ]
+    invalid = [f"{name}: {text}" for name, run in zip(names, done.runs, strict=True) for text in run.manifest.invalid]
     _show_invalid(out, invalid)
     for name, run, outcomes in zip(names, done.runs, done.outcomes, strict=True):
-        _show_expectations(out, outcomes, name if run.manifest.get("case") or several_seeds else "")
-    for warning in sorted({warning for run in done.runs for warning in run.manifest["warnings"]}):
+        _show_expectations(out, outcomes, name if run.manifest.case or several_seeds else "")
+    for warning in sorted({warning for run in done.runs for warning in run.manifest.warnings}):
         out.print(f"note: {warning}", style="yellow")
     out.print()
     out.print(f"{done.out}", style="cyan", soft_wrap=True)
@@ -114,7 +112,7 @@ def _cases(done: "RunResults") -> Table:
     table = grid(left, [*right, "retrans", "RTT ms", "queue ms", "ping ms", "util."])
     for run, numbers in zip(done.runs, done.summaries, strict=True):
         shares = _shares(numbers)
-        name = Text(case_name(run), style="" if run.manifest["valid"] else "red")
+        name = Text(case_name(run), style="" if run.manifest.valid else "red")
         for position, (group, got) in enumerate(numbers["groups"].items()):
             first = position == 0
             flows = [flow for flow in numbers["flows"] if flow["group"] == group]
@@ -136,7 +134,7 @@ def _cases(done: "RunResults") -> Table:
 
 def case_name(run: Run) -> str:
     """The case's name, or the experiment's if it has none."""
-    return str(run.manifest.get("case") or run.manifest["name"])
+    return str(run.manifest.case or run.manifest.name)
 
 
 def _name_with_seed(run: Run, *, several_seeds: bool) -> str:
@@ -208,7 +206,7 @@ def _setting(manifest: Mapping[str, Any]) -> str:
 def _windows_bytes(run: Run, numbers: Mapping[str, Any]) -> dict[str, tuple[float, float]]:
     """Mean and largest window in bytes of the flows whose window is not known in packets."""
     names = {flow["name"] for flow in numbers["flows"] if flow["cwnd_packets"]["mean"] is None}
-    if run.manifest["engine"] != "import" or not names:
+    if run.manifest.engine != "import" or not names:
         return {}
     import polars as pl  # noqa: PLC0415 — only imported logs need it
 
@@ -338,7 +336,7 @@ def _show_seen_cases(out: Console, done: "RunResults") -> None:
     found: dict[tuple[str, str, str], list[FigureComparison]] = {}
     for run, numbers in zip(done.runs, done.summaries, strict=True):
         for seen in compare_source_figures(run.manifest, Reader(run, numbers)):
-            found.setdefault((seen.what, seen.metric, run.manifest["case"] or ""), []).append(seen)
+            found.setdefault((seen.what, seen.metric, run.manifest.case or ""), []).append(seen)
     repeated = any(len(each) > 1 for each in found.values())
     cased = any(case for _, _, case in found)
     head = ["report", "mean", "range", "ratio"] if repeated else SEEN_COLUMNS

@@ -234,7 +234,7 @@ class RunResults:
     def status(self) -> ExitStatus:
         """Whether every run is valid and every expectation met."""
         met = (outcome.passed for outcomes in self.outcomes for outcome in outcomes)
-        return ExitStatus.of(valid=all(run.manifest["valid"] for run in self.runs), positive=all(met))
+        return ExitStatus.of(valid=all(run.manifest.valid for run in self.runs), positive=all(met))
 
     def as_json(self) -> dict[str, Any]:
         """The object that `--json` prints: one run, or `cases`."""

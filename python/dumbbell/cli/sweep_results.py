@@ -191,7 +191,7 @@ def report_swept(folder: Path, output: Path, values: Sequence[str], *, runs: boo
     from dumbbell.sweeps.folder import load
 
     swept = load(folder)
-    if runs and swept.manifest.get("keep") != "runs":
+    if runs and swept.manifest.keep != "runs":
         right = 'a sweep with keep = "runs"'
         raise ExperimentError("this sweep kept no runs", key="--runs", value=str(folder), right=right)
     return write_sweep(swept, output, values, runs=runs)

@@ -40,6 +40,6 @@ def _value(run: Run, reader: Reader, text: str) -> Any:
     name, _, group = parsed.name.partition(".")
     if name not in METRICS:
         return reader.value(text)
-    end_ns = round(run.manifest["duration_s"] * NS)
+    end_ns = round(run.manifest.duration_s * NS)
     window = None if parsed.of_entire_run else (parsed.from_ns or 0, min(end_ns, parsed.to_ns or end_ns))
     return METRICS[name](run, group, window)

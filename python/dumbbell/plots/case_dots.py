@@ -62,7 +62,7 @@ def case_dots(runs: Sequence[Run], width: int) -> alt.LayerChart:
 
 def dot_rows(runs: Sequence[Run]) -> tuple[pl.DataFrame, str]:
     """A row for each run and line: `case, flow, v, p95, most`; and the metric: of sized transfers the time."""
-    found = [(name, run, answers(run)) for name, run in zip(labels(runs), runs, strict=True) if run.manifest["valid"]]
+    found = [(name, run, answers(run)) for name, run in zip(labels(runs), runs, strict=True) if run.manifest.valid]
     sized = any("fct_s" in known for *_, lines in found for known in lines.values())
     metric = "fct_s" if sized else "queueing_delay_ms"
     rows = []
@@ -77,6 +77,6 @@ def _members(runs: Sequence[Run], lines: Sequence[str]) -> list[dict[str, str]]:
     """Each line with its controller, which determines its hue."""
     controllers: dict[str, str] = {}
     for run in runs:
-        of_group = {flow["group"]: flow.get("cc") or "" for flow in run.manifest["flows"]}
+        of_group = {flow.group: flow.cc or "" for flow in run.manifest.flows}
         controllers |= {line: of_group[group] for group, line in line_names(run).items()}
     return [{"name": line, "group": line, "cc": controllers.get(line, "")} for line in lines]

@@ -161,13 +161,13 @@ def run_title(run: Run) -> alt.TitleParams:
 def runs_title(runs: Sequence[Run], title: str) -> alt.TitleParams:
     """The runs' common properties; `title` names the content."""
     facts = [f"{len(runs)} runs"]
-    engines = dict.fromkeys(run.manifest["engine"] for run in runs)
-    seeds = dict.fromkeys(run.manifest["seed"] for run in runs if run.manifest["seed"] is not None)
+    engines = dict.fromkeys(run.manifest.engine for run in runs)
+    seeds = dict.fromkeys(run.manifest.seed for run in runs if run.manifest.seed is not None)
     facts.append(f"engine {' and '.join(engines)}")
     if seeds:  # Imports have no seed.
         facts.append(f"seed {next(iter(seeds))}" if len(seeds) == 1 else f"{len(seeds)} seeds")
-    names = dict.fromkeys(str(run.manifest.get("title") or run.manifest.get("name")) for run in runs)
-    invalid = [str(run.folder) for run in runs if not run.manifest["valid"]]
+    names = dict.fromkeys(str(run.manifest.title or run.manifest.name) for run in runs)
+    invalid = [str(run.folder) for run in runs if not run.manifest.valid]
     if invalid:
         facts.insert(0, "INVALID: " + ", ".join(invalid))
     return _title(next(iter(names)) if len(names) == 1 else title, facts, valid=not invalid)

@@ -34,7 +34,7 @@ MARGIN = 1.15
 
 def downloads(run: Run, width: int) -> alt.VConcatChart:
     """The figure of a `fetch` result. Raises `ResultError` for other runs."""
-    fetch: dict[str, Any] | None = run.manifest.get("fetch")
+    fetch: dict[str, Any] | None = run.manifest.fetch
     if fetch is None:
         raise ResultError(f"{run.folder}: not a fetch result; this figure needs one from dumbbell fetch --out")
     parts: list[alt.LayerChart] = [_times(run, width)]
@@ -45,13 +45,13 @@ def downloads(run: Run, width: int) -> alt.VConcatChart:
 
 def _title(run: Run, verdicts: list[str]) -> alt.TitleParams:
     verdict_lines = [line for verdict in verdicts for line in textwrap.wrap(verdict, SUBTITLE_COLUMNS)]
-    facts = [f"INVALID: {'; '.join(run.manifest['invalid'])}"] if not run.manifest["valid"] else verdict_lines
-    colour = "#555555" if run.manifest["valid"] else "#B00020"
-    return alt.TitleParams(run.manifest["title"], subtitle=facts, subtitleColor=colour, anchor="start")
+    facts = [f"INVALID: {'; '.join(run.manifest['invalid'])}"] if not run.manifest.valid else verdict_lines
+    colour = "#555555" if run.manifest.valid else "#B00020"
+    return alt.TitleParams(run.manifest.title, subtitle=facts, subtitleColor=colour, anchor="start")
 
 
 def _times(run: Run, width: int) -> alt.LayerChart:
-    flows = [flow for flow in run.manifest["flows"] if "block" in flow]
+    flows = [flow for flow in run.manifest.flows if "block" in flow]
     rows = [(flow["group"], flow["block"] + 1, flow["fct_s"], flow["name"]) for flow in flows]
     schema = {"flow": pl.String, "block": pl.Int64, "v": pl.Float64, "name": pl.String}
     table = pl.DataFrame(rows, schema=schema, orient="row")

@@ -223,12 +223,12 @@ NS = 1_000_000_000
 
 def grouped(run: Run) -> bool:
     """Whether groups replace flows."""
-    return len(run.manifest["flows"]) > FLOWS_MAX
+    return len(run.manifest.flows) > FLOWS_MAX
 
 
 def names(run: Run) -> Sequence[Mapping[str, Any]]:
     """The legend's entries: flows, or groups in their place, each with `name`, `group` and `cc`."""
-    return shown_groups(run) if grouped(run) else list(run.manifest["flows"])
+    return shown_groups(run) if grouped(run) else list(run.manifest.flows)
 
 
 def shown_groups(run: Run) -> list[Mapping[str, Any]]:
@@ -241,7 +241,7 @@ def shown_groups(run: Run) -> list[Mapping[str, Any]]:
 def group_members(run: Run) -> list[Mapping[str, Any]]:
     """The groups, each with `name`, `group`, and `cc` if all of its flows have the same."""
     controllers: dict[str, set[str | None]] = {}
-    for flow in run.manifest["flows"]:
+    for flow in run.manifest.flows:
         controllers.setdefault(flow["group"], set()).add(flow.get("cc"))
     return [
         {"name": group, "group": group, "cc": next(iter(each)) if len(each) == 1 else None}
@@ -251,7 +251,7 @@ def group_members(run: Run) -> list[Mapping[str, Any]]:
 
 def step_ns(run: Run) -> int:
     """The bin of a rate: 1, 2 or 5 times a power of ten, at least 10 ms; at most 300 bins."""
-    return round_step_ns(run.manifest["duration_s"] * NS, STEPS_MAX)
+    return round_step_ns(run.manifest.duration_s * NS, STEPS_MAX)
 
 
 def round_step_ns(length_ns: float, bins: int) -> int:
@@ -288,7 +288,7 @@ def sample_lines(
     if grouped(run):
         value = pl.col(column) if zero else pl.col(column).replace(0, None)
         rows = run.flows.select("time_ns", "flow", "group", (value / per).alias("v")).drop_nulls()
-        together = of_groups(rows, max(round(run.manifest["duration_s"] * NS / POINTS), 1), add=add)
+        together = of_groups(rows, max(round(run.manifest.duration_s * NS / POINTS), 1), add=add)
         samples = partitioned(together.rename({"time_ns": "s", "group": "flow"}))
     else:
         samples = {name: (times, values / per) for name, (times, values) in by_flow(run, column).items()}

@@ -96,7 +96,7 @@ STATE_LEGEND = "state"
 def states(run: Run, points: int) -> Drawn:
     """A row of bands for each flow: the states of its controller."""
     table = phases(run)
-    least_ns = max(round(run.manifest["duration_s"] * NS / points * 2), 1)
+    least_ns = max(round(run.manifest.duration_s * NS / points * 2), 1)
     colours = phase_colours(_phases(table))
     bands = tuple(
         Bands(flow, phase, colours[phase], part["start_ns"].to_numpy() / NS, part["stop_ns"].to_numpy() / NS)
@@ -163,7 +163,7 @@ def _phases(table: pl.DataFrame) -> list[str]:
 
 def _flows(run: Run, table: pl.DataFrame) -> list[str]:
     known = set(table["flow"])
-    return [flow["name"] for flow in run.manifest["flows"] if flow["name"] in known]
+    return [flow.name for flow in run.manifest.flows if flow.name in known]
 
 
 Draw = Callable[[Run, int], Drawn]
@@ -185,7 +185,7 @@ class Panel:
 
     def height(self, run: Run) -> int:
         """The height in pixels."""
-        return max(ROW * (min(len(run.manifest["flows"]), 30) + 2), 60) if self.rows else HEIGHT
+        return max(ROW * (min(len(run.manifest.flows), 30) + 2), 60) if self.rows else HEIGHT
 
 
 BBR = "; only BBR reports it, and no flow ran BBR"
@@ -311,7 +311,7 @@ def figure(
 
 def _parts(run: Run, name: str, made: Drawn, view: View) -> list[tuple[str, Drawn]]:
     """The panel, or one for each group, with the name."""
-    groups = list(dict.fromkeys(flow["group"] for flow in run.manifest["flows"]))
+    groups = list(dict.fromkeys(flow.group for flow in run.manifest.flows))
     if not view.by_group or len(groups) == 1 or name not in OF_FLOWS:
         return [(name, made)]
     members = {each["name"]: each["group"] for each in names(run)}
@@ -349,7 +349,7 @@ def columns(run: Run, panels: Sequence[str], points: int = POINTS) -> tuple[list
 
     Raises `ResultError` for an unknown name, or a panel without data in this run.
     """
-    kept = _Columns(float(run.manifest["duration_s"]))
+    kept = _Columns(float(run.manifest.duration_s))
     heads = [
         {"name": name, "height": PANELS[name].height(run), **_panel_data(made, kept)}
         for name, made in zip(panels, drawn(run, panels, points), strict=True)

@@ -58,7 +58,7 @@ __all__ = [
 def labels(runs: Sequence[Run]) -> list[str]:
     """A unique name for each run: experiment, case, engine, kernel and seed, as far as they differ."""
     names = _distinguished(
-        [[*_setup(run), "" if (seed := run.manifest["seed"]) is None else f"seed {seed}"] for run in runs]
+        [[*_setup(run), "" if (seed := run.manifest.seed) is None else f"seed {seed}"] for run in runs]
     )
     if len(set(names)) == len(runs):
         return names
@@ -70,7 +70,7 @@ def labels(runs: Sequence[Run]) -> list[str]:
 def configurations(runs: Sequence[Run]) -> list[str]:
     """A name for each run's configuration; runs that differ only in seed share it."""
     names = _distinguished([_setup(run) for run in runs])
-    return [name or str(run.manifest.get("name") or "runs") for name, run in zip(names, runs, strict=True)]
+    return [name or str(run.manifest.name or "runs") for name, run in zip(names, runs, strict=True)]
 
 
 def _setup(run: Run) -> list[str]:
@@ -88,7 +88,7 @@ def _setup(run: Run) -> list[str]:
 
 
 def _controllers_of(run: Run) -> str:
-    return "+".join(dict.fromkeys(str(flow["cc"] or flow["kind"]) for flow in run.manifest["flows"]))
+    return "+".join(dict.fromkeys(str(flow.cc or flow.kind) for flow in run.manifest.flows))
 
 
 def _distinguished(parts: list[list[str]]) -> list[str]:
@@ -124,7 +124,7 @@ def box_values(runs: Sequence[Run], name: str) -> pl.DataFrame:
         if isinstance(value, bool) or not isinstance(value, int | float):
             found = "unknown there" if value is None else "no number"
             raise ResultError(f"{run.folder}: the metric '{name}' is {found}; box needs a number from every run")
-        rows.append((setup, run.manifest["seed"], float(value)))
+        rows.append((setup, run.manifest.seed, float(value)))
     return pl.DataFrame(rows, schema={"flow": pl.String, "seed": pl.Int64, "v": pl.Float64}, orient="row")
 
 
@@ -132,7 +132,7 @@ def _controllers(runs: Sequence[Run]) -> dict[str, str | None]:
     """The controller of each configuration; None for one with several."""
     found: dict[str, set[str | None]] = {}
     for run, setup in zip(runs, configurations(runs), strict=True):
-        found.setdefault(setup, set()).update(flow["cc"] for flow in run.manifest["flows"])
+        found.setdefault(setup, set()).update(flow.cc for flow in run.manifest.flows)
     return {setup: next(iter(each)) if len(each) == 1 else None for setup, each in found.items()}
 
 
@@ -147,7 +147,7 @@ POINTS = 1000
 def round_trips(run: Run, width: int) -> alt.LayerChart:
     """Distribution of each flow's smoothed RTT."""
     x = alt.X("s:Q", title="Smoothed RTT, ms", scale=alt.Scale(zero=False, nice=True))
-    members = run.manifest["flows"]
+    members = run.manifest.flows
     return _framed(run, named_lines(members, rtt_curves(run), x, _SHARE, "step"), width)
 
 
@@ -163,7 +163,7 @@ def responses(run: Run, width: int) -> alt.LayerChart:
     """Distribution of each group's response times, on a log axis: a few slow ones are what users notice."""
     table = response_curves(run)
     x = alt.X("s:Q", title=noted("Response time, s", "logarithmic"), scale=alt.Scale(type="log", nice=True))
-    cc = {flow["group"]: flow.get("cc") for flow in run.manifest["flows"]}
+    cc = {flow.group: flow.cc for flow in run.manifest.flows}
     members = [{"name": name, "group": name, "cc": cc.get(name)} for name in dict.fromkeys(table["flow"])]
     return _framed(run, named_lines(members, table, x, _SHARE, "step"), width)
 
@@ -171,7 +171,7 @@ def responses(run: Run, width: int) -> alt.LayerChart:
 def response_curves(run: Run) -> pl.DataFrame:
     """A curve for each group that has requests: `s` (seconds), `v` (share of responses at most that), `flow`."""
     times: dict[str, list[float]] = {}
-    for flow in run.manifest["flows"]:
+    for flow in run.manifest.flows:
         times.setdefault(flow["group"], []).extend(each for each in flow.get("exchanges_s") or [] if each > 0)
     parts = [
         pl.DataFrame({"s": sorted(each), "v": [(place + 1) / len(each) for place in range(len(each))]}).with_columns(
@@ -282,7 +282,7 @@ def points(runs: Sequence[Run]) -> pl.DataFrame:
     parts = []
     for run, label, setup in zip(runs, labels(runs), setups, strict=True):
         # Logs may not record the controller; then use the flow's name.
-        controllers = {flow["name"]: flow["cc"] or flow["name"] for flow in run.manifest["flows"]}
+        controllers = {flow.name: flow.cc or flow.name for flow in run.manifest.flows}
         means = (
             throughput_and_delay_p95(run)
             .with_columns(cc=pl.col("flow").replace_strict(controllers, return_dtype=pl.String))
@@ -292,7 +292,7 @@ def points(runs: Sequence[Run]) -> pl.DataFrame:
         )
         alone = means.height == 1 and several
         name = pl.lit(setup) if alone else pl.concat_str([pl.col("cc"), pl.lit(f" ({setup})" if several else "")])
-        known = pl.when(pl.col("cc").is_in([flow["cc"] for flow in run.manifest["flows"] if flow["cc"]])).then("cc")
+        known = pl.when(pl.col("cc").is_in([flow.cc for flow in run.manifest.flows if flow.cc])).then("cc")
         parts.append(means.select(name.alias("flow"), pl.lit(label).alias("run"), known.alias("cc"), "ms", "mbps"))
     return pl.concat(parts).drop_nulls(["ms", "mbps"])
 

@@ -100,7 +100,7 @@ _COLUMNS = {"panel": pl.String, "s": pl.Float64, "v": pl.Float64}
 
 
 def _parts(run: Run, step_ns: int) -> Iterator[pl.DataFrame]:
-    groups = list(dict.fromkeys(flow["group"] for flow in run.manifest["flows"]))[:GROUPS_MAX]
+    groups = list(dict.fromkeys(flow.group for flow in run.manifest.flows))[:GROUPS_MAX]
     rate = group_throughput(run, step_ns).drop_nulls().with_columns(v=pl.col("throughput_bps") / 1e6)
     yield _by_group(rate, groups, "throughput, Mbit/s")
     column, per, cwnd = cwnd_of([run])
@@ -133,7 +133,7 @@ def _alone(rows: pl.DataFrame, run: Run, step_ns: int, panel: str) -> pl.DataFra
 
 def _inside(rows: pl.DataFrame, run: Run) -> pl.DataFrame:
     """Drop the sample at the very end, which would start another bin."""
-    return rows.filter(pl.col("time_ns") < round(run.manifest["duration_s"] * NS))
+    return rows.filter(pl.col("time_ns") < round(run.manifest.duration_s * NS))
 
 
 def comparison_plot(arms: Mapping[str, pl.DataFrame], width: int = WIDTH) -> alt.VConcatChart | None:
@@ -215,7 +215,7 @@ def overlay(
     if name == "queue" and len(members) > FLOWS_MAX:
         title, members = "Bottleneck's queue, packets", _of_bottlenecks(runs, members)
         lines = lines.filter(pl.col("flow").is_in([member["name"] for member in members]))
-    first, last = view.window(max(runs, key=lambda run: float(run.manifest["duration_s"])))
+    first, last = view.window(max(runs, key=lambda run: float(run.manifest.duration_s)))
     lines = lines.filter(pl.col("s").is_between(first, last))
     x = time_axis((first, last))
     scale = alt.Scale(type="log", nice=True) if kind.log else alt.Scale(zero=True, nice=True)
@@ -238,7 +238,7 @@ def overlay(
 
 def _of_bottlenecks(runs: Sequence[Run], members: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """If runs have several queues, only the bottleneck's, instead of a panel per run."""
-    names = {run.manifest.get("bottleneck") for run in runs}
+    names = {run.manifest.bottleneck for run in runs}
     return [member for member in members if member["flow"] in names]
 
 

@@ -122,7 +122,7 @@ def _steps(run: Run, factor: float) -> pl.DataFrame:
     entry: Mapping[str, Any] = bottleneck(run) or {}
     steps = [(float(time or 0.0), rate * factor) for time, rate in entry.get("rates") or [] if rate is not None]
     if steps:
-        steps.append((float(run.manifest["duration_s"]), steps[-1][1]))
+        steps.append((float(run.manifest.duration_s), steps[-1][1]))
     return pl.DataFrame(steps, schema={"s": pl.Float64, "v": pl.Float64}, orient="row")
 
 
@@ -345,7 +345,7 @@ def ping_lines(run: Run, points: int) -> dict[str, Trace]:
 def loss(run: Run, points: int) -> Drawn:
     """A row for each flow with its retransmissions or lost datagrams, one for the bottleneck's drops, one for marks."""
     members: dict[str, list[str]] = {}
-    for flow in run.manifest["flows"]:
+    for flow in run.manifest.flows:
         members.setdefault(flow["group"] if grouped(run) else flow["name"], []).append(flow["name"])
     repeats = by_flow(run, "retrans_packets")
     for name, lost in by_flow(run, "datagrams_lost").items():
@@ -410,4 +410,4 @@ def _growth(times: Floats, readings: Floats) -> Trace:
 
 def _bin_ns(run: Run, points: int) -> int:
     """Merge marks closer than a pixel: as many bins as a line has pixels."""
-    return max(round(float(run.manifest["duration_s"]) * NS / points * 2), 1)
+    return max(round(float(run.manifest.duration_s) * NS / points * 2), 1)

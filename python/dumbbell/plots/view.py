@@ -50,7 +50,7 @@ class View:
 
     def window(self, run: Run) -> tuple[float, float]:
         """From and to, in seconds. Raises `ResultError` for an empty window."""
-        end = float(run.manifest["duration_s"])
+        end = float(run.manifest.duration_s)
         first, last = self.start_s or 0.0, min(self.end_s if self.end_s is not None else end, end)
         if first >= last:
             raise ResultError(f"{run.folder}: the window {first:g} to {last:g} s is empty; the run lasted {end:g} s")
@@ -61,7 +61,7 @@ class View:
         first, last = self.window(run)
         if self.bands and last - first >= DENSE_S:
             return 10_000_000
-        return round(POINTS * float(run.manifest["duration_s"]) / (last - first))
+        return round(POINTS * float(run.manifest.duration_s) / (last - first))
 
     def of(self, drawn: Drawn, run: Run) -> Drawn:
         """The part of a panel that is seen."""
@@ -89,7 +89,7 @@ EVERYTHING = View()
 
 def of_flows(run: Run, wanted: Sequence[str]) -> Run:
     """The run with these flows only; `wanted` names flows or groups. Raises `ResultError` with the known names."""
-    flows = run.manifest["flows"]
+    flows = run.manifest.flows
     for name in wanted:
         if all(name not in (flow["name"], flow["group"]) for flow in flows):
             known = dict.fromkeys([*(flow["group"] for flow in flows), *(flow["name"] for flow in flows)])

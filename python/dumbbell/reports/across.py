@@ -23,12 +23,12 @@ LINES_MAX = 6
 
 def across(runs: Sequence[Run], names: Sequence[str]) -> list[str]:
     """The sentences, the answer first; `names` are the runs'."""
-    valid = [(name, run) for name, run in zip(names, runs, strict=True) if run.manifest["valid"]]
+    valid = [(name, run) for name, run in zip(names, runs, strict=True) if run.manifest.valid]
     if len(valid) < 2:
         return []
     if (found := parameter_of([run for _, run in valid])) is not None:
         return [text for text in _over_parameter([run for _, run in valid], found) if text]
-    if len({(run.manifest.get("name"), run.manifest.get("case"), run.manifest["engine"]) for _, run in valid}) == 1:
+    if len({(run.manifest.name, run.manifest.case, run.manifest.engine) for _, run in valid}) == 1:
         return [text for text in _over_seeds([run for _, run in valid]) if text]
     return [text for text in _over_cases(valid) if text]
 

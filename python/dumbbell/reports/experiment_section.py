@@ -163,17 +163,17 @@ def _text(x: float, y: float, text: str, anchor: str = "start", *, bold: bool = 
 
 def experiment_section(run: Run) -> Markup:
     """The experiment as a diagram and as a file."""
-    if run.manifest.get("experiment") is None:
-        logs = json.dumps(run.manifest.get("import"), indent=1, ensure_ascii=False)
+    if run.manifest.experiment is None:
+        logs = json.dumps(run.manifest.import_, indent=1, ensure_ascii=False)
         log_details = details("Logs: format, rounding, missing fields", element("pre", logs))
         return join([element("h3", "Imported logs"), log_details])
     experiment = experiment_of(run)
     if experiment is None:
-        written = json.dumps(run.manifest.get("experiment"), indent=1, ensure_ascii=False)
+        written = json.dumps(run.manifest.experiment, indent=1, ensure_ascii=False)
         return join([element("h3", "Experiment"), element("pre", written)])
     text = text_of(experiment)
-    named = run.manifest.get("bottleneck")
-    queue = next((each for each in run.manifest["queues"] if each["name"] == named), None)
+    named = run.manifest.bottleneck
+    queue = next((each for each in run.manifest.queues if each.name == named), None)
     seed = element("p", f"Random seed {run.manifest['seed']}, engine {run.manifest['engine']}.", css="quiet")
     return join([element("h3", "Experiment"), dumbbell(experiment, queue), element("pre", text), seed])
 
@@ -194,7 +194,7 @@ def experiment_of(run: Run) -> Experiment | None:
 def by_hand(run: Run) -> str:
     """A shell script that runs the same experiment with iperf3; the recorded commands if no script can be made."""
     experiment = experiment_of(run)
-    commands = "\n".join(str(line) for line in run.manifest.get("commands") or [])
+    commands = "\n".join(str(line) for line in run.manifest.commands or [])
     if experiment is None:
         return commands
     case = Case(str(run.manifest.get("case") or ""), experiment, Path(str(run.manifest.get("name"))), {})

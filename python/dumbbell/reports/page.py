@@ -84,7 +84,7 @@ def page(runs: Sequence[Run], *, addresses: bool = False) -> str:
 
 
 def _section(run: Run, numbers: dict[str, Any], figures: Figures) -> Markup:
-    seed = "" if run.manifest["seed"] is None else f", seed {run.manifest['seed']}"
+    seed = "" if run.manifest.seed is None else f", seed {run.manifest['seed']}"
     subject = f"{run.manifest.get('name')}, engine {run.manifest['engine']}{seed}"
     return join(
         [
@@ -209,7 +209,7 @@ def write_kept(sweep: Sweep, path: Path) -> Path | None:
 
 def _held(sweep: Sweep) -> dict[str, None]:
     """The kept results in the table that still exist on disk."""
-    if sweep.manifest.get("keep") != "runs":
+    if sweep.manifest.keep != "runs":
         return {}
     names = [kept_name(point, seed) for point, seed in sweep.runs.select("point", "seed").iter_rows()]
     return dict.fromkeys(name for name in names if (sweep.folder / RUNS / name / "run.json").is_file())

@@ -78,7 +78,7 @@ def in_order(runs: Sequence[Run]) -> list[Run]:
 
     An older result does not say its case's place: then in natural order (5 % before 10 %).
     """
-    if len({run.manifest.get("name") for run in runs}) > 1 or not all(run.manifest.get("case") for run in runs):
+    if len({run.manifest.name for run in runs}) > 1 or not all(run.manifest.case for run in runs):
         return list(runs)
     places = [run.manifest.get("case_number") for run in runs]
     if None in places:
@@ -88,25 +88,25 @@ def in_order(runs: Sequence[Run]) -> list[Run]:
 
 def title_of_all(runs: Sequence[Run]) -> str:
     """The runs' common title, and their number."""
-    titles = {str(run.manifest.get("title") or run.manifest.get("name")) for run in runs}
+    titles = {str(run.manifest.title or run.manifest.name) for run in runs}
     return f"{titles.pop()}: {len(runs)} runs" if len(titles) == 1 else f"{len(runs)} runs"
 
 
 def title_of(run: Run) -> str:
     """A run's title on a page: its title, and its case if it has one."""
-    title = str(run.manifest.get("title") or run.manifest.get("name") or run.folder.name)
-    return f"{title}: {run.manifest['case']}" if run.manifest.get("case") else title
+    title = str(run.manifest.title or run.manifest.name or run.folder.name)
+    return f"{title}: {run.manifest['case']}" if run.manifest.case else title
 
 
 def _subject(runs: Sequence[Run]) -> str:
-    engines = dict.fromkeys(str(run.manifest["engine"]) for run in runs)
-    seeds = dict.fromkeys(str(run.manifest["seed"]) for run in runs if run.manifest["seed"] is not None)
+    engines = dict.fromkeys(str(run.manifest.engine) for run in runs)
+    seeds = dict.fromkeys(str(run.manifest.seed) for run in runs if run.manifest.seed is not None)
     return f"engine {' and '.join(engines)}" + (f", seed {', '.join(seeds)}" if seeds else "")
 
 
 def _banner(runs: Sequence[Run]) -> Markup:
     """Whether all runs are valid."""
-    names = [name for name, run in zip(names_of(runs), runs, strict=True) if not run.manifest["valid"]]
+    names = [name for name, run in zip(names_of(runs), runs, strict=True) if not run.manifest.valid]
     if not names:
         return element("div", element("strong", "Valid:"), " no check of any run failed.", css="banner")
     listed = element("ul", *(element("li", name) for name in names))
@@ -171,7 +171,7 @@ def _seen_by_case(pairs: Sequence[tuple[Run, dict[str, Any]]]) -> Markup:
         ]
     if not rows:
         return Markup()
-    sources = dict.fromkeys(_where(run.manifest.get("source") or {}) for run, _ in pairs)
+    sources = dict.fromkeys(_where(run.manifest.source or {}) for run, _ in pairs)
     return join([
         element("h2", "Comparison with the source"),
         *(element("p", text, css="quiet") for text in sources if text),
@@ -186,7 +186,7 @@ def _where(source: Mapping[str, Any]) -> str:
 def _by_case(runs: Sequence[Run], figures: Figures) -> list[Markup]:
     """The figure that answers: over the one number in which the cases differ, with its table, or a row per case."""
     if (found := parameter_of(runs)) is None:
-        several = len({(run.manifest.get("name"), run.manifest.get("case")) for run in runs}) > 1
+        several = len({(run.manifest.name, run.manifest.case) for run in runs}) > 1
         shown = several and not dot_rows(runs)[0].is_empty()
         return [element("h2", "By case"), figures.box(draw(runs, "cases"))] if shown else []
     heads, rows = wide(by_parameter(runs, found))
@@ -215,7 +215,7 @@ def _overlays(runs: Sequence[Run], figures: Figures) -> list[Markup]:
     for name in OVERLAID:
         if all(available(run, (name,)) for run in runs):
             found.append(figures.box(draw(runs, name, points=POINTS)))
-    lengths = [float(run.manifest["duration_s"]) for run in runs]
+    lengths = [float(run.manifest.duration_s) for run in runs]
     if found and max(lengths) > APART * min(lengths):
         # The longest run leaves the others no width; the answer above does not need this figure.
         return [details("All runs on one time axis", *found)]
@@ -229,10 +229,8 @@ def names_of(runs: Sequence[Run]) -> list[str]:
 
 def banner(run: Run) -> Markup:
     """Whether the run is valid."""
-    if not run.manifest["valid"]:
-        reasons = element(
-            "ul", *(element("li", reason) for reason in run.manifest.get("invalid") or ["no reason given"])
-        )
+    if not run.manifest.valid:
+        reasons = element("ul", *(element("li", reason) for reason in run.manifest.invalid or ["no reason given"]))
         return element("div", element("strong", "INVALID: don't use these numbers."), reasons, css="banner invalid")
     return element("div", element("strong", "Valid:"), " none of the run's checks failed.", css="banner")
 
@@ -257,7 +255,7 @@ def fetched(run: Run, numbers: Mapping[str, Any], figures: Figures) -> Markup:
 
 def facts(run: Run, numbers: Mapping[str, Any]) -> Markup:
     """Summary sentences, then warnings."""
-    warnings = [element("li", warning) for warning in run.manifest.get("warnings") or []]
+    warnings = [element("li", warning) for warning in run.manifest.warnings or []]
     noted = element("div", element("strong", "Warnings"), element("ul", *warnings), css="banner warning")
     summary_list = element("ul", *(element("li", sentence) for sentence in sentences(numbers)), css="facts")
     return join([element("h3", "Summary"), summary_list, noted if warnings else ""])
@@ -317,7 +315,7 @@ def states(numbers: Mapping[str, Any]) -> Markup:
 def flows(run: Run, summary: Mapping[str, Any]) -> Markup:
     """A row for each flow, with its completion time if it has a size."""
     sized = any("fct_s" in flow for flow in summary["flows"])
-    datagrams = {flow["name"] for flow in run.manifest["flows"] if flow.get("kind") == "udp"}
+    datagrams = {flow.name for flow in run.manifest.flows if flow.kind == "udp"}
     head = [
         "flow",
         "controller",

@@ -40,7 +40,7 @@ def maps_of(sweep: Sweep, values: Sequence[str] = ()) -> "tuple[list[Map], str]"
     if values:
         return [default_map(sweep, value) for value in values], ""
     try:
-        requested = [read_map(**entry) for entry in sweep.manifest.get("maps") or []]
+        requested = [read_map(**entry) for entry in sweep.manifest.maps or []]
     except (ExperimentError, TypeError) as error:
         raise ResultError(f"{sweep.folder}: a map in its manifest is not valid: {error}") from error
     if requested:

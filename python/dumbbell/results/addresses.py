@@ -55,7 +55,7 @@ def without_addresses(run: Run) -> Run:
     """The result without addresses, if it was imported; otherwise the result."""
     import polars as pl  # noqa: PLC0415 — not every report needs tables
 
-    if run.manifest.get("engine") != "import":
+    if run.manifest.engine != "import":
         return run
     masks = _Masks()
     manifest = masks.values(run.manifest)

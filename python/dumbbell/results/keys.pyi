@@ -350,4 +350,3 @@ class SweepManifest(Record):
     """The experiment as text."""
     source: dict[str, Any] | None
     """Where it comes from."""
-

@@ -86,12 +86,12 @@ class Sweep:
     @property
     def title(self) -> str:
         """The title, or else the name."""
-        return str(self.manifest.get("title") or self.manifest.get("name") or self.folder.name)
+        return str(self.manifest.title or self.manifest.name or self.folder.name)
 
     @cached_property
     def axes(self) -> dict[str, Axis]:
         """The axes by key, in order."""
-        return {entry["key"]: _axis(entry) for entry in self.manifest["axes"]}
+        return {entry["key"]: _axis(entry) for entry in self.manifest.axes}
 
     @property
     def metrics(self) -> list[str]:
@@ -191,7 +191,7 @@ def _check(sweep: Sweep) -> None:
         _check_axis_values(sweep, axis)
     if strange := set(sweep.runs["status"].unique()) - set(STATUSES):
         raise ResultError(f"{path}: unknown status {min(map(repr, strange))}; known: {', '.join(STATUSES)}")
-    counts = sweep.manifest["counts"]
+    counts = sweep.manifest.counts
     for status in STATUSES:
         counted = sweep.runs.filter(pl.col("status") == status).height
         if counts[status] != counted:
@@ -317,9 +317,9 @@ def summary(sweep: Sweep) -> dict[str, Any]:
     points = sweep.runs["point"].n_unique()
     return {
         "sweep": str(sweep.folder),
-        "name": sweep.manifest.get("name"),
+        "name": sweep.manifest.name,
         "title": sweep.title,
-        "counts": dict(sweep.manifest["counts"]),
+        "counts": dict(sweep.manifest.counts),
         "points": points,
         "seeds": sorted(sweep.runs["seed"].unique()),
         "engines": sorted(sweep.runs["engine"].drop_nulls().unique()),

@@ -277,16 +277,16 @@ def _engine(name: str, kernel: str | None, allowed: Permissions = NOTHING) -> En
 
 
 def _row_of_run(base: Base, task: Task, run: Run) -> Row:
-    end_ns = round(run.manifest["duration_s"] * 1e9)
+    end_ns = round(run.manifest.duration_s * 1e9)
     window = None if base.window is None else (base.window[0], base.window[1] or end_ns)
     if base.read is not None:
         found = base.read(run, task)
     else:
         # A run may end before the window begins: its flows completed, or it was cut off. Then its metrics are missing.
         found = measures(run, window, base.metrics) if window is None or window[0] < end_ns else {}
-    if run.manifest["valid"]:
+    if run.manifest.valid:
         return row_of(task, "ok", None, found)
-    return row_of(task, "invalid", "; ".join(run.manifest["invalid"]), found)
+    return row_of(task, "invalid", "; ".join(run.manifest.invalid), found)
 
 
 def _kernel(task: Task) -> str | None:

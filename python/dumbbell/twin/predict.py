@@ -124,8 +124,8 @@ def _measured(run: _Run, case: spec.Case) -> Measured | str:
             if not error.key.endswith(".cc"):
                 raise
             return f"{error.problem}, got {run.cc!r}"
-        if not made.manifest.get("valid"):
-            return "; ".join(made.manifest.get("invalid") or ["the run is invalid"])
+        if not made.manifest.valid:
+            return "; ".join(made.manifest.invalid or ["the run is invalid"])
         found = summary(made)
     flow = next(each for each in found["flows"] if each["group"] == RECORDED)
     others = found["groups"].get(OTHER)

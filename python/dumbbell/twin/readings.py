@@ -83,7 +83,7 @@ def of_connection(flow: Connection, at_sender: bool) -> dict[str, float]:
 
 def of_flow(run: Run, number: int = 0, since_s: float = 0.0) -> dict[str, float]:
     """Of a flow of a result or of an imported log from this time, without what it lacks."""
-    window = (round(since_s * 1e9), round(float(run.manifest["duration_s"]) * 1e9)) if since_s else None
+    window = (round(since_s * 1e9), round(float(run.manifest.duration_s) * 1e9)) if since_s else None
     flow = summary(run, window)["flows"][number]
     rtt = flow["rtt_ms"]
     found = {

@@ -128,7 +128,7 @@ def _of_capture(file: File, cc: str | None, name: str | None) -> Recording:
 
 def _of_run(file: File, run: Run, cc: str | None, name: str | None) -> Recording:
     number = _chosen(file, run, name)
-    entry = run.manifest["flows"][number]
+    entry = run.manifest.flows[number]
     label = str(entry["name"])
     if entry.get("kind", "tcp") != "tcp":
         raise ImportProblem("no TCP flow", file=str(file), value=label, right="a bulk transfer by TCP")
@@ -155,7 +155,7 @@ def _of_run(file: File, run: Run, cc: str | None, name: str | None) -> Recording
 
 
 def _chosen(file: File, run: Run, wanted: str | None) -> int:
-    names = [str(each["name"]) for each in run.manifest["flows"]]
+    names = [str(each.name) for each in run.manifest.flows]
     if wanted is not None and wanted in names:
         return names.index(wanted)
     listed = ", ".join(f"'{each}'" for each in names[:10])

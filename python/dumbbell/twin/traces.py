@@ -78,7 +78,7 @@ def trace_of(recording: Recording, source: Connection | tuple[Run, int, float], 
 
 def _of_run(run: Run, number: int, since_s: float, edges: Floats) -> tuple[Floats, Floats, Floats]:
     """Times and round trip times of the samples, and what was delivered at the edges."""
-    name = run.manifest["flows"][number]["name"]
+    name = run.manifest.flows[number]["name"]
     table = run.flows.filter(pl.col("flow") == name).sort("time_ns")
     time = table["time_ns"].to_numpy() / 1e9
     # A log's first sample is its time zero; a run's flow is looked at from `since_s` on.

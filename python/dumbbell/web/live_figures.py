@@ -127,11 +127,11 @@ def run_data(
     """Return a run as data: the facts for a header, and the columns of the panels."""
     panel_headers, numbers = columns(run, available(run, tuple(panels)), points)
     facts = {
-        "duration_s": run.manifest["duration_s"],
-        "flows": [{"name": flow["name"], "group": flow["group"]} for flow in run.manifest["flows"]],
-        "valid": run.manifest["valid"],
-        "invalid": run.manifest["invalid"],
-        "warnings": run.manifest["warnings"],
+        "duration_s": run.manifest.duration_s,
+        "flows": [{"name": flow.name, "group": flow.group} for flow in run.manifest.flows],
+        "valid": run.manifest.valid,
+        "invalid": run.manifest.invalid,
+        "warnings": run.manifest.warnings,
         "numbers": measures(run, patterns=patterns),
         "panels": panel_headers,
     }
@@ -149,7 +149,7 @@ def _samples(run: Run, names: Sequence[str], offset: int) -> tuple[dict[str, tup
     """Return the spans and values of columns of the first flow's samples, with their times in `time_s`."""
     if not names:
         return {}, []
-    flows = run.flows.filter(pl.col("flow") == run.manifest["flows"][0]["name"])
+    flows = run.flows.filter(pl.col("flow") == run.manifest.flows[0]["name"])
     known = [name for name in names if name in flows.columns and flows.schema[name].is_numeric()]
     table = flows.select((pl.col("time_ns") / NS).alias("time_s"), *(pl.col(name).cast(pl.Float64) for name in known))
     spans = {name: (offset + at * table.height, table.height) for at, name in enumerate(table.columns)}

@@ -89,7 +89,7 @@ class Thing:
         run = result.load(self.path)
         if (experiment := experiment_of(run)) is None:
             raise ResultError(f"{self.path}: its manifest contains no experiment")
-        return text_of(experiment), int(run.manifest["seed"] or 0)
+        return text_of(experiment), int(run.manifest.seed or 0)
 
 
 class Opened:
