@@ -1,8 +1,7 @@
 """Fit the path of recordings: facts, models, refinement on the simulator, and the gate that every model must pass.
 
 The gate: replayed with its own controller, a recording's throughput and round trip times differ by at most 3 %, or by
-no more than seeds differ among themselves: the recording is within the prediction interval of ten. Models that pass are
-all kept: what the recordings can't tell apart is unknown, and a prediction covers it.
+no more than seeds differ among themselves. Models that pass are all kept: what the recordings can't tell apart is unknown, and a prediction covers it.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -28,7 +27,7 @@ SAME_SEEDS = 3
 """When so many seeds give the same replay, chance has no part in it."""
 REFINED = 4
 """Models that are refined: those nearest at their start."""
-FAR_OUT = 1.5
+FAR_OUT = 4.0
 """A difference of so many spreads of three seeds stays one with ten."""
 HOPELESS = 8.0
 """A misfit beyond which no refinement within the facts' bounds helps."""

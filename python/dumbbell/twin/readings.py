@@ -20,7 +20,7 @@ GATED = ("throughput_mbps", "rtt_ms", "rtt_p95_ms")
 LIMIT = 0.03
 """Right models are within it, wrong ones are not (six paths, `docs/fit.md`)."""
 CONFIDENCE = 0.95
-"""Of the interval within which the recording is one more seed; the largest of ten deviations holds it less often."""
+"""Of the interval that holds one more seed."""
 PARTS = 3
 """Parts of the recording whose throughput counts for the rank, so that what happens when matters."""
 PART_LIMIT = 0.1
@@ -42,7 +42,7 @@ class Reading:
     replayed: float
     """Mean over the seeds."""
     spread: float
-    """How far another seed may be from the mean, as a share of it: half of the interval that holds it with 95 %."""
+    """Largest deviation of a seed from the mean, as a share of the mean."""
 
     @property
     def difference(self) -> float:
@@ -100,7 +100,7 @@ def off(recorded: Readings, replays: Sequence[Readings]) -> list[Reading]:
         values = [replay[name] for replay in replays if name in replay]
         if name in recorded and values:
             mean = float(np.mean(values))
-            spread = half_interval(values) / mean if mean else 0.0
+            spread = max(abs(value - mean) for value in values) / mean if mean else 0.0
             found.append(Reading(name, recorded[name], mean, spread))
     return found
 
