@@ -1,7 +1,8 @@
 """Fit the path of recordings: facts, models, refinement on the simulator, and the gate that every model must pass.
 
 The gate: replayed with its own controller, a recording's throughput and round trip times differ by at most 3 %, or by
-no more than seeds differ among themselves. Models that pass are all kept: what the recordings can't tell apart is unknown, and a prediction covers it.
+no more than seeds differ among themselves. Models that pass are all kept: what the recordings can't tell apart is
+unknown, and a prediction covers it.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
