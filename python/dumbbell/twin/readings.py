@@ -21,6 +21,8 @@ LIMIT = 0.03
 """Right models are within it, wrong ones are not (six paths, `docs/fit.md`)."""
 CONFIDENCE = 0.95
 """Of the interval that holds one more seed."""
+UNDECIDED = 1 / 3
+"""Spread of RTT from which chance would explain any path, as with a loss rate known from a single loss."""
 PARTS = 3
 """Parts of the recording whose throughput counts for the rank, so that what happens when matters."""
 PART_LIMIT = 0.1
@@ -52,7 +54,8 @@ class Reading:
     @property
     def fits(self) -> bool:
         """Is the difference explained by 3 % or by chance?"""
-        return abs(self.difference) <= max(LIMIT, self.spread)
+        decides = not (self.name.startswith("rtt") and self.spread > UNDECIDED)
+        return abs(self.difference) <= (max(LIMIT, self.spread) if decides else LIMIT)
 
 
 def of_connection(flow: Connection, at_sender: bool) -> dict[str, float]:
