@@ -28,7 +28,8 @@ def page(tables: Mapping[str, pl.DataFrame], paths: Paths, seed: int) -> str:
         "receiver in turn (of paths with other traffic always at the receiver, so that the rows of capture points say "
         "the same as those of other traffic); those of bbr2, bbr3 and copa, which it lacks, are the simulator's and so "
         "nearer to their candidates. `make page NAME=identifications` repeats it; [every answer](test.csv).\n",
-        f"Before, on other paths: {BEFORE}.\n",
+        f"Counting only a name of its own as right: {_strict(test)}.\n",
+        f"Before, on other paths and counted in that strict way: {BEFORE}.\n",
         "Candidates were run on the simulator, which agrees with Linux packet by packet on many of these paths, "
         "and the emulated paths are what the estimate assumes: one drop-tail queue. Captures of real hosts are "
         "harder; they are not measured.\n",
@@ -42,6 +43,12 @@ def page(tables: Mapping[str, pl.DataFrame], paths: Paths, seed: int) -> str:
         "captures.\n",
     ]
     return "\n".join(parts)
+
+
+def _strict(table: pl.DataFrame) -> str:
+    own, known = pl.col("verdict") == pl.col("controller"), pl.col("verdict") != UNKNOWN
+    right, named = len(table.filter(own)), len(table.filter(known))
+    return f"{right} of {len(table)} right, {named - right} wrong"
 
 
 def _shares(table: pl.DataFrame) -> str:
