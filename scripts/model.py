@@ -43,7 +43,7 @@ def main() -> int:
     package = ROOT / "python" / "dumbbell"
     texts = {
         package / "spec" / "keys.pyi": HEAD + _sim.declarations()["classes"],
-        package / "results" / "keys.pyi": MANIFESTS + _sim.manifest_classes(),
+        package / "results" / "keys.pyi": MANIFESTS + _sim.manifest_classes().rstrip() + "\n",
     }
     return write_or_check(texts, "scripts/model.py")
 
