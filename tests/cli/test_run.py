@@ -57,7 +57,7 @@ def test_json_has_exactly_the_contract_s_keys(dumbbell: Dumbbell, engine: str, t
     for flow in numbers["flows"]:
         assert set(flow) == {
             *"name group cc throughput_mbps goodput_mbps bytes response_s no_data_share".split(),
-            *"retransmits retransmit_rate rtt_ms cwnd_packets".split(),
+            *"retransmits retransmit_rate rtt_ms cwnd_packets lost_datagrams jitter_ms".split(),
         }
         assert set(flow["rtt_ms"]) == set(flow["cwnd_packets"]) == SPREAD
     assert list(numbers["groups"]) == ["bbr", "cubic"]

@@ -38,14 +38,14 @@ VALUES: Keys = {
     "ecn": "classic", "sndbuf": "6000b", "rcvbuf": "5000b", "initial_window": 2, "delayed_ack": False,
     "prompt_reads": True,
     "pacing_rate": "2mbit", "enter": "bottleneck", "leave": "first", "access": {"delay": "10ms", "rate": "3mbit"},
-    "host_qdisc": "tbf rate 2mbit burst 3kb limit 90kb", "route": ["bottleneck"],
+    "host_qdisc": "tbf rate 2mbit burst 3kb limit 90kb", "route": ["bottleneck"], "after": "second", "barrier": True,
 }  # fmt: skip
 """A value that differs from the default."""
 WITH: dict[str, Keys] = {
     "stagger": {"count": 2}, "on_time": {"off_time": "100ms"}, "off_time": {"on_time": "100ms"},
     "request": {"response": "50kB"}, "response": {"request": "100b"}, "arrivals": {"bytes": "30kB"},
     "load": {"bytes": "30kB"},
-    "prompt_reads": {"rcvbuf": "20000b"},
+    "prompt_reads": {"rcvbuf": "20000b"}, "barrier": {"count": 2},
 }  # fmt: skip
 """Keys that the other run has, too, unless its kind has them."""
 UDP_WITH: dict[str, Keys] = {
@@ -79,6 +79,8 @@ def text_of(kind: str, key: str, keys: Keys) -> str:
         bucket = "tbf rate 100mbit burst 100kb limit 1mb"
         path = {"rtt": "20ms", "delay": "1ms", "slot": "20ms", "bottleneck": {"qdisc": bucket}}
     other = {"name": "second", "cc": "reno", "host_qdisc": "fq"} if key in ("enter", "leave", "route") else None
+    if key == "after":
+        other = {"name": "second", "cc": "reno", "bytes": "100kB"}
     flows = [keys, *([other] if other else [])]
     return _sim.write_toml({"duration": "2s", "path": path, "probes": [], "flows": flows})
 

@@ -394,7 +394,7 @@ def test_police_is_the_only_action_of_a_script() -> None:
     root = "tc qdisc add dev eth0 root handle 1: prio"
     assert read_script([root, filter_line], "eth0").commands[1].endswith(" drop")
     for line, message in [
-        (filter_line.replace("police", "mirred"), "the one action"),
+        (filter_line.replace("police", "mirred"), "the action mirred is n"),
         (filter_line.replace("10mbit", "$(reboot)"), "characters that tc commands"),
         (filter_line.replace("drop", "exec"), "police has no option 'exec'"),
         (filter_line.replace("20kb", "1bdp"), "tc has no sizes in bdp"),

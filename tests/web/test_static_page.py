@@ -111,7 +111,7 @@ def drawn_by_the_page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Call
     folder = tmp_path_factory.mktemp("page")
     static_site.playground(folder)
     # Below node_modules, where it finds the libraries.
-    built = ROOT / "ui" / "node_modules" / ".dumbbell-test"
+    built = ROOT / "ui" / "node_modules" / f".dumbbell-test-{os.getpid()}"
     vite: list[str | Path] = [
         ROOT / "ui" / "node_modules" / ".bin" / "vite",
         "build",

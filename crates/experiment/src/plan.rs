@@ -26,6 +26,7 @@
 pub mod attachments;
 mod building;
 mod changes;
+mod crossings;
 mod draws;
 pub mod error;
 mod later;

@@ -168,19 +168,27 @@ function queue(of: Drawing): Omit<Panel, "name"> | null {
     line(of, name, colours.get(name) as string, trace, dash(index)),
   );
   const { alarm, note } = of.colours.palette;
-  const ticks = (column: string, colour: string, height: number): Layer => ({
+  const at = (column: string) => of.columns.addTimes(grown(queueSamples(of, bottleneck ?? "", column), of));
+  const [drops, marks] = [at("drops_packets"), at("marks_packets")];
+  const ticks = (s: Span, colour: string, height: number): Layer => ({
     ...{ kind: "ticks", top: height, ...of.colours.both(colour) },
-    s: of.columns.addTimes(grown(queueSamples(of, bottleneck ?? "", column), of)),
+    s,
   });
   const layers: Layer[] = [
     { kind: "lines", of: "panel", curve: "linear", width: 1, opacity: 1, lines },
     ...(drawn ? [{ kind: "rule", v: drawn.packets, dash: [4, 3], ...of.colours.both(alarm) } as Layer] : []),
-    ticks("drops_packets", alarm, 4),
-    ticks("marks_packets", note, 10),
+    ticks(drops, alarm, 4),
+    ticks(marks, note, 10),
   ];
   const several = lines.length > 1;
   return panel("Queue, packets", layers, {
-    note: drawn ? `dashed: ${drawn.text}` : "",
+    note: [
+      drawn ? `dashed: ${drawn.text}` : "",
+      drops[1] ? "red ticks: drops" : "",
+      marks[1] ? "grey ticks: marks" : "",
+    ]
+      .filter(Boolean)
+      .join("; "),
     y: { domain: [0, top], zero: true, nice: false, type: "linear" },
     legend: several ? "queue" : null,
     entries: several ? [...colours].map(([name, colour]) => ({ name, ...of.colours.both(colour) })) : [],
@@ -226,7 +234,7 @@ export function writtenLimit(qdisc: string, size_bytes: number): { packets: numb
   if (!IN_BYTES.includes(qdisc.split(/\s+/)[0] ?? "")) return { packets: limit, text: `limit ${limit}` };
   if (!size_bytes) return null;
   const digits = String(limit).replace(/\B(?=(\d{3})+$)/g, "\u2009");
-  return { packets: limit / size_bytes, text: `limit ${digits} B` };
+  return { packets: limit / size_bytes, text: `limit ${digits}\u00a0B` };
 }
 
 function bdpSteps(of: Measured): Trace {

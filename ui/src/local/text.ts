@@ -62,11 +62,6 @@ export function problemOf([mistake]: Mistake[]): Problem {
   return { text: problem + shown, key, right, line: line || null };
 }
 
-interface Qdisc {
-  kind: string;
-  words: string[];
-}
-
 interface Flows extends Omit<Group, "start_ns" | "stop_ns" | "rate_bps"> {
   start: number;
   stop: number | null;
@@ -80,7 +75,7 @@ interface Experiment {
     rtt: number;
     mtu: number;
     loss: string | null;
-    bottleneck: { rate: number | null; rate_trace: string | null; qdisc: Qdisc } | null;
+    bottleneck: { rate: number | null; rate_trace: string | null; qdisc: string } | null;
   };
   flows: Flows[];
 }
@@ -98,8 +93,8 @@ export function controlsOf({ experiment, groups }: Case): Controls {
     bottleneck: bottleneck && {
       rate_bps: bottleneck.rate,
       traced: bottleneck.rate_trace !== null,
-      qdisc: [bottleneck.qdisc.kind, ...bottleneck.qdisc.words].join(" "),
-      kind: bottleneck.qdisc.kind,
+      qdisc: bottleneck.qdisc,
+      kind: bottleneck.qdisc.split(" ")[0] as string,
       limit: optionOf(bottleneck.qdisc, "limit"),
     },
     flows: flows.map(({ kind, cc, cc_parameters, count, start, stop, bytes, rate }, index) => ({
@@ -109,7 +104,9 @@ export function controlsOf({ experiment, groups }: Case): Controls {
   };
 }
 
-function optionOf({ words }: Qdisc, name: string): string | null {
+/** An option's value in a discipline's text, in which single spaces stand between words. */
+function optionOf(qdisc: string, name: string): string | null {
+  const words = qdisc.split(" ");
   const at = words.indexOf(name);
   return at < 0 ? null : (words[at + 1] ?? null);
 }

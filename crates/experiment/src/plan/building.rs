@@ -1,10 +1,10 @@
 //! A plan under construction.
 
 use super::attachments::Attachments;
+use super::crossings::Crossings;
 use super::error::Error;
 use super::later;
 use super::layout::Layout;
-use super::routes::Crossings;
 use super::rtt::shortest_base_rtt_ns;
 use super::shaping::{self, Netem, Requested, Sizes, queue};
 use crate::model::{Change, Experiment, Impairment, Qdisc};

@@ -1,10 +1,11 @@
 //! Hosts from left to right, each with the qdiscs of its devices.
 
 use super::building::Building;
+use super::crossings::{Crossing, Way};
 use super::error::Error;
 use super::later;
 use super::packets;
-use super::routes::{Crossing, EXIT, Way, distinct, ends_of};
+use super::routes::{EXIT, distinct, ends_of};
 use super::shaping::{Netem, Requested, impairs, queue};
 use crate::model::{Flows, Link, Path, Position, Segment, Transport};
 use dumbbell_plan::{Device, Ecn};

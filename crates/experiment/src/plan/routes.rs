@@ -12,35 +12,13 @@
 //! at these hosts and where they are attached; addresses and sockets stay.
 
 use super::building::Building;
+use super::crossings::{Crossing, Way};
 use crate::model::Path;
 use dumbbell_plan::operation::{Network, Route};
 use dumbbell_plan::{Link, Operation, Step};
-use std::collections::BTreeMap;
 
 /// The last host of a path on which a group's route changes, in front of the receivers.
 pub(super) const EXIT: &str = "exit";
-
-/// Where a route joins the path and where it leaves it, as positions in the row of hosts.
-pub(super) type Way = (usize, usize);
-
-/// The hosts of a group whose route changes.
-#[derive(Clone, Debug)]
-pub(super) struct Crossing {
-    pub sender: String,
-    pub fork: String,
-    pub merge: String,
-    pub receiver: String,
-    /// Its ways: at first, then as the changes name them.
-    pub ways: Vec<Way>,
-}
-
-/// All of them, and the row of hosts from left to right.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Crossings {
-    pub row: Vec<String>,
-    /// By number of the group.
-    pub of_group: BTreeMap<usize, Crossing>,
-}
 
 impl Building<'_> {
     /// The routes that changes give this group, in the order of time.
