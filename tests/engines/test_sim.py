@@ -96,9 +96,9 @@ def test_both_engines_write_the_same_keys(tmp_path: Path) -> None:
     """Except for entries about the engine."""
     keys = set(run(tmp_path, experiment(QUIET)).manifest)
     assert keys - {"simulator", "simulated", "device_drops"} == set(
-        "format dumbbell name case case_number title engine seed command duration_s asked_duration_s valid invalid warnings "
-        "corrections too_late experiment expect source host commands flows queues bottleneck probes generator phases_s "
-        "wall_s".split()
+        "format dumbbell name case case_number title engine seed command duration_s asked_duration_s valid invalid "
+        "warnings corrections too_late experiment expect source host commands flows queues bottleneck probes generator "
+        "phases_s wall_s".split()
     )
 
 
