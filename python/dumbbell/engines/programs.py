@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from dumbbell import _sim
-from dumbbell.engines.run_manifest import Verdict, in_seconds
+from dumbbell.engines.run_manifest import Verdict
 from dumbbell.plan import Plan, Program
 
 __all__ = [
@@ -193,13 +193,18 @@ def _entry(program: Program, report: _sim.ProgramReport) -> dict[str, Any]:
         "host": program.host,
         "command": list(program.argv),
         "cc": program.cc,
-        "started_s": in_seconds(report.started_ns),
-        "ended_s": in_seconds(report.ended_ns),
+        "started_s": _seconds(report.started_ns),
+        "ended_s": _seconds(report.ended_ns),
         "expect_status": program.expect_status,
         **plain,
         "lost_files": report.lost_files,
         "lost_more": report.lost_more,
     }
+
+
+def _seconds(time_ns: int | None) -> float | None:
+    """A time of a report in seconds; None if unknown."""
+    return None if time_ns is None else time_ns / 1e9
 
 
 def _output_tail(folder: Path, entry: Mapping[str, Any]) -> str:

@@ -27,7 +27,6 @@ __all__ = [
     "ESTABLISHED",
     "Verdict",
     "closed_windows",
-    "in_seconds",
     "judge",
     "judge_flows",
     "manifest_of",
@@ -109,11 +108,6 @@ def manifest_of(
 @cache
 def _host() -> dict[str, str]:
     return {"machine": platform.machine(), "release": platform.release(), "python": platform.python_version()}
-
-
-def in_seconds(time_ns: int | None) -> float | None:
-    """A time of a report in seconds; None if unknown."""
-    return None if time_ns is None else time_ns / 1e9
 
 
 @cache
