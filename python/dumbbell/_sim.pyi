@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, Self, overload
 
+from dumbbell.results.columns import Table
 from dumbbell.results.keys import RunManifest, SweepManifest
 from dumbbell.spec import keys
 
@@ -115,8 +116,6 @@ class Arrow:
 TABLES: list[tuple[str, list[tuple[str, str, str, str]], list[str], bool]]
 """Every table of a result: name, columns (name, type, unit, meaning), those that are never null, and whether every
 result has it."""
-METRIC_COLUMNS: list[tuple[str, list[str], list[str]]]
-"""The columns of numbers and of names from which metrics are computed, by table."""
 OLDER_COLUMNS: list[tuple[str, str, str]]
 """Older names of columns, which results of earlier versions have: table, older, today's."""
 TABLE_FORMAT: str
@@ -127,9 +126,8 @@ its numbers (none: a single number) of every metric."""
 SPREAD_PARTS: list[str]
 """The keys of a spread."""
 
-_Given = Arrow | tuple[dict[str, Any], dict[str, Any]]
-"""A table: the simulator's, or arrays: of float64 (null: NaN) by column, and by column of texts uint32 indices into a
-list (null: its length)."""
+_Given = Arrow | Table
+"""A table: the simulator's, or another result's, of which a column is read when it is needed."""
 _Window = tuple[int, int] | None
 
 class Metrics:
@@ -177,6 +175,58 @@ class Metrics:
 
     def probe_rtt_intervals_s(self) -> list[float | None]:
         """The median time between each flow's PROBE_RTTs."""
+
+PANELS: list[tuple[str, str, list[str], bool]]
+"""Every panel: name, what it shows, columns (`table.column`) of which one must have values (none: any run), whether it
+has a line for each flow."""
+FLOWS_MAX: int
+POINTS: int
+PALETTE: dict[str, Any]
+"""`hues`, `on_dark`, `families` (controllers of each hue), `states`, `pale`, `dashes`, `dark_ground`, `ink`, `note`,
+`alarm`."""
+_Member = tuple[str, str, str | None]
+"""Name, group, controller."""
+
+def figure(
+    run: Metrics, names: list[str], points: int, cwnd_in_bytes: bool | None = None
+) -> tuple[list[dict[str, Any]], Numbers]:
+    """The named panels, and the numbers that they name by offset and length. Raises `KeyError` for an unknown name."""
+
+def figure_page(run: Metrics, names: list[str], points: int, columns: list[str]) -> tuple[dict[str, Any], Numbers]:
+    """Those of the named panels for which the run has data, and columns of its first flow's samples.
+
+    A dict of `panels` and `samples`, and the numbers that they name.
+    """
+
+def figure_lacks(run: Metrics, name: str) -> str | None:
+    """The data that the run lacks for a panel, with a possible reason. Raises `KeyError` for an unknown name."""
+
+def figure_members(run: Metrics) -> list[_Member]:
+    """The lines of a run's legend: flows, or groups in their place."""
+
+def figure_groups(run: Metrics) -> list[_Member]:
+    """All groups of a run, with the controller that all of its flows have."""
+
+def kept_rows(times: Any, values: Any, points: int) -> Numbers:
+    """The rows of a line to keep: the smallest and the largest value of every time bin, the first and the last."""
+
+def written_limit(qdisc: str, size_bytes: float) -> tuple[float, str] | None:
+    """A discipline's limit in packets and as configured; a limit in bytes is divided by a packet's size, if known."""
+
+def shades(members: list[_Member]) -> list[str]:
+    """A colour for each of these, in order."""
+
+def state_colours(names: list[str]) -> list[tuple[str, str]]:
+    """A colour for each state, declared ones first."""
+
+def controller_hue(name: str) -> str:
+    """The hue of a controller; an undeclared one has a fixed one too."""
+
+def dark(colour: str) -> str:
+    """The counterpart of a colour on a dark page."""
+
+def contrast(colour: str, ground: str) -> float:
+    """(The lighter's relative luminance + 0.05) ÷ (the darker's + 0.05): 1 to 21 (WCAG 2.2)."""
 
 def spread(samples: list[float]) -> list[float] | None:
     """The spread of samples, in the order of `SPREAD_PARTS`."""
@@ -779,6 +829,9 @@ class Experiment(keys.Experiment):
 
     def document(self, complete: bool = False) -> dict[str, Any]:
         """The experiment as a document: without keys that have their default value; with all keys if `complete`."""
+
+    def data(self) -> dict[str, Any]:
+        """The values of all keys as a document, in nanoseconds, bits per second and bytes."""
 
     @property
     def renamed(self) -> list[tuple[str, str]]:

@@ -10,6 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dumbbell import _sim
+from dumbbell._sim import controller_hue, dark
 from dumbbell.engines import Simulator
 from dumbbell.plots.colours import (  # fmt: skip
     ALARM,
@@ -20,14 +22,18 @@ from dumbbell.plots.colours import (  # fmt: skip
     NOTE,
     ON_DARK,
     contrast,
-    controller_hue,
-    dark,
     dashes,
     shades,
 )
-from dumbbell.plots.panels import OTHER_COLOURS, phase_colours
 
 Floats = npt.NDArray[np.float64]
+STATES: dict[str, str] = dict(_sim.PALETTE["states"])
+PALE: list[str] = _sim.PALETTE["pale"]
+
+
+def phase_colours(names: list[str]) -> dict[str, str]:
+    return dict(_sim.state_colours(names))
+
 
 # Machado, Oliveira & Fernandes 2009, "A physiologically-based model for simulation of color vision deficiency".
 VISIONS: dict[str, Floats] = {
@@ -138,7 +144,7 @@ def test_rare_phases_contrast_with_frequent_ones(vision: str) -> None:
     rare = [colours[name] for name in ("startup", "drain", "probe_rtt")]
     assert min(distance(colour, colours["probe_bw"], vision) for colour in rare) > 25
     assert min(distance(one, other, vision) for one, other in itertools.combinations(rare, 2)) > 16
-    assert len(set(OTHER_COLOURS)) == len(OTHER_COLOURS)
+    assert len(set(PALE)) == len(PALE)
 
 
 @pytest.mark.parametrize("vision", VISIONS)
@@ -148,6 +154,13 @@ def test_the_phases_of_a_probe_stand_out_from_cruising(vision: str) -> None:
     cruise = colours.pop("probe_bw_cruise")
     assert min(distance(colour, cruise, vision) for colour in colours.values()) > 25
     assert min(distance(one, other, vision) for one, other in itertools.combinations(colours.values(), 2)) > 11
+
+
+def test_no_state_has_the_colour_of_anything_else() -> None:
+    assert len(set(STATES.values())) == len(STATES)
+    for colour in STATES.values():
+        nearest = min((distance(colour, other, "normal"), other) for other in (*HUES, INK, NOTE, ALARM))
+        assert nearest[0] > 16, (colour, nearest)
 
 
 def test_phases_have_distinct_colours() -> None:
@@ -207,7 +220,7 @@ def test_the_phases_of_a_probe_stand_out_on_a_dark_background(vision: str) -> No
     cruise = colours.pop("probe_bw_cruise")
     assert min(distance(colour, cruise, vision) for colour in colours.values()) > 25
     assert min(distance(one, other, vision) for one, other in itertools.combinations(colours.values(), 2)) > 11
-    assert len({dark(colour) for colour in OTHER_COLOURS}) == len(OTHER_COLOURS)
+    assert len({dark(colour) for colour in PALE}) == len(PALE)
 
 
 @given(st.integers(0, 0xFFFFFF))

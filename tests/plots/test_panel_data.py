@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from dumbbell.errors import ResultError
 from dumbbell.plots import PANELS, available, columns, packed
-from dumbbell.plots.panels import PICKED
+from dumbbell.plots.layers import PICKED
 from dumbbell.results.result import Run
 from synthetic import Bench, Flow, alternating, sawtooth, with_bbr
 
@@ -108,13 +108,13 @@ def test_a_panel_describes_its_style() -> None:
     )  # fmt: skip
     assert throughput["legend"] is None
     first, second = throughput["layers"][0]["lines"][:2]
-    assert (first["dash"], second["dash"]) == ([], (6, 2))  # The first of a group is solid.
+    assert (first["dash"], second["dash"]) == ([], [6, 2])  # The first of a group is solid.
     assert throughput["layers"][0]["opacity"] == PICKED
     assert groups["legend"] == "group"
     assert [entry["name"] for entry in groups["entries"]] == ["bbr", "cubic"]
     assert [layer["of"] for layer in inflight["layers"]] == ["flows", "none"]
     assert [line["name"] for line in inflight["layers"][1]["lines"]] == ["BDP"]
-    assert states["rows"] == ("bbr-1", "bbr-2", "cubic-1", "cubic-2")
+    assert states["rows"] == ["bbr-1", "bbr-2", "cubic-1", "cubic-2"]
     assert {layer["phase"] for layer in states["layers"]} == {entry["name"] for entry in states["entries"]}
     assert states["height"] > throughput["height"] / 2
 

@@ -2,21 +2,24 @@
 
 import csv
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 
 from dumbbell.errors import OutputError, ResultError
 from dumbbell.plots import PANELS, SUFFIXES, available, described, figure, save
 from dumbbell.plots.colours import HUES, dashes, shades
-from dumbbell.plots.layers import step_ns
-from dumbbell.plots.time_panels import bdp_packets, link_rate_mbps
+from dumbbell.plots.layers import Lines, step_ns
+from dumbbell.plots.panels import drawn
 from dumbbell.results.result import Run
 from synthetic import Bench, Flow, alternating, sawtooth, with_bbr, with_queue
 
 RUN = with_bbr(alternating(12, 4, 0.05)).make()
+RUN = replace(RUN, flows=RUN.flows.with_columns(jitter_ns=pl.lit(1_000_000, pl.Int64)))
 
 
 UNITS = ("Mbit/s", ", packets", ", packets/s", ", ms", ", %")
@@ -47,9 +50,11 @@ def test_every_panel_is_drawn(panel: str, tmp_path: Path) -> None:
     assert (tmp_path / "figure.svg").read_text().startswith("<svg")
 
 
-@pytest.mark.parametrize("panel", [panel for panel in PANELS if PANELS[panel].needs.startswith("flows")])
+@pytest.mark.parametrize(
+    "panel", [name for name, panel in PANELS.items() if panel.needs and "flows." in panel.needs[0]]
+)
 def test_a_panel_reports_missing_data(panel: str) -> None:
-    column = PANELS[panel].needs.partition(";")[0].split()[0]
+    column = PANELS[panel].needs[0]
     with pytest.raises(ResultError, match=f"synthetic: can't draw '{panel}': the run has no values in {column}"):
         figure(Bench([]).make(), [panel])
 
@@ -171,16 +176,24 @@ def test_the_queues_limit_is_drawn_in_packets() -> None:
     assert rules == []
 
 
+def reference(run: Run, panel: str) -> list[list[tuple[float, float]]]:
+    """The points of the panel's reference lines."""
+    layers = (layer for layer in drawn(run, [panel], 900)[0].layers if isinstance(layer, Lines) and layer.of == "none")
+    return [list(zip(line.s.tolist(), line.v.tolist(), strict=True)) for layer in layers for line in layer.lines]
+
+
 def test_in_flight_is_shown_with_the_bdp() -> None:
     bench = Bench([Flow("a", "a")], sample_s=0.1)
     run = with_bbr(bench).make()
     # 40 Mbit/s × 20 ms ÷ 1514 bytes.
-    assert bdp_packets(run)["v"].to_list() == pytest.approx([40e6 * 0.02 / 8 / 1514] * 2)
-    assert link_rate_mbps(run).rows() == [(0.0, 40.0), (10.0, 40.0)]
+    (bdp,) = reference(run, "inflight")
+    assert [time for time, _ in bdp] == [0.0, 10.0]
+    assert [packets for _, packets in bdp] == pytest.approx([40e6 * 0.02 / 8 / 1514] * 2)
+    assert reference(run, "throughput") == [[(0.0, 40.0), (10.0, 40.0)]]
     run = with_queue(run, 0, rates=[[0.0, 40e6], [4.0, 10e6]])
-    assert link_rate_mbps(run).rows() == [(0.0, 40.0), (4.0, 10.0), (10.0, 10.0)]
+    assert reference(run, "throughput") == [[(0.0, 40.0), (4.0, 10.0), (10.0, 10.0)]]
     run = with_queue(run, 0, rates=[])
-    assert bdp_packets(run).is_empty()
+    assert reference(run, "inflight") == []
     titles = [panel["layer"][0]["encoding"]["y"]["title"] for panel in figure(run, ["inflight"]).to_dict()["vconcat"]]
     assert titles == ["In flight, packets"]
 

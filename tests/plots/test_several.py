@@ -18,9 +18,10 @@ from dumbbell.plots.colours import CONTROLLERS
 from dumbbell.plots.run_figures import box_values, configurations, delay_curves, ellipse, labels, points, rtt_curves
 from dumbbell.plots.several_runs import overlay_lines
 from dumbbell.results.result import Run
-from synthetic import Bench, Flow, alternating, sawtooth, with_bbr
+from synthetic import Bench, Flow, alternating, sawtooth, with_bbr, with_flow
 
-ONE = with_bbr(alternating(12, 4, 0.05)).make()
+ONE = with_flow(with_bbr(alternating(12, 4, 0.05)).make(), 0, exchanges_s=[0.1, 0.2, 0.4])
+ONE = replace(ONE, flows=ONE.flows.with_columns(jitter_ns=pl.lit(1_000_000, pl.Int64)))
 
 
 def bench(packets: float = 100, **manifest: Any) -> Run:

@@ -6,19 +6,20 @@ evaluators: vitest the page's, this module the Python one.
 
 import json
 import re
+import tomllib
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from dumbbell import _sim
 from dumbbell.analysis.expect import Reader, parse_expectation
 from dumbbell.analysis.summary import measures
 from dumbbell.engines.sim import Simulator
 from dumbbell.plots import available
 from dumbbell.results.result import Run
 from dumbbell.spec.built_in import page
-from dumbbell.web.experiment_text import Edit, apply_edits
 from dumbbell.web.handlers import Limits
 from dumbbell.web.live_figures import case_of, simulate
 
@@ -43,8 +44,22 @@ def run_of(text: str, seed: int = 1) -> Run:
     return simulate(case_of(text), seed, Limits(live_s=120).deadline())
 
 
+def edited(text: str, edit: dict[str, Any]) -> str:
+    """The text with one key set, as the page's controls do."""
+    document: Any = tomllib.loads(text)
+    *path, last = (int(part) if part.isdecimal() else part for part in edit["key"].split("."))
+    node = document
+    for part in path:
+        node = node.setdefault(part, {}) if isinstance(node, dict) else node[part]
+    if edit.get("value") is None:
+        node.pop(last, None)
+    else:
+        node[last] = edit["value"]
+    return _sim.write_toml(document)
+
+
 def run_step(step: dict[str, Any], edit: dict[str, Any] | None = None) -> Run:
-    return run_of(apply_edits(text_of(step), [Edit(**edit)] if edit else []))
+    return run_of(edited(text_of(step), edit) if edit else text_of(step))
 
 
 def found(step: dict[str, Any], run: Run) -> bool:
@@ -168,7 +183,7 @@ def test_turns_probe_rtt_finds_the_path_empty_once_a_period() -> None:
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_bbr3_leaves_cubic_more_than_version_1_and_less_than_version_2(seed: int) -> None:
     texts = {
-        cc: apply_edits(text_of(STEPS["bbr3"]), [Edit(key="flows.0.cc", value=cc)])
+        cc: edited(text_of(STEPS["bbr3"]), {"key": "flows.0.cc", "value": cc})
         for cc in STEPS["bbr3"]["control"]["choices"]
     }
     share = {cc: measures(run_of(text, seed))["groups.cubic.share"] for cc, text in texts.items()}

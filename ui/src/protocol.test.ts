@@ -12,7 +12,7 @@ function packed(header: unknown, numbers: number[]): ArrayBuffer {
 }
 
 test("a figure's columns are the numbers after its header", () => {
-  const header = { toml: "a = 1", controls: null, problem: null, panels: [], duration_s: 1 };
+  const header = { toml: "a = 1", case: null, problem: null, panels: [], duration_s: 1 };
   const { state, figureData } = parseFigure(packed(header, [1, 2, 3, 4]));
   expect(state).toEqual({ toml: "a = 1", controls: null, problem: null });
   expect([...(figureData?.column([1, 2]) ?? [])]).toEqual([2, 3]);
@@ -20,7 +20,7 @@ test("a figure's columns are the numbers after its header", () => {
 
 test("a response without panels has no figure", () => {
   const problem = { text: "not TOML", key: "", right: "", line: 3 };
-  expect(parseFigure(packed({ toml: "[", controls: null, problem }, []))).toEqual({
+  expect(parseFigure(packed({ toml: "[", case: null, problem }, []))).toEqual({
     state: { toml: "[", controls: null, problem },
     figureData: null,
   });

@@ -1,14 +1,15 @@
 // Requests to the server. A figure is a header in JSON, followed by numbers (`plots/panels.py`). Without a server,
 // `local` answers: the page then runs the simulator in a Web Worker.
 
-import type { Drawn, Edit, FigureData, Span, Start, State } from "./types";
+import { controlsOf } from "./local/controls";
+import type { Case, Drawn, Edit, FigureData, Span, Start, State } from "./types";
 
 /** The maximum of points per line. */
 export const POINTS = 900;
 
-export interface FigureRequest {
+/** A request for the figures of a text. */
+export interface TextRequest {
   toml: string;
-  edits: Edit[];
   seed: number;
   panels: string[];
   points: number;
@@ -16,6 +17,11 @@ export interface FigureRequest {
   numbers: string[];
   /** Numeric columns of the first flow's samples. */
   samples?: string[];
+}
+
+/** A request for the figures of a text after these edits. */
+export interface FigureRequest extends TextRequest {
+  edits: Edit[];
 }
 
 export interface FigureResponse {
@@ -43,16 +49,25 @@ export function needsServer(what: string): string {
   return `${what} needs Dumbbell on your computer: install it and run dumbbell ui.`;
 }
 
-/** Request figures; `signal` cancels. */
-export async function figureData(body: FigureRequest, signal: AbortSignal): Promise<FigureResponse> {
+/** Edit the text, and request its figures; `signal` cancels. */
+export async function figureData({ edits, ...body }: FigureRequest, signal: AbortSignal): Promise<FigureResponse> {
+  if (edits.length) {
+    const { applyEdits, problemOfEdit } = await import("./local/text");
+    try {
+      body.toml = applyEdits(body.toml, edits);
+    } catch (error) {
+      return { state: { toml: body.toml, controls: null, problem: problemOfEdit(error) }, figureData: null };
+    }
+  }
   const own = alone();
   if (own) return (await import("./local/figures")).figuresOf(own, body, signal);
   return parseFigure(await (await checked(await post("api/figures", body, signal))).arrayBuffer());
 }
 
 export function parseFigure(bytes: ArrayBuffer): FigureResponse {
-  const { header, column } = parseResponse<State & Partial<Drawn>>(bytes);
-  const { toml, controls, problem, ...drawn } = header;
+  const { header, column } = parseResponse<Omit<State, "controls"> & { case: Case | null } & Partial<Drawn>>(bytes);
+  const { toml, case: shown, problem, ...drawn } = header;
+  const controls = shown && controlsOf(shown);
   return { state: { toml, controls, problem }, figureData: drawn.panels ? { ...(drawn as Drawn), column } : null };
 }
 

@@ -31,6 +31,13 @@ export interface Controls {
   flows: Group[];
 }
 
+/** An experiment: its values in nanoseconds, bits per second and bytes, and the names of its groups. */
+export interface Case {
+  name?: string;
+  experiment: Record<string, unknown>;
+  groups: string[];
+}
+
 export interface Problem {
   text: string;
   key: string;
@@ -86,7 +93,7 @@ export interface Panel {
   title: string;
   note: string;
   height: number;
-  y: { domain: [number, number] | null; zero: boolean; nice: boolean; type: "linear" | "log" };
+  y: { domain: [number, number] | null; nice: boolean };
   /** Names of rows, from the top; empty for a value axis. */
   rows: string[];
   legend: string | null;
@@ -122,26 +129,10 @@ export interface Scenario {
   toml: string;
 }
 
-/** The colours of all figures (`python/dumbbell/plots/colours.py`). */
-export interface PaletteFacts {
-  hues: string[];
-  /** The counterparts of `hues` on a dark page. */
-  on_dark: string[];
-  controllers: Record<string, string>;
-  dark_ground: string;
-  ink: string;
-  note: string;
-  alarm: string;
-  /** Of the controllers' states; `pale` for those without one. */
-  states: Record<string, string>;
-  pale: string[];
-}
-
 export interface Start {
   version: string;
   /** Whether `dumbbell ui` is behind the page; otherwise the page runs the simulator itself. */
   server: boolean;
-  palette: PaletteFacts;
   /** Without a server: the files of built-in experiments, in the folder `files`. */
   files?: string[];
   scenarios: Scenario[];

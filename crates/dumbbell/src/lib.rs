@@ -48,6 +48,7 @@ mod time_text;
 pub mod validity;
 
 pub use dumbbell_experiment::{Diagnostic, model};
+pub use dumbbell_figures::{Figure, written_limit};
 pub use dumbbell_metrics::{FlowMetrics, GroupMetrics, Metrics, QueueMetrics, Spread, cycle};
 pub use dumbbell_net::time::Time;
 pub use dumbbell_plan as plan;

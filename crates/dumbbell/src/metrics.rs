@@ -70,6 +70,8 @@ fn queue(plan: &types::Queue, result: &RunResult) -> Queue {
     let rates = plan.limits().iter().map(|(start, rate)| (seconds(*start), Some(*rate as f64))).collect();
     Queue {
         name: plan.name.clone(),
+        qdisc: plan.text.clone(),
+        is_under_test: plan.under_test,
         rates,
         drops: last("drops_packets"),
         marks: last("marks_packets"),

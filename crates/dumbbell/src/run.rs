@@ -2,6 +2,7 @@
 
 use crate::metrics;
 use crate::validity::{self, Verdict};
+use dumbbell_figures::Figure;
 use dumbbell_metrics::{Facts, Metrics};
 use dumbbell_plan::Plan;
 use dumbbell_sim::packet_trace::TraceResult;
@@ -85,11 +86,11 @@ impl Run {
         dumbbell_metrics::step_ns(self.facts.duration_ns as f64, bins)
     }
 
-    /// Start and stop of each flow in nanoseconds, in the order of the plan.
+    /// Those of the named panels for which the run has data, and columns of the first flow's samples: see
+    /// [`dumbbell_figures::page`].
     #[must_use]
-    pub fn lives(&self) -> Vec<(i64, i64)> {
-        let life = |flow: &dumbbell_metrics::Flow| (flow.start_ns, flow.stop_ns.unwrap_or(self.facts.duration_ns));
-        self.facts.flows.iter().map(life).collect()
+    pub fn figure(&self, names: &[&str], points: usize, columns: &[&str]) -> Figure {
+        metrics::with(&self.facts, &self.result, |run| dumbbell_figures::page(run, names, points, columns))
     }
 
     /// The states of each flow's controller, in the order of the plan.

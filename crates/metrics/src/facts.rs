@@ -74,6 +74,12 @@ impl Flow {
 pub struct Queue {
     /// Name.
     pub name: String,
+    /// Its discipline and options, as tc writes them.
+    #[serde(default)]
+    pub qdisc: String,
+    /// Whether it is under test.
+    #[serde(default)]
+    pub is_under_test: bool,
     /// Its rate over time: (seconds, bits per second); None: unknown.
     pub rates: Vec<(f64, Option<f64>)>,
     /// Dropped packets.

@@ -37,7 +37,7 @@ pub use rates::step_ns;
 pub use run::{Error, Run};
 pub use spread::{PARTS, Spread};
 pub use summary::{FlowMetrics, GroupMetrics, Metrics, PLACES};
-pub use table::{COLUMNS, Known, Names, Numbers, Table, Values};
+pub use table::{Known, Names, Numbers, Table, Values};
 
 const NS: f64 = 1e9;
 

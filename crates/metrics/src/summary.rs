@@ -218,20 +218,20 @@ impl Run<'_> {
         (received, segments): Counts<'_>,
     ) -> Vec<GroupMetrics> {
         let groups = self.groups();
-        let bytes = |members: &[usize]| sum_of_known(members.iter().map(|flow| received[*flow]));
-        let rates: Vec<_> = groups.iter().map(|(_, members)| rate_bps(bytes(members), Some(bounds))).collect();
-        let of_group = |((name, members), share): ((&str, Vec<usize>), Option<f64>)| {
+        let rates = group_rates_bps(&groups, received, bounds);
+        let shares = shares(&rates);
+        let of_group = |(index, (name, members)): (usize, (&str, Vec<usize>))| {
             let segments = members.iter().map(|flow| segments[*flow]);
             let retransmits = segments.clone().filter_map(|(retransmits, _)| retransmits).reduce(Add::add);
             let own = || members.iter().map(|flow| &flows[*flow]);
             let sized = || members.iter().filter(|flow| self.facts.flows[**flow].is_sized()).map(|flow| &flows[*flow]);
             let exchanges = members.iter().filter_map(|flow| self.facts.flows[*flow].exchanges_s.as_deref());
-            let rate = rate_bps(bytes(&members), Some(bounds)).map(|rate| rate / MEGA);
+            let rate = rates[index].map(|rate| rate / MEGA);
             GroupMetrics {
                 name: name.into(),
                 throughput_mbps: rate,
                 goodput_mbps: rate,
-                share,
+                share: shares[index],
                 bytes: own().filter_map(|flow| flow.bytes).reduce(Add::add),
                 fct_s: of_all(sized().map(|flow| flow.fct_s)),
                 fct_goodput_mbps: of_all(sized().map(|flow| flow.fct_goodput_mbps)),
@@ -245,13 +245,26 @@ impl Run<'_> {
                 jitter_ms: Spread::over(own().map(|flow| flow.jitter_ms)),
             }
         };
-        groups.into_iter().zip(shares(&rates)).map(of_group).collect()
+        groups.into_iter().enumerate().map(of_group).collect()
+    }
+
+    /// The goodput of each group over the whole run, in bit/s: see [`GroupMetrics::throughput_mbps`].
+    #[must_use]
+    pub fn group_rates_bps(&self) -> Vec<Option<f64>> {
+        let whole = (0, self.facts.duration_ns);
+        group_rates_bps(&self.groups(), &bytes_received(self, None, whole), whole)
     }
 
     fn queue_metrics(&self, window: Option<Window>, bounds: Window) -> Vec<(String, QueueMetrics)> {
         let of_queue = |queue: &Queue| (queue.name.clone(), queue::metrics(self, queue, window, bounds));
         self.facts.queues.iter().map(of_queue).collect()
     }
+}
+
+/// 8 × bytes of each group's flows ÷ length of the window, in bit/s.
+fn group_rates_bps(groups: &[(&str, Vec<usize>)], received: &[Option<f64>], bounds: Window) -> Vec<Option<f64>> {
+    let bytes = |members: &[usize]| sum_of_known(members.iter().map(|flow| received[*flow]));
+    groups.iter().map(|(_, members)| rate_bps(bytes(members), Some(bounds))).collect()
 }
 
 /// The spread of all numbers; None if one is unknown, because those that are known would be the smaller ones.

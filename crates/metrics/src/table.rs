@@ -1,36 +1,5 @@
 //! Columns as slices, and which of their rows have a value.
 
-/// The columns that metrics are computed from, by table: numbers, then names.
-pub const COLUMNS: [(&str, &[&str], &[&str]); 3] = [
-    (
-        "flows",
-        &[
-            "time_ns",
-            "cwnd_packets",
-            "ssthresh_packets",
-            "rtt_ns",
-            "retrans_packets",
-            "data_segs_out",
-            "bytes_received",
-            "bytes_acked",
-            "bytes_sent",
-            "sacked_packets",
-            "mss_bytes",
-            "datagrams_lost",
-            "jitter_ns",
-            "bbr_pacing_gain",
-            "bbr_cwnd_gain",
-        ],
-        &["flow", "cc_phase"],
-    ),
-    (
-        "queues",
-        &["time_ns", "backlog_packets", "delay_ns", "drops_packets", "marks_packets", "sent_packets", "sent_bytes"],
-        &["queue"],
-    ),
-    ("probes", &["time_ns", "rtt_ns", "forward_ns"], &["kind"]),
-];
-
 /// Which rows have a value: one bit each, the lowest of a byte first, as Arrow has it.
 #[derive(Clone, Copy, Debug)]
 pub struct Known<'a> {

@@ -140,6 +140,11 @@ impl Experiment {
         to_python(py, &write(&self.model))
     }
 
+    /// The values of all keys as a document, in the units of the code.
+    fn data<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        to_python(py, &model::Experiment::data(&self.model))
+    }
+
     /// Older spellings in the document that it was read from, each with today's.
     #[getter]
     fn renamed(&self) -> Vec<(&str, &str)> {

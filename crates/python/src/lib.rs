@@ -10,8 +10,10 @@ mod endpoint;
 mod errors;
 mod experiment;
 mod fault;
+mod figures;
 mod from_python;
 mod keys;
+mod loaded;
 mod manifest;
 mod metrics;
 mod numbers;
@@ -40,6 +42,11 @@ mod _sim {
     };
     #[pymodule_export]
     use super::fault::Outgrown;
+    #[pymodule_export]
+    use super::figures::{
+        contrast, controller_hue, dark, figure, figure_groups, figure_lacks, figure_members, figure_page, kept_rows,
+        shades, state_colours, written_limit,
+    };
     #[pymodule_export]
     use super::keys::{Experiment, Keys, Qdisc};
     #[pymodule_export]
@@ -80,11 +87,9 @@ mod _sim {
         module.add("TABLES", super::metrics::declared())?;
         module.add("OLDER_COLUMNS", dumbbell_metrics::columns::OLDER.to_vec())?;
         module.add("TABLE_FORMAT", dumbbell_metrics::columns::FORMAT)?;
-        let columns =
-            dumbbell_metrics::COLUMNS.map(|(table, numbers, names)| (table, numbers.to_vec(), names.to_vec()));
-        module.add("METRIC_COLUMNS", columns.to_vec())?;
         module.add("METRIC_NAMES", crate::metrics::metric_names())?;
         module.add("SPREAD_PARTS", dumbbell_metrics::PARTS.to_vec())?;
+        super::figures::add_names(module)?;
         super::experiment::add_defaults(module)?;
         super::plan::add_names(module)?;
         super::sweep::add_names(module)?;

@@ -2,19 +2,18 @@
 //! results, which are copied.
 
 use crate::arrow::Arrow;
+use crate::loaded::Loaded;
 use crate::numbers::Numbers;
 use dumbbell_metrics::PLACES;
 use dumbbell_metrics::columns::{Column, TABLES};
 use dumbbell_metrics::cycle;
 use dumbbell_metrics::names::Declared;
-use dumbbell_metrics::{Error, Facts, Known, Names, Run, Table, Values, Window};
-use dumbbell_table::Bits;
+use dumbbell_metrics::{Error, Facts, Run, Table, Window};
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pythonize::{depythonize, pythonize};
 use serde::Serialize;
-use std::collections::HashMap;
 
 /// A run whose metrics can be computed. Its numbers are dicts and lists by the names of their fields.
 #[pyclass(frozen, module = "dumbbell._sim")]
@@ -25,9 +24,6 @@ pub struct Metrics {
     probes: Held,
 }
 
-/// Columns of numbers, with NaN for null, and of names: the index of each row's name in a list, or the list's length.
-type Columns = (HashMap<String, PyBuffer<f64>>, HashMap<String, (PyBuffer<u32>, Vec<String>)>);
-
 /// Names, starts and stops of a flow's states, and which are inferred.
 type States = (Vec<String>, Numbers, Numbers, Vec<bool>);
 
@@ -36,30 +32,23 @@ type States = (Vec<String>, Numbers, Numbers, Vec<bool>);
 pub enum Given {
     /// The simulator's.
     Arrow(Py<Arrow>),
-    /// Columns of another result.
-    Columns(Columns),
+    /// Another result's (`dumbbell.results.columns.Table`).
+    Other(Py<PyAny>),
 }
 
 enum Held {
     Arrow(Py<Arrow>),
-    Columns(Copied),
-}
-
-/// Copied columns.
-struct Copied {
-    rows: usize,
-    numbers: HashMap<String, (Vec<f64>, Bits)>,
-    names: HashMap<String, (Vec<u32>, Bits, Vec<String>)>,
+    Other(Loaded),
 }
 
 #[pymethods]
 impl Metrics {
-    /// A run, by the facts of its manifest, and its tables with (at least) the columns of `METRIC_COLUMNS`.
+    /// A run, by the facts of its manifest, and its tables, of which columns are read when they are needed.
     #[new]
     fn new(facts: &Bound<'_, PyAny>, flows: Given, queues: Given, probes: Given) -> PyResult<Self> {
-        let (py, facts) = (facts.py(), depythonize(facts)?);
-        let [flows, queues, probes] = [flows, queues, probes].map(|given| Held::of(py, given));
-        Ok(Self { facts, flows: flows?, queues: queues?, probes: probes? })
+        let [flows, queues, probes] =
+            [("flows", flows), ("queues", queues), ("probes", probes)].map(|(name, given)| Held::of(name, given));
+        Ok(Self { facts: depythonize(facts)?, flows, queues, probes })
     }
 
     /// All single numbers but the cycle, of the run or of a window. Raises `ValueError` for a window outside the run.
@@ -167,12 +156,20 @@ impl Metrics {
 }
 
 impl Metrics {
-    /// Computes without the GIL.
-    fn compute<T: Send>(&self, py: Python<'_>, question: impl Fn(&Run<'_>) -> Result<T, Error> + Sync) -> PyResult<T> {
+    /// Computes without the GIL. Raises what reading a column raises.
+    pub fn compute<T: Send>(
+        &self,
+        py: Python<'_>,
+        question: impl Fn(&Run<'_>) -> Result<T, Error> + Sync,
+    ) -> PyResult<T> {
+        let tables = [&self.flows, &self.queues, &self.probes];
         let answer = py.detach(|| {
-            let [flows, queues, probes] = [&self.flows, &self.queues, &self.probes].map(Held::table);
+            let [flows, queues, probes] = tables.map(Held::table);
             question(&Run::new(&self.facts, flows, queues, probes))
         });
+        if let Some(error) = tables.into_iter().find_map(Held::take_error) {
+            return Err(error);
+        }
         answer.map_err(|error| PyValueError::new_err(error.to_string()))
     }
 
@@ -251,67 +248,26 @@ pub fn jain_index(rates: Vec<f64>) -> Option<f64> {
 }
 
 impl Held {
-    fn of(py: Python<'_>, given: Given) -> PyResult<Self> {
-        let (numbers, names) = match given {
-            Given::Arrow(table) => return Ok(Self::Arrow(table)),
-            Given::Columns(columns) => columns,
-        };
-        let numbers = numbers.into_iter().map(|(name, values)| {
-            let values = values.to_vec(py)?;
-            let known = bits(values.iter().map(|value| !value.is_nan()));
-            Ok((name, (values, known)))
-        });
-        let numbers: HashMap<_, _> = numbers.collect::<PyResult<_>>()?;
-        let names = names.into_iter().map(|(name, (codes, list))| {
-            let codes = codes.to_vec(py)?;
-            let known = bits(codes.iter().map(|code| (*code as usize) < list.len()));
-            Ok((name, (codes, known, list)))
-        });
-        let names: HashMap<_, _> = names.collect::<PyResult<_>>()?;
-        let lengths = || {
-            let numbers = numbers.values().map(|(values, _)| values.len());
-            numbers.chain(names.values().map(|(codes, ..)| codes.len()))
-        };
-        let rows = lengths().next().unwrap_or(0);
-        if lengths().any(|length| length != rows) {
-            return Err(PyValueError::new_err("columns of different lengths"));
+    fn of(name: &'static str, given: Given) -> Self {
+        match given {
+            Given::Arrow(table) => Self::Arrow(table),
+            Given::Other(table) => Self::Other(Loaded::of(name, table)),
         }
-        Ok(Self::Columns(Copied { rows, numbers, names }))
     }
 
     fn table(&self) -> &dyn Table {
         match self {
             Self::Arrow(table) => table.get(),
-            Self::Columns(columns) => columns,
+            Self::Other(table) => table,
         }
     }
-}
 
-impl Table for Copied {
-    fn rows(&self) -> usize {
-        self.rows
+    fn take_error(&self) -> Option<PyErr> {
+        match self {
+            Self::Arrow(_) => None,
+            Self::Other(table) => table.take_error(),
+        }
     }
-
-    fn numbers(&self, column: &str) -> Option<dumbbell_metrics::Numbers<'_>> {
-        let (values, known) = self.numbers.get(column)?;
-        Some(dumbbell_metrics::Numbers { values: Values::F64(values), known: Some(known_of(known)) })
-    }
-
-    fn names(&self, column: &str) -> Option<Names<'_>> {
-        let (codes, known, list) = self.names.get(column)?;
-        Some(Names { codes, known: Some(known_of(known)), list })
-    }
-}
-
-fn known_of(bits: &Bits) -> Known<'_> {
-    Known { bytes: bits.as_bytes(), offset: 0 }
-}
-
-fn bits(each: impl Iterator<Item = bool>) -> Bits {
-    each.fold(Bits::default(), |mut bits, bit| {
-        bits.push(bit);
-        bits
-    })
 }
 
 /// A table of a result: its name, columns (name, type, unit, meaning), the columns that are never null, and whether

@@ -4,7 +4,9 @@
 
 mod table;
 
-use dumbbell::{Diagnostic, Error, Experiment, Files, Phase, Series, Simulation as Inner, Time, Window, model, plan};
+use dumbbell::{
+    Diagnostic, Error, Experiment, Files, Phase, Series, Simulation as Inner, Time, Window, model, plan, written_limit,
+};
 use dumbbell_experiment::declare::Kind as _;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -144,7 +146,7 @@ impl Run {
         serde_json::to_string(self.0.metrics()).expect("numbers and names")
     }
 
-    /// What was run, and whether it is valid. JSON: `{flows, queues, bottleneck, invalid, warnings, lives, phases}`;
+    /// What was run, and whether it is valid. JSON: `{flows, queues, bottleneck, invalid, warnings, phases}`;
     /// `phases` has for each flow the names, starts, stops and whether each is inferred.
     #[must_use]
     pub fn description(&self) -> String {
@@ -160,7 +162,6 @@ impl Run {
             "bottleneck": plan.bottleneck,
             "invalid": verdict.invalid,
             "warnings": verdict.warnings,
-            "lives": self.0.lives(),
             "phases": self.0.phases().iter().map(phases).collect::<Vec<_>>(),
         })
         .to_string()
@@ -190,6 +191,30 @@ impl Run {
         };
         let goodput = series.iter().flat_map(|each| each.goodput_bps.clone());
         Ok(goodput.chain(series.iter().flat_map(retransmits)).collect())
+    }
+
+    /// Those of the named panels for which the run has data, with lines of so many points, and columns of the first
+    /// flow's samples.
+    #[must_use]
+    #[expect(clippy::needless_pass_by_value, reason = "JavaScript hands over its own")]
+    pub fn figure(&self, panels: Vec<String>, points: usize, samples: Vec<String>) -> Figure {
+        let [panels, samples]: [Vec<&str>; 2] = [&panels, &samples].map(|all| all.iter().map(String::as_str).collect());
+        Figure(self.0.figure(&panels, points, &samples))
+    }
+
+    /// Of each queue that the recorded packets passed, its limit in packets and as configured. JSON:
+    /// `{NAME: [packets, text]}`.
+    ///
+    /// # Panics
+    ///
+    /// Never: they are numbers and names.
+    #[must_use]
+    pub fn limits(&self) -> String {
+        let table = self.0.packets().map(|traced| Table(traced.packets.clone()));
+        let sizes = |name: &str| table.as_ref().map_or(0.0, |table| table.mean_of("size_bytes", "queue", name));
+        let queues = self.0.plan().queues.iter();
+        let limit = |queue: &plan::Queue| Some((queue.name.clone(), written_limit(&queue.text, sizes(&queue.name))?));
+        serde_json::to_string(&queues.filter_map(limit).collect::<BTreeMap<_, _>>()).expect("numbers and names")
     }
 
     /// One row per sample and flow.
@@ -222,6 +247,30 @@ impl Run {
     pub fn left_out(&self) -> f64 {
         #[expect(clippy::cast_precision_loss, reason = "packets of one run")]
         self.0.packets().map_or(0.0, |traced| traced.left_out as f64)
+    }
+}
+
+/// Panels of a figure.
+#[wasm_bindgen]
+#[derive(Debug)]
+pub struct Figure(dumbbell::Figure);
+
+#[wasm_bindgen]
+impl Figure {
+    /// The panels, and the columns of samples, in JSON; both name numbers by offset and length.
+    ///
+    /// # Panics
+    ///
+    /// Never: they are numbers and names.
+    #[must_use]
+    pub fn description(&self) -> String {
+        serde_json::to_string(&self.0).expect("numbers and names")
+    }
+
+    /// The numbers.
+    #[must_use]
+    pub fn numbers(&self) -> Vec<f64> {
+        self.0.numbers.clone()
     }
 }
 

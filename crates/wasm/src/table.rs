@@ -97,3 +97,21 @@ impl Table {
         self.0.text()
     }
 }
+
+impl Table {
+    /// The mean of a column's known values in the rows of a name; 0 without any.
+    pub(crate) fn mean_of(&self, column: &str, of: &str, name: &str) -> f64 {
+        let (Some(Column::I64(values)), Some(Column::Name(codes, names))) = (self.0.column(column), self.0.column(of))
+        else {
+            return 0.0;
+        };
+        #[expect(clippy::cast_precision_loss, reason = "bytes of a packet")]
+        let bytes = |value: i64| value as f64;
+        let Some(code) = names.iter().position(|known| known == name) else { return 0.0 };
+        let rows = (0..self.0.rows()).filter(|row| codes.get(*row).is_some_and(|each| each as usize == code));
+        let (sum, count) = rows
+            .filter_map(|row| values.get(row))
+            .fold((0.0, 0.0), |(sum, count), value| (sum + bytes(value), count + 1.0));
+        if count > 0.0 { sum / count } else { 0.0 }
+    }
+}

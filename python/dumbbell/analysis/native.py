@@ -14,7 +14,7 @@ from dumbbell.results.result import Run, is_import
 from dumbbell.results.tables import TABLE_NAMES
 
 if TYPE_CHECKING:
-    from dumbbell.results.columns import Floats, Table
+    from dumbbell.results.columns import Floats
 
 __all__ = [
     "NS",
@@ -95,9 +95,6 @@ def is_intermittent(flow: Mapping[str, Any]) -> bool:
 Params = ParamSpec("Params")
 Found = TypeVar("Found")
 
-COLUMNS = {table: (numbers, names) for table, numbers, names in _sim.METRIC_COLUMNS}
-"""The columns of numbers, and of names, from which metrics are computed, by table."""
-
 
 def remembered(find: Callable[Concatenate[Run, Params], Found]) -> Callable[Concatenate[Run, Params], Found]:
     """Cache a pure function of a run, per run and arguments; callers must not modify the results."""
@@ -120,8 +117,8 @@ _UNKNOWN = object()
 @remembered
 def native(run: Run) -> _sim.Metrics:
     """A run's metrics, computed on request."""
-    tables = (_given(run.table(name), name) for name in TABLE_NAMES)
-    return _sim.Metrics(_facts(run), *tables)
+    flows, queues, probes = ((table := run.table(name)).native() or table for name in TABLE_NAMES)
+    return _sim.Metrics(_facts(run), flows, queues, probes)
 
 
 @remembered
@@ -180,7 +177,8 @@ def _flow(run: Run, flow: Mapping[str, Any]) -> dict[str, Any]:
 def _queue(queue: Mapping[str, Any]) -> dict[str, Any]:
     counts = ("drops", "marks", "sent_bytes", "sent_packets")
     rates = [(time_s or 0.0, rate) for time_s, rate in queue.get("rates") or []]
-    return {"name": queue["name"], "rates": rates, **{name: _integer(queue.get(name)) for name in counts}}
+    about = {"qdisc": queue.get("qdisc") or "", "is_under_test": bool(queue.get("under_test"))}
+    return {"name": queue["name"], "rates": rates, **about, **{name: _integer(queue.get(name)) for name in counts}}
 
 
 def _integer(count: float | None) -> int | None:
@@ -193,18 +191,6 @@ def _holds_super_packets(run: Run) -> bool:
     path, hosts = experiment.get("path") or {}, experiment.get("hosts")
     on_sender = run.manifest.engine == "host" and isinstance(hosts, dict) and not hosts.get("router")
     return bool(path.get("offloads") or path.get("tc") or on_sender)
-
-
-def _given(table: "Table", name: str) -> _sim.Arrow | tuple[dict[str, Any], dict[str, Any]]:
-    """The simulator's own table, or arrays of the columns that metrics need."""
-    if (arrow := table.native()) is not None:
-        return arrow
-    numbers, names = COLUMNS[name]
-    texts = {column: table.names(column) for column in names}
-    return (
-        {column: table.column(column).floats() for column in numbers},
-        {column: (each.codes_or_end(), list(each.texts)) for column, each in texts.items()},
-    )
 
 
 PARTS = tuple(_sim.SPREAD_PARTS)

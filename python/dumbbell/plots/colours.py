@@ -1,11 +1,4 @@
-"""Colours and dashes of flows, and colour scales of maps.
-
-Each controller has one hue in every figure: four from the palette of Okabe & Ito 2008 ("Color Universal Design"), and
-four with the same distance from all others, also under any kind of colour blindness. Flows and groups of the same
-controller differ by shade and dash. Flows without a controller get the unused hues, in order.
-
-Every line colour has a contrast of at least 3 : 1 with a white background (WCAG 2.2, 1.4.11); its counterpart from
-`dark` has the same with a dark page. Tests compute both.
+"""Colours and dashes of flows, from `crates/figures/src/colours.rs`, and colour scales of maps.
 
 The sequential scale has viridis's key colours (van der Walt & Smith 2015), ordered for any kind of colour blindness;
 the diverging scale goes from blue over near-white to brown, distinct for everyone. Colours are interpolated in CIELAB,
@@ -15,12 +8,12 @@ so that equal steps look equal. Tests compute both.
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
-from zlib import crc32
 
 import altair as alt
 import numpy as np
+
+from dumbbell import _sim
 
 __all__ = [
     "ALARM",
@@ -34,8 +27,6 @@ __all__ = [
     "VOID",
     "Ramp",
     "contrast",
-    "controller_hue",
-    "dark",
     "dashes",
     "diverging",
     "sequential",
@@ -43,44 +34,27 @@ __all__ = [
 ]
 
 
-HUES = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#5B1A00", "#7A3FF2", "#A80078", "#222222")
-"""The other Okabe-Ito colours are too pale for thin lines; darkened, orange is indistinguishable from vermilion."""
-ON_DARK = ("#28B2FF", "#FF8A2C", "#008963", "#D795BA", "#BD3600", "#8B52FF", "#B6288D", "#F3F3F3")
-"""Lighter versions of the same hues, at the contrasts (3.1 to 16) where they are farthest apart."""
-FAMILIES = (
-    ("cubic", "bic", "highspeed", "yeah"),
-    ("bbr", "hybla"),
-    ("reno", "scalable", "htcp"),
-    ("bbr2", "westwood", "illinois"),
-    ("dctcp", "dctcp-reno", "veno"),
-    ("bbr3", "copa", "cdg"),
-    ("prague", "vegas", "ledbat++"),
-    ("hpcc", "lp", "nv", "fixed"),
-)
-"""The controllers of each of `HUES`; the most compared ones first."""
-CONTROLLERS = {name: hue for hue, names in zip(HUES, FAMILIES, strict=True) for name in names}
-"""The only declaration of controller hues. `docs/figures.md` shows it, and a test compares both."""
-DARK_GROUND = "#18181B"
-WHITE = "#FFFFFF"
-INK = "#333333"
+_PALETTE = _sim.PALETTE
+HUES: tuple[str, ...] = tuple(_PALETTE["hues"])
+ON_DARK: tuple[str, ...] = tuple(_PALETTE["on_dark"])
+"""Counterparts of the hues on a dark page."""
+CONTROLLERS = {name: hue for hue, names in zip(HUES, _PALETTE["families"], strict=True) for name in names}
+"""The hue of each controller. `docs/figures.md` shows it, and a test compares both."""
+DARK_GROUND: str = _PALETTE["dark_ground"]
+INK: str = _PALETTE["ink"]
 """For lines outside any group: the queue, the ping."""
-NOTE = "#6A6A74"
+NOTE: str = _PALETTE["note"]
 """ECN marks."""
-ALARM = "#B00020"
+ALARM: str = _PALETTE["alarm"]
 """Limits, drops, lost pings; no controller has this colour."""
-
-DASHES = ([1, 0], [6, 2], [2, 2], [9, 3, 2, 3], [12, 4], [4, 3], [1, 3], [9, 2, 2, 2, 2, 2])
+DASHES = tuple(list(dash) or [1, 0] for dash in _PALETTE["dashes"])
 """One dash per line of a figure: where two lines coincide, the lower one shows in the gaps of the upper one."""
-DARKEST = 8.0
-LIGHTEST = 3.05
-"""Contrast with white of the first and of the last flow of a group."""
 
 
 def shades(flows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     """A colour for each flow (`name`, `group`, optional `cc`), in order."""
-    return {
-        name: _shade(hue, position / (size - 1)) if size > 1 else hue for name, hue, position, size in _positions(flows)
-    }
+    colours = _sim.shades([(flow["name"], flow["group"], flow.get("cc")) for flow in flows])
+    return {flow["name"]: colour for flow, colour in zip(flows, colours, strict=True)}
 
 
 def dashes(flows: Sequence[Mapping[str, Any]]) -> dict[str, list[int]]:
@@ -88,83 +62,9 @@ def dashes(flows: Sequence[Mapping[str, Any]]) -> dict[str, list[int]]:
     return {flow["name"]: list(DASHES[position % len(DASHES)]) for position, flow in enumerate(flows)}
 
 
-def controller_hue(name: str) -> str:
-    """The hue of a controller. An undeclared one (a user's kernel module) also gets a fixed hue."""
-    return CONTROLLERS.get(name) or HUES[crc32(name.encode()) % len(HUES)]
-
-
-@lru_cache(maxsize=4096)
-def dark(colour: str) -> str:
-    """The counterpart of a colour on a dark background: hues have their own, others keep their contrast."""
-    known = dict(zip(HUES, ON_DARK, strict=True))
-    return known.get(colour) or _with_contrast(_brightest(colour), contrast(colour), DARK_GROUND)
-
-
-def contrast(colour: str, ground: str = WHITE) -> float:
+def contrast(colour: str, ground: str = "#FFFFFF") -> float:
     """(The lighter's relative luminance + 0.05) ÷ (the darker's + 0.05): from 1 to 21 (WCAG 2.2)."""
-    darker, lighter = sorted((_luminance(colour), _luminance(ground)))
-    return (lighter + 0.05) / (darker + 0.05)
-
-
-def _luminance(colour: str) -> float:
-    return sum(weight * _linear(part) for weight, part in zip(_LUMINANCE, _parts(colour), strict=True))
-
-
-_LUMINANCE = (0.2126, 0.7152, 0.0722)
-
-
-def _positions(flows: Sequence[Mapping[str, Any]]) -> list[tuple[str, str, int, int]]:
-    """Name, hue, index among the flows of the hue, number of flows of the hue."""
-    taken = {controller_hue(flow["cc"]) for flow in flows if flow.get("cc")}
-    free = [hue for hue in HUES if hue not in taken] or list(HUES)
-    groups = list(dict.fromkeys(flow["group"] for flow in flows if not flow.get("cc")))
-    own = {group: free[position % len(free)] for position, group in enumerate(groups)}
-    members: dict[str, list[str]] = {}
-    for flow in flows:
-        hue = controller_hue(flow["cc"]) if flow.get("cc") else own[flow["group"]]
-        members.setdefault(hue, []).append(flow["name"])
-    positions = {
-        name: (hue, position, len(names)) for hue, names in members.items() for position, name in enumerate(names)
-    }
-    return [(flow["name"], *positions[flow["name"]]) for flow in flows]
-
-
-def _shade(colour: str, position: float) -> str:
-    """A shade of a hue, from the darkest (0) to the lightest (1)."""
-    return _with_contrast(colour, DARKEST * (LIGHTEST / DARKEST) ** position, WHITE)
-
-
-@lru_cache(maxsize=4096)
-def _with_contrast(colour: str, ratio: float, ground: str) -> str:
-    """The colour mixed with black or white until it has the given contrast with the background."""
-    away = 0 if ground == WHITE else 255  # The extreme farthest from the background.
-    low = contrast(colour, ground) < ratio
-    least, most = 0.0, 1.0
-    for _ in range(20):
-        middle = (least + most) / 2
-        further = (contrast(_mixed(colour, middle, away if low else 255 - away), ground) < ratio) == low
-        least, most = (middle, most) if further else (least, middle)
-    return _mixed(colour, most if low else least, away if low else 255 - away)
-
-
-def _brightest(colour: str) -> str:
-    """The brightest sRGB colour of the same hue; mixing with white earlier would desaturate it."""
-    parts = _parts(colour)
-    return "#" + "".join(f"{round(part * 255 / max(*parts, 1)):02X}" for part in parts)
-
-
-def _mixed(colour: str, share: float, target: int) -> str:
-    return "#" + "".join(f"{round(part + (target - part) * share):02X}" for part in _parts(colour))
-
-
-def _parts(colour: str) -> list[int]:
-    return [int(colour[at : at + 2], 16) for at in (1, 3, 5)]
-
-
-def _linear(part: int) -> float:
-    """An sRGB channel as linear light."""
-    value = part / 255
-    return value / 12.92 if value <= 0.04045 else ((value + 0.055) / 1.055) ** 2.4
+    return _sim.contrast(colour, ground)
 
 
 SEQUENTIAL = ("#440154", "#3B528B", "#21918C", "#5EC962", "#FDE725")

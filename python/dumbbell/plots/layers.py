@@ -1,7 +1,7 @@
-"""A panel as data: its lines, bands and marks, and the lines of a run, without lost extremes.
+"""A panel as data: its lines, bands and marks.
 
-`time_panels` and `panels` make a `Drawn` from a run. Two modules read it: `chart_style` makes Altair
-layers (reports, downloads), `panels` makes binary data for a page that draws on its own.
+`crates/figures` computes them (`panel`, `lines`); `chart_style` makes Altair layers of them, for reports and downloads,
+and `view` cuts them. A page draws the same data on its own (`panels.columns`).
 
 Lines are traces by name: times in seconds, values. More than eight flows are reduced to one line per group.
 """
@@ -12,16 +12,15 @@ from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
-import polars as pl
 
 from dumbbell import _sim
-from dumbbell.analysis.flows import group_throughput_bps
-from dumbbell.analysis.sample_arrays import Floats, by_flow
-from dumbbell.analysis.time_series import delivered, goodput, group_delivered, group_goodput
+from dumbbell.analysis.native import NS, native
+from dumbbell.analysis.sample_arrays import Floats
 from dumbbell.results.result import Run
 
 __all__ = [
     "FLOWS_MAX",
+    "PICKED",
     "POINTS",
     "Bands",
     "Curve",
@@ -37,22 +36,13 @@ __all__ = [
     "SpreadLine",
     "Ticks",
     "Trace",
-    "binned",
-    "cwnd_of",
-    "delivered_lines",
     "downsample",
-    "downsampled",
     "from_the_busiest",
     "group_members",
     "grouped",
     "names",
-    "of_groups",
-    "partitioned",
-    "quantile",
-    "rate_lines",
+    "panel",
     "round_step_ns",
-    "sample_lines",
-    "shown_groups",
     "step_ns",
 ]
 
@@ -192,33 +182,24 @@ class Drawn:
     rows: tuple[str, ...] = ()
     """Row names from the top, for a panel with rows instead of values."""
     legend: Legend | None = None
+    height: int = 150
+    """In pixels."""
 
 
-POINTS = 1400
+POINTS = _sim.POINTS
 """Points per line: two for each pixel of a wide figure."""
+FLOWS_MAX = _sim.FLOWS_MAX
+"""The most distinguishable lines. Above that, groups replace flows; of more groups, those with the highest goodput."""
+STEPS_MAX = 300
 
 
 def downsample(times: npt.ArrayLike, values: npt.ArrayLike, points: int = POINTS) -> npt.NDArray[np.int64]:
     """The indices of the samples to keep, in order: min and max of every time bin, the first and the last.
 
-    Bins are equal in time, so that the line renders the same at one bin per pixel (min-max reduction, as in M4, Jugel
-    et al. 2014). Keeps at most `points` + 2 samples, or all if there are no more. Takes no NaN.
+    `crates/figures/src/lines.rs` defines it. Keeps at most `points` + 2 samples, or all if there are no more.
     """
-    time, value = np.asarray(times, dtype=np.float64), np.asarray(values, dtype=np.float64)
-    if value.size <= points:
-        return np.arange(value.size)
-    bins = max(points // 2, 1)
-    bin_of = np.minimum((time - time[0]) / max(time[-1] - time[0], 1e-300) * bins, bins - 1).astype(np.int64)
-    order = np.lexsort((value, bin_of))
-    starts = np.flatnonzero(np.diff(bin_of[order], prepend=-1))
-    ends = np.append(starts[1:], value.size) - 1
-    return np.unique(np.concatenate([order[starts], order[ends], [0, value.size - 1]]))
-
-
-FLOWS_MAX = 8
-"""The most distinguishable lines. Above that, groups replace flows; of more groups, those with the highest goodput."""
-STEPS_MAX = 300
-NS = 1_000_000_000
+    time, value = (np.ascontiguousarray(each, dtype=np.float64) for each in (times, values))
+    return np.asarray(_sim.kept_rows(time, value, points))
 
 
 def grouped(run: Run) -> bool:
@@ -226,27 +207,18 @@ def grouped(run: Run) -> bool:
     return len(run.manifest.flows) > FLOWS_MAX
 
 
-def names(run: Run) -> Sequence[Mapping[str, Any]]:
+def names(run: Run) -> list[dict[str, Any]]:
     """The legend's entries: flows, or groups in their place, each with `name`, `group` and `cc`."""
-    return shown_groups(run) if grouped(run) else list(run.manifest.flows)
+    return [_member(*each) for each in _sim.figure_members(native(run))]
 
 
-def shown_groups(run: Run) -> list[Mapping[str, Any]]:
-    """The groups to draw: all, or the `FLOWS_MAX` with the highest goodput; in the order of the experiment."""
-    groups, rates = group_members(run), group_throughput_bps(run)
-    most = sorted(groups, key=lambda group: -(rates.get(group["name"]) or 0.0))[:FLOWS_MAX]
-    return [group for group in groups if group in most]
-
-
-def group_members(run: Run) -> list[Mapping[str, Any]]:
+def group_members(run: Run) -> list[dict[str, Any]]:
     """The groups, each with `name`, `group`, and `cc` if all of its flows have the same."""
-    controllers: dict[str, set[str | None]] = {}
-    for flow in run.manifest.flows:
-        controllers.setdefault(flow["group"], set()).add(flow.get("cc"))
-    return [
-        {"name": group, "group": group, "cc": next(iter(each)) if len(each) == 1 else None}
-        for group, each in controllers.items()
-    ]
+    return [_member(*each) for each in _sim.figure_groups(native(run))]
+
+
+def _member(name: str, group: str, cc: str | None) -> dict[str, Any]:
+    return {"name": name, "group": group, "cc": cc}
 
 
 def step_ns(run: Run) -> int:
@@ -259,80 +231,57 @@ def round_step_ns(length_ns: float, bins: int) -> int:
     return _sim.step_ns(length_ns, bins)
 
 
-def rate_lines(run: Run) -> dict[str, Trace]:
-    """Throughput in Mbit/s of flows or groups."""
-    return binned(group_goodput(run, step_ns(run)) if grouped(run) else goodput(run, step_ns(run)), 1e6)
-
-
-def delivered_lines(run: Run) -> dict[str, Trace]:
-    """Delivered data in Mbit/s of flows or groups."""
-    return binned(group_delivered(run, step_ns(run)) if grouped(run) else delivered(run, step_ns(run)), 1e6)
-
-
-def binned(rates: Mapping[str, Trace], per: float) -> dict[str, Trace]:
-    """Rates in bins (centres in ns, values) as lines in units of `per`, without unknown values."""
-    traces = {}
-    for name, (times_ns, values) in rates.items():
-        known = ~np.isnan(values)
-        traces[name] = (times_ns[known] / NS, values[known] / per)
-    return traces
-
-
-def sample_lines(
-    run: Run, column: str, per: float = 1.0, *, add: bool, points: int = POINTS, zero: bool = True
-) -> dict[str, Trace]:
-    """A column of the flows' samples in units of `per`; for groups the sum of their flows (`add`) or the mean.
-
-    With `zero=False`, 0 counts as unknown.
-    """
-    if grouped(run):
-        value = pl.col(column) if zero else pl.col(column).replace(0, None)
-        rows = run.flows.select("time_ns", "flow", "group", (value / per).alias("v")).drop_nulls()
-        together = of_groups(rows, max(round(run.manifest.duration_s * NS / POINTS), 1), add=add)
-        samples = partitioned(together.rename({"time_ns": "s", "group": "flow"}))
-    else:
-        samples = {name: (times, values / per) for name, (times, values) in by_flow(run, column).items()}
-        if not zero:
-            samples = {name: (times[values != 0], values[values != 0]) for name, (times, values) in samples.items()}
-    return downsampled({name: (times / NS, values) for name, (times, values) in samples.items()}, points)
-
-
-def cwnd_of(runs: Sequence[Run]) -> tuple[str, float, str]:
-    """A common window unit for these runs, kB if more flows' logs record only bytes: column, divisor, axis title."""
-    known = {
-        column: sum(times.size > 0 for run in runs for times, _ in by_flow(run, column).values())
-        for column in ("cwnd_packets", "cwnd_bytes")
-    }
-    if known["cwnd_bytes"] > known["cwnd_packets"]:
-        return "cwnd_bytes", 1e3, "cwnd, kB"
-    return "cwnd_packets", 1.0, "cwnd, packets"
-
-
-def downsampled(traces: Mapping[str, Trace], points: int = POINTS) -> dict[str, Trace]:
-    """Downsample every line to the points it needs; drop lines without points."""
-    kept = {name: downsample(s, v, points) for name, (s, v) in traces.items() if s.size}
-    return {name: (traces[name][0][which], traces[name][1][which]) for name, which in kept.items()}
-
-
-def partitioned(table: pl.DataFrame) -> dict[str, Trace]:
-    """The lines of a table `s, v, flow`; unknown values are NaN."""
-    parts = table.partition_by("flow", as_dict=True, maintain_order=True)
-    return {str(name): (part["s"].to_numpy(), part["v"].to_numpy()) for (name,), part in parts.items()}
-
-
-def quantile(traces: Mapping[str, Trace], share: float) -> float:
-    """A quantile of all lines' values; 0 without any."""
-    return float(
-        pl.concat([pl.Series(dtype=pl.Float64), *(pl.Series(v) for _, v in traces.values())]).quantile(share) or 0
+def panel(head: Mapping[str, Any], numbers: Floats) -> Drawn:
+    """A panel of `_sim.figure`, by its description and the numbers that it names."""
+    entries = {entry["name"]: entry["colour"] for entry in head["entries"]}
+    return Drawn(
+        head["title"],
+        tuple(_joined_points([_layer(each, numbers) for each in head["layers"]])),
+        head["note"],
+        Scale(tuple(head["y"]["domain"]) if head["y"]["domain"] else None, nice=head["y"]["nice"]),
+        tuple(head["rows"]),
+        Legend(head["legend"], entries) if head["legend"] else None,
+        head["height"],
     )
 
 
-def of_groups(rows: pl.DataFrame, bin_ns: int, *, add: bool) -> pl.DataFrame:
-    """Samples (`time_ns, flow, group, v`) as one line per group: `time_ns` (the bin's centre), `group`, `v`.
+def _layer(head: Mapping[str, Any], numbers: Floats) -> Layer:
+    def column(key: str) -> Floats:
+        offset, length = head[key]
+        return numbers[offset : offset + length]
 
-    Flows are sampled at slightly different times: average each flow within a bin, then combine the flows of the group.
-    """
-    time = pl.col("time_ns") // bin_ns * bin_ns + bin_ns // 2
-    means = rows.group_by(time, "group", "flow").agg(pl.col("v").mean())
-    together = pl.col("v").sum() if add else pl.col("v").mean()
-    return means.group_by("time_ns", "group").agg(together).sort("group", "time_ns")
+    match head["kind"]:
+        case "lines":
+            lines = tuple(_line(each, numbers) for each in head["lines"])
+            # A selection in the legend decides the opacity of flows.
+            opacity = None if head["opacity"] in (PICKED, 1) else head["opacity"]
+            return Lines(lines, head["of"], head["width"], head["curve"], tuple(head["dash"]), opacity)
+        case "rule":
+            return Rule(head["v"], head["colour"], tuple(head["dash"]))
+        case "ticks":
+            packets = column("packets") if "packets" in head else np.empty(0)
+            return Ticks(head["colour"], column("s"), head["top"], head["size"], head.get("row"), packets)
+        case "bands":
+            return Bands(head["row"], head["phase"], head["colour"], column("s"), column("e"))
+        case _:
+            line = Line(head["name"], head["colour"], column("s"), column("v"))
+            return Points(head["colour"], head["size"], (line,))
+
+
+def _joined_points(layers: Sequence[Layer]) -> list[Layer]:
+    """The layers, dots of several lines as one."""
+    points = [layer for layer in layers if isinstance(layer, Points)]
+    if len(points) < 2:
+        return list(layers)
+    together = Points(points[0].colour, points[0].size, tuple(line for layer in points for line in layer.of))
+    return [together if layer is points[0] else layer for layer in layers if layer not in points[1:]]
+
+
+def _line(head: Mapping[str, Any], numbers: Floats) -> Line:
+    (s, length), (v, _) = head["s"], head["v"]
+    dash = tuple(head["dash"])
+    return Line(head["name"], head["colour"], numbers[s : s + length], numbers[v : v + length], dash)
+
+
+PICKED = 0.9
+"""Opacity of a flow's line, so that lines behind it show through."""

@@ -9,14 +9,16 @@ Overlay: a line per run. A run with several flows has a line for each flow, or f
 than eight lines become small multiples, a panel per run. `layers` and the panels supply the values.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import altair as alt
 import polars as pl
 
+from dumbbell.analysis.native import NS
 from dumbbell.analysis.queueing import of_bottleneck
+from dumbbell.analysis.sample_arrays import by_flow
 from dumbbell.analysis.time_series import group_throughput
 from dumbbell.errors import ResultError
 from dumbbell.plots.chart_style import (
@@ -35,21 +37,14 @@ from dumbbell.plots.chart_style import (
 from dumbbell.plots.colours import HUES
 from dumbbell.plots.layers import (
     FLOWS_MAX,
-    NS,
     POINTS,
     Curve,
-    Trace,
-    cwnd_of,
-    delivered_lines,
     names,
-    of_groups,
-    rate_lines,
     round_step_ns,
-    sample_lines,
     step_ns,
 )
+from dumbbell.plots.panels import lines as lines_of
 from dumbbell.plots.run_figures import labels
-from dumbbell.plots.time_panels import fairness_lines, ping_lines, queue_lines, rtt_lines
 from dumbbell.plots.view import EVERYTHING, View
 from dumbbell.results.result import Run
 
@@ -109,11 +104,32 @@ def _parts(run: Run, step_ns: int) -> Iterator[pl.DataFrame]:
         (pl.col("rtt_ns").replace(0, None) / 1e6, "smoothed RTT, ms"),
     ):
         rows = run.flows.select("time_ns", "flow", "group", v=value.cast(pl.Float64)).drop_nulls()
-        yield _by_group(of_groups(_inside(rows, run), step_ns, add=False), groups, what)
+        yield _by_group(_of_groups(_inside(rows, run), step_ns), groups, what)
     queue = run.queues.filter(of_bottleneck(run))
     yield _alone(queue.select("time_ns", v="backlog_packets"), run, step_ns, "Queue, packets")
     ping = run.probes.filter(pl.col("kind") == "ping")
     yield _alone(ping.select("time_ns", v=pl.col("rtt_ns") / 1e6), run, step_ns, "Ping RTT, ms")
+
+
+def cwnd_of(runs: Sequence[Run]) -> tuple[str, float, str]:
+    """A common window unit for these runs, kB if more flows' logs record only bytes: column, divisor, axis title."""
+    known = {
+        column: sum(times.size > 0 for run in runs for times, _ in by_flow(run, column).values())
+        for column in ("cwnd_packets", "cwnd_bytes")
+    }
+    if known["cwnd_bytes"] > known["cwnd_packets"]:
+        return "cwnd_bytes", 1e3, "cwnd, kB"
+    return "cwnd_packets", 1.0, "cwnd, packets"
+
+
+def _of_groups(rows: pl.DataFrame, bin_ns: int) -> pl.DataFrame:
+    """Samples (`time_ns, flow, group, v`) as one line per group: `time_ns` (the bin's centre), `group`, `v`.
+
+    Flows are sampled at slightly different times: average each flow within a bin, then the flows of the group.
+    """
+    time = pl.col("time_ns") // bin_ns * bin_ns + bin_ns // 2
+    means = rows.group_by(time, "group", "flow").agg(pl.col("v").mean())
+    return means.group_by("time_ns", "group").agg(pl.col("v").mean()).sort("group", "time_ns")
 
 
 def _by_group(table: pl.DataFrame, groups: Sequence[str], what: str) -> pl.DataFrame:
@@ -186,22 +202,18 @@ class Overlay:
 
     about: str
     title: str
-    lines: Callable[[Run, int], dict[str, Trace]]
     log: bool = False
 
 
 OVERLAYS: dict[str, Overlay] = {
-    "delivered": Overlay("delivered data of several runs", "Delivered, Mbit/s", lambda run, _: delivered_lines(run)),
-    "throughput": Overlay("goodput of several runs", "Throughput in order, Mbit/s", lambda run, _: rate_lines(run)),
-    "cwnd": Overlay(
-        "congestion windows of several runs", "cwnd, packets",
-        lambda run, points: sample_lines(run, "cwnd_packets", add=True, points=points),
-    ),
-    "rtt": Overlay("RTT of several runs, on a log axis", "Smoothed RTT, ms", rtt_lines, log=True),
-    "queue": Overlay("bottleneck queues of several runs", "Queue, packets", queue_lines),
-    "ping": Overlay("pings of several runs, on a log axis", "Ping RTT, ms", ping_lines, log=True),
-    "fairness": Overlay("Jain's index of several runs", "Jain's index", lambda run, _: fairness_lines(run)),
-}  # fmt: skip
+    "delivered": Overlay("delivered data of several runs", "Delivered, Mbit/s"),
+    "throughput": Overlay("goodput of several runs", "Throughput in order, Mbit/s"),
+    "cwnd": Overlay("congestion windows of several runs", "cwnd, packets"),
+    "rtt": Overlay("RTT of several runs, on a log axis", "Smoothed RTT, ms", log=True),
+    "queue": Overlay("bottleneck queues of several runs", "Queue, packets"),
+    "ping": Overlay("pings of several runs, on a log axis", "Ping RTT, ms", log=True),
+    "fairness": Overlay("Jain's index of several runs", "Jain's index"),
+}
 """By the name of the panel that shows the same for one run."""
 
 
@@ -288,11 +300,10 @@ def overlay_lines(runs: Sequence[Run], name: str, points: int) -> tuple[pl.DataF
     """
     kind, parts = OVERLAYS[name], []
     members: list[dict[str, Any]] = []
-    column, per, _ = cwnd_of(runs)  # One unit for all.
+    in_bytes = cwnd_of(runs)[0] == "cwnd_bytes"  # One unit for all.
     for run, label in zip(runs, labels(runs), strict=True):
-        cwnd = name == "cwnd"
-        inner = sample_lines(run, column, per, add=True, points=points) if cwnd else kind.lines(run, points)
-        if not any(s.size for s, _ in inner.values()):
+        inner = lines_of(run, name, points, cwnd_in_bytes=in_bytes)
+        if not inner:
             raise ResultError(f"{run.folder}: lacks the metric of '{name}' in the unit of the other runs")
         renamed = {f"{label}: {flow}" if len(inner) > 1 else label: trace for flow, trace in inner.items()}
         known = {member["name"]: member for member in names(run)}

@@ -1,123 +1,21 @@
-"""The experiment's text in the editor: a page's edits, its controls, the line of an error, built-in texts.
+"""The experiment's text in the editor: what its controls read, the line of an error, built-in texts.
 
-An edit changes one value and keeps every other character, including comments (tomlkit). `dumbbell.spec` parses the
-result.
-
-A control that does not apply to an experiment is missing or null: a path of tc commands has no rate, a discipline
-without a limit no buffer. The page sends a changed value as text; the experiment checks it.
+The page edits the text itself (`ui/src/local/text.ts`); `dumbbell.spec` parses the result.
 """
 
 import re
-from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
-
-import tomlkit
-from pydantic import BaseModel, ConfigDict
-from tomlkit.exceptions import TOMLKitError
-from tomlkit.items import AoT
+from typing import Any
 
 from dumbbell import __version__
 from dumbbell.control_characters import visible, visible_line
 from dumbbell.engines.sim import Simulator
 from dumbbell.errors import DumbbellError, ExperimentError
-from dumbbell.plots import panels
-from dumbbell.plots.colours import ALARM, CONTROLLERS, DARK_GROUND, HUES, INK, NOTE, ON_DARK
-from dumbbell.spec import Experiment, load, published, scenarios
+from dumbbell.spec import load, published, scenarios
 from dumbbell.spec.document import Case, as_toml, text_of, toml, without_cases
 
-if TYPE_CHECKING:
-    from dumbbell.spec.keys import Bottleneck, Flows
-
-__all__ = ["BLANK", "Edit", "apply_edits", "catalogue", "controls", "error_fields", "line_of", "page_start", "texts_of"]
-
-
-class Edit(BaseModel):
-    """One change: sets a key, adds a table to a list, or removes a key or a table of a list."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    do: Literal["set", "add", "remove"] = "set"
-    key: str
-    """Dotted; a number is an index of a list: `path.rtt`, `flows.0.cc`."""
-    value: str | int | float | bool | dict[str, str | int | float | bool] | None = None
-
-
-def apply_edits(text: str, edits: Sequence[Edit]) -> str:
-    """Return the text after these edits, applied in their order.
-
-    Raises `ExperimentError` for a text that is no TOML, and for a key that the text can't contain.
-    """
-    if not edits:
-        return text
-    toml(text)  # tomlkit has no limits of its own.
-    try:
-        document = tomlkit.parse(text)
-        for edit in edits:
-            _apply(document, edit)
-        return tomlkit.dumps(document)
-    except (TOMLKitError, RecursionError) as error:
-        raise ExperimentError(f"not TOML: {error}") from None
-
-
-def _apply(document: Any, edit: Edit) -> None:
-    *path, last = edit.key.split(".")
-    node = document
-    for step in path:
-        node = _child(node, step, edit)
-    if edit.do == "add":
-        _add(node, last, edit)
-    elif edit.do == "remove" or edit.value is None:
-        _remove(node, last, edit)
-    elif isinstance(node, dict):
-        node[last] = edit.value
-    else:
-        raise _no_such_key(edit)
-
-
-def _child(node: Any, step: str, edit: Edit) -> Any:
-    if isinstance(node, list):
-        if not step.isdecimal() or int(step) >= len(node):
-            raise _no_such_key(edit)
-        return node[int(step)]
-    if not isinstance(node, dict):
-        raise _no_such_key(edit)
-    if step not in node:
-        node[step] = tomlkit.table()
-    return node[step]
-
-
-def _add(node: Any, key: str, edit: Edit) -> None:
-    if not isinstance(node, dict) or not isinstance(edit.value, dict):
-        raise _no_such_key(edit)
-    table = tomlkit.table()
-    table.update(edit.value)
-    tables = node.get(key)
-    if tables is None:
-        node[key] = tomlkit.aot()
-        tables = node[key]
-    if isinstance(tables, AoT):
-        tables.append(table)
-    elif isinstance(tables, list):  # Written as a list of inline tables.
-        inline = tomlkit.inline_table()
-        inline.update(edit.value)
-        tables.append(inline)
-    else:
-        raise _no_such_key(edit)
-
-
-def _remove(node: Any, key: str, edit: Edit) -> None:
-    if isinstance(node, list) and key.isdecimal() and int(key) < len(node):
-        del node[int(key)]
-    elif isinstance(node, dict):
-        node.pop(key, None)
-    else:
-        raise _no_such_key(edit)
-
-
-def _no_such_key(edit: Edit) -> ExperimentError:
-    return ExperimentError("the text has no such key", key=edit.key, value=edit.value)
+__all__ = ["BLANK", "catalogue", "error_fields", "line_of", "page_start", "shown", "texts_of"]
 
 
 DISCIPLINES = {
@@ -134,22 +32,13 @@ DISCIPLINES = {
 """The disciplines that can be the only one below a link's shaper; `{limit}` is the buffer."""
 
 
-def controls(experiment: Experiment) -> dict[str, Any]:
-    """Return the values of the controls."""
-    path = experiment.path
-    return {
-        "title": experiment.title,
-        "duration_ns": experiment.duration,
-        "rtt_ns": path.rtt,
-        "mtu_bytes": path.mtu,
-        "loss": path.loss,
-        "bottleneck": None if path.bottleneck is None else _bottleneck(path.bottleneck),
-        "flows": [_group(name, group) for name, group in zip(experiment.group_names, experiment.flows, strict=True)],
-    }
+def shown(case: Case) -> dict[str, Any]:
+    """Return what the page's controls read: the experiment's values, and the names of its groups."""
+    return {"experiment": case.experiment.data(), "groups": case.experiment.group_names}
 
 
 def page_start(*, server: bool) -> dict[str, Any]:
-    """Return what a page starts with: version, scenarios, what its controls offer, colours of its figures.
+    """Return what a page starts with: version, scenarios, what its controls offer.
 
     Without a `server`, the page runs the simulator itself.
     """
@@ -159,42 +48,6 @@ def page_start(*, server: bool) -> dict[str, Any]:
         "scenarios": catalogue(),
         "controllers": list(Simulator.controllers()),
         "disciplines": DISCIPLINES,
-        "palette": {
-            "hues": HUES,
-            "on_dark": ON_DARK,
-            "controllers": CONTROLLERS,
-            "dark_ground": DARK_GROUND,
-            "ink": INK,
-            "note": NOTE,
-            "alarm": ALARM,
-            "states": panels.STATE_COLOURS,
-            "pale": panels.OTHER_COLOURS,
-        },
-    }
-
-
-def _bottleneck(bottleneck: "Bottleneck") -> dict[str, Any]:
-    qdisc = bottleneck.qdisc
-    return {
-        "rate_bps": bottleneck.rate,
-        "traced": bottleneck.rate_trace is not None,
-        "qdisc": qdisc.text,
-        "kind": qdisc.kind,
-        "limit": qdisc.option("limit"),
-    }
-
-
-def _group(name: str, group: "Flows") -> dict[str, Any]:
-    return {
-        "name": name,
-        "kind": group.kind,
-        "cc": group.cc,
-        "cc_parameters": dict(group.cc_parameters),
-        "count": group.count,
-        "start_ns": group.start,
-        "stop_ns": group.stop,
-        "bytes": group.bytes,
-        "rate_bps": group.rate,
     }
 
 

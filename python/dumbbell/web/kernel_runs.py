@@ -156,7 +156,7 @@ def overlay_data(outcome: Outcome, overlay: OverlayRequest) -> bytes:
     facts, numbers = run_data(outcome.run, overlay.panels, overlay.points)
     took_ms = {"simulate": 0.0, "all": (time.perf_counter() - started) * 1e3}
     about = {"kernel": outcome.kernel, "seed": outcome.request.seed, "seeds": outcome.request.seeds}
-    header = {"toml": outcome.request.toml, "controls": None, "problem": None}
+    header = {"toml": outcome.request.toml, "case": None, "problem": None}
     return packed(header | facts | about | {"took_ms": took_ms, "agreement": outcome.agreement}, numbers)
 
 

@@ -16,6 +16,8 @@ import numpy.typing as npt
 import polars as pl
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from dumbbell import _sim
+from dumbbell.analysis.native import native
 from dumbbell.analysis.summary import measures
 from dumbbell.engines import Request
 from dumbbell.engines.base import Progress
@@ -23,12 +25,11 @@ from dumbbell.engines.sim import PacketTraces, Simulator, Window
 from dumbbell.engines.sim import packet_traces as record_packets
 from dumbbell.errors import DumbbellError, ExperimentError
 from dumbbell.plan import Plan
-from dumbbell.plots import available, columns, packed
-from dumbbell.plots.time_panels import written_limit
+from dumbbell.plots import packed
 from dumbbell.results.result import Run
 from dumbbell.spec import Case, scenarios
 from dumbbell.spec.document import parse
-from dumbbell.web.experiment_text import Edit, apply_edits, controls, error_fields
+from dumbbell.web.experiment_text import error_fields, shown
 from dumbbell.web.handlers import LIVE_BYTES
 
 __all__ = [
@@ -47,7 +48,6 @@ __all__ = [
 
 
 PANELS = ("throughput", "cwnd", "rtt", "queue", "states")
-EDITS_MAX = 64
 POINTS_MAX = 4000
 NUMBERS_MAX = 100
 NO_FOLDER = Path("workbench")
@@ -55,12 +55,11 @@ NO_FOLDER = Path("workbench")
 
 
 class FigureRequest(BaseModel):
-    """A page's request for an edited text, its figures and numbers."""
+    """A page's request for the figures and numbers of a text."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     toml: str
-    edits: tuple[Edit, ...] = Field(default=(), max_length=EDITS_MAX)
     seed: int = Field(default=1, ge=0, le=2**32 - 1)
     panels: tuple[str, ...] = Field(default=PANELS, max_length=20)
     points: int = Field(default=900, ge=10, le=POINTS_MAX)
@@ -71,7 +70,7 @@ class FigureRequest(BaseModel):
 
 
 def state(request: FigureRequest) -> dict[str, Any]:
-    """Return the edited text with its controls, or with its error."""
+    """Return the text with what its controls read, or with its error."""
     return _state_and_case(request)[0]
 
 
@@ -95,11 +94,10 @@ def _state_and_case(request: FigureRequest) -> tuple[dict[str, Any], Case | None
     """Return the state and its experiment, or None for an invalid text."""
     text = request.toml
     try:
-        text = apply_edits(request.toml, request.edits)
         case = case_of(text)
-        return {"toml": text, "controls": controls(case.experiment), "problem": None}, case
+        return {"toml": text, "case": shown(case), "problem": None}, case
     except DumbbellError as error:
-        return {"toml": text, "controls": None, "problem": error_fields(error, text)}, None
+        return {"toml": text, "case": None, "problem": error_fields(error, text)}, None
 
 
 def case_of(text: str) -> Case:
@@ -122,10 +120,10 @@ def simulate(case: Case, seed: int, watch: Progress) -> Run:
 
 
 def run_data(
-    run: Run, panels: Sequence[str], points: int, patterns: Sequence[str] = ("*",)
+    run: Run, panels: Sequence[str], points: int, patterns: Sequence[str] = ("*",), samples: Sequence[str] = ()
 ) -> tuple[dict[str, Any], list[Any]]:
-    """Return a run as data: the facts for a header, and the columns of the panels."""
-    panel_headers, numbers = columns(run, available(run, tuple(panels)), points)
+    """Return a run as data: the facts for a header, and the numbers that its panels and samples name."""
+    figure, numbers = _sim.figure_page(native(run), list(panels), points, list(samples))
     facts = {
         "duration_s": run.manifest.duration_s,
         "flows": [{"name": flow.name, "group": flow.group} for flow in run.manifest.flows],
@@ -133,27 +131,15 @@ def run_data(
         "invalid": run.manifest.invalid,
         "warnings": run.manifest.warnings,
         "numbers": measures(run, patterns=patterns),
-        "panels": panel_headers,
+        **figure,
     }
-    return facts, numbers
+    return facts, [np.asarray(numbers)]
 
 
 def _packed_run(run: Run, header: dict[str, Any], request: FigureRequest, started: float) -> bytes:
-    facts, numbers = run_data(run, request.panels, request.points, request.numbers)
-    spans, values = _samples(run, request.samples, sum(len(column) for column in numbers))
+    facts, numbers = run_data(run, request.panels, request.points, request.numbers, request.samples)
     took_ms = {"simulate": run.manifest["phases_s"]["simulate"] * 1e3, "all": (time.perf_counter() - started) * 1e3}
-    return packed(header | facts | {"samples": spans, "took_ms": took_ms}, [*numbers, *values])
-
-
-def _samples(run: Run, names: Sequence[str], offset: int) -> tuple[dict[str, tuple[int, int]], list[Any]]:
-    """Return the spans and values of columns of the first flow's samples, with their times in `time_s`."""
-    if not names:
-        return {}, []
-    flows = run.flows.filter(pl.col("flow") == run.manifest.flows[0]["name"])
-    known = [name for name in names if name in flows.columns and flows.schema[name].is_numeric()]
-    table = flows.select((pl.col("time_ns") / NS).alias("time_s"), *(pl.col(name).cast(pl.Float64) for name in known))
-    spans = {name: (offset + at * table.height, table.height) for at, name in enumerate(table.columns)}
-    return spans, [column.fill_null(float("nan")).to_numpy() for column in table]
+    return packed(header | facts | {"took_ms": took_ms}, numbers)
 
 
 def _scenario_folder() -> Path:
@@ -269,7 +255,7 @@ def _queue(name: str, packets: pl.DataFrame, plan: Plan) -> dict[str, Any]:
     if planned is None:
         return {"name": name, "limit": None, "written": "", "rate_bps": None}
     size = packets.filter(pl.col("queue") == name)["size_bytes"].mean()
-    limit = written_limit(planned.text, size if isinstance(size, float) else 0.0)
+    limit = _sim.written_limit(planned.text, size if isinstance(size, float) else 0.0)
     return {
         "name": name,
         "limit": limit[0] if limit else None,

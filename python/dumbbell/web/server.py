@@ -226,12 +226,12 @@ class _LiveHandlers(Handlers):
         return Json(await anyio.to_thread.run_sync(functools.partial(page_start, server=True)))
 
     async def state(self, request: Request) -> Response:
-        """Return the edited text with its controls."""
+        """Return the text with what its controls read."""
         body = await self.parse_body(request, FigureRequest)
         return Json(await self.run_on_thread(functools.partial(state, body)))
 
     async def figure_data(self, request: Request) -> Response:
-        """Return the edited text with its controls, figures and numbers."""
+        """Return the text with what its controls read, figures and numbers."""
         body = await self.parse_body(request, FigureRequest)
         return Response(await self.run_cancellable(request, functools.partial(figure_data, body)), media_type=BINARY)
 

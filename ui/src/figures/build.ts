@@ -97,12 +97,10 @@ function equal(one: ArrayLike<number>, other: ArrayLike<number>): boolean {
   return true;
 }
 
-/** The range of a panel's values: its domain, or from zero (or the minimum) to the maximum. */
+/** The range of a panel's values: its domain, or from zero to the maximum. */
 export function range(panel: Panel, minimum: number | null, maximum: number | null): [number, number] {
   if (panel.rows.length) return [0, panel.rows.length];
   if (panel.y.domain) return panel.y.domain;
-  if (panel.y.type === "log")
-    return uPlot.rangeLog(Math.max(minimum ?? 1, 1e-6), maximum ?? 10, 10, false) as [number, number];
-  const lowest = panel.y.zero ? Math.min(0, minimum ?? 0) : (minimum ?? 0);
+  const lowest = Math.min(0, minimum ?? 0);
   return uPlot.rangeNum(lowest, Math.max(maximum ?? 1, lowest + 1e-9), 0.06, true) as [number, number];
 }

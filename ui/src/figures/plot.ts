@@ -103,7 +103,6 @@ export class Plot {
         y: {
           // Rows are counted from the top.
           dir: first.panel.rows.length ? -1 : 1,
-          distr: first.panel.y.type === "log" ? 3 : 1,
           range: (_, least, most) => range((this.runPanels[0] as RunPanel).panel, least, most),
         },
       },

@@ -1,13 +1,11 @@
 // Figures without a server: the simulator runs in a Web Worker of this page. The answer has the form of the server's.
 
-import type { FigureRequest, FigureResponse } from "../protocol";
+import type { FigureResponse, TextRequest } from "../protocol";
 import { RequestError } from "../protocol";
-import type { Start, State } from "../types";
-import { Colours } from "./colours";
-import { panelsOf } from "./panels";
-import { BINS_MAX } from "./samples";
-import { type Numbers, type Run, simulator } from "./simulator";
-import { applyEdits, controlsOf, experimentOf, filesOf, problemOf, TextError } from "./text";
+import type { Span, Start, State } from "../types";
+import { controlsOf } from "./controls";
+import { type FigureOptions, type Numbers, type Run, simulator } from "./simulator";
+import { experimentOf, filesOf, problemOf, problemOfEdit, TextError } from "./text";
 
 /** Memory of packets and tables of one run. */
 export const MOST_BYTES = 1e9;
@@ -21,23 +19,31 @@ export async function descriptionOf(start: Start, toml: string, seed: number) {
   return (latest as { description: Run["description"] }).description;
 }
 
-/** Edit the text, run it, draw it. */
-export async function figuresOf(start: Start, request: FigureRequest, signal: AbortSignal): Promise<FigureResponse> {
+/** Run the text, draw it. */
+export async function figuresOf(start: Start, request: TextRequest, signal: AbortSignal): Promise<FigureResponse> {
   const state: State = { toml: request.toml, controls: null, problem: null };
   try {
-    state.toml = applyEdits(request.toml, request.edits);
     const found = await experimentOf(state.toml);
     signal.throwIfAborted();
     state.controls = controlsOf(found);
     const began = performance.now();
-    const run = await runOf(start, state.toml, request.seed, signal);
+    const { panels, points, samples = [] } = request;
+    const run = await runOf(start, state.toml, request.seed, { panels, points, samples }, signal);
     const simulate = performance.now() - began;
     const duration_s = Number(run.metrics.duration_s);
-    const colours = new Colours(start.palette);
-    const measured = { run, duration_s, points: request.points };
-    const drawn = panelsOf(measured, request.panels, colours, request.samples);
+    const { numbers: all, ...drawn } = run.figure as Required<Run>["figure"];
+    const column = ([offset, count]: Span) => all.subarray(offset, offset + count);
     const { flows, invalid, warnings } = run.description;
-    const facts = { duration_s, flows, valid: !invalid.length, invalid, warnings, numbers: measures(run), ...drawn };
+    const facts = {
+      duration_s,
+      flows,
+      valid: !invalid.length,
+      invalid,
+      warnings,
+      numbers: measures(run),
+      ...drawn,
+      column,
+    };
     return { state, figureData: { ...facts, took_ms: { simulate, all: performance.now() - began } } };
   } catch (error) {
     if (signal.aborted) throw error;
@@ -46,10 +52,16 @@ export async function figuresOf(start: Start, request: FigureRequest, signal: Ab
 }
 
 /** Run an experiment to its end. */
-export async function runOf(start: Start, toml: string, seed: number, signal?: AbortSignal): Promise<Run> {
+export async function runOf(
+  start: Start,
+  toml: string,
+  seed: number,
+  figure?: FigureOptions,
+  signal?: AbortSignal,
+): Promise<Run> {
   const { run } = await simulator();
-  const options = { seed, files: await filesOf(toml, start), mostBytes: MOST_BYTES, bins: BINS_MAX };
-  const result = await run(toml, signal ? { ...options, signal } : options);
+  const options = { seed, files: await filesOf(toml, start), mostBytes: MOST_BYTES };
+  const result = await run(toml, { ...options, ...(figure && { figure }), ...(signal && { signal }) });
   latest = { key: `${seed} ${toml}`, description: result.description };
   return result;
 }
@@ -61,8 +73,7 @@ export async function problemFrom(error: unknown) {
     throw new RequestError("the simulator could not be loaded: reload the page");
   });
   if (error instanceof DumbbellError) return problemOf(error.mistakes);
-  const parsed = error as Error & { line?: number };
-  return { text: parsed.message, key: "", right: "", line: parsed.line ?? null };
+  return problemOfEdit(error);
 }
 
 const OF_GROUP = [

@@ -3,16 +3,16 @@
 import type { Header, Packets, Time, WindowRequest } from "../play/packets";
 import type { Start } from "../types";
 import { descriptionOf, MOST_BYTES, problemFrom } from "./figures";
-import { writtenLimit } from "./panels";
-import { NS } from "./samples";
 import { type Column, numbers, type QueueDescription, simulator, type Table } from "./simulator";
 import { experimentOf, filesOf } from "./text";
 
+const NS = 1e9;
 const MOST_ROWS = 200_000;
 const TIMES: Time[] = ["sent", "queued", "dequeued", "departed", "received", "dropped"];
 const NAMES = ["flow", "kind", "direction", "queue", "dropped_at"] as const;
 const COUNTS = { sequence: "sequence_bytes", size: "size_bytes", retransmit: "retransmit", marked: "marked" } as const;
 
+type Limits = Record<string, [packets: number, text: string]>;
 type Columns = Record<(typeof NAMES)[number] | keyof typeof COUNTS | Time, Float64Array>;
 
 /** Record the packets of a window; a string is an error message. */
@@ -25,15 +25,14 @@ export async function packetsOf(start: Start, { toml, seed, from_s, to_s }: Wind
     const { packets } = await simulator();
     const files = await filesOf(toml, start);
     const found = await packets(toml, { seed, files, mostBytes: MOST_BYTES, from, to, mostRows: MOST_ROWS });
-    return described(found.packets, found.leftOut, { from, to }, queues, bottleneck);
+    return described(found, { from, to }, queues, bottleneck);
   } catch (error) {
     return (await problemFrom(error)).text;
   }
 }
 
 function described(
-  table: Table,
-  left_out: number,
+  { packets: table, leftOut: left_out, limits }: { packets: Table; leftOut: number; limits: Limits },
   { from, to }: { from: number; to: number },
   planned: QueueDescription[],
   bottleneck: string | null,
@@ -51,7 +50,7 @@ function described(
     names: names as Header["names"],
     queues: (names.queue ?? [])
       .filter((name) => seen.has(name) || planned.some((queue) => queue.name === name && queue.under_test))
-      .map((name) => queueFacts(name, columns, names.queue ?? [], planned)),
+      .map((name) => queueFacts(name, limits[name], planned)),
     bottleneck: !seen.size || seen.has(bottleneck ?? "") ? bottleneck : null,
     delays_s: delays(columns, names.direction ?? []),
   };
@@ -72,13 +71,10 @@ function queuesSeen({ queue }: Columns, names: string[]): Set<string> {
   return new Set(names.filter((_, code) => codes.has(code)));
 }
 
-function queueFacts(name: string, columns: Columns, names: string[], planned: QueueDescription[]) {
+function queueFacts(name: string, limit: Limits[string] | undefined, planned: QueueDescription[]) {
   const entry = planned.find((queue) => queue.name === name);
   if (!entry) return { name, limit: null, written: "", rate_bps: null };
-  const code = names.indexOf(name);
-  const sizes = columns.size.filter((_, row) => columns.queue[row] === code);
-  const limit = writtenLimit(entry.qdisc, sizes.reduce((sum, size) => sum + size, 0) / Math.max(sizes.length, 1));
-  return { name, limit: limit?.packets ?? null, written: limit?.text ?? "", rate_bps: entry.rates[0]?.[1] ?? null };
+  return { name, limit: limit?.[0] ?? null, written: limit?.[1] ?? "", rate_bps: entry.rates[0]?.[1] ?? null };
 }
 
 function delays(columns: Columns, directions: string[]): Header["delays_s"] {

@@ -2,6 +2,8 @@
 // Web Workers. The page is built without it, so it is loaded by its address, and its types are repeated here as far as
 // they are used.
 
+import type { Case, Panel, Span } from "../types";
+
 export interface Column {
   values: BigInt64Array | Uint32Array | Uint8Array | Float64Array;
   known?: Uint8Array;
@@ -35,11 +37,9 @@ export interface Run {
     bottleneck: string | null;
     invalid: string[];
     warnings: string[];
-    /** Start and stop of each flow in ns. */
-    lives: [number, number][];
-    phases: [name: string, start_ns: number, stop_ns: number, inferred: boolean][][];
   };
-  series: { stepNs: number; goodput: Float64Array[]; retransmits: Float64Array[] };
+  /** As requested. */
+  figure?: { panels: Panel[]; samples: Record<string, Span>; numbers: Float64Array };
   flows: Table;
   queues: Table;
   probes: Table;
@@ -59,10 +59,10 @@ export interface Mistake {
   line?: number;
 }
 
-export interface Case {
-  name: string;
-  experiment: Record<string, unknown>;
-  groups: string[];
+export interface FigureOptions {
+  panels: readonly string[];
+  points: number;
+  samples: readonly string[];
 }
 
 interface Options {
@@ -74,11 +74,11 @@ interface Options {
 
 interface Package {
   parse(toml: string): Promise<{ cases: Case[] } | { errors: Mistake[] }>;
-  run(toml: string, options: Options & { bins: number }): Promise<Run>;
+  run(toml: string, options: Options & { figure?: FigureOptions }): Promise<Run>;
   packets(
     toml: string,
     window: Options & { from: number; to: number; mostRows: number },
-  ): Promise<{ packets: Table; leftOut: number }>;
+  ): Promise<{ packets: Table; leftOut: number; limits: Record<string, [packets: number, text: string]> }>;
   DumbbellError: new (...rest: never) => Error & { mistakes: Mistake[] };
 }
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { applyEdits, TextError } from "./text";
+import { applyEdits, problemOfEdit, TextError } from "./text";
 
 const TEXT = `# first line
 duration = "30s" # long
@@ -41,6 +41,25 @@ test("a list of inline tables stays one", () => {
   const inline = 'flows = [{ cc = "bbr" }]\n';
   const edited = applyEdits(inline, [{ do: "add", key: "flows", value: { cc: "cubic" } }]);
   expect(edited).toMatch(/^flows = \[.*bbr.*cubic.*\]\n$/);
+});
+
+test("a missing table is created", () => {
+  expect(applyEdits('duration = "1s"\n', [{ key: "path.rtt", value: "1ms" }])).toMatch(/^\[path\]\nrtt = "1ms"$/m);
+});
+
+test("a text that is no TOML is an error with its line", () => {
+  const broken = () => applyEdits("a = 1\n[[", [{ key: "path.rtt", value: "1ms" }]);
+  expect(broken).toThrow();
+  try {
+    broken();
+  } catch (error) {
+    expect(problemOfEdit(error).line).toBe(2);
+  }
+});
+
+test.each(["flows.7.cc", "flows.x.cc", "title.deeper", "duration.0"])("%s is no key of the text", (key) => {
+  const text = `title = "A"\n${TEXT}`;
+  expect(() => applyEdits(text, [{ key, value: "1s" }])).toThrow(TextError);
 });
 
 test("a key that the text can't contain is an error", () => {

@@ -1,9 +1,9 @@
-// The experiment's text in a page without a server: edits, controls, errors. `python/dumbbell/web/experiment_text.py`
-// does the same for `dumbbell ui`; tests compare both.
+// The experiment's text: edits of the page's controls. An edit changes one value and keeps every other character. Without
+// a server, also what the text says, and its mistakes.
 
 import { parse as parseToml, patch } from "@decimalturn/toml-patch";
-import type { Controls, Edit, Group, Problem, Start } from "../types";
-import { type Case, type Mistake, simulator } from "./simulator";
+import type { Case, Edit, Problem, Start } from "../types";
+import { type Mistake, simulator } from "./simulator";
 
 /** The text has a mistake, or the run failed. */
 export class TextError extends Error {
@@ -56,59 +56,17 @@ export async function experimentOf(text: string): Promise<Case> {
   throw new TextError({ text: "several experiments in one text", key: "cases", right, line: null });
 }
 
+/** The problem of an edit that failed. */
+export function problemOfEdit(error: unknown): Problem {
+  if (error instanceof TextError) return error.problem;
+  const parsed = error as Error & { line?: number };
+  return { text: parsed.message, key: "", right: "", line: parsed.line ?? null };
+}
+
 export function problemOf([mistake]: Mistake[]): Problem {
   const { problem = "", value, key = "", right = "", line } = mistake ?? {};
   const shown = value == null || typeof value === "object" ? "" : `: ${value}`;
   return { text: problem + shown, key, right, line: line || null };
-}
-
-interface Flows extends Omit<Group, "start_ns" | "stop_ns" | "rate_bps"> {
-  start: number;
-  stop: number | null;
-  rate: number | null;
-}
-
-interface Experiment {
-  title: string;
-  duration: number;
-  path: {
-    rtt: number;
-    mtu: number;
-    loss: string | null;
-    bottleneck: { rate: number | null; rate_trace: string | null; qdisc: string } | null;
-  };
-  flows: Flows[];
-}
-
-/** The values of the controls. */
-export function controlsOf({ experiment, groups }: Case): Controls {
-  const { title, duration, path, flows } = experiment as unknown as Experiment;
-  const { bottleneck } = path;
-  return {
-    title,
-    duration_ns: duration,
-    rtt_ns: path.rtt,
-    mtu_bytes: path.mtu,
-    loss: path.loss,
-    bottleneck: bottleneck && {
-      rate_bps: bottleneck.rate,
-      traced: bottleneck.rate_trace !== null,
-      qdisc: bottleneck.qdisc,
-      kind: bottleneck.qdisc.split(" ")[0] as string,
-      limit: optionOf(bottleneck.qdisc, "limit"),
-    },
-    flows: flows.map(({ kind, cc, cc_parameters, count, start, stop, bytes, rate }, index) => ({
-      ...{ name: groups[index] ?? kind, kind, cc, cc_parameters, count, bytes },
-      ...{ start_ns: start, stop_ns: stop, rate_bps: rate },
-    })),
-  };
-}
-
-/** An option's value in a discipline's text, in which single spaces stand between words. */
-function optionOf(qdisc: string, name: string): string | null {
-  const words = qdisc.split(" ");
-  const at = words.indexOf(name);
-  return at < 0 ? null : (words[at + 1] ?? null);
 }
 
 const fetched = new Map<string, Promise<string>>();

@@ -1,17 +1,23 @@
 // Experiments of TCP congestion control from JavaScript: `parse`, `run`, `packets`. The work is done in a worker.
 
-import type { Case, Description, Mistake, Progress, Recorded, RunResult, Start } from "./messages.js";
+import type { Case, Description, FigureOptions, Mistake, Progress, Recorded, RunResult, Start } from "./messages.js";
 import type { Metrics } from "./metrics.js";
 import { submit } from "./workers.js";
 
 export type {
   Case,
   Description,
+  Figure,
+  FigureOptions,
   FlowDescription,
+  Layer,
+  Line,
   Mistake,
+  Panel,
   Progress,
   QueueDescription,
   Series,
+  Span,
 } from "./messages.js";
 export type * from "./metrics.js";
 export type { Column, Table } from "./tables.js";
@@ -40,10 +46,12 @@ export interface Options {
   step?: number;
   /** Or the most bins that `series` may have: a step of 1, 2 or 5 times a power of ten, at least 10 ms. */
   bins?: number;
+  /** Panels of a figure as data; without it the result has none. */
+  figure?: FigureOptions;
 }
 
 /** Which packets to record: those in flight between two times, in seconds. */
-export interface Window extends Omit<Options, "step" | "bins"> {
+export interface Window extends Omit<Options, "step" | "bins" | "figure"> {
   from: number;
   to: number;
   /** Packets to record at most, the first ones; 100,000 if it is left out. */
@@ -72,7 +80,7 @@ export async function parse(toml: string): Promise<{ cases: Case[] } | { errors:
 
 /** Runs an experiment to its end. */
 export async function run(toml: string, options: Options = {}): Promise<Run> {
-  const request = { do: "run" as const, stepNs: Math.round((options.step ?? 0) * 1e9), bins: options.bins ?? 0, ...start(toml, options) };
+  const request = { do: "run" as const, stepNs: Math.round((options.step ?? 0) * 1e9), bins: options.bins ?? 0, figure: options.figure ?? null, ...start(toml, options) };
   const result = (await started(request, options)) as RunResult;
   return { ...result, metrics: JSON.parse(result.metrics), description: JSON.parse(result.description) };
 }
@@ -97,7 +105,7 @@ function start(toml: string, options: Options): Start {
   return { toml: text(toml), seed, case: options.case ?? "", files: JSON.stringify(files), mostBytes };
 }
 
-async function started(request: Parameters<typeof submit>[0], options: Options): Promise<unknown> {
+async function started(request: Parameters<typeof submit>[0], options: Pick<Options, "onProgress" | "signal">): Promise<unknown> {
   try {
     return await submit(request, options.onProgress, options.signal);
   } catch (error) {

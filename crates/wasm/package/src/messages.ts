@@ -44,9 +44,73 @@ export interface Start {
   mostBytes: number;
 }
 
+/** Which panels of a figure a result has. */
+export interface FigureOptions {
+  /** Names as of `dumbbell plot --panels`; those for which the run has no data are left out. */
+  panels: string[];
+  /** Points of a line at most; 1400 if it is left out. */
+  points?: number;
+  /** Columns of the first flow's samples. */
+  samples?: string[];
+}
+
+/** Panels as data: `panels` and `samples` name columns of `numbers` by offset and length. */
+export interface Figure {
+  panels: Panel[];
+  samples: Record<string, Span>;
+  numbers: Float64Array;
+}
+
+/** A column: offset and length. */
+export type Span = [number, number];
+
+interface Coloured {
+  colour: string;
+  /** On a dark page. */
+  dark: string;
+}
+
+/** A line: times in seconds, and values. */
+export interface Line extends Coloured {
+  name: string;
+  dash: number[];
+  s: Span;
+  v: Span;
+}
+
+/** A part of a panel; times in seconds. */
+export type Layer =
+  | {
+      kind: "lines";
+      of: "flows" | "panel" | "none";
+      curve: "linear" | "step" | "step-after";
+      width: number;
+      opacity: number;
+      lines: Line[];
+    }
+  | ({ kind: "rule"; v: number; dash: number[] } & Coloured)
+  | ({ kind: "ticks"; top: number; row?: string; s: Span } & Coloured)
+  | ({ kind: "bands"; row: string; phase: string; s: Span; e: Span } & Coloured)
+  | ({ kind: "points"; name: string; size: number; s: Span; v: Span } & Coloured);
+
+/** A panel of a figure; its layers are from bottom to top. */
+export interface Panel {
+  name: string;
+  title: string;
+  note: string;
+  height: number;
+  y: { domain: [number, number] | null; nice: boolean };
+  /** Names of rows, from the top; empty for a value axis. */
+  rows: string[];
+  legend: string | null;
+  /** The entries of the panel's own legend. */
+  entries: ({ name: string } & Coloured)[];
+  layers: Layer[];
+}
+
 export type Request =
   | { do: "parse"; toml: string }
-  | ({ do: "run"; stepNs: number; bins: number } & Start)
+  | ({ do: "run"; stepNs: number; bins: number; figure: FigureOptions | null } & Start)
   | ({ do: "packets"; from: bigint; to: bigint; mostRows: number } & Start);
 
 /** A flow as it was run. */
@@ -74,8 +138,6 @@ export interface Description {
   invalid: string[];
   /** What else a reader should know, for example a flow that had no time to connect. */
   warnings: string[];
-  /** Start and stop of each flow in nanoseconds. */
-  lives: [number, number][];
   /** For each flow the states of its controller: name, start and stop in nanoseconds, whether it is inferred. */
   phases: [string, number, number, boolean][][];
 }
@@ -95,6 +157,8 @@ export interface RunResult {
   description: string;
   /** As requested by `step`. */
   series?: Series;
+  /** As requested by `figure`. */
+  figure?: Figure;
   /** One row per sample and flow. */
   flows: Table;
   /** One row per sample and queue. */
@@ -109,6 +173,8 @@ export interface Recorded {
   packets: Table;
   /** Packets that exceeded `mostRows`. */
   leftOut: number;
+  /** Of each queue, its limit in packets and as configured. */
+  limits: Record<string, [packets: number, text: string]>;
 }
 
 export type Answer =

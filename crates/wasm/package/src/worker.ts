@@ -1,7 +1,7 @@
 // The worker: one request at a time, in slices so that it can report its progress.
 
 import init, { initSync, parse, type Run, Simulation } from "./dumbbell_wasm.js";
-import type { Answer, Mistake, Request, Series } from "./messages.js";
+import type { Answer, Figure, FigureOptions, Mistake, Request, Series } from "./messages.js";
 import { buffers, copied } from "./tables.js";
 import { ownPort, readFile } from "./threads.js";
 
@@ -36,18 +36,29 @@ function done(request: Request): void {
   const result = finished(simulation);
   if (request.do === "run") {
     const [flows, queues, probes] = [copied(result.flows()), copied(result.queues()), copied(result.probes())];
-    const moved = [flows, queues, probes].flatMap(buffers);
+    const figure = request.figure && figureOf(result, request.figure);
+    const moved = [...[flows, queues, probes].flatMap(buffers), ...(figure ? [figure.numbers.buffer as ArrayBuffer] : [])];
     const [metrics, description] = [result.metrics(), result.description()];
     const stepNs = request.bins ? result.step_ns(request.bins) : request.stepNs;
     const step = stepNs && { series: seriesOf(result, stepNs, JSON.parse(description).flows.length) };
-    answer({ is: "done", result: { metrics, description, ...step, flows, queues, probes } }, moved);
+    answer({ is: "done", result: { metrics, description, ...step, ...(figure && { figure }), flows, queues, probes } }, moved);
   } else {
     const recorded = result.packets();
     if (!recorded) throw new Error("packets were not recorded");
     const packets = copied(recorded);
-    answer({ is: "done", result: { packets, leftOut: result.left_out } }, buffers(packets));
+    answer({ is: "done", result: { packets, leftOut: result.left_out, limits: JSON.parse(result.limits()) } }, buffers(packets));
   }
   result.free();
+}
+
+/** Points of a line, two for each pixel of a wide figure. */
+const POINTS = 1400;
+
+function figureOf(result: Run, { panels, points = POINTS, samples = [] }: FigureOptions): Figure {
+  const figure = result.figure(panels, points, samples);
+  const found = { ...JSON.parse(figure.description()), numbers: figure.numbers() };
+  figure.free();
+  return found;
 }
 
 function seriesOf(result: Run, stepNs: number, flows: number): Series {
