@@ -61,8 +61,8 @@ docs-check: kernel ## Check links, names in comments, figures against results, g
 transcripts: kernel ## Run the console blocks of README and docs and write what they print
 	@$(PY) scripts/transcripts.py
 
-page: setup ## Measure and write a page: make page NAME=gallery; without NAME list the pages
-	@$(PY) scripts/write_page.py $(NAME)
+page: setup ## Repeat a study and write its page: make page NAME=gallery; without NAME list the studies
+	@$(PY) -m studies $(NAME)
 
 wasm: setup ## Build the npm package with the simulator as WebAssembly, in target/npm
 	@$(PY) scripts/wasm.py

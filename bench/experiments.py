@@ -1,6 +1,6 @@
 """The experiments of `peers.py`, `simulator.py` and `speed.py`, and where benchmarks keep their figures as JSON."""
 
-import json
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +12,10 @@ from dumbbell.spec import Case, find, load
 
 __all__ = ["EXPERIMENTS", "MANY", "Bench", "bench", "write_results"]
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).resolve().parent
+sys.path.append(str(HERE.parent))
+
+from studies.study import write_figures  # noqa: E402
 
 
 @dataclass(frozen=True)
@@ -67,6 +70,4 @@ def bench(name: str) -> Bench:
 
 def write_results(name: str, figures: Mapping[str, Any]) -> None:
     """Write `results/NAME.json`: docs/claims.toml compares pages with it."""
-    folder = HERE / "results"
-    folder.mkdir(exist_ok=True)
-    (folder / f"{name}.json").write_text(json.dumps(figures, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    write_figures(name, figures, HERE / "results")

@@ -21,10 +21,10 @@ from playwright.sync_api import Browser, CDPSession, Page, sync_playwright
 from speed import processor
 
 ROOT = Path(__file__).parents[1]
-sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "scripts")]
+sys.path[:0] = [str(ROOT), str(ROOT / "tests"), str(ROOT / "scripts")]
 
 static_site: Any = importlib.import_module("static_site")
-figure_experiments: Any = importlib.import_module("figure_experiments")
+playground: Any = importlib.import_module("studies.playground")
 
 from web.browsing import launched, settled  # noqa: E402
 from web.serving import file_server  # noqa: E402
@@ -164,7 +164,7 @@ def line(name: str, values: list[float]) -> str:
 def motion(browser: Browser, address: str, seconds: float) -> str:
     """Packets of a hundred flows in motion."""
     page, debugger = opened(browser)
-    page.goto(f"{address}/index.html{figure_experiments.Shown('', BULK).fragment}")
+    page.goto(f"{address}/index.html{playground.Shown('', BULK).fragment}")
     page.wait_for_selector(".panel canvas")
     settled(page)
     page.locator(".panel .u-over").first.click(position={"x": 400, "y": 60})

@@ -1,6 +1,6 @@
 """Compare Dumbbell with ns-3: speed, memory, instructions, and the difference from the real kernel.
 
-    python bench/peers.py [-o docs/benchmarks.md] [--runs 7] [--quick] [NAME...]
+    python bench/peers.py [-o docs/results/benchmarks.md] [--runs 7] [--quick] [NAME...]
 
 Runs the same experiments (`experiments.py`) on the simulator, the kernel engine and each installed build of ns-3
 (`scripts/ns3.sh`). Contestants alternate, round by round, and round N has seed N. Ratios compare runs of one round, so

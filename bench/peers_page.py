@@ -91,10 +91,10 @@ def head(figures: Figures, limits_s: Sequence[int]) -> str:
 
 {figures.began:%d %B %Y}, {host} at the end; one core used by each.
 Dumbbell {__version__}; {peers}. Made by `make page NAME=bench`, or alone by
-`scripts/setup.sh bench && scripts/ns3.sh && .venv/bin/python bench/peers.py -o docs/benchmarks.md`.
+`scripts/setup.sh bench && scripts/ns3.sh && .venv/bin/python bench/peers.py -o docs/results/benchmarks.md`.
 
-The experiments are those of [bench/experiments.py](../bench/experiments.py). Contestants alternate for {rounds}
-rounds; the round is the seed. ns-3 runs [our program](../bench/ns3/experiment.cc): as many full packets a
+The experiments are those of [bench/experiments.py](../../bench/experiments.py). Contestants alternate for {rounds}
+rounds; the round is the seed. ns-3 runs [our program](../../bench/ns3/experiment.cc): as many full packets a
 second at the bottleneck, as many in its buffer, the same base RTT, MSS 1448, SACK, timestamps, delayed ACKs of 2
 segments, an initial window of 10, a minimum RTO of 200 ms, buffers of 64 MiB, no other queue on the path;
 everything else is ns-3's default. It reads the backlog as often as Dumbbell samples; Dumbbell samples every socket

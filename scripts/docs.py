@@ -146,9 +146,9 @@ def mapped(tree: Tree, source: Path) -> str:
 
 def opened_in_playground(texts: dict[str, str]) -> dict[str, str]:
     """The pages with links below each simulated figure, which open its experiments in the playground."""
-    import figure_experiments  # noqa: PLC0415 — the scripts that draw figures need every extra
+    from studies import playground  # noqa: PLC0415 — the studies need every extra
 
-    shown = figure_experiments.of_figures()
+    shown = playground.of_figures()
 
     def with_links(page: str, text: str) -> str:
         folder = Path(page).parent
@@ -156,7 +156,7 @@ def opened_in_playground(texts: dict[str, str]) -> dict[str, str]:
 
         def below(image: re.Match[str]) -> str:
             of = shown.get(ROOT / "docs" / os.path.normpath(folder / image[1]))
-            return f"{image[0]}\n\n{figure_experiments.links(of, up)}" if of else image[0]
+            return f"{image[0]}\n\n{playground.links(of, up)}" if of else image[0]
 
         return IMAGE.sub(below, text)
 

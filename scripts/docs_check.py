@@ -37,19 +37,19 @@ Problems = Iterable[str]
 
 def links() -> Problems:
     """What `scripts/docs.py --check` reports."""
-    return failed("docs.py", "--check")
+    return failed("scripts/docs.py", "--check")
 
 
 def generated() -> Problems:
     """Pages and files that are out of date, with the command that updates them."""
     for script in ("schemas.py", "reference.py", "model.py", "provenance.py", "licences.py"):
-        yield from failed(script, "--check")
-    yield from failed("evaluations.py", "--check")
+        yield from failed(f"scripts/{script}", "--check")
+    yield from failed("-m", "studies", "evaluations", "--check")
 
 
 def site() -> Problems:
     """Build the site, and look for scripts, images and styles of other hosts."""
-    problems = failed("docs.py")
+    problems = failed("scripts/docs.py")
     yield from problems
     if not problems:
         built = ROOT / "target" / "site"
@@ -60,20 +60,16 @@ def site() -> Problems:
 
 def transcripts() -> Problems:
     """Console blocks whose commands print something else."""
-    return failed("transcripts.py", "--check")
+    return failed("scripts/transcripts.py", "--check")
 
 
 EXTERNAL = re.compile(r"""<(?:script|img|link)\b[^>]*\b(?:src|href)=["']?(?:https?:)?//[^>]*>""")
 
 
-def failed(script: str, *arguments: str) -> list[str]:
+def failed(*command: str) -> list[str]:
     """The lines of standard error of a script that failed; none if it succeeded."""
-    process = subprocess.run(
-        [sys.executable, f"scripts/{script}", *arguments], cwd=ROOT, capture_output=True, text=True, check=False
-    )
-    return (
-        process.stderr.splitlines() or [f"scripts/{script}:1: failed without a message"] if process.returncode else []
-    )
+    process = subprocess.run([sys.executable, *command], cwd=ROOT, capture_output=True, text=True, check=False)
+    return process.stderr.splitlines() or [f"{command[0]}:1: failed without a message"] if process.returncode else []
 
 
 # Names of modules and files
@@ -99,7 +95,7 @@ SHORT = re.compile(
 )
 SOURCE = re.compile(r"(?<![\w/.$*{}%+-])(?:[\w.+-]+/)*[\w+-]+\.(?:py|rs|tsx?|sh|mjs)\b(?![\w(*-])")
 TRACKED = re.compile(
-    r"(?<![\w/.$*{}%+-])(?:bench|crates|docs|examples|packaging|python|scenarios|scripts|tests|ui|validation)/[\w.+/-]*\w"
+    r"(?<![\w/.$*{}%+-])(?:bench|crates|docs|examples|packaging|python|scenarios|scripts|studies|tests|ui|validation)/[\w.+/-]*\w"
     r"\.(?:toml|md|json|csv|c|config|html|cc)\b(?![\w(*-])"
 )
 TARGET = re.compile(r"`make [a-z][\w-]*")
@@ -179,7 +175,7 @@ def is_file(page: str, name: str) -> bool:
 
     A name in capitals is for the reader to fill in. A bare name that a code block of the same page has is the reader's.
     """
-    name = name.removeprefix("../")
+    name = re.sub(r"^(\.\./)+", "", name)
     if name in STEADY or name.startswith(FOREIGN) or re.search(r"\b[A-Z]+[./]", name):
         return True
     blocks = "".join(block[0] for block in FENCE.finditer(page)) if "/" not in name else ""

@@ -1,20 +1,9 @@
 """Files generated from other files: write them, or check that they are up to date."""
 
-import json
 import sys
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
-RESULTS = ROOT / "validation" / "results"
-"""Figures of pages, as JSON and CSV; docs/claims.toml compares the pages with them."""
-
-
-def write_figures(name: str, figures: Mapping[str, Any]) -> None:
-    """Write `validation/results/NAME.json`."""
-    RESULTS.mkdir(exist_ok=True)
-    (RESULTS / f"{name}.json").write_text(json.dumps(figures, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 def write_or_check(files: dict[Path, str], command: str) -> int:

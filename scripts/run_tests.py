@@ -112,8 +112,8 @@ PARTS = {
     "scenarios": Part(
         "every scenario on the simulator, twice the same bytes",
         (
-            "python scripts/tables.py --duration 10s -o target/tables.json",
-            "python scripts/tables.py --duration 10s --against target/tables.json",
+            "python -m studies tables --duration 10s -o target/tables.json",
+            "python -m studies tables --duration 10s --against target/tables.json",
         ),
     ),
     "docs": Part("documentation: links, figures, transcripts, the site", ("python scripts/docs_check.py",)),
@@ -146,7 +146,7 @@ PARTS = {
         ("pytest tests/wheels", "scripts/clean-roots.sh"),
         {"DUMBBELL_TEST_WHEELS": "dist"},
     ),
-    "same-bytes": Part("the same tables in clean roots, by two users", ("python scripts/write_page.py same-bytes",)),
+    "same-bytes": Part("the same tables in clean roots, by two users", ("python -m studies same-bytes",)),
 }
 
 

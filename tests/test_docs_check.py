@@ -62,4 +62,4 @@ def test_a_position_without_markup_has_its_line(tmp_path: Path) -> None:
 
 
 def test_the_page_of_the_evaluations_has_the_figures_of_its_tables() -> None:
-    assert list(docs_check.failed("evaluations.py", "--check")) == []
+    assert list(docs_check.failed("-m", "studies", "evaluations", "--check")) == []

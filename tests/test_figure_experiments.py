@@ -17,13 +17,13 @@ from dumbbell.spec.axes import Point
 from dumbbell.spec.sweep import case_at, load_sweep
 from dumbbell.web.experiment_text import catalogue
 from dumbbell.web.live_figures import FigureRequest, case_of, state
+from studies import hpcc, playground
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "scripts"))
 
 docs: Any = importlib.import_module("docs")
-figure_experiments: Any = importlib.import_module("figure_experiments")
-FIGURES = figure_experiments.of_figures()
+FIGURES = playground.of_figures()
 
 
 def opened(fragment: str) -> str:
@@ -52,14 +52,12 @@ def test_every_link_has_an_experiment_of_the_simulator(figure: Path) -> None:
 def test_the_links_of_a_figure_have_the_experiments_that_its_script_runs() -> None:
     assert shown("first-run.svg") == [db.scenario("cyclic").one().experiment]
     cases = db.scenario("bufferbloat")
-    assert shown("gallery/bufferbloat.png") == [cases.case(name).one().experiment for name in cases.cases]
-    (short,) = shown("gallery/cyclic-throughput-delay.png")
+    assert shown("results/gallery/bufferbloat.png") == [cases.case(name).one().experiment for name in cases.cases]
+    (short,) = shown("results/gallery/cyclic-throughput-delay.png")
     assert short == db.scenario("cyclic").set(duration="40s").one().experiment
     (bbr,) = shown("controllers/bbr.svg")
     assert [flow.cc for flow in bbr.flows] == ["bbr", "cubic"]
-    assert [flows[0].cc for flows in (each.flows for each in shown("hpcc.png"))] == list(
-        figure_experiments.hpcc.CONTROLLERS
-    )
+    assert [flows[0].cc for flows in (each.flows for each in shown("results/hpcc.png"))] == list(hpcc.CONTROLLERS)
 
 
 @pytest.mark.parametrize("name", ["taking-turns", "incast"])
@@ -67,14 +65,14 @@ def test_the_links_of_a_map_have_points_of_its_sweep(name: str) -> None:
     sweep = load_sweep(name)
     every: Callable[[Point], Any] = lambda point: case_at(sweep, point.values).experiment  # noqa: E731
     simulated = [every(point) for point in sweep.each_point() if point.values["engine"] == "sim"]
-    for experiment in shown(f"sweeps/{name}-1.svg"):
+    for experiment in shown(f"results/sweeps/{name}-1.svg"):
         assert experiment in simulated
 
 
 def test_every_figure_of_the_documentation_has_links_or_a_reason_why_not() -> None:
     pages = {path: docs.IMAGE.findall(path.read_text()) for path in (ROOT / "docs").rglob("*.md")}
     images = {(path.parent / image).resolve() for path, found in pages.items() for image in found}
-    exempt = {ROOT / "docs" / name for name in figure_experiments.NOT_SIMULATED}
+    exempt = {ROOT / "docs" / name for name in playground.NOT_SIMULATED}
     assert images == set(FIGURES) | exempt
     assert not set(FIGURES) & exempt
 
@@ -85,9 +83,9 @@ def test_the_list_of_built_in_experiments_opens_each_that_the_page_has() -> None
 
 
 def test_the_site_has_the_links_below_each_figure() -> None:
-    pages = {"gallery/index.md": "A sentence.\n\n![RTT](bufferbloat.png)\n\nMore.\n", "other.md": "None."}
+    pages = {"results/gallery/index.md": "A sentence.\n\n![RTT](bufferbloat.png)\n\nMore.\n", "other.md": "None."}
     made = docs.opened_in_playground(pages)
     assert made["other.md"] == "None."
-    *names, last = [each.name for each in FIGURES[ROOT / "docs" / "gallery" / "bufferbloat.png"]]
-    assert made["gallery/index.md"].count('<a href="../play/index.html#e=') == len(names) + 1
-    assert f">{last}</a></p>\n\nMore." in made["gallery/index.md"]
+    *names, last = [each.name for each in FIGURES[ROOT / "docs" / "results" / "gallery" / "bufferbloat.png"]]
+    assert made["results/gallery/index.md"].count('<a href="../../play/index.html#e=') == len(names) + 1
+    assert f">{last}</a></p>\n\nMore." in made["results/gallery/index.md"]

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from dumbbell.spec.keys import Seen
 
 ROOT = Path(__file__).parents[1]
-REPORTS = tomllib.loads((ROOT / "scripts" / "reports.toml").read_text(encoding="utf-8"))["reports"]
+REPORTS = tomllib.loads((ROOT / "studies" / "reports" / "reports.toml").read_text(encoding="utf-8"))["reports"]
 PAGE = ROOT / "docs" / "results" / "reports.md"
 NAMES = [name for report in REPORTS for name in report["scenarios"]]
 FILES = {**scenarios(), **published()}

@@ -91,7 +91,7 @@ def main() -> int:
     print(text)
     if options.output:
         options.output.write_text(text, encoding="utf-8")
-        figures.write(f"reference-{options.engine}", summary_of(rows, options.seeds))
+        figures.write_figures(f"reference-{options.engine}", summary_of(rows, options.seeds))
     return 0 if all(row.agrees for row in rows) else 1
 
 

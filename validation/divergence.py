@@ -70,7 +70,7 @@ def main() -> int:
     print(text)
     if options.output:
         options.output.write_text(text, encoding="utf-8")
-        figures.write("divergence", summary(found))
+        figures.write_figures("divergence", summary(found))
     return 0
 
 

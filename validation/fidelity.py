@@ -13,7 +13,7 @@ from verdicts import Compared
 
 from dumbbell.analysis.difference import TOLERANCES, Row, Tolerance, Verdict
 
-__all__ = ["figures", "page"]
+__all__ = ["figures", "section"]
 
 SHORT = {
     "groups.*.throughput_mbps": "throughput",
@@ -28,15 +28,15 @@ SHORT = {
 FAR = 3.0
 
 
-def page(cases: Sequence[Compared], seconds: float) -> str:
-    """The page as Markdown."""
+def section(cases: Sequence[Compared], seconds: float) -> str:
+    """The section of docs/results/fidelity.md as Markdown."""
     worst = sorted(cases, key=lambda case: -case.excess)
     return "\n".join(
         [
-            "# How well the simulator agrees with Linux",
+            "## How well the simulator agrees with Linux",
             "",
-            f"{len(cases)} experiments of [`validation/matrix`](../validation/matrix.py) on the kernel (the reference) "
-            "and on the simulator.",
+            f"{len(cases)} experiments of [`validation/matrix`](../../validation/matrix.py) on the kernel (the "
+            "reference) and on the simulator.",
             f"Each ran on {_seeds(cases, min)} seeds or more, up to {_seeds(cases, max)} until two standard errors of "
             "every difference were within its tolerance.",
             "Made by `make page NAME=validation`. To compare one theme: `dumbbell compare validation/matrix/FILE.toml "

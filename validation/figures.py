@@ -1,16 +1,10 @@
-"""The figures of a validation run as JSON, in `results/`: docs/claims.toml compares the pages with them."""
+"""What validation shares with the studies: figures as JSON, sections of pages, hashes of builds."""
 
-import json
-from collections.abc import Mapping
+import sys
 from pathlib import Path
-from typing import Any
 
-__all__ = ["write"]
+sys.path.append(str(Path(__file__).resolve().parents[1]))
 
-FOLDER = Path(__file__).parent / "results"
+from studies.study import build, fill, parser, table, write, write_figures
 
-
-def write(name: str, figures: Mapping[str, Any]) -> None:
-    """Write `results/NAME.json`."""
-    FOLDER.mkdir(exist_ok=True)
-    (FOLDER / f"{name}.json").write_text(json.dumps(figures, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+__all__ = ["build", "fill", "parser", "table", "write", "write_figures"]

@@ -67,7 +67,7 @@ def main() -> int:
     if options.o is not None:
         options.o.write_text(text, encoding="utf-8")
         agree = sum(not outside(*both) for both in pairs.values())
-        figures.write("host", {"cases": len(pairs), "agree": agree, "seeds": options.seeds})
+        figures.write_figures("host", {"cases": len(pairs), "agree": agree, "seeds": options.seeds})
     return 1 if any(outside(*both) for both in pairs.values()) else 0
 
 

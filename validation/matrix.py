@@ -1,7 +1,7 @@
 """Compare the simulator with the kernel in every experiment of `matrix/` and in six scenarios.
 
     python validation/matrix.py [PART-OF-A-NAME...] [--seeds 5] [--most-seeds 20] [--jobs N] [--fresh]
-        [-o docs/fidelity.md]
+        [-o docs/results/fidelity.md]
 
 The kernel is the reference; `dumbbell.analysis.difference` has the tolerances. Results of earlier runs with the same
 engines are reused, except with `--fresh`. Exit status: 1 if a case differs and `matrix/reasons.toml` gives no reason.
@@ -47,10 +47,10 @@ def main() -> int:
     began = time.perf_counter()
     most = max(options.seeds, options.most_seeds)
     cases = compared(selected, options.seeds, most, options.jobs, None if options.fresh else CACHE_FILE)
-    text = fidelity.page(cases, time.perf_counter() - began)
+    text = fidelity.section(cases, time.perf_counter() - began)
     if options.output:
-        options.output.write_text(text, encoding="utf-8")
-        figures.write("fidelity", fidelity.figures(cases))
+        figures.fill(options.output, "study of validation", text)
+        figures.write_figures("fidelity", fidelity.figures(cases))
     else:
         sys.stdout.write(text)
     return 0 if all(case.verdict is not Verdict.DIFFERS or case.reason for case in cases) else 1

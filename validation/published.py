@@ -60,7 +60,7 @@ def main() -> int:
     print(text)
     if options.output:
         options.output.write_text(text, encoding="utf-8")
-        figures.write("published", counts(engines, rows))
+        figures.write_figures("published", counts(engines, rows))
     wrong = list(mistakes(rows, reasons))
     for line in wrong:
         print(line, file=sys.stderr)

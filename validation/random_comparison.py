@@ -78,7 +78,7 @@ def main() -> int:
     text = page(options.seed, compared, reasons, time.monotonic() - began, options.kernel)
     if options.output:
         options.output.write_text(text, encoding="utf-8")
-        figures.write(
+        figures.write_figures(
             options.output.stem, {"seed": options.seed, "experiments": len(compared), "answers": counts(compared)}
         )
     else:

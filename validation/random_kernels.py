@@ -9,7 +9,6 @@ runs on every kernel before the next one begins, so that a run that is stopped b
 """
 
 import argparse
-import re
 import sys
 import tempfile
 import time
@@ -21,6 +20,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from equivalence import LOOKS, Answer, Judged, answer_of, judge
+from figures import fill
 from random_comparison import in_a_line
 from random_experiments import drawn
 from run_cache import Outcome
@@ -58,8 +58,7 @@ def main() -> None:
             print(number, [str(answer_of(each)) for each in rows[-1].found], rows[-1].refused, file=sys.stderr)
     text = section(options, rows)
     if options.output:
-        kept = options.output.read_text(encoding="utf-8")
-        options.output.write_text(_with_section(kept, text), encoding="utf-8")
+        fill(options.output, "study of random-kernels", text)
     else:
         sys.stdout.write(text)
 
@@ -153,17 +152,6 @@ def _different(both: Sequence[tuple[str, str]], rows: Sequence[Row]) -> list[str
         "",
         *(f"- {each.number}: `{in_a_line(each.case)}`" for each in rows if each.number in numbers),
     ]
-
-
-def _with_section(kept: str, text: str) -> str:
-    """The page with this section in place of its last version, or at the end."""
-    parts = re.split(r"(?m)^(?=## )", kept)
-    others = [part for part in parts if not part.startswith("## Random experiments\n")]
-    if len(others) == len(parts):
-        return f"{kept.rstrip()}\n\n{text}"
-    at = next(number for number, part in enumerate(parts) if part.startswith("## Random experiments\n"))
-    following = parts[at + 1 :]
-    return "".join([*parts[:at], text + ("\n" if following else ""), *following])
 
 
 if __name__ == "__main__":

@@ -10,14 +10,13 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from functools import cache
 from pathlib import Path
 
+from figures import build
 from runs import Job, in_parallel
 
 from dumbbell import _sim
 from dumbbell.analysis.summary import measures
-from dumbbell.engines import KernelEngine
 from dumbbell.errors import DumbbellError
 from dumbbell.plan import plan_case
 
@@ -72,20 +71,8 @@ def show_progress(done: int, of: int) -> None:
 def _key(job: Job) -> str:
     experiment = _sim.write_toml(job.case.experiment.document())
     plan = json.dumps(plan_case(job.case, job.seed).for_agent())
-    parts = [experiment, plan, job.engine, str(job.seed), _build(job.engine, job.kernel)]
+    parts = [experiment, plan, job.engine, str(job.seed), build(job.engine, job.kernel)]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
-
-
-@cache
-def _build(engine: str, kernel: str | None) -> str:
-    """A hash of the engine's binaries."""
-    hashed = hashlib.sha256()
-    if engine == "sim":
-        hashed.update(Path(_sim.__file__).read_bytes())
-    else:
-        booted = KernelEngine(kernel)
-        hashed.update(booted.agent.read_bytes() + booted.kernel.binary.read_bytes())
-    return hashed.hexdigest()
 
 
 def _read(cache_file: Path | None) -> dict[str, Outcome]:

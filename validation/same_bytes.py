@@ -110,7 +110,7 @@ def run(root: Path, combination: Combination, binary: Path, duration: str, scena
     without = shutil.ignore_patterns("__pycache__", "dumbbell-agent", "*.parquet")
     for name in ("python", "scenarios"):
         shutil.copytree(REPOSITORY / name, package / name, ignore=without)
-    shutil.copy2(REPOSITORY / "scripts" / "tables.py", package)
+    shutil.copy2(REPOSITORY / "studies" / "tables" / "__init__.py", package / "tables.py")
     (package / "python" / "dumbbell" / "bin").mkdir(exist_ok=True)
     shutil.copy2(binary, package / "python" / "dumbbell" / "bin" / "dumbbell-agent")
     kernel = KernelEngine().kernel.folder

@@ -305,7 +305,7 @@ def main() -> int:
         options.output.write_text(text, encoding="utf-8")
         verdicts = [row["verdict"] for row in found]
         counts = {"checks": len(found), "judged": len(found) - verdicts.count("shown"), "agree": verdicts.count("ok")}
-        figures.write("theory", {**counts, "rows": found})
+        figures.write_figures("theory", {**counts, "rows": found})
     return 0 if good else 1
 
 

@@ -1,15 +1,10 @@
 """The example test cases of BBR's draft, as docs/results/bbr-cases.md has them."""
 
-import importlib
-import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))
-
-bbr_cases: Any = importlib.import_module("bbr_cases")
+from studies import bbr_cases
 
 
 @pytest.mark.slow(keep="1")

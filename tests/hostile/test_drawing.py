@@ -53,7 +53,7 @@ cc = "cubic"
 
 def chart(title: str = "t", name: str = "a") -> dict[str, Any]:
     """A figure with this text wherever figures contain text from files."""
-    data = alt.Data(values=[{"x": 1, "f": name}, {"x": 2, "f": name}])  # type: ignore[no-untyped-call]
+    data = alt.Data(values=[{"x": 1, "f": name}, {"x": 2, "f": name}])
     colour = alt.Color("f:N", title=[title, "b"], legend=alt.Legend(title=title))
     x = alt.X("x:Q", title=title, axis=alt.Axis(title=title))
     return described(

@@ -69,7 +69,7 @@ def test_documentation_lesson_and_playground_work_below_a_path_and_offline(
         page.get_by_role("link", name="Open this run in the playground").click()
         settled(page)
         expect(page.get_by_label("Queue", exact=True)).to_have_value("codel")
-        page.goto(f"{host}/some/where/gallery/index.html")
+        page.goto(f"{host}/some/where/results/gallery/index.html")
         page.get_by_role("link", name="maxq 200", exact=True).first.click()
         settled(page)
         expect(page.get_by_label("Buffer, value")).to_have_value("12 BDP")

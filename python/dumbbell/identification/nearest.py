@@ -3,7 +3,7 @@
 A candidate is as far away as the nearest of its runs. The nearest is named if it is near, and if the next one that
 behaves otherwise is farther by a ratio: how near the right one comes differs by path, how much nearer it is than the
 others does not. A distance counts in units of what captures and candidates of
-one controller usually differ by: the scales of `scales.json`, which `scripts/identification.py develop` measures on
+one controller usually differ by: the scales of `scales.json`, which `studies/identifications` measures on
 paths of its own, as it does the limit.
 """
 

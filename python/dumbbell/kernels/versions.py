@@ -173,7 +173,7 @@ UPDATE_S = 600
 
 LATEST = "latest"
 TRIED = ("6.1", "6.12", "7.2", "7.3")
-"""Versions that were built and run; docs/kernel-versions.md has what was measured."""
+"""Versions that were built and run; docs/results/linux-6.1-6.12-7.3.md has what was measured."""
 OLDEST = (5, 10)
 """Older versions are refused: their arch/um lacks too much of what virtual time needs."""
 
