@@ -4,7 +4,7 @@
     python -m studies NAME...             repeat them as studies/studies.toml says
     python -m studies NAME ARGUMENT...    call one with arguments; --help shows which
 
-`make study NAME=gallery` sets up and calls this. Studies marked `kernel` run guests.
+`make page NAME=gallery` sets up and calls this. Studies marked `kernel` run guests.
 """
 
 import importlib
