@@ -16,13 +16,20 @@ import threading
 import time
 from pathlib import Path
 
+from textual.app import App
 from textual.pilot import Pilot
+from textual.widgets import DataTable
 
+from dumbbell.analysis.filter import parse
 from dumbbell.analysis.live_sockets import Live
+from dumbbell.cli.watch_fields import fitting
 from dumbbell.cli.watch_screen import Watch
+from dumbbell.cli.watch_table import LISTED, chosen
+from dumbbell.cli.watch_widgets import Grid
 from dumbbell.host.tcp_connections import Frame, Stream, table
 
 BUSY = 5
+SIZE = (120, 40)
 KEYS = ("down", "pagedown", "up", "pageup", "greater_than_sign", "r")
 WARM_UP_SAMPLES = 4
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -92,7 +99,7 @@ async def use(seconds: float) -> None:
     """Measure the screen: idle, then with keys pressed."""
     with Stream(10**9) as stream:
         app = Watch(stream, sort="rate")
-        async with app.run_test(size=(120, 40)) as pilot:
+        async with app.run_test(size=SIZE) as pilot:
             while app.live.samples < WARM_UP_SAMPLES:
                 await asyncio.sleep(0.1)
             ours, agent = os.getpid(), stream.process_id
@@ -129,7 +136,7 @@ async def pressed(app: Watch, pilot: Pilot[None], seconds: float) -> list[tuple[
     return took
 
 
-def steps() -> None:
+def steps() -> Live:
     """Measure the steps of one sample, without the screen."""
     with Stream(10**9, 4) as stream:
         live, times = Live(), []
@@ -137,6 +144,46 @@ def steps() -> None:
             times.append(_one(live, frame))
     dump, decode, update = (1000 * statistics.median(column) for column in zip(*times[1:], strict=True))
     print(f"one sample              dump {dump:.0f} ms, decoding {decode:.0f} ms, update {update:.0f} ms of CPU time")
+    return live
+
+
+async def widgets(live: Live) -> None:
+    """CPU time to show a sample in the list of `watch`, and in textual's DataTable with the same texts.
+
+    DataTable is filled anew, and, which is the least that a sample needs, updated in its busy rows and sorted.
+    """
+    assert live.table is not None
+    rows = chosen(live.table.select(LISTED), parse(""), "rate")
+    columns = fitting(SIZE[0])
+    grid, other = Grid(live), DataTable[str]()
+    app = App[None]()
+    async with app.run_test(size=SIZE) as pilot:
+        await app.mount(grid, other)
+        other.add_columns(*((column.title, column.name) for column, _ in columns))
+
+        def refilled() -> None:
+            other.clear()
+            for row in rows.iter_rows(named=True):
+                other.add_row(*(column.text(row, width) for column, width in columns), key=str(row["cookie"]))
+
+        def updated() -> None:
+            for row in rows.head(BUSY).iter_rows(named=True):
+                for column, width in columns:
+                    other.update_cell(str(row["cookie"]), column.name, column.text(row, width))
+            other.sort("rate", key=str, reverse=True)
+
+        for name, show in (
+            ("our list", lambda: grid.show(rows, "rate")),
+            ("DataTable, filled", refilled),
+            ("DataTable, updated", updated),
+        ):
+            took = []
+            for _ in range(3):
+                began = time.thread_time()
+                show()
+                await pilot.pause()
+                took.append(1000 * (time.thread_time() - began))
+            print(f"{name:24}{statistics.median(took):.0f} ms of CPU time to show a sample of {len(rows)}")
 
 
 def _one(live: Live, frame: Frame) -> tuple[float, float, float]:
@@ -163,7 +210,8 @@ def main() -> None:
         children.append(child)
     try:
         os.read(reader, 1)
-        steps()
+        live = steps()
+        asyncio.run(widgets(live))
         asyncio.run(use(seconds))
     finally:
         for child in children:
