@@ -218,7 +218,6 @@ def disable(
     """
     from dumbbell.host import switch
     from dumbbell.host.boot_settings import DROPIN
-    from dumbbell.host.buffers import disabling_buffers
     from dumbbell.host.steps import locked
 
     host = _host_of(root)
@@ -228,7 +227,7 @@ def disable(
         _change_route(host, route_removal(host, route), None, dry_run=dry_run, as_json=as_json)
         return
     own = host.file(DROPIN).text is not None
-    if (sized := disabling_buffers(host, force=force)) is not None:
+    if (sized := switch.disabling_buffers(host, force=force)) is not None:
         if dry_run:
             _print_plan(sized, as_json=as_json and not own)
         else:
@@ -266,14 +265,13 @@ def _refuse_mixed(controller: str, given: "Mapping[str, str | None]", root: Path
 
 def _enable_buffers(host: "LocalHost", path: "NetworkPath", *, dry_run: bool, as_json: bool) -> None:
     from dumbbell.host import switch
-    from dumbbell.host.buffers import enabling_buffers
     from dumbbell.host.steps import locked
 
     if dry_run:
-        _print_plan(enabling_buffers(host, path), as_json=as_json)
+        _print_plan(switch.enabling_buffers(host, path), as_json=as_json)
         return
     with locked(host):
-        change = enabling_buffers(host, path)
+        change = switch.enabling_buffers(host, path)
         done = switch.apply(host, change, verify=False)
     _print_done(done, as_json=as_json)
     if change.steps and not as_json:

@@ -9,7 +9,7 @@ A checksum over all other lines detects edits. `switch` writes the files.
 
 import hashlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -18,11 +18,14 @@ from dumbbell.host.sources import LocalHost, Reading
 
 __all__ = [
     "ALLOWED",
+    "BUFFERS_FILE",
     "CONTROLLER",
+    "CONTROLLER_FILE",
     "DROPIN",
     "MODULES",
     "QDISC",
     "Assignment",
+    "DropIn",
     "EditedFileError",
     "Record",
     "assignments",
@@ -135,7 +138,28 @@ KEYS = (CONTROLLER, ALLOWED, QDISC)
 DROPIN = "/etc/sysctl.d/90-dumbbell.conf"
 MODULES = "/etc/modules-load.d/dumbbell.conf"
 
-_HEADER = "# Written by 'dumbbell enable'. 'dumbbell disable' restores the previous settings and removes this file."
+
+@dataclass(frozen=True)
+class DropIn:
+    """A kind of file that sets sysctls at boot and records what they were."""
+
+    path: str
+    command: str
+    """The command that writes it; `dumbbell disable` undoes each."""
+    what: str
+    required: str = ""
+    """A key that each such file sets."""
+
+    @property
+    def header(self) -> str:
+        """Its first line."""
+        undo = f"'dumbbell disable' restores the previous {self.what} and removes this file."
+        return f"# Written by '{self.command}'. {undo}"
+
+
+CONTROLLER_FILE = DropIn(DROPIN, "dumbbell enable", "settings", CONTROLLER)
+BUFFERS_FILE = DropIn("/etc/sysctl.d/91-dumbbell-buffers.conf", "dumbbell enable buffers", "sizes")
+"""After the other, whose record stays as it is."""
 _UNKNOWN = "unknown"
 _BEFORE = re.compile(r"# before: (?P<key>[a-z0-9_.]+) = (?P<value>\S.*)")
 _LISTS = {
@@ -145,7 +169,7 @@ _LISTS = {
     "folders": re.compile(r"# before: no folder (?P<name>/etc(?:/(?:sysctl|modules-load)\.d)?)"),
 }
 _CHECKSUM = re.compile(r"# checksum: (?P<digest>[0-9a-f]{64})")
-_SETTING = re.compile(r"(?P<key>[a-z0-9_.]+) = (?P<value>[A-Za-z0-9_]+)")
+_SETTING = re.compile(r"(?P<key>[a-z0-9_.]+) = (?P<value>[A-Za-z0-9_][A-Za-z0-9_ ]*)")
 _MODULES = re.compile(r"# Written by 'dumbbell enable'\.[^\n]*\ntcp_[A-Za-z0-9_]+\n")
 
 
@@ -169,30 +193,34 @@ class Record:
     """Folders that didn't exist."""
 
 
-def composed(record: Record) -> str:
+def composed(record: Record, file: DropIn = CONTROLLER_FILE) -> str:
     """The drop-in's text."""
-    lines = [_HEADER]
-    lines += [f"# before: {key} = {record.before[key] or _UNKNOWN}" for key in KEYS if key in record.before]
+    lines = [file.header]
+    lines += [f"# before: {key} = {record.before[key] or _UNKNOWN}" for key in _ordered(record.before)]
     lines += [f"# earlier: {setting}" for setting in record.earlier]
     lines += [f"# before: {name} was not allowed" for name in record.allowed]
     lines += [f"# before: module {name} was not loaded" for name in record.loaded]
     lines += [f"# before: no folder {name}" for name in record.folders]
-    lines += [f"{key} = {record.sets[key]}" for key in KEYS if key in record.sets]
+    lines += [f"{key} = {record.sets[key]}" for key in _ordered(record.sets)]
     body = "\n".join(lines)
     return f"{body}\n# checksum: {_digest(body)}\n"
 
 
-def read(text: str) -> Record:
+def _ordered(keys: Iterable[str]) -> list[str]:
+    return sorted(keys, key=lambda key: (KEYS.index(key) if key in KEYS else len(KEYS), key))
+
+
+def read(text: str, file: DropIn = CONTROLLER_FILE) -> Record:
     """The record in a drop-in's text.
 
     Raises EditedFileError if it differs from what `composed` writes.
     """
     lines = text.splitlines()
-    if not lines or lines[0] != _HEADER:
-        raise EditedFileError("it was not written by 'dumbbell enable'")
+    if not lines or lines[0] != file.header:
+        raise EditedFileError(f"it was not written by '{file.command}'")
     found = _CHECKSUM.fullmatch(lines[-1])
     if found is None or found["digest"] != _digest("\n".join(lines[:-1])):
-        raise EditedFileError("it was edited since 'dumbbell enable' wrote it")
+        raise EditedFileError(f"it was edited since '{file.command}' wrote it")
     sets: dict[str, str] = {}
     before: dict[str, str | None] = {}
     lists: dict[str, list[str]] = {name: [] for name in _LISTS}
@@ -202,20 +230,20 @@ def read(text: str) -> Record:
         elif match := _SETTING.fullmatch(line):
             sets[match["key"]] = match["value"]
         else:
-            _add_to_list(lists, line)
+            _add_to_list(lists, line, file)
     record = Record(sets, before, **{name: tuple(items) for name, items in lists.items()})
     # A checksum is no signature: an editor may have recomputed it.
-    if composed(record) != text or CONTROLLER not in sets:
-        raise EditedFileError("it differs from what 'dumbbell enable' writes")
+    if composed(record, file) != text or (file.required and file.required not in sets):
+        raise EditedFileError(f"it differs from what '{file.command}' writes")
     return record
 
 
-def _add_to_list(lists: dict[str, list[str]], line: str) -> None:
+def _add_to_list(lists: dict[str, list[str]], line: str, file: DropIn) -> None:
     for name, pattern in _LISTS.items():
         if match := pattern.fullmatch(line):
             lists[name].append(match["name"])
             return
-    raise EditedFileError(f"it has a line that 'dumbbell enable' never writes: {line[:60]!r}")
+    raise EditedFileError(f"it has a line that '{file.command}' never writes: {line[:60]!r}")
 
 
 def modules_text(module: str) -> str:

@@ -1,22 +1,38 @@
-"""`enable` and `disable`: compute the steps that change a host's default congestion control, perform and undo them.
+"""`enable` and `disable`: steps that change the default congestion control or socket buffers, performed and undone.
 
 The drop-in, which records the previous settings, is written first and removed last, so that an interrupted change can
 be undone. `steps` performs the steps, `boot_settings` has the file texts and finds other files that set the same keys.
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
 from dumbbell.errors import LocalHostError
 from dumbbell.host import boot_settings, kernel_modules
-from dumbbell.host.boot_settings import ALLOWED, CONTROLLER, DROPIN, MODULES, QDISC, Record
+from dumbbell.host.boot_settings import (
+    ALLOWED,
+    BUFFERS_FILE,
+    CONTROLLER,
+    CONTROLLER_FILE,
+    DROPIN,
+    MODULES,
+    QDISC,
+    DropIn,
+    Record,
+)  # fmt: skip
 from dumbbell.host.sources import LocalHost
 from dumbbell.host.steps import Load, Remove, RemoveFolder, Set, Step, Unload, Write, obstacle, perform
+from dumbbell.host.tcp_settings import Path, buffers
 
-__all__ = ["Change", "Done", "apply", "check_present", "disabling", "enabling", "initial_namespace", "permitted"]
+__all__ = [
+    "Change", "Done", "apply", "check_present", "disabling", "disabling_buffers", "enabling", "enabling_buffers",
+    "initial_namespace",
+]  # fmt: skip
 
 _NAME = re.compile(r"[A-Za-z0-9_]{1,15}")
+_SIZE = re.compile(r"sudo sysctl -w (?P<key>[a-z0-9_.]+)='?(?P<value>[0-9 ]+)'?")
 
 NAMESPACE_NOTE = (
     "this is a separate network namespace (a container?): the setting applies only here and until it ends, and no "
@@ -63,9 +79,9 @@ def enabling(host: LocalHost, name: str, qdisc: str | None = None, *, running: b
     if not initial:
         _refuse_in_namespace(name, qdisc, allowed)
         undo = f"sysctl -w {CONTROLLER}={host.sysctl(CONTROLLER).first()}"
-        return permitted(host, Change((Set(CONTROLLER, name),), (NAMESPACE_NOTE,), name, undo=undo))
+        return _permitted(host, Change((Set(CONTROLLER, name),), (NAMESPACE_NOTE,), name, undo=undo))
     queue_notes = _queue_notes(host, qdisc) if running and qdisc else []
-    old = _record(host) or Record({})
+    old = _record(host, CONTROLLER_FILE) or Record({})
     sets = old.sets | {CONTROLLER: name} | ({QDISC: qdisc} if qdisc else {})
     before = {key: host.sysctl(key).first() if running else None for key in sets} | old.before
     module = f"tcp_{name}"
@@ -86,7 +102,7 @@ def enabling(host: LocalHost, name: str, qdisc: str | None = None, *, running: b
         steps += [Load(module)] if presence.kind == "loadable" else []
         steps += [Set(key, sets[key]) for key in (QDISC, CONTROLLER) if key in sets]
     notes = [*_notes(host, sets), *queue_notes, *_scope_notes(presence, running=running)]
-    return permitted(host, Change(tuple(steps), tuple(notes), name if running else None))
+    return _permitted(host, Change(tuple(steps), tuple(notes), name if running else None))
 
 
 def disabling(host: LocalHost, *, running: bool = True, force: bool = False) -> Change:
@@ -101,25 +117,65 @@ def disabling(host: LocalHost, *, running: bool = True, force: bool = False) -> 
             f"would have the previous settings of the host's initial namespace. Set this one's default by: sysctl -w "
             f"{CONTROLLER}=NAME"
         )
-    text = host.file(DROPIN).text
-    if text is None:
+    if host.file(DROPIN).text is None:
         raise LocalHostError(f"nothing to undo: {DROPIN} doesn't exist; 'dumbbell enable' writes it")
+    return _undone(host, CONTROLLER_FILE, running=running, force=force, module=_module_steps(host, None))
+
+
+def enabling_buffers(host: LocalHost, path: Path) -> Change:
+    """The change that lets one connection fill the path: the sizes that `doctor --rate --rtt` names.
+
+    Buffers only grow: a value that is enough stays. A drop-in of its own records the previous values.
+    Raises LocalHostError if our file was edited, if a size can't be read, or without permission.
+    """
+    if path.bdp_bytes is None:
+        raise LocalHostError("enable buffers needs the path: add --rate and --rtt, such as --rate 1gbit --rtt 80ms")
+    findings = list(buffers(host, path))
+    unknown = [finding for finding in findings if finding.mark == "unknown"]
+    if unknown and host.live:
+        raise LocalHostError(f"{unknown[0].source}: {unknown[0].meaning}; nothing was changed")
+    changes = [_SIZE.fullmatch(command) for finding in findings for command in finding.change]
+    wanted = {found["key"]: found["value"] for found in changes if found}
+    old = _record(host, BUFFERS_FILE) or Record({})
+    if not wanted:
+        return Change((), ("the buffers are enough for this path",))
+    if host.live and not initial_namespace(host):
+        own = {key: value for key, value in wanted.items() if host.sysctl(key).text is not None}
+        undo = "; ".join(f"sysctl -w {key}='{_value(host, key)}'" for key in own)
+        note = "this is a separate network namespace (a container?): the sizes apply only here, and no file is written"
+        return _permitted(host, Change(tuple(Set(key, value) for key, value in own.items()), (note,), undo=undo))
+    sets = old.sets | wanted
+    before = {key: _value(host, key) if host.live else None for key in sets} | old.before
+    steps: list[Step] = [Write(BUFFERS_FILE.path, boot_settings.composed(Record(sets, before), BUFFERS_FILE))]
+    steps += [Set(key, value) for key, value in wanted.items() if host.live]
+    return _permitted(host, Change(tuple(steps)))
+
+
+def disabling_buffers(host: LocalHost, *, force: bool = False) -> Change | None:
+    """The change that undoes `enabling_buffers`, with `force` as `disabling`; None if nothing was enabled."""
+    if host.file(BUFFERS_FILE.path).text is None:
+        return None
+    return _undone(host, BUFFERS_FILE, running=host.live, force=force)
+
+
+def _undone(host: LocalHost, file: DropIn, *, running: bool, force: bool, module: Sequence[Step] = ()) -> Change:
+    """The change that restores what a drop-in records, and removes it."""
+    text = host.file(file.path).text or ""
     try:
-        record = boot_settings.read(text)
+        record = boot_settings.read(text, file)
     except boot_settings.EditedFileError as error:
         if not force:
             raise LocalHostError(
-                f"{DROPIN}: {error}; the previous settings are uncertain, so nothing was changed. Remove the file "
-                f"yourself, or with: dumbbell disable --force (keeps a copy, {DROPIN}.edited, and the current values)"
+                f"{file.path}: {error}; the previous {file.what} are uncertain, so nothing was changed. Remove the "
+                f"file yourself, or with: dumbbell disable --force (keeps a copy, {file.path}.edited, and the current "
+                "values)"
             ) from error
-        kept = Write(f"{DROPIN}.edited", text)
-        return permitted(host, Change((kept, *_module_steps(host, None), Remove(DROPIN))))
+        return _permitted(host, Change((Write(f"{file.path}.edited", text), *module, Remove(file.path)), strict=False))
     sets, notes = _restore_steps(host, record) if running else ([], [])
-    steps: list[Step] = [*sets, *_module_steps(host, None)]
-    steps += [Unload(module) for module in record.loaded if running]
-    steps += [Remove(DROPIN), *(RemoveFolder(folder) for folder in reversed(record.folders))]
+    steps: list[Step] = [*sets, *module, *(Unload(module) for module in record.loaded if running)]
+    steps += [Remove(file.path), *(RemoveFolder(folder) for folder in reversed(record.folders))]
     controller = next((step.value for step in sets if step.key == CONTROLLER), None)
-    return permitted(host, Change(tuple(steps), tuple(notes), controller, strict=False))
+    return _permitted(host, Change(tuple(steps), tuple(notes), controller, strict=False))
 
 
 def apply(host: LocalHost, change: Change, *, verify: bool = True) -> Done:
@@ -211,17 +267,18 @@ def _refuse_in_namespace(name: str, qdisc: str | None, allowed: list[str]) -> No
         )
 
 
-def _record(host: LocalHost) -> Record | None:
-    text = host.file(DROPIN).text
+def _record(host: LocalHost, file: DropIn) -> Record | None:
+    """What a drop-in of ours records; None if there is none. Raises LocalHostError for one that was edited."""
+    text = host.file(file.path).text
     if text is None:
-        if host.path(DROPIN).is_symlink() or host.path(DROPIN).exists():
-            raise LocalHostError(f"{DROPIN} can't be read; it should be a plain file")
+        if host.path(file.path).is_symlink() or host.path(file.path).exists():
+            raise LocalHostError(f"{file.path} can't be read; it should be a plain file")
         return None
     try:
-        return boot_settings.read(text)
+        return boot_settings.read(text, file)
     except boot_settings.EditedFileError as error:
         raise LocalHostError(
-            f"{DROPIN}: {error}, so it is not overwritten; move it away, or run: dumbbell disable --force"
+            f"{file.path}: {error}, so it is not overwritten; move it away, or run: dumbbell disable --force"
         ) from error
 
 
@@ -241,22 +298,25 @@ def _restore_steps(host: LocalHost, record: Record) -> tuple[list[Set], list[str
     """Steps that restore settings which still have our value, and notes about the others."""
     steps: list[Set] = []
     notes = []
-    for key in (CONTROLLER, QDISC):
-        if key not in record.sets:
-            continue
-        now, before = host.sysctl(key).first(), record.before.get(key)
+    for key, ours in record.sets.items():
+        now, before = _value(host, key), record.before.get(key)
         if before is None:
             notes.append(f"{key} stays {now} until the next boot: the previous value was not recorded (--root)")
-        elif now != before and (now == record.sets[key] or f"{key} = {now}" in record.earlier):
+        elif now != before and (now == ours or f"{key} = {now}" in record.earlier):
             steps.append(Set(key, before))
         elif now != before:
             notes.append(f"{key} is {now}, changed since, and was not restored; the previous value was {before}")
-    allowed = host.sysctl(ALLOWED).fields()
+    allowed = host.sysctl(ALLOWED).fields() if record.allowed else []
     kept = [name for name in allowed if name not in record.allowed]
-    if record.allowed and kept != allowed:
+    if kept != allowed:
         # After setting the default, because the kernel allows whatever becomes the default.
         steps.append(Set(ALLOWED, " ".join(kept)))
     return steps, notes
+
+
+def _value(host: LocalHost, key: str) -> str | None:
+    """A sysctl's value with single spaces between its words, as a file has it; None if it can't be read."""
+    return " ".join(host.sysctl(key).fields()) or None
 
 
 def _notes(host: LocalHost, sets: dict[str, str]) -> list[str]:
@@ -285,7 +345,7 @@ def _missing(host: LocalHost, presence: kernel_modules.Presence) -> tuple[str, .
     return tuple(folder for folder in folders if not host.path(folder).exists())
 
 
-def permitted(host: LocalHost, change: Change) -> Change:
+def _permitted(host: LocalHost, change: Change) -> Change:
     """The change without steps that change nothing. Raises LocalHostError if one lacks permission."""
     obstacles = list(dict.fromkeys(filter(None, (obstacle(host, step) for step in change.steps))))
     if obstacles:
