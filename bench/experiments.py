@@ -10,12 +10,12 @@ from dumbbell import _sim
 from dumbbell.plan import plan_case
 from dumbbell.spec import Case, find, load
 
-__all__ = ["EXPERIMENTS", "MANY", "Bench", "bench", "write_results"]
+__all__ = ["EXPERIMENTS", "HERE", "MANY", "Bench", "bench", "fill", "rendered", "table", "write_results"]
 
 HERE = Path(__file__).resolve().parent
 sys.path.append(str(HERE.parent))
 
-from studies.study import write_figures  # noqa: E402
+from studies.study import fill, rendered, table, write_figures  # noqa: E402
 
 
 @dataclass(frozen=True)

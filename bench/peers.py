@@ -20,10 +20,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from experiments import EXPERIMENTS, Bench, write_results
+from experiments import EXPERIMENTS, Bench, fill, write_results
 from instructions import SPANS_S, of_ns3, of_simulator
 from ns3_peer import Ns3, builds, output
-from peers_page import Figures, discussion, numbers, page
+from peers_page import Figures, numbers, page
 
 HERE = Path(__file__).parent
 LIMIT_S = 10
@@ -62,10 +62,10 @@ def main() -> int:
     runs = {bench.name: measured(bench, all_contestants, rounds, limits_s) for bench in benches}
     instructions = {} if options.quick else {bench.name: counted(bench, all_contestants) for bench in benches}
     figures = Figures(began, benches, [each.name for each in all_contestants], runs, instructions, peers)
-    text = page(figures, limits_s, discussion(options.output))
+    text = page(figures, limits_s)
     print(text)
     if options.output:
-        options.output.write_text(text, encoding="utf-8")
+        fill(options.output, "study of peers", text)
         write_results("peers", numbers(figures))
     return 0
 

@@ -180,7 +180,7 @@ async def widgets(live: Live) -> None:
             took = []
             for _ in range(3):
                 began = time.thread_time()
-                show()
+                show()  # type: ignore[no-untyped-call]
                 await pilot.pause()
                 took.append(1000 * (time.thread_time() - began))
             print(f"{name:24}{statistics.median(took):.0f} ms of CPU time to show a sample of {len(rows)}")

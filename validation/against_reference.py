@@ -87,7 +87,7 @@ def main() -> int:
         if len(measured[job.title]) == options.seeds:
             print(f"{job.title}: {time.perf_counter() - began:.0f} s", file=sys.stderr)
     rows = [row for name in names for row in compare(name, reference[name]["result"], measured[name])]
-    text = table(rows, options.engine, options.seeds, time.perf_counter() - began)
+    text = page(rows, options.engine, options.seeds, time.perf_counter() - began)
     print(text)
     if options.output:
         options.output.write_text(text, encoding="utf-8")
@@ -176,31 +176,18 @@ def summary_of(rows: list[Row], seeds: int) -> dict[str, Any]:
     }
 
 
-def table(rows: list[Row], engine: str, seeds: int, seconds: float) -> str:
+def page(rows: list[Row], engine: str, seeds: int, seconds: float) -> str:
     """The comparison as Markdown, the largest differences first."""
-    numbers = summary_of(rows, seeds)
-    lines = [
-        "# Comparison with an independent harness",
-        "",
-        f"{numbers['cases']} cases of an independent harness on `{engine}`, {seeds} seeds each; "
-        f"{seconds:.0f} s of wall time on {os.cpu_count()} cores.",
-        f"**{numbers['cases_agree']} cases agree in every metric; of {numbers['means']} means "
-        f"{numbers['means_agree']} ({numbers['means_agree'] / numbers['means']:.1%}) agree.**",
-        "",
-        "Made by `make page NAME=validation`.",
-        "",
-        "| case | metric | reference | here | difference | allowed | × | |",
-        "| --- | --- | ---: | ---: | ---: | ---: | ---: | --- |",
-    ]
+    cells = []
     for row in sorted(rows, key=lambda row: (row.allowed is None, -row.excess)):
         mark = "shown" if row.allowed is None else "ok" if row.agrees else "**outside**"
         change = f"{row.mean / row.reference - 1:+.1%}" if row.reference else f"{row.mean:+.3g}"
         share = "" if row.allowed is None else f"{row.allowed:.3g}"
-        lines.append(
-            f"| {row.case} | {row.metric} | {row.reference:.5g} | {row.mean:.5g} | {change} | {share} "
-            f"| {row.excess:.2f} | {mark} |"
-        )
-    return "\n".join(lines) + "\n"
+        means = (f"{row.reference:.5g}", f"{row.mean:.5g}")
+        cells.append((row.case, row.metric, *means, change, share, f"{row.excess:.2f}", mark))
+    table = figures.table("case | metric | >reference | >here | >difference | >allowed | >× | ", cells)
+    values = summary_of(rows, seeds) | {"engine": engine, "seconds": seconds, "cores": os.cpu_count(), "rows": table}
+    return figures.page_of("reference", **values)
 
 
 def _mean(values: Any) -> float:

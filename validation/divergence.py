@@ -160,50 +160,26 @@ def summary(found: list[Divergence]) -> dict[str, Any]:
     }
 
 
+HEAD = "experiment | >same until, ms | first difference | >kernel | >sim | "
+
+
 def page(found: list[Divergence]) -> str:
-    numbers = summary(found)
-    lines = [
-        "# First divergence of the engines",
-        "",
-        f"{len(found)} experiments of [divergence.toml](divergence.toml), 3 s each, seed {SEED}, one sample per"
-        " millisecond;"
-        f" {numbers['with_random_loss']} have random loss. Made by `make page NAME=validation`.",
-        "",
-        f"- **In {numbers['same_to_the_end']} no compared column differs for three samples or more, to the end**:"
-        " bytes sent, acknowledged and received, retransmissions, cwnd, the peer's window, bytes not sent."
-        f" {numbers['same_with_random_loss']} of them have random loss.",
-        "- Differences shorter than three samples, and samples that only one engine has, are ignored.",
-        f"- {numbers['equal_retransmits']} retransmit equally often on both engines.",
-        "",
-        "| experiment | same until, ms | first difference | kernel | sim | retransmits, kernel | sim |",
-        "| --- | ---: | --- | ---: | ---: | ---: | ---: |",
-    ]
-    for one in found:
-        at = "the end" if one.at_ms is None else f"{one.at_ms:.0f}"
-        values = " | ".join("" if value is None else f"{value:,}" for value in (one.kernel, one.sim, *one.retransmits))
-        lines.append(f"| {one.title} | {at} | {one.what} | {values} |")
-    return "\n".join(lines) + "\n"
+    """The page of the experiments of divergence.toml."""
+    rows = [(*_cells(one), *(f"{count:,}" for count in one.retransmits)) for one in found]
+    table = figures.table(f"{HEAD}>retransmits, kernel | >sim", rows)
+    return figures.page_of("divergence", seed=SEED, rows=table, **summary(found))
 
 
 def random_page(seed: int, found: list[Divergence], cases: dict[str, Case]) -> str:
     """The page of random experiments."""
-    same = sum(one.at_ms is None for one in found)
-    lines = [
-        "# First divergence of the engines in random experiments",
-        "",
-        f"{len(found)} experiments of seed {seed}, drawn over the whole grammar ([how](random_experiments.py)), seed"
-        f" {SEED} of the run. Made by `python validation/divergence.py --random {seed} --experiments {len(found)}`.",
-        "",
-        f"In {same} no compared column differs for three samples or more, to the end.",
-        "",
-        "| experiment | same until, ms | first difference | kernel | sim | draws |",
-        "| --- | ---: | --- | ---: | ---: | --- |",
-    ]
-    for one in found:
-        at = "the end" if one.at_ms is None else f"{one.at_ms:.0f}"
-        values = " | ".join("" if value is None else f"{value:,}" for value in (one.kernel, one.sim))
-        lines.append(f"| {one.title} | {at} | {one.what} | {values} | `{in_a_line(cases[one.title])}` |")
-    return "\n".join(lines) + "\n"
+    rows = [(*_cells(one), f"`{in_a_line(cases[one.title])}`") for one in found]
+    table = figures.table(f"{HEAD}draws", rows)
+    return figures.page_of("random-divergence", random=seed, seed=SEED, rows=table, **summary(found))
+
+
+def _cells(one: Divergence) -> tuple[str, ...]:
+    at = "the end" if one.at_ms is None else f"{one.at_ms:.0f}"
+    return (one.title, at, one.what, *("" if value is None else f"{value:,}" for value in (one.kernel, one.sim)))
 
 
 if __name__ == "__main__":

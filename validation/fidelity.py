@@ -9,6 +9,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from coverage import agreement
+from figures import page_of, table
 from verdicts import Compared
 
 from dumbbell.analysis.difference import TOLERANCES, Row, Tolerance, Verdict
@@ -31,56 +32,31 @@ FAR = 3.0
 def section(cases: Sequence[Compared], seconds: float) -> str:
     """The section of docs/results/fidelity.md as Markdown."""
     worst = sorted(cases, key=lambda case: -case.excess)
-    return "\n".join(
-        [
-            "## How well the simulator agrees with Linux",
-            "",
-            f"{len(cases)} experiments of [`validation/matrix`](../../validation/matrix.py) on the kernel (the "
-            "reference) and on the simulator.",
-            f"Each ran on {_seeds(cases, min)} seeds or more, up to {_seeds(cases, max)} until two standard errors of "
-            "every difference were within its tolerance.",
-            "Made by `make page NAME=validation`. To compare one theme: `dumbbell compare validation/matrix/FILE.toml "
-            "--engines kernel,sim --seeds 1..5`.",
-            "",
-            *_headline(cases),
-            "",
-            *_times(cases, seconds),
-            "",
-            "## By metric",
-            "",
-            *_by_metric(cases),
-            "",
-            "## By controller",
-            "",
-            "Cases that use the controller, alone or with others.",
-            "",
-            *agreement("controllers", cases),
-            "",
-            "## By queue",
-            "",
-            "Cases that name the queue. Every path also has netem and htb.",
-            "",
-            *agreement("queues", cases),
-            "",
-            "## By theme",
-            "",
-            *_by_theme(cases),
-            "",
-            "## Outside the tolerance, largest difference first",
-            "",
-            "Means ± standard deviation. The interval is that of the paired differences. `inconclusive`: the "
-            "difference exceeds the tolerance, but its interval contains 0.",
-            "",
-            *_outside(worst),
-            "",
-            "## All cases, largest difference first",
-            "",
-            "The simulator's mean minus the kernel's, of the group that differs most; × is the largest difference of "
-            "all metrics, divided by its tolerance.",
-            "",
-            *_all(worst),
-            "",
-        ]
+    outside = [case for case in worst if case.verdict is not Verdict.AGREES]
+    reasons: dict[str, list[str]] = {}
+    for case in outside:
+        if case.reason is not None:
+            reasons.setdefault(case.reason.strip(), []).append(case.title)
+    numbers = figures(cases)
+    head = "case | metric | >kernel | >sim | >difference | >95 % interval | >× | verdict"
+    return page_of(
+        "fidelity",
+        **numbers,
+        share=numbers["agree"] / numbers["experiments"],
+        far=FAR,
+        unexplained=[case.title for case in cases if case.excess > FAR and case.reason is None],
+        seconds=seconds,
+        engine_s={engine: sum(case.wall_s[engine] for case in cases) for engine in ("kernel", "sim")},
+        cores=os.cpu_count(),
+        by_metric=table(
+            "metric | allowed | >judged | >agree | >median difference | >95th percentile", _by_metric(cases)
+        ),
+        controllers="\n".join(agreement("controllers", cases)),
+        queues="\n".join(agreement("queues", cases)),
+        by_theme=table("theme | >cases | >agree | >inconclusive | >differ", _by_theme(cases)),
+        outside=table(head, _outside(outside)),
+        reasons=reasons,
+        every=table(" | ".join(["case", *(f">{short}" for short in SHORT.values()), ">×", "verdict"]), _all(worst)),
     )
 
 
@@ -119,83 +95,36 @@ def _metric_figures(cases: Sequence[Compared]) -> Iterator[dict[str, Any]]:
             }
 
 
-def _headline(cases: Sequence[Compared]) -> Iterator[str]:
-    agree, inconclusive, differ = (
-        [case for case in cases if case.verdict is verdict]
-        for verdict in (Verdict.AGREES, Verdict.INCONCLUSIVE, Verdict.DIFFERS)
-    )
-    count = len(cases)
-    yield f"- **{len(agree)} of {count} ({len(agree) / count:.1%}) are within tolerance in every metric.**"
-    yield f"- {len(inconclusive)} are outside, but the interval of the difference contains 0: inconclusive."
-    explained = sum(case.reason is not None for case in differ)
-    yield f"- {len(differ)} differ; the reason is known for {explained}, see below."
-    far = [case for case in cases if case.excess > FAR]
-    unexplained = [case.title for case in far if case.reason is None]
-    yield (
-        f"- {len(far)} exceed {FAR:g} times their tolerance"
-        + (f", without a reason: {'; '.join(unexplained)}" if unexplained else "")
-        + "."
-    )
-
-
 def _seeds(cases: Sequence[Compared], bound: Callable[[Iterable[int]], int]) -> int:
     return bound(case.seeds["kernel"] for case in cases)
 
 
-def _times(cases: Sequence[Compared], seconds: float) -> Iterator[str]:
-    for engine in ("kernel", "sim"):
-        engine_s = sum(case.wall_s[engine] for case in cases)
-        yield f"- `{engine}`: {engine_s:.0f} s of one core for {sum(case.seeds[engine] for case in cases)} runs."
-    yield f"- This page took {seconds:.0f} s on {os.cpu_count()} cores; runs from the cache are not counted."
-
-
-def _by_metric(cases: Sequence[Compared]) -> Iterator[str]:
-    yield "| metric | allowed | judged | agree | median difference | 95th percentile |"
-    yield "| --- | --- | ---: | ---: | ---: | ---: |"
+def _by_metric(cases: Sequence[Compared]) -> Iterator[list[object]]:
     for figure in _metric_figures(cases):
         pattern = figure["metric"]
-        cells = [f"{SHORT[pattern]} (`{pattern}`)", figure["allowed"], str(figure["judged"]), str(figure["agree"])]
-        changes = (figure["median_difference_percent"], figure["p95_difference_percent"])
-        yield _line([*cells, *(f"{change:.2f}%" for change in changes)])
+        changes = (f"{figure[key]:.2f}%" for key in ("median_difference_percent", "p95_difference_percent"))
+        yield [f"{SHORT[pattern]} (`{pattern}`)", figure["allowed"], figure["judged"], figure["agree"], *changes]
 
 
-def _by_theme(cases: Sequence[Compared]) -> Iterator[str]:
-    yield "| theme | cases | agree | inconclusive | differ |"
-    yield "| --- | ---: | ---: | ---: | ---: |"
+def _by_theme(cases: Sequence[Compared]) -> Iterator[list[object]]:
     for theme in dict.fromkeys(case.theme for case in cases):
         verdicts = [case.verdict for case in cases if case.theme == theme]
-        counts = [verdicts.count(verdict) for verdict in (Verdict.AGREES, Verdict.INCONCLUSIVE, Verdict.DIFFERS)]
-        yield _line([theme, str(len(verdicts)), *map(str, counts)])
+        yield [theme, len(verdicts), *map(verdicts.count, (Verdict.AGREES, Verdict.INCONCLUSIVE, Verdict.DIFFERS))]
 
 
-def _outside(worst: Iterable[Compared]) -> Iterator[str]:
-    yield "| case | metric | kernel | sim | difference | 95 % interval | × | verdict |"
-    yield "| --- | --- | ---: | ---: | ---: | ---: | ---: | --- |"
-    outside = [case for case in worst if case.verdict is not Verdict.AGREES]
+def _outside(outside: Iterable[Compared]) -> Iterator[list[str]]:
     for case in outside:
         for why in [*case.invalid, *(f"only one engine reports {name}" for name in case.one_sided)]:
-            yield _line([case.title, why, *[""] * 5, "differs"])
+            yield [case.title, why, *[""] * 5, "differs"]
         for row in sorted(case.judged, key=lambda row: -row.excess):
             if row.verdict is not Verdict.AGREES:
-                yield _line([case.title, row.metric, *_numbers(row), row.verdict.name.lower()])
-    reasons: dict[str, list[str]] = {}
-    for case in outside:
-        if case.reason is not None:
-            reasons.setdefault(case.reason, []).append(case.title)
-    if reasons:
-        yield ""
-        yield "Reasons:"
-        yield ""
-        for reason, titles in reasons.items():
-            yield f"- {reason.strip()} ({'; '.join(titles)})"
+                yield [case.title, row.metric, *_numbers(row), row.verdict.name.lower()]
 
 
-def _all(worst: Iterable[Compared]) -> Iterator[str]:
-    yield _line(["case", *SHORT.values(), "×", "verdict"])
-    yield _line(["---", *["---:"] * (len(SHORT) + 1), "---"])
+def _all(worst: Iterable[Compared]) -> Iterator[list[str]]:
     for case in worst:
         cells = [_cell([row for row in case.judged if fnmatchcase(row.metric, pattern)]) for pattern in SHORT]
-        yield _line([case.title, *cells, _times_tolerance(case.excess), case.verdict.name.lower()])
+        yield [case.title, *cells, _times_tolerance(case.excess), case.verdict.name.lower()]
 
 
 def _numbers(row: Row) -> list[str]:
@@ -233,7 +162,3 @@ def _allowed(metric: str, tolerance: Tolerance) -> str:
 
 def _quantile(ordered: Sequence[float], share: float) -> float:
     return ordered[min(int(share * len(ordered)), len(ordered) - 1)] if ordered else math.nan
-
-
-def _line(cells: Iterable[str]) -> str:
-    return f"| {' | '.join(cells)} |"

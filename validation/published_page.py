@@ -1,9 +1,10 @@
 """Write the page of `published.py`: a table per scenario with the source and both engines, and the reasons below it."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from coverage import acceptance
+from figures import page_of, table
 from verdicts import Expected
 
 from dumbbell.analysis.expect import ends_of, figure_text, parse_expectation, parse_metric
@@ -33,56 +34,32 @@ def page(
     wall_s: Mapping[str, float],
 ) -> str:
     """The page as Markdown."""
-    took = ", ".join(f"`{engine}` {seconds:.0f} s" for engine, seconds in wall_s.items())
-    met = [
-        f"- `{engine}`: {count['met']} of {count['expectations']} pass"
-        for engine, count in counts(engines, rows).items()
-    ]
-    lines = [
-        "# Published results",
-        "",
-        f"The scenarios of `scenarios/published`, {seeds} seed{'s' if seeds > 1 else ''} each.",
-        "An expectation passes if every seed meets it. Cells show the mean and, where seeds differ, the range.",
-        "The scenario's note states the source of the bounds; reasons for failures are below each table.",
-        f"Wall seconds, summed over runs: {took}. Made by `make page NAME=validation`.",
-        "",
-        *met,
-        "",
-        "Expectations met, by controller:",
-        "",
-        *acceptance(rows, [(name, case) for name in names for case in load(find(name))]),
-        "",
-    ]
-    for name in names:
-        lines += _scenario(name, engines, [row for row in rows if row.scenario == name], reasons)
-    return "\n".join(lines).rstrip() + "\n"
+    return page_of(
+        "published",
+        seeds=seeds,
+        wall_s=wall_s,
+        counts=counts(engines, rows),
+        acceptance="\n".join(acceptance(rows, [(name, case) for name in names for case in load(find(name))])),
+        scenarios=[_scenario(name, engines, [row for row in rows if row.scenario == name], reasons) for name in names],
+    )
 
 
-def _scenario(name: str, engines: Sequence[str], rows: Sequence[Expected], reasons: Mapping[Key, str]) -> Iterator[str]:
+def _scenario(
+    name: str, engines: Sequence[str], rows: Sequence[Expected], reasons: Mapping[Key, str]
+) -> dict[str, Any]:
     cases = load(find(name))
     source = cases[0].experiment.source
     assert source is not None
-    yield from (
-        f"## {name}",
-        "",
-        f"{cases[0].experiment.title}. {source.title}.",
-        "",
-        " ".join((source.note or "").split()),
-        "",
-    )
-    yield f"| case | expected | source | {' | '.join(engines)} |"
-    yield f"| --- | --- | --- |{' ---: |' * len(engines)}"
     notes: dict[str, int] = {}
+    lines = []
     for case in cases:
         mine = [row for row in rows if row.case == case.name]
         for expression in dict.fromkeys(row.expression for row in mine if row.values) or dict.fromkeys(["–"]):
             cells = [_cell(row, reasons, notes) for engine in engines for row in _of(mine, engine, expression)]
-            yield f"| {case.name or '–'} | {_code(expression)} | {_reported(case, expression)} | {' | '.join(cells)} |"
-    yield ""
-    for why, number in notes.items():
-        yield f"{number}. {why}"
-    if notes:
-        yield ""
+            lines.append((case.name or "–", _code(expression), _reported(case, expression), *cells))
+    head = " | ".join(["case", "expected", "source", *(f">{engine}" for engine in engines)])
+    title, note = f"{cases[0].experiment.title}. {source.title}.", " ".join((source.note or "").split())
+    return {"name": name, "title": title, "note": note, "table": table(head, lines), "reasons": notes}
 
 
 def _of(rows: Sequence[Expected], engine: str, expression: str) -> list[Expected | None]:

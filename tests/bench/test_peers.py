@@ -8,7 +8,7 @@ import pytest
 from experiments import EXPERIMENTS, Bench, bench
 from instructions import SPANS_S, a_packet, total
 from ns3_peer import arguments, measured
-from peers_page import agreement, discussion, ratios, spread_of
+from peers_page import agreement, ratios, spread_of
 
 from dumbbell.analysis.summary import measures
 from dumbbell.engines import Request
@@ -85,11 +85,4 @@ def test_a_spread_that_rounds_to_one_number_is_shown_as_one() -> None:
 
 def test_a_difference_is_relative_to_the_reference() -> None:
     rows = agreement({"kernel": [{"queue.drops": 0.8}], "other": [{"queue.drops": 0.9}, {"queue.drops": 0.7}]})
-    assert list(rows) == ["| queue.drops | 0.8 | 0.8 ± 0.14 (+0.0%) |"]
-
-
-def test_the_discussion_of_a_page_is_kept(tmp_path: Path) -> None:
-    page = tmp_path / "page.md"
-    assert discussion(page) == ""
-    page.write_text("# Tables\n\n## Discussion\n\nMuch.\n", encoding="utf-8")
-    assert discussion(page) == "## Discussion\n\nMuch."
+    assert list(rows) == [["queue.drops", "0.8", "0.8 ± 0.14 (+0.0%)"]]
