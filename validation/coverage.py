@@ -27,7 +27,7 @@ def queues_of(case: Case) -> frozenset[str]:
     links = [path.bottleneck, *path.links, path.reverse, *(flows.access for flows in case.experiment.flows)]
     own += [link.qdisc for link in links if link is not None and link.qdisc is not None]
     kinds = frozenset(qdisc.kind for qdisc in own)
-    return kinds if path.tc is None else kinds | _in_script(case)
+    return kinds | _in_script(case) if path.tc else kinds
 
 
 def _in_script(case: Case) -> frozenset[str]:

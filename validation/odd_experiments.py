@@ -150,8 +150,8 @@ class Compared:
     @property
     def reason(self) -> str:
         """Why the engines differ, where that is known."""
-        tc = self.case.experiment.path.tc
-        is_tbf = tc is not None and any(" tbf " in line for line in tc.commands)
+        scripts = self.case.experiment.path.tc
+        is_tbf = any(" tbf " in line for tc in scripts for line in tc.commands)
         has_tcp = any(flow.kind == "tcp" for flow in self.case.experiment.flows)
         if is_tbf and has_tcp:
             return TBF_AT_THE_SENDER

@@ -25,7 +25,7 @@ MTU = 1514
 CASES = 60
 """Devices of one guest."""
 
-ELSEWHERE = {"dualpi2", "gred", POLICE}
+ELSEWHERE = {"dualpi2", "gred", "hfsc", POLICE}
 """Kinds that Linux 6.12 lacks, that several commands set up, or that tc has as an action only."""
 NOT_TC = {"netem": {"every", "seed"}, "cake": {"nat", "nonat"}}
 """Options that only the simulator, a later tc or a kernel with connection tracking has."""
@@ -68,6 +68,8 @@ def word(kind: str, option: str) -> st.SearchStrategy[str]:
         return st.integers(1, 100).map(lambda number: f"{number / 100:g}")
     if kind == "value/mask":
         return st.tuples(st.integers(0, 3), st.integers(1, 3)).map(lambda pair: f"0x{pair[0]:x}/0x{pair[1]:x}")
+    if kind == "class number":
+        return st.integers(0, 65_535).map("{:x}".format)
     if kind == "count":
         return st.integers(0, COUNTS.get(option, 1_000)).map(str)
     return st.sampled_from([choice for choice in kind.split("|") if choice != "uniform"])
@@ -242,17 +244,51 @@ def test_every_option_is_set(tmp_path: Path) -> None:
     cases += [[f"{root} ets {words}"] for words in ("strict 1 quanta 500 600", "bands 0 strict 3 quanta 193")]
     ets = f"{root} ets bands 4 strict 1 quanta 3000"
     cases += [[ets, f"class change dev {{dev}} parent 1: classid 1:2 ets{words}"] for words in ("", " quantum 900")]
+    cases += [[f"qdisc add dev {{dev}} root handle 1: stab {words} pfifo limit 9"] for words in STABS]
+    cases += [
+        [f"{root} hfsc default 1a", f"class add dev {{dev}} parent 1: classid 1:1a hfsc {words}"] for words in CURVES
+    ]
     by_tc, by_agent, end = dumps(tmp_path, cases)
     _expect_no_program(end)
     _expect_equal(by_tc, by_agent, cases)
 
 
+def test_what_packets_pass_on_arrival_is_what_tc_sets_up(tmp_path: Path) -> None:
+    redirect = "action mirred egress redirect dev lo"
+    cases = [
+        ["qdisc add dev {dev} handle ffff: ingress", f"filter add dev {{dev}} parent ffff: protocol {words} {redirect}"]
+        for words in (
+            "ip prio 1 u32 match u32 0 0",
+            "ip prio 1 u32 match u32 0x0a000000 0xff000000 at 12",
+            "all prio 2 matchall",
+            "ip prio 1 flower ip_proto tcp dst_port 5201",
+        )
+    ]
+    cases += [
+        ["qdisc add dev {dev} clsact", f"filter add dev {{dev}} {block} protocol all prio 1 matchall {redirect}"]
+        for block in ("ingress", "egress")
+    ]
+    cases.append([cases[0][0], "filter add dev {dev} parent ffff: protocol all prio 1 matchall "
+                  "action mirred egress mirror dev lo"])  # fmt: skip
+    by_tc, by_agent, end = dumps(tmp_path, cases)
+    _expect_no_program(end)
+    _expect_equal(by_tc, by_agent, cases)
+
+
+STABS = (
+    "overhead 24", "overhead -10 linklayer ethernet", "linklayer atm overhead 10", "linklayer adsl mpu 96 mtu 9000",
+    "mpu 64", "mpu 64 tsize 128 mtu 65536", "mtu 2000",
+)  # fmt: skip
+CURVES = (
+    "ls m2 5mbit", "sc rate 5mbit ul m2 9mbit", "rt m1 9mbit d 10ms m2 5mbit ls m2 1mbit",
+    "rt umax 1500 dmax 10ms rate 800kbit", "rt umax 1500 dmax 10ms rate 8mbit", "sc umax 2kb dmax 30ms rate 3mbit",
+)  # fmt: skip
 GRED_QUEUE = "limit 60000 min 10000 max 30000 avpkt 1000 prio 3 probability 0.03 burst 20 bandwidth 20mbit"
 GREDS = [("", ""), (" grio", ""), (" limit 60kb", ""), ("", " ecn"), (" grio", " ecn harddrop")]
 """Words of gred's setup, and flags, which a virtual queue must repeat."""
 EXAMPLES = {
     "time": "3ms", "rate": "30mbit", "size": "3000", "packets": "70", "count": "7", "share": "20%",
-    "fraction": "0.05", "value/mask": "0x1/0x3",
+    "class number": "1a", "fraction": "0.05", "value/mask": "0x1/0x3",
 }  # fmt: skip
 SPECIAL = {
     "choke": {"burst": "burst 100"},

@@ -64,6 +64,7 @@ class Drawer:
     def argument(self, kind: str) -> str:
         plain: dict[str, Callable[[], str]] = {
             "time": self.time, "rate": self.rate, "size": self.size, "packets": self.number, "count": self.number,
+            "class number": self.number,
             "share": lambda: self.random.choice(["0%", "0.01%", "40%", "100%"]),
             "fraction": lambda: self.random.choice(["0", "1e-9", "0.02", "1", "1.5"]),
             "value/mask": lambda: f"0x{self.random.randrange(256):x}/0x{self.random.randrange(256):x}",
@@ -93,7 +94,7 @@ class Drawer:
         """Commands of one device: a qdisc and its change, a class and its change, or a filter."""
         root = "qdisc add dev v0 root handle 1:"
         kind = self.random.choice(
-            [*sorted(set(GRAMMAR) - NOT_IN_THE_KERNEL), *(f"{kind} class" for kind in _sim.CLASSES)]
+            [*sorted(set(GRAMMAR) - NOT_IN_THE_KERNEL), *(f"{kind} class" for kind in _sim.CLASSES if kind != "hfsc")]
         )
         if kind == POLICE:
             action = f"action police {self.options(POLICE, _sim.POLICE_ACTION)}"

@@ -331,7 +331,7 @@ def test_gred_s_limit_bounds_those_of_its_virtual_queues() -> None:
             ("qdisc add dev v0 root handle 1: pie", "filter add dev v0 parent 1: matchall flowid 1:1"),
             "no discipline that can have filters at '1:'",
         ),
-        ((PRIO, "filter add dev v0 parent 1: matchall flowid 1:1 action mirred"), "no action but police"),
+        ((PRIO, "filter add dev v0 parent 1: matchall flowid 1:1 action mirred"), "no action of a filter"),
         ((PRIO, "filter add dev v0 parent 1: matchall flowid 1:1 action police rate 1mbit drop"), "'rate' and 'burst'"),
         (
             (PRIO, "filter add dev v0 parent 1: matchall flowid 1:1 action police rate 1mbit burst 9kb"),
@@ -394,7 +394,7 @@ def test_police_is_the_only_action_of_a_script() -> None:
     root = "tc qdisc add dev eth0 root handle 1: prio"
     assert read_script([root, filter_line], "eth0").commands[1].endswith(" drop")
     for line, message in [
-        (filter_line.replace("police", "mirred"), "the action mirred is n"),
+        (filter_line.replace("police", "mirred"), "no action of a filter"),
         (filter_line.replace("10mbit", "$(reboot)"), "characters that tc commands"),
         (filter_line.replace("drop", "exec"), "police has no option 'exec'"),
         (filter_line.replace("20kb", "1bdp"), "tc has no sizes in bdp"),

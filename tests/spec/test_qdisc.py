@@ -14,6 +14,7 @@ EXAMPLES = {
     "size": "64kb",
     "packets": "1000",
     "count": "10",
+    "class number": "1a",
     "share": "1%",
     "fraction": "0.02",
     "value/mask": "0x01/0x03",

@@ -8,7 +8,7 @@ import pytest
 from conftest import Dumbbell
 from dumbbell.errors import ExperimentError
 from dumbbell.plan import Plan, plan_case
-from dumbbell.spec import parse
+from dumbbell.spec import parse, read
 from dumbbell.spec.tc_script import experiment_of_script
 
 LAB = """#!/bin/sh
@@ -102,10 +102,88 @@ def test_ports_of_filters_become_groups(tmp_path: Path) -> None:
     ("text", "message"),
     [
         ("echo hello\n", "no tc command that adds"),
-        ("tc qdisc add dev a root pfifo\ntc qdisc add dev b root pfifo\n", "sets up several devices"),
+        ("".join(f"tc qdisc add dev {name} root pfifo\n" for name in "abc"), "sets up more than two devices"),
     ],
 )
 def test_other_scripts_are_refused(tmp_path: Path, text: str, message: str) -> None:
     (tmp_path / "x.sh").write_text(text)
     with pytest.raises(ExperimentError, match=message):
         experiment_of_script(tmp_path / "x.sh")
+
+
+WONDER = """#!/bin/sh
+modprobe ifb
+ip link add ifb0 type ifb
+ip link set dev ifb0 up
+tc qdisc del dev eth0 ingress 2>/dev/null
+tc qdisc add dev eth0 root handle 1: htb default 1a
+tc class add dev eth0 parent 1: classid 1:1a htb rate 5mbit
+tc qdisc add dev eth0 handle ffff: ingress
+tc filter add dev eth0 parent ffff: protocol ip u32 match u32 0 0 action mirred egress redirect dev ifb0
+tc qdisc add dev ifb0 root handle 2: tbf rate 20mbit burst 15kb limit 100kb
+"""
+
+
+def test_an_ifb_gets_what_arrives(tmp_path: Path) -> None:
+    script = tmp_path / "wonder.sh"
+    script.write_text(WONDER)
+    text, _ = experiment_of_script(script, "receiver")
+    made = plan_case(parse(text, script.with_suffix(".toml"))[0], 1)
+    queues = [queue for queue in made.queues if queue.key.startswith("path.tc")]
+    assert [(queue.name, queue.device) for queue in queues] == [
+        ("tc-1", "left"), ("tc-ffff", "left"), ("tc-ifb0-2", "ifb0"),
+    ]  # fmt: skip
+    steps = [str(step) for step in made.setup]
+    assert steps.index("[receiver] ip link add ifb0 type ifb") < steps.index("[receiver] ip link set ifb0 up")
+    assert "[receiver] tc qdisc add dev left handle ffff: ingress" in steps
+    assert not any("own device" in warning for warning in made.warnings)
+
+
+def test_a_router_s_two_devices_become_two_scripts(dumbbell: Dumbbell, tmp_path: Path) -> None:
+    script = tmp_path / "router.sh"
+    script.write_text(
+        "tc qdisc add dev eth1 root tbf rate 10mbit burst 15kb limit 60kb\n"
+        "ethtool -K eth0 gro off\n"
+        "tc qdisc add dev eth0 root tbf rate 1mbit burst 15kb limit 30kb\n"
+    )
+    out = tmp_path / "made.toml"
+    done = dumbbell("import", script, "--out", out)
+    assert done.returncode == 0
+    assert "eth1 leads to the receivers and eth0 to the senders" in done.stderr
+    first, second = tomllib.loads(out.read_text())["path"]["tc"]
+    assert [(each["interface"], each["host"], each["towards"]) for each in (first, second)] == [
+        ("eth1", "router", "receivers"), ("eth0", "router", "senders"),
+    ]  # fmt: skip
+    assert ("eth0" in first["commands"], "ethtool" in second["commands"]) == (False, True)
+    devices = {queue.name: queue.device for queue in plan_case(parse(out.read_text(), out)[0], 1).queues}
+    assert (devices["tc-db00"], devices["tc2-db00"]) == ("right", "left")
+
+
+@pytest.mark.parametrize(
+    ("tc", "message"),
+    [
+        (
+            {"host": "nobody"},
+            "path.tc.host: this path has no such host, got 'nobody'; one of: receiver, router, sender",
+        ),
+        ({"host": "receiver", "towards": "receivers"}, 'no device on this side; towards = "senders"'),
+        ({"queue": "ifb0 1:"}, "one of: 1:, ffff:, ifb0 2:"),
+    ],
+)
+def test_places_that_a_path_lacks_are_named(tmp_path: Path, tc: dict[str, str], message: str) -> None:
+    document = {"duration": "1s", "path": {"rtt": "20ms"}, "flows": [{"cc": "cubic"}]}
+    document["path"]["tc"] = {"interface": "eth0", "commands": WONDER} | tc  # type: ignore[index]
+    with pytest.raises(ExperimentError) as error:
+        plan_case(read(document, tmp_path / "x.toml")[0], 1)
+    assert message in str(error.value)
+
+
+def test_an_ifb_of_two_scripts_is_refused(tmp_path: Path) -> None:
+    tc = {"interface": "eth0", "commands": WONDER, "host": "receiver"}
+    document = {"duration": "1s", "path": {"rtt": "20ms", "tc": [tc, tc]}, "flows": [{"cc": "cubic"}]}
+    with pytest.raises(ExperimentError, match=r"path\.tc\.1\.host: 'tc-1' is on the same device"):
+        plan_case(read(document, tmp_path / "x.toml")[0], 1)
+    arrivals = "\n".join(line for line in WONDER.splitlines() if "dev eth0 root" not in line and "class" not in line)
+    document["path"]["tc"] = [tc | {"commands": arrivals}] * 2  # type: ignore[index]
+    with pytest.raises(ExperimentError, match=r"path\.tc\.1: a second script with the device ifb0"):
+        plan_case(read(document, tmp_path / "x.toml")[0], 1)

@@ -62,7 +62,14 @@ pub fn run(steps: &[Step]) -> Result<MachinePrograms> {
 
 fn send_tc(message: &Message, socket: &RequestSocket, step: &Step) -> Result<()> {
     let index = socket.device(&message.device)?.ok_or_else(|| refused(step, no_device(&message.device)))?;
-    socket.send(message.kind, message.flags, &message.body(index))?.map_err(|reason| refused(step, reason))
+    let body = match message.mirrors_to() {
+        Some(second) => {
+            let second = socket.device(second)?.ok_or_else(|| refused(step, no_device(second)))?;
+            message.body_to(index, second)
+        }
+        None => message.body(index),
+    };
+    socket.send(message.kind, message.flags, &body)?.map_err(|reason| refused(step, reason))
 }
 
 fn open<'a, 'b>(sockets: &'b mut BTreeMap<&'a str, RequestSocket>, host: &'a str) -> Result<&'b RequestSocket> {

@@ -6,7 +6,7 @@
 pub use crate::keys::experiment::{Experiment, Probe, Trace};
 pub use crate::keys::flows::Flows;
 pub use crate::keys::hosts::{End, Hosts, Router};
-pub use crate::keys::path::{Bottleneck, Impairment, Link, PacketFate, Path, Position, ScriptHost, Segment, Verbatim};
+pub use crate::keys::path::{Bottleneck, Impairment, Link, PacketFate, Path, Position, Segment, Side, Verbatim};
 pub use crate::keys::programs::Program;
 pub use crate::keys::settings::{Change, Tcp, TcpDefaults};
 pub use crate::keys::source::{Seen, Source};

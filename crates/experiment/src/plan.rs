@@ -66,7 +66,7 @@ pub use settings::is_of_the_machine;
 /// The experiment needs more than `limits` allow, or a value of it does not fit the others.
 pub fn make(experiment: &Experiment, attachments: &Attachments, seed: u64, limits: &Limits) -> Result<Plan, Error> {
     let path = &experiment.path;
-    if path.bottleneck.is_none() && path.tc.is_none() {
+    if path.bottleneck.is_none() && path.tc.is_empty() {
         let problem = "no bottleneck, and no real hosts whose own one is meant";
         return Err(Error::at(
             "path.bottleneck",
@@ -104,7 +104,7 @@ pub fn make(experiment: &Experiment, attachments: &Attachments, seed: u64, limit
         programs,
         hosts_file,
     };
-    plan.warnings = warnings::warnings(experiment, &plan, attachments.script.as_ref());
+    plan.warnings = warnings::warnings(experiment, &plan, &attachments.scripts);
     size::refuse_too_much(&plan, limits, None)?;
     names::refuse_duplicates(&plan.queues)?;
     Ok(plan)
@@ -176,7 +176,9 @@ fn bottleneck(experiment: &Experiment, queues: &[Queue]) -> Option<String> {
     if experiment.path.bottleneck.is_some() {
         return Some("bottleneck".into());
     }
-    verbatim::queue_name(queues, experiment.path.tc.as_ref()?.queue.as_ref()?)
+    let scripts = &experiment.path.tc;
+    let reported = scripts.iter().enumerate().filter_map(|(number, tc)| Some((number, tc.queue.as_ref()?)));
+    reported.into_iter().find_map(|(number, queue)| verbatim::queue_name(queues, scripts.len(), number, queue))
 }
 
 /// The seed of every netem without one of its own.

@@ -135,6 +135,7 @@ fn draw_argument(argument: Argument, draw: &mut Draw<'_>) -> String {
         Argument::Fraction => &["0.02", "1", "0"],
         Argument::ValueAndMask => &["0x01/0x03"],
         Argument::TimeOrPackets => &["1ms", "5p"],
+        Argument::Minor => &["10", "0", "1a"],
         Argument::OneOf(choices) => choices,
     };
     draw.pick(words).to_owned()

@@ -1,7 +1,7 @@
 //! tc commands verbatim, made harmless.
 //!
 //! What adds, changes, replaces or deletes disciplines, classes and filters is kept, word for word but for the
-//! interface's name and a handle where it has none; an iptables rule that marks by port becomes a mark on the sockets of
+//! interface's name and a handle where it has none; devices of kind ifb are created; an iptables rule that marks by port becomes a mark on the sockets of
 //! the flows to that port; what only shows is left out, and a deletion of the root before the first command, since a run
 //! starts empty. Anything else, what can't be applied to the tree that the lines before it leave, and any word that
 //! could reach a file or a program, is an error with its line.
@@ -9,7 +9,9 @@
 use crate::qdisc::{POLICE, check, grammar, kinds};
 use crate::script_lines::{bare, instead, joined};
 use crate::shell_words::split;
+use dumbbell_tc::filters::Mirror;
 use dumbbell_tc::grammar::Grammar;
+use dumbbell_tc::message::Message;
 use dumbbell_tc::tree::Tree;
 use dumbbell_tc::{self as tc, Object, Target, Verb, Wrong, classes, disciplines};
 
@@ -22,9 +24,9 @@ const MAX_SHOWN: usize = 80;
 const FILTER_KINDS: &str = "fw, u32, matchall, flower, route";
 const FILTER_WORDS: &[&str] = &[
     "dev", "parent", "root", "protocol", "ip", "ipv6", "all", "prio", "pref", "handle", "fw", "u32", "matchall",
-    "flower", "route", "match", "sport", "dport", "src", "dst", "tos", "ip_proto", "tcp", "udp", "icmp", "src_ip",
-    "dst_ip", "src_port", "dst_port", "flowid", "classid", "from", "to", "divisor", "offset", "at", "nexthdr",
-    "0xffff", "0xff", "0xfc",
+    "flower", "route", "ingress", "egress", "match", "sport", "dport", "src", "dst", "tos", "ip_proto", "tcp", "udp",
+    "icmp", "src_ip", "dst_ip", "src_port", "dst_port", "flowid", "classid", "from", "to", "divisor", "offset", "at",
+    "nexthdr", "0xffff", "0xff", "0xfc",
 ];
 /// What a filter's `action police` takes.
 const POLICE_OPTIONS: Grammar = &[disciplines::POLICE, disciplines::POLICE_ACTION];
@@ -32,8 +34,10 @@ const POLICE_OPTIONS: Grammar = &[disciplines::POLICE, disciplines::POLICE_ACTIO
 /// What is left of a script.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Script {
-    /// Its tc commands, with [`DEVICE`] for the interface.
+    /// Its tc commands, with [`DEVICE`] for the interface; those of an ifb have its name.
     pub commands: Vec<tc::Command>,
+    /// Devices of kind ifb that it uses.
+    pub ifbs: Vec<String>,
     /// Destination port and mark.
     pub marks: Vec<(u16, u32)>,
     /// Lines that only show, or delete what a run does not have.
@@ -45,6 +49,7 @@ pub struct Script {
 enum Command {
     Tc(Box<tc::Command>),
     Mark(u16, u32),
+    Ifb(String),
     LeftOut,
     Ignored(&'static str),
 }
@@ -56,19 +61,23 @@ enum Command {
 /// A line that is no command of setup; the error names it.
 pub fn read<'a>(lines: impl IntoIterator<Item = &'a str>, interface: &str) -> Result<Script, Wrong> {
     let mut script = Script::default();
-    let mut tree = Tree::of_script();
+    let mut trees = Trees::default();
     let mut handles = Handles::default();
     for (number, line) in joined(lines) {
         let line = &line[..];
         let shown: String = line.trim().chars().take(MAX_SHOWN).collect();
         let named = |wrong: Wrong| Wrong::new(format!("line {number} ('{shown}'): {}", wrong.problem), wrong.right);
-        match command(line, interface, script.commands.is_empty()).map_err(named)? {
+        match command(line, interface, &script).map_err(named)? {
             None => {}
             Some(Command::Tc(command)) => {
-                let command = handles.complete(*command, &tree).map_err(named)?;
+                script.use_ifb(command.device());
+                command.mirrors_to().into_iter().for_each(|device| script.use_ifb(device));
+                let tree = trees.of(command.device());
+                let command = handles.complete(*command, tree).map_err(named)?;
                 tree.execute(&command).map_err(named)?;
                 script.commands.push(command);
             }
+            Some(Command::Ifb(name)) => script.use_ifb(&name),
             Some(Command::Mark(port, mark)) => script.marks.push((port, mark)),
             Some(Command::LeftOut | Command::Ignored("")) => script.left_out.push(line.trim().to_owned()),
             Some(Command::Ignored(key)) => {
@@ -80,15 +89,46 @@ pub fn read<'a>(lines: impl IntoIterator<Item = &'a str>, interface: &str) -> Re
 }
 
 impl Script {
-    /// The tree that it leaves.
+    /// The trees that it leaves, by device: the interface ([`DEVICE`]) and ifbs.
     ///
     /// # Errors
     ///
     /// Linux refuses a line; [`read`] returns no such script.
-    pub fn tree(&self) -> Result<Tree, Wrong> {
-        let mut tree = Tree::of_script();
-        self.commands.iter().try_for_each(|command| tree.execute(command).map(|_| ()))?;
-        Ok(tree)
+    pub fn trees(&self) -> Result<Vec<(String, Tree)>, Wrong> {
+        let mut trees = Trees::default();
+        self.commands.iter().try_for_each(|command| trees.of(command.device()).execute(command).map(|_| ()))?;
+        Ok(trees.0)
+    }
+
+    /// Whether no command of a device was kept yet.
+    fn begins(&self, device: &str, interface: &str) -> bool {
+        let device = if device == interface { DEVICE } else { device };
+        self.commands.iter().all(|command| command.device() != device)
+    }
+
+    fn use_ifb(&mut self, device: &str) {
+        if device != DEVICE && !self.ifbs.iter().any(|known| known == device) {
+            self.ifbs.push(device.to_owned());
+        }
+    }
+
+    /// Whether a device is an ifb: by its name, or because the script adds it as one.
+    fn is_ifb(&self, device: &str) -> bool {
+        device.starts_with("ifb") || self.ifbs.iter().any(|known| known == device)
+    }
+}
+
+/// Trees by device, in the order of their first commands.
+#[derive(Debug, Default)]
+struct Trees(Vec<(String, Tree)>);
+
+impl Trees {
+    fn of(&mut self, device: &str) -> &mut Tree {
+        let index = self.0.iter().position(|(name, _)| name == device).unwrap_or_else(|| {
+            self.0.push((device.to_owned(), Tree::of_script()));
+            self.0.len() - 1
+        });
+        &mut self.0[index].1
     }
 }
 
@@ -103,6 +143,9 @@ impl Handles {
     /// A command with a handle: its own, that of the discipline that it changes, or a new one.
     fn complete(&mut self, command: tc::Command, tree: &Tree) -> Result<tc::Command, Wrong> {
         if command.object() != Object::Qdisc || command.verb() == Verb::Delete {
+            return Ok(command);
+        }
+        if command.target().is_of_arrivals() {
             return Ok(command);
         }
         let there = tree.handle_at(&command)?;
@@ -124,10 +167,13 @@ impl Handles {
     }
 }
 
-fn command(line: &str, interface: &str, is_first: bool) -> Result<Option<Command>, Wrong> {
+fn command(line: &str, interface: &str, script: &Script) -> Result<Option<Command>, Wrong> {
     let words = split(line, true).map_err(|problem| Wrong::new(problem, "plain words, without quotes"))?;
     let words = bare(&words);
     let plain: Vec<_> = words.iter().map(String::as_str).collect();
+    if let Some(command) = ifb(&plain, script) {
+        return command.map(Some);
+    }
     if let Some(key) = instead(&plain) {
         return Ok(Some(Command::Ignored(key)));
     }
@@ -141,13 +187,10 @@ fn command(line: &str, interface: &str, is_first: bool) -> Result<Option<Command
     }
     let words: Vec<_> = words.iter().map(String::as_str).collect();
     let words = &words[..];
-    if let Some(wrong) = unsupported(words) {
-        return Err(wrong);
-    }
     match words.first() {
         None => Ok(None),
         Some(&"iptables") => mark(words).map(Some),
-        Some(&"tc") => tc(&words[1..], interface, is_first).map(Some),
+        Some(&"tc") => tc(&words[1..], interface, script).map(Some),
         Some(other) => {
             let problem = format!("'{other}' is not a command that an experiment may hold");
             Err(Wrong::new(
@@ -158,31 +201,27 @@ fn command(line: &str, interface: &str, is_first: bool) -> Result<Option<Command
     }
 }
 
-/// What scripts have that no engine runs, by its name, and what an experiment has for it.
-fn unsupported(words: &[&str]) -> Option<Wrong> {
-    const INGRESS: &str = "what such a script shapes is what arrives at its host: on the data's receiver write its \
-        disciplines for the interface itself with host = \"router\", on the sender as path.reverse.qdisc";
-    let has = |word: &str| words.contains(&word);
-    if ["show", "list", "ls", "lst", "del", "delete"].into_iter().any(has) {
-        return None;
+/// `ip link add NAME type ifb`, or `ip link del` of one that a run does not have yet.
+fn ifb(words: &[&str], script: &Script) -> Option<Result<Command, Wrong>> {
+    let ["ip", "link" | "l", verb, rest @ ..] = words else { return None };
+    let rest: Vec<_> = rest.iter().filter(|word| !matches!(**word, "name" | "dev")).copied().collect();
+    match (*verb, &rest[..]) {
+        ("add" | "a", [name, .., "type", "ifb"] | [name, "type", "ifb", ..]) => {
+            let is_name = |name: &str| {
+                let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte);
+                name.len() < 16 && name.bytes().all(is_plain) && name != DEVICE
+            };
+            let wrong = || Wrong::new(format!("'{name}' is no name of a device"), "such as ifb0");
+            Some(if is_name(name) { Ok(Command::Ifb((*name).into())) } else { Err(wrong()) })
+        }
+        ("del" | "delete" | "d", [name, ..]) if script.is_ifb(name) => {
+            let is_unused =
+                script.commands.iter().all(|command| command.device() != *name && command.mirrors_to() != Some(name));
+            let wrong = || Wrong::new(format!("deletes {name}, which the lines before it use"), "leave it out");
+            Some(if is_unused { Ok(Command::LeftOut) } else { Err(wrong()) })
+        }
+        _ => None,
     }
-    let (what, right) = match words {
-        ["ip", "link" | "l", ..] if has("ifb") || words.iter().any(|word| word.starts_with("ifb")) => {
-            ("devices of kind ifb are", INGRESS)
-        }
-        ["tc", "filter", ..] if has("mirred") => ("the action mirred is", INGRESS),
-        ["tc", ..] if words.iter().any(|word| word.starts_with("ifb")) => ("devices of kind ifb are", INGRESS),
-        ["tc", "qdisc", ..] if has("ingress") || has("clsact") => ("the disciplines ingress and clsact are", INGRESS),
-        ["tc", ..] if has("stab") => (
-            "stab (sizes of a link layer) is",
-            "cake has it as options: cake bandwidth RATE overhead BYTES atm|ptm|noatm; of others take it off the rate",
-        ),
-        ["tc", ..] if has("hfsc") => {
-            ("the discipline hfsc is", "htb for shares with a ceiling: its rate as htb's rate, its ul m2 as htb's ceil")
-        }
-        _ => return None,
-    };
-    Some(Wrong::new(format!("{what} not supported, on no engine"), right))
 }
 
 /// The word after another.
@@ -206,7 +245,7 @@ fn mark(words: &[&str]) -> Result<Command, Wrong> {
 }
 
 /// The command with its interface replaced.
-fn tc(words: &[&str], interface: &str, is_first: bool) -> Result<Command, Wrong> {
+fn tc(words: &[&str], interface: &str, script: &Script) -> Result<Command, Wrong> {
     let flags = words.iter().take_while(|word| word.starts_with('-')).count();
     let words = &words[flags..];
     if matches!(words, ["qdisc" | "class" | "filter", "show" | "list" | "ls" | "lst", ..]) {
@@ -214,15 +253,16 @@ fn tc(words: &[&str], interface: &str, is_first: bool) -> Result<Command, Wrong>
     }
     let command = tc::Command::read(words.iter().map(ToString::to_string).collect())?;
     let (object, is_deletion) = (command.object(), command.verb() == Verb::Delete);
+    let is_ours = |device: &str| device == interface || script.is_ifb(device);
     // Of another device, or of a root that was there before the script.
-    if is_deletion && (is_first || command.device() != interface) {
+    if is_deletion && (script.begins(command.device(), interface) || !is_ours(command.device())) {
         let is_cleanup = object == Object::Qdisc && words.iter().any(|word| matches!(*word, "root" | "ingress"));
         if is_cleanup {
             return Ok(Command::LeftOut);
         }
     }
-    if command.device() != interface {
-        let right = format!("each command names dev {interface}, or set path.tc.interface");
+    if !is_ours(command.device()) {
+        let right = format!("each command names dev {interface} or an ifb, or set path.tc.interface");
         return Err(Wrong::new(format!("not for the interface {interface}"), right));
     }
     check_place(&command)?;
@@ -232,12 +272,21 @@ fn tc(words: &[&str], interface: &str, is_first: bool) -> Result<Command, Wrong>
         Object::Qdisc => check_qdisc(&command)?,
         Object::Class => check_class(&command)?,
     }
-    Ok(Command::Tc(Box::new(command.on(DEVICE))))
+    if let Some(device) = command.mirrors_to().filter(|device| !script.is_ifb(device)) {
+        let problem = format!("mirred gives packets to '{device}', which is no ifb");
+        return Err(Wrong::new(problem, "action mirred egress redirect dev ifb0"));
+    }
+    if !is_deletion {
+        // What tc refuses of it; what only tc can send is left to tc.
+        Message::of(&command).map(|_| ()).or_else(|wrong| if wrong.is_lacking { Ok(()) } else { Err(wrong) })?;
+    }
+    Ok(Command::Tc(Box::new(if command.device() == interface { command.on(DEVICE) } else { command })))
 }
 
 fn check_qdisc(command: &tc::Command) -> Result<(), Wrong> {
     let kind = &command.target().kind[..];
-    let Some(grammar) = grammar(kind) else {
+    let scripted = disciplines::SCRIPTED.iter().find(|(name, _)| *name == kind).map(|(_, grammar)| *grammar);
+    let Some(grammar) = grammar(kind).or(scripted) else {
         let known: Vec<_> = kinds().map(|(name, _)| name).filter(|name| *name != POLICE).collect();
         let problem = format!("no queueing discipline is called '{kind}'");
         return Err(Wrong::new(problem, crate::suggest::suggest(kind, &known)));
@@ -285,10 +334,13 @@ fn check_place(command: &tc::Command) -> Result<(), Wrong> {
 
 fn check_filter(words: &[&str]) -> Result<(), Wrong> {
     let end = words.iter().position(|word| *word == "action").unwrap_or(words.len());
-    if end < words.len() {
+    if words.get(end + 1) == Some(&"mirred") {
+        Mirror::read(&words[end + 1..])?;
+    } else if end < words.len() {
         if words.get(end + 1) != Some(&POLICE) {
-            let problem = "the one action that a filter may have here is police";
-            return Err(Wrong::new(problem, "action police rate … burst … drop"));
+            let problem = "the actions that a filter may have here are police and mirred";
+            let right = "action police rate … burst … drop, or action mirred egress redirect dev ifb0";
+            return Err(Wrong::new(problem, right));
         }
         if !check(POLICE, &words[end + 2..], POLICE_OPTIONS)?.is_empty() {
             return Err(Wrong::new("tc has no sizes in bdp", "bytes"));

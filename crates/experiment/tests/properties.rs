@@ -86,6 +86,6 @@ fn seeds_give_different_experiments() {
 fn omitted_keys_are_not_drawn() {
     for seed in 0..200 {
         let (_, made) = random::of_seed(seed, &["programs", "hosts", "tc"]);
-        assert!(made.programs.is_empty() && made.hosts.is_none() && made.path.tc.is_none());
+        assert!(made.programs.is_empty() && made.hosts.is_none() && made.path.tc.is_empty());
     }
 }

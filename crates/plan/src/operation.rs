@@ -94,6 +94,11 @@ pub enum Operation {
         /// The other.
         peer: VethEnd,
     },
+    /// Creates an ifb: packets that are redirected to it pass its qdiscs.
+    AddIfb {
+        /// Its name.
+        device: String,
+    },
     /// Starts a device.
     Up {
         /// Its name.
@@ -166,6 +171,7 @@ impl Operation {
         match self {
             Self::AddHost { name } => words(format!("ip netns add {name}")),
             Self::AddVeth { end, peer } => words(format!("ip link add {end} type veth peer name {peer}")),
+            Self::AddIfb { device } => words(format!("ip link add {device} type ifb")),
             Self::Up { device } => words(format!("ip link set {device} up")),
             Self::DeleteDevice { device } => words(format!("ip link del {device}")),
             Self::AddAddress { address, device } => words(format!("ip addr add {address} dev {device}")),
@@ -337,6 +343,7 @@ mod tests {
                 "ip link add right address 02:00:00:00:01:01 mtu 9000 netns router type veth \
                  peer name left address 02:00:00:00:01:02 netns router",
             ),
+            (Operation::AddIfb { device: "ifb0".into() }, "ip link add ifb0 type ifb"),
             (Operation::Up { device: "lo".into() }, "ip link set lo up"),
             (
                 Operation::AddAddress { address: network([10, 0, 1, 1], 24), device: device() },

@@ -31,11 +31,14 @@ impl Plan {
             let options = [&[&target.kind[..]], &command.options()[..]].concat().join(" ");
             match command.object() {
                 Object::Qdisc => {
-                    let alone = tried(&format!("qdisc add dev {TRIAL_DEVICE} root handle 1: {options}"));
+                    let place = if target.is_of_arrivals() { "" } else { "root handle 1:" };
+                    let alone = tried(&format!("qdisc add dev {TRIAL_DEVICE} {place} {options}"));
                     commands.entry(target.kind.clone()).or_insert_with(|| vec![alone.clone()]);
                     let handle = target.handle.as_deref().unwrap_or_default().trim_end_matches(':');
                     qdiscs.insert((host, command.device(), handle), alone);
                 }
+                // The device that it names is not there yet.
+                Object::Filter if command.mirrors_to().is_some() => {}
                 Object::Filter => {
                     let protocol = target.protocol.as_deref().unwrap_or("all");
                     let filter =

@@ -1,6 +1,6 @@
-//! Classes of htb and drr; those of ets are its bands.
+//! Classes of htb, drr and hfsc; those of ets are its bands.
 
-use crate::disciplines::{drr, ets, htb};
+use crate::disciplines::{drr, ets, hfsc, htb};
 use crate::syntax::Wrong;
 use crate::syntax::attributes::{AttributeBytes, unsent};
 use crate::syntax::grammar::{Grammar, Options};
@@ -8,7 +8,8 @@ use dumbbell_net::queue::Node;
 use dumbbell_net::queue::config::{DrrClass, HtbClass};
 
 /// The kinds of classes that tc has options for here.
-pub const KINDS: &[(&str, Grammar)] = &[("htb", &[htb::CLASS]), ("drr", &[drr::CLASS]), ("ets", &[ets::CLASS])];
+pub const KINDS: &[(&str, Grammar)] =
+    &[("htb", &[htb::CLASS]), ("drr", &[drr::CLASS]), ("ets", &[ets::CLASS]), ("hfsc", &[hfsc::CLASS])];
 
 /// Appends the options of a class as tc sends them.
 pub(crate) fn send(kind: &str, words: &[&str], to: &mut AttributeBytes) -> Result<(), Wrong> {
@@ -19,6 +20,7 @@ pub(crate) fn send(kind: &str, words: &[&str], to: &mut AttributeBytes) -> Resul
         }
         "drr" => drr::send_class(&Options::read(kind, words, &[drr::CLASS])?, to),
         "ets" => ets::send_class(&Options::read(kind, words, &[ets::CLASS])?, to),
+        "hfsc" => hfsc::send_class(&Options::read(kind, words, &[hfsc::CLASS])?, to),
         _ => Err(unsent(kind)),
     }
 }

@@ -1,5 +1,6 @@
 //! A tc command, split once: what it changes, how, where, and the options.
 
+use crate::stab;
 use crate::syntax::Wrong;
 use crate::syntax::location::{Location, class_id};
 use serde::{Deserialize, Serialize};
@@ -7,6 +8,17 @@ use std::fmt;
 
 /// Index of the first word behind object and verb.
 const FIRST: usize = 2;
+
+/// Handle of `ingress` and `clsact`, which tc sets.
+pub const ARRIVALS: &str = "ffff:";
+/// The words of a filter for the two blocks of a clsact, and its parents (`TC_H_MIN_INGRESS`, `TC_H_MIN_EGRESS`).
+const INGRESS_BLOCKS: [(&str, &str); 2] = [("ingress", "ffff:fff2"), ("egress", "ffff:fff3")];
+
+/// Whether a kind of qdisc holds filters of packets that arrive, and no packets.
+#[must_use]
+pub fn is_of_arrivals(kind: &str) -> bool {
+    matches!(kind, "ingress" | "clsact")
+}
 
 /// What a command is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,6 +73,8 @@ pub struct Target {
     pub protocol: Option<String>,
     /// Priority of a filter.
     pub priority: Option<String>,
+    /// The words behind `stab` of a qdisc: how its device's link layer counts sizes.
+    pub stab: Vec<String>,
     /// Kind; empty if it is left out.
     pub kind: String,
 }
@@ -73,6 +87,21 @@ impl Target {
             if word == "root" {
                 (target.parent, target.is_root) = (None, true);
                 at += 1;
+                continue;
+            }
+            if let (Object::Filter, Some((_, parent))) =
+                (object, INGRESS_BLOCKS.iter().find(|(block, _)| *block == &word[..]))
+            {
+                target.parent = Some((*parent).into());
+                at += 1;
+                continue;
+            }
+            if word == "stab" && object == Object::Qdisc {
+                at += 1;
+                while let Some([option, value]) = words.get(at..at + 2).filter(|pair| stab::is_option(&pair[0])) {
+                    target.stab.extend([option.clone(), value.clone()]);
+                    at += 2;
+                }
                 continue;
             }
             let place = match (&word[..], object) {
@@ -89,13 +118,22 @@ impl Target {
             at += 2;
         }
         target.kind = words.get(at).cloned().unwrap_or_default();
+        if object == Object::Qdisc && target.is_of_arrivals() {
+            target.handle = Some(ARRIVALS.into());
+        }
         (target, at)
+    }
+
+    /// Whether it is `ingress` or `clsact`, which hold filters of packets that arrive, and no packets.
+    #[must_use]
+    pub fn is_of_arrivals(&self) -> bool {
+        is_of_arrivals(&self.kind)
     }
 
     /// The place as messages name it.
     #[must_use]
     pub fn parent_text(&self) -> &str {
-        self.parent.as_deref().unwrap_or("root")
+        if self.is_of_arrivals() { &self.kind } else { self.parent.as_deref().unwrap_or("root") }
     }
 }
 
@@ -197,6 +235,13 @@ impl Command {
         }
     }
 
+    /// The device to which its action `mirred` gives packets.
+    #[must_use]
+    pub fn mirrors_to(&self) -> Option<&str> {
+        let mirred = self.words.iter().skip(self.kind_at).skip_while(|word| *word != "mirred");
+        mirred.skip_while(|word| *word != "dev").nth(1).map(String::as_str)
+    }
+
     /// The same command for another device; one that names no device stays as it is.
     #[must_use]
     pub fn on(&self, device: &str) -> Self {
@@ -266,6 +311,26 @@ mod tests {
         let target = filter.target();
         assert_eq!((target.priority.as_deref(), &target.kind[..]), (Some("3"), "fw"));
         assert_eq!(filter.options(), ["flowid", "1:2"]);
+    }
+
+    #[test]
+    fn the_sizes_of_a_link_layer_are_before_the_kind() {
+        let command = Command::of_line("qdisc add dev d root handle 1: stab linklayer atm overhead 44 htb default 10");
+        let command = command.expect("tc has it");
+        assert_eq!(command.target().stab, ["linklayer", "atm", "overhead", "44"]);
+        assert_eq!((&command.target().kind[..], command.options()), ("htb", vec!["default", "10"]));
+    }
+
+    #[test]
+    fn ingress_has_its_own_place_and_handle() {
+        for line in ["qdisc add dev d ingress", "qdisc add dev d handle ffff: ingress", "qdisc add dev d clsact"] {
+            let command = Command::of_line(line).expect("tc has it");
+            assert!(command.target().is_of_arrivals() && command.names(0xFFFF_0000), "{line}");
+        }
+        let filter = "filter add dev d ingress matchall action mirred egress redirect dev ifb0";
+        let filter = Command::of_line(filter).expect("tc has it");
+        assert_eq!((filter.target().parent_text(), filter.mirrors_to()), ("ffff:fff2", Some("ifb0")));
+        assert_eq!(filter.on("e").mirrors_to(), Some("ifb0"));
     }
 
     #[test]

@@ -17,6 +17,7 @@ pub(crate) mod fq;
 pub(crate) mod fq_codel;
 pub(crate) mod fq_pie;
 pub(crate) mod gred;
+pub(crate) mod hfsc;
 pub(crate) mod hhf;
 pub(crate) mod htb;
 pub(crate) mod netem;
@@ -137,9 +138,22 @@ fn names() -> String {
 /// Kinds that only a kernel has.
 pub const KERNEL_ONLY: &[(&str, Grammar)] = &[("skbprio", &[SKBPRIO])];
 
+/// Kinds that only a kernel has and that are nothing alone: of scripts.
+pub const SCRIPTED: &[(&str, Grammar)] = &[("hfsc", &[hfsc::QDISC]), ("ingress", &[]), ("clsact", &[])];
+
+/// Sends the options of a kind that only a kernel has; None: it is another.
+pub(crate) fn send_kernel_only(kind: &str, words: &[&str], to: &mut AttributeBytes) -> Option<Result<(), Wrong>> {
+    Some(match kind {
+        "skbprio" => skbprio(words, to),
+        "hfsc" => hfsc::send(words, to),
+        "ingress" | "clsact" => Options::read(kind, words, &[]).map(|_| ()),
+        _ => return None,
+    })
+}
+
 const SKBPRIO: &[Keyword] = &[option("limit", &[Argument::Packets])];
 /// Sends skbprio's options (iproute2 `tc/q_skbprio.c`).
-pub(crate) fn skbprio(words: &[&str], to: &mut AttributeBytes) -> Result<(), Wrong> {
+fn skbprio(words: &[&str], to: &mut AttributeBytes) -> Result<(), Wrong> {
     let options = Options::read("skbprio", words, &[SKBPRIO])?;
     to.some_u32(OPTIONS, options.count("limit")?);
     Ok(())

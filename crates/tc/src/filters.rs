@@ -5,7 +5,7 @@ pub(crate) mod message;
 mod route;
 
 use super::disciplines::{POLICE, POLICE_ACTION};
-use super::{Command, Target, Verb};
+use super::{Command, Object, Target, Verb};
 use crate::syntax::Wrong;
 use crate::syntax::grammar::Options;
 use crate::syntax::location::minor;
@@ -128,6 +128,9 @@ impl Filters {
             return Err(Wrong::new(problem, "another prio"));
         }
         let rest = split_action(&words.rest)?.0;
+        if let Some(target) = words.rest.iter().position(|word| *word == "mirred").map(|at| &words.rest[at..]) {
+            Mirror::read(target)?;
+        }
         let target = target(words.kind, rest).ok();
         let entry = FilterEntry { parent, priority, kind: words.kind.into(), mark, target, rule };
         // Linux has one matchall of each priority (`mall_change`).
@@ -204,20 +207,86 @@ impl Filters {
     }
 }
 
-/// The words before `action`, and its policer.
-fn action<'a>(words: &'a [&'a str]) -> Result<(&'a [&'a str], Option<PoliceConfig>), Wrong> {
-    let (words, police) = split_action(words)?;
-    Ok((words, police.map(Police::config).transpose()?))
+/// The device to which a filter gives every packet that arrives; None: it is a filter of packets that leave.
+///
+/// # Errors
+///
+/// A filter of packets that arrive which does anything else: the simulator has no such one.
+pub fn redirection(command: &Command) -> Result<Option<&str>, Wrong> {
+    let parent = command.target().parent.as_deref().unwrap_or_default();
+    if command.object() != Object::Filter || !parent.starts_with("ffff:") {
+        return Ok(None);
+    }
+    let lacking = |problem: &str| Wrong::lacking(problem, "matchall action mirred egress redirect dev ifb0");
+    if command.verb() != Verb::Add || !matches!(parent, "ffff:" | "ffff:0" | "ffff:fff2") {
+        return Err(lacking("the simulator has filters on packets that arrive, added once"));
+    }
+    let words = FilterWords::of_new(command)?;
+    let (rest, action) = split_action(&words.rest)?;
+    let Some(Action::Mirror(Mirror { redirects: true, arrive: false })) = action else {
+        return Err(lacking("the simulator redirects packets that arrive to an ifb, and does nothing else to them"));
+    };
+    let flow = rest.iter().position(|word| matches!(*word, "flowid" | "classid")).unwrap_or(rest.len());
+    let matches = (words.kind, &rest[..flow]);
+    if !matches!(
+        matches,
+        ("matchall", []) | ("u32", ["match", "u32", "0", "0"] | ["match", "u32", "0", "0", "at", "0"])
+    ) {
+        return Err(lacking("the simulator redirects all packets that arrive, not some"));
+    }
+    Ok(command.mirrors_to())
 }
 
-/// The same, with the policer as tc sends it.
-fn split_action<'a>(words: &'a [&'a str]) -> Result<(&'a [&'a str], Option<Police>), Wrong> {
+/// The words before `action`, and its policer.
+fn action<'a>(words: &'a [&'a str]) -> Result<(&'a [&'a str], Option<PoliceConfig>), Wrong> {
+    match split_action(words)? {
+        (words, Some(Action::Police(police))) => Ok((words, Some(police.config()?))),
+        (words, None) => Ok((words, None)),
+        (_, Some(Action::Mirror(_))) => Err(Wrong::lacking("the simulator has no action mirred here", "")),
+    }
+}
+
+/// What a filter does with a packet, as tc sends it.
+#[derive(Clone, Copy, Debug)]
+enum Action {
+    Police(Police),
+    Mirror(Mirror),
+}
+
+/// `mirred`: gives packets, or copies of them, to another device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mirror {
+    /// Whether it gives the packets themselves.
+    pub redirects: bool,
+    /// Whether they arrive at the other device instead of leaving by it.
+    pub arrive: bool,
+}
+
+impl Mirror {
+    /// Reads the words from `mirred` on.
+    ///
+    /// # Errors
+    ///
+    /// They are not the action alone.
+    pub fn read(words: &[&str]) -> Result<Self, Wrong> {
+        let right = "action mirred egress redirect dev ifb0";
+        let wrong = || Wrong::new(format!("'{}' is no action of a filter", words.join(" ")), right);
+        let ["mirred", way @ ("egress" | "ingress"), what @ ("redirect" | "mirror"), "dev", _] = words else {
+            return Err(wrong());
+        };
+        Ok(Self { redirects: *what == "redirect", arrive: *way == "ingress" })
+    }
+}
+
+/// The same, with the action as tc sends it.
+fn split_action<'a>(words: &'a [&'a str]) -> Result<(&'a [&'a str], Option<Action>), Wrong> {
     let Some(end) = words.iter().position(|word| *word == "action") else { return Ok((words, None)) };
     match words[end + 1..].split_first() {
         Some((&"police", rest)) => {
             let options = Options::read("police", rest, &[POLICE, POLICE_ACTION])?;
-            Ok((&words[..end], Some(Police::parse(&options)?)))
+            Ok((&words[..end], Some(Action::Police(Police::parse(&options)?))))
         }
+        Some((&"mirred", _)) => Ok((&words[..end], Some(Action::Mirror(Mirror::read(&words[end + 1..])?)))),
         _ => Err(Wrong::lacking("the simulator has no action but police", "action police rate … burst … drop")),
     }
 }

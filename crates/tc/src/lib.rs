@@ -5,6 +5,7 @@
 //! | [`Command`] | a command, split once into its parts |
 //! | [`disciplines`] | every kind of qdisc, and the attributes that tc sends for it |
 //! | [`classes`], [`filters`] | classes of htb and drr; filters with their policer |
+//! | [`SizeTable`] | sizes of a link layer (`stab`) |
 //! | [`tree`] | the qdiscs of a device after each command |
 //! | [`message`] | a command as the netlink message that tc sends |
 //!
@@ -23,10 +24,12 @@ mod command;
 pub mod disciplines;
 pub mod filters;
 pub mod message;
+mod stab;
 pub mod syntax;
 pub mod tree;
 
-pub use command::{Command, Object, Target, Verb};
+pub use command::{ARRIVALS, Command, Object, Target, Verb, is_of_arrivals};
+pub use stab::SizeTable;
 pub use syntax::{Device, Wrong, grammar, quantity, ticks};
 
 #[cfg(test)]

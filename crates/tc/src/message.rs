@@ -4,12 +4,14 @@
 
 use super::disciplines::{self, AnyAttributes};
 use super::filters::message as filter_message;
-use super::{Command, Object, Target, Verb, classes, filters::FilterWords};
+use super::{Command, Object, SizeTable, Target, Verb, classes, filters::FilterWords};
 use crate::syntax::Wrong;
 use crate::syntax::attributes::{AttributeBytes, Structure, unsent};
 use crate::syntax::location::{Location, class_id};
 
 const ROOT: u32 = u32::MAX;
+/// `TC_H_INGRESS`, `TC_H_CLSACT`.
+const ARRIVALS: u32 = 0xFFFF_FFF1;
 
 const NEW_QDISC: u16 = 36;
 const NEW_CLASS: u16 = 40;
@@ -34,6 +36,8 @@ pub struct Message {
     parent: u32,
     info: u32,
     attributes: AttributeBytes,
+    /// The device that its action gives packets to, and where in the attributes that device's index is.
+    mirror: Option<(String, usize)>,
 }
 
 impl Message {
@@ -68,14 +72,38 @@ impl Message {
         header.bytes(self.attributes.as_bytes()).finish()
     }
 
+    /// The second device that the message names: the one that the action `mirred` gives packets to.
+    #[must_use]
+    pub fn mirrors_to(&self) -> Option<&str> {
+        self.mirror.as_ref().map(|(device, _)| &device[..])
+    }
+
+    /// The same as [`Self::body`] with the index of the second device.
+    #[must_use]
+    pub fn body_to(&self, index: u32, second: u32) -> Vec<u8> {
+        let mut body = self.body(index);
+        if let Some((_, at)) = &self.mirror {
+            let at = body.len() - self.attributes.as_bytes().len() + at;
+            body[at..at + 4].copy_from_slice(&second.to_ne_bytes());
+        }
+        body
+    }
+
     fn qdisc(command: &Command) -> Result<Self, Wrong> {
         let (target, options) = (command.target(), command.options());
         let handle = handle(target)?;
-        Self::new(NEW_QDISC, target, handle, |attributes| match &target.kind[..] {
-            "skbprio" => disciplines::skbprio(&options, attributes),
-            kind if command.verb() == Verb::Add => AnyAttributes::parse(kind, &options)?.send(attributes),
-            kind => AnyAttributes::parse(kind, &options)?.send_change(attributes),
-        })
+        let mut message = Self::new(NEW_QDISC, target, handle, |attributes| {
+            let kind = &target.kind[..];
+            if let Some(sent) = disciplines::send_kernel_only(kind, &options, attributes) {
+                return sent;
+            }
+            let read = AnyAttributes::parse(kind, &options)?;
+            if command.verb() == Verb::Add { read.send(attributes) } else { read.send_change(attributes) }
+        })?;
+        if let Some(sizes) = SizeTable::read(&target.stab)? {
+            sizes.send(&mut message.attributes);
+        }
+        Ok(message)
     }
 
     fn class(command: &Command) -> Result<Self, Wrong> {
@@ -92,6 +120,7 @@ impl Message {
     ) -> Result<Self, Wrong> {
         let device = device(target)?;
         let parent = match (target.is_root, &target.parent) {
+            (false, None) if target.is_of_arrivals() => ARRIVALS,
             (true, None) => ROOT,
             (false, Some(parent)) => class_id(parent)?,
             _ => return Err(unsent("a command without one parent")),
@@ -99,7 +128,7 @@ impl Message {
         let mut options = AttributeBytes::default();
         send(&mut options)?;
         let attributes = AttributeBytes::of_kind(&target.kind, &options);
-        Ok(Self { device, kind, flags: 0, handle, parent, info: 0, attributes })
+        Ok(Self { device, kind, flags: 0, handle, parent, info: 0, attributes, mirror: None })
     }
 
     /// A deletion has no options: the kernel ignores those that tc sends.
@@ -119,7 +148,7 @@ impl Message {
                 (NEW_FILTER, handle, filter_parent(target)?, info)
             }
         };
-        Ok(Self { device, kind: kind + DELETE, flags: 0, handle, parent, info, attributes })
+        Ok(Self { device, kind: kind + DELETE, flags: 0, handle, parent, info, attributes, mirror: None })
     }
 
     fn filter(command: &Command) -> Result<Self, Wrong> {
@@ -130,7 +159,8 @@ impl Message {
         let handle = filter_message::send(&words, &mut options)?;
         let attributes = AttributeBytes::of_kind(words.kind, &options);
         let info = filter_message::info(&words)?;
-        Ok(Self { device, kind: NEW_FILTER, flags: 0, handle, parent, info, attributes })
+        let mirror = command.mirrors_to().map(str::to_owned).zip(attributes.position_of(&filter_message::MIRROR_INDEX));
+        Ok(Self { device, kind: NEW_FILTER, flags: 0, handle, parent, info, attributes, mirror })
     }
 }
 
@@ -148,6 +178,9 @@ fn id(target: &Target) -> Result<u32, Wrong> {
 
 /// The place of what is deleted; 0: any.
 fn above(target: &Target) -> Result<u32, Wrong> {
+    if target.is_of_arrivals() {
+        return Ok(ARRIVALS);
+    }
     if target.is_root { Ok(ROOT) } else { target.parent.as_deref().map_or(Ok(0), class_id) }
 }
 

@@ -11,7 +11,7 @@ pub use places::Place;
 use super::classes::{self, Class};
 use super::disciplines::AnyAttributes;
 use super::filters::{FilterWords, Filters};
-use super::{Command, Object, Target, Verb};
+use super::{Command, Object, SizeTable, Target, Verb};
 use crate::disciplines::drr;
 use crate::syntax::grammar::Options;
 use crate::syntax::location::{Location, handle_text, minor};
@@ -23,6 +23,9 @@ use std::collections::BTreeMap;
 
 /// The device of a script that no engine runs yet: Ethernet. No option is refused for its MTU.
 const SCRIPT_MTU: u32 = 1_514;
+
+/// Where packets that arrive pass ingress and clsact.
+const ARRIVALS: Location = Location { major: 0xFFFF, minor: 0xFFF1 };
 
 /// A change of a running tree.
 #[derive(Clone, Debug, Serialize)]
@@ -132,6 +135,10 @@ impl Tree {
         let (target, verb, options) = (command.target(), command.verb(), command.options());
         let kind = &target.kind[..];
         let attributes = self.known(AnyAttributes::parse(kind, &options))?;
+        if SizeTable::read(&target.stab)?.is_some() {
+            let right = "cake has it as options: cake bandwidth RATE overhead BYTES atm";
+            self.known::<()>(Err(Wrong::lacking("the simulator has no sizes of a link layer (stab)", right)))?;
+        }
         let parent = place(target)?;
         let major = target.handle.as_deref().map(Location::read).transpose()?.map(|location| location.major);
         let current = self.child(parent)?;
@@ -225,7 +232,9 @@ impl Tree {
         }
         let parent = match existing {
             Some(index) => self.qdiscs[owner].classes[index].parent,
-            None if kind == "htb" => target.parent.as_deref().map_or(Ok(0), crate::syntax::location::minor)?,
+            None if matches!(kind, "htb" | "hfsc") => {
+                target.parent.as_deref().map_or(Ok(0), crate::syntax::location::minor)?
+            }
             None => 0,
         };
         let class = self.known(self.parse_class(owner, existing, (minor, parent), &options))?;
@@ -360,6 +369,9 @@ impl Tree {
     /// There is no such location.
     fn child(&self, parent: Option<Location>) -> Result<Option<usize>, Wrong> {
         let Some(Location { major, minor }) = parent else { return Ok(self.at(None)) };
+        if parent == Some(ARRIVALS) {
+            return Ok(self.at(parent));
+        }
         let above = self.with_major(major).map(|index| &self.qdiscs[index]).ok_or_else(|| {
             Wrong::new(format!("no discipline of handle {}", handle_text(major)), "set up the parent first")
         })?;
@@ -441,6 +453,9 @@ impl Qdisc {
 
 /// Where a command's qdisc is; None: the root.
 fn place(target: &Target) -> Result<Option<Location>, Wrong> {
+    if target.is_of_arrivals() {
+        return Ok(Some(ARRIVALS));
+    }
     target.parent.as_deref().map(Location::read).transpose()
 }
 

@@ -208,7 +208,7 @@ def probe_purposes(kind: str, plan: Plan, case: Case) -> list[str]:
             ]
         elif queue.key and _is_made_of(queue, kind):
             purposes.append(f'{queue.key} = "{queue.text}"')
-    if not purposes and case.experiment.path.tc is not None:
+    if not purposes and case.experiment.path.tc:
         purposes.append("path.tc")
     return list(dict.fromkeys(purposes))
 

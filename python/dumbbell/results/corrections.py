@@ -32,10 +32,13 @@ def _flows(document: Document) -> list[Document]:
 
 
 def _tc_commands(document: Document) -> list[str]:
-    tc = _path(document).get("tc") or {}
-    commands = tc.get("commands") or [] if isinstance(tc, Mapping) else []
-    lines = commands.splitlines() if isinstance(commands, str) else commands
-    return [str(line) for line in lines]
+    held = _path(document).get("tc") or {}
+    scripts = held if isinstance(held, list) else [held]
+    lines: list[str] = []
+    for script in scripts:
+        commands = script.get("commands") or [] if isinstance(script, Mapping) else []
+        lines += commands.splitlines() if isinstance(commands, str) else map(str, commands)
+    return lines
 
 
 def _bottleneck(document: Document) -> Document:

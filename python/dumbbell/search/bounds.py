@@ -98,7 +98,7 @@ def common_bounds(experiment: Experiment, objective: str) -> dict[str, Any]:
     fixed: dict[str, Any] = {}
     axes: list[dict[str, Any]] = [{"path.rtt": RTT}]
     path, bottleneck = experiment.path, experiment.path.bottleneck
-    if path.tc is None and bottleneck is not None and bottleneck.rate is not None:
+    if not path.tc and bottleneck is not None and bottleneck.rate is not None:
         fixed["path.bottleneck.qdisc"] = "{queue}"
         axes += [
             {"path.bottleneck.rate": RATE},
@@ -114,11 +114,11 @@ def common_bounds(experiment: Experiment, objective: str) -> dict[str, Any]:
                 {"changed_rate": RATE},
                 {"changed_rtt": RTT},
             ]  # fmt: skip
-    if path.tc is None and path.loss is None:
+    if not path.tc and path.loss is None:
         axes += [{"path.loss": ["0%", "{loss_rate}", "gemodel {loss_rate} 20%"]}, {"loss_rate": LOSS}]
-    if path.tc is None and path.reverse is None:
+    if not path.tc and path.reverse is None:
         axes += [{"path.reverse": [{}, {"slot": "0ms {ack_batches}"}]}, {"ack_batches": SLOT}]
-    if path.tc is None and not path.links:
+    if not path.tc and not path.links:
         link = {"name": "batches", "where": "before", "slot": "0ms {batches}"}
         axes += [{"path.links": [[], [link]]}, {"batches": SLOT}]
     return {"set": fixed, "axes": axes + _others(experiment, objective)}

@@ -157,13 +157,18 @@ class PacketFate(Keys):
 
 @type_check_only
 class Verbatim(Keys):
-    """tc commands verbatim, on a device of the senders or of the router, instead of a bottleneck."""
+    """tc commands verbatim, on a device of a host of the path."""
 
     interface: str
     """The device's name in the commands."""
-    host: Literal["sender", "router"]
+    host: str
     """`"sender"`: every sender's own device. `"router"`: the device of the router towards the receivers, where
-    drops are losses of the network; TCP on a sender's own device is throttled instead.
+    drops are losses of the network; TCP on a sender's own device is throttled instead. Or another host, as
+    `dumbbell plan` names them.
+    """
+    towards: Literal["receivers", "senders"] | None
+    """`"receivers"`: the host's device towards the receivers, by which data leaves. `"senders"`: those towards the
+    senders, by which data arrives. Without it, the first that the host has.
     """
     commands: tuple[str, ...]
     """The commands as a text."""
@@ -172,7 +177,7 @@ class Verbatim(Keys):
     queue: str | None
     """The handle, such as `100:`, of the discipline that the summary reports. Utilization and delay use the lowest
     of three rates: this discipline's, the sum of its classes', and its parents'. Delay is null where a netem at or
-    below it holds packets.
+    below it holds packets. Of an ifb with its name: `ifb0 1:`.
     """
 
 @type_check_only
@@ -203,8 +208,8 @@ class Path(Impairment):
     """A different reverse path."""
     packets: tuple[PacketFate, ...]
     """Single packets to drop or delay, at most 16; `sim`, and `kernel` with Linux 6.6 or later."""
-    tc: Verbatim | None
-    """tc commands instead of `bottleneck`."""
+    tc: tuple[Verbatim, ...]
+    """tc commands instead of `bottleneck`, or beside it; several scripts as `[[path.tc]]`."""
 
 @type_check_only
 class Flows(Keys):

@@ -66,6 +66,12 @@ fn message(operation: &Operation, index: u32, namespaces: &[Option<File>; 2]) ->
             link.attributes.push(LinkAttribute::LinkInfo(info));
             (RouteNetlinkMessage::NewLink(link), NEW)
         }
+        Operation::AddIfb { device } => {
+            let mut link = LinkMessage::default();
+            let info = LinkAttribute::LinkInfo(vec![LinkInfo::Kind(InfoKind::Ifb)]);
+            link.attributes.extend([LinkAttribute::IfName(device.clone()), info]);
+            (RouteNetlinkMessage::NewLink(link), NEW)
+        }
         Operation::Up { .. } => {
             let mut link = LinkMessage::default();
             link.header.index = index;

@@ -88,6 +88,7 @@ fn argument(wanted: Argument, draw: &mut Draw<'_>) -> String {
         Argument::Packets | Argument::Count => number.to_string(),
         Argument::Share => format!("{}%", draw.pick(&["0", "0.0000001", "1", "99.99", "100", "101"])),
         Argument::Fraction => draw.pick(&["0", "1e-9", "0.02", "1", "1.5", "1000000000"]).to_owned(),
+        Argument::Minor => format!("{:x}", draw.below(1 << 17)),
         Argument::ValueAndMask => format!("0x{:x}/0x{:x}", draw.below(300), draw.below(256)),
         Argument::TimeOrPackets => draw.pick(&["1ms", "5p", "0p", "0"]).to_owned(),
         Argument::OneOf(choices) => draw.pick(choices).to_owned(),

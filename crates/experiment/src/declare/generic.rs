@@ -1,7 +1,7 @@
 //! Kinds of kinds: whole numbers with bounds, lists, tables.
 
 use super::location::{Faults, Location};
-use super::spec::Shape;
+use super::spec::{Shape, any_of};
 use super::{Kind, Simple, simple};
 use crate::draw::Draw;
 use crate::limits::grouped;
@@ -105,6 +105,43 @@ impl<K: Kind> Kind for List<K> {
     fn draw(draw: &mut Draw<'_>) -> Value {
         let length = draw.pick(&[1, 1, 2, 0]);
         (0..length).map(|_| K::draw(draw)).collect::<Vec<_>>().into()
+    }
+}
+
+/// One table, or a list of them: `[path.tc]` or `[[path.tc]]`.
+#[derive(Debug)]
+pub struct OneOrList<K>(PhantomData<K>);
+
+impl<K: Kind> Kind for OneOrList<K> {
+    type Value = Vec<K::Value>;
+
+    fn read(value: &Value, place: &Location<'_>, faults: &mut Faults) -> Option<Self::Value> {
+        if value.list().is_some() {
+            return List::<K>::read(value, place, faults);
+        }
+        K::read(value, place, faults).map(|one| vec![one])
+    }
+
+    fn write(value: &Self::Value) -> Value {
+        if let [one] = &value[..] { K::write(one) } else { List::<K>::write(value) }
+    }
+
+    fn data(value: &Self::Value) -> Value {
+        List::<K>::data(value)
+    }
+
+    fn complete(value: &Self::Value) -> Value {
+        if let [one] = &value[..] { K::complete(one) } else { List::<K>::complete(value) }
+    }
+
+    fn shape() -> Shape {
+        let (one, list) = (K::shape(), List::<K>::shape());
+        let schema = any_of(vec![one.schema, list.schema]);
+        Shape { table: list.table, ..Shape::new("table or list", &list.python, schema) }
+    }
+
+    fn draw(draw: &mut Draw<'_>) -> Value {
+        K::draw(draw)
     }
 }
 

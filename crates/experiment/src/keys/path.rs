@@ -2,11 +2,11 @@
 
 mod rules;
 
-use crate::declare::generic::{Boolean, Integer, List};
+use crate::declare::generic::{Boolean, Integer, List, OneOrList};
 use crate::declare::kinds::{
     Corrupt, Discipline, Distribution, Duplicate, Duration, Loss, Name, Rate, Reorder, Slot, Text, Time,
 };
-use crate::declare::programs::Lines;
+use crate::declare::programs::{Host, Lines};
 use crate::declare::{choices, table};
 
 table! {
@@ -91,30 +91,34 @@ choices! {
 }
 
 choices! {
-    /// Where a script runs (key `host`).
-    pub enum ScriptHost {
-        /// On the device of every sender.
-        Sender = "sender",
-        /// On the router's device towards the receivers.
-        Router = "router",
+    /// Which device of its host a script is for (key `towards`).
+    pub enum Side {
+        /// The one towards the receivers, by which data leaves.
+        Receivers = "receivers",
+        /// Those towards the senders, by which data arrives.
+        Senders = "senders",
     }
 }
 
 table! {
-    /// tc commands verbatim, on a device of the senders or of the router, instead of a bottleneck.
+    /// tc commands verbatim, on a device of a host of the path.
     pub struct Verbatim, rules rules::verbatim {
         /// The device's name in the commands.
         interface: Name, required("interface = \"eth0\"");
         /// `"sender"`: every sender's own device. `"router"`: the device of the router towards the receivers, where drops
-        /// are losses of the network; TCP on a sender's own device is throttled instead.
-        host: ScriptHost = "sender";
+        /// are losses of the network; TCP on a sender's own device is throttled instead. Or another host, as `dumbbell plan`
+        /// names them.
+        host: Host = "sender";
+        /// `"receivers"`: the host's device towards the receivers, by which data leaves. `"senders"`: those towards the
+        /// senders, by which data arrives. Without it, the first that the host has.
+        towards: Side, optional;
         /// The commands as a text.
         commands: Lines = Vec::new();
         /// A file of commands below the experiment's folder.
         script: Text, optional;
         /// The handle, such as `100:`, of the discipline that the summary reports. Utilization and delay use the lowest
         /// of three rates: this discipline's, the sum of its classes', and its parents'. Delay is null where a netem at
-        /// or below it holds packets.
+        /// or below it holds packets. Of an ifb with its name: `ifb0 1:`.
         queue: Text, optional;
     }
 }
@@ -155,7 +159,7 @@ table! {
         reverse: Segment, optional;
         /// Single packets to drop or delay, at most 16; `sim`, and `kernel` with Linux 6.6 or later.
         packets: List<PacketFate> = Vec::new();
-        /// tc commands instead of `bottleneck`.
-        tc: Verbatim, optional;
+        /// tc commands instead of `bottleneck`, or beside it; several scripts as `[[path.tc]]`.
+        tc: OneOrList<Verbatim> = Vec::new();
     }
 }

@@ -18,8 +18,8 @@ use std::collections::BTreeMap;
 /// The files that an experiment names.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Attachments {
-    /// The tc script, checked.
-    pub script: Option<Script>,
+    /// The tc scripts, checked, in the order of the experiment.
+    pub scripts: Vec<Script>,
     /// Rates of links over time, by the link's name, only where the rate changes.
     pub traces: BTreeMap<String, Rates>,
     /// Rows of files of changes, by number of the change.
@@ -55,12 +55,18 @@ fn traced(experiment: &Experiment) -> Vec<Traced<'_>> {
     .collect()
 }
 
+/// The key of a script: `path.tc` if there is one, or else with its number.
+pub(super) fn script_key(experiment: &Experiment, number: usize) -> String {
+    if experiment.path.tc.len() > 1 { format!("path.tc.{number}") } else { "path.tc".into() }
+}
+
 /// The files that an experiment names: key and name.
 #[must_use]
 pub fn named(experiment: &Experiment) -> Vec<(String, String)> {
     let traces = traced(experiment).into_iter().map(|each| (each.key, each.file.to_owned()));
-    let script = experiment.path.tc.iter().filter_map(|tc| tc.script.clone());
-    let script = script.filter(|name| !name.is_empty()).map(|name| ("path.tc.script".to_owned(), name));
+    let scripts = experiment.path.tc.iter().enumerate();
+    let scripts = scripts.filter_map(|(number, tc)| Some((number, tc.script.clone().filter(|name| !name.is_empty())?)));
+    let script = scripts.map(|(number, name)| (format!("{}.script", script_key(experiment, number)), name));
     let changes = experiment.changes.iter().enumerate();
     let changes = changes.filter_map(|(number, change)| Some((format!("changes.{number}.file"), change.file.clone()?)));
     let sizes = experiment.flows.iter().enumerate().filter_map(|(number, group)| match &group.sizes {
@@ -82,18 +88,18 @@ pub fn read(
 ) -> Result<Attachments, Error> {
     let content = |key: &str| contents.get(key).map_or(&[][..], Vec::as_slice);
     let mut made = Attachments::default();
-    if let Some(tc) = &experiment.path.tc {
+    for (number, tc) in experiment.path.tc.iter().enumerate() {
+        let key = script_key(experiment, number);
         let text = match &tc.script {
             None => tc.commands.join("\n"),
             Some(name) => {
-                let text = String::from_utf8(content("path.tc.script").to_vec());
-                text.map_err(|fault| {
-                    Error::at("path.tc.script", format!("can't be read: {fault}"), "").with(&name[..])
-                })?
+                let key = format!("{key}.script");
+                let text = String::from_utf8(content(&key).to_vec());
+                text.map_err(|fault| Error::at(key, format!("can't be read: {fault}"), "").with(&name[..]))?
             }
         };
         let read = script::read(text.lines(), &tc.interface);
-        made.script = Some(read.map_err(|wrong| Error::at("path.tc", wrong.problem, wrong.right))?);
+        made.scripts.push(read.map_err(|wrong| Error::at(key, wrong.problem, wrong.right))?);
     }
     for Traced { key, link, file, step } in traced(experiment) {
         let times = trace::read(content(&key), limits).map_err(|fault| in_file(&key, file, *fault))?;

@@ -7,11 +7,13 @@ use super::later;
 use super::packets;
 use super::routes::{EXIT, distinct, ends_of};
 use super::shaping::{Netem, Requested, impairs, queue};
+use super::verbatim::has_script_towards_senders;
 use crate::model::{Flows, Link, Path, Position, Segment, Transport};
 use dumbbell_plan::{Device, Ecn};
 use std::collections::BTreeMap;
 
 pub(super) const ROUTER: &str = "router";
+const RTT: &str = "rtt";
 pub(super) const RECEIVER: &str = "receiver";
 pub(super) const SENDER: &str = "sender";
 
@@ -30,6 +32,8 @@ enum Role<'a> {
     Bottleneck,
     /// Rate and queue of the reverse path.
     Reverse,
+    /// The reverse path's netem, where a script has the router's device towards the senders.
+    ReverseNetem,
     /// The end of a path that groups leave at changing places.
     Exit,
 }
@@ -40,7 +44,7 @@ impl Role<'_> {
         match self {
             Self::Netem(link) | Self::Queue(link) => Some(&link.name),
             Self::Bottleneck => Some("bottleneck"),
-            Self::Packets(_) | Self::Path | Self::Reverse | Self::Exit => None,
+            Self::Packets(_) | Self::Path | Self::Reverse | Self::ReverseNetem | Self::Exit => None,
         }
     }
 }
@@ -110,6 +114,9 @@ fn chain<'a>(building: &Building<'a>) -> Chain<'a> {
         chain.extend(netem.into_iter().chain(queue));
     }
     chain.push((ROUTER.into(), Role::Bottleneck));
+    if has_script_towards_senders(building, ROUTER) {
+        chain.push((RTT.into(), Role::ReverseNetem));
+    }
     for (number, link) in (1..).zip(at(Position::After)) {
         let (queue, netem) = link_hosts(&format!("after{number}"), link);
         chain.extend(queue.into_iter().chain(netem));
@@ -300,11 +307,13 @@ fn furnish(building: &mut Building<'_>, host: &str, role: Role<'_>) -> Result<()
                 building.put_queue(device, requested)?;
             }
         }
+        Role::ReverseNetem => put_reverse_netem(building, building.lefts_of(host)),
         Role::Exit => {}
         Role::Bottleneck => {
             put_bottleneck(building, building.right_of(host))?;
-            let devices = building.lefts_of(host);
-            put_reverse_netem(building, devices);
+            if !building.layout.has(RTT) {
+                put_reverse_netem(building, building.lefts_of(host));
+            }
         }
     }
     Ok(())

@@ -174,7 +174,7 @@ fn refuse(experiment: &Experiment, hosts: &Hosts) -> Result<(), Error> {
     if let Some(number) = experiment.changes.iter().position(|change| change.route.is_some()) {
         return Err(elsewhere(&format!("changes.{number}.route"), "real hosts have one link in each direction"));
     }
-    if path.tc.is_some() {
+    if !path.tc.is_empty() {
         return Err(elsewhere("path.tc", "a script of tc commands isn't allowed on real hosts"));
     }
     if !path.packets.is_empty() {

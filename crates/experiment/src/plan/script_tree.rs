@@ -51,7 +51,10 @@ impl ScriptTree {
 fn node(place: Place<'_>) -> Node {
     let words = || place.options.iter().map(String::as_str);
     let after = |name: &str| words().skip_while(|word| *word != name).nth(1);
-    let class_rate = || after("ceil").or_else(|| after("rate")).and_then(|limit| rate_bps(limit).ok());
+    // Of hfsc only the upper limit limits.
+    let upper = || words().skip_while(|word| *word != "ul").skip_while(|word| !matches!(*word, "m2" | "rate")).nth(1);
+    let limit = || if place.kind == "hfsc" { upper() } else { after("ceil").or_else(|| after("rate")) };
+    let class_rate = || limit().and_then(|limit| rate_bps(limit).ok());
     Node {
         rate_bps: if place.is_class { class_rate() } else { shaped_rate(place.kind, words()) },
         is_netem: place.kind == "netem",

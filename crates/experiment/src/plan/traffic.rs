@@ -19,7 +19,7 @@ const FIRST_PROBE_PORT: usize = 5100;
 /// Every flow of every group, in the order of the file. `ends` are receiver and its address by group number.
 pub(super) fn flows(building: &Building<'_>, ends: &[(String, Ipv4Addr)], draws: &mut Streams) -> Vec<Flow> {
     let marks: BTreeMap<u16, u32> =
-        building.attachments.script.iter().flat_map(|script| script.marks.iter().copied()).collect();
+        building.attachments.scripts.iter().flat_map(|script| script.marks.iter().copied()).collect();
     let (mut flows, mut names, mut members) = (Vec::new(), BTreeSet::new(), Vec::new());
     let path_ns = longest_rtt_ns(building.experiment);
     for (number, group) in building.experiment.flows.iter().enumerate() {

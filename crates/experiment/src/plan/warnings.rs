@@ -1,9 +1,10 @@
 //! What a plan's reader should know: a valid run of it may not be what the experiment's author meant.
 
-use crate::model::{Direction, Experiment, ProbeKind, ScriptHost, Transport};
+use crate::model::{Direction, Experiment, ProbeKind, Transport};
 use crate::script::Script;
 use dumbbell_plan::text::rate_text;
-use dumbbell_plan::{Plan, Queue, Rates};
+use dumbbell_plan::{Link, Plan, Queue, Rates};
+use dumbbell_tc::is_of_arrivals;
 use dumbbell_tc::quantity::{count, float, per_cent, time_ns};
 
 const ETHERNET_BYTES: u64 = 14;
@@ -16,13 +17,18 @@ const BILLION: u64 = 1_000_000_000;
 const PROBE_SHARE: u64 = 100;
 
 /// All of them.
-pub(super) fn warnings(experiment: &Experiment, plan: &Plan, script: Option<&Script>) -> Vec<String> {
+pub(super) fn warnings(experiment: &Experiment, plan: &Plan, scripts: &[Script]) -> Vec<String> {
     let mut warnings = Vec::new();
     if experiment.hosts.is_some() {
         warnings.push("[hosts] is for --engine host; here the experiment has hosts of its own".into());
     }
-    let on_router = experiment.path.tc.as_ref().is_some_and(|tc| tc.host == ScriptHost::Router);
-    if experiment.path.tc.is_some() && !on_router {
+    // Neither an ifb nor what packets pass on arrival throttles the sockets of its host.
+    let is_elsewhere = |queue: &&Queue| {
+        let is_of_sender = plan.net.senders.iter().any(|sender| sender.host == queue.host);
+        let leaves = plan.net.wires.iter().flat_map(Link::devices).any(|device| device.name == queue.device);
+        queue.key.starts_with("path.tc") && !(is_of_sender && leaves && !is_of_arrivals(&queue.text))
+    };
+    if plan.queues.iter().any(|queue| queue.key.starts_with("path.tc") && !is_elsewhere(&queue)) {
         let offloads =
             if experiment.path.offloads { "; offloads are on, so one loss takes a whole super-packet" } else { "" };
         warnings.push(format!(
@@ -30,10 +36,8 @@ pub(super) fn warnings(experiment: &Experiment, plan: &Plan, script: Option<&Scr
              back-pressure{offloads}"
         ));
     }
-    warnings.extend(script.into_iter().flat_map(|script| &script.ignored).map(|line| format!("path.tc: {line}")));
-    warnings.extend(
-        plan.queues.iter().filter(|queue| !(on_router && queue.key.starts_with("path.tc"))).filter_map(own_device),
-    );
+    warnings.extend(scripts.iter().flat_map(|script| &script.ignored).map(|line| format!("path.tc: {line}")));
+    warnings.extend(plan.queues.iter().filter(|queue| !is_elsewhere(queue)).filter_map(own_device));
     warnings.extend(plan.queues.iter().filter_map(|queue| short_netem(experiment, plan, queue)));
     let losses = plan.queues.iter().map(|queue| (&queue.key[..], queue.text.clone()));
     let later = experiment.changes.iter().filter_map(|change| change.loss.as_ref());

@@ -58,7 +58,10 @@ struct Devices<'a> {
 ///
 /// The simulator lacks something, or Linux refuses it too.
 pub fn plan(plan: &types::Plan, seed: u64, capture: Option<(&str, &str)>) -> Result<Plan, Error> {
-    let mut devices = Devices { plan, ends: ends(plan), all: Vec::new() };
+    let mut network = Network::of(plan);
+    network.add_ifbs(plan)?;
+    let Network { hosts, wires, ends } = network;
+    let mut devices = Devices { plan, ends, all: Vec::new() };
     for step in &plan.setup {
         devices.execute(step)?;
     }
@@ -70,7 +73,7 @@ pub fn plan(plan: &types::Plan, seed: u64, capture: Option<(&str, &str)>) -> Res
     let mut changes = Vec::new();
     for types::Change { at_ns, step } in &plan.changes {
         let by_tc = devices.execute(step)?.map(|(device, change)| What::Tc { device, change });
-        let what = by_tc.or_else(|| host_route(plan, step).map(What::Route));
+        let what = by_tc.or_else(|| host_route(plan, &devices.ends, step).map(What::Route));
         changes.extend(what.map(|what| Change { at: Time::from_nanos(*at_ns), what }));
     }
     let ends = &devices.ends;
@@ -82,21 +85,20 @@ pub fn plan(plan: &types::Plan, seed: u64, capture: Option<(&str, &str)>) -> Res
         limits: queue.limits(),
         holds_netem: queue.holds_netem,
     };
-    let link = |wire: &types::Link| Link { left: wire.left_host.clone(), right: wire.right_host.clone() };
     Ok(Plan {
         seed,
         duration: Span::from_nanos(plan.duration_ns),
         sample: Span::from_nanos(plan.sample_ns),
         ends_when_done: plan.ends_when_done,
         every_change: plan.every_change,
-        hosts: plan.hosts.clone(),
-        wires: plan.net.wires.iter().map(link).collect(),
+        hosts,
+        wires,
         devices: set_up,
         flows,
         probes: plan.probes.iter().enumerate().map(probe).collect(),
         changes,
-        routes: plan.setup.iter().filter_map(|step| host_route(plan, step)).collect(),
-        queues: plan.queues.iter().map(queue).collect(),
+        routes: plan.setup.iter().filter_map(|step| host_route(plan, ends, step)).collect(),
+        queues: plan.queues.iter().filter(|queue| !tc::is_of_arrivals(&queue.text)).map(queue).collect(),
         capture: capture.and_then(|device| ends.get(&device)).map(|at| Capture { at: *at }),
     })
 }
@@ -124,16 +126,27 @@ impl<'a> Devices<'a> {
     /// settings stand for all other steps.
     fn execute(&mut self, step: &'a Step) -> Result<Option<(End, tc::tree::Change)>, Error> {
         let Some(command) = step.tc() else { return Ok(None) };
+        // The network has them as ifbs.
+        if command.target().is_of_arrivals() || command.mirrors_to().is_some() {
+            return Ok(None);
+        }
+        if !self.ends.contains_key(&(&step.host[..], command.device())) {
+            let problem = format!("nothing is redirected to {}", command.device());
+            let right = "tc filter add … parent ffff: matchall action mirred egress redirect dev ifb0";
+            return Err(refused_step(Wrong::lacking(problem, right), step));
+        }
         let index = self.index((&step.host, command.device()));
         let device = &mut self.all[index];
-        let change = device.tree.execute(command).map_err(|wrong| {
-            let line = step.line();
-            let origin = step.origin.as_deref();
-            let (key, text) = origin.map_or(("path", &line[..]), |origin| (&origin.key, &origin.text));
-            refused(wrong, key).with(text)
-        })?;
+        let change = device.tree.execute(command).map_err(|wrong| refused_step(wrong, step))?;
         Ok(change.map(|change| (device.at, change)))
     }
+}
+
+fn refused_step(wrong: Wrong, step: &Step) -> Error {
+    let line = step.line();
+    let origin = step.origin.as_deref();
+    let (key, text) = origin.map_or(("path", &line[..]), |origin| (&origin.key, &origin.text));
+    refused(wrong, key).with(text)
 }
 
 /// The error of a refused command or setting.
@@ -149,20 +162,20 @@ fn refused(wrong: Wrong, key: &str) -> Error {
 }
 
 /// The route to a single host by way of a neighbour, if the step is one.
-fn host_route(plan: &types::Plan, step: &Step) -> Option<HostRoute> {
+fn host_route(plan: &types::Plan, ends: &BTreeMap<Location<'_>, End>, step: &Step) -> Option<HostRoute> {
     let Operation::Route(types::operation::Route { to, via: Some(via), .. }) = &step.operation else { return None };
     if to.prefix != 32 {
         return None;
     }
-    let wires = plan.net.wires.iter().enumerate();
-    let by = wires.clone().find_map(|(wire, link)| {
+    let by = plan.net.wires.iter().find_map(|link| {
         if link.left_host == step.host && link.right_address() == *via {
-            return Some(End { wire, side: LinkSide::Left });
+            return Some((&link.left_host[..], &link.left_device[..]));
         }
         let is_back = link.right_host == step.host && link.left_address() == *via;
-        is_back.then_some(End { wire, side: LinkSide::Right })
-    })?;
-    let owner = wires.into_iter().find_map(|(_, link)| {
+        is_back.then_some((&link.right_host[..], &link.right_device[..]))
+    });
+    let by = *ends.get(&by?)?;
+    let owner = plan.net.wires.iter().find_map(|link| {
         let ends = [(link.left_address(), &link.left_host), (link.right_address(), &link.right_host)];
         ends.into_iter().find(|(address, _)| *address == to.address).map(|(_, host)| host.clone())
     })?;
@@ -173,21 +186,64 @@ fn has_rate(plan: &types::Plan, (host, device): Location<'_>) -> bool {
     plan.queues.iter().any(|queue| queue.host == host && queue.device == device && !queue.rates.is_empty())
 }
 
-/// Every device as an end of a link.
-fn ends(plan: &types::Plan) -> BTreeMap<Location<'_>, End> {
-    let left = plan
-        .net
-        .wires
-        .iter()
-        .enumerate()
-        .map(|(wire, link)| ((&link.left_host[..], &link.left_device[..]), End { wire, side: LinkSide::Left }));
-    let right = plan
-        .net
-        .wires
-        .iter()
-        .enumerate()
-        .map(|(wire, link)| ((&link.right_host[..], &link.right_device[..]), End { wire, side: LinkSide::Right }));
-    left.chain(right).collect()
+/// Hosts and links, and every device as an end of a link.
+struct Network<'a> {
+    hosts: Vec<String>,
+    wires: Vec<Link>,
+    ends: BTreeMap<Location<'a>, End>,
+}
+
+impl<'a> Network<'a> {
+    fn of(plan: &'a types::Plan) -> Self {
+        let link = |wire: &types::Link| Link { left: wire.left_host.clone(), right: wire.right_host.clone() };
+        let ends = plan.net.wires.iter().enumerate().flat_map(|(wire, link)| {
+            [
+                ((&link.left_host[..], &link.left_device[..]), End { wire, side: LinkSide::Left }),
+                ((&link.right_host[..], &link.right_device[..]), End { wire, side: LinkSide::Right }),
+            ]
+        });
+        Self { hosts: plan.hosts.clone(), wires: plan.net.wires.iter().map(link).collect(), ends: ends.collect() }
+    }
+
+    /// Adds an ifb for every filter that gives it all packets that arrive at a device: a host in front of that device,
+    /// whose device towards it has the ifb's qdiscs. Such a link takes no time.
+    fn add_ifbs(&mut self, plan: &'a types::Plan) -> Result<(), Error> {
+        for step in &plan.setup {
+            let Some(command) = step.tc() else { continue };
+            let is_gone =
+                command.target().is_of_arrivals() && !matches!(command.verb(), tc::Verb::Add | tc::Verb::Replace);
+            if is_gone {
+                let wrong = Wrong::lacking("the simulator deletes and changes no ingress", "leave the line out");
+                return Err(refused_step(wrong, step));
+            }
+            let redirection = tc::filters::redirection(command).map_err(|wrong| refused_step(wrong, step))?;
+            let Some(ifb) = redirection else { continue };
+            let at = self.ends[&(&step.host[..], command.device())];
+            if self.ends.contains_key(&(&step.host[..], ifb)) {
+                let problem = format!("the simulator's {ifb} takes packets of one device, once");
+                return Err(refused_step(Wrong::lacking(problem, "one ifb for each device"), step));
+            }
+            let between = format!("{}.{ifb}", step.host);
+            let end = self.split(at, between);
+            self.ends.insert((&step.host, ifb), end);
+        }
+        Ok(())
+    }
+
+    /// Puts a host into the link of a device; the new host's end that sends to that device.
+    fn split(&mut self, at: End, between: String) -> End {
+        let (first, second) = (at.wire, self.wires.len());
+        let right = std::mem::replace(&mut self.wires[first].right, between.clone());
+        self.wires.push(Link { left: between.clone(), right });
+        self.hosts.push(between);
+        for end in self.ends.values_mut().filter(|end| end.wire == first && end.side == LinkSide::Right) {
+            end.wire = second;
+        }
+        match at.side {
+            LinkSide::Left => End { wire: first, side: LinkSide::Right },
+            LinkSide::Right => End { wire: second, side: LinkSide::Left },
+        }
+    }
 }
 
 fn major(handle: &str) -> Option<u32> {

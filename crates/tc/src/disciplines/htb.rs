@@ -2,7 +2,7 @@
 
 use crate::attributes::Attributes;
 use crate::syntax::attributes::{AttributeBytes, OPTIONS, Structure};
-use crate::syntax::grammar::{Argument, Grammar, Keyword, Options, option};
+use crate::syntax::grammar::{Argument, Grammar, Keyword, Options, minor_number, option};
 use crate::syntax::rate_table::{LinkRate, bucket_ticks};
 use crate::syntax::repeated::refuse_repeated;
 use crate::syntax::{Device, Wrong};
@@ -41,17 +41,14 @@ pub struct Htb {
 
 impl Attributes for Htb {
     const GRAMMAR: Grammar = &[&[
-        option("default", &[Argument::Count]),
+        option("default", &[Argument::Minor]),
         option("r2q", &[Argument::Count]),
         option("direct_qlen", &[Argument::Count]),
     ]];
 
     fn parse(options: &Options<'_>) -> Result<Self, Wrong> {
-        let default = options.first("default").unwrap_or("0");
-        let default = u32::from_str_radix(default, 16)
-            .map_err(|_| Wrong::new(format!("htb's default is not a class: '{default}'"), "such as default 10"))?;
         Ok(Self {
-            default,
+            default: options.first("default").and_then(minor_number).map_or(0, u32::from),
             rate_to_quantum: options.count("r2q")?.unwrap_or(RATE_TO_QUANTUM).max(1),
             direct_limit: options.count("direct_qlen")?,
         })

@@ -1,7 +1,7 @@
 //! Filters as tc sends them (iproute2 `tc/f_*.c`, `tc/m_police.c`): more matches than the simulator has.
 
 use super::route::{self, send_realms};
-use super::{FilterWords, Police, priority, split_action, thirty_two_bits};
+use super::{Action, FilterWords, Mirror, Police, priority, split_action, thirty_two_bits};
 use crate::syntax::Wrong;
 use crate::syntax::attributes::{AttributeBytes, NESTED, OPTIONS, Structure, unsent};
 use crate::syntax::location::class_id;
@@ -69,6 +69,13 @@ mod police {
     pub const DROP: u32 = 2;
 }
 
+/// `TCA_MIRRED_*`, `TC_ACT_*`.
+mod mirred {
+    pub const PARAMETERS: u16 = 2;
+    pub const PIPE: u32 = 3;
+    pub const STOLEN: u32 = 4;
+}
+
 /// Priority and protocol in `tcm_info`.
 pub(crate) fn info(words: &FilterWords<'_>) -> Result<u32, Wrong> {
     let priority = words.priority.map_or(Ok(0), priority)?;
@@ -96,7 +103,7 @@ fn protocol(words: &FilterWords<'_>) -> u16 {
 
 /// Appends the options; the handle.
 pub(crate) fn send(words: &FilterWords<'_>, to: &mut AttributeBytes) -> Result<u32, Wrong> {
-    let (rest, police) = split_action(&words.rest)?;
+    let (rest, action) = split_action(&words.rest)?;
     let (class, matches) = split_class(rest)?;
     let mut options = AttributeBytes::default();
     let (class_kind, action_kind) = match words.kind {
@@ -107,14 +114,16 @@ pub(crate) fn send(words: &FilterWords<'_>, to: &mut AttributeBytes) -> Result<u
         _ => (flower::CLASS, flower::ACTION),
     };
     options.some_u32(class_kind, class);
-    if let Some(police) = police {
-        send_police(police, action_kind, &mut options);
+    match action {
+        Some(Action::Police(police)) => send_police(police, action_kind, &mut options),
+        Some(Action::Mirror(mirror)) => send_mirror(mirror, action_kind, &mut options),
+        None => {}
     }
     let handle = match words.kind {
         "fw" => send_mark(words.handle, &matches, &mut options)?,
         "matchall" if matches.is_empty() => plain_handle(words)?,
         "u32" => {
-            options.bytes(u32_match::SELECTOR, &selector(&matches, class.is_some() || police.is_some())?);
+            options.bytes(u32_match::SELECTOR, &selector(&matches, class.is_some() || action.is_some())?);
             words.handle.map_or(Ok(0), key_handle)?
         }
         "flower" => {
@@ -209,8 +218,8 @@ impl Key {
 /// `struct tc_u32_sel` with its keys.
 fn selector(words: &[&str], is_terminal: bool) -> Result<Vec<u8>, Wrong> {
     let (mut keys, mut rest) = (Vec::<Key>::new(), words);
-    while let ["match", "ip", field, value, after @ ..] = rest {
-        let (key, after) = ip_key(field, value, after)?;
+    while let ["match", kind @ ("ip" | "u32"), field, value, after @ ..] = rest {
+        let (key, after) = if *kind == "ip" { ip_key(field, value, after)? } else { any_key(field, value, after)? };
         match keys.iter_mut().find(|other| other.offset == key.offset) {
             Some(other) if (other.value ^ key.value) & other.mask & key.mask != 0 => {
                 return Err(Wrong::new("two matches that exclude each other", ""));
@@ -232,6 +241,16 @@ fn selector(words: &[&str], is_terminal: bool) -> Result<Vec<u8>, Wrong> {
         selector = selector.u32(mask.to_be()).u32(value.to_be()).u32(offset).u32(0);
     }
     Ok(selector.finish())
+}
+
+/// A match of 32 bits anywhere behind the link's header; the words after it. `match u32 0 0` matches every packet.
+fn any_key<'a, 'b>(value: &str, mask_word: &str, after: &'b [&'a str]) -> Result<(Key, &'b [&'a str]), Wrong> {
+    let (value, mask) = (mask(value)?, mask(mask_word)?);
+    let (offset, after) = match after {
+        ["at", offset, after @ ..] => (thirty_two_bits(offset)?, after),
+        _ => (0, after),
+    };
+    Ok((Key::field(32, value, mask, offset)?, after))
 }
 
 /// A match on the IPv4 header, or on the ports behind one without options; the words after it.
@@ -293,6 +312,28 @@ fn send_network(kind: u16, word: &str, to: &mut AttributeBytes) -> Result<(), Wr
     to.u32(kind, address.to_be());
     to.u32(kind + 1, mask.to_be());
     Ok(())
+}
+
+/// Stands for the index of the device in a message's attributes, until its host is known: no attribute has these bytes.
+pub(crate) const MIRROR_INDEX: [u8; 4] = *b"\xFEdev";
+
+/// The action of a filter: `mirred` (`struct tc_mirred`; iproute2 `tc/m_mirred.c`).
+fn send_mirror(Mirror { redirects, arrive }: Mirror, kind: u16, to: &mut AttributeBytes) {
+    let verdict = if redirects { mirred::STOLEN } else { mirred::PIPE };
+    let way = match (arrive, redirects) {
+        (false, true) => 1,
+        (false, false) => 2,
+        (true, true) => 3,
+        (true, false) => 4,
+    };
+    let parameters = Structure::default().u32(0).u32(0).u32(verdict).u32(0).u32(0).u32(way).bytes(&MIRROR_INDEX);
+    let parameters = parameters.finish();
+    to.nested(kind, |to| {
+        to.nested(police::FIRST, |to| {
+            to.bytes(police::KIND, b"mirred\0");
+            to.nested(police::OPTIONS | NESTED, |to| to.bytes(mirred::PARAMETERS, &parameters));
+        });
+    });
 }
 
 /// The action of a filter: one policer (`struct tc_police`).

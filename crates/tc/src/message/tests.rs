@@ -83,7 +83,7 @@ fn handles_are_those_that_tc_sends() {
 #[test]
 fn what_only_tc_can_send_is_left_to_it() {
     for line in [
-        "qdisc add dev v0 root handle 1: hfsc default 1",
+        "qdisc add dev v0 root handle 1: qfq",
         "qdisc change dev v0 root handle 1: netem delay 1ms 1ms distribution uniform",
         "qdisc add dev v0 root handle 1: netem loss 1% every 5",
         "qdisc add dev v0 handle 1: pfifo",
@@ -93,7 +93,7 @@ fn what_only_tc_can_send_is_left_to_it() {
         "filter del dev v0 parent 1: prio 1 handle 5 matchall",
         "filter add dev v0 parent 1: protocol ip prio 1 route to cosmos flowid 1:1",
         "filter add dev v0 parent 1: protocol ip prio 1 route to 5 order 3 flowid 1:1",
-        "filter add dev v0 parent 1: protocol ip prio 1 u32 match u32 5 0xff at 8 flowid 1:1",
+        "filter add dev v0 parent 1: protocol ip prio 1 u32 match u16 5 0xff at 8 flowid 1:1",
         "filter add dev v0 parent 1: protocol ip prio 1 handle 1 u32 match ip dport 1 0xffff flowid 1:1",
         "filter add dev v0 parent 1: protocol ip prio 1 handle 1000::1 u32 match ip dport 1 0xffff flowid 1:1",
     ] {
@@ -113,6 +113,32 @@ fn a_deletion_names_its_place_and_nothing_else() {
     let message = read("filter del dev v0 parent 1: prio 3 handle 7 fw");
     assert_eq!((message.kind, message.handle, message.parent, message.info), (45, 7, 0x1_0000, 3 << 16));
     assert_eq!(read("filter del dev v0 parent 1: protocol ip prio 3").info, 3 << 16 | u32::from(0x0800_u16.to_be()));
+}
+
+#[test]
+fn an_ingress_has_its_own_place_and_filters_that_redirect() {
+    let ingress = read("qdisc add dev v0 handle ffff: ingress");
+    assert_eq!((ingress.handle, ingress.parent), (0xFFFF_0000, 0xFFFF_FFF1));
+    let deleted = read("qdisc del dev v0 ingress");
+    assert_eq!((deleted.handle, deleted.parent), (0xFFFF_0000, 0xFFFF_FFF1));
+    let line = "filter add dev v0 parent ffff: protocol ip u32 match u32 0 0 action mirred egress redirect dev ifb0";
+    let filter = read(line);
+    assert_eq!((filter.parent, filter.mirrors_to()), (0xFFFF_0000, Some("ifb0")));
+    let body = filter.body_to(7, 9);
+    let parameters: Vec<u8> = [0_u32, 0, 4, 0, 0, 1, 9].iter().flat_map(|number| number.to_ne_bytes()).collect();
+    assert!(body.ends_with(&[&[32, 0, 2, 0], &parameters[..]].concat()), "{body:?}");
+    assert_eq!(read("filter add dev v0 ingress matchall action mirred egress mirror dev ifb0").parent, 0xFFFF_FFF2);
+}
+
+#[test]
+fn curves_and_sizes_are_the_bytes_that_tc_sends() {
+    assert_eq!(options("qdisc add dev v0 root handle 1: hfsc default 1a", "hfsc"), [6, 0, 2, 0, 0x1a, 0, 0, 0]);
+    let class = "class add dev v0 parent 1: classid 1:1 hfsc ls m2 8mbit";
+    assert_eq!(options(class, "hfsc"), [20, 0, 2, 0, 16, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x40, 0x42, 0x0f, 0]);
+    let sizes = options("qdisc add dev v0 root handle 1: stab overhead 24 pfifo limit 5", "pfifo");
+    let base = [[0_u8, 0, 0, 0, 24, 0, 0, 0], [0; 8], [0; 8]].concat();
+    assert_eq!(sizes, [&[8, 0, 2, 0, 5, 0, 0, 0, 32, 0, 8, 0, 28, 0, 1, 0], &base[..]].concat());
+    assert!(message("class add dev v0 parent 1: classid 1:1 hfsc ul m2 8mbit").is_err());
 }
 
 const WORDS: &[&str] = &[

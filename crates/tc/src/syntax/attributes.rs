@@ -86,6 +86,12 @@ impl AttributeBytes {
         &self.0
     }
 
+    /// Where these bytes are; None: nowhere, or at more than one place.
+    pub(crate) fn position_of(&self, bytes: &[u8]) -> Option<usize> {
+        let mut found = (0..self.0.len().saturating_sub(bytes.len() - 1)).filter(|at| self.0[*at..].starts_with(bytes));
+        found.next().filter(|_| found.next().is_none())
+    }
+
     /// The kind of a known qdisc, class or filter, zero-terminated, and its options.
     pub(crate) fn of_kind(kind: &str, options: &Self) -> Self {
         let mut all = Self::default();

@@ -29,6 +29,8 @@ pub enum Argument {
     ValueAndMask,
     /// A time, or packets (`5p`).
     TimeOrPackets,
+    /// The minor number of a class, in hexadecimal.
+    Minor,
     /// One of these.
     OneOf(&'static [&'static str]),
 }
@@ -47,6 +49,7 @@ impl Argument {
             Self::Fraction => "fraction".into(),
             Self::ValueAndMask => "value/mask".into(),
             Self::TimeOrPackets => "time or number of packets".into(),
+            Self::Minor => "class number".into(),
             Self::OneOf(choices) => choices.join("|"),
         }
     }
@@ -63,6 +66,7 @@ impl Argument {
             Self::Fraction => "such as 0.02",
             Self::ValueAndMask => "such as 0x01/0x03",
             Self::TimeOrPackets => "such as 1ms or 5p",
+            Self::Minor => "in hexadecimal, such as 10",
             Self::OneOf(_) => "",
         }
     }
@@ -82,9 +86,16 @@ impl Argument {
             Self::TimeOrPackets => {
                 quantity::packets(word).is_ok_and(|packets| packets.is_some() || quantity::time_ns(word).is_ok())
             }
+            Self::Minor => minor_number(word).is_some(),
             Self::OneOf(choices) => choices.contains(&word),
         }
     }
+}
+
+/// The minor number of a class as tc reads it where no handle may stand.
+pub(crate) fn minor_number(word: &str) -> Option<u16> {
+    let digits = word.strip_prefix("0x").unwrap_or(word);
+    u16::from_str_radix(digits, 16).ok().filter(|_| digits.bytes().all(|byte| byte.is_ascii_hexdigit()))
 }
 
 /// A keyword: a flag, or an option with arguments.

@@ -1,6 +1,6 @@
 //! What a tree has where: for those who read a script's qdiscs and classes.
 
-use super::{Command, Location, Tree, place};
+use super::{ARRIVALS, Command, Location, Tree, place};
 use crate::syntax::Wrong;
 use crate::syntax::location::handle_text;
 use dumbbell_net::queue::config::Holds;
@@ -27,7 +27,7 @@ impl Tree {
             let class_id = |minor: u32| format!("{:x}:{minor:x}", qdisc.major);
             let itself = Place {
                 location: handle_text(qdisc.major),
-                parent: qdisc.parent.map(|parent| self.class_or_qdisc(parent)),
+                parent: qdisc.parent.filter(|parent| *parent != ARRIVALS).map(|parent| self.class_or_qdisc(parent)),
                 is_class: false,
                 kind: &qdisc.kind,
                 options: &qdisc.options,

@@ -11,7 +11,7 @@ use dumbbell_net::queue::config::Holds;
 impl Tree {
     /// Deletes the qdisc at a place and all below it; a class is left with Linux's default fifo.
     pub(super) fn delete_qdisc(&mut self, target: &Target) -> Result<(), Wrong> {
-        if !target.is_root && target.parent.is_none() {
+        if !target.is_root && target.parent.is_none() && !target.is_of_arrivals() {
             let problem = "a discipline to delete without its place";
             return Err(Wrong::new(problem, "root or parent: tc qdisc del … parent 1:10"));
         }

@@ -1,7 +1,7 @@
 //! Rules of the top level: flows, links and changes must fit the path and the duration.
 
 use crate::declare::location::Report;
-use crate::model::{Change, Experiment, Flows, Probe};
+use crate::model::{Change, Experiment, Flows, Probe, Verbatim};
 use crate::names::numbered;
 use crate::value::{Table, Value};
 use dumbbell_net::cc::Controller;
@@ -30,7 +30,7 @@ pub fn probe(probe: &Probe, report: &mut Report<'_>) {
 
 /// Everything that needs the entire experiment.
 pub fn check(made: &Experiment, report: &mut Report<'_>) {
-    if made.path.bottleneck.is_none() && made.path.tc.is_none() && made.hosts.is_none() {
+    if made.path.bottleneck.is_none() && made.path.tc.is_empty() && made.hosts.is_none() {
         let right = "add [path.bottleneck] with rate and qdisc, or tc commands in [path.tc]";
         report.fault("path.bottleneck", "no bottleneck", right);
     }
@@ -43,7 +43,7 @@ pub fn check(made: &Experiment, report: &mut Report<'_>) {
     }
     check_after(made, report);
     for (number, flows) in made.flows.iter().enumerate() {
-        if made.path.tc.is_some() && flows.host_qdisc.is_some() {
+        if made.path.tc.iter().any(Verbatim::is_on_senders) && flows.host_qdisc.is_some() {
             let right = "path.tc's commands set the senders' device already";
             report.fault(&format!("flows.{number}.host_qdisc"), "both 'path.tc' and a 'host_qdisc'", right);
         }

@@ -1,7 +1,7 @@
 //! Rules of the path: delays must add up, netem needs a delay for some options, one source of the rate.
 
 use crate::declare::location::Report;
-use crate::model::{Bottleneck, Impairment, Link, PacketFate, Path, Position, ScriptHost, Segment, Verbatim};
+use crate::model::{Bottleneck, Impairment, Link, PacketFate, Path, Position, Segment, Verbatim};
 use crate::units::milliseconds;
 use std::collections::{HashMap, HashSet};
 
@@ -51,13 +51,9 @@ pub fn verbatim(made: &Verbatim, report: &mut Report<'_>) {
 
 /// Delays add up to the path's, and names of links differ.
 pub fn path(made: &Path, report: &mut Report<'_>) {
-    if made.telemetry && made.tc.is_some() {
+    if made.telemetry && !made.tc.is_empty() {
         let right = "links with a rate stamp packets: [path.bottleneck], links, access";
         report.fault("telemetry", "'telemetry' with tc commands", right);
-    }
-    if made.bottleneck.is_some() && made.tc.as_ref().is_some_and(|tc| tc.host == ScriptHost::Router) {
-        let right = "leave out [path.bottleneck]: the script is the queue of the router";
-        report.fault("tc.host", "a script on the router, and a bottleneck on the same device", right);
     }
     delays(made, report);
     let mut names = HashSet::from(["bottleneck"]);
@@ -140,6 +136,14 @@ impl Impairment {
             || self.duplicate.is_some()
             || self.corrupt.is_some()
             || self.slot.is_some()
+    }
+}
+
+impl Verbatim {
+    /// Whether it is for the own devices of all senders.
+    #[must_use]
+    pub fn is_on_senders(&self) -> bool {
+        self.host == "sender"
     }
 }
 

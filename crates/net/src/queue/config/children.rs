@@ -27,7 +27,7 @@ impl Holds {
         match kind {
             "tbf" | "netem" | "red" => Self::One,
             "prio" | "ets" => Self::Bands(16),
-            "htb" | "drr" => Self::Classes,
+            "htb" | "drr" | "hfsc" => Self::Classes,
             "sfb" => Self::OwnFifo,
             _ => Self::None,
         }
