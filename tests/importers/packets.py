@@ -3,7 +3,7 @@
 import struct
 from collections.abc import Callable
 
-__all__ = ["capture", "framed", "segment", "twice"]
+__all__ = ["capture", "framed", "joined", "segment", "twice"]
 
 A, B = bytes([10, 0, 0, 1]), bytes([10, 0, 0, 2])
 MSS = 1000
@@ -89,4 +89,33 @@ def twice(gap_us: int, *, translated: bool = False) -> bytes:
         for at, (copy, ttl) in enumerate(zip(copies, (64, 63), strict=True)):
             whole = copy[:8] + bytes([ttl]) + copy[9:]
             content += struct.pack("<IIII", 1_700_000_000, time + at * gap_us, len(whole), length) + whole
+    return content
+
+
+def joined(*, first: bool) -> bytes:
+    """A router's capture: on one device segments that GRO has joined, on the other each by itself."""
+    content = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 101)
+
+    def add(time: int, number: int, raw: bytes, payload: int, ttl: int) -> None:
+        nonlocal content
+        head = raw[:2] + struct.pack(">HH", len(raw) + payload, number) + raw[6:8] + bytes([ttl])
+        whole = head + raw[9:]
+        content += struct.pack("<IIII", 1_700_000_000, time, len(whole), len(whole) + payload) + whole
+
+    add(0, 1, segment(False, 999, 0, 2, stamp=(1, 0)), 0, 64)
+    add(RTT_US, 1, segment(True, 99, 1000, 18, stamp=(1001, 1)), 0, 64)
+    for burst in range(20):
+        at, seq, number = 50_000 + burst * 1000, 1000 + burst * 4 * MSS, 2 + burst * 4
+        stamp = (50 + burst, 1001)
+        whole = (at, number, segment(False, seq, 100, 16, 4 * MSS, stamp), 4 * MSS)
+        parts = [
+            (at + 10 + part, number + part, segment(False, seq + part * MSS, 100, 16, MSS, stamp), MSS)
+            for part in range(4)
+        ]
+        order = [(whole, 64), *((part, 63) for part in parts)]
+        if not first:
+            order = [*((part, 64) for part in parts), ((at + 20, *whole[1:]), 63)]
+        for packet, ttl in order:
+            add(*packet, ttl)
+    add(200_000, 2, segment(True, 100, 1000 + 80 * MSS, 16, stamp=(1101, 69)), 0, 64)
     return content

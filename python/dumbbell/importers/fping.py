@@ -1,4 +1,5 @@
-"""fping's text: `-c`, `-C`, `-l`, `-e`, `-D`, one host or several, and the numbers that `-C` prints at its end.
+"""fping's text, and the lines of its JSON (`-J`, since 5.3): `-c`, `-C`, `-l`, `-e`, `-D`, one host or several, and the
+numbers that `-C` prints at its end.
 
 `-D` prints when an answer arrived or was given up. Without it `--interval` gives the sending interval, else a command
 pasted with the log, or fping's default of a second, with a warning.
@@ -6,11 +7,12 @@ pasted with the log, or fping's default of a second, with a warning.
 
 import re
 from dataclasses import dataclass, field
+from typing import Any
 
 import polars as pl
 
 from dumbbell.importers.log_model import EMPTY, Log, Options
-from dumbbell.importers.log_source import Line, Source
+from dumbbell.importers.log_source import Count, Line, Loose, Real, Source, checked
 from dumbbell.importers.pasted import option, words_of
 from dumbbell.importers.probe_log import MOST_LOST, Answers, interval_of, probes
 from dumbbell.importers.quantity import NS, Unreadable, integer, milliseconds_ns
@@ -40,11 +42,45 @@ _QUIET = re.compile(
 )
 
 
+class _Answer(Loose):
+    host: str
+    seq: Count = 0
+    rtt: Real | None = None
+
+
+class _Statistics(Loose):
+    host: str
+    xmt: Count
+    rcv: Count
+
+
+class _Values(Loose):
+    host: str
+    values: list[Real | None]
+
+
+_EVENTS = ("resp", "timeout", "summary", "vSum", "intSum", "stats")
+
+
+def _event(source: Source, line: Line) -> tuple[str, Any] | None:
+    """The kind of a line's object, and what it says."""
+    value = source.parsed(line.text.encode(), line.number)
+    if not isinstance(value, dict) or len(value) != 1:
+        source.fail("not an object of one key", line=line.number, value=line.text[:80], right="a line of fping -J")
+    ((kind, body),) = value.items()
+    return (kind, body) if isinstance(body, dict) else None
+
+
+def _is_json(source: Source) -> bool:
+    first = next((text for line in source.head if (text := line.text.strip())), "")
+    return any(first.startswith(f'{{"{kind}": {{') for kind in _EVENTS)
+
+
 def detect(source: Source) -> bool:
     """Does it have a line that only fping prints?"""
     patterns = (_ANSWER, _LOST, _SUMMARY, _DEAD, _ALIVE)
     if source.detect_json:
-        return False
+        return _is_json(source)
     texts = [text for line in source.head if (text := _bare(line)[1])]
     return any(pattern.match(text) for text in texts for pattern in patterns) or (
         bool(texts) and all(_LISTED.match(text) for text in texts)
@@ -68,6 +104,9 @@ class _Host:
 def read(source: Source, options: Options) -> Log:
     """Read the log; each host is a probe of its own."""
     hosts: dict[str, _Host] = {}
+    if source.detect_json:
+        source.through(lambda line: _take_json(source, line, hosts))
+        return _log(source, hosts, options)
 
     def take(line: Line) -> None:
         time, text = _bare(line)
@@ -93,6 +132,29 @@ def read(source: Source, options: Options) -> Log:
 
     source.through(take)
     return _log(source, hosts, options)
+
+
+def _take_json(source: Source, line: Line, hosts: dict[str, _Host]) -> None:
+    """A line of `fping -J`; kinds that we don't know are passed over, as its manual asks."""
+    if not line.text.strip() or (event := _event(source, line)) is None:
+        return
+    kind, body = event
+    if kind in ("resp", "timeout"):
+        answer = checked(_Answer, body, source, f"fping's '{kind}'", line.number)
+        answers = hosts.setdefault(answer.host, _Host()).answers
+        if kind == "timeout" or answer.rtt is None:
+            answers.silent.append(answer.seq)
+        else:
+            answers.add(line, answer.seq, round(answer.rtt * 1e6), None, source)
+    elif kind == "summary":
+        statistics = checked(_Statistics, body, source, "fping's 'summary'", line.number)
+        host = hosts.setdefault(statistics.host, _Host())
+        host.transmitted, host.received = statistics.xmt, statistics.rcv
+    elif kind == "vSum":
+        values = checked(_Values, body, source, "fping's 'vSum'", line.number)
+        hosts.setdefault(values.host, _Host()).listed = [
+            "-" if value is None else f"{value:f}" for value in values.values
+        ]
 
 
 def _log(source: Source, hosts: dict[str, _Host], options: Options) -> Log:

@@ -2,10 +2,11 @@
 
 A copy has the same IP identification, sequence numbers, flags, length and TCP time stamps, and follows within a
 millisecond, or later if its time to live is smaller, as a router with a queue sends it. A retransmission has another
-identification or a later time stamp. Address translation leaves these fields as they are.
+identification or a later time stamp. Address translation leaves these fields as they are. Segments that a device joins
+or cuts (GRO, TSO) are copies of the longer packet that holds their bytes and has their time stamp.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,6 +18,8 @@ __all__ = ["Copies", "copies"]
 NEAR_NS = 1_000_000
 FAR_NS = 10 * 10**9
 """For a smaller time to live: the longest time in a queue."""
+MOST_SEGMENTS = 512
+"""Of a super-packet."""
 LEAST_SHARE = 0.1
 """Of data packets: duplicate ACKs and the odd copy are no sign of a second device."""
 LEAST_TRANSLATED = 0.5
@@ -34,12 +37,13 @@ class Copies:
     """Conversations left out, each with the one that it copies."""
 
 
-def copies(columns: Sequence[Ints], time_ns: Ints, conversation: Ints, ends: int, payload: Ints, ttl: Ints, ip_id: Ints,
-           back: Ints) -> Copies:  # fmt: skip
-    """Find copies; `columns` are the fields that they share, rows are in order of time.
+def copies(shared: Mapping[str, Ints], time_ns: Ints, conversation: Ints, ends: int, ttl: Ints, back: Ints) -> Copies:
+    """Find copies; `shared` has the fields that they have in common, rows are in order of time.
 
     `back` is each conversation's reverse, −1 without one.
     """
+    columns = list(shared.values())
+    payload, ip_id = shared["payload_bytes"], shared["ip_id"]
     nothing = Copies(np.empty(0, dtype=np.int64), 0, [])
     if time_ns.size < 2:
         return nothing
@@ -53,16 +57,49 @@ def copies(columns: Sequence[Ints], time_ns: Ints, conversation: Ints, ends: int
     dropped[[left for left, _ in translated]] = True
     mixed = (mixed ^ conversation.astype(np.uint64)) * np.uint64(0x9E3779B97F4A7C15)
     first, second = _pairs([*columns, conversation], mixed)
+    part, whole = _parts(conversation, shared["seq"], payload, shared["tsval"], ip_id)
     gap = time_ns[second] - time_ns[first]
-    routed = (ttl[second] < ttl[first]) & (ip_id[first] > 0) & (gap <= FAR_NS)
-    good = (gap <= NEAR_NS) | routed
-    second, gap = second[good], gap[good]
+    good = _is_near(first, second, gap, ttl, ip_id)
+    apart = np.abs(time_ns[part] - time_ns[whole])
+    early, late = np.minimum(part, whole), np.maximum(part, whole)
+    part_good = _is_near(early, late, apart, ttl, ip_id)
+    second = np.concatenate([second[good], part[part_good]])
+    gap = np.concatenate([gap[good], apart[part_good]])
     data = payload > 0
     share = np.count_nonzero(data[second]) / max(int(np.count_nonzero(data)), 1)
     if share < LEAST_SHARE:
         second, gap = second[:0], gap[:0]
     rows = np.union1d(second, np.flatnonzero(dropped[conversation]))
     return Copies(rows, int(gap.max(initial=0)), translated)
+
+
+def _is_near(first: Ints, second: Ints, gap: Ints, ttl: Ints, ip_id: Ints) -> "np.ndarray":
+    """At once, or behind a queue of a router."""
+    return (gap <= NEAR_NS) | ((ttl[second] < ttl[first]) & (ip_id[first] > 0) & (gap <= FAR_NS))
+
+
+def _parts(conversation: Ints, seq: Ints, payload: Ints, tsval: Ints, ip_id: Ints) -> tuple[Ints, Ints]:
+    """Rows whose bytes a longer packet of the same time stamp holds, with that packet.
+
+    Its identification is the first segment's; those of the others follow.
+    """
+    data = np.flatnonzero((payload > 0) & (tsval >= 0))
+    if not data.size:
+        return data, data
+    order = data[np.lexsort((-payload[data], seq[data], conversation[data]))]
+    stop = seq[order] + payload[order]
+    # The end that reaches furthest so far, of each conversation; sequence numbers are below 2**32.
+    reach = (conversation[order] << 34) + stop
+    furthest = np.maximum.accumulate(reach)
+    # Of equal ends the first, which is the longest.
+    is_new = np.concatenate([[True], furthest[1:] > furthest[:-1]])
+    holder = np.maximum.accumulate(np.where(is_new, np.arange(order.size), 0))
+    part, whole = order, order[holder]
+    held = (conversation[part] == conversation[whole]) & (payload[whole] > payload[part])
+    held &= tsval[whole] == tsval[part]
+    step = (ip_id[part] - ip_id[whole]) & 0xFFFF
+    held &= (step < MOST_SEGMENTS) & ((step > 0) == ((seq[part] > seq[whole]) & (ip_id[whole] > 0)))
+    return part[held], whole[held]
 
 
 def _pairs(columns: Sequence[Ints], mixed: "np.ndarray") -> tuple[Ints, Ints]:

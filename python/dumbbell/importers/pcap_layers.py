@@ -1,6 +1,7 @@
 """What lies around a capture's TCP packets, taken off at all packets at once: link layers and tunnels.
 
-Links: Ethernet, Linux cooked (both versions), raw IP, loopback, PPP, 802.11 with and without radiotap. Tunnels: VLAN,
+Links: Ethernet, Linux cooked (both versions), raw IP, loopback, PPP, netfilter's log (NFLOG), 802.11 with and without
+radiotap. Tunnels: VLAN,
 QinQ (802.1Q, 802.1ad), MPLS (RFC 3032), PPPoE (RFC 2516), IPIP and 6in4 (RFC 2003, 4213), GRE (RFC 2784, 2890, 2637),
 ERSPAN, VXLAN (RFC 7348), Geneve (RFC 8926), GTP-U (3GPP TS 29.281), L2TP (RFC 2661), Teredo, MPLS in UDP (RFC 7510).
 The innermost TCP header counts. What can't be taken off, such as ESP, is named.
@@ -31,13 +32,16 @@ IN_IP = {4: IPV4, 41: IPV6, 47: GRE, 17: UDP_HEADER, 97: ETHERIP}
 EXTENSIONS = (0, 43, 60, 135, 51)
 MOST_EXTENSIONS = 6
 MOST_LAYERS = 16
+AF_INET = 2
+PAYLOAD = 9
+"""`NFULA_PAYLOAD`."""
+MOST_ATTRIBUTES = 32
 FAMILIES_6 = (10, 24, 28, 30)
 """AF_INET6 on Linux, BSDs and macOS."""
 LINK_NAMES = {
     119: "Prism",
     192: "PPI",
     163: "AVS",
-    239: "NFLOG",
     189: "USB",
     220: "USB",
     195: "802.15.4",
@@ -186,11 +190,30 @@ def _radiotap(state: _State, view: View, rows: Ints, at: Ints) -> None:
     state.set(rows, WIFI, at + (view.u8(at + 2) | view.u8(at + 3) << 8))
 
 
+def _netfilter_log(state: _State, view: View, rows: Ints, at: Ints) -> None:
+    """A family, and attributes in the byte order of the host that captured; one of them is the packet."""
+    version, stop = np.where(view.u8(at) == AF_INET, IPV4, IPV6), state.packet_end[rows]
+    at = at + 4
+    going = at + 4 <= stop
+    for _ in range(MOST_ATTRIBUTES):
+        kind = view.u8(at + 2) | view.u8(at + 3) << 8
+        length = view.u8(at) | view.u8(at + 1) << 8
+        # Little-endian, or big-endian: no attribute has a number above 255 or 64 KiB.
+        swapped = kind > MOST_ATTRIBUTES
+        kind, length = np.where(swapped, view.u16(at + 2), kind), np.where(swapped, view.u16(at), length)
+        found = going & (kind == PAYLOAD)
+        state.set(rows[found], version[found], at[found] + 4)
+        going &= ~found & (length >= 4) & (at + 4 <= stop)
+        if not going.any():
+            break
+        at = np.where(going, at + (length + 3) // 4 * 4, at)
+
+
 _Begin = Callable[[_State, View, Ints, Ints], None]
 _LINKS: dict[int, _Begin] = {
     1: _ethernet, 113: _cooked, 276: _cooked2, 12: _raw, 14: _raw, 101: _raw, 228: _raw, 229: _raw, 0: _loopback,
     108: _loopback, 9: _ppp_link, 50: _ppp_link, 51: _pppoe_link, 104: _cisco, 219: _mpls_link, 105: _wifi,
-    127: _radiotap,
+    127: _radiotap, 239: _netfilter_log,
 }  # fmt: skip
 """By the link-layer type in tcpdump.org's numbering."""
 

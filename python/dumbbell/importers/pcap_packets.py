@@ -97,8 +97,9 @@ def _once(whole: Segments, ip_id: Ints, ttl: Ints) -> Segments:
     """Each packet once."""
     number = {ends: at for at, ends in enumerate(whole.ends)}
     back = np.array([number.get((there, here), -1) for here, there in whole.ends], dtype=np.int64)
-    shared = [ip_id, whole.seq, whole.ack, whole.flags, whole.window, whole.payload_bytes, whole.tsval, whole.tsecr]
-    found = copies(shared, whole.time_ns, whole.conversation, len(whole.ends), whole.payload_bytes, ttl, ip_id, back)
+    names = ("seq", "ack", "flags", "window", "payload_bytes", "tsval", "tsecr")
+    shared = {"ip_id": ip_id} | {name: getattr(whole, name) for name in names}
+    found = copies(shared, whole.time_ns, whole.conversation, len(whole.ends), ttl, back)
     if not found.rows.size:
         return whole
     kept = np.ones(whole.time_ns.size, dtype=bool)
