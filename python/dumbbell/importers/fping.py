@@ -1,8 +1,8 @@
-"""fping's text, and the lines of its JSON (`-J`, since 5.3): `-c`, `-C`, `-l`, `-e`, `-D`, one host or several, and the
-numbers that `-C` prints at its end.
+"""fping's text, and the lines of its JSON (`-J`, since 5.3).
 
-`-D` prints when an answer arrived or was given up. Without it `--interval` gives the sending interval, else a command
-pasted with the log, or fping's default of a second, with a warning.
+`-c`, `-C`, `-l`, `-e`, `-D`, one host or several, and the numbers that `-C` prints at its end. `-D` prints when an
+answer arrived or was given up. Without it `--interval` gives the sending interval, else a command pasted with the log,
+or fping's default of a second, with a warning.
 """
 
 import re
