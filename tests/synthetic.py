@@ -4,7 +4,7 @@
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -295,7 +295,7 @@ def _with_schema(name: str, frame: pl.DataFrame) -> pl.DataFrame:
 
 def with_manifest(run: Run, **keys: Any) -> Run:
     """The run with these keys in its manifest."""
-    return replace(run, manifest=run.manifest | keys)
+    return run.replaced(manifest=run.manifest | keys)
 
 
 def with_flow(run: Run, number: int, **keys: Any) -> Run:

@@ -1,6 +1,5 @@
 """Conditions inferred from logs, compared with the actual ones; and conditions that logs don't reveal."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -89,7 +88,7 @@ def test_the_mtu_of_a_simulated_run_is_found_in_its_iperf3_log(mtu: int, tmp_pat
     assert found["offloads"].value is None
     # Equal conditions need no setting; different ones exactly those that differ.
     assert proposed(log, run) == []
-    other = replace(run, manifest=run.manifest | {"experiment": run.manifest["experiment"] | {"path": {"mtu": 2000}}})
+    other = run.replaced(manifest=run.manifest | {"experiment": run.manifest["experiment"] | {"path": {"mtu": 2000}}})
     assert proposed(log, other) == [f"--set path.mtu={mtu}"]
 
 
@@ -149,11 +148,11 @@ def test_packets_over_the_mtu_of_the_handshake_are_offloads(tmp_path: Path) -> N
     assert by_name(log)["offloads"].value is None
     assert by_name(log)["mtu_bytes"].value == handshake["mss_offered_bytes"] + 40
     large = log.manifest.flows[0] | {"seen": handshake | {"payload_max_bytes": 40_000}}
-    found = by_name(replace(log, manifest=log.manifest | {"flows": [large, *log.manifest.flows[1:]]}))
+    found = by_name(log.replaced(manifest=log.manifest | {"flows": [large, *log.manifest.flows[1:]]}))
     assert found["offloads"].value == 1
     assert found["mtu_bytes"].value == handshake["mss_offered_bytes"] + 40
     unseen = log.manifest.flows[0] | {"seen": handshake | {"payload_max_bytes": 40_000, "mss_offered_bytes": None}}
-    found = by_name(replace(log, manifest=log.manifest | {"flows": [unseen]}))
+    found = by_name(log.replaced(manifest=log.manifest | {"flows": [unseen]}))
     assert [found[name].value for name in ("mss_bytes", "mtu_bytes", "offloads")] == [None] * 3
 
 
@@ -179,17 +178,17 @@ def test_a_different_rtt_moves_path_rtt_by_the_difference() -> None:
 
 def with_base_rtt(bench: Bench, rtt_ms: float) -> Run:
     run = bench.make()
-    return replace(run, flows=run.flows.with_columns(pl.lit(round(rtt_ms * 1e6)).alias("min_rtt_ns")))
+    return run.replaced(flows=run.flows.with_columns(pl.lit(round(rtt_ms * 1e6)).alias("min_rtt_ns")))
 
 
 def test_smoothed_round_trip_times_only_bound_the_base_rtt() -> None:
     run = Bench([Flow("x", "x", rtt_ms=30.0)]).make()
-    found = by_name(replace(run, probes=run.probes.clear()))["base_rtt_ms"]
+    found = by_name(run.replaced(probes=run.probes.clear()))["base_rtt_ms"]
     assert (found.value, found.high) == (None, 30)
 
 
 def imported_facts(run: Run) -> Any:
-    return facts(replace(run, manifest=run.manifest | {"engine": "import"}))
+    return facts(run.replaced(manifest=run.manifest | {"engine": "import"}))
 
 
 UNLIMITED = {"rmem_max": 64 << 20, "wmem_max": 64 << 20}
@@ -201,7 +200,7 @@ def level(rate_mbps: float, window_mb: float, tcp: dict[str, int] = UNLIMITED, m
     tables = bench.tables()
     window = pl.lit(round(window_mb * 1e6)).alias("cwnd_bytes")
     bare = tables["flows"].with_columns(window, *(pl.lit(None).alias(name) for name in ("mss_bytes", "rtt_ns")))
-    log = replace(bench.make(), flows=bare, probes=tables["probes"].clear())
+    log = bench.make().replaced(flows=bare, probes=tables["probes"].clear())
     run = with_base_rtt(bench, 10.0)
     experiment = {"tcp": tcp}
     found = settings(

@@ -1,7 +1,5 @@
 """Bytes of each flow in every interval."""
 
-from dataclasses import replace
-
 import polars as pl
 import pytest
 from hypothesis import given, settings
@@ -79,7 +77,7 @@ def test_a_log_without_bytes_has_no_such_share() -> None:
     run = bench.make()
     unknown = [pl.lit(None, pl.Int64).alias(name) for name in ("bytes_received", "bytes_acked", "bytes_sent")]
     flows = [{**run.manifest.flows[0], "bytes_received": None}]
-    bare = replace(run, manifest={**run.manifest, "flows": flows}, flows=run.flows.with_columns(unknown))
+    bare = run.replaced(manifest={**run.manifest, "flows": flows}, flows=run.flows.with_columns(unknown))
     assert no_data_shares(bare) == {"a": None}
     assert intervals(bare, NS)["bytes"].null_count() == 10
 

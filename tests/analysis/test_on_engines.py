@@ -1,6 +1,5 @@
 """Inferred, counted and measured values, compared with the engine's own and with theory."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -46,7 +45,7 @@ CYCLIC = ("13ms", "80mbit", "bfifo limit 225000")
 def test_states_inferred_from_gains_are_the_simulator_s_own(tmp_path: Path) -> None:
     run = measured(tmp_path, "sim", ("bbr", "bbr", 2), ("reno", "reno", 1), duration="12s", path=DEEP)
     reported = phases(run)
-    silent = replace(run, flows=run.flows.with_columns(cc_phase=pl.lit(None, pl.String)))
+    silent = run.replaced(flows=run.flows.with_columns(cc_phase=pl.lit(None, pl.String)))
     assert set(reported["phase"]) == {"startup", "drain", "probe_bw", "probe_rtt", "slow_start", "avoidance"}
     assert phases(silent).drop("inferred").equals(reported.drop("inferred"))
 

@@ -1,7 +1,5 @@
 """Samples by flow: arrays equal queries."""
 
-from dataclasses import replace
-
 import numpy as np
 import polars as pl
 import pytest
@@ -23,7 +21,7 @@ ROW = st.tuples(st.sampled_from([*NAMES, "stranger"]), st.integers(0, 100) | st.
 @given(st.lists(ROW, max_size=40), st.sampled_from([RUN, FEW]))
 def test_each_flow_has_its_rows_in_their_order(rows: list[tuple[str, int | None, int | None]], original: Run) -> None:
     schema = {"flow": pl.String, "time_ns": pl.Int64, "rtt_ns": pl.Int64}
-    run = replace(original, flows=pl.DataFrame(rows, schema=schema, orient="row"))
+    run = original.replaced(flows=pl.DataFrame(rows, schema=schema, orient="row"))
     found = by_flow(run, "rtt_ns")
     assert list(found) == [flow.name for flow in original.manifest.flows]
     for name, (times, values) in found.items():
@@ -67,5 +65,5 @@ def test_an_answer_is_cached_per_run() -> None:
         return run.flows.height + more
 
     assert [height(RUN, 1), height(RUN, 1), height(RUN, 2)] == [RUN.flows.height + n for n in (1, 1, 2)]
-    assert height(replace(RUN, flows=RUN.flows.clear()), 1) == 1
+    assert height(RUN.replaced(flows=RUN.flows.clear()), 1) == 1
     assert calls == [1, 2, 1]

@@ -4,7 +4,6 @@ import contextlib
 import json
 import math
 import subprocess
-from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -135,7 +134,7 @@ def test_without_a_threshold_slow_start_is_unknown(tmp_path: Path) -> None:
     assert run.flows["cwnd_packets"].null_count() < run.flows.height
     assert phases(run).is_empty()
     once = run.flows.with_columns(ssthresh_packets=pl.when(pl.int_range(pl.len()) == 5).then(1).cast(pl.UInt32))
-    assert phases(replace(run, flows=once))["phase"].to_list() == ["avoidance"]
+    assert phases(run.replaced(flows=once))["phase"].to_list() == ["avoidance"]
 
 
 @pytest.mark.slow

@@ -3,7 +3,6 @@
 import json
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -167,4 +166,4 @@ def recorded_run(lost: int, ratio: float, cc: str) -> Run:
         "seen": {"socket": "10.0.0.1:443 203.0.113.7:5000", "side": "sender"},
     }  # fmt: skip
     flows = run.flows.with_columns(min_rtt_ns=pl.lit(40_000_000, pl.Int64))
-    return replace(run, manifest={**run.manifest, "flows": [flow]}, flows=flows)
+    return run.replaced(manifest={**run.manifest, "flows": [flow]}, flows=flows)

@@ -1,22 +1,15 @@
 """Ctrl-C in every long phase: the command ends soon with status 130 and leaves a complete result or none."""
 
-import os
 import random
 import signal
 import subprocess
-import threading
 import time
 from pathlib import Path
 
 import pytest
 
 from conftest import COMMAND
-from dumbbell.cli.runs import execute_runs
-from dumbbell.cli.streams import Interrupted
-from dumbbell.engines import Request, Simulator
-from dumbbell.engines.sim import Ready
 from dumbbell.results.result import load
-from dumbbell.spec.document import parse
 
 PATIENCE_S = 60.0
 """An idle host needs about one second."""
@@ -90,34 +83,3 @@ def interrupt_command(arguments: list[str], folder: Path, pattern: str) -> tuple
             return process.returncode, errors
         finally:
             process.kill()
-
-
-class _NoProgress(Simulator):
-    """Plans for ever and reports no progress."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.started, self.steps = threading.Event(), 0
-
-    def prepare(self, request: Request) -> Ready:  # noqa: ARG002 — as `Simulator` has it
-        while True:
-            self.steps += 1
-            self.started.set()
-
-
-def test_ctrl_c_ends_an_engine_that_reports_no_progress(tmp_path: Path) -> None:
-    engine = _NoProgress()
-    case = parse(LINK + FLOWS, Path("x.toml"))[0]
-
-    def send_interrupt() -> None:
-        engine.started.wait(PATIENCE_S)
-        os.kill(os.getpid(), signal.SIGINT)
-
-    thread = threading.Thread(target=send_interrupt)
-    thread.start()
-    started = time.monotonic()
-    with pytest.raises(Interrupted):
-        execute_runs([(engine, Request("x", case, 1, tmp_path / "out"))], 1, bar=False)
-    assert time.monotonic() - started < PATIENCE_S
-    thread.join()
-    assert list(tmp_path.iterdir()) == []

@@ -217,7 +217,7 @@ def test_a_file_named_in_a_result_s_manifest_is_not_read(tmp_path: Path, monkeyp
     run = result.load(folder)
     experiment = dict(run.manifest["experiment"])
     experiment["path"]["tc"]["script"] = "secret"
-    run = replace(run, manifest=run.manifest | {"name": str(tmp_path / "x"), "experiment": experiment})
+    run = run.replaced(manifest=run.manifest | {"name": str(tmp_path / "x"), "experiment": experiment})
     monkeypatch.chdir(tmp_path)
     assert "4242" not in by_hand(run)
 

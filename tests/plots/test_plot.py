@@ -2,7 +2,6 @@
 
 import csv
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,7 @@ from dumbbell.results.result import Run
 from synthetic import Bench, Flow, alternating, sawtooth, with_bbr, with_queue
 
 RUN = with_bbr(alternating(12, 4, 0.05)).make()
-RUN = replace(RUN, flows=RUN.flows.with_columns(jitter_ns=pl.lit(1_000_000, pl.Int64)))
+RUN = RUN.replaced(flows=RUN.flows.with_columns(jitter_ns=pl.lit(1_000_000, pl.Int64)))
 
 
 UNITS = ("Mbit/s", ", packets", ", packets/s", ", ms", ", %")

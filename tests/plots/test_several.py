@@ -1,7 +1,6 @@
 """Figures of several runs, and figures of one run without a time axis."""
 
 import csv
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,7 @@ from dumbbell.results.result import Run
 from synthetic import Bench, Flow, alternating, sawtooth, with_bbr, with_flow
 
 ONE = with_flow(with_bbr(alternating(12, 4, 0.05)).make(), 0, exchanges_s=[0.1, 0.2, 0.4])
-ONE = replace(ONE, flows=ONE.flows.with_columns(jitter_ns=pl.lit(1_000_000, pl.Int64)))
+ONE = ONE.replaced(flows=ONE.flows.with_columns(jitter_ns=pl.lit(1_000_000, pl.Int64)))
 
 
 def bench(packets: float = 100, **manifest: Any) -> Run:
@@ -75,7 +74,7 @@ def test_cases_that_differ_in_more_are_rows_in_the_given_order() -> None:
     assert rows["v"].is_sorted()
     spec = draw(LIMITS, "cases").to_dict()
     assert [layer["mark"]["type"] for layer in spec["layer"]] == ["point", "rule", "tick"]
-    broken = [replace(run, manifest={**run.manifest, "valid": False}) for run in LIMITS]
+    broken = [run.replaced(manifest={**run.manifest, "valid": False}) for run in LIMITS]
     with pytest.raises(ResultError, match="none of these 3 runs is valid"):
         draw(broken, "cases")
 

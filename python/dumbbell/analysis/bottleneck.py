@@ -7,7 +7,7 @@ by flow and by group, over time and over a cycle. `flows` and `queueing` have av
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -245,7 +245,7 @@ class _LossCounters:
 def _loss_counters(run: Run) -> dict[str, _LossCounters]:
     sent, delivered = pl.col("data_segs_out").cast(pl.Int64), pl.col("delivered_packets").cast(pl.Int64)
     lost = (sent + 1 - delivered - pl.col("inflight_packets").cast(pl.Int64)).alias("_lost")
-    lost_by = counters(replace(run, flows=run.flows.with_columns(lost)), "_lost")
+    lost_by = counters(run.replaced(flows=run.flows.with_columns(lost)), "_lost")
     retransmitted_by = counters(run, "retrans_packets", "retransmits")
     sent_by = counters(run, "data_segs_out", "data_segs_out")
     return {

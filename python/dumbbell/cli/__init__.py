@@ -55,8 +55,8 @@ def main() -> None:
         _print_error(f"interrupted; {str(interrupt) or 'nothing was left behind'}")
         sys.exit(ExitStatus.INTERRUPTED)
     except BaseException as error:
-        # Polars' PanicException has no name in Python; polars raises it if it can't start a thread.
-        if type(error).__name__ != "PanicException" or "Resource temporarily unavailable" not in str(error):
+        # Polars raises one of its own, which is no Exception, if it can't start a thread.
+        if "Resource temporarily unavailable" not in str(error):
             raise
         most = resource.getrlimit(resource.RLIMIT_NPROC)[0]
         _print_error(f"can't start a thread: the limit of this user is {most}; raise it: ulimit -u")

@@ -3,7 +3,6 @@
 `dumbbell.engines.base` names the runs; `runs` executes them.
 """
 
-import ctypes
 import os
 import threading
 import time
@@ -37,10 +36,6 @@ from dumbbell.spec.document import chosen as case_called
 __all__ = ["Repeated", "RunResults", "execute_runs", "run_all"]
 
 
-GRACE_S = 0.3
-"""A simulation checks for cancellation every 50 ms."""
-
-
 Settled = Callable[[int, DumbbellError | None], None]
 """Called, from any thread, with the number of a run that ended and its error."""
 
@@ -58,8 +53,6 @@ def execute_runs(
     cancel, submitted = threading.Event(), threading.Event()
     futures: list[Future[None]] = []
     kept: list[Run] = []
-    running: dict[int, int] = {}
-    """The run of each thread, until the thread knows that it is cancelled."""
     try:
         with (
             _bar([request for _, request in work], shown=bar) as (advance, notice),
@@ -69,15 +62,12 @@ def execute_runs(
             def one(number: int, engine: Engine, request: Request) -> None:
                 def progress(seconds: float) -> None:
                     if cancel.is_set():
-                        # The run ends by itself from here on.
-                        running.pop(threading.get_ident(), None)
                         raise _Cancelled
                     advance(number, seconds)
 
                 # If an interrupt hits while the pool starts a thread, the pool doesn't join that thread.
                 submitted.wait()
                 if not cancel.is_set():
-                    running[threading.get_ident()] = number
                     try:
                         noticing = replace(request, notice=notice)
                         if len(work) == 1:
@@ -91,8 +81,6 @@ def execute_runs(
                     else:
                         if settled is not None:
                             settled(number, None)
-                    finally:
-                        running.pop(threading.get_ident(), None)
 
             try:
                 for number, each in enumerate(work):
@@ -100,10 +88,11 @@ def execute_runs(
                 submitted.set()
                 _first_error(futures)
             except BaseException:
-                # Cancel before the pool joins its threads.
+                # Cancel before the pool joins its threads; each run sees it when it reports its progress.
                 cancel.set()
                 submitted.set()
-                _end(futures, running)
+                for future in futures:
+                    future.cancel()
                 raise
     except KeyboardInterrupt:
         raise Interrupted from None
@@ -117,17 +106,6 @@ def _parallel_runs(work: Sequence[tuple[Engine, Request]]) -> int:
 
 class _Cancelled(BaseException):
     """Raised inside a running engine after Ctrl-C."""
-
-
-def _end(futures: Sequence[Future[None]], running: dict[int, int]) -> None:
-    """End runs that report no progress and so can't see `cancel`: while planning, decoding or writing."""
-    for future in futures:
-        future.cancel()
-    wait(futures, timeout=GRACE_S)
-    for thread in list(running):
-        if running.pop(thread, None) is None:
-            continue  # It has just ended, or has seen `cancel`.
-        ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(_Cancelled))
 
 
 def _first_error(futures: Sequence[Future[None]]) -> None:

@@ -123,7 +123,7 @@ def kernels_set(settings: Iterable[str]) -> list[str]:
 
 
 Progress = Callable[[float], None]
-"""Called periodically with the simulated seconds that have passed."""
+"""Called periodically with the simulated seconds that have passed, and between the steps of a run; raises to end it."""
 
 
 @dataclass(frozen=True)

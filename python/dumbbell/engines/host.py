@@ -93,6 +93,7 @@ class HostEngine:
         self.allowed.check_hosts(request.case)
         began = time.perf_counter()
         plan = self._planned(request)
+        progress(0.0)
         recorded = recordings(plan, request.inside, capture=request.capture is not None)
         with staged(request.out) as folder, captured(request.capture) as packets:
             run_folder = folder / "host"

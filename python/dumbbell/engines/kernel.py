@@ -108,6 +108,7 @@ class KernelEngine:
         """See `Engine.run_and_keep`."""
         began = time.perf_counter()
         plan, choice = self._planned(request)
+        progress(0.0)
         kernel = choice.kernel
         if choice.reason:
             request.notice(choice.reason)
@@ -142,6 +143,7 @@ class KernelEngine:
             finished = time.perf_counter()
             progress(plan.duration_ns / 1e9)
             plan, tables, end, named = read_run_folder(run_folder, plan)
+            progress(plan.duration_ns / 1e9)
             programs = program_entries(run_folder, folder, plan, end.programs)
             console = (run_folder / "console.txt").read_text(errors="replace")
             verdict = judge(plan, end, named, tables["queues"].native())
@@ -167,6 +169,7 @@ class KernelEngine:
                 "wall_s": now - began,
             }
             manifest = manifest_of(self.name, request, plan, end, named, tables, verdict, own)
+            progress(plan.duration_ns / 1e9)
             write_tables(folder, manifest, tables)
         return run_of(request, manifest, tables)
 

@@ -68,8 +68,10 @@ class Simulator:
     def run_and_keep(self, request: Request, progress: Progress) -> Run:
         """See `Engine.run_and_keep`."""
         ready = self.prepare(request)
+        progress(0.0)
         with staged(request.out) as folder, captured(request.capture) as packets:
             run = ready.run_simulation(progress, packets).run()
+            progress(ready.plan.duration_ns / 1e9)
             write_run(folder, run)
         return run
 

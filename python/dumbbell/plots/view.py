@@ -95,7 +95,7 @@ def of_flows(run: Run, wanted: Sequence[str]) -> Run:
             known = dict.fromkeys([*(flow["group"] for flow in flows), *(flow["name"] for flow in flows)])
             raise ResultError(f"{run.folder}: has no flow or group '{name}'; choose from: {', '.join(known)}")
     kept = [flow for flow in flows if not wanted or flow["name"] in wanted or flow["group"] in wanted]
-    return run if kept == flows else replace(run, manifest={**run.manifest, "flows": kept})
+    return run if kept == flows else run.replaced(manifest={**run.manifest, "flows": kept})
 
 
 def of_lines(drawn: Drawn, mine: Set[str], group: str) -> Drawn:

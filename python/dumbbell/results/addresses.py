@@ -5,7 +5,7 @@ Reports and exports have `address-1`, `address-2`, … in their place, the same 
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from ipaddress import ip_address
 from typing import Any
 
@@ -74,4 +74,4 @@ def without_addresses(run: Run) -> Run:
             if changed:
                 table = table.with_columns(pl.col(column).replace(changed))
         tables[name] = table
-    return replace(run, manifest=manifest, **tables)
+    return run.replaced(manifest=manifest, **tables)

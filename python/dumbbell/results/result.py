@@ -5,9 +5,8 @@ columns; `dumbbell.analysis` computes what the numbers mean.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, cast
 
 from dumbbell import _sim
 from dumbbell.errors import ResultError
@@ -34,25 +33,6 @@ __all__ = [
 ]
 
 
-class _Frame:
-    """A field of `Run`: set to a frame or a `Table`, read as a frame, which is built on first use."""
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self._name = name
-
-    @overload
-    def __get__(self, run: None, owner: type) -> "_Frame": ...
-    @overload
-    def __get__(self, run: "Run", owner: type) -> "pl.DataFrame": ...
-    def __get__(self, run: "Run | None", owner: type) -> "_Frame | pl.DataFrame":
-        if run is None:
-            raise AttributeError(self._name)  # For `dataclass`: it has no default.
-        return run.table(self._name).frame()
-
-    def __set__(self, run: "Run", given: "pl.DataFrame | Table") -> None:
-        run.__dict__[self._name] = given if isinstance(given, NativeTable) else framed(given)
-
-
 def framed(given: "pl.DataFrame | Table") -> "Table":
     """A data frame as a table of a run."""
     import polars as pl  # noqa: PLC0415 — the simulator's tables need none
@@ -62,40 +42,49 @@ def framed(given: "pl.DataFrame | Table") -> "Table":
     return Framed(given) if isinstance(given, pl.DataFrame) else given
 
 
-class _Manifest:
-    """The manifest of `Run`: set to one or to a dict, which is checked."""
-
-    @overload
-    def __get__(self, run: None, owner: type) -> "_Manifest": ...
-    @overload
-    def __get__(self, run: "Run", owner: type) -> "RunManifest": ...
-    def __get__(self, run: "Run | None", owner: type) -> "_Manifest | RunManifest":
-        if run is None:
-            raise AttributeError("manifest")  # For `dataclass`: it has no default.
-        found: RunManifest = run.__dict__["manifest"]
-        return found
-
-    def __set__(self, run: "Run", given: Mapping[str, Any]) -> None:
-        run.__dict__["manifest"] = given if isinstance(given, _sim.Record) else _sim.manifest(given)
-
-
-@dataclass(frozen=True)
 class Run:
     """One result folder in memory."""
 
-    folder: Path
-    manifest: _Manifest = _Manifest()
-    """The content of `run.json`: keys are attributes, too. Raises `ResultError` for a dict that is none."""
-    flows: _Frame = _Frame()
-    queues: _Frame = _Frame()
-    probes: _Frame = _Frame()
-    remembered: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
-    """Cache of `analysis` results for these tables; a copy with other tables starts with an empty one."""
+    def __init__(
+        self, folder: Path, manifest: Mapping[str, Any],
+        flows: "pl.DataFrame | Table", queues: "pl.DataFrame | Table", probes: "pl.DataFrame | Table",
+    ) -> None:  # fmt: skip
+        """Raises `ResultError` for a dict that is no manifest."""
+        self.folder = folder
+        self.manifest = cast("RunManifest", manifest if isinstance(manifest, _sim.Record) else _sim.manifest(manifest))
+        """The content of `run.json`: keys are attributes, too."""
+        given = {"flows": flows, "queues": queues, "probes": probes}
+        self._tables = {
+            name: table if isinstance(table, NativeTable) else framed(table) for name, table in given.items()
+        }
+        self.remembered: dict[Any, Any] = {}
+        """Cache of `analysis` results for these tables."""
+
+    def __repr__(self) -> str:
+        return f"Run({str(self.folder)!r})"
+
+    def replaced(self, *, manifest: Mapping[str, Any] | None = None, **tables: "pl.DataFrame | Table") -> "Run":
+        """The run with another manifest or other tables, and an empty cache."""
+        return Run(self.folder, self.manifest if manifest is None else manifest, **{**self._tables, **tables})
 
     def table(self, name: str) -> "Table":
         """A table of every result, for access to single columns."""
-        table: Table = self.__dict__[name]
-        return table
+        return self._tables[name]
+
+    @property
+    def flows(self) -> "pl.DataFrame":
+        """One row per sample and flow; the frame is built on first use."""
+        return self.table("flows").frame()
+
+    @property
+    def queues(self) -> "pl.DataFrame":
+        """One row per sample and queue."""
+        return self.table("queues").frame()
+
+    @property
+    def probes(self) -> "pl.DataFrame":
+        """One row per ping or UDP probe."""
+        return self.table("probes").frame()
 
     @property
     def frames(self) -> "dict[str, pl.DataFrame]":
