@@ -24,6 +24,7 @@ mod command;
 pub mod disciplines;
 pub mod filters;
 pub mod message;
+mod options;
 mod stab;
 pub mod syntax;
 pub mod tree;

@@ -1,9 +1,10 @@
 //! fq's options (iproute2 `tc/q_fq.c`, `net/sched/sch_fq.c`).
 
-use crate::attributes::{Attributes, take_over};
+use crate::attributes::Attributes;
+use crate::options::{Declared, count, options, own, packets, rate, switch, time};
 use crate::syntax::attributes::{AttributeBytes, OPTIONS};
-use crate::syntax::grammar::{Argument, Grammar, Options, flag, option, span_us};
-use crate::syntax::quantity::{fit, time_ns};
+use crate::syntax::grammar::{Argument, Grammar, Options, option, span_us};
+use crate::syntax::quantity::time_ns;
 use crate::syntax::{Device, Wrong};
 use dumbbell_net::queue::Config;
 use dumbbell_net::queue::config::FqConfig;
@@ -22,89 +23,56 @@ const LOW_RATE_THRESHOLD: Rate = Rate::from_bits(550_000);
 const ORPHAN_MASK: u32 = 1_023;
 const MAX_BUCKETS: u32 = 1 << 18;
 
-/// `TCA_FQ_*`.
-mod sent {
-    pub const LIMIT: u16 = 1;
-    pub const FLOW_LIMIT: u16 = 2;
-    pub const QUANTUM: u16 = 3;
-    pub const INITIAL_QUANTUM: u16 = 4;
-    pub const RATE_ENABLE: u16 = 5;
-    pub const MAX_RATE: u16 = 7;
-    pub const BUCKETS_LOG: u16 = 8;
-    pub const REFILL_DELAY: u16 = 9;
-    pub const ORPHAN_MASK: u16 = 10;
-    pub const LOW_RATE_THRESHOLD: u16 = 11;
-    pub const CE_THRESHOLD: u16 = 12;
-    pub const TIMER_SLACK: u16 = 13;
-    pub const HORIZON: u16 = 14;
-    pub const HORIZON_DROP: u16 = 15;
+options! {
+    /// Times in microseconds, but the slack in nanoseconds. `buckets` has no effect that an experiment can measure; it is
+    /// sent as a logarithm.
+    Fq {
+        buckets: u32 = 8, BUCKETS;
+        limit: u32 = 1, packets("limit");
+        flow_limit: u32 = 2, packets("flow_limit");
+        quantum: u32 = 3, count("quantum");
+        initial_quantum: u32 = 4, count("initial_quantum");
+        pacing: bool = 5, switch("pacing", "nopacing");
+        max_rate: Rate = 7, rate("maxrate", |options, [word, _]| options.narrow_rate("fq", word.name));
+        low_rate_threshold: Rate = 11,
+            rate("low_rate_threshold", |options, [word, _]| options.narrow_rate("fq", word.name));
+        refill_delay: u32 = 9, time("refill_delay");
+        orphan_mask: u32 = 10, count("orphan_mask");
+        ce_threshold: u32 = 12, time("ce_threshold");
+        timer_slack: u32 = 13, SLACK;
+        horizon: u32 = 14, time("horizon");
+        horizon_drop: bool = 15, HORIZON_DROP;
+    }
 }
 
-/// Times in microseconds, but the slack in nanoseconds. `buckets` has no effect that an experiment can measure.
-#[derive(Clone, Debug)]
-pub struct Fq {
-    limit: Option<u32>,
-    buckets: Option<u32>,
-    flow_limit: Option<u32>,
-    quantum: Option<u32>,
-    initial_quantum: Option<u32>,
-    max_rate: Option<Rate>,
-    orphan_mask: Option<u32>,
-    pacing: Option<bool>,
-    refill_delay: Option<u32>,
-    low_rate_threshold: Option<Rate>,
-    ce_threshold: Option<u32>,
-    timer_slack: Option<u32>,
-    horizon: Option<u32>,
-    horizon_drop: Option<bool>,
-}
-
-impl Attributes for Fq {
-    const GRAMMAR: Grammar = &[&[
-        option("limit", &[Argument::Packets]),
-        option("flow_limit", &[Argument::Packets]),
-        option("quantum", &[Argument::Count]),
-        option("initial_quantum", &[Argument::Count]),
-        option("maxrate", &[Argument::Rate]),
-        option("buckets", &[Argument::Count]),
-        option("orphan_mask", &[Argument::Count]),
-        flag("pacing"),
-        flag("nopacing"),
-        option("refill_delay", &[Argument::Time]),
-        option("low_rate_threshold", &[Argument::Rate]),
-        option("ce_threshold", &[Argument::Time]),
-        option("timer_slack", &[Argument::Time]),
-        option("horizon", &[Argument::Time]),
-        flag("horizon_cap"),
-        flag("horizon_drop"),
-    ]];
-
-    fn parse(options: &Options<'_>) -> Result<Self, Wrong> {
-        let buckets = options.count("buckets")?;
+const BUCKETS: Declared<u32> = own(
+    option("buckets", &[Argument::Count]),
+    |options, [word, _]| {
+        let buckets = options.count(word.name)?;
         if buckets.is_some_and(|buckets| !(2..=MAX_BUCKETS).contains(&buckets)) {
             return Err(Wrong::new(format!("fq takes 2 to {MAX_BUCKETS} buckets"), ""));
         }
-        Ok(Self {
-            limit: options.count("limit")?,
-            buckets,
-            flow_limit: options.count("flow_limit")?,
-            quantum: options.count("quantum")?,
-            initial_quantum: options.count("initial_quantum")?,
-            max_rate: options.narrow_rate("fq", "maxrate")?,
-            orphan_mask: options.count("orphan_mask")?,
-            pacing: options.switch("pacing", "nopacing"),
-            refill_delay: options.micros("refill_delay")?,
-            low_rate_threshold: options.narrow_rate("fq", "low_rate_threshold")?,
-            ce_threshold: options.micros("ce_threshold")?,
-            timer_slack: options.first("timer_slack").map(nanos).transpose()?,
-            horizon: options.micros("horizon")?,
-            horizon_drop: options.switch("horizon_drop", "horizon_cap"),
-        })
+        Ok(buckets)
+    },
+    |to, kind, buckets| to.u32(kind, buckets.ilog2()),
+);
+const SLACK: Declared<u32> = own(
+    option("timer_slack", &[Argument::Time]),
+    |options, [word, _]| options.first(word.name).map(nanos).transpose(),
+    AttributeBytes::u32,
+);
+const HORIZON_DROP: Declared<bool> =
+    switch("horizon_drop", "horizon_cap").sent_by(|to, kind, drop| to.u8(kind, drop.into()));
+
+impl Attributes for Fq {
+    const GRAMMAR: Grammar = Self::WORDS;
+
+    fn parse(options: &Options<'_>) -> Result<Self, Wrong> {
+        Self::read(options)
     }
 
     fn change(&mut self, new: Self) -> Result<(), Wrong> {
-        take_over!(self, new, limit, buckets, flow_limit, quantum, initial_quantum, max_rate, orphan_mask, pacing);
-        take_over!(self, new, refill_delay, low_rate_threshold, ce_threshold, timer_slack, horizon, horizon_drop);
+        self.take_over(&new);
         Ok(())
     }
 
@@ -132,26 +100,7 @@ impl Attributes for Fq {
     }
 
     fn send(&self, to: &mut AttributeBytes) -> Result<(), Wrong> {
-        let narrow = |rate: Option<Rate>| rate.map(|rate| fit(rate.as_bytes(), "rate")).transpose();
-        let (max_rate, low_rate) = (narrow(self.max_rate)?, narrow(self.low_rate_threshold)?);
-        to.nested(OPTIONS, |to| {
-            to.some_u32(sent::BUCKETS_LOG, self.buckets.map(u32::ilog2));
-            to.some_u32(sent::LIMIT, self.limit);
-            to.some_u32(sent::FLOW_LIMIT, self.flow_limit);
-            to.some_u32(sent::QUANTUM, self.quantum);
-            to.some_u32(sent::INITIAL_QUANTUM, self.initial_quantum);
-            to.switch(sent::RATE_ENABLE, self.pacing);
-            to.some_u32(sent::MAX_RATE, max_rate);
-            to.some_u32(sent::LOW_RATE_THRESHOLD, low_rate);
-            to.some_u32(sent::REFILL_DELAY, self.refill_delay);
-            to.some_u32(sent::ORPHAN_MASK, self.orphan_mask);
-            to.some_u32(sent::CE_THRESHOLD, self.ce_threshold);
-            to.some_u32(sent::TIMER_SLACK, self.timer_slack);
-            to.some_u32(sent::HORIZON, self.horizon);
-            if let Some(drop) = self.horizon_drop {
-                to.u8(sent::HORIZON_DROP, drop.into());
-            }
-        });
+        to.nested(OPTIONS, |to| self.send_to(to));
         Ok(())
     }
 }

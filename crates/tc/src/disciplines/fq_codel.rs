@@ -1,7 +1,8 @@
 //! `fq_codel`'s options (iproute2 `tc/q_fq_codel.c`, `net/sched/sch_fq_codel.c`).
 
-use crate::attributes::{Attributes, take_over};
-use crate::disciplines::codel::{Codel, KEYWORDS};
+use crate::attributes::Attributes;
+use crate::disciplines::codel::Codel;
+use crate::options::{Declared, count, options, own, size};
 use crate::syntax::attributes::{AttributeBytes, OPTIONS};
 use crate::syntax::grammar::{Argument, Grammar, Options, option};
 use crate::syntax::quantity::value_and_mask;
@@ -17,57 +18,45 @@ const MEMORY: u32 = 32 << 20;
 const MAX_MEMORY: u32 = 1 << 31;
 const DROP_BATCH: u32 = 64;
 
-/// `TCA_FQ_CODEL_*`.
-mod sent {
-    pub const FLOWS: u16 = 5;
-    pub const QUANTUM: u16 = 6;
-    pub const CE_THRESHOLD: u16 = 7;
-    pub const DROP_BATCH: u16 = 8;
-    pub const MEMORY_LIMIT: u16 = 9;
-    pub const CE_SELECTOR: u16 = 10;
-    pub const CE_MASK: u16 = 11;
+options! {
+    /// What tc sends.
+    FqCodel {
+        limit: u32 = 2, Codel::limit;
+        interval: u32 = 3, Codel::interval;
+        target: u32 = 1, Codel::target;
+        ecn: bool = 4, Codel::ecn;
+        flows: u32 = 5, count("flows").above_zero();
+        quantum: u32 = 6, count("quantum").above_zero();
+        ce_threshold: u32 = 7, Codel::ce_threshold;
+        ce_selector: (u8, u8) = 11, SELECTOR;
+        memory_limit: u32 = 9, size("memory_limit");
+        drop_batch: u32 = 8, count("drop_batch").above_zero();
+    }
 }
 
-/// What tc sends.
-#[derive(Clone, Debug)]
-pub struct FqCodel {
-    codel: Codel,
-    flows: Option<u32>,
-    quantum: Option<u32>,
-    memory_limit: Option<u32>,
-    drop_batch: Option<u32>,
-    ce_selector: Option<(u8, u8)>,
-}
+/// `TCA_FQ_CODEL_CE_THRESHOLD_SELECTOR`; the mask is sent first.
+const CE_SELECTOR: u16 = 10;
+const SELECTOR: Declared<(u8, u8)> = own(
+    option("ce_threshold_selector", &[Argument::ValueAndMask]),
+    |options, [word, _]| options.first(word.name).map(value_and_mask).transpose(),
+    |to, kind, (value, mask)| {
+        to.u8(kind, mask);
+        to.u8(CE_SELECTOR, value);
+    },
+);
 
 impl Attributes for FqCodel {
-    const GRAMMAR: Grammar = &[
-        KEYWORDS,
-        &[
-            option("flows", &[Argument::Count]),
-            option("quantum", &[Argument::Count]),
-            option("memory_limit", &[Argument::Size]),
-            option("drop_batch", &[Argument::Count]),
-            option("ce_threshold_selector", &[Argument::ValueAndMask]),
-        ],
-    ];
+    const GRAMMAR: Grammar = Self::WORDS;
 
     fn parse(options: &Options<'_>) -> Result<Self, Wrong> {
-        Ok(Self {
-            codel: Codel::parse(options)?,
-            flows: options.count_above_zero("flows")?,
-            quantum: options.count_above_zero("quantum")?,
-            memory_limit: options.size(&["memory_limit"])?,
-            drop_batch: options.count("drop_batch")?,
-            ce_selector: options.first("ce_threshold_selector").map(value_and_mask).transpose()?,
-        })
+        Self::read(options)
     }
 
     fn change(&mut self, new: Self) -> Result<(), Wrong> {
         if new.flows.is_some() {
             return Err(Wrong::new("fq_codel's 'flows' can't be changed", ""));
         }
-        self.codel.change(new.codel)?;
-        take_over!(self, new, quantum, memory_limit, drop_batch, ce_selector);
+        self.take_over(&new);
         Ok(())
     }
 
@@ -77,31 +66,21 @@ impl Attributes for FqCodel {
         if quantum > MAX_QUANTUM || !(1..=MAX_FLOWS).contains(&flows) {
             return Err(Wrong::new("fq_codel takes 1 to 65536 flows and a quantum up to 1048576", ""));
         }
-        let mut codel = self.codel.control(device, LIMIT, true);
+        let Self { limit, interval, target, ecn, ce_threshold, .. } = *self;
+        let mut codel = Codel { limit, interval, target, ecn, ce_threshold }.control(device, LIMIT, true);
         codel.ce_selector = self.ce_selector.filter(|(_, mask)| *mask > 0);
         Ok(Config::FqCodel(FqCodelConfig {
             limit: codel.limit,
             flows,
             quantum,
             memory_limit: u64::from(self.memory_limit.unwrap_or(MEMORY).min(MAX_MEMORY)),
-            drop_batch: self.drop_batch.unwrap_or(DROP_BATCH).max(1),
+            drop_batch: self.drop_batch.unwrap_or(DROP_BATCH),
             codel,
         }))
     }
 
     fn send(&self, to: &mut AttributeBytes) -> Result<(), Wrong> {
-        to.nested(OPTIONS, |to| {
-            self.codel.send_shared(to);
-            to.above_zero(sent::FLOWS, self.flows);
-            to.some_u32(sent::QUANTUM, self.quantum);
-            to.some_u32(sent::CE_THRESHOLD, self.codel.ce_threshold);
-            if let Some((value, mask)) = self.ce_selector {
-                to.u8(sent::CE_MASK, mask);
-                to.u8(sent::CE_SELECTOR, value);
-            }
-            to.some_u32(sent::MEMORY_LIMIT, self.memory_limit);
-            to.above_zero(sent::DROP_BATCH, self.drop_batch);
-        });
+        to.nested(OPTIONS, |to| self.send_to(to));
         Ok(())
     }
 }

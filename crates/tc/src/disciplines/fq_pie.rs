@@ -1,9 +1,10 @@
 //! `fq_pie`'s options (iproute2 `tc/q_fq_pie.c`, `net/sched/sch_fq_pie.c`). tc sends no zeros.
 
-use crate::attributes::{Attributes, take_over};
-use crate::disciplines::pie::{KEYWORDS, Pie};
+use crate::attributes::Attributes;
+use crate::disciplines::pie::{Pie, check_gains};
+use crate::options::{count, options, size};
 use crate::syntax::attributes::{AttributeBytes, NESTED, OPTIONS};
-use crate::syntax::grammar::{Argument, Grammar, Options, option};
+use crate::syntax::grammar::{Grammar, Options};
 use crate::syntax::{Device, Wrong};
 use dumbbell_net::queue::Config;
 use dumbbell_net::queue::config::FqPieConfig;
@@ -15,60 +16,38 @@ const MAX_FLOWS: u32 = 65_536;
 const ECN_PROBABILITY: u32 = 10;
 const MAX_PER_CENT: u32 = 99;
 
-/// `TCA_FQ_PIE_*`.
-mod sent {
-    pub const LIMIT: u16 = 1;
-    pub const FLOWS: u16 = 2;
-    pub const TARGET: u16 = 3;
-    pub const TUPDATE: u16 = 4;
-    pub const ALPHA: u16 = 5;
-    pub const BETA: u16 = 6;
-    pub const QUANTUM: u16 = 7;
-    pub const MEMORY_LIMIT: u16 = 8;
-    pub const ECN_PROB: u16 = 9;
-    pub const ECN: u16 = 10;
-    pub const BYTEMODE: u16 = 11;
-    pub const DQ_RATE_ESTIMATOR: u16 = 12;
-}
-
-/// What tc sends.
-#[derive(Clone, Debug)]
-pub struct FqPie {
-    pie: Pie,
-    flows: Option<u32>,
-    quantum: Option<u32>,
-    memory_limit: Option<u32>,
-    ecn_prob: Option<u32>,
+options! {
+    /// What tc sends. Linux reads and checks the memory limit, without effect (`fq_pie_change`).
+    FqPie {
+        limit: u32 = 1, Pie::limit;
+        flows: u32 = 2, count("flows").above_zero();
+        target: u32 = 3, Pie::target;
+        tupdate: u32 = 4, Pie::tupdate;
+        alpha: u32 = 5, Pie::alpha;
+        beta: u32 = 6, Pie::beta;
+        quantum: u32 = 7, size("quantum").above_zero();
+        memory_limit: u32 = 8, size("memory_limit").above_zero();
+        ecn_prob: u32 = 9, count("ecn_prob").above_zero();
+        ecn: bool = 10, Pie::ecn;
+        bytemode: bool = 11, Pie::bytemode;
+        dq_rate_estimator: bool = 12, Pie::dq_rate_estimator;
+    }
 }
 
 impl Attributes for FqPie {
-    const GRAMMAR: Grammar = &[
-        KEYWORDS,
-        &[
-            option("flows", &[Argument::Count]),
-            option("quantum", &[Argument::Size]),
-            // Read and checked by Linux, without effect (`fq_pie_change`).
-            option("memory_limit", &[Argument::Size]),
-            option("ecn_prob", &[Argument::Count]),
-        ],
-    ];
+    const GRAMMAR: Grammar = Self::WORDS;
 
     fn parse(options: &Options<'_>) -> Result<Self, Wrong> {
-        Ok(Self {
-            pie: Pie::parse(options)?,
-            flows: options.count_above_zero("flows")?,
-            quantum: options.size(&["quantum"])?.filter(|quantum| *quantum > 0),
-            memory_limit: options.size(&["memory_limit"])?.filter(|bytes| *bytes > 0),
-            ecn_prob: options.count_above_zero("ecn_prob")?,
-        })
+        let fq_pie = Self::read(options)?;
+        check_gains(fq_pie.alpha, fq_pie.beta)?;
+        Ok(fq_pie)
     }
 
     fn change(&mut self, new: Self) -> Result<(), Wrong> {
         if new.flows.is_some() {
             return Err(Wrong::new("fq_pie's 'flows' can't be changed", ""));
         }
-        self.pie.change(new.pie)?;
-        take_over!(self, new, quantum, memory_limit, ecn_prob);
+        self.take_over(&new);
         Ok(())
     }
 
@@ -82,25 +61,14 @@ impl Attributes for FqPie {
         if ecn_prob > MAX_PER_CENT {
             return Err(Wrong::new("fq_pie's ecn_prob is a share below 100 %", "such as ecn_prob 10"));
         }
-        let pie = self.pie.control(device, LIMIT);
+        let Self { limit, target, tupdate, alpha, beta, ecn, bytemode, dq_rate_estimator, .. } = *self;
+        let pie = Pie { limit, tupdate, target, alpha, beta, ecn, bytemode, dq_rate_estimator };
+        let pie = pie.control(device, LIMIT);
         Ok(Config::FqPie(FqPieConfig { limit: pie.limit, flows, quantum, ecn_prob, pie }))
     }
 
     fn send(&self, to: &mut AttributeBytes) -> Result<(), Wrong> {
-        to.nested(OPTIONS | NESTED, |to| {
-            to.some_u32(sent::LIMIT, self.pie.limit);
-            to.some_u32(sent::FLOWS, self.flows);
-            to.some_u32(sent::TARGET, self.pie.target);
-            to.some_u32(sent::TUPDATE, self.pie.tupdate);
-            to.some_u32(sent::ALPHA, self.pie.alpha);
-            to.some_u32(sent::BETA, self.pie.beta);
-            to.some_u32(sent::QUANTUM, self.quantum);
-            to.some_u32(sent::MEMORY_LIMIT, self.memory_limit);
-            to.some_u32(sent::ECN_PROB, self.ecn_prob);
-            to.switch(sent::ECN, self.pie.ecn);
-            to.switch(sent::BYTEMODE, self.pie.bytemode);
-            to.switch(sent::DQ_RATE_ESTIMATOR, self.pie.dq_rate_estimator);
-        });
+        to.nested(OPTIONS | NESTED, |to| self.send_to(to));
         Ok(())
     }
 }

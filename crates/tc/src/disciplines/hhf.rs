@@ -1,8 +1,9 @@
 //! hhf's options (iproute2 `tc/q_hhf.c`, `net/sched/sch_hhf.c`).
 
-use crate::attributes::{Attributes, take_over};
+use crate::attributes::Attributes;
+use crate::options::{count, options, packets, time};
 use crate::syntax::attributes::{AttributeBytes, OPTIONS};
-use crate::syntax::grammar::{Argument, Grammar, Options, option, span_us};
+use crate::syntax::grammar::{Grammar, Options, span_us};
 use crate::syntax::{Device, Wrong};
 use dumbbell_net::queue::Config;
 use dumbbell_net::queue::config::HhfConfig;
@@ -16,43 +17,28 @@ const ADMIT_BYTES: u32 = 131_072;
 const EVICT_US: u32 = 1_000_000;
 const WEIGHT: u32 = 2;
 
-/// What tc sends: no zeros.
-#[derive(Clone, Debug)]
-pub struct Hhf {
-    limit: Option<u32>,
-    quantum: Option<u32>,
-    hh_limit: Option<u32>,
-    reset_us: Option<u32>,
-    admit_bytes: Option<u32>,
-    evict_us: Option<u32>,
-    non_hh_weight: Option<u32>,
+options! {
+    /// What tc sends: no zeros.
+    Hhf {
+        limit: u32 = 1, packets("limit").above_zero();
+        quantum: u32 = 2, count("quantum").above_zero();
+        hh_limit: u32 = 3, count("hh_limit").above_zero();
+        reset_us: u32 = 4, time("reset_timeout").above_zero();
+        admit_bytes: u32 = 5, count("admit_bytes").above_zero();
+        evict_us: u32 = 6, time("evict_timeout").above_zero();
+        non_hh_weight: u32 = 7, count("non_hh_weight").above_zero();
+    }
 }
 
 impl Attributes for Hhf {
-    const GRAMMAR: Grammar = &[&[
-        option("limit", &[Argument::Packets]),
-        option("quantum", &[Argument::Count]),
-        option("hh_limit", &[Argument::Count]),
-        option("reset_timeout", &[Argument::Time]),
-        option("admit_bytes", &[Argument::Count]),
-        option("evict_timeout", &[Argument::Time]),
-        option("non_hh_weight", &[Argument::Count]),
-    ]];
+    const GRAMMAR: Grammar = Self::WORDS;
 
     fn parse(options: &Options<'_>) -> Result<Self, Wrong> {
-        Ok(Self {
-            limit: options.count_above_zero("limit")?,
-            quantum: options.count_above_zero("quantum")?,
-            hh_limit: options.count_above_zero("hh_limit")?,
-            reset_us: options.micros_above_zero("reset_timeout")?,
-            admit_bytes: options.count_above_zero("admit_bytes")?,
-            evict_us: options.micros_above_zero("evict_timeout")?,
-            non_hh_weight: options.count_above_zero("non_hh_weight")?,
-        })
+        Self::read(options)
     }
 
     fn change(&mut self, new: Self) -> Result<(), Wrong> {
-        take_over!(self, new, limit, quantum, hh_limit, reset_us, admit_bytes, evict_us, non_hh_weight);
+        self.take_over(&new);
         Ok(())
     }
 
@@ -78,17 +64,7 @@ impl Attributes for Hhf {
     }
 
     fn send(&self, to: &mut AttributeBytes) -> Result<(), Wrong> {
-        // `TCA_HHF_*`, from 1.
-        let attributes = [
-            self.limit,
-            self.quantum,
-            self.hh_limit,
-            self.reset_us,
-            self.admit_bytes,
-            self.evict_us,
-            self.non_hh_weight,
-        ];
-        to.nested(OPTIONS, |to| (1..).zip(attributes).for_each(|(kind, value)| to.some_u32(kind, value)));
+        to.nested(OPTIONS, |to| self.send_to(to));
         Ok(())
     }
 }

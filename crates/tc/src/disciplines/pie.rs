@@ -1,8 +1,9 @@
 //! pie's options (iproute2 `tc/q_pie.c`, `net/sched/sch_pie.c`). tc sends no zeros.
 
-use crate::attributes::{Attributes, take_over};
+use crate::attributes::Attributes;
+use crate::options::{count, options, packets, switch, time};
 use crate::syntax::attributes::{AttributeBytes, OPTIONS};
-use crate::syntax::grammar::{Argument, Grammar, Keyword, Options, flag, option, span_us};
+use crate::syntax::grammar::{Grammar, Options, span_us};
 use crate::syntax::quantity::tick_span;
 use crate::syntax::{Device, Wrong};
 use dumbbell_net::queue::Config;
@@ -15,73 +16,31 @@ const ALPHA: u32 = 2;
 const BETA: u32 = 20;
 const MAX_GAIN: u32 = 32;
 
-/// `TCA_PIE_*`.
-mod sent {
-    pub const TARGET: u16 = 1;
-    pub const LIMIT: u16 = 2;
-    pub const TUPDATE: u16 = 3;
-    pub const ALPHA: u16 = 4;
-    pub const BETA: u16 = 5;
-    pub const ECN: u16 = 6;
-    pub const BYTEMODE: u16 = 7;
-    pub const DQ_RATE_ESTIMATOR: u16 = 8;
+options! {
+    /// Times in microseconds, gains in sixteenths.
+    Pie {
+        limit: u32 = 2, packets("limit").above_zero();
+        tupdate: u32 = 3, time("tupdate").above_zero();
+        target: u32 = 1, time("target").above_zero();
+        alpha: u32 = 4, count("alpha").above_zero();
+        beta: u32 = 5, count("beta").above_zero();
+        ecn: bool = 6, switch("ecn", "noecn");
+        bytemode: bool = 7, switch("bytemode", "nobytemode");
+        dq_rate_estimator: bool = 8, switch("dq_rate_estimator", "no_dq_rate_estimator");
+    }
 }
-
-/// Times in microseconds, gains in sixteenths.
-#[derive(Clone, Debug)]
-pub struct Pie {
-    pub(crate) limit: Option<u32>,
-    pub(crate) target: Option<u32>,
-    pub(crate) tupdate: Option<u32>,
-    pub(crate) alpha: Option<u32>,
-    pub(crate) beta: Option<u32>,
-    pub(crate) ecn: Option<bool>,
-    pub(crate) bytemode: Option<bool>,
-    pub(crate) dq_rate_estimator: Option<bool>,
-}
-
-/// Also options of `fq_pie`.
-pub(crate) const KEYWORDS: &[Keyword] = &[
-    option("limit", &[Argument::Packets]),
-    option("target", &[Argument::Time]),
-    option("tupdate", &[Argument::Time]),
-    option("alpha", &[Argument::Count]),
-    option("beta", &[Argument::Count]),
-    flag("ecn"),
-    flag("noecn"),
-    flag("bytemode"),
-    flag("nobytemode"),
-    flag("dq_rate_estimator"),
-    flag("no_dq_rate_estimator"),
-];
 
 impl Attributes for Pie {
-    const GRAMMAR: Grammar = &[KEYWORDS];
+    const GRAMMAR: Grammar = Self::WORDS;
 
     fn parse(options: &Options<'_>) -> Result<Self, Wrong> {
-        let gain = |name| {
-            let gain = options.count_above_zero(name)?;
-            match gain {
-                Some(gain) if gain > MAX_GAIN => {
-                    Err(Wrong::new(format!("pie's {name} is above {MAX_GAIN}"), "the kernel's unit is a sixteenth"))
-                }
-                _ => Ok(gain),
-            }
-        };
-        Ok(Self {
-            limit: options.count_above_zero("limit")?,
-            target: options.micros_above_zero("target")?,
-            tupdate: options.micros_above_zero("tupdate")?,
-            alpha: gain("alpha")?,
-            beta: gain("beta")?,
-            ecn: options.switch("ecn", "noecn"),
-            bytemode: options.switch("bytemode", "nobytemode"),
-            dq_rate_estimator: options.switch("dq_rate_estimator", "no_dq_rate_estimator"),
-        })
+        let pie = Self::read(options)?;
+        check_gains(pie.alpha, pie.beta)?;
+        Ok(pie)
     }
 
     fn change(&mut self, new: Self) -> Result<(), Wrong> {
-        take_over!(self, new, limit, target, tupdate, alpha, beta, ecn, bytemode, dq_rate_estimator);
+        self.take_over(&new);
         Ok(())
     }
 
@@ -90,18 +49,20 @@ impl Attributes for Pie {
     }
 
     fn send(&self, to: &mut AttributeBytes) -> Result<(), Wrong> {
-        to.nested(OPTIONS, |to| {
-            to.some_u32(sent::LIMIT, self.limit);
-            to.some_u32(sent::TUPDATE, self.tupdate);
-            to.some_u32(sent::TARGET, self.target);
-            to.some_u32(sent::ALPHA, self.alpha);
-            to.some_u32(sent::BETA, self.beta);
-            to.switch(sent::ECN, self.ecn);
-            to.switch(sent::BYTEMODE, self.bytemode);
-            to.switch(sent::DQ_RATE_ESTIMATOR, self.dq_rate_estimator);
-        });
+        to.nested(OPTIONS, |to| self.send_to(to));
         Ok(())
     }
+}
+
+/// Refuses gains that the kernel refuses.
+pub(crate) fn check_gains(alpha: Option<u32>, beta: Option<u32>) -> Result<(), Wrong> {
+    for (name, gain) in [("alpha", alpha), ("beta", beta)] {
+        if gain.is_some_and(|gain| gain > MAX_GAIN) {
+            let problem = format!("pie's {name} is above {MAX_GAIN}");
+            return Err(Wrong::new(problem, "the kernel's unit is a sixteenth"));
+        }
+    }
+    Ok(())
 }
 
 impl Pie {
