@@ -76,7 +76,7 @@ PARTS = {
         "units of Python with all examples, and tests of scripts",
         UNITS,
         "tests/test_docs_check.py tests/test_figure_experiments.py tests/test_run_tests.py tests/test_schemas.py",
-        "tests/test_published_scenarios.py tests/test_skips.py tests/test_transcripts.py",
+        "tests/test_published_scenarios.py tests/test_skips.py tests/test_studies.py tests/test_transcripts.py",
     ),
     "engines": python(
         "engines: effects, the agent's set-up, tc, programs, recordings, hosts",

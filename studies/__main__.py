@@ -1,8 +1,8 @@
 """Measures what a study shows, and writes its pages.
 
     python -m studies                     list the studies
-    python -m studies NAME...             repeat them as studies/studies.toml says
-    python -m studies NAME ARGUMENT...    call one with arguments; --help shows which
+    python -m studies NAME                repeat one as studies/studies.toml says
+    python -m studies NAME ARGUMENT...    call it with arguments; --help shows which
 
 `make page NAME=gallery` sets up and calls this. Studies marked `kernel` run guests.
 """
@@ -34,26 +34,32 @@ def repeat(name: str, study: dict[str, Any]) -> int:
     return worst
 
 
+def folder(name: str) -> Path:
+    """Where a study's Python would be."""
+    return Path(__file__).parent / name.replace("-", "_")
+
+
 def called(program: str, *arguments: str) -> int:
     """The exit status of a study's `main`, or of a program of this checkout."""
-    if (Path(__file__).parent / program.replace("-", "_")).is_dir():
-        return importlib.import_module(f"studies.{program.replace('-', '_')}").main(list(arguments)) or 0
+    if folder(program).is_dir():
+        return importlib.import_module(f"studies.{folder(program).name}").main(list(arguments)) or 0
     interpreter = [sys.executable] if program.endswith(".py") or program == "-m" else []
     return subprocess.run([*interpreter, program, *arguments], cwd=ROOT, check=False).returncode
 
 
-def main(names: list[str]) -> int:
-    """Repeat the named studies, call one, or list all."""
-    if not names:
+def main(words: list[str]) -> int:
+    """Repeat the named study, call it with arguments, or list all."""
+    if not words:
         for name, study in STUDIES.items():
             sys.stdout.write(f"{name:16}{study['writes']}{' (kernel)' if study.get('kernel') else ''}\n")
         return 0
-    if names[0] not in STUDIES:
-        sys.stderr.write(f"no study is named {names[0]}; the studies are {', '.join(STUDIES)}\n")
+    if words[0] not in STUDIES:
+        sys.stderr.write(f"no study is named {words[0]}; the studies are {', '.join(STUDIES)}\n")
         return 2
-    if len(names) > 1 and not set(names) <= STUDIES.keys():
-        return called(*names)
-    return max(repeat(name, STUDIES[name]) for name in names)
+    if words[1:] and "run" in STUDIES[words[0]] and not folder(words[0]).is_dir():
+        sys.stderr.write(f"the study {words[0]} takes no arguments; call its commands in studies/studies.toml\n")
+        return 2
+    return called(*words) if words[1:] else repeat(words[0], STUDIES[words[0]])
 
 
 if __name__ == "__main__":
