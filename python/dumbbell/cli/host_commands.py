@@ -16,9 +16,8 @@ from dumbbell.cli.options import PATH, json_option
 from dumbbell.errors import ExitStatus
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
-    from dumbbell.host.route_controllers import RouteChange
     from dumbbell.host.sources import Finding, LocalHost, Mark
     from dumbbell.host.switch import Change, Done
     from dumbbell.host.tcp_settings import Path as NetworkPath
@@ -167,33 +166,30 @@ def enable(
     """
     from dumbbell.host import switch
     from dumbbell.host.boot_settings import CONTROLLER
-    from dumbbell.host.steps import locked
+    from dumbbell.host.route_controllers import route_change
 
     host = _host_of(root)
     _refuse_mixed(controller, {"--qdisc": qdisc, "--route": route, "--rate": rate, "--rtt": rtt}, root)
     if controller == BUFFERS:
-        _enable_buffers(host, _path_of(rate, rtt), dry_run=dry_run, as_json=as_json)
-        return
-    if route is not None:
-        from dumbbell.host.route_controllers import route_change
-
+        path = _path_of(rate, rtt)
+        change = _changed(host, lambda: switch.enabling_buffers(host, path), dry_run=dry_run, as_json=as_json)
+    elif route is not None:
         switch.check_present(host, controller)
-        _change_route(host, route_change(host, route, controller), controller, dry_run=dry_run, as_json=as_json)
-        return
-    if dry_run:
-        _print_plan(switch.enabling(host, controller, qdisc, running=host.live), as_json=as_json)
-        if not as_json and host.live and host.sysctl(CONTROLLER).text == controller:
+        change = _changed(host, lambda: route_change(host, route, controller), dry_run=dry_run, as_json=as_json)
+        if change.steps and not dry_run and not as_json:
+            unwrapped_out.print("new connections to these addresses use it; routes last until the next boot")
+    else:
+        is_default = host.live and host.sysctl(CONTROLLER).text == controller
+        change = _changed(
+            host, lambda: switch.enabling(host, controller, qdisc, running=host.live),
+            dry_run=dry_run, as_json=as_json, verify=host.live,
+        )  # fmt: skip
+        if dry_run and is_default and not as_json:
             unwrapped_out.print(f"note: {controller} is the default already; the file keeps it after each boot")
-        return
-    with locked(host):
-        change = switch.enabling(host, controller, qdisc, running=host.live)
-        done = switch.apply(host, change, verify=host.live)
-    _print_done(done, as_json=as_json)
-    if as_json:
-        return
-    if host.live:
-        _print_open_connections(host, controller)
-    if change.steps or change.undo.startswith("dumbbell"):
+        if host.live and not dry_run and not as_json:
+            _print_open_connections(host, controller)
+    of_default = route is None and controller != BUFFERS
+    if not dry_run and not as_json and (change.steps or (of_default and change.undo.startswith("dumbbell"))):
         unwrapped_out.print(f"undo with: {change.undo}{f' --root {root}' if root else ''}")
 
 
@@ -217,33 +213,25 @@ def disable(
     Restores the previous values and removes the files; needs root.
     """
     from dumbbell.host import switch
-    from dumbbell.host.boot_settings import DROPIN
-    from dumbbell.host.steps import locked
+    from dumbbell.host.boot_settings import BUFFERS_FILE, DROPIN
+    from dumbbell.host.route_controllers import route_removal
 
     host = _host_of(root)
     if route is not None:
-        from dumbbell.host.route_controllers import route_removal
-
-        _change_route(host, route_removal(host, route), None, dry_run=dry_run, as_json=as_json)
+        _changed(host, lambda: route_removal(host, route), dry_run=dry_run, as_json=as_json)
         return
     own = host.file(DROPIN).text is not None
-    if (sized := switch.disabling_buffers(host, force=force)) is not None:
-        if dry_run:
-            _print_plan(sized, as_json=as_json and not own)
-        else:
-            with locked(host):
-                done = switch.apply(host, sized, verify=False)
-            _print_done(done, as_json=as_json and not own)
+    if host.file(BUFFERS_FILE.path).text is not None:
+        _changed(
+            host, lambda: switch.disabling_buffers(host, force=force), dry_run=dry_run, as_json=as_json and not own
+        )  # fmt: skip
         if not own:
             return
-    if dry_run:
-        _print_plan(switch.disabling(host, running=host.live, force=force), as_json=as_json)
-        return
-    with locked(host):
-        change = switch.disabling(host, running=host.live, force=force)
-        done = switch.apply(host, change, verify=host.live)
-    _print_done(done, as_json=as_json)
-    if host.live and change.controller and not as_json:
+    change = _changed(
+        host, lambda: switch.disabling(host, running=host.live, force=force),
+        dry_run=dry_run, as_json=as_json, verify=host.live,
+    )  # fmt: skip
+    if host.live and change.controller and not dry_run and not as_json:
         _print_open_connections(host, change.controller)
 
 
@@ -263,41 +251,22 @@ def _refuse_mixed(controller: str, given: "Mapping[str, str | None]", root: Path
         raise LocalHostError("--route: a route of the running kernel; leave --qdisc and --root out")
 
 
-def _enable_buffers(host: "LocalHost", path: "NetworkPath", *, dry_run: bool, as_json: bool) -> None:
+def _changed(
+    host: "LocalHost", compute: "Callable[[], Change]", *, dry_run: bool, as_json: bool, verify: bool = False
+) -> "Change":
+    """Print the change, or make it and print what was done."""
     from dumbbell.host import switch
     from dumbbell.host.steps import locked
 
     if dry_run:
-        _print_plan(switch.enabling_buffers(host, path), as_json=as_json)
-        return
+        change = compute()
+        _print_plan(change, as_json=as_json)
+        return change
     with locked(host):
-        change = switch.enabling_buffers(host, path)
-        done = switch.apply(host, change, verify=False)
+        change = compute()
+        done = switch.apply(host, change, verify=verify)
     _print_done(done, as_json=as_json)
-    if change.steps and not as_json:
-        unwrapped_out.print(f"undo with: {change.undo}")
-
-
-def _change_route(
-    host: "LocalHost", change: "RouteChange", controller: str | None, *, dry_run: bool, as_json: bool
-) -> None:
-    import shlex
-
-    if not dry_run:
-        change.perform(host)
-    steps = [shlex.join(command) for command in change.commands]
-    notes = [change.note] if change.note else []
-    if as_json:
-        print_json(
-            {"done": not dry_run, "controller": controller, "steps": steps, "notes": notes, "undo": change.undo or None}
-        )
-        return
-    for step in steps:
-        unwrapped_out.print(f"would run: {step}" if dry_run else f"done: {step}")
-    _print_notes(tuple(notes))
-    if change.undo and change.commands and not dry_run:
-        unwrapped_out.print("new connections to these addresses use it; routes last until the next boot")
-        unwrapped_out.print(f"undo with: {change.undo}")
+    return change
 
 
 def _host_of(root: Path | None) -> "LocalHost":
@@ -332,7 +301,7 @@ def _print_plan(change: "Change", *, as_json: bool) -> None:
 
 def _as_json(change: "Change", notes: tuple[str, ...]) -> dict[str, Any]:
     steps = [step.describe() for step in change.steps]
-    return {"controller": change.controller, "steps": steps, "notes": list(notes), "undo": change.undo}
+    return {"controller": change.controller, "steps": steps, "notes": list(notes), "undo": change.undo or None}
 
 
 def _print_done(done: "Done", *, as_json: bool) -> None:

@@ -6,60 +6,48 @@ last until the next boot or until their device goes down.
 """
 
 import ipaddress
-import shlex
-from dataclasses import dataclass
 
 from dumbbell.errors import LocalHostError
 from dumbbell.host.sources import LocalHost
+from dumbbell.host.steps import Route
+from dumbbell.host.switch import Change
 
-__all__ = ["OURS", "RouteChange", "route_change", "route_removal"]
+__all__ = ["OURS", "route_change", "route_removal"]
 
 OURS = "218"
 """`proto` of routes that we add; rt_protos names none of this number."""
 Prefix = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
-@dataclass(frozen=True)
-class RouteChange:
-    """Commands of `ip` in order, the command that undoes them, and a note for the user."""
-
-    commands: tuple[tuple[str, ...], ...]
-    undo: str = ""
-    note: str = ""
-
-    def perform(self, host: LocalHost) -> None:
-        """Run the commands. Raises `LocalHostError` with the reason."""
-        for command in self.commands:
-            done = host.command(*command)
-            if done.text is None:
-                raise LocalHostError(f"{shlex.join(command)}: {done.why}; changing routes needs root (CAP_NET_ADMIN)")
-
-
-def route_change(host: LocalHost, text: str, controller: str) -> RouteChange:
+def route_change(host: LocalHost, text: str, controller: str) -> Change:
     """Give connections to these addresses this congestion control. Raises `LocalHostError`."""
     prefix = _prefix(text)
-    ip = _ip(prefix)
     undo = f"dumbbell disable --route {prefix}"
     own = _exact(host, prefix)
-    if own:
-        words = _without(own, "congctl")
-        if " ".join(own) == " ".join([*words, "congctl", controller]):
-            return RouteChange((), undo, f"the route {prefix} has {controller} already")
-        return RouteChange(((*ip, "route", "replace", *words, "congctl", controller),), undo)
-    way = _way(host, prefix)
-    added = (*ip, "route", "add", str(prefix), *way, "proto", OURS, "congctl", controller)
-    return RouteChange((added,), undo, f"no route was {prefix}; one is added on the way that its first address takes")
+    if not own:
+        way = (str(prefix), *_way(host, prefix), "proto", OURS, "congctl", controller)
+        note = f"no route was {prefix}; one is added on the way that its first address takes"
+        return Change((_step(prefix, ("add", *way), ("del", *way)),), (note,), controller, undo=undo)
+    new = [*_without(own, "congctl"), "congctl", controller]
+    if own == new:
+        return Change((), (f"the route {prefix} has {controller} already",), controller, undo=undo)
+    return Change((_step(prefix, ("replace", *new), ("replace", *own)),), (), controller, undo=undo)
 
 
-def route_removal(host: LocalHost, text: str) -> RouteChange:
+def route_removal(host: LocalHost, text: str) -> Change:
     """Undo `route_change`: remove our route, or the attribute of another. Raises `LocalHostError`."""
     prefix = _prefix(text)
     own = _exact(host, prefix)
     if not own or "congctl" not in own:
         raise LocalHostError(f"nothing to undo: no route {prefix} sets a congestion control; ip route show lists them")
-    if own[own.index("proto") + 1 :][:1] == [OURS] if "proto" in own else False:
-        return RouteChange(((*_ip(prefix), "route", "del", str(prefix), "proto", OURS),))
-    return RouteChange(((*_ip(prefix), "route", "replace", *_without(own, "congctl")),))
+    if "proto" in own and own[own.index("proto") + 1 :][:1] == [OURS]:
+        return Change((_step(prefix, ("del", str(prefix), "proto", OURS), ("add", *own)),), undo="")
+    return Change((_step(prefix, ("replace", *_without(own, "congctl")), ("replace", *own)),), undo="")
+
+
+def _step(prefix: Prefix, command: tuple[str, ...], inverse: tuple[str, ...]) -> Route:
+    ip = ("ip", "-6") if prefix.version == 6 else ("ip",)
+    return Route((*ip, "route", *command), (*ip, "route", *inverse))
 
 
 def _prefix(text: str) -> Prefix:

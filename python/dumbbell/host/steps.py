@@ -1,4 +1,4 @@
-"""The changes that `switch` can make to a host: write or remove a file, set a sysctl, load or unload a module.
+"""The changes that `switch` can make to a host: files, sysctls, modules, routes.
 
 Each step describes itself, for --dry-run.
 """
@@ -6,6 +6,7 @@ Each step describes itself, for --dry-run.
 import errno
 import fcntl
 import os
+import shlex
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,7 +16,7 @@ from pathlib import Path
 from dumbbell.errors import LocalHostError
 from dumbbell.host.sources import LocalHost, sysctl_path
 
-__all__ = ["Load", "Remove", "RemoveFolder", "Set", "Step", "Unload", "Write", "locked", "obstacle", "perform"]
+__all__ = ["Load", "Remove", "RemoveFolder", "Route", "Set", "Step", "Unload", "Write", "locked", "obstacle", "perform"]
 
 
 @dataclass(frozen=True)
@@ -86,7 +87,19 @@ class Unload:
         return f"modprobe -r {self.module}"
 
 
-Step = Write | Remove | RemoveFolder | Set | Load | Unload
+@dataclass(frozen=True)
+class Route:
+    """Change a route by a command of `ip`; another one undoes it."""
+
+    command: tuple[str, ...]
+    inverse: tuple[str, ...]
+
+    def describe(self) -> str:
+        """The step as text."""
+        return shlex.join(self.command)
+
+
+Step = Write | Remove | RemoveFolder | Set | Load | Unload | Route
 
 
 def perform(host: LocalHost, step: Step) -> str:
@@ -150,6 +163,10 @@ def _perform(host: LocalHost, step: Step) -> str:
             ran = host.command("modprobe", "-r", step.module)
             if ran.text is None:
                 return f"the module {step.module} stays loaded: {ran.why}"
+        case Route():
+            ran = host.command(*step.command)
+            if ran.text is None:
+                raise LocalHostError(f"{step.describe()}: {ran.why}; changing routes needs root (CAP_NET_ADMIN)")
     return ""
 
 

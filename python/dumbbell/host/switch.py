@@ -23,7 +23,7 @@ from dumbbell.host.boot_settings import (
     Record,
 )  # fmt: skip
 from dumbbell.host.sources import LocalHost
-from dumbbell.host.steps import Load, Remove, RemoveFolder, Set, Step, Unload, Write, obstacle, perform
+from dumbbell.host.steps import Load, Remove, RemoveFolder, Route, Set, Step, Unload, Write, obstacle, perform
 from dumbbell.host.tcp_settings import Path, buffers
 
 __all__ = [
@@ -151,10 +151,8 @@ def enabling_buffers(host: LocalHost, path: Path) -> Change:
     return _permitted(host, Change(tuple(steps)))
 
 
-def disabling_buffers(host: LocalHost, *, force: bool = False) -> Change | None:
-    """The change that undoes `enabling_buffers`, with `force` as `disabling`; None if nothing was enabled."""
-    if host.file(BUFFERS_FILE.path).text is None:
-        return None
+def disabling_buffers(host: LocalHost, *, force: bool = False) -> Change:
+    """The change that undoes `enabling_buffers`, with `force` as `disabling`."""
     return _undone(host, BUFFERS_FILE, running=host.live, force=force)
 
 
@@ -368,10 +366,10 @@ def _restoring_steps(host: LocalHost, step: Step) -> tuple[Step, ...]:
             return (Remove(step.path),) if host.path(folder).exists() else (Remove(step.path), RemoveFolder(folder))
         case Set():
             return _restoring_sets(host, step)
-        case Load():
-            return (Unload(step.module),)
-        case Unload():
-            return (Load(step.module),)
+        case Load() | Unload():
+            return (Unload(step.module) if isinstance(step, Load) else Load(step.module),)
+        case Route():
+            return (Route(step.inverse, step.command),)
         case RemoveFolder():
             return ()
 
