@@ -13,4 +13,4 @@ __all__ = ["build", "fill", "page_of", "parser", "table", "write_figures"]
 
 def page_of(name: str, **values: Any) -> str:
     """The page or section that the template `NAME.jinja` makes of values."""
-    return rendered(Path(__file__).with_name(f"{name}.jinja"), **values)
+    return rendered(Path(__file__).with_name(f"{name}.jinja"), **values).rstrip() + "\n"

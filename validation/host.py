@@ -89,42 +89,32 @@ def outside(kernel: Sequence[Measured], host: Sequence[Measured]) -> list[Row]:
 
 
 def page(pairs: dict[str, list[list[Measured]]], seeds: int, wall_s: float) -> str:
-    about, release = facts(), os.uname().release
-    lines = [
-        "# The host engine compared with the kernel engine",
-        "",
-        f"`python validation/host.py -o validation/host.md`: the cases of `host.toml`, {seeds} seeds each, 3 s each; "
-        f"{wall_s:.0f} s in all.",
-        f"Host: Linux {release}, {about['cpus']} × {about['cpu']}, clocksource {about['clocksource']}, "
-        f"HZ {about['hz']}, load average {about['load_before']:g} at the end.",
-        "Means: kernel → host. `late`: the 99th percentile of the lateness of the agent's timers on the host, "
-        "the largest of all seeds. `shaper`: the share of its rate that the shaper sent while packets waited, the "
-        "smallest.",
-        "",
-        "| case | Mbit/s | RTT ms | queue, packets | cwnd | late ms | shaper | verdict |",
-        "| --- | --- | --- | --- | --- | --- | --- | --- |",
-    ]
-    notes = []
+    notes, lines = [], []
     for name, (kernel, host) in pairs.items():
         rows = {row.metric: row for row in rows_of(kernel, host)}
         far = outside(kernel, host)
-        judged = [row for row in rows.values() if row.verdict is not Verdict.SHOWN]
-        cells = [_cell(rows, pattern) for pattern in SHOWN]
+        judged = sum(row.verdict is not Verdict.SHOWN for row in rows.values())
         late = max((each.late_p99_ms for each in host if each.late_p99_ms is not None), default=None)
         share = min((each.shaper_share for each in host if each.shaper_share is not None), default=None)
-        verdict = "agrees" if not far else f"{len(far)} of {len(judged)} outside"
         lines.append(
-            f"| {name} | {' | '.join(cells)} | {'' if late is None else f'{late:.2f}'} "
-            f"| {'' if share is None else f'{share:.3f}'} | {verdict} |"
-        )
+            (name, *(_cell(rows, pattern) for pattern in SHOWN), "" if late is None else f"{late:.2f}",
+             "" if share is None else f"{share:.3f}", f"{len(far)} of {judged} outside" if far else "agrees")
+        )  # fmt: skip
         notes += [
-            f"- {name}: `{row.metric}` {row.first.mean:.4g} → {row.second.mean:.4g}, allowed {row.allowed:.3g}"
+            f"{name}: `{row.metric}` {row.first.mean:.4g} → {row.second.mean:.4g}, allowed {row.allowed:.3g}"
             for row in far
         ]
-        notes += [f"- {name}: invalid: {why}" for why in dict.fromkeys(why for each in host for why in each.invalid)]
-    outcome = ["Outside the tolerance:", "", *notes] if notes else ["Every judged metric agrees."]
-    reasons = REASONS.read_text(encoding="utf-8").splitlines()
-    return "\n".join([*lines, "", *outcome, "", *reasons]) + "\n"
+        notes += [f"{name}: invalid: {why}" for why in dict.fromkeys(why for each in host for why in each.invalid)]
+    return figures.page_of(
+        "host",
+        seeds=seeds,
+        wall_s=wall_s,
+        release=os.uname().release,
+        about=facts(),
+        rows=figures.table("case | Mbit/s | RTT ms | queue, packets | cwnd | late ms | shaper | verdict", lines),
+        notes=notes,
+        reasons=REASONS.read_text(encoding="utf-8").rstrip(),
+    )
 
 
 def _cell(rows: dict[str, Row], pattern: str) -> str:

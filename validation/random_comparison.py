@@ -19,6 +19,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import figures
 from equivalence import LOOKS, Answer, Judged, answer_of, judge
@@ -152,58 +153,45 @@ def page(
     seed: int, compared: Sequence[Compared], reasons: dict[int, str], wall_s: float, kernel: str | None = None
 ) -> str:
     """The page as Markdown."""
-    found = counts(compared)
+    kinds = (Answer.DIFFERENT, "valid on one engine only", Answer.NOT_KNOWN, "invalid", "refused")
     total = len(compared)
-    kernels = f" `{kernel}`, which draws the simulator's random numbers," if kernel else ""
-    option = f" --kernel {kernel} -o validation/random-streams.md" if kernel else " -o validation/random.md"
-    lines = [
-        "# Random experiments on both engines",
-        "",
-        f"{total} experiments of seed {seed}, drawn over the whole grammar ([how](random_experiments.py)), on the"
-        f" kernel{kernels} and on the simulator. An experiment gets pairs of runs until its answer is known, at most"
-        f" {max((each.pairs for each in compared), default=0)}; [the test](equivalence.py) and"
-        " [how often it is wrong](equivalence.md). Made by"
-        f" `python validation/random_comparison.py --seed {seed} --experiments {total}{option}`.",
-        "",
-        "| answer | experiments | share |",
-        "| --- | ---: | ---: |",
-        *(f"| {answer} | {count} | {count / total:.1%} |" for answer, count in found.items()),
-        "",
-        f"The aim: at least {GOOD_SHARE:.0%} equivalent, at most 1 % different."
-        f" {sum(each.pairs for each in compared):,} pairs; this page took {wall_s / 60:.1f} min, without runs from the"
-        " cache.",
-        "",
-    ]
-    for answer in (Answer.DIFFERENT, "valid on one engine only", Answer.NOT_KNOWN, "invalid", "refused"):
-        of_it = [each for each in compared if each.answer == answer]
-        if of_it:
-            lines += [f"## {str(answer).capitalize()}", "", *_section(of_it, reasons)]
-    return "\n".join(lines)
+    shares = [(answer, count, f"{count / total:.1%}") for answer, count in counts(compared).items()]
+    return figures.page_of(
+        "random",
+        seed=seed,
+        total=total,
+        kernel=kernel,
+        most_pairs=max((each.pairs for each in compared), default=0),
+        pairs=sum(each.pairs for each in compared),
+        answers=figures.table("answer | >experiments | >share", shares),
+        good_share=GOOD_SHARE,
+        wall_s=wall_s,
+        sections={str(kind): _experiments([each for each in compared if each.answer == kind]) for kind in kinds},
+        reasons=reasons,
+    )
 
 
-def _section(compared: Sequence[Compared], reasons: dict[int, str]) -> list[str]:
-    lines: list[str] = []
-    for each in sorted(compared, key=lambda one: -one.found[0].excess if one.found else 0.0):
-        lines += [f"### {each.number}", "", f"`{in_a_line(each.case)}`", ""]
-        if each.number in reasons:
-            lines += [reasons[each.number].strip(), ""]
-        problems = [each.refused] if each.refused else [f"{engine}: {why[0]}" for engine, why in each.invalid.items()]
-        lines += [*(f"{problem}" for problem in problems), ""] if problems else []
-        if each.found and not problems:
-            lines += [
-                f"| metric, {each.pairs} pairs | kernel | sim | difference | interval | allowed |",
-                "| --- | ---: | ---: | ---: | --- | ---: |",
-                *(_row(one) for one in each.found if one.answer is not Answer.EQUIVALENT),
-                "",
-            ]
-    return lines
+def _experiments(compared: Sequence[Compared]) -> list[dict[str, Any]]:
+    """What the page says of each, the largest difference first."""
+    return [
+        {
+            "number": each.number,
+            "experiment": in_a_line(each.case),
+            "problems": [each.refused] if each.refused else [f"{on}: {why[0]}" for on, why in each.invalid.items()],
+            "rows": figures.table(
+                f"metric, {each.pairs} pairs | >kernel | >sim | >difference | interval | >allowed",
+                [_row(one) for one in each.found if one.answer is not Answer.EQUIVALENT],
+            ) if each.found else "",
+        }
+        for each in sorted(compared, key=lambda one: -one.found[0].excess if one.found else 0.0)
+    ]  # fmt: skip
 
 
-def _row(one: Judged) -> str:
+def _row(one: Judged) -> tuple[str, ...]:
     interval = "none" if one.within is None else f"{one.within[0]:+.3g} … {one.within[1]:+.3g}"
     mark = " **different**" if one.answer is Answer.DIFFERENT else ""
-    numbers = f"{one.kernel:.4g} | {one.sim:.4g} | {one.centre:+.3g} | {interval} | {one.allowed:.3g}"
-    return f"| {one.metric}{mark} | {numbers} |"
+    numbers = (f"{one.kernel:.4g}", f"{one.sim:.4g}", f"{one.centre:+.3g}")
+    return (f"{one.metric}{mark}", *numbers, interval, f"{one.allowed:.3g}")
 
 
 def in_a_line(case: Case) -> str:

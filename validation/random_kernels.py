@@ -12,15 +12,14 @@ import argparse
 import sys
 import tempfile
 import time
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
 from equivalence import LOOKS, Answer, Judged, answer_of, judge
-from figures import fill
+from figures import fill, page_of, table
 from random_comparison import in_a_line
 from random_experiments import drawn
 from run_cache import Outcome
@@ -103,55 +102,35 @@ def run(case: Case, kernel: str, seed: int) -> Outcome:
 def section(options: argparse.Namespace, rows: Sequence[Row]) -> str:
     """The section as Markdown."""
     both = list(pairwise(options.kernels))
-    lines = [
-        "## Random experiments",
-        "",
-        f"Made by `python validation/random_kernels.py {' '.join(options.kernels)}`: {len(rows)} experiments of seed "
-        f"{options.seed}, drawn over the whole grammar, {PAIRS} pairs of runs for each two neighbouring versions "
-        f'([the test](../../validation/equivalence.md)). "Not known" means that {PAIRS} pairs do not suffice to '
-        "decide.",
-        "",
-        f"| versions | {' | '.join(str(answer) for answer in Answer)} | refused |",
-        "| --- |" + " ---: |" * (len(Answer) + 1),
-    ]
-    for number, (a, b) in enumerate(both):
-        counts = Counter(answer_of(each.found[number]) for each in rows if each.found)
-        refused = sum(not each.found for each in rows)
-        lines.append(f"| {a}, {b} | {' | '.join(str(counts[answer]) for answer in Answer)} | {refused} |")
-    lines += ["", *_invalid(rows), *_different(both, rows)]
-    return "\n".join(lines).rstrip("\n") + "\n"
+    refused = sum(not each.found for each in rows)
+    counts = []
+    for number, pair in enumerate(both):
+        answers = [answer_of(each.found[number]) for each in rows if each.found]
+        counts.append((", ".join(pair), *map(answers.count, Answer), refused))
+    differing = list(_differing(both, rows))
+    numbers = {row[0] for row in differing}
+    return page_of(
+        "random-kernels",
+        kernels=" ".join(options.kernels),
+        total=len(rows),
+        seed=options.seed,
+        pairs=PAIRS,
+        answers=table(" | ".join(["versions", *(f">{answer}" for answer in Answer), ">refused"]), counts),
+        bad=[each for each in rows if each.invalid or each.refused],
+        differing=table(">experiment | versions | metric | >first | >second | interval | >allowed", differing),
+        experiments={each.number: in_a_line(each.case) for each in rows if each.number in numbers},
+    )
 
 
-def _invalid(rows: Sequence[Row]) -> list[str]:
-    """Experiments with invalid runs, and those that a kernel refuses."""
-    found = [f"- {each.number}: {'; '.join([*each.invalid, each.refused]).strip('; ')}" for each in rows]
-    listed = [line for line, each in zip(found, rows, strict=True) if each.invalid or each.refused]
-    return ["Invalid or refused:", "", *listed, ""] if listed else ["All runs are valid.", ""]
-
-
-def _different(both: Sequence[tuple[str, str]], rows: Sequence[Row]) -> list[str]:
-    """A table of the metrics that differ."""
-    lines = []
+def _differing(both: Sequence[tuple[str, str]], rows: Sequence[Row]) -> Iterator[Sequence[object]]:
+    """The metrics that differ."""
     for each in rows:
-        for (a, b), found in zip(both, each.found, strict=bool(each.found)):
-            lines += [
-                f"| {each.number} | {a}, {b} | `{one.metric}` | {one.kernel:.4g} | {one.sim:.4g} "
-                f"| {one.outside[0]:+.3g} … {one.outside[1]:+.3g} | {one.allowed:.3g} |"
-                for one in found
-                if one.answer is Answer.DIFFERENT and one.outside
-            ]
-    if not lines:
-        return ["No metric differs."]
-    numbers = {int(line.split("|")[1]) for line in lines}
-    return [
-        "Metrics that differ (medians, interval of the difference, tolerance):",
-        "",
-        "| experiment | versions | metric | first | second | interval | allowed |",
-        "| ---: | --- | --- | ---: | ---: | --- | ---: |",
-        *lines,
-        "",
-        *(f"- {each.number}: `{in_a_line(each.case)}`" for each in rows if each.number in numbers),
-    ]
+        for pair, found in zip(both, each.found, strict=bool(each.found)):
+            for one in found:
+                if one.answer is Answer.DIFFERENT and one.outside:
+                    means = (f"{one.kernel:.4g}", f"{one.sim:.4g}")
+                    interval = f"{one.outside[0]:+.3g} … {one.outside[1]:+.3g}"
+                    yield each.number, ", ".join(pair), f"`{one.metric}`", *means, interval, f"{one.allowed:.3g}"
 
 
 if __name__ == "__main__":

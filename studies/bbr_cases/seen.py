@@ -32,9 +32,15 @@ class Seen:
         value = self.flows.filter(pl.col("time_ns") <= seconds * NS)[column].drop_nulls()[-1]
         return float(value)
 
-    def between(self, start: float, stop: float, column: str) -> pl.Series:
-        """The samples of a time."""
-        return self.flows.filter(pl.col("time_ns").is_between(start * NS, stop * NS))[column].drop_nulls()
+    def of(self, kind: str, start: float, stop: float, column: str) -> float:
+        """The `max`, `min`, `mean` or `median` of a time's samples; 0 without any."""
+        samples = self.flows.filter(pl.col("time_ns").is_between(start * NS, stop * NS))[column].cast(pl.Float64)
+        return float(getattr(samples, kind)() or 0)
+
+    def phase(self, name: str, after: float = 0.0) -> tuple[int, float, float]:
+        """The first such phase from a time on: its number, start and stop."""
+        number = self.first(name, after)
+        return number, *self.phases[number][1:]
 
     def first(self, phase: str, after: float = 0.0) -> int:
         """The number of the first such phase from a time on."""
