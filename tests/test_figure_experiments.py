@@ -46,7 +46,7 @@ def test_every_link_has_an_experiment_of_the_simulator(figure: Path) -> None:
         answer = state(FigureRequest(toml=opened(each.fragment)))
         assert answer["problem"] is None
         known = set(importlib.import_module("dumbbell.engines.sim").Simulator.controllers())
-        assert {flow["cc"] for flow in answer["controls"]["flows"]} - {None} <= known
+        assert {flow["cc"] for flow in answer["case"]["experiment"]["flows"]} - {None} <= known
 
 
 def test_the_links_of_a_figure_have_the_experiments_that_its_script_runs() -> None:
