@@ -22,6 +22,7 @@ from pathlib import Path
 SSHD = "/usr/sbin/sshd"
 SENDER, RECEIVER = "192.168.7.1", "192.168.8.2"
 DIRECT_RECEIVER = "192.168.7.2"
+SENDER_6, RECEIVER_6 = "2001:db8:7::1", "2001:db8:8::2"
 
 
 @cache
@@ -75,6 +76,8 @@ class SshTestbed:
     """All hosts."""
 
     folder: Path
+    six: bool = False
+    """Whether experiments use IPv6."""
     all_hosts: dict[str, RemoteHost] = field(default_factory=dict)
 
     def __getitem__(self, name: str) -> RemoteHost:
@@ -103,8 +106,9 @@ class SshTestbed:
         """The `[hosts]` table of an experiment."""
         has_router = "router" in self.all_hosts
         receiver = RECEIVER if has_router else DIRECT_RECEIVER
+        sender, receiver = (SENDER_6, RECEIVER_6) if self.six else (SENDER, receiver)
         lines = [
-            "[hosts.sender]", 'ssh = "sender"', f'address = "{SENDER}"', 'device = "eth1"',
+            "[hosts.sender]", 'ssh = "sender"', f'address = "{sender}"', 'device = "eth1"',
             "[hosts.receiver]", 'ssh = "receiver"', f'address = "{receiver}"', 'device = "eth1"',
         ]  # fmt: skip
         if has_router:
@@ -120,14 +124,16 @@ def processes() -> Iterator[tuple[int, str, str]]:
 
 
 @contextmanager
-def connected_hosts(folder: Path, *, router: bool) -> Iterator[SshTestbed]:
-    """Yields the hosts, reachable by ssh; removes them at the end of the block."""
-    testbed = SshTestbed(folder)
+def connected_hosts(folder: Path, *, router: bool, six: bool = False) -> Iterator[SshTestbed]:
+    """Yields the hosts, reachable by ssh; removes them at the end of the block. `six` needs a router."""
+    testbed = SshTestbed(folder, six)
     names = ["admin", "sender", *(["router"] if router else []), "receiver"]
     try:
         for name in names:
             testbed.all_hosts[name] = RemoteHost(name, _start_host(name))
         _connect(testbed, names, router=router)
+        if six:
+            _connect_six(testbed)
         _open(testbed)
         yield testbed
     finally:
@@ -177,6 +183,24 @@ def _connect(testbed: SshTestbed, names: list[str], *, router: bool) -> None:
     receiver.run(f"ip addr add {RECEIVER}/24 dev eth1; ip route add 192.168.7.0/24 via 192.168.8.254")
     router_host.run("ip addr add 192.168.7.254/24 dev eth1; ip addr add 192.168.8.254/24 dev eth2")
     router_host.run("sysctl -qw net.ipv4.ip_forward=1")
+
+
+def _connect_six(testbed: SshTestbed) -> None:
+    """IPv6 addresses beside those of IPv4."""
+
+    def add(name: str, device: str, address: str) -> None:
+        testbed[name].run(
+            f"sysctl -qw net.ipv6.conf.{device}.accept_dad=0 net.ipv6.conf.{device}.disable_ipv6=0; "
+            f"ip -6 addr add {address}/64 dev {device} nodad"
+        )
+
+    add("sender", "eth1", SENDER_6)
+    add("receiver", "eth1", RECEIVER_6)
+    add("router", "eth1", "2001:db8:7::fe")
+    add("router", "eth2", "2001:db8:8::fe")
+    testbed["router"].run("sysctl -qw net.ipv6.conf.all.forwarding=1")
+    testbed["sender"].run("ip -6 route add 2001:db8:8::/64 via 2001:db8:7::fe")
+    testbed["receiver"].run("ip -6 route add 2001:db8:7::/64 via 2001:db8:8::fe")
 
 
 def _open(testbed: SshTestbed) -> None:

@@ -3,6 +3,7 @@
 `DUMBBELL_KILLS=10` tries ten times of the kill instead of two.
 """
 
+import json
 import os
 import random
 import signal
@@ -159,6 +160,36 @@ def test_hosts_are_restored(
         wait_for_exit(run)
     assert hosts.agents() == []
     assert hosts.snapshots() == before
+
+
+@pytest.mark.slow
+def test_hosts_are_restored_by_a_command_without_a_run(hosts: SshTestbed, tmp_path: Path) -> None:
+    before = hosts.snapshots()
+
+    def restored() -> dict[str, list[str]]:
+        command = [sys.executable, "-m", "dumbbell", "hosts", "restore", "sender", "receiver", "--json"]
+        done = subprocess.run(
+            command, env=os.environ | {"DUMBBELL_SSH": hosts.ssh}, capture_output=True, text=True, check=True,
+            timeout=60,
+        )  # fmt: skip
+        return {host["ssh"]: host["restored"] for host in json.loads(done.stdout)["hosts"]}
+
+    run = start(hosts, tmp_path / "out")
+    try:
+        deadline = time.monotonic() + 60
+        while "tbf" not in hosts["sender"].run("tc qdisc show dev eth1"):
+            assert time.monotonic() < deadline, "the bottleneck was not set up"
+            time.sleep(0.02)
+        kill_all_agents(hosts, run)
+        run.wait(timeout=60)
+        assert "tbf" in hosts["sender"].run("tc qdisc show dev eth1")
+        found = restored()
+        assert any("tbf" in sentence for sentence in found["sender"])
+        assert hosts.snapshots() == before
+        assert restored() == {"sender": [], "receiver": []}
+    finally:
+        wait_for_exit(run)
+    assert hosts.agents() == []
 
 
 def wait_for_agents(hosts: SshTestbed) -> None:

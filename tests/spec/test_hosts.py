@@ -44,9 +44,10 @@ def test_a_router_is_optional() -> None:
     [
         ("sender", "ssh", "-oProxyCommand=touch /tmp/x", "not a host that ssh knows"),
         ("sender", "ssh", "a b", "not a host that ssh knows"),
-        ("sender", "address", "eth1", "not an IPv4 address"),
+        ("sender", "address", "eth1", "not an IP address"),
         ("sender", "address", "127.0.0.1", "not an address of a device"),
-        ("sender", "address", "fe80::1", "an IPv6 address; experiments use IPv4"),
+        ("sender", "address", "fe80::1", "not an address of a device"),
+        ("sender", "address", "2001:db8::1", "addresses of two families"),
         ("receiver", "device", "eth1; reboot", "not the name of a device"),
         ("receiver", "device", "a-name-that-is-too-long", "not the name of a device"),
         ("router", "to_sender", "eth2", "one device for both directions"),

@@ -46,7 +46,7 @@ use sampler::Sampler;
 use socket2::Socket;
 use std::collections::BTreeMap;
 use std::fs;
-use std::net::SocketAddrV4;
+use std::net::SocketAddr;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::thread;
@@ -113,7 +113,7 @@ struct EventLoop<'a> {
     /// Listening sockets, indexed by their tokens; with the port's only flow if its sender is on another host.
     listeners: Vec<(Socket, Option<usize>)>,
     /// Flow of a connection, by its addresses: sender, receiver. Flows to different ports may share a source port.
-    expected: BTreeMap<(SocketAddrV4, SocketAddrV4), usize>,
+    expected: BTreeMap<(SocketAddr, SocketAddr), usize>,
     probes: Vec<Probing>,
     sampler: Sampler,
     /// Incremented when the next sample is rescheduled: older entries of the event queue are void.

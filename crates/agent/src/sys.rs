@@ -22,6 +22,7 @@ use nix::time::{ClockId, clock_gettime};
 use std::fs::File;
 use std::io;
 use std::mem::size_of;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{BorrowedFd, FromRawFd, OwnedFd, RawFd};
 
 /// The experiment's time. Reading it is a system call, and in a guest a system call costs more than a
@@ -87,6 +88,15 @@ pub fn wall_clock_ahead_ns() -> u64 {
     let before = monotonic_ns();
     let wall = nanoseconds(clock_gettime(ClockId::CLOCK_REALTIME).expect("CLOCK_REALTIME always answers"));
     wall - u64::midpoint(before, monotonic_ns())
+}
+
+/// Every address of this host of the same family, with a port.
+pub const fn any_address(like: IpAddr, port: u16) -> SocketAddr {
+    let any = match like {
+        IpAddr::V4(_) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+        IpAddr::V6(_) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
+    };
+    SocketAddr::new(any, port)
 }
 
 /// Runs `work` in a named network namespace.

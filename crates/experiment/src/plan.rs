@@ -55,7 +55,7 @@ use dumbbell_plan::{Ecn, Flow, Link, Net, NetemSeed, Plan, Queue, Sender, Step, 
 use error::Error;
 use limits::Limits;
 use path::{RECEIVER, lay_out};
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 
 pub use settings::is_of_the_machine;
 
@@ -116,8 +116,8 @@ fn are_sized(flows: &[Flow]) -> bool {
 }
 
 /// Address of a receiver.
-fn address(building: &Building<'_>, receiver: &str) -> Ipv4Addr {
-    building.layout.lefts_of(receiver).next().map_or(Ipv4Addr::UNSPECIFIED, Link::right_address)
+fn address(building: &Building<'_>, receiver: &str) -> IpAddr {
+    building.layout.lefts_of(receiver).next().map_or(Ipv4Addr::UNSPECIFIED, Link::right_address).into()
 }
 
 /// The first sender whose packets cross all of the path, or else the first.

@@ -6,7 +6,7 @@ use crate::traffic::is_default;
 use crate::{Change, Content, Ends, Flow, NetemSeed, Operation, Plan, Probe, Program, Programs, Step, TerminalPlan};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 
 /// One run of an experiment on one host.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -192,7 +192,7 @@ impl AgentPlan {
     /// The part of a host that has one end of all flows and probes, or none; the agent knows no host's name. `from` is the
     /// address of a sender on another host.
     #[must_use]
-    pub fn of_host(mut self, host: &str, devices: Vec<String>, ends: Option<Ends>, from: Option<Ipv4Addr>) -> Self {
+    pub fn of_host(mut self, host: &str, devices: Vec<String>, ends: Option<Ends>, from: Option<IpAddr>) -> Self {
         self.hosts = vec![String::new()];
         self.devices = devices;
         self.ends_when_done &= ends.is_some();

@@ -3,7 +3,7 @@
 use crate::agent::{AgentOptions, AgentPlan};
 use crate::settings::Conflict;
 use crate::{Ends, Plan};
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 
 /// What a real host is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,7 +38,7 @@ pub struct RemoteHost {
     /// The only devices that tc changes.
     pub devices: Vec<String>,
     /// Address of the device under test; None: a router.
-    pub address: Option<Ipv4Addr>,
+    pub address: Option<IpAddr>,
 }
 
 /// A plan whose hosts are real.

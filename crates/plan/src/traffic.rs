@@ -2,7 +2,7 @@
 
 use crate::waits::Wait;
 use serde::{Deserialize, Serialize};
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 
 /// Declares an enum of words.
 macro_rules! words {
@@ -128,7 +128,7 @@ pub struct Flow {
     /// Receiving host.
     pub receiver: String,
     /// Address of the receiver.
-    pub address: Ipv4Addr,
+    pub address: IpAddr,
     /// Port of the receiver.
     pub port: u16,
     /// Congestion control, for TCP.
@@ -174,7 +174,7 @@ pub struct Flow {
     pub ends: Ends,
     /// Address of a sender on another host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub from: Option<Ipv4Addr>,
+    pub from: Option<IpAddr>,
 }
 
 /// The receiver sends a request, the sender responds, the receiver pauses and repeats.
@@ -200,7 +200,7 @@ pub struct Probe {
     /// Host of the server.
     pub receiver: String,
     /// Address of the server.
-    pub address: Ipv4Addr,
+    pub address: IpAddr,
     /// UDP port of the server.
     pub port: u16,
     /// First probe.

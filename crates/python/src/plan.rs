@@ -18,7 +18,7 @@ use pyo3::prelude::*;
 use pythonize::pythonize;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 
 /// Declares a handle: a class whose properties are those of the value that it holds.
 macro_rules! handle {
@@ -111,7 +111,7 @@ handle! {
         /// Propagation delay there and back, the longest of the run.
         rtt_ns: u64 = |flow| flow.rtt_ns,
     } {
-    /// A TCP connection that a program made; `address` is IPv4.
+    /// A TCP connection that a program made; `address` is IPv4 or IPv6.
     #[staticmethod]
     #[expect(clippy::too_many_arguments, reason = "the values of a connection")]
     #[expect(clippy::needless_pass_by_value, reason = "arguments from Python are owned")]
@@ -131,7 +131,7 @@ handle! {
             transport: Transport::Tcp,
             sender,
             receiver,
-            address: address.parse().unwrap_or(Ipv4Addr::UNSPECIFIED),
+            address: address.parse().unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED)),
             port,
             cc,
             cc_parameters: Vec::new(),

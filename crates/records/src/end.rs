@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::net::SocketAddrV4;
+use std::net::SocketAddr;
 
 /// The whole report.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
@@ -119,9 +119,9 @@ pub struct ConnectionEnd {
     /// Where the socket is.
     pub host: String,
     /// Local address.
-    pub local: SocketAddrV4,
+    pub local: SocketAddr,
     /// Remote address.
-    pub remote: SocketAddrV4,
+    pub remote: SocketAddr,
     /// Index of the program that owns the socket, if known.
     pub program: Option<usize>,
     /// Congestion control at the last sample.

@@ -13,7 +13,7 @@ from typing import Any, cast, get_args
 import polars as pl
 
 from dumbbell.analysis.comparison import Answer, Arm, Comparison, Measured, compare_runs
-from dumbbell.analysis.difference import Method, check_patterns, parse_tolerance, stated
+from dumbbell.analysis.difference import Method, Tolerance, check_patterns, parse_tolerance, stated
 from dumbbell.analysis.paired_groups import names_by_difference
 from dumbbell.analysis.proposed_settings import facts
 from dumbbell.analysis.summary import measure_names, measures
@@ -21,6 +21,7 @@ from dumbbell.cli.comparison_arms import Folders, arms_of, paired, two_arms
 from dumbbell.cli.console import distinct_names
 from dumbbell.cli.options import comma_separated, window_of
 from dumbbell.cli.runs import execute_runs
+from dumbbell.cli.sweep_arms import are_sweeps, sweep_pairs
 from dumbbell.engines import Engine, Request
 from dumbbell.engines.base import (
     Permissions,
@@ -83,6 +84,8 @@ class Comparisons:
     wall_s: float
     series: dict[Path, pl.DataFrame] = field(default_factory=dict)
     """Time series for the page, by run folder."""
+    points: list[dict[str, str]] = field(default_factory=list)
+    """Of two sweeps: the values of the axes at each comparison."""
 
     @property
     def agrees(self) -> bool | None:
@@ -136,6 +139,8 @@ def compare_all(options: CompareOptions) -> Comparisons:
     """
     began = time.perf_counter()
     tolerances, method = stated(options.tolerances), _method(options.method)
+    if len(options.targets) == 2 and are_sweeps(*map(Path, options.targets)):
+        return _compare_sweeps(options, tolerances, method, began)
     if len(options.targets) == 2 or (len(options.targets) == 1 and Path(options.targets[0]).is_dir()):
         _refuse_run_options(options)
         out, names = None, None
@@ -161,6 +166,28 @@ def compare_all(options: CompareOptions) -> Comparisons:
         reference, other = (measured.arm(name, folders) for name, folders in zip(arm_names, arms, strict=True))
         comparisons.append(compare_runs(case, reference, other, tolerances, method))
     return Comparisons(comparisons, left_out, out, time.perf_counter() - began, measured.series)
+
+
+def _compare_sweeps(
+    options: CompareOptions, tolerances: Mapping[str, Tolerance], method: Method | None, began: float
+) -> Comparisons:
+    """Compare two sweeps point by point."""
+    _refuse_run_options(options)
+    given = {"--output": options.page, "--from": options.start, "--to": options.end}
+    if key := next((key for key, value in given.items() if value), None):
+        right = 'leave it out; sweep with keep = "runs" and compare two of the kept runs for it'
+        raise ExperimentError("a sweep keeps metrics of whole runs only", key=key, right=right)
+    folders = [Path(target) for target in options.targets]
+    pairs, left_out = sweep_pairs(*folders)
+    known = dict.fromkeys(name for pair in pairs for run in (*pair.first, *pair.second) for name in run.values)
+    check_patterns(options.tolerances, known)
+    names = distinct_names(([folder.resolve().name for folder in folders], [str(folder) for folder in folders]))
+    compared = [
+        compare_runs(pair.case, Arm(names[0], pair.first), Arm(names[1], pair.second), tolerances, method)
+        for pair in pairs
+    ]
+    points = [dict(pair.values) for pair in pairs]
+    return Comparisons(compared, left_out, None, time.perf_counter() - began, points=points)
 
 
 class _Measuring:

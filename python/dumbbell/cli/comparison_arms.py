@@ -190,7 +190,9 @@ def show_compared(out: Console, done: "Comparisons", window: str) -> None:
         out.width = max(out.width, WIDE)
     manifest = done.comparisons[0].first.runs[0].manifest
     out.print(str(manifest.get("title") or manifest.get("name")), style="bold")
-    for comparison in done.comparisons:
+    if done.points:
+        _show_points(out, done)
+    for comparison in [] if done.points else done.comparisons:
         _show(out, comparison, window, several=len(done.comparisons) > 1)
         _explain(out, comparison, conditions=comparison is done.comparisons[0])
         if len(done.comparisons) > 1:
@@ -200,6 +202,46 @@ def show_compared(out: Console, done: "Comparisons", window: str) -> None:
         out.print(f"{done.out}", style="cyan", soft_wrap=True)
     style = f"bold {_style(done.agrees, valid=done.valid)}"
     out.print(verdict_of_all(done.comparisons, done.left_out), style=style, soft_wrap=True)
+
+
+POINTS_MAX = 60
+"""Most points to print; JSON has all."""
+
+
+def _show_points(out: Console, done: "Comparisons") -> None:
+    """Two sweeps: a row for each point, with the metric that is furthest outside its tolerance."""
+    first = done.comparisons[0]
+    out.print("; ".join(described(arm) for arm in (first.first, first.second)), style="dim")
+    out.print()
+    shared = {key for key in done.points[0] if len({point.get(key) for point in done.points}) == 1}
+    axes = [key for key in done.points[0] if key not in shared] or list(done.points[0])
+    wide = out.width >= WIDE
+    names = [first.first.name, first.second.name, "difference"]
+    table = grid([*_short(axes), "answer", "metric"], names if wide else names[2:])
+    for column in table.columns[len(axes) :]:
+        column.no_wrap = True
+    for comparison, point in list(zip(done.comparisons, done.points, strict=True))[:POINTS_MAX]:
+        style = _style(comparison.agrees, valid=comparison.valid)
+        row = next(iter(comparison.moved), comparison.worst)
+        texts = ("", "", "", "", "", "") if row is None else cells(row, comparison)
+        numbers = [texts[0].partition(" ±")[0], texts[1].partition(" ±")[0], texts[2]]
+        answer = Text(comparison.answer.value, style=style)
+        shown = numbers if wide else numbers[2:]
+        table.add_row(*(point.get(axis, "") for axis in axes), answer, row.metric if row else "", *shown)
+    out.print(table)
+    if not wide:
+        out.print(f"{WIDE} columns are needed for the numbers of both arms; --json has them", style="dim")
+    if len(done.points) > POINTS_MAX:
+        out.print(f"and {len(done.points) - POINTS_MAX} more points; --json has them", style="dim")
+    out.print()
+    for warning in dict.fromkeys(text for each in done.comparisons for text in each.warnings):
+        out.print(f"note: {warning}", style="yellow", soft_wrap=True)
+
+
+def _short(keys: list[str]) -> list[str]:
+    """The last parts of keys, where they differ."""
+    short = [key.rpartition(".")[2] for key in keys]
+    return short if len(set(short)) == len(keys) else keys
 
 
 def _style(agrees: bool | None, *, valid: bool) -> str:

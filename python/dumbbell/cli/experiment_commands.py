@@ -294,6 +294,10 @@ def scenario_entries() -> list[dict[str, Any]]:
     return [_scenario_entry(name, cases[0], len(cases)) for name, cases in _built_in_cases().items()]
 
 
+WIDE = 112
+"""Columns from which a table has room for sources."""
+
+
 def show_scenarios() -> None:
     """Print the built-in experiments, then the sweeps."""
     from rich.table import Table
@@ -312,14 +316,17 @@ def show_scenarios() -> None:
     ):
         out.print(heading, style="bold")
         table = Table(box=None, padding=(0, 2, 0, 0), expand=True)
-        for column in ("scenario", "cases", "title", "source"):
+        # Titles are wrapped between words, and sources need room beside them.
+        wide = out.width >= WIDE
+        for column in ("scenario", "cases", "title", "source")[: 4 if wide else 3]:
             narrow = column in ("scenario", "cases")
             table.add_column(
-                column, justify="right" if column == "cases" else "left", no_wrap=True, ratio=None if narrow else 1
+                column, justify="right" if column == "cases" else "left", no_wrap=narrow, ratio=None if narrow else 1
             )
         for name in sorted(names):
             entry = _scenario_entry(name, cases[name][0], len(cases[name]))
-            table.add_row(name, str(entry["cases"]), entry["title"], entry["source"] or "")
+            source = [entry["source"] or ""] if wide else []
+            table.add_row(name, str(entry["cases"]), entry["title"], *source)
         out.print(table)
     out.print(Text.assemble(("sweeps", "bold"), " (dumbbell sweep NAME)"))
     list_sweeps()

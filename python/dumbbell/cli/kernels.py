@@ -112,13 +112,15 @@ def list_(available: bool = False, as_json: bool = False) -> None:
             "or build one with: dumbbell kernel build"
         )
         return
-    table = Table(box=None, padding=(0, 2, 0, 0))
+    table = Table(box=None, padding=(0, 1, 0, 0))
     for column in ("", "name", "release", "source", "config", "built"):
-        table.add_column(column, overflow="fold")
+        table.add_column(column, overflow="fold", no_wrap=column in ("name", "release", "config", "built"))
     for each in found:
         mark = "*" if each.name == default else ""
         source = "; ".join([each.source, *(f"with {added.file}" for added in each.added)])
-        table.add_row(mark, each.name, each.release, source, each.config_sha256[:12], each.built_at)
+        # The day and the minute; --json has all of it.
+        built = each.built_at.replace("T", " ")[:16]
+        table.add_row(mark, each.name, each.release, source, each.config_sha256[:8], built)
     out.print(table)
 
 

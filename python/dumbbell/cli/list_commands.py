@@ -111,15 +111,14 @@ def entries(kind: str, host: "LocalHost | None" = None) -> list[dict[str, Any]]:
 @json_option
 def explain(name: str, as_json: bool = False) -> None:
     """Explain a controller, a queue or a term."""
-    from rich.markdown import Markdown
-
+    from dumbbell.cli.manual_page import manual_page
     from dumbbell.spec.built_in import explained
 
     text = explained(name).replace(_MEASURED, "")
     if as_json:
         print_json({"name": name, "markdown": text})
         return
-    out.print(Markdown(text), width=min(out.width, WIDEST))
+    out.print(manual_page(text), width=min(out.width, WIDEST))
 
 
 @click.command("schema")

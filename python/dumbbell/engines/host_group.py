@@ -55,8 +55,10 @@ def check(plan: RemotePlan, machine: RemoteHost, facts: Mapping[str, Any]) -> li
     for device in machine.devices:
         _device(plan, name, machine, device, facts["devices"].get(device))
     _routes(plan, name, machine, facts["routes"])
-    if machine.role == "router" and not facts["forwards"]:
-        raise HostError(f"{name}: packet forwarding is off; turn it on there: sysctl -w net.ipv4.ip_forward=1")
+    is_six = ":" in (plan.host("sender").address or "")
+    if machine.role == "router" and not facts["forwards"][is_six]:
+        key = "net.ipv6.conf.all.forwarding" if is_six else "net.ipv4.ip_forward"
+        raise HostError(f"{name}: packet forwarding is off; turn it on there: sysctl -w {key}=1")
     if machine.role != "router":
         _controllers(plan, name, facts["controllers"])
     _memory(plan, name, facts["memory_available_bytes"])

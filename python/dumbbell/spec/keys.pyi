@@ -53,7 +53,7 @@ class End(Keys):
     nor host starts with a dash. The login is root, or a user with passwordless `sudo`.
     """
     address: str
-    """IPv4 address of the device under test; IPv6 is refused, but `ssh` may use it."""
+    """Address of the device under test, IPv4 or IPv6, the same family on both hosts; not a link-local one."""
     device: str
     """That device, such as `"eth1"`. tc and offload settings touch only these devices and the router's two."""
 

@@ -17,7 +17,7 @@ use nix::errno::Errno;
 use nix::sys::socket::SockProtocol;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::net::SocketAddrV4;
+use std::net::SocketAddr;
 use std::os::fd::RawFd;
 use std::path::Path;
 
@@ -74,7 +74,7 @@ impl Connections {
     pub fn sample(
         &mut self,
         now_ns: u64,
-        ours: impl Fn((SocketAddrV4, SocketAddrV4)) -> bool,
+        ours: impl Fn((SocketAddr, SocketAddr)) -> bool,
         owners: &Owners,
     ) -> Result<()> {
         for host_index in 0..self.hosts.len() {
@@ -101,7 +101,7 @@ impl Connections {
         &mut self,
         host_index: usize,
         now_ns: u64,
-        ours: impl Fn((SocketAddrV4, SocketAddrV4)) -> bool,
+        ours: impl Fn((SocketAddr, SocketAddr)) -> bool,
     ) -> Result<()> {
         let mut found = Vec::new();
         let lost =
@@ -193,6 +193,6 @@ fn owner(inode: u32, groups: &[(usize, i32)]) -> Result<Option<usize>> {
 }
 
 /// Is it one of our sockets, the sender's or the receiver's?
-fn is_either(ours: &impl Fn((SocketAddrV4, SocketAddrV4)) -> bool, socket: &diag::Found) -> bool {
+fn is_either(ours: &impl Fn((SocketAddr, SocketAddr)) -> bool, socket: &diag::Found) -> bool {
     ours((socket.local, socket.remote)) || ours((socket.remote, socket.local))
 }

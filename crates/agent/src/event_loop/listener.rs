@@ -8,7 +8,7 @@ use dumbbell_plan::{Ends, Flow, Transport};
 use socket2::{Domain, Protocol, Socket, Type};
 use std::collections::BTreeMap;
 use std::io;
-use std::net::{Ipv4Addr, SocketAddrV4};
+use std::net::SocketAddr;
 use std::os::fd::AsRawFd;
 
 /// Accept backlog: all flows may start at once.
@@ -40,7 +40,7 @@ impl EventLoop<'_> {
             }
             // The connection belongs to no flow: dropping the socket closes it.
             let local = socket.local_addr().attempt(|| "reading a connection's address".into())?;
-            let local = local.as_socket_ipv4().expect("an IPv4 listener accepts IPv4");
+            let local = local.as_socket().expect("an IPv4 listener accepts IPv4");
             let Some(&number) = self.expected.get(&(from, local)) else { continue };
             let Traffic::Tcp(flow) = &mut self.flows[number] else { unreachable!("UDP doesn't connect") };
             if flow.is_over() {
@@ -56,8 +56,9 @@ impl EventLoop<'_> {
 
 /// Opens the listening socket of a port; all flows to the port share it.
 fn listen(flow: &Flow, backlog: i32) -> Result<Socket> {
+    let any = sys::any_address(flow.address, flow.port);
     sys::within(&flow.receiver, || {
-        let socket = Socket::new(Domain::IPV4, Type::STREAM.nonblocking().cloexec(), Some(Protocol::TCP))?;
+        let socket = Socket::new(Domain::for_address(any), Type::STREAM.nonblocking().cloexec(), Some(Protocol::TCP))?;
         socket.set_reuse_address(true)?;
         // Like `iperf3 -C`: controllers such as dctcp need the receiver's support.
         if let Some(cc) = &flow.cc {
@@ -66,7 +67,7 @@ fn listen(flow: &Flow, backlog: i32) -> Result<Socket> {
         if let Some(bytes) = flow.rcvbuf {
             sys::set_option(socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, sys::small(bytes))?;
         }
-        socket.bind(&SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, flow.port).into())?;
+        socket.bind(&any.into())?;
         socket.listen(backlog)?;
         Ok(socket)
     })
@@ -77,11 +78,11 @@ fn listen(flow: &Flow, backlog: i32) -> Result<Socket> {
 }
 
 /// Accepts one pending connection, if any.
-fn accept(listener: &Socket) -> Result<Option<(Socket, SocketAddrV4)>> {
+fn accept(listener: &Socket) -> Result<Option<(Socket, SocketAddr)>> {
     match listener.accept() {
         Ok((socket, from)) => {
             socket.set_nonblocking(true).attempt(|| "setting a connection to non-blocking".into())?;
-            let from = from.as_socket_ipv4().expect("an IPv4 listener accepts IPv4");
+            let from = from.as_socket().expect("a listener of IP accepts IP");
             Ok(Some((socket, from)))
         }
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),

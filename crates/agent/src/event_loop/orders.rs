@@ -14,7 +14,7 @@ use crate::error::{Attempt, Error, Result};
 use crate::sys::{Clock, monotonic_ns};
 use socket2::Socket;
 use std::io::{BufRead, BufReader, Write};
-use std::net::SocketAddrV4;
+use std::net::SocketAddr;
 use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
 
@@ -36,7 +36,7 @@ impl EventLoop<'_> {
     }
 
     /// Accepts a connection for a flow whose sender is on another host; drops any other connection.
-    pub(super) fn accept_remote_sender(&mut self, number: usize, socket: Socket, from: SocketAddrV4) -> Result<()> {
+    pub(super) fn accept_remote_sender(&mut self, number: usize, socket: Socket, from: SocketAddr) -> Result<()> {
         let Traffic::Tcp(flow) = &mut self.flows[number] else { unreachable!("UDP doesn't connect") };
         if !flow.expects(from) {
             return Ok(());

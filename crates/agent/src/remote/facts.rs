@@ -5,7 +5,7 @@ use crate::error::{Attempt, Result};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs;
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 use std::process::{Command, Stdio};
 
 /// What Python requests.
@@ -14,7 +14,7 @@ use std::process::{Command, Stdio};
 pub struct FactsRequest {
     devices: Vec<String>,
     /// Source (optional) and destination of routes to look up.
-    routes: Vec<(Option<Ipv4Addr>, Ipv4Addr)>,
+    routes: Vec<(Option<IpAddr>, IpAddr)>,
     controllers: Vec<String>,
     /// Names of sysctls.
     sysctls: Vec<String>,
@@ -32,7 +32,8 @@ pub struct Facts {
     governor: String,
     hypervisor: bool,
     memory_available_bytes: u64,
-    forwards: bool,
+    /// Whether it forwards IPv4, and IPv6.
+    forwards: [bool; 2],
     missing_tools: Vec<String>,
     /// Those requested that a socket can use.
     controllers: Vec<String>,
@@ -57,7 +58,7 @@ pub fn read(request: FactsRequest, connection: &str) -> Result<Facts> {
         let addresses = ip_output(&["-j", "addr", "show", "dev", &device])?;
         Ok((device, addresses))
     };
-    let route = |(from, to): (Option<Ipv4Addr>, Ipv4Addr)| {
+    let route = |(from, to): (Option<IpAddr>, IpAddr)| {
         let (from, to) = (from.map(|from| from.to_string()), to.to_string());
         let mut arguments = vec!["-j", "route", "get", &to];
         arguments.extend(from.iter().flat_map(|from| ["from", from]));
@@ -76,7 +77,8 @@ pub fn read(request: FactsRequest, connection: &str) -> Result<Facts> {
         governor: text("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
         hypervisor: line("flags").is_some_and(|flags| flags.split_whitespace().any(|flag| flag == "hypervisor")),
         memory_available_bytes: memory_available_bytes(&text("/proc/meminfo")),
-        forwards: text("/proc/sys/net/ipv4/ip_forward") == "1",
+        forwards: ["/proc/sys/net/ipv4/ip_forward", "/proc/sys/net/ipv6/conf/all/forwarding"]
+            .map(|file| text(file) == "1"),
         controllers: request.controllers.into_iter().filter(|name| capability_probe::has(name)).collect(),
         devices: if has_ip {
             request.devices.into_iter().map(device_info).collect::<Result<_>>()?

@@ -10,11 +10,12 @@ use netlink_packet_core::{NLM_F_DUMP, NLM_F_REQUEST, NetlinkHeader, NetlinkMessa
 use netlink_packet_sock_diag::SockDiagMessage;
 use netlink_packet_sock_diag::inet::{ExtensionFlags, InetRequest, SocketId, StateFlags};
 use nix::sys::socket::SockProtocol;
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddrV4};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 const AF_INET: u8 = 2;
+const AF_INET6: u8 = 10;
 /// IPv4 and IPv6: a server that listens on `::` has IPv6 sockets for IPv4 connections.
-pub const FAMILIES: [u8; 2] = [AF_INET, 10];
+pub const FAMILIES: [u8; 2] = [AF_INET, AF_INET6];
 /// `IPPROTO_TCP`.
 pub const TCP: u8 = 6;
 /// Length of `struct inet_diag_msg`, before the attributes.
@@ -62,7 +63,7 @@ impl Sockets {
     }
 
     /// Replaces the list of sockets: number, local address, remote address.
-    pub fn watch(&mut self, sockets: impl Iterator<Item = (u32, SocketAddrV4, SocketAddrV4)>) {
+    pub fn watch(&mut self, sockets: impl Iterator<Item = (u32, SocketAddr, SocketAddr)>) {
         self.requests.clear();
         self.count = 0;
         for (number, local, remote) in sockets {
@@ -99,9 +100,9 @@ fn parse(number: u32, bytes: &[u8]) -> SocketInfo<'_> {
 /// A socket in a dump or a destroy notification.
 pub struct Found {
     /// Local address.
-    pub local: SocketAddrV4,
+    pub local: SocketAddr,
     /// Remote address.
-    pub remote: SocketAddrV4,
+    pub remote: SocketAddr,
     /// Unique identifier until reboot.
     pub cookie: u64,
     /// 0 if no process has it open.
@@ -150,7 +151,7 @@ pub fn dump(family: u8, protocol: u8, extensions: ExtensionFlags, states: StateF
 pub fn socket(answer: &Answer<'_>) -> Option<Found> {
     let payload = answer.payload;
     let SocketInfo { tcp_info, cc_kind, cc_info, .. } = read(answer)?;
-    let (local, remote) = (address(payload, 4, 8)?, address(payload, 6, 24)?);
+    let (local, remote) = (address(payload, 4, 8), address(payload, 6, 24));
     let cc = attributes(&payload[MESSAGE_BYTES..]).find(|(kind, _)| *kind == CONTROLLER);
     let cookie = u64::from(number(payload, 44)) | (u64::from(number(payload, 48)) << 32);
     let crosses = !(local.ip().is_loopback() || remote.ip().is_unspecified() || local.ip() == remote.ip());
@@ -166,28 +167,28 @@ pub fn socket(answer: &Answer<'_>) -> Option<Found> {
     })
 }
 
-/// An IPv4 address, or an IPv4-mapped IPv6 address (RFC 4291 section 2.5.5.2).
-fn address(message: &[u8], port_at: usize, at: usize) -> Option<SocketAddrV4> {
+/// An address; an IPv4-mapped IPv6 address (RFC 4291 section 2.5.5.2) is one of IPv4.
+fn address(message: &[u8], port_at: usize, at: usize) -> SocketAddr {
     let port = u16::from_be_bytes([message[port_at], message[port_at + 1]]);
     let bytes: [u8; 16] = message[at..at + 16].try_into().expect("sixteen bytes");
     let ip = match message[0] {
-        AF_INET => Ipv4Addr::new(bytes[0], bytes[1], bytes[2], bytes[3]),
-        _ => Ipv6Addr::from(bytes).to_ipv4_mapped()?,
+        AF_INET => IpAddr::V4(Ipv4Addr::new(bytes[0], bytes[1], bytes[2], bytes[3])),
+        _ => Ipv6Addr::from(bytes).to_canonical(),
     };
-    Some(SocketAddrV4::new(ip, port))
+    SocketAddr::new(ip, port)
 }
 
-fn request(number: u32, local: SocketAddrV4, remote: SocketAddrV4) -> Vec<u8> {
+fn request(number: u32, local: SocketAddr, remote: SocketAddr) -> Vec<u8> {
     let socket_id = SocketId {
         source_port: local.port(),
         destination_port: remote.port(),
-        source_address: (*local.ip()).into(),
-        destination_address: (*remote.ip()).into(),
+        source_address: local.ip(),
+        destination_address: remote.ip(),
         interface_id: 0,
         cookie: [0xff; 8],
     };
     let request = InetRequest {
-        family: AF_INET,
+        family: if local.is_ipv6() { AF_INET6 } else { AF_INET },
         protocol: TCP,
         extensions: ExtensionFlags::INFO | ExtensionFlags::VEGASINFO,
         states: StateFlags::all(),

@@ -9,10 +9,10 @@ use crate::sample::record::Records;
 use crate::sys;
 use dumbbell_plan::{Probe, ProbeKind};
 use dumbbell_records::{NEVER, ProbeRecord};
-use nix::sys::socket::{MsgFlags, SockaddrIn, recvfrom, sendto};
+use nix::sys::socket::{MsgFlags, SockaddrStorage, recvfrom, sendto};
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 use std::io;
-use std::net::{Ipv4Addr, SocketAddrV4};
+use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, RawFd};
 
 /// One series of probes.
@@ -47,10 +47,10 @@ impl Probing {
         let Some(client) = &self.client else { unreachable!("only the client sends") };
         let sequence = u32::try_from(self.sent.len()).expect("fewer probes than 2^32");
         let packet = match self.plan.kind {
-            ProbeKind::Ping => echo_request(self.identifier(), sequence, self.plan.payload),
+            ProbeKind::Ping => echo_request(self.echo(), self.identifier(), sequence, self.plan.payload),
             ProbeKind::Udp => datagram(sequence, self.plan.payload),
         };
-        let target = SockAddr::from(SocketAddrV4::new(self.plan.address, self.target_port()));
+        let target = SockAddr::from(SocketAddr::new(self.plan.address, self.target_port()));
         match client.send_to(&packet, &target) {
             Ok(_) => {}
             Err(error) if error.raw_os_error() == Some(libc::ENOBUFS) => {}
@@ -63,7 +63,8 @@ impl Probing {
     /// The client's socket is readable: an answer has arrived.
     pub fn answered(&mut self, now_ns: u64) {
         while let Some((packet, _)) = self.client.as_ref().and_then(receive) {
-            if let Some(sample) = self.recognise(&packet, ECHO_REPLY) {
+            let reply = self.echo().reply;
+            if let Some(sample) = self.recognise(&packet, reply) {
                 sample.answered_ns = sample.answered_ns.min(now_ns);
             }
         }
@@ -73,7 +74,8 @@ impl Probing {
     pub fn arrived(&mut self, now_ns: u64) {
         while let Some((packet, from)) = self.server.as_ref().and_then(receive) {
             self.reserve(&packet);
-            if let Some(sample) = self.recognise(&packet, ECHO_REQUEST) {
+            let request = self.echo().request;
+            if let Some(sample) = self.recognise(&packet, request) {
                 sample.arrived_ns = sample.arrived_ns.min(now_ns);
             }
             if let (ProbeKind::Udp, Some(client)) = (self.plan.kind, from) {
@@ -93,6 +95,10 @@ impl Probing {
         0xdb00 | u16::try_from(self.number & 0xff).expect("eight bits")
     }
 
+    fn echo(&self) -> Echo {
+        if self.plan.address.is_ipv6() { ECHO_V6 } else { ECHO_V4 }
+    }
+
     fn target_port(&self) -> u16 {
         if self.plan.kind == ProbeKind::Udp { self.plan.port } else { 0 }
     }
@@ -104,7 +110,7 @@ impl Probing {
 
     fn sequence(&self, packet: &[u8], kind: u8) -> Option<u32> {
         match self.plan.kind {
-            ProbeKind::Ping => echo_sequence(packet, kind, self.identifier()),
+            ProbeKind::Ping => echo_sequence(self.echo(), packet, kind, self.identifier()),
             ProbeKind::Udp => Some(u32::from_be_bytes(packet.get(..4)?.try_into().ok()?)),
         }
     }
@@ -114,7 +120,8 @@ impl Probing {
         if self.client.is_some() {
             return;
         }
-        let Some(sequence) = self.sequence(packet, ECHO_REQUEST).filter(|sequence| *sequence < MAX_RECEIVED_PROBES)
+        let Some(sequence) =
+            self.sequence(packet, self.echo().request).filter(|sequence| *sequence < MAX_RECEIVED_PROBES)
         else {
             return;
         };
@@ -130,25 +137,37 @@ fn unseen(probe: u32, sequence: u32, sent_ns: u64) -> ProbeRecord {
 
 /// Bounds the records of one receiver.
 const MAX_RECEIVED_PROBES: u32 = 20_000_000;
-const ECHO_REPLY: u8 = 0;
-const ECHO_REQUEST: u8 = 8;
+/// The types of echo messages, and whether a raw socket gets the IP header with them.
+#[derive(Clone, Copy)]
+struct Echo {
+    request: u8,
+    reply: u8,
+    has_ip_header: bool,
+}
+
+/// RFC 792.
+const ECHO_V4: Echo = Echo { request: 8, reply: 0, has_ip_header: true };
+/// RFC 4443; Linux writes the checksum, which covers addresses.
+const ECHO_V6: Echo = Echo { request: 128, reply: 129, has_ip_header: false };
 
 fn open_ends(plan: &Probe) -> io::Result<(Option<Socket>, Option<Socket>)> {
+    let any = sys::any_address(plan.address, plan.port);
+    let icmp = if any.is_ipv6() { Protocol::ICMPV6 } else { Protocol::ICMPV4 };
     let open = || match plan.kind {
-        ProbeKind::Ping => Socket::new(Domain::IPV4, Type::RAW.nonblocking(), Some(Protocol::ICMPV4)),
-        ProbeKind::Udp => Socket::new(Domain::IPV4, Type::DGRAM.nonblocking(), Some(Protocol::UDP)),
+        ProbeKind::Ping => Socket::new(Domain::for_address(any), Type::RAW.nonblocking(), Some(icmp)),
+        ProbeKind::Udp => Socket::new(Domain::for_address(any), Type::DGRAM.nonblocking(), Some(Protocol::UDP)),
     };
     let client = plan.ends.sends().then(|| sys::within(&plan.sender, open)).transpose()?;
     let server = plan.ends.receives().then(|| sys::within(&plan.receiver, open)).transpose()?;
     if let (ProbeKind::Udp, Some(server)) = (plan.kind, &server) {
-        server.bind(&SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, plan.port).into())?;
+        server.bind(&any.into())?;
     }
     Ok((client, server))
 }
 
-fn receive(socket: &Socket) -> Option<(Vec<u8>, Option<SockaddrIn>)> {
+fn receive(socket: &Socket) -> Option<(Vec<u8>, Option<SockaddrStorage>)> {
     let mut packet = vec![0; 2048];
-    let (length, from) = recvfrom::<SockaddrIn>(socket.as_raw_fd(), &mut packet).ok()?;
+    let (length, from) = recvfrom::<SockaddrStorage>(socket.as_raw_fd(), &mut packet).ok()?;
     packet.truncate(length);
     Some((packet, from))
 }
@@ -159,10 +178,10 @@ fn datagram(sequence: u32, payload: u32) -> Vec<u8> {
     packet
 }
 
-/// An ICMP echo request (RFC 792) whose payload carries the full sequence number.
-fn echo_request(identifier: u16, sequence: u32, payload: u32) -> Vec<u8> {
+/// An echo request whose payload carries the full sequence number.
+fn echo_request(echo: Echo, identifier: u16, sequence: u32, payload: u32) -> Vec<u8> {
     let mut packet = vec![0; 8 + payload.max(4) as usize];
-    packet[0] = ECHO_REQUEST;
+    packet[0] = echo.request;
     packet[4..6].copy_from_slice(&identifier.to_be_bytes());
     packet[6..8].copy_from_slice(&sequence.to_be_bytes()[2..]);
     packet[8..12].copy_from_slice(&sequence.to_be_bytes());
@@ -171,9 +190,9 @@ fn echo_request(identifier: u16, sequence: u32, payload: u32) -> Vec<u8> {
     packet
 }
 
-/// Sequence number of one of the probe's echo messages; raw sockets include the IP header.
-fn echo_sequence(packet: &[u8], kind: u8, identifier: u16) -> Option<u32> {
-    let header = usize::from(packet.first()? & 0x0f) * 4;
+/// Sequence number of one of the probe's echo messages.
+fn echo_sequence(echo: Echo, packet: &[u8], kind: u8, identifier: u16) -> Option<u32> {
+    let header = if echo.has_ip_header { usize::from(packet.first()? & 0x0f) * 4 } else { 0 };
     let icmp = packet.get(header..header + 12)?;
     let ours = icmp[0] == kind && icmp[4..6] == identifier.to_be_bytes();
     ours.then(|| u32::from_be_bytes([icmp[8], icmp[9], icmp[10], icmp[11]]))
@@ -193,12 +212,15 @@ mod tests {
 
     #[test]
     fn an_echo_request_has_a_valid_checksum_and_parses() {
-        let packet = echo_request(0xdb01, 70_000, 56);
+        let packet = echo_request(ECHO_V4, 0xdb01, 70_000, 56);
         assert_eq!(packet.len(), 64);
         assert_eq!(checksum(&packet), 0, "a packet with its checksum sums to zero (RFC 1071 section 1)");
         let mut with_ip_header = vec![0x45; 20];
         with_ip_header.extend(&packet);
-        assert_eq!(echo_sequence(&with_ip_header, ECHO_REQUEST, 0xdb01), Some(70_000));
-        assert_eq!(echo_sequence(&with_ip_header, ECHO_REQUEST, 0xdb02), None);
+        assert_eq!(echo_sequence(ECHO_V4, &with_ip_header, 8, 0xdb01), Some(70_000));
+        assert_eq!(echo_sequence(ECHO_V4, &with_ip_header, 8, 0xdb02), None);
+        let packet = echo_request(ECHO_V6, 0xdb01, 70_000, 56);
+        assert_eq!(echo_sequence(ECHO_V6, &packet, 128, 0xdb01), Some(70_000));
+        assert_eq!(echo_sequence(ECHO_V6, &packet, 129, 0xdb01), None);
     }
 }

@@ -25,7 +25,7 @@ use nix::sys::socket::{getsockopt, sockopt};
 use socket2::{Domain, Protocol, Socket, Type};
 use std::fmt::Display;
 use std::io;
-use std::net::{Shutdown, SocketAddrV4};
+use std::net::{Shutdown, SocketAddr};
 use std::os::fd::{AsRawFd, RawFd};
 use std::time::Duration;
 
@@ -36,7 +36,7 @@ pub struct TcpFlow {
     receiver: Option<Socket>,
     /// Keeps a receiver open that has stopped, since its sender on another host may still send.
     held: Option<Socket>,
-    addresses: Option<(SocketAddrV4, SocketAddrV4)>,
+    addresses: Option<(SocketAddr, SocketAddr)>,
     /// Bytes still to write: of the flow, or of the current response.
     to_send: u64,
     paused: bool,
@@ -89,13 +89,15 @@ impl TcpFlow {
         let (socket, local) = sys::within(&self.plan.sender, || self.connect())
             .attempt(|| format!("starting flow '{}'", self.plan.name))?;
         let descriptor = socket.as_raw_fd();
-        self.addresses = Some((local, SocketAddrV4::new(self.plan.address, self.plan.port)));
+        self.addresses = Some((local, SocketAddr::new(self.plan.address, self.plan.port)));
         self.sender = Some(socket);
         Ok(descriptor)
     }
 
-    fn connect(&self) -> io::Result<(Socket, SocketAddrV4)> {
-        let socket = Socket::new(Domain::IPV4, Type::STREAM.nonblocking().cloexec(), Some(Protocol::TCP))?;
+    fn connect(&self) -> io::Result<(Socket, SocketAddr)> {
+        let remote = SocketAddr::new(self.plan.address, self.plan.port);
+        let kind = Type::STREAM.nonblocking().cloexec();
+        let socket = Socket::new(Domain::for_address(remote), kind, Some(Protocol::TCP))?;
         if let Some(cc) = &self.plan.cc {
             socket.set_tcp_congestion(cc.as_bytes())?;
         }
@@ -108,17 +110,16 @@ impl TcpFlow {
         if let Some(rate) = self.plan.pacing_rate {
             sys::set_option(socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, rate)?;
         }
-        let remote = SocketAddrV4::new(self.plan.address, self.plan.port);
         match socket.connect(&remote.into()) {
             Err(error) if error.raw_os_error() != Some(libc::EINPROGRESS) => return Err(error),
             _ => {}
         }
-        let local = socket.local_addr()?.as_socket_ipv4().expect("an IPv4 socket has an IPv4 address");
+        let local = socket.local_addr()?.as_socket().expect("a socket of IP has an IP address");
         Ok((socket, local))
     }
 
     /// Local and remote address of the sender.
-    pub fn addresses(&self) -> Option<(SocketAddrV4, SocketAddrV4)> {
+    pub fn addresses(&self) -> Option<(SocketAddr, SocketAddr)> {
         self.addresses
     }
 
@@ -147,13 +148,13 @@ impl TcpFlow {
     }
 
     /// Does the flow expect a connection from this peer? Only if its sender is on another host.
-    pub fn expects(&self, from: SocketAddrV4) -> bool {
-        self.receiver.is_none() && !self.is_over() && self.plan.from.is_none_or(|sender| sender == *from.ip())
+    pub fn expects(&self, from: SocketAddr) -> bool {
+        self.receiver.is_none() && !self.is_over() && self.plan.from.is_none_or(|sender| sender == from.ip())
     }
 
     /// A sender on another host has connected.
-    pub fn connected_from(&mut self, socket: Socket, from: SocketAddrV4, now_ns: u64) -> Result<()> {
-        self.addresses = Some((from, SocketAddrV4::new(self.plan.address, self.plan.port)));
+    pub fn connected_from(&mut self, socket: Socket, from: SocketAddr, now_ns: u64) -> Result<()> {
+        self.addresses = Some((from, SocketAddr::new(self.plan.address, self.plan.port)));
         self.report.started_ns = Some(now_ns);
         self.report.connected_ns = Some(now_ns);
         self.accepted(socket, now_ns)

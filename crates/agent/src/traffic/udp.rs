@@ -8,7 +8,7 @@ use dumbbell_records::end::FlowEnd;
 use nix::sys::socket::{MsgFlags, recv};
 use socket2::{Domain, Socket, Type};
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, UdpSocket};
+use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::{AsRawFd, RawFd};
 
 /// ECT(0) in the field of the type of service.
@@ -66,9 +66,9 @@ impl UdpFlow {
         if !self.plan.ends.sends() {
             return Ok(());
         }
-        let remote = SocketAddrV4::new(self.plan.address, self.plan.port);
+        let remote = SocketAddr::new(self.plan.address, self.plan.port);
         let socket = sys::within(&self.plan.sender, || {
-            let socket = UdpSocket::bind(SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 0))?;
+            let socket = UdpSocket::bind(sys::any_address(self.plan.address, 0))?;
             socket.connect(remote)?;
             socket.set_nonblocking(true)?;
             let descriptor = socket.as_raw_fd();
@@ -79,14 +79,17 @@ impl UdpFlow {
                 sys::set_option(descriptor, libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, sys::small(bytes))?;
             }
             if self.plan.ecn {
-                sys::set_option(descriptor, libc::IPPROTO_IP, libc::IP_TOS, ECT_0)?;
+                let (level, option) = match remote {
+                    SocketAddr::V4(_) => (libc::IPPROTO_IP, libc::IP_TOS),
+                    SocketAddr::V6(_) => (libc::IPPROTO_IPV6, libc::IPV6_TCLASS),
+                };
+                sys::set_option(descriptor, level, option, ECT_0)?;
             }
             Ok(socket)
         })
         .attempt(|| format!("starting flow '{}'", self.plan.name))?;
         if self.plan.ends.receives() {
             let from = socket.local_addr().attempt(|| "reading a socket's address".into())?;
-            let SocketAddr::V4(from) = from else { unreachable!("flows use IPv4") };
             self.receiver = Some(receiver(&self.plan, Some(from))?);
         }
         self.schedule = Schedule::new(now_ns, self.plan.interval_ns.expect("as above"), self.plan.on_off_ns);
@@ -149,14 +152,15 @@ const TIME_AT: usize = 8;
 const HEAD_BYTES: usize = 16;
 
 /// The receiver's socket; it takes packets of this sender, or of any.
-fn receiver(plan: &Flow, from: Option<SocketAddrV4>) -> Result<UdpSocket> {
+fn receiver(plan: &Flow, from: Option<SocketAddr>) -> Result<UdpSocket> {
     sys::within(&plan.receiver, || {
-        let socket = Socket::new(Domain::IPV4, Type::DGRAM.nonblocking(), None)?;
+        let any = sys::any_address(plan.address, plan.port);
+        let socket = Socket::new(Domain::for_address(any), Type::DGRAM.nonblocking(), None)?;
         socket.set_reuse_address(from.is_some())?;
         if let Some(bytes) = plan.rcvbuf {
             sys::set_option(socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, sys::small(bytes))?;
         }
-        socket.bind(&SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, plan.port).into())?;
+        socket.bind(&any.into())?;
         if let Some(from) = from {
             socket.connect(&from.into())?;
         }

@@ -4,7 +4,7 @@ use super::spec::Shape;
 use super::{Simple, simple};
 use crate::draw::Draw;
 use crate::value::Value;
-use core::net::{IpAddr, Ipv4Addr};
+use core::net::IpAddr;
 use dumbbell_tc::Wrong;
 
 /// `[user@]host`, or a URI with a port: no white space, nothing that a shell knows, and neither a user nor a host that
@@ -99,7 +99,7 @@ impl Simple for Device {
     }
 }
 
-/// An IPv4 address of a device.
+/// An IP address of a device.
 #[derive(Debug)]
 pub struct Address;
 
@@ -107,17 +107,13 @@ impl Simple for Address {
     type Value = String;
 
     fn parse(value: &Value) -> Result<String, Wrong> {
-        let right = "the IPv4 address of the device under test, such as \"192.168.7.1\"";
+        let right = "the address of the device under test, such as \"192.168.7.1\" or \"2001:db8::1\"";
         match value.text().and_then(|text| text.parse().ok()) {
-            None => Err(Wrong::new("not an IPv4 address", right)),
-            Some(IpAddr::V6(_)) => {
-                let right = format!("{right}; ssh itself may use IPv6");
-                Err(Wrong::new("an IPv6 address; experiments use IPv4", right))
-            }
-            Some(IpAddr::V4(address)) if !is_of_a_device(address) => {
+            None => Err(Wrong::new("not an IP address", right)),
+            Some(address) if !is_of_a_device(address) => {
                 Err(Wrong::new("not an address of a device on a network", right))
             }
-            Some(IpAddr::V4(address)) => Ok(address.to_string()),
+            Some(address) => Ok(address.to_string()),
         }
     }
 
@@ -130,13 +126,18 @@ impl Simple for Address {
     }
 
     fn draw(draw: &mut Draw<'_>) -> Value {
-        draw.pick(&["192.168.7.1", "192.168.7.2", "10.0.0.9"]).into()
+        draw.pick(&["192.168.7.1", "192.168.7.2", "10.0.0.9", "2001:db8::7"]).into()
     }
 }
 
-/// Whether it is neither unspecified nor for multicast, for this host or reserved (240.0.0.0/4).
-const fn is_of_a_device(address: Ipv4Addr) -> bool {
-    !(address.is_unspecified() || address.is_multicast() || address.is_loopback() || address.octets()[0] >= 240)
+/// Whether it is neither unspecified nor for multicast, for this host or reserved (240.0.0.0/4), nor one that is complete
+/// only with its device (link-local) or that stands for another (IPv4-mapped).
+const fn is_of_a_device(address: IpAddr) -> bool {
+    let is_special = match address {
+        IpAddr::V4(address) => address.octets()[0] >= 240,
+        IpAddr::V6(address) => address.is_unicast_link_local() || address.to_ipv4_mapped().is_some(),
+    };
+    !(is_special || address.is_unspecified() || address.is_multicast() || address.is_loopback())
 }
 
 simple!(Target, Device, Address);

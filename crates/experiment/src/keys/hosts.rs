@@ -12,7 +12,7 @@ table! {
         /// ssh destination: `"root@192.0.2.1"`, an alias of `~/.ssh/config`, or `"ssh://root@lab:2222"`; neither user nor
         /// host starts with a dash. The login is root, or a user with passwordless `sudo`.
         ssh: Target, required("ssh = \"root@192.0.2.1\"");
-        /// IPv4 address of the device under test; IPv6 is refused, but `ssh` may use it.
+        /// Address of the device under test, IPv4 or IPv6, the same family on both hosts; not a link-local one.
         address: Address, required("address = \"192.168.7.1\"");
         /// That device, such as `"eth1"`. tc and offload settings touch only these devices and the router's two.
         device: Device, required("device = \"eth1\"");

@@ -29,7 +29,7 @@ use crate::model::{Direction, End, Experiment, Flows, Hosts, Impairment, Trace};
 use crate::value::Value;
 use dumbbell_plan::{Device, Ecn, Flow, Plan, RemoteHost, RemotePlan, Role, Step, Transport};
 use std::collections::BTreeSet;
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 
 const SENDER: &str = Role::Sender.word();
 const RECEIVER: &str = Role::Receiver.word();
@@ -95,8 +95,8 @@ pub fn plan_remote(
 }
 
 /// The parser checks addresses; values that a program made may have others.
-fn address(end: &End, key: &str) -> Result<Ipv4Addr, Error> {
-    let fault = |_| Error::at(key, "not an IPv4 address", "such as 192.168.7.1").with(end.address.as_str());
+fn address(end: &End, key: &str) -> Result<IpAddr, Error> {
+    let fault = |_| Error::at(key, "not an IP address", "such as 192.168.7.1").with(end.address.as_str());
     end.address.parse().map_err(fault)
 }
 

@@ -8,7 +8,7 @@ use crate::sizes::Distribution;
 use dumbbell_plan::{Ecn, Ends, Exchange, Flow, Members, Probe, Wait};
 use dumbbell_tc::quantity::float;
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 
 /// The most flows of a group with arrivals and no count.
 pub(super) const MAX_ARRIVALS: u64 = 10_000;
@@ -17,7 +17,7 @@ pub(super) const FIRST_PORT: u16 = 5201;
 const FIRST_PROBE_PORT: usize = 5100;
 
 /// Every flow of every group, in the order of the file. `ends` are receiver and its address by group number.
-pub(super) fn flows(building: &Building<'_>, ends: &[(String, Ipv4Addr)], draws: &mut Streams) -> Vec<Flow> {
+pub(super) fn flows(building: &Building<'_>, ends: &[(String, IpAddr)], draws: &mut Streams) -> Vec<Flow> {
     let marks: BTreeMap<u16, u32> =
         building.attachments.scripts.iter().flat_map(|script| script.marks.iter().copied()).collect();
     let (mut flows, mut names, mut members) = (Vec::new(), BTreeSet::new(), Vec::new());
@@ -29,7 +29,7 @@ pub(super) fn flows(building: &Building<'_>, ends: &[(String, Ipv4Addr)], draws:
         let near = &building.senders[number];
         let (sender, receiver, address) = match group.direction {
             Direction::Forward => (&near[..], &far[..], *far_address),
-            Direction::Reverse => (&far[..], &near[..], building.layout.right_of(near).left_address()),
+            Direction::Reverse => (&far[..], &near[..], building.layout.right_of(near).left_address().into()),
         };
         let starts = starts(building, number, draws);
         let sizes = building.attachments.sizes.get(&number);
@@ -99,7 +99,7 @@ fn exchange(group: &Flows) -> Option<Exchange> {
 }
 
 /// The probes, from this sender.
-pub(super) fn probes(experiment: &Experiment, sender: &str, receiver: &str, address: Ipv4Addr) -> Vec<Probe> {
+pub(super) fn probes(experiment: &Experiment, sender: &str, receiver: &str, address: IpAddr) -> Vec<Probe> {
     let probe = |(number, probe): (usize, &crate::model::Probe)| Probe {
         kind: probe.kind,
         sender: sender.into(),

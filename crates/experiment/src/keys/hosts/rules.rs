@@ -20,6 +20,9 @@ pub fn hosts(made: &Hosts, report: &mut Report<'_>) {
     if router.is_some_and(|router| *router == made.sender.ssh || *router == made.receiver.ssh) {
         report.fault("router.ssh", "one host in two roles", right);
     }
+    if made.sender.address.contains(':') != made.receiver.address.contains(':') {
+        report.fault("receiver.address", "addresses of two families", "IPv4 at both ends, or IPv6 at both");
+    }
     if made.sender.address == made.receiver.address {
         report.fault("receiver.address", "one address at both ends", "each end has an address of its own");
     }
