@@ -163,6 +163,17 @@ def opened_in_playground(texts: dict[str, str]) -> dict[str, str]:
     return {page: with_links(page, text) for page, text in texts.items()}
 
 
+def living(text: str) -> str:
+    """The first page with the playground's picture, which moves, in place of its first figure."""
+    frame = (
+        f'<iframe class="living" src="{PLAY}/index.html#picture" title="BBR and CUBIC share a link, packet by packet" '
+        f'loading="eager"></iframe>\n\n'
+        f"[Open it in the playground: change the link, the queue, the flows]({PLAY}/index.html)"
+        "{ .md-button .md-button--primary }"
+    )
+    return IMAGE.sub(lambda _: frame, text, count=1)
+
+
 # Generated pages
 
 
@@ -346,6 +357,7 @@ def main(*, playground: bool = False) -> int:
     texts["reference/scenarios.md"] = scenarios(playground=playground)
     if playground:
         texts = opened_in_playground(texts)
+        texts["index.md"] = living(texts["index.md"])
         texts["lessons.md"] = re.sub(r"`(#lesson=[a-z-]+)`", rf"[open]({PLAY}/index.html\1)", texts["lessons.md"])
     for page, text in texts.items():
         (STAGE / page).parent.mkdir(parents=True, exist_ok=True)

@@ -28,6 +28,8 @@ PLAY = docs.SITE / docs.PLAY
 NAMED = ("*.trace", "*.sh")
 """Files next to built-in experiments, which these name."""
 SCRIPT = re.compile(r"<script(?![^>]*\bsrc=)([^>]*)>(.*?)</script>", re.DOTALL)
+TABS = re.compile(r'<ul class="md-tabs__list">\s*<li[^>]*>.*?</li>', re.DOTALL)
+"""The tabs of a documentation page, up to the end of the first one."""
 OF_PAGE = {"index", "workers", "threads", "tables"}
 """Modules of the npm package that run in the page, not in its workers."""
 WORKER = "service-worker.js"
@@ -50,7 +52,8 @@ def main() -> int:
     if status := docs.main(playground=True):
         return status
     for page in docs.SITE.rglob("*.html"):
-        page.write_text(protected(page.read_text(encoding="utf-8")), encoding="utf-8")
+        text = with_tab(page.read_text(encoding="utf-8"), "../" * (len(page.relative_to(docs.SITE).parts) - 1))
+        page.write_text(protected(text), encoding="utf-8")
     playground(PLAY)
     offline(docs.SITE)
     sys.stdout.write(f"{PLAY / 'index.html'}\n")
@@ -109,6 +112,13 @@ def offline(site: Path) -> None:
     later = [path for path in digests if Path(path).suffix in WHEN_SHOWN]
     facts = f"const FILES = {json_text(digests)};\nconst WHEN_SHOWN = new Set({json_text(later)});\n"
     (site / WORKER).write_text(facts + (OWN / WORKER).read_text(encoding="utf-8"), encoding="utf-8")
+
+
+def with_tab(page: str, up: str) -> str:
+    """A page of the documentation with the playground as its second tab, and the first entry of the menu."""
+    link = f'href="{up}{docs.PLAY}/index.html"'
+    tab = f'<li class="md-tabs__item"><a {link} class="md-tabs__link">Playground</a></li>'
+    return TABS.sub(lambda found: f"{found[0]}{tab}", page, count=1)
 
 
 def protected(page: str) -> str:

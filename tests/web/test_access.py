@@ -15,7 +15,7 @@ AXE = Path(__file__).parents[2] / "ui" / "node_modules" / "axe-core" / "axe.min.
 def test_axe_finds_no_violation(opened: OpenPage, colours: str, width: int, view: str) -> None:
     page = opened("#tour" if view == "tour" else "", width=width, color_scheme=colours, bypass_csp=True)
     if view == "packets":
-        page.get_by_role("button", name="Show the packets").click()
+        page.get_by_role("button", name="Pause").click()
     elif view == "results":
         page.get_by_role("button", name="Open…").click()
     page.add_script_tag(path=str(AXE))

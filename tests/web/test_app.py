@@ -56,7 +56,7 @@ def test_only_the_requested_numbers_are_computed() -> None:
 
 def test_an_invalid_text_has_a_problem_and_no_figure() -> None:
     header, numbers = unpacked(CLIENT.post("/api/figures", json={"toml": SHORT.replace("bbr", "bbbr")}).content)
-    assert header["problem"]["line"] == 12
+    assert header["problem"]["line"] == 13
     assert "bbbr" in header["problem"]["text"]
     assert "panels" not in header
     assert numbers.size == 0

@@ -1,4 +1,4 @@
-"""Every lesson by keyboard from its first step to its end, in a real browser: predict, run, read."""
+"""Every lesson by keyboard from its first step to its end, in a real browser: predict, move the control, read."""
 
 import json
 import re
@@ -13,9 +13,9 @@ from web.browsing import OpenPage
 ROOT = Path(__file__).parents[2]
 MESSAGES = {
     path.stem: json.loads(path.read_text(encoding="utf-8"))
-    for path in (ROOT / "ui" / "src" / "lessons" / "messages").glob("*.json")
+    for path in (ROOT / "ui" / "src" / "messages").glob("*.json")
 }
-LESSONS = ("bufferbloat", "shallow-buffer", "loss", "two-classes", "bbr-states")
+LESSONS = ("bufferbloat", "aqm", "random-loss", "fairness", "shallow-buffer", "loss", "two-classes", "bbr-states")
 
 
 def tab_to(page: Any, selector: str) -> None:
@@ -44,7 +44,6 @@ def answered(page: Any, language: str) -> str:
     for stop in range(1, stops):
         tab_to(page, ".bench :is(input, select)")
         page.keyboard.press("ArrowDown" if page.locator(".bench select").count() else "ArrowRight")
-        press(page, ".bench .main")
         expect(page.locator(".shown tbody tr").nth(stop)).not_to_contain_text("…")
     answer = page.locator(".answer")
     answer.wait_for()

@@ -101,7 +101,7 @@ def test_an_error_is_shown_at_its_line_and_the_figure_stays(opened: OpenPage) ->
     editor.click()
     editor.press("Control+End")
     editor.press_sequentially("count = -3")
-    expect(page.get_by_role("alert")).to_contain_text("line 16", timeout=TIMEOUT_MS)
+    expect(page.get_by_role("alert")).to_contain_text("line 17", timeout=TIMEOUT_MS)
     expect(page.locator(".cm-lint-marker-error")).to_have_count(1)
     assert figure_text(page) == drawn
 
@@ -148,12 +148,18 @@ def test_the_readout_follows_a_new_figure(opened: OpenPage) -> None:
 
 
 @pytest.mark.slow
-def test_scenarios_can_be_selected(opened: OpenPage) -> None:
+def test_experiments_are_opened_from_the_gallery(opened: OpenPage) -> None:
     page = opened()
-    chooser = page.get_by_label("Experiment", exact=True)
-    for name in ("cyclic", "two-classes: plain", "dumbbell"):
-        chooser.select_option(label=name)
+    for words, variant in (("shallow cyclic", None), ("two-classes", "plain"), ("dumbbell", None)):
+        page.get_by_role("button", name="Gallery").click()
+        page.get_by_role("textbox", name="Search").fill(words)
+        card = page.locator(".card").first
+        if variant:
+            card.locator("select").select_option(label=variant)
+        card.get_by_role("button").click()
         settled(page)
+        expect(page.locator("dialog.gallery")).to_be_hidden()
+        expect(page.locator(".gallery-open")).to_contain_text(variant or words.split()[-1])
         expect(page.locator(".trouble")).to_have_count(0)
 
 

@@ -11,7 +11,7 @@ from playwright.sync_api import expect
 from dumbbell.engines import Request, Simulator
 from dumbbell.engines.sim import Window, packet_traces
 from dumbbell.spec import parse
-from web.browsing import TIMEOUT_MS, OpenPage
+from web.browsing import TIMEOUT_MS, OpenPage, settled
 
 DESCRIPTION = re.compile(
     r"t = (?P<time>[\d.]+) s: (?P<forward>\d+) packets? on the forward path, (?P<queue>\d+) of (?P<limit>\d+) in"
@@ -34,14 +34,16 @@ REQUEST = Request("mine", parse(TEXT, Path("mine.toml"))[0], 1, Path("never"))
 
 
 def open_player(opened: OpenPage, **options: Any) -> Any:
-    """Open the page with `TEXT` and show its packets."""
+    """Open the page with `TEXT`, whose packets it plays, and pause at the beginning."""
     page = opened(**options)
     editor = page.get_by_label("Experiment as TOML")
     editor.click()
     editor.press("Control+a")
     page.keyboard.insert_text(TEXT)
-    page.get_by_role("button", name="Show the packets").click()
     expect(page.get_by_label("Time", exact=True)).to_have_attribute("max", "4", timeout=TIMEOUT_MS)
+    if page.get_by_role("button", name="Pause").count():
+        page.get_by_role("button", name="Pause").click()
+    page.get_by_label("Time", exact=True).fill("0")
     return page
 
 
@@ -136,6 +138,26 @@ def on_forward_path(packets: pl.DataFrame, time_ns: int) -> int:
     return packets.filter((pl.col("direction") == "forward") & in_transit & ~queued.fill_null(value=False)).height
 
 
+def test_the_picture_moves_from_the_first_figure_on(opened: OpenPage) -> None:
+    page = opened()
+    expect(page.get_by_role("button", name="Pause")).to_be_visible()
+    wait_for_time(page, 0.01)
+    still = opened(reduced_motion="reduce")
+    described(still)
+    expect(still.get_by_role("button", name="Pause")).to_have_count(0)
+
+
+@pytest.mark.slow
+def test_the_pointer_over_a_figure_shows_its_packets_until_it_leaves(opened: OpenPage) -> None:
+    page = open_player(opened)
+    box = page.locator(".panel .u-over").first.bounding_box()
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 20)
+    expect(page.locator(".said")).to_contain_text(re.compile(r"t = (1\.9|2\.0)"))
+    assert time_of(page) == 0
+    page.mouse.move(5, 5)
+    expect(page.locator(".said")).to_contain_text("t = 0.0")
+
+
 def test_steps_go_from_event_to_event_and_describe_it(opened: OpenPage) -> None:
     page = open_player(opened)
     times = {
@@ -191,6 +213,9 @@ def test_the_player_waits_for_a_slow_server(opened: OpenPage) -> None:
     page = open_player(opened)
     blocked: list[Any] = []
     page.route("**/api/packets", lambda route: blocked.append(route))  # noqa: PLW0108 — Playwright needs a Python function
+    # The packets of another text are not there yet.
+    page.get_by_label("Buffer", exact=True).press("ArrowLeft")
+    settled(page)
     page.get_by_role("button", name="Play").click()
     page.wait_for_timeout(500)
     assert time_of(page) == 0

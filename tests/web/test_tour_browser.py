@@ -87,7 +87,7 @@ def test_a_verdict_is_warmer_or_colder_and_announced_when_the_control_rests(open
 @pytest.mark.slow
 def test_another_control_gives_no_answer(opened: OpenPage) -> None:
     page = open_tour(opened)
-    page.locator(".controls").get_by_label("Rate", exact=True).fill("0")
+    page.locator(".play").get_by_label("Rate", exact=True).fill("0")
     expect(page.locator(".verdict.elsewhere")).to_contain_text("rate", timeout=TIMEOUT_MS)
     page.get_by_role("button", name="Reset").click()
     expect(page.locator(".verdict.no")).to_be_visible(timeout=TIMEOUT_MS)
@@ -111,7 +111,7 @@ def test_leaving_restores_the_experiment_and_returning_resumes_the_step(opened: 
     settled(page)
     before = page.locator(".cm-content").inner_text()
     panels = page.locator(".panel").count()
-    page.get_by_role("button", name="Take the tour").click()
+    page.get_by_role("button", name="Tour", exact=True).click()
     wait_for_verdict(page)
     page.get_by_role("button", name="Show me").click()
     expect(page.locator(".verdict.found")).to_be_visible(timeout=TIMEOUT_MS)
@@ -123,7 +123,7 @@ def test_leaving_restores_the_experiment_and_returning_resumes_the_step(opened: 
     assert page.locator(".cm-content").inner_text() == before
     assert "#" not in page.url
     page.reload()
-    page.get_by_role("button", name="Take the tour").click()
+    page.get_by_role("button", name="Tour", exact=True).click()
     expect(page.locator("#tour-step")).to_have_text(STEPS[1]["title"], timeout=TIMEOUT_MS)
     expect(page.get_by_role("button", name=f"1: {STEPS[0]['title']} (found)")).to_be_visible()
 
@@ -133,7 +133,7 @@ def test_leaving_restores_the_experiment_and_returning_resumes_the_step(opened: 
 def test_an_invalid_stored_state_of_the_tour_is_ignored(opened: OpenPage, stored: str) -> None:
     page = opened()
     page.evaluate("stored => localStorage.setItem('dumbbell-tour', stored)", stored)
-    page.get_by_role("button", name="Take the tour").click()
+    page.get_by_role("button", name="Tour", exact=True).click()
     expect(page.locator("#tour-step")).to_be_visible()
     assert page.locator("#tour-step").inner_text() in {step["title"] for step in STEPS}
 

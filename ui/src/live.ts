@@ -4,6 +4,7 @@
 import { batch } from "@preact/signals";
 import { measure } from "./measure";
 import { requestedMetrics as numbers } from "./metrics";
+import { change, record, redo as redone, undo as undone } from "./moves";
 import { type FigureResponse, figureData, POINTS, RequestError } from "./protocol";
 import * as state from "./state";
 import type { Edit } from "./types";
@@ -12,6 +13,7 @@ const TYPING_MS = 200;
 
 interface Request {
   edits: Edit[];
+  seed: number;
   /** The time of the first change of a control that it includes; 0 without one. */
   changedAt: number;
   controller: AbortController;
@@ -44,6 +46,7 @@ for (const up of ["pointerup", "pointercancel", "keyup", "blur"])
 
 /** Apply a control's change: the server edits the text. A later edit of the same key replaces an earlier one. */
 export function applyEdit(edit: Edit): void {
+  change(true);
   const plain = (edit.do ?? "set") === "set";
   const others = plain ? state.pending.value.filter((one) => one.key !== edit.key || one.do) : state.pending.value;
   state.pending.value = [...others, edit];
@@ -53,6 +56,33 @@ export function applyEdit(edit: Edit): void {
 
 /** Replace the text. Cancels the requests for the old one. */
 export function write(text: string, at: "once" | "typing" = "once"): void {
+  change(at === "typing");
+  replace(text, at);
+}
+
+/** Return to what was before the last move, or to what was undone. */
+export function undo(): void {
+  go(undone());
+}
+
+export function redo(): void {
+  go(redone());
+}
+
+function go(place: ReturnType<typeof undone>): void {
+  if (!place) return;
+  state.seed.value = place.seed;
+  replace(place.toml, "once");
+}
+
+/** Run the experiment with another seed. */
+export function setSeed(seed: number): void {
+  change(true);
+  state.seed.value = seed;
+  refresh();
+}
+
+function replace(text: string, at: "once" | "typing"): void {
   batch(() => {
     state.text.value = text;
     state.pending.value = [];
@@ -81,7 +111,12 @@ function next(): void {
 }
 
 async function send(): Promise<void> {
-  const own: Request = { edits: state.pending.value, changedAt, controller: new AbortController() };
+  const own: Request = {
+    edits: state.pending.value,
+    seed: state.seed.value,
+    changedAt,
+    controller: new AbortController(),
+  };
   [active, requested, changedAt] = [own, false, 0];
   try {
     const response = await figureData(figureRequest(own), own.controller.signal);
@@ -96,19 +131,21 @@ async function send(): Promise<void> {
   }
 }
 
-function figureRequest({ edits }: Request) {
+function figureRequest({ edits, seed }: Request) {
   return {
     toml: state.text.value,
     edits,
-    seed: state.seed.value,
+    seed,
     panels: state.panels.value,
     points: POINTS,
     numbers: numbers(),
   };
 }
 
-function apply({ edits, changedAt }: Request, response: FigureResponse): void {
+function apply({ edits, changedAt, seed }: Request, response: FigureResponse): void {
+  const { state: answer, figureData: drawn } = response;
   batch(() => {
+    if (drawn) record({ toml: answer.toml, seed, controls: answer.controls, figureData: drawn });
     state.text.value = response.state.toml;
     state.pending.value = state.pending.value.filter((edit) => !edits.includes(edit));
     state.controls.value = response.state.controls ?? state.controls.value;

@@ -25,6 +25,8 @@ export interface Controls {
   title: string;
   duration_ns: number;
   rtt_ns: number;
+  /** Of the forward path; the rest of `rtt_ns` is on the reverse path. */
+  delay_ns: number;
   mtu_bytes: number;
   loss: string | null;
   bottleneck: Bottleneck | null;

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { rateLabel, rateOf, rateText, short, timeLabel, timeOf, timeText } from "./units";
+import { rateLabel, rateOf, rateText, short, timeLabel, timeOf, timeText, twoDigits } from "./units";
 
 test("quantities are formatted in tc's units", () => {
   expect([5e7, 1e9, 64_000, 12_500_000].map(rateText)).toEqual(["50mbit", "1gbit", "64kbit", "12.5mbit"]);
@@ -17,4 +17,17 @@ test("formatted quantities are parsed", () => {
   expect([5e7, 1e9, 64_000].map((rate) => rateOf(rateText(rate)))).toEqual([5e7, 1e9, 64_000]);
   expect([0, 500, 4e7, 1.5e9].map((time) => timeOf(timeText(time)))).toEqual([0, 500, 4e7, 1.5e9]);
   expect([rateOf("much"), timeOf("later")]).toEqual([null, null]);
+});
+
+test("numbers of tiles have two digits, and whole ones below a thousand all of theirs", () => {
+  expect([0, 0.123, 1.26, 9.96, 31.4, 636.2, 12345, Number.NaN].map(twoDigits)).toEqual([
+    "0",
+    "0.12",
+    "1.3",
+    "10",
+    "31",
+    "636",
+    "12000",
+    "–",
+  ]);
 });

@@ -47,3 +47,11 @@ export function timeLabel(ns: number): string {
 export function short(value: number): string {
   return String(Number(value.toPrecision(4)));
 }
+
+/** Two significant digits, more for an integer below a thousand. */
+export function twoDigits(value: number): string {
+  if (!Number.isFinite(value)) return "–";
+  const isWhole = Math.abs(value) >= 10 && Math.abs(value) < 1000;
+  const rounded = isWhole ? Math.round(value) : Number(value.toPrecision(2));
+  return new Intl.NumberFormat("en", { maximumFractionDigits: 9, useGrouping: false }).format(rounded);
+}

@@ -112,6 +112,7 @@ duration = "30s"
 
 [path]
 rtt = "40ms"
+forward_delay = "20ms"
 
 [path.bottleneck]
 rate = "50mbit"

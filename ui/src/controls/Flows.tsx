@@ -1,35 +1,35 @@
-// The groups of flows: controller, number, start; buttons that add and remove a group.
+// The groups of flows: controller and number, which are the senders of the picture; buttons that add and remove a group.
+// `Starts`: when each group starts.
 
 import { applyEdit } from "../live";
-import { controls, offered, shown } from "../state";
+import { filled, text as say } from "../messages/messages";
+import { controls, dark, figureData, offered, shown } from "../state";
 import type { Group } from "../types";
 import { timeLabel, timeOf, timeText } from "../units";
+import { Term } from "../words/Term";
 import { Choice } from "./Choice";
 import { tcText, ValueBox } from "./ValueBox";
 
 const GROUPS_MAX = 12;
 
-export function FlowControls() {
+export function Senders() {
   const now = controls.value;
   if (!now) return null;
   return (
-    <fieldset>
-      <legend>Flows</legend>
+    <fieldset class="senders">
+      <legend>
+        <Term name="flow">{say("control.senders")}</Term>
+      </legend>
       {now.flows.map((group, index) => (
-        <OneGroup
-          key={`${index} ${group.kind}`}
-          group={group}
-          index={index}
-          duration_ns={now.duration_ns}
-          only={now.flows.length === 1}
-        />
+        <Sender key={`${index} ${group.kind}`} group={group} index={index} only={now.flows.length === 1} />
       ))}
       <button
         type="button"
+        class="add"
         disabled={now.flows.length >= GROUPS_MAX}
         onClick={() => applyEdit({ do: "add", key: "flows", value: { cc: unusedController(now.flows) } })}
       >
-        Add flows
+        {say("control.add")}
       </button>
     </fieldset>
   );
@@ -44,25 +44,23 @@ function unusedController(flows: Group[]): string {
 interface Props {
   group: Group;
   index: number;
-  duration_ns: number;
   only: boolean;
 }
 
-function OneGroup({ group, index, duration_ns, only }: Props) {
+function Sender({ group, index, only }: Props) {
   const key = `flows.${index}`;
-  const start = shown(`${key}.start`, timeText(group.start_ns));
-  const seconds = (timeOf(start) ?? group.start_ns) / 1e9;
+  const { name } = group;
   return (
-    <fieldset class="group" aria-label={`Flows ${group.name}`}>
-      {group.kind === "udp" ? <span>UDP: {group.name}</span> : <Controller group={group} index={index} />}
-      <label>
+    <fieldset class="group" aria-label={filled("control.group", () => name)} style={{ "--flow": colourOf(name) }}>
+      {group.kind === "udp" ? <span>UDP: {name}</span> : <Controller group={group} index={index} />}
+      <label class="count">
         ×
         <input
           type="number"
           min={1}
           max={1000}
           value={shown(`${key}.count`, group.count)}
-          aria-label={`How many flows of ${group.name}`}
+          aria-label={filled("control.count", () => name)}
           onInput={(event) => {
             const count = event.currentTarget.valueAsNumber;
             if (Number.isInteger(count) && count > 0) applyEdit({ key: `${key}.count`, value: count });
@@ -73,37 +71,65 @@ function OneGroup({ group, index, duration_ns, only }: Props) {
         type="button"
         class="remove"
         disabled={only}
-        aria-label={`Remove ${group.name}`}
+        aria-label={filled("control.remove", () => name)}
         onClick={() => applyEdit({ do: "remove", key })}
       >
         ✕
       </button>
-      <div class="start">
-        <span aria-hidden="true">Start</span>
-        <input
-          type="range"
-          min={0}
-          max={duration_ns / 1e9}
-          step={0.1}
-          value={seconds}
-          aria-label={`Start of ${group.name}`}
-          aria-valuetext={timeLabel(seconds * 1e9)}
-          onInput={(event) =>
-            applyEdit({ key: `${key}.start`, value: timeText(event.currentTarget.valueAsNumber * 1e9) })
-          }
-        />
-        <ValueBox
-          label={`Start of ${group.name}`}
-          text={timeLabel(seconds * 1e9)}
-          example="2.5 s"
-          onType={(typed) => {
-            const next = timeOf(tcText(typed));
-            if (next !== null) applyEdit({ key: `${key}.start`, value: timeText(next) });
-            return next !== null;
-          }}
-        />
-      </div>
     </fieldset>
+  );
+}
+
+/** The colour of a group's first line in the figures. */
+function colourOf(name: string): string {
+  const data = figureData.value;
+  const member = data?.flows.find(({ group }) => group === name)?.name;
+  const lines = data?.panels.flatMap(({ layers }) =>
+    layers.flatMap((each) => (each.kind === "lines" ? each.lines : [])),
+  );
+  const line = lines?.find((each) => each.name === member) ?? lines?.find((each) => each.name === name);
+  return (dark.value ? line?.dark : line?.colour) ?? "var(--line)";
+}
+
+/** When each group starts. */
+export function Starts() {
+  const now = controls.value;
+  return now?.flows.map((group, index) => (
+    <Start key={`${index} ${group.kind}`} group={group} index={index} duration_ns={now.duration_ns} />
+  ));
+}
+
+function Start({ group, index, duration_ns }: { group: Group; index: number; duration_ns: number }) {
+  const key = `flows.${index}.start`;
+  const start = shown(key, timeText(group.start_ns));
+  const seconds = (timeOf(start) ?? group.start_ns) / 1e9;
+  const label = filled("control.start", () => group.name);
+  return (
+    <div class="control">
+      <span class="name" aria-hidden="true">
+        {filled("control.start.short", () => group.name)}
+      </span>
+      <input
+        type="range"
+        min={0}
+        max={duration_ns / 1e9}
+        step={0.1}
+        value={seconds}
+        aria-label={label}
+        aria-valuetext={timeLabel(seconds * 1e9)}
+        onInput={(event) => applyEdit({ key, value: timeText(event.currentTarget.valueAsNumber * 1e9) })}
+      />
+      <ValueBox
+        label={label}
+        text={timeLabel(seconds * 1e9)}
+        example="2.5 s"
+        onType={(typed) => {
+          const next = timeOf(tcText(typed));
+          if (next !== null) applyEdit({ key, value: timeText(next) });
+          return next !== null;
+        }}
+      />
+    </div>
   );
 }
 
@@ -122,7 +148,7 @@ export function Controller({ group, index, choices, id }: ControllerProps) {
   return (
     <Choice
       id={id}
-      label={id ? undefined : `Controller of ${group.name}`}
+      label={id ? undefined : filled("control.of", () => group.name)}
       value={cc}
       known={known}
       onSelect={(name) => applyEdit({ key: `flows.${index}.cc`, value: name })}

@@ -1,63 +1,62 @@
-// The controls of the path: rate, RTT, queue discipline, buffer, loss; and the duration of the experiment.
+// The controls of the path: rate, RTT, queue discipline, buffer, loss; and the duration of the experiment. The picture of
+// the network has them as its labels.
 
 import { useId } from "preact/hooks";
 import { applyEdit } from "../live";
-import { controls, offered, shown } from "../state";
-import type { Bottleneck, Controls, Value } from "../types";
+import { text as say } from "../messages/messages";
+import { offered, shown } from "../state";
+import type { Bottleneck, Controls } from "../types";
 import { rateLabel, rateOf, rateText, short, timeLabel, timeOf, timeText } from "../units";
+import { Term } from "../words/Term";
 import { bdpBytes, bufferBdp, withLimit } from "./buffer";
 import { Choice } from "./Choice";
-import { notches } from "./notches";
 import { Slider } from "./Slider";
+import { BUFFER, DURATION, LOSS, lossOf, RATE, RTT, rttEdits } from "./stops";
 
-const RATE = notches(1e5, 1e10);
-const RTT = notches(1e5, 1e9);
-const BUFFER = notches(0.05, 50);
-const DURATION = notches(1e9, 300e9);
-/** The first stop is no loss. */
-const LOSS = [0, ...notches(0.0001, 0.2)];
-
-export function PathControls() {
-  const now = controls.value;
-  if (!now) return null;
+export function Rate({ bottleneck }: { bottleneck: Bottleneck | null }) {
   return (
-    <fieldset>
-      <legend>Path</legend>
-      <Slider
-        label="Rate"
-        edits="path.bottleneck.rate"
-        stops={RATE}
-        value={now.bottleneck?.rate_bps ?? null}
-        toText={rateText}
-        fromText={rateOf}
-        format={rateLabel}
-      />
-      <Slider
-        label="RTT"
-        edits="path.rtt"
-        stops={RTT}
-        value={now.rtt_ns}
-        toText={timeText}
-        fromText={timeOf}
-        format={timeLabel}
-      />
-      {now.bottleneck && (
-        <>
-          <Queue now={now} bottleneck={now.bottleneck} />
-          <Buffer now={now} bottleneck={now.bottleneck} />
-        </>
-      )}
-      <Loss loss={now.loss} />
-      <Slider
-        label="Duration"
-        edits="duration"
-        stops={DURATION}
-        value={now.duration_ns}
-        toText={timeText}
-        fromText={timeOf}
-        format={timeLabel}
-      />
-    </fieldset>
+    <Slider
+      label={say("control.rate")}
+      term="rate"
+      edits="path.bottleneck.rate"
+      stops={RATE}
+      value={bottleneck?.rate_bps ?? null}
+      toText={rateText}
+      fromText={rateOf}
+      format={rateLabel}
+    />
+  );
+}
+
+/** The RTT; the part of it on the forward path stays the same. */
+export function Rtt({ now }: { now: Controls }) {
+  const { rtt_ns } = now;
+  return (
+    <Slider
+      label={say("control.rtt")}
+      term="rtt"
+      edits="path.rtt"
+      stops={RTT}
+      value={rtt_ns}
+      toText={timeText}
+      fromText={timeOf}
+      format={timeLabel}
+      also={(value) => rttEdits(now, value).slice(1)}
+    />
+  );
+}
+
+export function Duration({ now }: { now: Controls }) {
+  return (
+    <Slider
+      label={say("control.duration")}
+      edits="duration"
+      stops={DURATION}
+      value={now.duration_ns}
+      toText={timeText}
+      fromText={timeOf}
+      format={timeLabel}
+    />
   );
 }
 
@@ -76,9 +75,12 @@ export function Queue({ bottleneck, choices }: QueueProps & { choices?: string[]
   const kind = text.split(" ")[0] ?? "";
   return (
     <div class="control">
-      <label for={id}>Queue</label>
+      <span class="name">
+        <Term name="qdisc">{say("control.queue")}</Term>
+      </span>
       <Choice
         id={id}
+        label={say("control.queue")}
         value={kind}
         known={kinds}
         onSelect={(name) => applyEdit({ key: QDISC, value: template(name, text) })}
@@ -93,10 +95,11 @@ export function Buffer({ now, bottleneck }: QueueProps) {
   const text = shown(QDISC, bottleneck.qdisc);
   return (
     <Slider
-      label="Buffer"
+      label={say("control.buffer")}
+      term="buffer"
       edits={QDISC}
       stops={BUFFER}
-      hint="in bandwidth-delay products of rate × RTT"
+      hint={say("control.buffer.hint")}
       value={bufferBdp(text, bdp, now.mtu_bytes)}
       toText={(value) => withLimit(shown(QDISC, bottleneck.qdisc), `${short(value)}bdp`)}
       fromText={(text) => bufferBdp(String(text), bdp, now.mtu_bytes)}
@@ -116,15 +119,16 @@ export function Loss({ loss }: { loss: string | null }) {
   const isPercentage = loss === null || /^[\d.]+%$/.test(loss);
   return (
     <Slider
-      label="Loss"
+      label={say("control.loss")}
+      term="loss"
       edits="path.loss"
       stops={LOSS}
       value={isPercentage ? lossOf(loss) : null}
       fromText={lossOf}
       toText={(rate) => (rate === 0 ? null : `${short(rate * 100)}%`)}
-      typed={(text) => (text.trim() === "none" ? 0 : percentage(numberBefore(text, /%/)))}
-      format={(rate) => (rate === 0 ? "none" : `${short(rate * 100)} %`)}
-      hint="random, on the forward path, before the queue"
+      typed={(text) => (["none", say("control.none")].includes(text.trim()) ? 0 : percentage(numberBefore(text, /%/)))}
+      format={(rate) => (rate === 0 ? say("control.none") : `${short(rate * 100)} %`)}
+      hint={say("control.loss.hint")}
     />
   );
 }
@@ -137,12 +141,6 @@ export function numberBefore(text: string, unit: RegExp): number | null {
 
 function percentage(number: number | null): number | null {
   return number === null ? null : number / 100;
-}
-
-function lossOf(text: Value): number | null {
-  if (text === null) return 0;
-  const found = /^([\d.]+)%$/.exec(String(text));
-  return found ? Number(found[1]) / 100 : null;
 }
 
 function sizeLabel(bytes: number): string {

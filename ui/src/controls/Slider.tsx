@@ -2,13 +2,17 @@
 
 import { useId } from "preact/hooks";
 import { applyEdit } from "../live";
+import { text as say } from "../messages/messages";
 import { shown } from "../state";
-import type { Value } from "../types";
+import type { Edit, Value } from "../types";
+import { Term } from "../words/Term";
 import { nearest } from "./notches";
 import { tcText, ValueBox } from "./ValueBox";
 
 interface Props {
   label: string;
+  /** The glossary's term for it (`words/terms.ts`). */
+  term?: string;
   /** The key of the text that it changes. */
   edits: string;
   /** Its value as a number; null if the text has no number for the key. */
@@ -26,16 +30,27 @@ interface Props {
   typed?(text: string): number | null;
   /** The value in the box, if it differs from `format`, and more about it below. */
   inBox?(value: number): string;
+  /** What else changes with it. */
+  also?(value: number): Edit[];
 }
 
-export function Slider({ label, edits, value, stops, toText, fromText, format, hint, typed, inBox }: Props) {
+export function Slider(props: Props) {
+  const { label, term, edits, value, stops, fromText, format, hint, typed, inBox } = props;
   const id = useId();
   const now = shown<Value | undefined>(edits, undefined);
   const current = now === undefined ? value : fromText(now);
-  const text = current === null ? "as in the text" : format(current);
+  const text = current === null ? say("control.text") : format(current);
   return (
     <div class="control">
-      <label for={id}>{label}</label>
+      {term ? (
+        <span class="name">
+          <Term name={term}>{label}</Term>
+        </span>
+      ) : (
+        <label class="name" for={id}>
+          {label}
+        </label>
+      )}
       <input
         id={id}
         type="range"
@@ -44,11 +59,10 @@ export function Slider({ label, edits, value, stops, toText, fromText, format, h
         step={1}
         value={current === null ? 0 : nearest(stops, current)}
         disabled={value === null}
+        {...(term ? { "aria-label": label } : {})}
         aria-valuetext={text}
         title={hint}
-        onInput={(event) =>
-          applyEdit({ key: edits, value: toText(stops[event.currentTarget.valueAsNumber] as number) })
-        }
+        onInput={(event) => change(props, stops[event.currentTarget.valueAsNumber] as number)}
       />
       <ValueBox
         label={label}
@@ -58,11 +72,15 @@ export function Slider({ label, edits, value, stops, toText, fromText, format, h
         onType={(typedText) => {
           const next = typed ? typed(typedText) : fromText(tcText(typedText));
           if (next === null || !Number.isFinite(next)) return false;
-          applyEdit({ key: edits, value: toText(next) });
+          change(props, next);
           return true;
         }}
       />
       {(inBox || current === null) && <output for={id}>{text}</output>}
     </div>
   );
+}
+
+function change({ edits, toText, also }: Props, value: number): void {
+  for (const edit of [{ key: edits, value: toText(value) }, ...(also?.(value) ?? [])]) applyEdit(edit);
 }

@@ -2,6 +2,7 @@
 
 import { useSignal } from "@preact/signals";
 import { useId } from "preact/hooks";
+import { filled } from "../messages/messages";
 
 interface Props {
   label: string;
@@ -22,7 +23,7 @@ export function ValueBox({ label, text, example, disabled, onType }: Props) {
       <input
         type="text"
         class="value"
-        aria-label={`${label}, value`}
+        aria-label={filled("control.value", () => label)}
         aria-invalid={wrong.value}
         aria-describedby={wrong.value ? id : undefined}
         value={text}
@@ -41,7 +42,7 @@ export function ValueBox({ label, text, example, disabled, onType }: Props) {
       />
       {wrong.value && (
         <span id={id} role="alert" class="wrong">
-          not a value; write for example {example}
+          {filled("control.wrong", () => example)}
         </span>
       )}
     </>

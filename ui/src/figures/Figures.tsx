@@ -1,38 +1,71 @@
-// All figures, with a common legend, time marker and zoom.
+// The tracks: all figures of a run below one time axis that stays visible, with a common legend, marker and zoom.
 
-import { type Signal, signal, useSignal, useSignalEffect } from "@preact/signals";
+import { computed, type Signal, signal, useSignal, useSignalEffect } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
+import { bandsOf } from "../compare/bands";
+import { otherSeeds } from "../compare/seeds";
 import { KERNEL_DASH } from "../kernel/Key";
 import { overlay } from "../kernel/run";
+import { filled, language, messages, text as say } from "../messages/messages";
+import { before } from "../moves";
 import { pointed, seek } from "../play/player";
-import { clock, figureData, narrow, pins, problem } from "../state";
+import { place } from "../play/pointed";
+import { clock, figureData, latency, pins, problem } from "../state";
 import type { FigureData, Panel } from "../types";
 import { short } from "../units";
+import { Term } from "../words/Term";
+import { TERMS } from "../words/terms";
 import type { RunPanel } from "./build";
-import { Legend } from "./Legend";
+import { Legend, LegendEntries } from "./Legend";
 import { palette } from "./palette";
 import { Plot } from "./plot";
+import { TimeAxis } from "./TimeAxis";
 import { Validity } from "./Validity";
+import { extent, range, view } from "./view";
 
-const view = signal<[number, number] | null>(null);
+/** The names of closed tracks. */
+const closed = signal<ReadonlySet<string>>(new Set());
+/** Whether the run before and the shown one are side by side. */
+const sides = signal(false);
+/** The run to compare with: the last pinned one, or the one before the last move. */
+const other = computed(() => pins.value.at(-1)?.figureData ?? before.value?.figureData ?? null);
+/** The term that a track shows, by its name. */
+const TERM_OF: Record<string, string> = {
+  ...{ throughput: "goodput", delivered: "delivery_rate", groups: "goodput", cwnd: "cwnd", rtt: "rtt" },
+  ...{ queue: "backlog", states: "probe", inflight: "inflight", retransmits: "retransmission" },
+};
 
 export function Figures() {
   const drawn = figureData.value;
-  if (!drawn) return <p class="quiet">No simulation yet.</p>;
+  if (!drawn) return <p class="quiet">{say("page.none")}</p>;
   return (
-    <section class="figures" aria-label="Results">
+    <section class="figures" aria-label={say("tracks.title")}>
       <StaleFigures />
       <Validity of={drawn} />
-      <Legend />
-      <fieldset class="panels" aria-label="Figures" {...(narrow.value ? { tabIndex: 0 } : {})}>
-        {drawn.panels.map((panel, index) => (
-          <Figure key={panel.name} name={panel.name} last={narrow.value || index === drawn.panels.length - 1} />
+      <div class="legend-row">
+        <Legend />
+        <button
+          type="button"
+          class="side-by-side"
+          aria-pressed={sides.value}
+          disabled={!other.value}
+          title={say("compare.side.about")}
+          onClick={() => {
+            sides.value = !sides.value;
+          }}
+        >
+          {say("compare.side")}
+        </button>
+      </div>
+      <TimeAxis />
+      <fieldset class="panels" aria-label={say("tracks.figures")}>
+        {drawn.panels.map((panel) => (
+          <Track key={panel.name} panel={panel} />
         ))}
       </fieldset>
       <p class="quiet small">
-        {narrow.value
-          ? "Swipe for the other figures; tap one to see the packets of that time."
-          : "Click a figure to see the packets of that time, drag to zoom in, double-click to zoom out."}
+        {say("tracks.hint")}{" "}
+        {latency.value !== null && filled("page.latency", () => `${Math.round(latency.value ?? 0)} ms`)}
       </p>
     </section>
   );
@@ -48,31 +81,106 @@ function StaleFigures() {
   };
   return (
     <p class="trouble">
-      These figures show the last valid text.{" "}
+      {say("tracks.stale")}{" "}
       <button type="button" onClick={show}>
-        {error.line ? `Show line ${error.line}` : "Show the text"}
+        {error.line ? filled("tracks.line", () => String(error.line)) : say("tracks.text")}
       </button>
     </p>
   );
 }
 
-function Figure({ name, last }: { name: string; last: boolean }) {
-  const box = useRef<HTMLDivElement>(null);
-  const plot = useRef<Plot | null>(null);
-  const panel = figureData.value?.panels.find((candidate) => candidate.name === name);
-  // Incremented by every drawing, so that positions and values read from the plot are updated.
+function Track({ panel }: { panel: Panel }) {
+  const { name } = panel;
+  const isClosed = closed.value.has(name);
+  // A track counts drawings, so that positions and values read from its plot are updated.
   const drawn = useSignal(0);
+  const plot = useRef<Plot | null>(null);
+  const title = titleOf(panel);
+  const toggle = () => {
+    const next = new Set(closed.value);
+    if (!next.delete(name)) next.add(name);
+    closed.value = next;
+  };
+  const hot = name === "queue" && place.value?.queue;
+  return (
+    <figure class={`panel${hot ? " hot" : ""}`}>
+      <figcaption>
+        <button type="button" class="fold" aria-expanded={!isClosed} aria-label={title} onClick={toggle}>
+          {isClosed ? "▸" : "▾"}
+        </button>
+        <TrackTitle name={name} title={title} />
+        {language.value === "en" && panel.note && !isClosed && <span class="quiet">{panel.note}</span>}
+        {!isClosed && <Readout plot={plot} drawn={drawn} />}
+      </figcaption>
+      {!isClosed && panel.entries.length > 0 && (
+        <div class="track-key">
+          <LegendEntries panels={[panel]} titled={false} />
+        </div>
+      )}
+      {!isClosed &&
+        (sides.value && other.value ? (
+          <Sides name={name} panel={panel} />
+        ) : (
+          <Figure name={name} panel={panel} plot={plot} drawn={drawn} side="all" />
+        ))}
+    </figure>
+  );
+}
+
+function TrackTitle({ name, title }: { name: string; title: string }) {
+  const term = TERM_OF[name];
+  return term && TERMS[term] ? <Term name={term}>{title}</Term> : <span>{title}</span>;
+}
+
+/** English titles come with the data, which say more. */
+function titleOf({ name, title }: Panel): string {
+  const known = language.value !== "en" && messages.value[`panel.${name}`];
+  return known || title;
+}
+
+/** The run before, A, and the shown one, B. */
+function Sides({ name, panel }: { name: string; panel: Panel }) {
+  return (
+    <div class="sides">
+      {(["a", "b"] as const).map((side) => (
+        <Side key={side} name={name} panel={panel} side={side} />
+      ))}
+    </div>
+  );
+}
+
+function Side({ name, panel, side }: { name: string; panel: Panel; side: "a" | "b" }) {
+  const drawn = useSignal(0);
+  const plot = useRef<Plot | null>(null);
+  return (
+    <div>
+      <h3>{say(`compare.${side}`)}</h3>
+      <Figure name={name} panel={panel} plot={plot} drawn={drawn} side={side} />
+    </div>
+  );
+}
+
+interface PlotProps {
+  plot: { current: Plot | null };
+  drawn: Signal<number>;
+}
+
+type SideName = "all" | "a" | "b";
+
+function Figure({ name, panel, plot, drawn, side }: PlotProps & { name: string; panel: Panel; side: SideName }) {
+  const box = useRef<HTMLDivElement>(null);
 
   useEffect(() => {
     const created = new Plot(box.current as HTMLDivElement, {
       pointed,
       picked: seek,
-      zoomed: (range) => {
-        view.value = range;
+      zoomed: (part) => {
+        view.value = part;
       },
     });
     plot.current = created;
-    created.show(runPanels(name), palette(), last);
+    created.setView(range.value);
+    created.show(runPanels(name, side), palette(), side !== "all");
     const watcher = new ResizeObserver(() => {
       created.resize();
       drawn.value += 1;
@@ -81,32 +189,27 @@ function Figure({ name, last }: { name: string; last: boolean }) {
     return () => {
       watcher.disconnect();
       created.destroy();
+      plot.current = null;
     };
-  }, [name, last]);
+  }, [name, side]);
 
   useSignalEffect(() => {
-    const [sources, colours, range] = [runPanels(name), palette(), view.value];
-    if (sources.length) plot.current?.show(sources, colours, last);
-    plot.current?.setView(range);
+    const [sources, colours, part] = [runPanels(name, side), palette(), range.value];
+    const bands = otherSeeds.value.length
+      ? bandsOf([figureData.value as FigureData, ...otherSeeds.value], name, extent.value)
+      : [];
+    if (sources.length) plot.current?.show(sources, colours, side !== "all", side === "a" ? [] : bands);
+    plot.current?.setView(part);
     drawn.value = drawn.peek() + 1;
   });
+  useSignalEffect(() => plot.current?.focus(place.value?.flow ?? null));
 
-  if (!panel) return null;
   return (
-    <figure class="panel">
-      <figcaption>
-        {panel.title} {panel.note && <span class="quiet">({panel.note})</span>}
-        <Readout plot={plot} drawn={drawn} />
-      </figcaption>
+    <>
       <div ref={box} class="plot" role="img" aria-label={described(panel, figureData.value as FigureData)} />
       <TimeMarker plot={plot} drawn={drawn} />
-    </figure>
+    </>
   );
-}
-
-interface PlotProps {
-  plot: { current: Plot | null };
-  drawn: Signal<number>;
 }
 
 function TimeMarker({ plot, drawn }: PlotProps) {
@@ -123,16 +226,17 @@ function Readout({ plot, drawn }: PlotProps) {
   return (
     <span class="readout" aria-hidden="true">
       {values.slice(0, 6).map(({ label, value, colour }) => (
-        <span key={label} style={{ color: colour }}>
-          {label} {short(value)}
+        <span key={label}>
+          <i style={{ background: colour }} />
+          {label} {short(Number(value.toPrecision(3)))}
         </span>
       ))}
     </span>
   );
 }
 
-/** This panel of the shown run, of the kernel's run and of the pinned runs. */
-function runPanels(name: string): RunPanel[] {
+/** This panel of the shown run, of the kernel's run, of the run before the last move, and of the pinned runs. */
+function runPanels(name: string, side: SideName): RunPanel[] {
   const of = (data: FigureData, label: string | null): RunPanel[] => {
     const panel = data.panels.find((candidate) => candidate.name === name);
     return panel ? [{ panel, figureData: data, label }] : [];
@@ -141,7 +245,14 @@ function runPanels(name: string): RunPanel[] {
   const kernel = overlay.value
     ? of(overlay.value, "kernel").map((runPanel) => ({ ...runPanel, dash: KERNEL_DASH }))
     : [];
-  return current.length ? [...current, ...kernel, ...pins.value.flatMap((pin) => of(pin.figureData, pin.name))] : [];
+  const last = before.value ? of(before.value.figureData, say("lessons.before")) : [];
+  if (!current.length) return [];
+  if (side !== "all") {
+    const a = other.value ? of(other.value, null) : [];
+    const [shown, unseen] = side === "a" ? [a, current] : [current, a];
+    return [...shown, ...unseen.map((each) => ({ ...each, label: "", unseen: true }))];
+  }
+  return [...current, ...kernel, ...last, ...pins.value.flatMap((pin) => of(pin.figureData, pin.name))];
 }
 
 /** A text description of the figure for screen readers. */

@@ -1,6 +1,9 @@
-// The common legend of all figures: a click hides a flow's lines in all of them. Other entries of panels follow.
+// The common legend of all figures: a click hides a flow's lines in all of them. Panels with other entries have their own.
 
+import { otherSeeds, SEEDS } from "../compare/seeds";
 import { KernelKey } from "../kernel/Key";
+import { filled, text as say } from "../messages/messages";
+import { before } from "../moves";
 import { dark, figureData, hidden } from "../state";
 import type { Line, Panel } from "../types";
 
@@ -8,7 +11,7 @@ export function Legend() {
   const panels = figureData.value?.panels ?? [];
   return (
     <fieldset class="legend">
-      <legend class="unseen">Flows</legend>
+      <legend class="unseen">{say("tracks.flows")}</legend>
       {legendLines(panels).map((line) => (
         <button
           type="button"
@@ -30,8 +33,9 @@ export function Legend() {
           {line.name}
         </button>
       ))}
-      <LegendEntries panels={panels} />
       <KernelKey />
+      {otherSeeds.value.length > 0 && <span class="quiet small">{filled("tracks.seeds", () => String(SEEDS))}</span>}
+      {before.value && <span class="quiet small">{say("tracks.before")}</span>}
     </fieldset>
   );
 }

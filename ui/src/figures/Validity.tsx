@@ -1,5 +1,6 @@
 // Whether a run measured what its experiment specifies. An invalid run says so before its figures and numbers.
 
+import { text as say } from "../messages/messages";
 import type { FigureData } from "../types";
 
 export function Validity({ of: { valid, invalid, warnings } }: { of: FigureData }) {
@@ -7,12 +8,12 @@ export function Validity({ of: { valid, invalid, warnings } }: { of: FigureData 
     <div role="status" class="validity">
       {!valid && (
         <div class="trouble">
-          <strong>INVALID: don't use these figures and numbers.</strong> <List of={invalid} />
+          <strong>{say("validity.invalid")}</strong> <List of={invalid} />
         </div>
       )}
       {warnings.length > 0 && (
         <div class="note">
-          <strong>Note:</strong> <List of={warnings} />
+          <strong>{say("validity.note")}</strong> <List of={warnings} />
         </div>
       )}
     </div>

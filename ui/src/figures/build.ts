@@ -18,6 +18,8 @@ export interface RunPanel {
   label: string | null;
   /** Dashes for all its lines, which are then drawn with their full width and opacity, unlike a pinned run's. */
   dash?: number[];
+  /** Not drawn, but the axis has room for it: the other one of two figures side by side. */
+  unseen?: boolean;
 }
 
 export interface PlotInput {
@@ -66,7 +68,7 @@ function oneSeries(
     show,
     stroke: palette.dark ? line.dark : line.colour,
     width: runPanel.label === null || runPanel.dash ? layer.width : 1,
-    alpha: runPanel.label === null || runPanel.dash ? layer.opacity : PINNED_ALPHA,
+    alpha: runPanel.unseen ? 0 : runPanel.label === null || runPanel.dash ? layer.opacity : PINNED_ALPHA,
     dash: runPanel.dash ?? (line.dash.length > 1 && line.dash[1] ? line.dash : []),
     points: { show: false },
     spanGaps: true,
@@ -102,5 +104,7 @@ export function range(panel: Panel, minimum: number | null, maximum: number | nu
   if (panel.rows.length) return [0, panel.rows.length];
   if (panel.y.domain) return panel.y.domain;
   const lowest = Math.min(0, minimum ?? 0);
+  // Without a value above the lowest an axis would have the same number at each mark.
+  if ((maximum ?? lowest) <= lowest) return [lowest, lowest + 1];
   return uPlot.rangeNum(lowest, Math.max(maximum ?? 1, lowest + 1e-9), 0.06, true) as [number, number];
 }

@@ -1,10 +1,12 @@
 // Draws a panel's rules, ticks, bands and points on uPlot's canvas; uPlot draws the lines.
 
 import type uPlot from "uplot";
+import type { Band } from "../compare/bands";
 import type { Layer } from "../types";
 import type { RunPanel } from "./build";
 
 const ROW_GAP = 0.12;
+const BAND_ALPHA = 0.22;
 
 /** Draw behind the lines: bands of the controllers' states, the kernel's below the simulator's in each row. */
 export function drawBehind(u: uPlot, first: RunPanel, kernel: RunPanel | undefined, dark: boolean): void {
@@ -14,6 +16,23 @@ export function drawBehind(u: uPlot, first: RunPanel, kernel: RunPanel | undefin
     for (const layer of runPanel.panel.layers)
       if (layer.kind === "bands") drawBands(u, runPanel, first.panel.rows.indexOf(layer.row), span, layer, dark);
   }
+}
+
+/** Draw the range of a line over several seeds. */
+export function drawBand(u: uPlot, { times, low, high, colour, dark }: Band, isDark: boolean): void {
+  clipped(u, (canvas) => {
+    canvas.fillStyle = isDark ? dark : colour;
+    canvas.globalAlpha = BAND_ALPHA;
+    canvas.beginPath();
+    const known = times.flatMap((time, i) =>
+      Number.isNaN(low[i]) ? [] : [[time, low[i], high[i]] as [number, number, number]],
+    );
+    for (const [time, , top] of known) canvas.lineTo(u.valToPos(time, "x", true), u.valToPos(top, "y", true));
+    for (const [time, bottom] of known.toReversed())
+      canvas.lineTo(u.valToPos(time, "x", true), u.valToPos(bottom, "y", true));
+    canvas.fill();
+    canvas.globalAlpha = 1;
+  });
 }
 
 /** Draw in front of the lines. */

@@ -2,8 +2,9 @@
 
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
+import type { Band } from "../compare/bands";
 import { buildPlot, type Palette, type PlotInput, type RunPanel, range } from "./build";
-import { drawBehind, drawInFront } from "./layers";
+import { drawBand, drawBehind, drawInFront } from "./layers";
 
 export interface Hooks {
   /** The time under the pointer; null when it leaves. */
@@ -14,16 +15,22 @@ export interface Hooks {
   picked(seconds: number): void;
 }
 
-const AXIS_WIDTH = 58;
+/** From the left of a plot to its first time, and from its last one to the right. */
+export const AXIS_LEFT = 58;
+export const AXIS_RIGHT = 12;
 const SYNC = "time";
+const UNFOCUSED = 0.18;
 
 export class Plot {
   private u: uPlot | null = null;
   private key = "";
   private runPanels: RunPanel[] = [];
+  private bands: Band[] = [];
   private data: uPlot.AlignedData = [[]];
   private palette: Palette | null = null;
   private view: [number, number] | null = null;
+  private alphas: number[] = [];
+  private focused = false;
 
   constructor(
     private readonly box: HTMLElement,
@@ -31,12 +38,13 @@ export class Plot {
     private readonly timeLabel = "Time, s",
   ) {}
 
-  /** Draw these runs; the first is the shown run. */
-  show(runPanels: RunPanel[], palette: Palette, last: boolean): void {
+  /** Draw these runs; the first is the shown run. `bands`: its ranges over several seeds. */
+  show(runPanels: RunPanel[], palette: Palette, last: boolean, bands: Band[] = []): void {
     const next = buildPlot(runPanels, palette);
     const panel = runPanels[0]?.panel;
     const key = `${next.key} ${panel?.rows} ${panel?.title} ${panel?.height} ${last}`;
     this.runPanels = runPanels;
+    this.bands = bands;
     this.palette = palette;
     this.data = next.data;
     if (this.u && key === this.key) this.u.setData(next.data, true);
@@ -62,6 +70,13 @@ export class Plot {
     return left < 0 || left > this.u.over.clientWidth ? null : left + this.u.over.offsetLeft;
   }
 
+  /** The position of a point, in CSS pixels from the left and the top of the box; null outside of the figure. */
+  positionOf(seconds: number, value: number): [number, number] | null {
+    const left = this.xOf(seconds);
+    if (!this.u || left === null) return null;
+    return [left, this.u.valToPos(value, "y") + this.u.over.offsetTop];
+  }
+
   /** The value of each line at a time: its last sample up to then. */
   read(seconds: number): { label: string; value: number; colour: string }[] {
     const u = this.u;
@@ -69,6 +84,7 @@ export class Plot {
     const times = u.data[0];
     const at = Math.max(closest(times, seconds), 0);
     return u.series.slice(1).flatMap((series, i) => {
+      if (this.alphas[i] === 0) return [];
       const values = u.data[i + 1];
       let index = at;
       while (values && index > 0 && values[index] == null) index--;
@@ -78,6 +94,20 @@ export class Plot {
     });
   }
 
+  /** Show the lines of a flow (or of its group) in full, the others pale; null: all in full. */
+  focus(name: string | null): void {
+    const u = this.u;
+    if (!u) return;
+    const index = name === null ? -1 : u.series.findIndex((series) => series.label === name);
+    for (let i = 1; i < u.series.length; i++) {
+      const series = u.series[i] as uPlot.Series;
+      const full = this.alphas[i - 1] ?? 1;
+      series.alpha = index < 0 || i === index ? full : full * UNFOCUSED;
+    }
+    if (index >= 0 || this.focused) u.redraw(false);
+    this.focused = index >= 0;
+  }
+
   destroy(): void {
     this.u?.destroy();
     this.u = null;
@@ -85,6 +115,7 @@ export class Plot {
 
   private make(next: PlotInput, last: boolean): void {
     this.u?.destroy();
+    this.alphas = next.series.slice(1).map(({ alpha }) => alpha ?? 1);
     this.u = new uPlot(this.options(next, last), next.data, this.box);
   }
 
@@ -96,7 +127,7 @@ export class Plot {
       height: first.panel.height + (last ? 42 : 14),
       series: next.series,
       legend: { show: false },
-      padding: [5, 12, 0, 0],
+      padding: [5, AXIS_RIGHT, 0, 0],
       cursor: { sync: { key: SYNC, setSeries: false }, drag: { x: true, y: false }, points: { show: false }, y: false },
       scales: {
         x: { time: false, range: () => this.view ?? [0, this.runPanels[0]?.figureData.duration_s ?? 1] },
@@ -108,7 +139,12 @@ export class Plot {
       },
       axes: [this.timeAxis(palette, last), this.valueAxis(palette)],
       hooks: {
-        drawClear: [(u) => this.each((runPanel, kernel) => drawBehind(u, runPanel, kernel, palette.dark))],
+        drawClear: [
+          (u) => {
+            for (const band of this.bands) if (!palette.hidden.has(band.line)) drawBand(u, band, palette.dark);
+          },
+          (u) => this.each((runPanel, kernel) => drawBehind(u, runPanel, kernel, palette.dark)),
+        ],
         draw: [(u) => this.each((runPanel) => drawInFront(u, runPanel, palette.dark))],
         setCursor: [(u) => this.pointed(u)],
         setSelect: [(u) => this.selected(u)],
@@ -162,8 +198,14 @@ export class Plot {
 
   private valueAxis(palette: Palette): uPlot.Axis {
     const rows = this.runPanels[0]?.panel.rows ?? [];
-    const plain = { stroke: palette.text, size: AXIS_WIDTH, font: FONT, ticks: { show: false }, gap: 4 };
-    if (!rows.length) return { ...plain, grid: { stroke: palette.grid, width: 1 }, space: 26 };
+    const plain = { stroke: palette.text, size: AXIS_LEFT, font: FONT, ticks: { show: false }, gap: 4 };
+    if (!rows.length)
+      return {
+        ...plain,
+        grid: { stroke: palette.grid, width: 1 },
+        space: 26,
+        values: (_, splits) => splits.map((value) => (value === null ? "" : axisText(value, splits))),
+      };
     return {
       ...plain,
       grid: { show: false },
@@ -171,6 +213,14 @@ export class Plot {
       values: () => rows.map((name) => (name.length > 10 ? `${name.slice(0, 9)}…` : name)),
     };
   }
+}
+
+/** A value with as many decimals as its neighbours need to differ. */
+function axisText(value: number, splits: (number | null)[]): string {
+  const known = splits.filter((each) => each !== null);
+  const step = Math.abs((known[1] ?? value + 1) - (known[0] ?? value)) || 1;
+  const decimals = Math.min(Math.max(0, -Math.floor(Math.log10(step) + 1e-9)), 9);
+  return Math.abs(value) >= 1e5 ? value.toExponential(0).replace("+", "") : value.toFixed(decimals);
 }
 
 const FONT = "11px system-ui, sans-serif";

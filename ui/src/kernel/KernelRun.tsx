@@ -3,6 +3,7 @@
 import { useSignalEffect } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { write } from "../live";
+import { filled, text as say } from "../messages/messages";
 import { offered, pending, problem, seed, text } from "../state";
 import { short } from "../units";
 import { begin, cancel, checkKernel, kernelStatus, outcome, overlay, progress, runProblem } from "./run";
@@ -25,16 +26,16 @@ export function KernelRun() {
   const kernel = kernelStatus.value;
   const off = !kernel?.name || problem.value !== null || pending.value.length > 0;
   return (
-    <section class="kernel" aria-label="On the real kernel">
+    <section class="kernel" aria-label={say("kernel.title")}>
       {progress.value ? (
         <RunProgress />
       ) : (
         <>
           <button type="button" disabled={off} onClick={() => void begin(1)}>
-            Run on the real kernel
+            {say("kernel.run")}
           </button>
           <button type="button" disabled={off} onClick={() => void begin(SEEDS)}>
-            … with {SEEDS} seeds
+            {filled("kernel.seeds", () => String(SEEDS))}
           </button>
           <span class="quiet small">{kernel?.name ?? kernel?.problem}</span>
         </>
@@ -62,12 +63,12 @@ function RunProgress() {
   return (
     <>
       <label class="progress">
-        <span aria-live="polite">{running ? "On the kernel" : waitingText(now.before)}</span>
+        <span aria-live="polite">{running ? say("kernel.running") : waitingText(now.before)}</span>
         <progress max={1} value={now.share} />
       </label>
       <span class="quiet small said">{running && `${short(now.seconds)} of ${short(now.of_s)} s`}</span>
       <button type="button" onClick={() => void cancel()}>
-        Cancel
+        {say("kernel.cancel")}
       </button>
     </>
   );

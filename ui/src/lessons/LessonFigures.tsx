@@ -6,10 +6,11 @@ import type { RunPanel } from "../figures/build";
 import { LegendEntries, legendLines } from "../figures/Legend";
 import { palette } from "../figures/palette";
 import { Plot } from "../figures/plot";
+import { filled, stopText, text } from "../messages/messages";
 import { dark } from "../state";
 import * as state from "./lesson";
 import type { Step } from "./lessons";
-import { filled, stopText, text } from "./messages";
+import { markOf } from "./mark";
 
 export function LessonFigures({ step }: { step: Step }) {
   const shown = state.drawn.value;
@@ -30,13 +31,27 @@ export function LessonFigures({ step }: { step: Step }) {
       </p>
       {data.warnings.length > 0 && <p class="quiet small">{filled("lessons.note", () => data.warnings.join("; "))}</p>}
       {data.panels.map(({ name }, index) => (
-        <LessonFigure key={name} name={name} step={step} last={index === data.panels.length - 1} />
+        <LessonFigure
+          key={name}
+          name={name}
+          step={step}
+          last={index === data.panels.length - 1}
+          isMarked={index === 0}
+        />
       ))}
     </>
   );
 }
 
-function LessonFigure({ name, step, last }: { name: string; step: Step; last: boolean }) {
+interface FigureProps {
+  name: string;
+  step: Step;
+  last: boolean;
+  /** Whether the point that the text speaks of is marked in this figure. */
+  isMarked: boolean;
+}
+
+function LessonFigure({ name, step, last, isMarked }: FigureProps) {
   const box = useRef<HTMLDivElement>(null);
   const plot = useRef<Plot | null>(null);
   const draw = () => {
@@ -61,13 +76,30 @@ function LessonFigure({ name, step, last }: { name: string; step: Step; last: bo
   useSignalEffect(draw);
   const seconds = state.time.value;
   const left = state.isRunStep(step) ? null : (plot.current?.xOf(seconds) ?? null);
+  const mark = isMarked && state.isRunStep(step) && state.isAnswered(step) ? markIn(step, name) : null;
+  const at = mark && plot.current?.positionOf(...mark);
   return (
     <figure class="panel">
-      <figcaption>{text(`panel.${name}`)}</figcaption>
-      <div ref={box} class="plot" role="img" aria-label={text(`panel.${name}`)} />
+      <figcaption>
+        {text(`panel.${name}`)} {at && <b>{text(`lessons.mark.${name}`)}</b>}
+      </figcaption>
+      <div class="marked">
+        <div ref={box} class="plot" role="img" aria-label={text(`panel.${name}`)} />
+        {at && (
+          <span class="mark" aria-hidden="true" style={{ transform: `translate(${at[0]}px, ${at[1]}px)` }}>
+            A
+          </span>
+        )}
+      </div>
       {left !== null && <div class="clock" style={{ transform: `translateX(${left}px)` }} />}
     </figure>
   );
+}
+
+/** The point of the shown run that a figure marks. */
+function markIn(step: Step, name: string): [number, number] | null {
+  const [first] = runPanels(step, name);
+  return first ? markOf(name, first.panel, first.figureData) : null;
 }
 
 function runPanels(step: Step, name: string): RunPanel[] {

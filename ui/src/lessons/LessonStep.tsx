@@ -1,10 +1,11 @@
 // One step of a lesson: story, prediction, control, result, figures.
 
 import { useEffect, useRef } from "preact/hooks";
+import { amountText, filled, stopText, text } from "../messages/messages";
+import { Explained } from "../words/Explained";
 import { LessonFigures } from "./LessonFigures";
 import * as state from "./lesson";
 import type { Lesson, RunStep, Step, Stop } from "./lessons";
-import { amountText, filled, stopText, text } from "./messages";
 import { asSs, nextState, socketAt, stateAt } from "./socket";
 
 interface Props {
@@ -23,7 +24,9 @@ export function LessonStep({ lesson, step }: Props) {
         <h3 id="lesson-step" ref={heading} tabIndex={-1}>
           {text(`${prefix}.title`)}
         </h3>
-        <p>{shownText("story")}</p>
+        <p>
+          <Explained text={shownText("story")} />
+        </p>
         <fieldset class="prediction">
           <legend>{shownText("question")}</legend>
           {step.options.map(({ id }) => (
@@ -58,7 +61,7 @@ function RunControl({ prefix, step }: { prefix: string; step: RunStep }) {
   const stop = step.stops[state.stopIndex.value] as Stop;
   const choose = (index: number) => {
     state.stopIndex.value = index;
-    if (state.done(step.stops[index]?.id ?? "")) void state.run();
+    void state.run();
   };
   return (
     <fieldset class="bench" disabled={closed}>
@@ -90,9 +93,6 @@ function RunControl({ prefix, step }: { prefix: string; step: RunStep }) {
           ))}
         </select>
       )}
-      <button type="button" class="main" onClick={() => void state.run()} disabled={closed || state.running.value}>
-        {text("lessons.run")}
-      </button>
     </fieldset>
   );
 }
@@ -157,19 +157,41 @@ function Answer({ step, shownText }: { step: Step; shownText(key: string): strin
       <p>
         <b>{text(verdict)}</b> {holds !== null && shownText(`option.${holds}`)}
       </p>
-      <p>{shownText("answer")}</p>
+      <p>
+        <Explained text={shownText("answer")} />
+      </p>
+      <Report step={step} />
     </div>
+  );
+}
+
+/** What the report of this experiment measured, by its file. */
+function Report({ step }: { step: Step }) {
+  const seen = state.seen(step);
+  if (!seen.length) return null;
+  return (
+    <details>
+      <summary>{text("lessons.report")}</summary>
+      <ul>
+        {seen.map(({ what, value, unit }) => (
+          <li key={what}>{`${what}: ${value}${unit && `\u00a0${unit}`}`}</li>
+        ))}
+      </ul>
+    </details>
   );
 }
 
 function Way({ lesson }: { lesson: Lesson }) {
   const index = state.stepIndex.value;
+  const step = state.step.value;
+  // Who has not predicted yet may go on, but is not asked to.
+  const isReady = step !== null && state.isAnswered(step);
   return (
     <div class="way">
       <button type="button" disabled={index === 0} onClick={() => state.go(index - 1)}>
         {text("lessons.back")}
       </button>
-      <button type="button" class="main" onClick={() => state.go(index + 1)}>
+      <button type="button" class={isReady ? "main next" : "next"} onClick={() => state.go(index + 1)}>
         {text(index === lesson.steps.length - 1 ? "lessons.finish" : "lessons.next")}
       </button>
       {state.drawn.value && <a href={state.playgroundLink.value}>{text("lessons.open")}</a>}

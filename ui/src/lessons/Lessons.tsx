@@ -1,16 +1,19 @@
 // The lessons' pages: their list, and one lesson with its steps.
 
 import { useEffect } from "preact/hooks";
-import { ThemeChoice } from "../page/Top";
+import { language, text } from "../messages/messages";
+import { Brand, Documentation, Preferences } from "../page/Top";
+import { Explained } from "../words/Explained";
 import { LessonStep } from "./LessonStep";
 import * as state from "./lesson";
 import { LESSONS, type Lesson } from "./lessons";
-import { LANGUAGES, language, remember, text } from "./messages";
+import { SaveAnswers, Teach } from "./Teach";
 import "./lessons.css";
 
 export function Lessons() {
   const lesson = state.lesson.value;
-  const title = lesson ? text(`${lesson.id}.title`) : text("lessons.title");
+  const isTeacher = state.lessonId.value === state.TEACH;
+  const title = text(lesson ? `${lesson.id}.title` : isTeacher ? "teach.title" : "lessons.title");
   useEffect(() => {
     document.documentElement.lang = language.value;
     document.title = `${title} – Dumbbell`;
@@ -22,24 +25,15 @@ export function Lessons() {
   return (
     <>
       <header>
-        <h1>Dumbbell</h1>
+        <Brand />
         <nav class="links" aria-label={text("lessons.pages")}>
-          {lesson && <a href="#lessons">{text("lessons.all")}</a>}
+          {(lesson || isTeacher) && <a href="#lessons">{text("lessons.all")}</a>}
           <a href="#workbench">{text("lessons.playground")}</a>
+          <Documentation />
         </nav>
-        <label class="language">
-          {text("lessons.language")}{" "}
-          <select value={language.value} onChange={(event) => remember(event.currentTarget.value)}>
-            {Object.entries(LANGUAGES).map(([tag, messages]) => (
-              <option key={tag} value={tag} lang={tag}>
-                {messages.language}
-              </option>
-            ))}
-          </select>
-        </label>
-        <ThemeChoice label={text("lessons.colours")} names={["system", "light", "dark"].map((name) => text(name))} />
+        <Preferences />
       </header>
-      {lesson ? <OneLesson key={lesson.id} lesson={lesson} /> : <List />}
+      {lesson ? <OneLesson key={lesson.id} lesson={lesson} /> : isTeacher ? <Teach /> : <List />}
     </>
   );
 }
@@ -49,6 +43,9 @@ function List() {
     <main class="lessons">
       <h2>{text("lessons.title")}</h2>
       <p>{text("lessons.about")}</p>
+      <p>
+        <a href="#teach">{text("teach.title")}</a>
+      </p>
       <ol>
         {LESSONS.map(({ id }) => (
           <li key={id}>
@@ -94,7 +91,10 @@ function End({ lesson }: { lesson: Lesson }) {
       <h3 id="lesson-step" tabIndex={-1} ref={(heading) => heading?.focus()}>
         {text("lessons.end")}
       </h3>
-      <p>{text(`${lesson.id}.end`)}</p>
+      <p>
+        <Explained text={text(`${lesson.id}.end`)} />
+      </p>
+      <SaveAnswers lesson={lesson} />
       <div class="way">
         <button type="button" onClick={() => state.go(lesson.steps.length - 1)}>
           {text("lessons.back")}

@@ -1,6 +1,7 @@
 // The state and the actions of a lesson: the reader predicts, moves the control, runs, and reads the result.
 
-import { batch, computed, signal } from "@preact/signals";
+import { batch, computed, effect, signal } from "@preact/signals";
+import { amountText, filled, stopText } from "../messages/messages";
 import { figureData, POINTS, RequestError } from "../protocol";
 import { linkFragment } from "../share/link";
 import * as state from "../state";
@@ -17,7 +18,6 @@ import {
   type Step,
   type Stop,
 } from "./lessons";
-import { amountText, chooseLanguage, filled, stopText } from "./messages";
 import { settingText, settingValue } from "./settings";
 import { medians, socketAt, stateAt } from "./socket";
 
@@ -31,9 +31,19 @@ export interface Done {
 
 /** The run of a step through time. */
 export const ONLY: Stop = { id: "run", label: "", edits: [] };
-const SEED = 1;
 
-/** Null: the workbench is shown; "": the list of lessons. */
+/** Of all runs of the lesson; a teacher's link can set it. */
+export const seed = signal(1);
+/** What was predicted in each step of this lesson, and what its runs show. */
+export const answers = signal<ReadonlyMap<string, Given>>(new Map());
+
+export interface Given {
+  predicted: string;
+  holds: string | null;
+  right: boolean;
+}
+
+/** Null: the workbench is shown; "": the list of lessons; `TEACH`: the page for teachers. */
 export const lessonId = signal<string | null>(null);
 /** `steps.length` is the end. */
 export const stepIndex = signal(0);
@@ -54,17 +64,21 @@ export const playgroundLink = signal("#");
 export const lesson = computed<Lesson | null>(() => LESSONS.find(({ id }) => id === lessonId.value) ?? null);
 export const step = computed<Step | null>(() => lesson.value?.steps[stepIndex.value] ?? null);
 
+export const TEACH = "teach";
 let active: AbortController | null = null;
 
 /** Show what this page's URL names: a lesson, their list, or the workbench. */
 export function openFromLink(): void {
-  const named = /^#lesson(?:s|=([\w-]+))(?:&lang=([\w-]+))?$/.exec(location.hash);
-  const id = named ? (named[1] ?? "") : null;
-  if (named) chooseLanguage(named[2]);
+  const named = /^#lesson(?:s|=([\w-]+))(?:&lang=[\w-]+)?(?:&seed=(\d{1,9}))?$/.exec(location.hash);
+  const teach = /^#teach(?:&lang=[\w-]+)?$/.test(location.hash);
+  const id = teach ? TEACH : named ? (named[1] ?? "") : null;
   if (id === lessonId.value) return;
-  lessonId.value = id !== null && LESSONS.some((each) => each.id === id) ? id : named ? "" : null;
+  const isKnown = id === TEACH || LESSONS.some((each) => each.id === id);
+  lessonId.value = id !== null && isKnown ? id : named ? "" : null;
   batch(() => {
+    seed.value = Number(named?.[2] ?? 1);
     runs.value = new Map();
+    answers.value = new Map();
     go(0);
   });
 }
@@ -123,7 +137,7 @@ async function simulated(of: Step, stop: Stop, signal: AbortSignal): Promise<Don
   const request = {
     toml: base.toml,
     edits: [...(of.experiment.edits ?? []), ...stop.edits],
-    seed: SEED,
+    seed: seed.value,
     panels: of.panels,
     points: POINTS,
     numbers: of.control === "time" ? [] : measures,
@@ -137,7 +151,7 @@ async function simulated(of: Step, stop: Stop, signal: AbortSignal): Promise<Don
 }
 
 async function show(of: Step, stop: string, result: Done): Promise<void> {
-  const link = await linkFragment({ text: result.toml, seed: SEED });
+  const link = await linkFragment({ text: result.toml, seed: seed.value });
   batch(() => {
     runs.value = new Map(runs.value).set(`${of.id} ${stop}`, result);
     const before = drawn.value && drawn.value.stop !== stop ? drawn.value.stop : (drawn.value?.before ?? null);
@@ -162,6 +176,14 @@ export function isAnswered(of: Step): boolean {
   return prediction.value !== null && (of.control === "time" ? found.value : missing(of).length === 0);
 }
 
+/** Keep the first answer of a step that is complete. */
+effect(() => {
+  const of = step.value;
+  if (!of || answers.peek().has(of.id) || !isAnswered(of)) return;
+  const [predicted, holds] = [prediction.value as string, answer(of)];
+  answers.value = new Map(answers.peek()).set(of.id, { predicted, holds, right: predicted === holds });
+});
+
 /** A number of the step; NaN if it is not known. */
 export function numberOf(of: Step, stop: string, name: string): number {
   const measure = of.numbers[name];
@@ -179,6 +201,30 @@ export function numberOf(of: Step, stop: string, name: string): number {
 function measured({ numbers, flows }: FigureData, { metric, factor = 1 }: Measure): number {
   const value = numbers[metric.replace("*", flows[0]?.group ?? "")];
   return value === undefined ? Number.NaN : value * factor;
+}
+
+/** What the report of a step's experiment measured, as the experiment's file says; empty if it is no report's. */
+export function seen(of: Step): { what: string; value: number; unit: string }[] {
+  const source = done(stopsOf(of)[0]?.id ?? "", of)?.document.source as { seen?: Seen[] } | undefined;
+  const name = of.experiment.case;
+  const ofCase = (source?.seen ?? []).filter((each) => !each.case || !name || isAnswer(each.case, name));
+  return ofCase.map(({ what, value, unit = "", case: variant }) => ({
+    what: variant ? `${what} (${variant})` : what,
+    value,
+    unit,
+  }));
+}
+
+interface Seen {
+  what: string;
+  value: number;
+  unit?: string;
+  case?: string;
+}
+
+/** Whether a case of the file is one that the step's control reaches: cases of a file differ by more than its value. */
+function isAnswer(of: string, start: string): boolean {
+  return of.split(" ")[0] === start.split(" ")[0] || of.split(" ").length === start.split(" ").length;
 }
 
 /** The prediction that the runs confirm; null if it is none of them. */

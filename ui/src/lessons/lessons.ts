@@ -3,88 +3,32 @@
 // A step repeats a built-in experiment at each stop of one control. A prediction holds or not by the numbers of these
 // runs; no result is written down here.
 
-import type { Edit } from "../types";
+import { AQM } from "./aqm";
+import { FAIRNESS } from "./fairness";
+import {
+  amount,
+  buffer,
+  DELAY,
+  type Lesson,
+  least,
+  type Measure,
+  most,
+  ONE_CUBIC,
+  qdisc,
+  queue,
+  RATE,
+  RETRANSMITTED,
+  RTT_95,
+  SHARE,
+  type Stop,
+  set,
+  TIME,
+  UTILIZATION,
+  type Values,
+} from "./parts";
+import { RANDOM_LOSS } from "./randomLoss";
 
-export type Unit = "ms" | "s" | "Mbit/s" | "%" | "packets" | "BDP" | "";
-
-export interface Amount {
-  value: number;
-  unit: Unit;
-}
-
-export interface Stop {
-  id: string;
-  /** A name that is the same in every language, or an amount. */
-  label: string | Amount;
-  edits: Edit[];
-}
-
-/** A number of a run; messages show it as `{stop.number}`. */
-export interface Measure {
-  metric: string;
-  unit: Unit;
-  factor?: number;
-}
-
-/** The number of a stop; NaN if it is not known. */
-export type Values = (stop: string, number: string) => number;
-
-export interface Option {
-  id: string;
-  holds(of: Values): boolean;
-}
-
-interface Common {
-  id: string;
-  experiment: { name: string; case?: string; edits?: Edit[] };
-  panels: string[];
-  numbers: Record<string, Measure>;
-  /** The limits of the predictions; messages show one as `{limit.name}`. */
-  limits?: Record<string, Amount>;
-  options: Option[];
-}
-
-/** The reader changes the experiment. */
-export interface RunStep extends Common {
-  control: "slider" | "list";
-  stops: Stop[];
-}
-
-/** The reader moves through the time of one run, and finds a state of the first flow's controller. */
-export interface TimeStep extends Common {
-  control: "time";
-  find: string;
-}
-
-export type Step = RunStep | TimeStep;
-
-export interface Lesson {
-  id: string;
-  steps: Step[];
-}
-
-const set = (key: string, value: string | number): Edit => ({ key, value });
-const qdisc = (text: string) => [set("path.bottleneck.qdisc", text)];
-const amount = (value: number, unit: Unit): Amount => ({ value, unit });
-
-const RTT_95 = (group: string): Measure => ({ metric: `groups.${group}.rtt_ms.p95`, unit: "ms" });
-const RATE = (group: string): Measure => ({ metric: `groups.${group}.throughput_mbps`, unit: "Mbit/s" });
-const SHARE = (group: string): Measure => ({ metric: `groups.${group}.share`, unit: "%", factor: 100 });
-const TIME = (group: string): Measure => ({ metric: `groups.${group}.fct_s`, unit: "s" });
-const RETRANSMITTED = (group: string): Measure => ({
-  metric: `groups.${group}.retransmit_rate`,
-  unit: "%",
-  factor: 100,
-});
-const DELAY: Measure = { metric: "queue.delay_ms.mean", unit: "ms" };
-
-/** The option whose stop has the least number. */
-function least(stops: string[], number: string): Option[] {
-  return stops.map((id) => ({
-    id,
-    holds: (of) => stops.every((other) => other === id || of(id, number) < of(other, number)),
-  }));
-}
+export type { Amount, Lesson, Measure, Option, RunStep, Step, Stop, TimeStep, Unit, Values } from "./parts";
 
 /** What BBR and TCP do in every experiment; messages show one as `{constant.name}`. A test compares crates/net. */
 export const CONSTANTS = {
@@ -108,6 +52,11 @@ const GROWTH = { rate: 1.5, rtt: 3 };
 function grows(of: Values, number: keyof typeof GROWTH): boolean {
   return of("p200", number) > GROWTH[number] * of("p10", number);
 }
+
+/** Buffers in BDP; utilization in per cent. */
+const ENOUGH = [0.1, 0.5, 1, 4];
+const FULL = 95;
+const SOONER = 3;
 
 const BUFFERBLOAT: Lesson = {
   id: "bufferbloat",
@@ -139,12 +88,54 @@ const BUFFERBLOAT: Lesson = {
       numbers: { rtt: RTT_95("reno"), delay: DELAY, rate: RATE("reno") },
       options: least(["pfifo", "red", "codel"], "rtt"),
     },
+    {
+      id: "enough",
+      experiment: ONE_CUBIC,
+      panels: ["queue", "throughput", "cwnd"],
+      control: "slider",
+      stops: ENOUGH.map((bdp) => buffer("pfifo", bdp)),
+      numbers: { utilization: UTILIZATION, delay: DELAY, rate: RATE("cubic") },
+      limits: { full: amount(FULL, "%") },
+      options: ENOUGH.map((bdp, index) => ({
+        id: buffer("pfifo", bdp).id,
+        holds: (of) => ENOUGH.findIndex((each) => of(buffer("pfifo", each).id, "utilization") >= FULL) === index,
+      })),
+    },
+    {
+      id: "short",
+      experiment: {
+        name: "dumbbell",
+        edits: [
+          set("flows.0.cc", "reno"),
+          set("flows.0.bytes", "200kB"),
+          set("flows.0.start", "8s"),
+          set("duration", "15s"),
+        ],
+      },
+      panels: ["queue", "throughput", "rtt"],
+      control: "list",
+      stops: [queue("pfifo", "pfifo", "pfifo limit 8bdp"), queue("fq", "fq_codel", "fq_codel limit 1000")],
+      numbers: { time: TIME("reno"), delay: DELAY, rate: RATE("cubic") },
+      limits: { times: amount(SOONER, "") },
+      options: [
+        { id: "sooner", holds: (of) => of("pfifo", "time") > SOONER * of("fq", "time") },
+        { id: "same", holds: (of) => Math.abs(Math.log(of("pfifo", "time") / of("fq", "time"))) <= Math.log(SOONER) },
+        { id: "later", holds: (of) => of("fq", "time") > SOONER * of("pfifo", "time") },
+      ],
+    },
   ],
 };
 
 const products = (value: number) => ({ label: amount(value, "BDP"), edits: qdisc(`bfifo limit ${value}bdp`) });
 const POINTS = 15;
 const CHANGE = 0.3;
+
+const PRICE = { few: 2, many: 10 };
+
+/** By which factor a deep buffer lowers what BBR retransmits. */
+function cheaper(of: Values): number {
+  return of("shallow", "bbrAgain") / of("deep", "bbrAgain");
+}
 
 const SHALLOW: Lesson = {
   id: "shallow-buffer",
@@ -185,14 +176,59 @@ const SHALLOW: Lesson = {
         { id: "longer", holds: (of) => of("r26", "period") > (1 + CHANGE) * of("r13", "period") },
       ],
     },
+    {
+      id: "price",
+      experiment: { name: "cyclic" },
+      panels: ["retransmits", "queue", "groups"],
+      control: "slider",
+      stops: [
+        { id: "shallow", ...products(0.5) },
+        { id: "report", ...products(1.7) },
+        { id: "deep", ...products(8) },
+      ],
+      numbers: { bbrAgain: RETRANSMITTED("bbr"), cubicAgain: RETRANSMITTED("cubic"), delay: DELAY },
+      limits: { few: amount(PRICE.few, ""), many: amount(PRICE.many, "") },
+      options: [
+        { id: "few", holds: (of) => cheaper(of) < PRICE.few },
+        { id: "some", holds: (of) => cheaper(of) >= PRICE.few && cheaper(of) <= PRICE.many },
+        { id: "many", holds: (of) => cheaper(of) > PRICE.many },
+      ],
+    },
+    {
+      id: "queues",
+      experiment: { name: "cyclic" },
+      panels: ["groups", "queue", "rtt"],
+      control: "list",
+      stops: [
+        { id: "bfifo", label: "bfifo", edits: [] },
+        queue("codel", "codel", "codel limit 1000"),
+        queue("fq", "fq_codel", "fq_codel limit 1000"),
+      ],
+      numbers: { cubic: SHARE("cubic"), bbr: SHARE("bbr"), delay: DELAY },
+      options: most(["bfifo", "codel", "fq"], "cubic"),
+    },
   ],
 };
 
 const loss = (percent: number): Stop => ({
   id: `l${percent}`,
   label: amount(percent, "%"),
-  edits: [set("path.tc.commands", `tc qdisc add dev eth0 root handle 1: netem loss ${percent}% limit 1000000`)],
+  edits: netem(`loss ${percent}%`),
 });
+
+/** The device that loses packets, as the report's command. */
+function netem(what: string) {
+  return [set("path.tc.commands", `tc qdisc add dev eth0 root handle 1: netem ${what} limit 1000000`)];
+}
+
+const FARTHER = { few: 1.5, many: 3 };
+const TOGETHER = 1.5;
+const DOWNLOAD_BYTES = 61_000_000;
+
+/** How many times as long the download takes on the longest path. */
+function farther(of: Values): number {
+  return of("d2", "time") / of("d0", "time");
+}
 
 const TIMES = { few: 2, many: 10 };
 
@@ -235,6 +271,42 @@ const LOSS: Lesson = {
       },
       options: least(["cubic", "reno", "bbr"], "time"),
     },
+    {
+      id: "delay",
+      experiment: { name: "lossy-download", case: "cubic at 1% loss", edits: [set("duration", "90s")] },
+      panels: ["throughput", "cwnd", "rtt"],
+      control: "slider",
+      stops: [0, 1, 2].map((ms) => ({
+        id: `d${ms}`,
+        label: amount(ms, "ms"),
+        edits: netem(`loss 1% delay ${ms}ms`),
+      })),
+      numbers: { time: TIME("cubic"), rate: RATE("cubic"), retransmitted: RETRANSMITTED("cubic") },
+      limits: { few: amount(FARTHER.few, ""), many: amount(FARTHER.many, "") },
+      options: [
+        { id: "same", holds: (of) => farther(of) <= FARTHER.few },
+        { id: "some", holds: (of) => farther(of) > FARTHER.few && farther(of) <= FARTHER.many },
+        { id: "many", holds: (of) => farther(of) > FARTHER.many },
+      ],
+    },
+    {
+      id: "parallel",
+      experiment: { name: "lossy-download", case: "cubic at 5% loss", edits: [set("duration", "90s")] },
+      panels: ["throughput", "cwnd", "retransmits"],
+      control: "slider",
+      stops: [1, 4].map((count) => ({
+        id: `n${count}`,
+        label: amount(count, "flows"),
+        edits: [set("flows.0.count", count), set("flows.0.bytes", DOWNLOAD_BYTES / count)],
+      })),
+      numbers: { time: TIME("cubic"), retransmitted: RETRANSMITTED("cubic") },
+      limits: { times: amount(TOGETHER, "") },
+      options: [
+        { id: "sooner", holds: (of) => of("n1", "time") > TOGETHER * of("n4", "time") },
+        { id: "same", holds: (of) => Math.abs(Math.log(of("n1", "time") / of("n4", "time"))) <= Math.log(TOGETHER) },
+        { id: "later", holds: (of) => of("n4", "time") > TOGETHER * of("n1", "time") },
+      ],
+    },
   ],
 };
 
@@ -250,6 +322,14 @@ const FASTER = { some: 1.5, many: 5 };
 /** How many times as fast CUBIC is on the shortest path. */
 function faster(of: Values): number {
   return of("d1", "cubic") / of("d10", "cubic");
+}
+
+const BUFFERED = 3;
+const SINGLE = 2;
+
+/** Whether a group's rate grows by more than this factor with the largest socket buffer. */
+function buffered(of: Values, group: string): boolean {
+  return of("m16", group) > BUFFERED * of("m1", group);
 }
 
 const CLASSES: Lesson = {
@@ -289,6 +369,46 @@ const CLASSES: Lesson = {
         { id: "same", holds: (of) => faster(of) < FASTER.some },
         { id: "some", holds: (of) => faster(of) >= FASTER.some && faster(of) < FASTER.many },
         { id: "many", holds: (of) => faster(of) >= FASTER.many },
+      ],
+    },
+    {
+      id: "sockets",
+      experiment: {
+        name: "two-classes",
+        case: "as reported",
+        edits: [set("duration", "5s"), set("tcp.rmem_max", 25165824)],
+      },
+      panels: ["throughput", "inflight", "retransmits"],
+      control: "slider",
+      stops: [1, 4, 16].map((mib) => ({
+        id: `m${mib}`,
+        label: `${mib} MiB`,
+        edits: [set("tcp.wmem_max", mib * 2 ** 20)],
+      })),
+      numbers: { bbr: RATE("bbr"), cubic: RATE("cubic"), bbrAgain: RETRANSMITTED("bbr") },
+      limits: { times: amount(BUFFERED, "") },
+      options: [
+        { id: "both", holds: (of) => buffered(of, "bbr") && buffered(of, "cubic") },
+        { id: "bbr", holds: (of) => buffered(of, "bbr") && !buffered(of, "cubic") },
+        { id: "none", holds: (of) => !buffered(of, "bbr") },
+      ],
+    },
+    {
+      id: "offloads",
+      experiment: { name: "two-classes", case: "as reported", edits: [set("duration", "5s")] },
+      panels: ["throughput", "cwnd", "retransmits"],
+      control: "list",
+      stops: [true, false].map((on) => ({
+        id: on ? "on" : "off",
+        label: on ? "tso on" : "tso off",
+        edits: [{ key: "path.offloads", value: on }],
+      })),
+      numbers: { cubic: RATE("cubic"), bbr: RATE("bbr") },
+      limits: { times: amount(SINGLE, "") },
+      options: [
+        { id: "faster", holds: (of) => of("off", "cubic") > SINGLE * of("on", "cubic") },
+        { id: "same", holds: (of) => Math.abs(Math.log(of("on", "cubic") / of("off", "cubic"))) <= Math.log(SINGLE) },
+        { id: "slower", holds: (of) => of("on", "cubic") > SINGLE * of("off", "cubic") },
       ],
     },
   ],
@@ -369,4 +489,4 @@ const STATES: Lesson = {
   ],
 };
 
-export const LESSONS: Lesson[] = [BUFFERBLOAT, SHALLOW, LOSS, CLASSES, STATES];
+export const LESSONS: Lesson[] = [BUFFERBLOAT, AQM, RANDOM_LOSS, FAIRNESS, SHALLOW, LOSS, CLASSES, STATES];

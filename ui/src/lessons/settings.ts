@@ -2,12 +2,16 @@
 
 import { rateLabel, rateOf, short, timeLabel, timeOf } from "../units";
 
-/** A rate, a time, a share, or bytes in words; null for anything else. */
+/** A rate, a time, a share, a buffer in BDP, or bytes in words; null for anything else. */
 export function settingText(value: unknown): string | null {
   if (typeof value === "number") return bytesText(value);
   const [rate, time, percent] = [rateOf(value), timeOf(value), /^([\d.]+)\s*%$/.exec(String(value))];
   if (rate !== null) return joined(rateLabel(rate));
   if (time !== null) return joined(timeLabel(time));
+  const bytes = /^([\d.]+)\s*([kMG]?i?B)$/.exec(String(value));
+  if (bytes) return `${bytes[1]}\u00a0${bytes[2]}`;
+  const products = /^([\d.]+)bdp$/.exec(String(value));
+  if (products) return `${products[1]}\u00a0BDP`;
   return percent ? `${percent[1]}\u00a0%` : null;
 }
 

@@ -14,6 +14,7 @@ interface Experiment {
   duration: number;
   path: {
     rtt: number;
+    forward_delay: number;
     mtu: number;
     loss: string | null;
     bottleneck: { rate: number | null; rate_trace: string | null; qdisc: string } | null;
@@ -29,6 +30,7 @@ export function controlsOf({ experiment, groups }: Case): Controls {
     title,
     duration_ns: duration,
     rtt_ns: path.rtt,
+    delay_ns: path.forward_delay,
     mtu_bytes: path.mtu,
     loss: path.loss,
     bottleneck: bottleneck && {

@@ -2,6 +2,7 @@
 
 import { useSignal, useSignalEffect } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
+import { text as say } from "../messages/messages";
 import { alone, needsServer } from "../protocol";
 import { offered } from "../state";
 import { Report } from "./Report";
@@ -28,7 +29,7 @@ export function Open() {
           void list();
         }}
       >
-        Open…
+        {say("tools.open")}
       </button>
       <dialog
         ref={dialog}

@@ -10,6 +10,7 @@ import { tags } from "@lezer/highlight";
 import { useSignalEffect } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { write } from "../live";
+import { filled, text as say } from "../messages/messages";
 import { problem, text } from "../state";
 import type { Problem } from "../types";
 
@@ -32,8 +33,8 @@ export function Editor() {
   });
 
   return (
-    <section class="text" id="text" aria-label="The experiment as text">
-      <h2>Experiment</h2>
+    <section class="text" id="text" aria-label={say("text.about")}>
+      <h2>{say("text.title")}</h2>
       <div ref={box} class="editor" />
       <ErrorLine />
     </section>
@@ -46,7 +47,10 @@ function ErrorLine() {
     <div role="alert" class={error ? "trouble" : "unseen"}>
       {error && (
         <>
-          <strong>{[error.line && `line ${error.line}`, error.key].filter(Boolean).join(", ")}</strong> {error.text}
+          <strong>
+            {[error.line && filled("text.line", () => String(error.line)), error.key].filter(Boolean).join(", ")}
+          </strong>{" "}
+          {error.text}
           {error.right && <div>{error.right}</div>}
         </>
       )}
@@ -72,7 +76,7 @@ function newState(doc: string): EditorState {
       syntaxHighlighting(COLOURS),
       keymap.of([...defaultKeymap, ...historyKeymap]),
       EditorView.lineWrapping,
-      EditorView.contentAttributes.of({ "aria-label": "Experiment as TOML" }),
+      EditorView.contentAttributes.of({ "aria-label": say("text.label") }),
       EditorView.updateListener.of((update) => {
         const typed = update.transactions.some(
           (transaction) => transaction.docChanged && !transaction.annotation(Transaction.remote),

@@ -2,6 +2,7 @@
 
 import { effect, signal } from "@preact/signals";
 import type { ComponentType } from "preact";
+import { text as say } from "../messages/messages";
 import { figureData, problem } from "../state";
 
 const loaded = signal<{ Editor: ComponentType } | null>(null);
@@ -13,7 +14,7 @@ export function hasEditor(): boolean {
 }
 
 effect(() => {
-  if (requested || !(figureData.value || problem.value)) return;
+  if (requested || location.hash === "#picture" || !(figureData.value || problem.value)) return;
   requested = true;
   // After the frame with the figures.
   requestAnimationFrame(() => setTimeout(load));
@@ -27,8 +28,8 @@ async function load(): Promise<void> {
 export function LazyEditor() {
   if (loaded.value) return <loaded.value.Editor />;
   return (
-    <section class="text" id="text" aria-label="The experiment as text">
-      <h2>Experiment</h2>
+    <section class="text" id="text" aria-label={say("text.about")}>
+      <h2>{say("text.title")}</h2>
       <div class="editor" style={{ minHeight: "20rem" }} />
     </section>
   );

@@ -1,5 +1,6 @@
 // The numbers of a run: a row per group, and a sentence on the path.
 
+import { text as say } from "../messages/messages";
 import { OF_GROUPS, OF_PATH } from "../metrics";
 import { figureData } from "../state";
 import { short } from "../units";
@@ -11,14 +12,14 @@ export function Numbers() {
   const groups = [...new Set(drawn.flows.map((flow) => flow.group))];
   const known = OF_GROUPS.filter(({ name }) => groups.some((group) => of[`groups.${group}.${name}`] !== undefined));
   return (
-    <section class="numbers" aria-label="Numbers">
+    <section class="numbers" aria-label={say("numbers.title")}>
       <table>
         <thead>
           <tr>
-            <th scope="col">group</th>
-            {known.map(({ name, title }) => (
+            <th scope="col">{say("numbers.group")}</th>
+            {known.map(({ name }) => (
               <th scope="col" key={name}>
-                {title}
+                {say(`metric.${name}`)}
               </th>
             ))}
           </tr>
@@ -43,9 +44,9 @@ export function Numbers() {
 }
 
 function sentence(of: Record<string, number>): string {
-  const known = OF_PATH.flatMap(({ name, title, factor, unit = "" }) => {
+  const known = OF_PATH.flatMap(({ name, factor, unit = "" }) => {
     const value = of[name];
-    return value === undefined ? [] : [`${title} ${short(value * factor)}${unit}`];
+    return value === undefined ? [] : [`${say(`metric.${name}`)} ${short(value * factor)}${unit}`];
   });
-  return known.join(", ");
+  return known.join(say("count.comma"));
 }

@@ -1,6 +1,7 @@
 // Pinned runs: their curves stay behind those of later runs.
 
 import { write } from "../live";
+import { filled, text as say } from "../messages/messages";
 import { controls, figureData, type Pin, pins, seed, text } from "../state";
 import { rateLabel, timeLabel } from "../units";
 
@@ -11,14 +12,19 @@ export function Pins() {
   return (
     <div class="pins">
       <button type="button" onClick={pin} disabled={!figureData.value || pins.value.length >= PINS_MAX}>
-        Pin this run
+        {say("pins.pin")}
       </button>
       {pins.value.map((one) => (
         <span class="pin" key={one.id}>
-          <button type="button" title="Back to this experiment" onClick={() => restorePin(one)}>
+          <button type="button" title={say("pins.back")} onClick={() => restorePin(one)}>
             {one.label}
           </button>
-          <button type="button" class="remove" aria-label={`Unpin ${one.label}`} onClick={() => unpin(one.id)}>
+          <button
+            type="button"
+            class="remove"
+            aria-label={filled("pins.unpin", () => one.label)}
+            onClick={() => unpin(one.id)}
+          >
             ✕
           </button>
         </span>

@@ -1,78 +1,92 @@
-// The header of the page: the experiment, the colours, the latency of the last change.
+// The header of the page: where one can go, undo and redo, language and colours.
 
-import { write } from "../live";
-import { controls, latency, offered, text, theme } from "../state";
+import { Gallery } from "../gallery/Gallery";
+import { redo, undo } from "../live";
+import { LANGUAGES, language, remember, text as say } from "../messages/messages";
+import { canRedo, canUndo } from "../moves";
+import { offered, theme } from "../state";
 import { TourButton } from "../tour/Tour";
-import type { Scenario } from "../types";
 
 export function Top() {
-  const known = offered.value?.scenarios ?? [];
   return (
     <header>
-      <h1>Dumbbell</h1>
-      <label>
-        Experiment{" "}
-        <select
-          aria-label="Experiment"
-          value={known.findIndex((one) => one.toml === text.value)}
-          onChange={(event) => choose(known[Number(event.currentTarget.value)])}
-        >
-          <option value={-1} hidden>
-            {`(${controls.value?.title ?? "unnamed"})`}
-          </option>
-          <ScenarioGroup title="Scenarios" from={known} published={false} />
-          <ScenarioGroup title="Published results" from={known} published={true} />
-        </select>
-      </label>
-      <TourButton />
-      <nav class="links" aria-label="Other pages">
-        <a href="#lessons">Lessons</a>
+      <Brand />
+      <Gallery />
+      <nav class="links" aria-label={say("lessons.pages")}>
+        <a href="#lessons">{say("lessons.title")}</a>
+        <Documentation />
+        <TourButton />
       </nav>
-      <span class="quiet small latency">
-        {latency.value !== null && `${Math.round(latency.value)} ms from control to figure`}
+      <span class="moves">
+        <button type="button" title="Ctrl+Z" aria-label={say("page.undo")} disabled={!canUndo.value} onClick={undo}>
+          ↶
+        </button>
+        <button type="button" title="Ctrl+Y" aria-label={say("page.redo")} disabled={!canRedo.value} onClick={redo}>
+          ↷
+        </button>
       </span>
-      <ThemeChoice label="Colours" names={THEMES} />
+      <Preferences />
     </header>
+  );
+}
+
+/** The way back to the site, of which a page without a server is a part. */
+export function Documentation() {
+  return offered.value?.server === false ? <a href="../index.html">{say("page.documentation")}</a> : null;
+}
+
+/** The name with the picture of a dumbbell. */
+export function Brand() {
+  return (
+    <h1>
+      <a class="brand" href="#workbench">
+        <svg viewBox="0 0 32 32" width="26" height="26" aria-hidden="true">
+          <path d="M8 16h16" stroke="currentColor" stroke-width="4" />
+          <circle cx="7" cy="16" r="6" fill="#0072B2" />
+          <circle cx="25" cy="16" r="6" fill="#D55E00" />
+        </svg>
+        Dumbbell
+      </a>
+    </h1>
   );
 }
 
 const THEMES = ["system", "light", "dark"] as const;
 
-/** The choice of light or dark colours, with the names of `THEMES`. */
-export function ThemeChoice({ label, names }: { label: string; names: readonly string[] }) {
+/** The choices of language and colours. */
+export function Preferences() {
   return (
-    <label class="theme">
-      {label}{" "}
-      <select
-        value={theme.value}
-        onChange={(event) => {
-          theme.value = event.currentTarget.value as (typeof THEMES)[number];
-        }}
-      >
-        {THEMES.map((value, index) => (
-          <option key={value} value={value}>
-            {names[index]}
-          </option>
-        ))}
-      </select>
-    </label>
+    <span class="preferences">
+      <label class="language">
+        <span class="unseen">{say("lessons.language")} </span>
+        <select
+          aria-label={say("lessons.language")}
+          value={language.value}
+          onChange={(event) => remember(event.currentTarget.value)}
+        >
+          {Object.entries(LANGUAGES).map(([tag, messages]) => (
+            <option key={tag} value={tag} lang={tag}>
+              {messages.language}
+            </option>
+          ))}
+        </select>
+      </label>
+      <label class="theme">
+        <span class="unseen">{say("lessons.colours")} </span>
+        <select
+          aria-label={say("lessons.colours")}
+          value={theme.value}
+          onChange={(event) => {
+            theme.value = event.currentTarget.value as (typeof THEMES)[number];
+          }}
+        >
+          {THEMES.map((value) => (
+            <option key={value} value={value}>
+              {say(value)}
+            </option>
+          ))}
+        </select>
+      </label>
+    </span>
   );
-}
-
-function ScenarioGroup({ title, from, published }: { title: string; from: Scenario[]; published: boolean }) {
-  return (
-    <optgroup label={title}>
-      {from.map((scenario, index) =>
-        scenario.published === published ? (
-          <option key={`${scenario.name} ${scenario.case}`} value={index}>
-            {scenario.case ? `${scenario.name}: ${scenario.case}` : scenario.name}
-          </option>
-        ) : null,
-      )}
-    </optgroup>
-  );
-}
-
-function choose(scenario: Scenario | undefined): void {
-  if (scenario) write(scenario.toml);
 }

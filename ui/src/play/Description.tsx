@@ -2,9 +2,10 @@
 // paused.
 
 import { useEffect, useState } from "preact/hooks";
+import { filled, text as say } from "../messages/messages";
 import { figureData, problem } from "../state";
 import { countPackets, description, events } from "./counts";
-import { at, known, playing, speed } from "./player";
+import { displayed as at, known, playing, speed } from "./player";
 import { decimals } from "./Transport";
 
 const PERIOD_MS = 250;
@@ -26,10 +27,11 @@ export function Description() {
 
 function describe(): string {
   const [now, of] = playing.value ? [at.peek(), known.peek()] : [at.value, known.value];
-  if (now === null) return "Play, or click a figure, to see packets on the links and in the queue.";
-  if (problem.value) return "The text has an error: correct it to see its packets.";
-  if (!of) return `t = ${now.toFixed(3)} s: loading the packets of this time …`;
+  if (now === null) return say("network.start");
+  if (problem.value) return say("network.error");
+  if (!of) return filled("network.loading", () => `${now.toFixed(3)} s`);
   const state = description(of.packets, countPackets(of, now), figureData.value, now);
   const current = playing.value ? "" : events(of.packets, of.at(now));
-  return `t = ${now.toFixed(decimals(speed.value))} s: ${state}.${current && ` Now: ${current}.`}`;
+  const values = { time: now.toFixed(decimals(speed.value)), state, events: current };
+  return filled(current ? "count.now.events" : "count.now", (name) => values[name as keyof typeof values] ?? null);
 }

@@ -1,12 +1,16 @@
-// Playback of packets: the stage, its transport controls, and the description.
+// The network, alive: senders, queue, link and receivers with the packets of a time, in slow motion. Its labels are the
+// controls of the path.
 
 import { useEffect } from "preact/hooks";
+import { Senders } from "../controls/Flows";
+import { Buffer, Loss, Queue, Rate, Rtt } from "../controls/Path";
 import { applyEdit } from "../live";
+import { text as say } from "../messages/messages";
 import { controls, figureData } from "../state";
 import { timeText } from "../units";
 import "./play.css";
 import { Description } from "./Description";
-import { at, hide, known, pause, problemText, shown, step, still, toggle } from "./player";
+import { at, known, pause, problemText, step, still, toggle } from "./player";
 import { Stage } from "./Stage";
 import { Transport } from "./Transport";
 
@@ -16,36 +20,32 @@ export function Play() {
     document.addEventListener("keydown", pressed);
     return () => document.removeEventListener("keydown", pressed);
   }, []);
-  if (!figureData.value) return null;
-  if (!shown.value) return <Closed />;
+  const now = controls.value;
+  if (!figureData.value || !now) return null;
   return (
-    <section class="play" aria-label="Packet view">
+    <section class="play" aria-label={say("network.title")}>
+      <Senders />
+      <div class="labels above">
+        <Loss loss={now.loss} />
+        {now.bottleneck && (
+          <>
+            <Queue now={now} bottleneck={now.bottleneck} />
+            <Buffer now={now} bottleneck={now.bottleneck} />
+          </>
+        )}
+        <Rate bottleneck={now.bottleneck} />
+        <Rtt now={now} />
+      </div>
       <Stage />
-      <Transport />
-      <Description />
-      {problemText.value && <p class="trouble">{problemText.value}</p>}
-      <p class="quiet small">Hollow: retransmitted. With a dot: CE-marked. ×: dropped. Tall: several at once.</p>
-      <Delay />
-      <FirstQueue />
-      <Motion />
-      <button type="button" onClick={hide}>
-        Hide the packets
-      </button>
+      <div class="below">
+        <Transport />
+        <Description />
+        {problemText.value && <p class="trouble">{problemText.value}</p>}
+        <Delay />
+        <FirstQueue />
+        <Motion />
+      </div>
     </section>
-  );
-}
-
-function Closed() {
-  const show = () => {
-    shown.value = true;
-  };
-  return (
-    <p class="closed">
-      <button type="button" onClick={show}>
-        Show the packets
-      </button>{" "}
-      <span class="quiet small">packets on the links and in the queue</span>
-    </p>
   );
 }
 
@@ -56,12 +56,12 @@ function Delay() {
   if (!now?.rtt_ns || !delays || delays.before || delays.after) return null;
   return (
     <p class="quiet small">
-      All of the delay is on the reverse path: packets reach the queue at once.{" "}
+      {say("network.split")}{" "}
       <button
         type="button"
-        onClick={() => applyEdit({ key: "path.delay", value: timeText(Math.round(now.rtt_ns / 2)) })}
+        onClick={() => applyEdit({ key: "path.forward_delay", value: timeText(Math.round(now.rtt_ns / 2)) })}
       >
-        Put half of it on the forward path
+        {say("network.split.do")}
       </button>
     </p>
   );
@@ -70,34 +70,30 @@ function Delay() {
 /** Packet traces have only the first queue of a packet: explain, if there are several. */
 function FirstQueue() {
   if ((known.value?.packets.queues.length ?? 0) < 2) return null;
-  return (
-    <p class="quiet small">This path has several queues: a packet is shown and counted in the first one it reaches.</p>
-  );
+  return <p class="quiet small">{say("network.first")}</p>;
 }
 
 function Motion() {
   if (!still.value) return null;
   return (
     <p class="quiet small">
-      Your system requests reduced motion: step through the run instead.{" "}
+      {say("network.still")}{" "}
       <button
         type="button"
         onClick={() => {
           still.value = false;
         }}
       >
-        Enable playback
+        {say("network.still.do")}
       </button>
     </p>
   );
 }
 
-/** Space plays and pauses, arrows step, unless another control has the focus. */
+/** In the picture space plays and pauses, arrows step. */
 function press(event: KeyboardEvent): void {
   const target = event.target as HTMLElement;
-  if (!shown.value) return;
-  const unfocused = target === document.body || target.matches(".play, .play canvas, .play button");
-  if (!unfocused || event.ctrlKey || event.metaKey || event.altKey) return;
+  if (!target.matches(".play canvas, .play .keys button") || event.ctrlKey || event.metaKey || event.altKey) return;
   if (event.key === " " && !target.matches("button")) toggle();
   else if (event.key === "ArrowRight") step(true);
   else if (event.key === "ArrowLeft") step(false);

@@ -2,10 +2,12 @@
 
 import { computed, signal, useSignalEffect } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
+import { text as say } from "../messages/messages";
 import { dark, figureData, hidden } from "../state";
 import { drawStage, type Palette } from "./draw";
 import { geometryOf } from "./geometry";
-import { at, buffering, known, speed } from "./player";
+import { buffering, displayed, known, speed } from "./player";
+import { place } from "./pointed";
 
 const NO_FLOW = { light: "#44444c", dark: "#c9c9d2" };
 
@@ -34,6 +36,25 @@ const geometry = computed(() =>
 );
 const palette = computed(currentPalette);
 
+/** The flow's row and the queue under the pointer. */
+function point(event: PointerEvent): void {
+  const { lanes, rows } = geometry.peek();
+  const lane = lanes.find(({ top, height }) => event.offsetY >= top - 4 && event.offsetY <= top + height + 4);
+  if (!lane) {
+    place.value = null;
+    return;
+  }
+  const row = Math.min(
+    Math.max(Math.floor(((event.offsetY - lane.top) / lane.height) * rows.length), 0),
+    rows.length - 1,
+  );
+  const box = lane.box;
+  const inside =
+    box && event.offsetX >= Math.min(box.entry, box.exit) && event.offsetX <= Math.max(box.entry, box.exit);
+  const next = { flow: rows[row] ?? null, queue: inside === true };
+  if (place.peek()?.flow !== next.flow || place.peek()?.queue !== next.queue) place.value = next;
+}
+
 export function Stage() {
   const canvas = useRef<HTMLCanvasElement>(null);
   useEffect(() => {
@@ -46,7 +67,7 @@ export function Stage() {
   }, []);
   useSignalEffect(() => {
     const [element, of] = [canvas.current, known.value];
-    const [layout, colours, now] = [geometry.value, palette.value, { time: at.value ?? 0, speed: speed.value }];
+    const [layout, colours, now] = [geometry.value, palette.value, { time: displayed.value ?? 0, speed: speed.value }];
     // Keeps the last drawing until the packets of this time are loaded.
     if (!element || !layout.width || (buffering.value && !of && element.dataset.drawn)) return;
     const context = sized(element, layout.width, layout.height);
@@ -59,7 +80,11 @@ export function Stage() {
         ref={canvas}
         role="img"
         tabIndex={0}
-        aria-label="Packets on the links and in the queue; described below"
+        onPointerMove={point}
+        onPointerLeave={() => {
+          place.value = null;
+        }}
+        aria-label={say("network.canvas")}
       />
     </div>
   );
@@ -94,10 +119,11 @@ function currentPalette(): Palette {
   const plain = dark.value ? NO_FLOW.dark : NO_FLOW.light;
   const hiddenLines = hidden.value;
   const base = dark.value
-    ? { text: "#c9c9d2", line: "#5a5a66", box: "#242429", paper: "#18181b", limit: "#ff7d8a" }
-    : { text: "#44444c", line: "#b4b4bd", box: "#f0f0f3", paper: "#ffffff", limit: "#b00020" };
+    ? { text: "#c9cdd6", line: "#5a606e", box: "#262a32", paper: "#15171b", limit: "#ff7d8a" }
+    : { text: "#3d4452", line: "#b1b5bf", box: "#efede6", paper: "#ffffff", limit: "#b00020" };
   return {
     ...base,
+    words: { reverse: say("network.reverse"), scale: say("network.scale") },
     flow: (name) => {
       const line = lines.has(name) ? name : (groups.get(name) ?? members.get(name) ?? name);
       return { colour: lines.get(line) ?? plain, shown: !hiddenLines.has(line) };

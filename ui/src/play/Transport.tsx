@@ -1,6 +1,7 @@
 // The transport controls: play, pause, step, speed, time.
 
 import { useId } from "preact/hooks";
+import { filled, text as say } from "../messages/messages";
 import { figureData, problem } from "../state";
 import { short, timeLabel } from "../units";
 import { at, buffering, playing, SLOWEST, seek, setSpeed, speed, step, still, toggle } from "./player";
@@ -17,23 +18,28 @@ export function Transport() {
     <div class="transport">
       <div class="keys">
         <button type="button" class="main" onClick={toggle} disabled={still.value} title="Space">
-          {playing.value ? "❚❚ Pause" : "▶ Play"}
+          {say(playing.value ? "network.pause" : "network.play")}
         </button>
         <button
           type="button"
           onClick={() => step(false)}
-          aria-label="To the previous event"
-          title="← to the previous event"
+          aria-label={say("network.before")}
+          title={`← ${say("network.before")}`}
         >
           ⇤
         </button>
-        <button type="button" onClick={() => step(true)} aria-label="To the next event" title="→ to the next event">
+        <button
+          type="button"
+          onClick={() => step(true)}
+          aria-label={say("network.next")}
+          title={`→ ${say("network.next")}`}
+        >
           ⇥
         </button>
       </div>
       <Speed />
       <div class="scrub">
-        <label for={id}>Time</label>
+        <label for={id}>{say("network.time")}</label>
         <input
           id={id}
           type="range"
@@ -41,7 +47,7 @@ export function Transport() {
           max={end}
           step={STEP_S}
           value={now}
-          aria-valuetext={`${short(now)} s of ${short(end)} s`}
+          aria-valuetext={filled("network.of", (name) => `${short(name === "end" ? end : now)} s`)}
           onInput={(event) => seek(Number(event.currentTarget.value))}
         />
         <output for={id}>
@@ -55,11 +61,14 @@ export function Transport() {
 
 function Speed() {
   const id = useId();
-  const text = speed.value === 1 ? "real time" : `1/${short(Math.round(1 / speed.value))} of real time`;
+  const text =
+    speed.value === 1
+      ? say("network.realtime")
+      : filled("network.slower", () => short(Number((1 / speed.value).toPrecision(2))));
   const decades = -Math.log10(SLOWEST);
   return (
     <div class="speed">
-      <label for={id}>Speed</label>
+      <label for={id}>{say("network.speed")}</label>
       <input
         id={id}
         type="range"
@@ -68,7 +77,7 @@ function Speed() {
         step={1}
         value={STEPS * (1 + Math.log10(speed.value) / decades)}
         aria-valuetext={text}
-        title={`A second on the screen is ${timeLabel(speed.value * 1e9)} of the run`}
+        title={filled("network.second", () => timeLabel(speed.value * 1e9))}
         onInput={(event) => setSpeed(10 ** ((Number(event.currentTarget.value) / STEPS - 1) * decades))}
       />
       <output for={id}>{text}</output>

@@ -1,5 +1,6 @@
 // Counts the packets on the paths and in the queues at a time, and describes them for screen readers. Pure functions.
 
+import { filled, text as say } from "../messages/messages";
 import type { FigureData } from "../types";
 import type { Event, PacketIndex } from "./index";
 import { isReverse, type Packets } from "./packets";
@@ -35,17 +36,22 @@ export function countPackets(of: PacketIndex, time: number): PacketCounts {
 }
 
 export function description(of: Packets, counted: PacketCounts, shown: FigureData | null, time: number): string {
-  const parts = [`${count(counted.forward, "packet")} on the forward path`];
+  const parts = [counting("forward", counted.forward)];
   const busy = of.queues.filter(({ name }) => counted.queues.get(name) || name === of.bottleneck);
   for (const { name, limit } of busy.slice(0, QUEUES_MAX)) {
     const waiting = counted.queues.get(name) ?? 0;
-    const label = of.queues.length > 1 ? `in ${name}` : "in the queue";
-    parts.push(limit === null ? `${waiting} ${label}` : `${waiting} of ${Math.round(limit)} ${label}`);
+    const values = { number: String(waiting), limit: String(Math.round(limit ?? 0)), queue: name };
+    const key = `count.queue${of.queues.length > 1 ? ".named" : ""}${limit === null ? "" : ".limit"}`;
+    parts.push(filled(key, (each) => values[each as keyof typeof values] ?? null));
   }
   const others = busy.slice(QUEUES_MAX).reduce((sum, { name }) => sum + (counted.queues.get(name) ?? 0), 0);
-  if (others) parts.push(`${others} in other queues`);
-  parts.push(`${counted.reverse} on the reverse path`);
-  return [parts.join(", "), ...states(shown, time)].join("; ");
+  if (others) parts.push(counting("others", others));
+  parts.push(counting("reverse", counted.reverse));
+  return [parts.join(say("count.comma")), ...states(shown, time)].join(say("count.semicolon"));
+}
+
+function counting(what: string, number: number): string {
+  return filled(`count.${what}${number === 1 ? ".one" : ""}`, () => String(number));
 }
 
 /** The state of each controller, from the bands of the figure: later bands cover earlier ones. */
@@ -60,8 +66,10 @@ export function states(shown: FigureData | null, time: number): string[] {
     }
   }
   const ordered = [...now].toSorted(([one], [other]) => order(shown, one) - order(shown, other));
-  const first = ordered.slice(0, STATES_MAX).map(([row, phase]) => `${row} in ${phase}`);
-  return ordered.length > STATES_MAX ? [...first, `${ordered.length - STATES_MAX} more flows`] : first;
+  const first = ordered
+    .slice(0, STATES_MAX)
+    .map(([row, phase]) => filled("count.state", (name) => (name === "flow" ? row : phase)));
+  return ordered.length > STATES_MAX ? [...first, counting("more", ordered.length - STATES_MAX)] : first;
 }
 
 function order(shown: FigureData | null, name: string): number {
@@ -70,32 +78,24 @@ function order(shown: FigureData | null, name: string): number {
 
 const QUEUES_MAX = 4;
 const STATES_MAX = 6;
-const EVENT_TEXTS = {
-  sent: "is sent",
-  queued: "enters the queue",
-  dequeued: "leaves the queue",
-  departed: "leaves the link",
-  received: "arrives",
-  dropped: "is dropped",
-};
 const EVENTS_MAX = 3;
 
 /** The events at this time, as text. */
 export function events(of: Packets, now: Event[]): string {
-  const first = now.slice(0, EVENTS_MAX).map((event) => `${packetText(of, event.row)} ${EVENT_TEXTS[event.what]}`);
+  const first = now.slice(0, EVENTS_MAX).map(({ row, what }) => `${packetText(of, row)}${say(`event.${what}`)}`);
   const more = now.length - first.length;
-  return [...first, ...(more > 0 ? [`and ${more} more`] : [])].join("; ");
+  return [...first, ...(more > 0 ? [counting("events", more)] : [])].join(say("count.semicolon"));
 }
 
 function packetText(of: Packets, row: number): string {
-  const flow = of.names.flow[of.flow[row] as number];
-  const kind = of.names.kind[of.kind[row] as number];
   const sequence = of.sequence[row] as number;
-  const suffix = of.retransmit[row] ? ", retransmitted," : "";
-  if (Number.isNaN(sequence)) return `${flow}: a ${kind} packet${suffix}`;
-  return kind === "ack" ? `${flow}: an ACK of ${sequence} bytes` : `${flow}: the packet at byte ${sequence}${suffix}`;
-}
-
-function count(number: number, noun: string): string {
-  return `${number} ${noun}${number === 1 ? "" : "s"}`;
+  const kind = of.names.kind[of.kind[row] as number] ?? "";
+  const values: Record<string, string> = {
+    flow: of.names.flow[of.flow[row] as number] ?? "",
+    kind,
+    byte: String(sequence),
+    again: of.retransmit[row] ? say("event.again") : "",
+  };
+  const key = Number.isNaN(sequence) ? "plain" : kind === "ack" ? "ack" : "data";
+  return filled(`event.packet.${key}`, (name) => values[name] ?? null);
 }

@@ -4,7 +4,7 @@
 // Colour is never the only distinction: each flow has a row in every lane, ACKs are short and on the reverse path,
 // retransmissions are hollow, packets marked by a queue have a dot, and dropped packets fall as crosses.
 
-import { rateLabel } from "../units";
+import { rateLabel, timeLabel } from "../units";
 import type { Geometry, Lane } from "./geometry";
 import type { PacketIndex } from "./index";
 import { dropLocation, ends, locate, type PacketLocation, Zone } from "./position";
@@ -15,6 +15,8 @@ export interface Palette {
   box: string;
   paper: string;
   limit: string;
+  /** Texts of the picture. */
+  words: { reverse: string; scale: string };
   /** The colour of a flow, and whether its lines are shown in the figures. */
   flow(name: string): { colour: string; shown: boolean };
 }
@@ -29,7 +31,8 @@ const FADE_S = 0.9;
 const FALL_PX = 24;
 const LENGTHS: [number, number] = [1.5, 9];
 const HIDDEN_ALPHA = 0.15;
-const FONT = "11px system-ui, sans-serif";
+const FONT = "12px system-ui, sans-serif";
+const NODE_PX = 8;
 const LABEL_ABOVE = 6;
 /** Minimum width of retransmitted and marked packets. */
 const SPECIAL_PX = 5;
@@ -52,6 +55,7 @@ export function drawStage(
   canvas.textBaseline = "alphabetic";
   for (const lane of geometry.lanes) drawLane(canvas, lane, geometry, palette);
   if (!of) return;
+  drawDelays(canvas, of, geometry, palette);
   drawNames(canvas, geometry, palette);
   const waiting = new Map<Lane, number[]>();
   const strokes = new Strokes(canvas, of, geometry, palette);
@@ -195,8 +199,7 @@ function drawLane(canvas: CanvasRenderingContext2D, lane: Lane, { left, right }:
   canvas.fillStyle = palette.text;
   canvas.textAlign = "left";
   const label = top - LABEL_ABOVE;
-  if (reverse) canvas.fillText("◂ reverse path: ACKs", left, label);
-  if (!reverse) canvas.fillText("▸", right + 6, top + height / 2 + 4);
+  if (reverse) canvas.fillText(`◂ ${palette.words.reverse}`, left, label);
   if (!box) return;
   const [from, to] = [Math.min(box.entry, box.exit), Math.max(box.entry, box.exit)];
   canvas.fillStyle = palette.paper;
@@ -207,7 +210,7 @@ function drawLane(canvas: CanvasRenderingContext2D, lane: Lane, { left, right }:
   drawLink(canvas, lane, palette);
   canvas.textAlign = "left";
   canvas.fillStyle = palette.text;
-  const limit = queue?.written && (box.toScale ? queue.written : `${queue.written}, not to scale`);
+  const limit = queue?.written && (box.toScale ? queue.written : `${queue.written}, ${palette.words.scale}`);
   const rate = queue?.rate_bps ? rateLabel(queue.rate_bps) : "";
   if (!reverse) canvas.fillText(rate, box.exit + 5, label);
   const caption = [queue?.name, limit].filter(Boolean).join(", ");
@@ -221,6 +224,29 @@ function drawLane(canvas: CanvasRenderingContext2D, lane: Lane, { left, right }:
   canvas.lineTo(box.entry, top + height + 3);
   canvas.stroke();
   canvas.setLineDash([]);
+}
+
+/** Write the delay of each section of the path above it. */
+function drawDelays(canvas: CanvasRenderingContext2D, of: PacketIndex, { lanes }: Geometry, palette: Palette): void {
+  const { before, after, back } = of.packets.delays_s;
+  const write = (seconds: number | null, from: number, to: number, top: number) => {
+    if (!seconds) return;
+    const label = timeLabel(Number((seconds * 1e9).toPrecision(3)));
+    if (canvas.measureText(label).width < Math.abs(to - from))
+      canvas.fillText(label, (from + to) / 2, top - LABEL_ABOVE);
+  };
+  canvas.textAlign = "center";
+  canvas.fillStyle = palette.text;
+  for (const { from, to, top, box, reverse } of lanes) {
+    if (reverse && back) {
+      canvas.textAlign = "right";
+      canvas.fillText(timeLabel(Number((back * 1e9).toPrecision(3))), from, top - LABEL_ABOVE);
+      canvas.textAlign = "center";
+    } else if (box) {
+      write(before, from, box.entry, top);
+      write(after, box.far, to, top);
+    }
+  }
 }
 
 /** Draw the link as a funnel from the queue to the path. */
@@ -245,10 +271,15 @@ function drawNames(canvas: CanvasRenderingContext2D, geometry: Geometry, palette
   canvas.textAlign = "right";
   rows.forEach((name, row) => {
     const [top, height] = rowSpan(lane, row, rows.length);
+    const [middle, radius] = [top + height / 2, Math.min(height / 2, NODE_PX)];
     canvas.fillStyle = palette.flow(name).colour;
-    canvas.fillRect(left - 5, top, 3, height);
-    canvas.fillRect(right + 1, top, 3, height);
-    canvas.fillText(truncated(canvas, name, left - 10), left - 8, top + height / 2 + 4);
+    for (const x of [left - radius, right + radius]) {
+      canvas.beginPath();
+      canvas.arc(x, middle, radius, 0, 7);
+      canvas.fill();
+    }
+    canvas.fillStyle = palette.text;
+    canvas.fillText(truncated(canvas, name, left - 2 * radius - 6), left - 2 * radius - 4, middle + 4);
   });
 }
 

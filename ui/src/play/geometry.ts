@@ -47,12 +47,14 @@ export interface StageInputs {
   peaks: ReadonlyMap<string, number>;
 }
 
+/** Below this width rows are low and near. */
+const NARROW = 480;
 const ROWS_MAX = 8;
 /** Packets of further queues are drawn in the first lane; the description counts them. */
 const LANES_MAX = 4;
 const NAMES_SHARE = 0.13;
-const NAMES: [number, number] = [44, 110];
-const END = 16;
+const NAMES: [number, number] = [62, 120];
+const END = 20;
 const BOX_SHARE = 0.4;
 const BOX: [number, number] = [90, 420];
 const LINK = 26;
@@ -65,26 +67,28 @@ const SCALE_MAX = 3;
 
 export function geometryOf(of: Packets | null, { width, flows, peaks }: StageInputs): Geometry {
   const { rows, rowOf } = rowsOf(flows);
-  const height = clamp(rows.length * 11, [34, 72]);
+  const small = width < NARROW;
+  const height = clamp(rows.length * (small ? 13 : 20), small ? [30, 72] : [42, 96]);
+  const [head, fall] = small ? [18, 15] : [HEAD, FALL];
   const left = clamp(width * NAMES_SHARE, NAMES);
   const right = width - END;
-  let top = HEAD;
+  let top = head;
   const forward = queuesOf(of, false).map((queue) => {
     const box = boxOf(queue, left, right, of, peaks.get(queue?.name ?? "") ?? 0);
     const lane: Lane = { queue, reverse: false, from: left, to: right, top, height, box };
-    top += height + FALL + HEAD;
+    top += height + fall + head;
     return lane;
   });
   const reverse = queuesOf(of, true).map((queue) => {
-    const laneHeight = Math.max(height * 0.7, 24);
+    const laneHeight = Math.max(height * 0.55, 20);
     const box = queue && mirrored(boxOf(queue, left, right, null, peaks.get(queue.name) ?? 0), left, right);
     const lane: Lane = { queue, reverse: true, from: right, to: left, top, height: laneHeight, box };
-    top += laneHeight + (queue ? FALL + HEAD : 0);
+    top += laneHeight + (queue ? fall + head : 0);
     return lane;
   });
   const lanes = [...forward, ...reverse];
   const laneOf = laneFinder(forward, reverse);
-  return { width, height: top + FOOT, left, right, lanes, rows, rowOf, laneOf };
+  return { width, height: top + (small ? 2 : FOOT), left, right, lanes, rows, rowOf, laneOf };
 }
 
 function rowsOf(flows: StageInputs["flows"]): Pick<Geometry, "rows" | "rowOf"> {

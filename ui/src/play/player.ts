@@ -3,14 +3,17 @@
 
 import { batch, computed, effect, signal, untracked } from "@preact/signals";
 import { clock, controls, figureData, problem, seed, text } from "../state";
+import type { FigureData } from "../types";
 import type { PacketIndex } from "./index";
 import { Windows } from "./windows";
 
 /** The time of the player, in seconds of the experiment; null before its first use. */
 export const at = signal<number | null>(null);
 export const playing = signal(false);
-/** Whether the stage is shown; hidden until the user opens it. */
-export const shown = signal(false);
+/** The time under the pointer over a figure, which the stage then shows; null without one. */
+const peeked = signal<number | null>(null);
+/** The time that the stage shows. */
+export const displayed = computed(() => peeked.value ?? at.value);
 /** Whether it waits for packets. */
 export const buffering = signal(false);
 export const problemText = signal<string | null>(null);
@@ -24,6 +27,8 @@ const ROUND_TRIP_S = 2;
 const EDGE_S = 1e-6;
 const SETTLED_MS = 300;
 const FRAME_MAX_S = 0.1;
+const ROUND_TRIPS_BEFORE = 2.5;
+const PEAK_PART = 0.95;
 /** An estimate of a packet's size, in bits, and of the rows for it and its ACKs. */
 const PACKET_BITS = 12_000;
 const ROWS_A_PACKET = 2;
@@ -70,19 +75,24 @@ export function setSpeed(to: number): void {
 export function seek(seconds: number): void {
   const end = figureData.value?.duration_s;
   if (end === undefined) return;
-  shown.value = true;
+  peeked.value = null;
   move(Math.min(Math.max(seconds, 0), end));
 }
 
-/** Hide the stage. */
-export function hide(): void {
-  pause();
-  shown.value = false;
-}
-
-/** Move the time marker to the pointer over a figure, unless playing; restore it when the pointer leaves. */
+/** Show the time under the pointer over a figure; a playing run waits there. It goes on when the pointer leaves. */
 export function pointed(seconds: number | null): void {
-  if (!playing.value) clock.value = seconds ?? at.value;
+  if (seconds === null && peeked.value === null) return;
+  const end = figureData.value?.duration_s ?? 0;
+  const time = seconds === null ? null : Math.min(Math.max(seconds, 0), end);
+  batch(() => {
+    peeked.value = time;
+    const now = time ?? at.value;
+    clock.value = now;
+    if (now === null) return;
+    known.value = windows?.get(now) ?? null;
+    buffering.value = known.value === null;
+    requestTime(now);
+  });
 }
 
 /** Seek to the next or the previous event: a packet is sent, queued, dequeued, received or dropped. */
@@ -105,6 +115,10 @@ function frame(now: number): void {
   if (!playing.value || at.value === null) return;
   const elapsed = Math.min(Math.max((now - lastFrame) / 1000, 0), FRAME_MAX_S);
   lastFrame = now;
+  if (peeked.value !== null) {
+    requestAnimationFrame(frame);
+    return;
+  }
   const next = at.value + elapsed * speed.value;
   const end = figureData.value?.duration_s ?? 0;
   if (windows?.get(Math.min(next, end))) move(Math.min(next, end));
@@ -114,9 +128,16 @@ function frame(now: number): void {
 }
 
 function move(time: number): void {
-  const window = windows?.get(time) ?? null;
   batch(() => {
     at.value = time;
+    show(time);
+  });
+}
+
+/** Show the packets of a time, if they are loaded, and request them otherwise. */
+function show(time: number): void {
+  const window = windows?.get(time) ?? null;
+  batch(() => {
     clock.value = time;
     known.value = window;
     buffering.value = window === null;
@@ -148,7 +169,7 @@ function source() {
 function windowLoaded(error: string | null): void {
   problemText.value = error;
   if (error !== null) pause();
-  else if (at.value !== null && !known.value) seek(at.value);
+  else if (displayed.value !== null && !known.value) show(displayed.value);
 }
 
 /** Discard the packets of the old text. Those of the new one are requested after a time without changes. */
@@ -163,7 +184,7 @@ function discardWindows(): void {
   clearTimeout(unsettled);
   unsettled = setTimeout(() => {
     unsettled = undefined;
-    if (at.value !== null && problem.value === null) seek(at.value);
+    if (displayed.value !== null && problem.value === null) show(displayed.value);
   }, SETTLED_MS);
 }
 
@@ -171,6 +192,34 @@ effect(() => {
   [text.value, seed.value];
   untracked(discardWindows);
 });
+
+// The picture moves from the first figure on.
+let begun = false;
+effect(() => {
+  const first = figureData.value;
+  if (begun || !first) return;
+  begun = true;
+  untracked(() => begin(first));
+});
+
+/** Start where the queue is fullest for the first time, less some round trips: it fills, and perhaps drops. */
+function begin(of: FigureData): void {
+  const rtt_s = (controls.value?.rtt_ns ?? 0) / 1e9;
+  seek(Math.max(firstPeak(of) - ROUND_TRIPS_BEFORE * rtt_s, 0));
+  play();
+}
+
+function firstPeak(of: FigureData): number {
+  const lines = of.panels
+    .find(({ name }) => name === "queue")
+    ?.layers.flatMap((each) => (each.kind === "lines" ? each.lines : []));
+  const [line] = lines ?? [];
+  if (!line) return 0;
+  const [times, backlog] = [of.column(line.s), of.column(line.v)];
+  const most = backlog.reduce((largest, value) => Math.max(largest, value), 0);
+  const index = backlog.findIndex((value) => value >= PEAK_PART * most);
+  return most > 0 ? (times[index] ?? 0) : 0;
+}
 
 function defaultSpeed(rtt_s: number): number {
   return Math.min(Math.max(rtt_s / ROUND_TRIP_S, SLOWEST), 1);

@@ -2,6 +2,7 @@
 
 import { signal } from "@preact/signals";
 import { write } from "../live";
+import { text as say } from "../messages/messages";
 import { offered, seed, text } from "../state";
 import { BrokenLink, linkFragment, parseLink, type Shared, scenarioOf } from "./link";
 
@@ -38,8 +39,8 @@ export async function copyLink(): Promise<void> {
   const link = `${location.origin}${location.pathname}${await linkFragment({ text: text.value, seed: seed.value })}`;
   history.replaceState(null, "", link);
   linkStatus.value = (await copyText(link))
-    ? { text: "Copied: the link contains the experiment and its seed.", bad: false }
-    : { text: "The link is in the address bar: this browser doesn't permit a page to copy.", bad: false };
+    ? { text: say("tools.copied"), bad: false }
+    : { text: say("tools.address"), bad: false };
 }
 
 async function copyText(link: string): Promise<boolean> {

@@ -3,18 +3,12 @@
 
 import { useSignal } from "@preact/signals";
 import { overlay } from "../kernel/run";
+import { text as say } from "../messages/messages";
 import { alone, checked, post, RequestError } from "../protocol";
 import { controls, figureData, panels, problem, seed, text } from "../state";
+import { save } from "./save";
 
-const KINDS: Record<string, string> = {
-  "figure.svg": "Figure, SVG",
-  "figure.png": "Figure, PNG",
-  "figure.pdf": "Figure, PDF",
-  "data.csv": "Data, CSV",
-  "data.parquet": "Data, result folder (Parquet)",
-  "experiment.toml": "Experiment, TOML",
-  "report.html": "Report, HTML",
-};
+const KINDS = ["figure.svg", "figure.png", "figure.pdf", "data.csv", "data.parquet", "experiment.toml", "report.html"];
 
 export function Download() {
   const what = useSignal("figure.svg");
@@ -36,15 +30,15 @@ export function Download() {
   return (
     <span class="download">
       <select
-        aria-label="What to download"
+        aria-label={say("tools.what")}
         value={what.value}
         onChange={(event) => {
           what.value = event.currentTarget.value;
         }}
       >
-        {Object.entries(KINDS).map(([name, title]) => (
+        {KINDS.map((name) => (
           <option key={name} value={name}>
-            {title}
+            {say(`download.${name}`)}
           </option>
         ))}
       </select>
@@ -61,7 +55,7 @@ export function Download() {
         </select>
       )}
       <button type="button" disabled={busy.value || problem.value !== null} onClick={() => void start()}>
-        Download
+        {say("tools.download")}
       </button>
       {errorText.value && (
         <span role="alert" class="trouble">
@@ -86,12 +80,4 @@ async function download(what: string, job: string | null): Promise<void> {
   const response = await checked(await post("api/download", body));
   const name = /filename="([^"]+)"/.exec(response.headers.get("Content-Disposition") ?? "")?.[1] ?? "dumbbell";
   save(name, await response.blob());
-}
-
-function save(name: string, content: Blob): void {
-  const link = document.createElement("a");
-  link.href = URL.createObjectURL(content);
-  link.download = name;
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
 }

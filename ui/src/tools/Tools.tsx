@@ -1,5 +1,6 @@
 // Tools for the shown experiment: open another, share it, download it.
 
+import { text as say } from "../messages/messages";
 import { Open } from "../open/Open";
 import { copyLink, linkStatus } from "../share/share";
 import { Download } from "./Download";
@@ -7,10 +8,10 @@ import "./tools.css";
 
 export function Tools() {
   return (
-    <section class="tools" aria-label="Open, share, download">
+    <section class="tools" aria-label={say("tools.title")}>
       <Open />
       <button type="button" onClick={() => void copyLink()}>
-        Copy link
+        {say("tools.link")}
       </button>
       <Download />
       <div role="status" class={linkStatus.value?.bad ? "trouble" : "quiet small"}>

@@ -4,6 +4,7 @@ import { useId } from "preact/hooks";
 import { Controller } from "../controls/Flows";
 import { Buffer, Loss, numberBefore, Queue } from "../controls/Path";
 import { Slider } from "../controls/Slider";
+import { text as say } from "../messages/messages";
 import { controls } from "../state";
 import type { Group, Value } from "../types";
 import type { ControlSpec, Step } from "./steps";
@@ -33,7 +34,7 @@ function Window({ group, index }: { group: Group | undefined; index: number }) {
   const packets = group?.cc_parameters.cwnd;
   return (
     <Slider
-      label="Window"
+      label={say("control.window")}
       edits={`flows.${index}.cc_parameters.cwnd`}
       stops={WINDOW}
       value={typeof packets === "number" ? packets : null}

@@ -1,7 +1,9 @@
 // The tour's card: a question, the control that answers it, and the verdict.
 
 import { useEffect, useRef } from "preact/hooks";
+import { text as say } from "../messages/messages";
 import { problem } from "../state";
+import { Explained } from "../words/Explained";
 import type { Verdict } from "./judge";
 import { StepControl } from "./StepControl";
 import { STEPS, type Step } from "./steps";
@@ -11,7 +13,7 @@ import "./tour.css";
 export function TourButton() {
   return (
     <button type="button" class="take" disabled={tour.stepIndex.value !== null} onClick={tour.open}>
-      Take the tour
+      {say("page.tour")}
     </button>
   );
 }
@@ -189,7 +191,19 @@ function End() {
   );
 }
 
-/** Text with terms between asterisks. */
+/** Text with terms between asterisks; those of the glossary, and others that it knows, have its line. */
 function Terms({ text }: { text: string }) {
-  return <>{text.split("*").map((part, position) => (position % 2 ? <dfn key={part}>{part}</dfn> : part))}</>;
+  return (
+    <>
+      {text.split("*").map((part, position) =>
+        position % 2 ? (
+          <dfn key={part}>
+            <Explained text={part} in="en" />
+          </dfn>
+        ) : (
+          part
+        ),
+      )}
+    </>
+  );
 }

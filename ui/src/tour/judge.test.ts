@@ -10,6 +10,7 @@ const CONTROLS: Controls = {
   title: "x",
   duration_ns: 30e9,
   rtt_ns: 4e7,
+  delay_ns: 0,
   mtu_bytes: 1500,
   loss: null,
   bottleneck: { rate_bps: 2e7, traced: false, qdisc: "pfifo limit 20bdp", kind: "pfifo", limit: "20bdp" },

@@ -1,13 +1,13 @@
-// The texts of the lessons, one file per language in `messages`; a new file there is a new language.
+// The texts of the page, one file per language in this folder; a new file is a new language.
 //
-// No number is written into a text: `lesson.ts` fills in placeholders when the runs are done.
+// No number is written into a text: placeholders are filled in from runs.
 
 import { computed, signal } from "@preact/signals";
-import type { Amount, Stop, Unit } from "./lessons";
+import type { Amount, Stop, Unit } from "../lessons/parts";
 
 export type Messages = Record<string, string>;
 
-const FILES = import.meta.glob<Messages>("./messages/*.json", { eager: true, import: "default" });
+const FILES = import.meta.glob<Messages>("./*.json", { eager: true, import: "default" });
 const FALLBACK = "en";
 const STORAGE_KEY = "dumbbell-language";
 
@@ -73,5 +73,5 @@ export function stopText({ label }: Stop): string {
 }
 
 function unitText(unit: Unit): string {
-  return unit === "packets" ? text("unit.packets") : unit;
+  return unit === "packets" || unit === "flows" ? text(`unit.${unit}`) : unit;
 }
