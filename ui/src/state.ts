@@ -25,7 +25,7 @@ export const pins = signal<Pin[]>([]);
 export const pending = signal<Edit[]>([]);
 export const busy = signal(false);
 export const seed = signal(1);
-export const panels = signal(["throughput", "cwnd", "rtt", "queue", "states"]);
+export const panels = signal(["delivered", "cwnd", "rtt", "queue", "states"]);
 /** Lines that the legend hides, by name. */
 export const hidden = signal<ReadonlySet<string>>(new Set());
 /** The time that figures and packets show, in seconds of the experiment. */

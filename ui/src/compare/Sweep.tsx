@@ -139,7 +139,7 @@ function valuesOf(stops: number[], one: number, other: number): number[] {
 
 async function runAt(control: Sweepable, value: number, signal: AbortSignal): Promise<Swept> {
   const request = {
-    ...{ toml: text.peek(), edits: control.edits(value), seed: seed.peek(), panels: ["throughput"], points: POINTS },
+    ...{ toml: text.peek(), edits: control.edits(value), seed: seed.peek(), panels: ["delivered"], points: POINTS },
     numbers: requestedMetrics(),
   };
   const { state, figureData: run } = await figureData(request, signal);

@@ -245,7 +245,10 @@ function runPanels(name: string, side: SideName): RunPanel[] {
   const kernel = overlay.value
     ? of(overlay.value, "kernel").map((runPanel) => ({ ...runPanel, dash: KERNEL_DASH }))
     : [];
-  const last = before.value ? of(before.value.figureData, say("lessons.before")) : [];
+  const last =
+    before.value && before.value.figureData !== figureData.value
+      ? of(before.value.figureData, say("lessons.before"))
+      : [];
   if (!current.length) return [];
   if (side !== "all") {
     const a = other.value ? of(other.value, null) : [];

@@ -4,6 +4,7 @@ import type { FigureData } from "../types";
 
 /** A run whose flows end before this part of its duration fills the axis. */
 const EARLY = 0.9;
+const RATES = new Set(["delivered", "throughput"]);
 const MARGIN = 1.04;
 
 /** The end of the last flow's data, if all flows end early; the duration otherwise. */
@@ -15,7 +16,7 @@ export function extentOf({ panels, duration_s, column }: FigureData): number {
       for (const { s, v } of layer.lines) {
         const [times, values] = [column(s), column(v)];
         // A rate of zero after the end of a flow is no data.
-        const last = name === "throughput" ? values.findLastIndex((value) => value > 0) + 1 : values.length - 1;
+        const last = RATES.has(name) ? values.findLastIndex((value) => value > 0) + 1 : values.length - 1;
         end = Math.max(end, times[Math.min(last, times.length - 1)] ?? 0);
       }
     }

@@ -13,6 +13,7 @@ import { write } from "../live";
 import { filled, text as say } from "../messages/messages";
 import { problem, text } from "../state";
 import type { Problem } from "../types";
+import { fixOf, foldSource, help, loadSchema, markChanged } from "./help";
 
 export function Editor() {
   const box = useRef<HTMLDivElement>(null);
@@ -20,12 +21,14 @@ export function Editor() {
 
   useEffect(() => {
     view.current = new EditorView({ parent: box.current as HTMLDivElement, state: newState(text.peek()) });
+    foldSource(view.current);
+    void loadSchema();
     return () => view.current?.destroy();
   }, []);
 
   useSignalEffect(() => {
     const [expected, editor] = [text.value, view.current];
-    if (editor && editor.state.doc.toString() !== expected) editor.dispatch(difference(editor.state, expected));
+    if (editor && editor.state.doc.toString() !== expected) update(editor, expected);
   });
   useSignalEffect(() => {
     const [error, editor] = [problem.value, view.current];
@@ -52,9 +55,23 @@ function ErrorLine() {
           </strong>{" "}
           {error.text}
           {error.right && <div>{error.right}</div>}
+          <Fix error={error} />
         </>
       )}
     </div>
+  );
+}
+
+/** The fix of the problem as a button, for those who do not point at the mark. */
+function Fix({ error }: { error: Problem }) {
+  const [fix] = fixOf(error, (word) => filled("text.fix", () => word));
+  const editor = fix && EditorView.findFromDOM(document.querySelector("#text .cm-editor") as HTMLElement);
+  if (!fix || !editor) return null;
+  const { from, to } = diagnostic(editor.state, error);
+  return (
+    <button type="button" onClick={() => fix.apply(editor, from, to)}>
+      {fix.name}
+    </button>
   );
 }
 
@@ -72,6 +89,7 @@ function newState(doc: string): EditorState {
       history(),
       drawSelection(),
       lintGutter(),
+      help(),
       StreamLanguage.define(toml),
       syntaxHighlighting(COLOURS),
       keymap.of([...defaultKeymap, ...historyKeymap]),
@@ -85,6 +103,19 @@ function newState(doc: string): EditorState {
       }),
     ],
   });
+}
+
+/** A larger change is another experiment. */
+const CHANGE_MAX = 120;
+
+/** Take another text: mark the lines that a control changed, and fold the source of another experiment. */
+function update(editor: EditorView, expected: string): void {
+  const transaction = difference(editor.state, expected);
+  const { from, to, insert } = transaction.changes;
+  const isSmall = to - from <= CHANGE_MAX && insert.length <= CHANGE_MAX;
+  const effects = isSmall && insert ? [markChanged.of({ from, to: from + insert.length })] : [];
+  editor.dispatch({ ...transaction, effects });
+  if (!isSmall) foldSource(editor);
 }
 
 /** The changed range only, so that the cursor keeps its position. */
@@ -108,5 +139,6 @@ function diagnostic(state: EditorState, error: Problem): Diagnostic {
     to: line.to,
     severity: "error",
     message: [error.text, error.right].filter(Boolean).join("\n"),
+    actions: fixOf(error, (word) => filled("text.fix", () => word)),
   };
 }
