@@ -1,5 +1,6 @@
 """Successive samples: rates, the limiting factor of a connection, its history."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -67,36 +68,39 @@ def test_shares_are_shares_and_make_one(busy: int, rwnd: int, sndbuf: int, passe
     assert sum(row.values()) == pytest.approx(1)
 
 
-def frame(time_s: float, sockets: dict[int, int]) -> Frame:
-    """Established sockets: cookie to bytes acknowledged."""
+def frame(time_s: float, sockets: dict[int, int], cwnd_packets: Sequence[int] = ()) -> tuple[pl.DataFrame, int]:
+    """Established sockets: cookie to bytes acknowledged; and the time in ns."""
     records = np.zeros(len(sockets), ROW)
     records["state"], records["family"], records["controller"] = 1, 2, b"reno"
     records["info"]["snd_mss"] = 1000
     records["cookie"] = list(sockets)
     records["info"]["bytes_acked"] = list(sockets.values())
-    return Frame(round(time_s * S), 0, 0, records)
+    if cwnd_packets:
+        records["info"]["snd_cwnd"] = cwnd_packets
+    time_ns = round(time_s * S)
+    return table(Frame(time_ns, 0, 0, records)), time_ns
 
 
 def test_a_rate_is_acknowledged_bytes_between_two_samples() -> None:
     live = Live()
-    assert live.add_frame(frame(1, {7: 1000}))["send_bps"].to_list() == [None]
+    assert live.add_table(*frame(1, {7: 1000}))["send_bps"].to_list() == [None]
     # Another order, and a new connection.
-    seen = live.add_frame(frame(1.5, {9: 10**6, 7: 3000}))
+    seen = live.add_table(*frame(1.5, {9: 10**6, 7: 3000}))
     rates = dict(seen.select("cookie", "send_bps").iter_rows())
     assert rates == {9: None, 7: pytest.approx(8 * 2000 / 0.5)}
 
 
 def test_a_closed_connection_stays_for_a_few_samples() -> None:
     live = Live()
-    live.add_frame(frame(0, {1: 0, 2: 0}))
+    live.add_table(*frame(0, {1: 0, 2: 0}))
     closed = [
-        live.add_frame(frame(number, {1: 0})).filter("closed")["cookie"].to_list()
+        live.add_table(*frame(number, {1: 0})).filter("closed")["cookie"].to_list()
         for number in range(1, FADE_SAMPLES + 3)
     ]
     assert closed == [[2]] * FADE_SAMPLES + [[], []]
     # A reused cookie appears only once.
-    live.add_frame(frame(10, {1: 0, 2: 0}))
-    assert sorted(live.add_frame(frame(11, {1: 0, 2: 0}))["cookie"]) == [1, 2]
+    live.add_table(*frame(10, {1: 0, 2: 0}))
+    assert sorted(live.add_table(*frame(11, {1: 0, 2: 0}))["cookie"]) == [1, 2]
 
 
 @pytest.mark.slow
@@ -105,9 +109,7 @@ def test_the_history_equals_the_samples(samples: list[dict[int, int]]) -> None:
     """Compared with a simple model: a list of tables, from which each value is looked up."""
     live, tables = Live(), []
     for number, sockets in enumerate(samples):
-        packets = frame(number, sockets)
-        packets.records["info"]["snd_cwnd"] = list(sockets.values())
-        live.add_table(table(packets), packets.monotonic_ns)
+        live.add_table(*frame(number, sockets, list(sockets.values())))
         tables.append(sockets)
     for cookie in samples[-1]:
         past = live.past(pl.Series([cookie]), "cwnd_packets", len(samples))[0]

@@ -40,7 +40,6 @@ import numpy as np
 import polars as pl
 
 from dumbbell import _sim
-from dumbbell.host.tcp_connections import Frame, table
 
 __all__ = [
     "FADE_SAMPLES",
@@ -232,12 +231,8 @@ class Live:
     _lock: Lock = field(default_factory=Lock)
     """One thread adds samples, another draws them."""
 
-    def add_frame(self, frame: Frame) -> pl.DataFrame:
-        """Add a sample; returns the table of all connections."""
-        return self.add_table(table(frame), frame.monotonic_ns)
-
     def add_table(self, seen: pl.DataFrame, time_ns: int) -> pl.DataFrame:
-        """Add a sample given as a table."""
+        """Add a sample; returns the table of all connections."""
         now = with_rates(self._before, seen, time_ns - self.time_ns)
         if self._before is not None:
             missing = self._before.join(now.select("cookie"), on="cookie", how="anti", maintain_order="left")
