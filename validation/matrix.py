@@ -45,7 +45,7 @@ def main() -> int:
         each for each in experiments() if not options.names or any(name in title_of(*each) for name in options.names)
     ]
     began = time.perf_counter()
-    most = max(options.seeds, options.most_seeds)
+    most = max(options.seeds, options.max_seeds)
     cases = compared(selected, options.seeds, most, options.jobs, None if options.fresh else CACHE_FILE)
     text = fidelity.section(cases, time.perf_counter() - began)
     if options.output:

@@ -746,7 +746,7 @@ class Plan:
     def size(self) -> tuple[int, int, int]:
         """What the run takes at most: memory in bytes, data packets, UDP packets."""
 
-    def refuse_too_much(self, most_bytes: int) -> None:
+    def refuse_too_much(self, max_bytes: int) -> None:
         """Raises `PlanError` for a run that takes more memory."""
 
 class RemotePlan:
@@ -792,7 +792,7 @@ def simulate(
     plan: SimulatorPlan,
     progress: Callable[[float], None] | None = None,
     capture: Path | None = None,
-    most_bytes: int | None = None,
+    max_bytes: int | None = None,
 ) -> tuple[Arrow, Arrow, Arrow, End, dict[str, Any]]:
     """Run a plan. Returns flows, queues, probes, the report, and more entries of the manifest."""
 
@@ -800,11 +800,11 @@ def packet_trace(
     plan: SimulatorPlan,
     start: int,
     stop: int,
-    most_rows: int,
+    max_rows: int,
     progress: Callable[[float], None] | None = None,
-    most_bytes: int | None = None,
+    max_bytes: int | None = None,
 ) -> tuple[Arrow, int]:
-    """Trace packets in flight in a window (ns). Returns the first `most_rows`, and the number left out."""
+    """Trace packets in flight in a window (ns). Returns the first `max_rows`, and the number left out."""
 
 def check(plan: SimulatorPlan) -> None:
     """Check a plan. Raises `PlanError` if it is invalid."""

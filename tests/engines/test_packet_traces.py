@@ -175,7 +175,7 @@ def test_rows_are_limited_and_missing_ones_are_counted() -> None:
     request = request_from(experiment())
     window = Window(500 * MS, 800 * MS)
     all_rows = packet_traces(request, window)
-    limited_rows = packet_traces(request, replace(window, most_rows=50))
+    limited_rows = packet_traces(request, replace(window, max_rows=50))
     assert limited_rows.packets.equals(all_rows.packets.head(50))
     assert limited_rows.left_out == all_rows.packets.height - 50
 

@@ -141,9 +141,9 @@ fn run_to_its_end(folder: &Path, test: &Test, clock: Clock) -> Result<End> {
 }
 
 /// Waits until the test ends (true) or this much time has passed; stores its output meanwhile.
-fn wait(ended: &OwnedFd, kept: &mut Kept, most_ns: u64) -> Result<bool> {
+fn wait(ended: &OwnedFd, kept: &mut Kept, max_ns: u64) -> Result<bool> {
     // Rounded up: a wait of zero would look at the clock until it moves.
-    let most = PollTimeout::try_from(Duration::from_millis(most_ns.div_ceil(1_000_000))).unwrap_or(PollTimeout::MAX);
+    let most = PollTimeout::try_from(Duration::from_millis(max_ns.div_ceil(1_000_000))).unwrap_or(PollTimeout::MAX);
     let mut events = vec![PollFd::new(ended.as_fd(), PollFlags::POLLIN)];
     if kept.open {
         events.push(PollFd::new(kept.pipe.as_fd(), PollFlags::POLLIN));

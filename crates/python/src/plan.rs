@@ -634,9 +634,9 @@ impl Plan {
         (size.memory_bytes(), size.data_packets, size.udp_packets)
     }
 
-    /// Refuses a run that takes more memory than `most_bytes`.
-    fn refuse_too_much(&self, py: Python<'_>, most_bytes: u64) -> PyResult<()> {
-        refuse_too_much(&self.plan, &self.limits, Some(most_bytes)).map_err(|error| refused(py, error))
+    /// Refuses a run that takes more memory than `max_bytes`.
+    fn refuse_too_much(&self, py: Python<'_>, max_bytes: u64) -> PyResult<()> {
+        refuse_too_much(&self.plan, &self.limits, Some(max_bytes)).map_err(|error| refused(py, error))
     }
 }
 

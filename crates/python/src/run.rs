@@ -38,42 +38,42 @@ struct Simulated<'a> {
 ///
 /// `progress` is called about twenty times per second with the elapsed seconds of the experiment; an exception from it
 /// ends the run. `capture` is the file to write packets to. Raises [`Outgrown`] as soon as packets and tables use more
-/// than `most_bytes`.
+/// than `max_bytes`.
 #[pyfunction]
-#[pyo3(signature = (plan, progress=None, capture=None, most_bytes=None))]
+#[pyo3(signature = (plan, progress=None, capture=None, max_bytes=None))]
 #[expect(clippy::needless_pass_by_value, reason = "arguments from Python are owned")]
 pub fn simulate(
     py: Python<'_>,
     plan: Py<SimulatorPlan>,
     progress: Option<Bound<'_, PyAny>>,
     capture: Option<PathBuf>,
-    most_bytes: Option<u64>,
+    max_bytes: Option<u64>,
 ) -> PyResult<Results> {
     let run = py.detach(|| guarded(|| Run::new(&plan.get().0, capture)))?;
-    let world = run_to_end(py, run, progress.as_ref(), most_bytes, World::run_on)?;
+    let world = run_to_end(py, run, progress.as_ref(), max_bytes, World::run_on)?;
     let result = py.detach(|| guarded(|| Ok(world.finish())))?;
     exported(py, result)
 }
 
-/// Traces the packets in flight between `start` and `stop` (nanoseconds, inclusive). Returns the first `most_rows` of
+/// Traces the packets in flight between `start` and `stop` (nanoseconds, inclusive). Returns the first `max_rows` of
 /// them as an Arrow table, and the number left out.
 ///
-/// Runs the plan until the outcome of each of these packets is known. `progress` and `most_bytes` as in [`simulate`].
+/// Runs the plan until the outcome of each of these packets is known. `progress` and `max_bytes` as in [`simulate`].
 #[pyfunction]
-#[pyo3(signature = (plan, start, stop, most_rows, progress=None, most_bytes=None))]
+#[pyo3(signature = (plan, start, stop, max_rows, progress=None, max_bytes=None))]
 #[expect(clippy::needless_pass_by_value, reason = "arguments from Python are owned")]
 pub fn packet_trace(
     py: Python<'_>,
     plan: Py<SimulatorPlan>,
     start: u64,
     stop: u64,
-    most_rows: usize,
+    max_rows: usize,
     progress: Option<&Bound<'_, PyAny>>,
-    most_bytes: Option<u64>,
+    max_bytes: Option<u64>,
 ) -> PyResult<(Arrow, u64)> {
-    let window = Window { from: Time::from_nanos(start), to: Time::from_nanos(stop), most_rows };
+    let window = Window { from: Time::from_nanos(start), to: Time::from_nanos(stop), max_rows };
     let run = py.detach(|| guarded(|| Run::recorded(&plan.get().0, window)))?;
-    let world = run_to_end(py, run, progress, most_bytes, World::run_recorded)?;
+    let world = run_to_end(py, run, progress, max_bytes, World::run_recorded)?;
     let TraceResult { packets, left_out } =
         py.detach(|| guarded(|| Ok(world.finish().packet_trace.expect("packets were recorded"))))?;
     Ok((packets.into(), left_out))
@@ -97,13 +97,13 @@ fn run_to_end(
     py: Python<'_>,
     mut run: Run,
     progress: Option<&Bound<'_, PyAny>>,
-    most_bytes: Option<u64>,
+    max_bytes: Option<u64>,
     go: Go,
 ) -> PyResult<World> {
     loop {
         let is_over = py.detach(|| guarded(|| run.slice(go)))?.is_over;
         let held = run.world.held_bytes();
-        if most_bytes.is_some_and(|most| held > most) {
+        if max_bytes.is_some_and(|most| held > most) {
             return Err(Outgrown::new_err((run.seconds(), held)));
         }
         if is_over {

@@ -28,7 +28,7 @@ pub struct Window {
     /// and at this time or earlier.
     pub to: Time,
     /// Maximum packets to record; the first ones are kept.
-    pub most_rows: usize,
+    pub max_rows: usize,
 }
 
 /// Result of recording.
@@ -191,7 +191,7 @@ impl PacketTrace {
 
     fn check_window(&mut self, now: Time) {
         if !self.records.is_open() && now >= self.window.from {
-            self.records.open(self.window.most_rows);
+            self.records.open(self.window.max_rows);
         }
     }
 }

@@ -54,7 +54,7 @@ impl Flow {
 
     /// In-order bytes at its receiver, at most the flow's size.
     pub fn received(&self, receiver: &Endpoint) -> u64 {
-        let most = if let Traffic::Tcp(application) = &self.traffic { application.most_bytes() } else { u64::MAX };
+        let most = if let Traffic::Tcp(application) = &self.traffic { application.max_bytes() } else { u64::MAX };
         receiver.received().bytes.min(most)
     }
 }

@@ -73,7 +73,7 @@ fn rows(table: &Table) -> Vec<Row> {
 }
 
 fn window(from: u64, to: u64) -> Window {
-    Window { from: millis(from), to: millis(to), most_rows: usize::MAX }
+    Window { from: millis(from), to: millis(to), max_rows: usize::MAX }
 }
 
 fn recorded(plan: &Plan, window: Window) -> RunResult {
@@ -298,7 +298,7 @@ proptest! {
     #[test]
     fn a_window_is_a_subset_of_the_full_trace(
         scenario in worlds().prop_map(|scenario| Scenario { duplicate: 0, offloads: false, host_queue: false, ..scenario }),
-        from in 0u64..700, long in 0u64..300, most_rows in 0usize..300,
+        from in 0u64..700, long in 0u64..300, max_rows in 0usize..300,
     ) {
         let plan = scenario.plan();
         let (start, stop) = (nanos(from), nanos(from + long));
@@ -309,8 +309,8 @@ proptest! {
         prop_assert!(ended <= millis(800));
         prop_assert_eq!(rows(&alone.packets), expected.clone());
         prop_assert_eq!(alone.left_out, 0);
-        let (short, _) = recorded_alone(&plan, Window { most_rows, ..window(from, from + long) });
-        let kept = expected.len().min(most_rows);
+        let (short, _) = recorded_alone(&plan, Window { max_rows, ..window(from, from + long) });
+        let kept = expected.len().min(max_rows);
         prop_assert_eq!(rows(&short.packets), expected[..kept].to_vec());
         prop_assert_eq!(short.left_out, (expected.len() - kept) as u64);
     }

@@ -38,7 +38,7 @@ pub fn parse(text: &str) -> String {
 #[derive(Debug)]
 pub struct Simulation {
     inner: Inner,
-    most_bytes: u64,
+    max_bytes: u64,
 }
 
 #[wasm_bindgen]
@@ -50,12 +50,12 @@ impl Simulation {
     ///
     /// The text is no experiment, there is no such case, or it can't be run.
     #[wasm_bindgen(constructor)]
-    pub fn new(text: &str, case: &str, seed: u64, files: &str, most_bytes: f64) -> Result<Simulation, String> {
-        Self::prepared(text, case, files, most_bytes, |experiment, files| experiment.start(seed, files))
+    pub fn new(text: &str, case: &str, seed: u64, files: &str, max_bytes: f64) -> Result<Simulation, String> {
+        Self::prepared(text, case, files, max_bytes, |experiment, files| experiment.start(seed, files))
     }
 
     /// As [`Simulation::new`], but records the path of every packet in flight between two times in nanoseconds, the
-    /// first `most_rows` of them, and ends when all of these have arrived or were dropped.
+    /// first `max_rows` of them, and ends when all of these have arrived or were dropped.
     ///
     /// # Errors
     ///
@@ -66,13 +66,13 @@ impl Simulation {
         case: &str,
         seed: u64,
         files: &str,
-        most_bytes: f64,
+        max_bytes: f64,
         from_ns: u64,
         to_ns: u64,
-        most_rows: usize,
+        max_rows: usize,
     ) -> Result<Simulation, String> {
-        let window = Window { from: Time::from_nanos(from_ns), to: Time::from_nanos(to_ns), most_rows };
-        Self::prepared(text, case, files, most_bytes, |experiment, files| {
+        let window = Window { from: Time::from_nanos(from_ns), to: Time::from_nanos(to_ns), max_rows };
+        Self::prepared(text, case, files, max_bytes, |experiment, files| {
             experiment.start_recording(seed, files, window)
         })
     }
@@ -81,7 +81,7 @@ impl Simulation {
         text: &str,
         case: &str,
         files: &str,
-        most_bytes: f64,
+        max_bytes: f64,
         start: impl FnOnce(&Experiment, &dyn Files) -> Result<Inner, Error>,
     ) -> Result<Self, String> {
         let files: BTreeMap<String, String> =
@@ -93,8 +93,8 @@ impl Simulation {
         let experiment = one(text, case).map_err(|error| thrown(&error))?;
         let inner = start(&experiment, &read).map_err(|error| thrown(&error))?;
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a number of bytes")]
-        let most_bytes = most_bytes as u64;
-        Ok(Self { inner, most_bytes })
+        let max_bytes = max_bytes as u64;
+        Ok(Self { inner, max_bytes })
     }
 
     /// Runs for some hundredths of a second. Returns whether the run is over.
@@ -105,8 +105,8 @@ impl Simulation {
     pub fn advance(&mut self) -> Result<bool, String> {
         let is_over = self.inner.advance().map_err(|error| thrown(&error))?;
         let held = self.inner.held_bytes();
-        if held > self.most_bytes {
-            let problem = format!("the run needs more memory than allowed: {held} bytes exceed {}", self.most_bytes);
+        if held > self.max_bytes {
+            let problem = format!("the run needs more memory than allowed: {held} bytes exceed {}", self.max_bytes);
             let right = "a longer sample, a shorter duration, or a larger mostBytes";
             return Err(thrown_at(&problem, right));
         }

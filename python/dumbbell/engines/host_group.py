@@ -203,9 +203,9 @@ class HostGroup:
                 raise self._lost(self.connections[role], "it did not report its time")
             self.listen(1.0)
 
-    def listen(self, most_s: float) -> None:
+    def listen(self, max_s: float) -> None:
         """Exchange data once; raises if a host failed, disconnected, or has been silent for too long."""
-        self.exchange(most_s)
+        self.exchange(max_s)
         for connection in self.connections.values():
             for frame in connection.frames:
                 if frame.kind == "failed":
@@ -221,7 +221,7 @@ class HostGroup:
             ):
                 raise self._lost(connection, f"no data for {SILENCE_S:g} s: the connection is lost")
 
-    def exchange(self, most_s: float) -> None:
+    def exchange(self, max_s: float) -> None:
         """Read and write what is possible; sleep until then, at most until the next heartbeat."""
         now_s = time.monotonic()
         if now_s >= self._beat_s + BEAT_S:
@@ -231,7 +231,7 @@ class HostGroup:
         open_connections = [connection for connection in self.connections.values() if not connection.closed]
         readers = {connection.reads_from: connection for connection in open_connections}
         writers = {connection.writes_to: connection for connection in open_connections if connection.outbox}
-        sleep_s = max(0.0, min(most_s, self._beat_s + BEAT_S - now_s))
+        sleep_s = max(0.0, min(max_s, self._beat_s + BEAT_S - now_s))
         readable, writable, _ = select.select(list(readers), list(writers), [], sleep_s)
         answered_ns = time.monotonic_ns()
         for descriptor in readable:

@@ -43,9 +43,9 @@ class Simulator:
     name = "sim"
     real_time = False
 
-    def __init__(self, most_bytes: int | None = None) -> None:
-        """`most_bytes`: memory limit of a run, if lower than that of `dumbbell.limits`."""
-        self._most_bytes = most_bytes
+    def __init__(self, max_bytes: int | None = None) -> None:
+        """`max_bytes`: memory limit of a run, if lower than that of `dumbbell.limits`."""
+        self._most_bytes = max_bytes
 
     @staticmethod
     def controllers() -> tuple[str, ...]:
@@ -99,8 +99,8 @@ class Simulator:
             simulated = plan.for_simulator(request.seed, _tap(request, plan))
         except ExperimentError as error:
             raise error.within(str(request.case.file)) from None
-        most_bytes = limits.most("memory") if self._most_bytes is None else self._most_bytes
-        return Ready(request, plan, simulated, began, time.perf_counter() - began, most_bytes)
+        max_bytes = limits.most("memory") if self._most_bytes is None else self._most_bytes
+        return Ready(request, plan, simulated, began, time.perf_counter() - began, max_bytes)
 
 
 @dataclass(frozen=True)
@@ -115,18 +115,18 @@ class Ready:
     """Start, on the performance counter."""
     planned_s: float
     """Duration of planning."""
-    most_bytes: int
+    max_bytes: int
     """Memory limit of the run."""
 
     @property
     def held_bytes(self) -> int:
         """Memory limit of the simulation; the rest is for tables."""
-        return self.most_bytes * 3 // 4
+        return self.max_bytes * 3 // 4
 
     def run_simulation(self, progress: Progress = lambda _seconds: None, capture: Path | None = None) -> "SimulatedRun":
         """The second step, the simulation; other threads can run meanwhile."""
         began = time.perf_counter()
-        with refusals(self.most_bytes):
+        with refusals(self.max_bytes):
             tables = _sim.simulate(self.simulated, progress, capture, self.held_bytes)
         took_s = time.perf_counter() - began
         progress(self.plan.duration_ns / 1e9)
@@ -190,17 +190,17 @@ def _tap(request: Request, plan: Plan) -> Place | None:
 
 
 @contextmanager
-def refusals(most_bytes: int) -> Iterator[None]:
+def refusals(max_bytes: int) -> Iterator[None]:
     """Says how a run that takes too much memory could take less."""
     try:
         yield
     except _sim.Outgrown as outgrown:
         seconds, held = outgrown.args
-        is_own = most_bytes < limits.most("memory")
+        is_own = max_bytes < limits.most("memory")
         raise PlanError(
             f"after {seconds:.3g} s packets and samples use {held / 1e9:.3g} GB, more than 3/4 of the run's limit "
-            f"({most_bytes / 1e9:.3g} GB): use a shorter duration, a lower rate, shorter queues or fewer "
-            f"samples, {'or use dumbbell run' if is_own else limits.raised('memory', 2 * most_bytes)}"
+            f"({max_bytes / 1e9:.3g} GB): use a shorter duration, a lower rate, shorter queues or fewer "
+            f"samples, {'or use dumbbell run' if is_own else limits.raised('memory', 2 * max_bytes)}"
         ) from None
 
 
@@ -224,7 +224,7 @@ class Window:
 
     start_ns: int
     stop_ns: int
-    most_rows: int = MOST_ROWS
+    max_rows: int = MOST_ROWS
 
 
 @dataclass(frozen=True)
@@ -245,19 +245,19 @@ class PacketTraces:
 
 
 def packet_traces(
-    request: Request, window: Window, progress: Progress = lambda _seconds: None, most_bytes: int | None = None
+    request: Request, window: Window, progress: Progress = lambda _seconds: None, max_bytes: int | None = None
 ) -> PacketTraces:
-    """Traces of the packets in flight in this window; `most_bytes` as in `Simulator`.
+    """Traces of the packets in flight in this window; `max_bytes` as in `Simulator`.
 
     Raises `ExperimentError` for an invalid window, and what `Simulator.simulate` raises.
     """
     import polars as pl  # noqa: PLC0415 — a run needs none
 
-    ready = Simulator(most_bytes).prepare(replace(request, capture=None))
+    ready = Simulator(max_bytes).prepare(replace(request, capture=None))
     _refuse(window, ready.plan.duration_ns)
-    with refusals(ready.most_bytes):
+    with refusals(ready.max_bytes):
         packets, left_out = _sim.packet_trace(
-            ready.simulated, window.start_ns, window.stop_ns, window.most_rows, progress, ready.held_bytes
+            ready.simulated, window.start_ns, window.stop_ns, window.max_rows, progress, ready.held_bytes
         )
     return PacketTraces(pl.DataFrame(packets), left_out, ready.plan)
 
@@ -273,7 +273,7 @@ def _refuse(window: Window, duration_ns: int) -> None:
             "the window's stop exceeds the experiment's duration", key="stop", value=f"{window.stop_ns} ns",
             right=f"at most {duration_ns} ns",
         )  # fmt: skip
-    if window.most_rows < 0:
+    if window.max_rows < 0:
         raise ExperimentError(
-            "the number of rows is negative", key="most_rows", value=window.most_rows, right=f"such as {MOST_ROWS}"
+            "the number of rows is negative", key="most_rows", value=window.max_rows, right=f"such as {MOST_ROWS}"
         )

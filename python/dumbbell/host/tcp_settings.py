@@ -227,7 +227,7 @@ def _autotuned(host: LocalHost, path: Path, side: str, key: str, share: float, n
     rtt_ns = path.rtt_ns or USUAL_RTT_NS
     top = top_rate_bps(window, rtt_ns)
     value = {
-        "most_bytes": most,
+        "max_bytes": most,
         "window_bytes": window,
         "rtt_ns": rtt_ns,
         "top_rate_bps": top,
@@ -269,7 +269,7 @@ def _fixed(host: LocalHost, path: Path) -> Iterator[Finding]:
         mark: Mark = "warning" if path.bdp_bytes is not None and most < path.bdp_bytes else "ok"
         meaning = f"Limits programs that set {option}, which disables autotuning."
         change = (f"sudo sysctl -w {key}={2 * path.bdp_bytes}",) if mark == "warning" and path.bdp_bytes else ()
-        yield Finding(*what, mark, {"most_bytes": most}, f"up to {_mega(most)}", read.source, meaning, change)
+        yield Finding(*what, mark, {"max_bytes": most}, f"up to {_mega(most)}", read.source, meaning, change)
 
 
 def _mega(size: int) -> str:

@@ -280,8 +280,8 @@ def read(source: Source, options: Options) -> Log:
     pairs = list(directions(found))
     if not pairs:
         source.fail("no connection with data")
-    most_rows = min(MOST_ROWS, FREE_ROWS + ROWS_A_PACKET * found.time_ns.size)
-    if len(pairs) > MOST_FLOWS or len(pairs) * ((end - begin) // step + 2) > most_rows:
+    max_rows = min(MOST_ROWS, FREE_ROWS + ROWS_A_PACKET * found.time_ns.size)
+    if len(pairs) > MOST_FLOWS or len(pairs) * ((end - begin) // step + 2) > max_rows:
         source.fail(
             f"{len(pairs)} connections over {(end - begin) / 1e9:g} s give too many rows", right="a larger --interval"
         )

@@ -140,21 +140,21 @@ class Memory:
     place: str
     free_bytes: int
     """When the guest started."""
-    most_bytes: int
+    max_bytes: int
     """Maximum that the guest may use."""
 
     @property
     def full(self) -> str:
         """The message for a full file system."""
         return (
-            f"{self.place} is full: it holds the guest's memory, up to {self.most_bytes // MIB} MiB, and had "
+            f"{self.place} is full: it holds the guest's memory, up to {self.max_bytes // MIB} MiB, and had "
             f"{self.free_bytes // MIB} MiB free when the guest started; free some space, or {OTHER_PLACE}"
         )
 
 
-def memory_for(most_bytes: int) -> Memory:
+def memory_for(max_bytes: int) -> Memory:
     """A folder for this much memory: the first with enough space, else the one with most. Raises `LocalHostError`."""
-    _refuse_low_limits(most_bytes)
+    _refuse_low_limits(max_bytes)
     usable, refused = [], []
     for place in dict.fromkeys([SHARED, *_temporary()]):
         try:
@@ -166,14 +166,14 @@ def memory_for(most_bytes: int) -> Memory:
         if fault := _fault(place, found, free):
             refused.append(f"{place} {fault}")
         else:
-            usable.append(Memory(place, free, most_bytes))
+            usable.append(Memory(place, free, max_bytes))
     if not usable:
         raise LocalHostError(
-            f"no folder can hold the guest's memory, {LEAST_BYTES // MIB} to {most_bytes // MIB} MiB: "
+            f"no folder can hold the guest's memory, {LEAST_BYTES // MIB} to {max_bytes // MIB} MiB: "
             f"{'; '.join(refused)}; {OTHER_PLACE}"
         )
     return next(
-        (each for each in usable if each.free_bytes >= most_bytes), max(usable, key=lambda each: each.free_bytes)
+        (each for each in usable if each.free_bytes >= max_bytes), max(usable, key=lambda each: each.free_bytes)
     )
 
 
@@ -200,16 +200,16 @@ def _fault(place: str, found: os.statvfs_result, free: int) -> str:
     return ""
 
 
-def _refuse_low_limits(most_bytes: int) -> None:
+def _refuse_low_limits(max_bytes: int) -> None:
     """Refuse resource limits that make a guest crash without a message."""
     for limit, name, option in (
         (resource.RLIMIT_FSIZE, "the size of a file", "-f"),
         (resource.RLIMIT_AS, "the memory of a process", "-v"),
     ):
         soft, _ = resource.getrlimit(limit)
-        if soft != resource.RLIM_INFINITY and soft < most_bytes:
+        if soft != resource.RLIM_INFINITY and soft < max_bytes:
             raise LocalHostError(
-                f"{name} is limited to {soft // MIB} MiB, but the guest's memory needs {most_bytes // MIB} MiB; "
+                f"{name} is limited to {soft // MIB} MiB, but the guest's memory needs {max_bytes // MIB} MiB; "
                 f"raise the limit: ulimit {option} unlimited"
             )
 

@@ -58,7 +58,7 @@ def parts_of(name: str) -> tuple[str, ...]:
     return path.parts
 
 
-def read_below(folder: Path, name: str, most_bytes: int, otherwise: str = "") -> bytes:
+def read_below(folder: Path, name: str, max_bytes: int, otherwise: str = "") -> bytes:
     """The content of a file below a folder. Raises `Wrong`; of a larger one it says what else would do."""
     parts = parts_of(name)
     try:
@@ -67,7 +67,7 @@ def read_below(folder: Path, name: str, most_bytes: int, otherwise: str = "") ->
         raise Wrong(f"its folder can't be opened: {error.strerror}", BESIDE) from None
     try:
         with opened(top, parts) as file:
-            return _content(file, most_bytes, otherwise)
+            return _content(file, max_bytes, otherwise)
     except FileNotFoundError:
         raise Wrong("no such file", f"it must be in {folder.resolve()}") from None
     except (OSError, UnicodeEncodeError) as error:
@@ -104,15 +104,15 @@ def _check(mode: int, is_wanted: Callable[[int], bool]) -> None:
         raise Wrong(kind, BESIDE)
 
 
-def _content(file: int, most_bytes: int, otherwise: str) -> bytes:
+def _content(file: int, max_bytes: int, otherwise: str) -> bytes:
     """What is in it, which may grow while it is read."""
     pieces, length = [], 0
     while piece := os.read(file, PIECE_BYTES):
         pieces.append(piece)
         length += len(piece)
-        if length > most_bytes:
-            right = f"a file of at most {most_bytes:,} bytes"
-            raise Wrong(f"more than {most_bytes:,} bytes", f"{right}, {otherwise}" if otherwise else right)
+        if length > max_bytes:
+            right = f"a file of at most {max_bytes:,} bytes"
+            raise Wrong(f"more than {max_bytes:,} bytes", f"{right}, {otherwise}" if otherwise else right)
     return b"".join(pieces)
 
 

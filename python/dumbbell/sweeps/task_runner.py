@@ -85,12 +85,12 @@ def clear() -> int:
 class Cache:
     """An open cache. Several processes may read and write it concurrently."""
 
-    def __init__(self, file: Path, most_bytes: int = MOST_BYTES) -> None:
+    def __init__(self, file: Path, max_bytes: int = MOST_BYTES) -> None:
         """Open the file, creating it if needed."""
         self.file = file
         self.cache_error: str | None = None
         """The error that disabled the cache, if any."""
-        self._most_bytes = most_bytes
+        self._most_bytes = max_bytes
         self._committed = time.monotonic()
         self._link: sqlite3.Connection | None = None
         try:

@@ -289,12 +289,12 @@ class Recorder:
             await asyncio.sleep(self.interval_ns / NS)
             self.sample()
 
-    async def last_sample(self, most_s: float) -> None:
+    async def last_sample(self, max_s: float) -> None:
         """Wait until all data is acknowledged, the peer sends data, or the timeout; then take the last sample.
 
         Polls every half RTT: faster polling gains nothing, and in virtual time waiting is free.
         """
-        end_s = time.monotonic() + most_s
+        end_s = time.monotonic() + max_s
         while (seen := self.sample()) is not None and unacked(seen) and time.monotonic() < end_s:
             pause_s = min(max(round_trip_s(seen) / 2, SHORTEST_INTERVAL_S), LONGEST_INTERVAL_S)
             try:

@@ -111,14 +111,14 @@ def parse_request(method: bytes, target: bytes, fields: Iterable[tuple[bytes, by
     return ParsedRequest(method.decode("ascii"), split.path, query, named)
 
 
-def requested_size(word: str, most_bytes: int) -> int:
+def requested_size(word: str, max_bytes: int) -> int:
     """The size in `/bytes/61MB`. Raises `Refusal` if it is invalid or above the limit."""
     try:
         size = size_bytes(unquote(word, errors="strict"))
     except (Wrong, UnicodeDecodeError) as wrong:
         raise Refusal(HTTPStatus.BAD_REQUEST, f"/bytes/{word[:40]}: {wrong}") from None
-    if size > most_bytes:
-        raise Refusal(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"requested {size} bytes, the limit is {most_bytes}")
+    if size > max_bytes:
+        raise Refusal(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"requested {size} bytes, the limit is {max_bytes}")
     return size
 
 

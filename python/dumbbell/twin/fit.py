@@ -195,11 +195,11 @@ def merged(facts: Sequence[Facts]) -> Facts:
 
 
 def _misfit(
-    recordings: Sequence[Recording], model: Model, values: Mapping[str, float], most_seeds: int = SAME_SEEDS
+    recordings: Sequence[Recording], model: Model, values: Mapping[str, float], max_seeds: int = SAME_SEEDS
 ) -> float:
     """The mean over the recordings; of a model with chance, that of the seeds' mean."""
     parts = model.build(values)
-    seeds = SEEDS[:most_seeds] if model.chance else SEEDS[:1]
+    seeds = SEEDS[:max_seeds] if model.chance else SEEDS[:1]
     return float(
         np.mean([misfit(each.readings, _mean([replay(each, parts, seed) for seed in seeds])) for each in recordings])
     )

@@ -117,17 +117,17 @@ fn flows_of(group: &Flows, duration_ns: u64) -> u64 {
     most.min(rounded(per_second * time / 1e9 * 1.5).saturating_add(100))
 }
 
-/// Refuses more samples or packets than fit in memory, or than a run should take. `most_bytes` is a lower limit of the
+/// Refuses more samples or packets than fit in memory, or than a run should take. `max_bytes` is a lower limit of the
 /// caller.
 ///
 /// # Errors
 ///
 /// There are more.
-pub fn refuse_too_much(plan: &Plan, limits: &Limits, most_bytes: Option<u64>) -> Result<(), Error> {
+pub fn refuse_too_much(plan: &Plan, limits: &Limits, max_bytes: Option<u64>) -> Result<(), Error> {
     let size = Size::of(plan);
-    let allowed = most_bytes.unwrap_or(limits.memory);
+    let allowed = max_bytes.unwrap_or(limits.memory);
     if size.memory_bytes() > allowed.into() {
-        return Err(Error::plan(too_much(plan, &size, allowed.into(), most_bytes.is_some())));
+        return Err(Error::plan(too_much(plan, &size, allowed.into(), max_bytes.is_some())));
     }
     if size.data_packets > limits.packets.into() {
         let (many, most) = (grouped(size.data_packets), grouped(limits.packets));

@@ -11,7 +11,7 @@ pub(super) struct Policer {
     bucket: Bucket,
     peak: Option<Bucket>,
     /// Maximum time that a bucket accumulates at once.
-    most_ns: i64,
+    max_ns: i64,
     /// Time of the last conforming packet.
     paid_ns: i64,
     largest: u32,
@@ -24,7 +24,7 @@ impl Policer {
         Self {
             bucket: Bucket::full(config.rate, config.burst),
             peak,
-            most_ns: span_nanos(config.burst),
+            max_ns: span_nanos(config.burst),
             paid_ns: 0,
             largest: config.mtu,
         }
@@ -36,7 +36,7 @@ impl Policer {
             return false;
         }
         let now_ns = nanos(now);
-        let elapsed_ns = (now_ns - self.paid_ns).min(self.most_ns);
+        let elapsed_ns = (now_ns - self.paid_ns).min(self.max_ns);
         let tokens_ns = self.bucket.after(elapsed_ns, packet.bytes);
         let peak_ns = self.peak.as_ref().map_or(0, |peak| peak.after(elapsed_ns, packet.bytes));
         if tokens_ns < 0 || peak_ns < 0 {

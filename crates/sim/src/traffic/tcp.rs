@@ -104,7 +104,7 @@ impl Application {
     }
 
     /// Size of the flow in bytes.
-    pub const fn most_bytes(&self) -> u64 {
+    pub const fn max_bytes(&self) -> u64 {
         match self.plan.work {
             Work::Sized { bytes } | Work::OnOff { bytes: Some(bytes), .. } => bytes,
             Work::Bulk | Work::OnOff { bytes: None, .. } | Work::Exchange { .. } => u64::MAX,

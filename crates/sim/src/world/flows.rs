@@ -103,8 +103,8 @@ impl World {
         let sender = Endpoint::new(identity(Direction::Forward), set_up(SENDER, &plan.sender), controller("sender"));
         let mut receiver =
             Endpoint::new(identity(Direction::Backward), set_up(RECEIVER, &plan.receiver), controller("receiver"));
-        if application.most_bytes() < u64::MAX {
-            receiver.expect(application.most_bytes());
+        if application.max_bytes() < u64::MAX {
+            receiver.expect(application.max_bytes());
         }
         if let Some(at) = application.first_step(self.now) {
             self.event_queue.add(at, Kind::Wake, rank(number));
