@@ -187,3 +187,27 @@ def test_an_ifb_of_two_scripts_is_refused(tmp_path: Path) -> None:
     document["path"]["tc"] = [tc | {"commands": arrivals}] * 2  # type: ignore[index]
     with pytest.raises(ExperimentError, match=r"path\.tc\.1: a second script with the device ifb0"):
         plan_case(read(document, tmp_path / "x.toml")[0], 1)
+
+
+def test_loopback_delays_both_directions(tmp_path: Path) -> None:
+    script = tmp_path / "lo.sh"
+    script.write_text("tc qdisc add dev lo root netem delay 10ms limit 10000\n")
+    text, notes = experiment_of_script(script)
+    made = plan_case(parse(text.replace('rtt = "20ms"', 'rtt = "0ms"'), script.with_suffix(".toml"))[0], 1)
+    netems = [queue for queue in made.queues if queue.key.startswith("path.tc")]
+    assert [(queue.host, queue.device) for queue in netems] == [("sender", "right"), ("receiver", "left")]
+    assert "a delay counts twice a round trip" in notes[0]
+
+
+def test_plain_variables_are_put_in(tmp_path: Path) -> None:
+    script = tmp_path / "variables.sh"
+    script.write_text(
+        'TC=/sbin/tc\nexport DEV="eth1"  # the way out\nRATE=10mbit\n'
+        "$TC qdisc add dev $DEV root handle 1: tbf rate ${RATE} burst 15kb limit 60kb\n"
+    )
+    commands = tomllib.loads(experiment_of_script(script)[0])["path"]["tc"]["commands"]
+    assert commands == "/sbin/tc qdisc add dev eth1 root handle 1: tbf rate 10mbit burst 15kb limit 60kb\n"
+    script.write_text("RATE=$1\ntc qdisc add dev eth1 root handle 1: tbf rate $RATE burst 15kb limit 60kb\n")
+    text = experiment_of_script(script)[0]
+    with pytest.raises(ExperimentError, match=r"line 1 \('RATE=\$1'\)"):
+        plan_case(parse(text, script.with_suffix(".toml"))[0], 1)

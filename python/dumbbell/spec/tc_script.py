@@ -18,6 +18,12 @@ _SET_UP = re.compile(r"\btc\b.*?\b(?:qdisc|class|filter)\s+(?:add|replace|change
 _DEVICE = re.compile(r"\bdev\s+(\S+)|\bethtool\s+\S+\s+(\S+)|\bip\s+link\s+(?:set|add|del)\s+(?:dev\s+|name\s+)?(\S+)")
 _IFB = re.compile(r"\bip\s+l(?:ink)?\s+add\s+(?:dev\s+|name\s+)?(\S+)(?:\s.*)?\btype\s+ifb\b")
 _REDIRECT = re.compile(r"\bdev\s+(\S+)\s.*\bmirred\b.*\bdev\s+(\S+)")
+_ASSIGNED = re.compile(
+    r"""\s*(?:export |readonly |local )?(?P<name>[A-Za-z_]\w*)=(?P<quote>["']?)(?P<value>[\w.:/%+-]*)(?P=quote)"""
+    r"\s*;?\s*(?:#.*)?\Z",
+    re.ASCII,
+)
+_VARIABLE = re.compile(r"\$(?:\{([A-Za-z_]\w*)\}|([A-Za-z_]\w*))", re.ASCII)
 _PORT = re.compile(r"\bdport\s+(\d+)")
 _NAMESPACE = re.compile(r"\bip\s+netns\s+exec\s+(\S+)\s.*\btc\b|\btc\s+-n(?:etns)?\s+(\S+)")
 _HEAD = """# From {name}. The script says nothing about the keys marked with "?".
@@ -45,7 +51,7 @@ def experiment_of_script(file: Path, host: str | None = None) -> tuple[str, list
     Raises `ExperimentError` for a script without tc commands, of more devices, or with lines that an experiment can't
     hold.
     """
-    text = text_of(file)
+    text = _expanded(text_of(file))
     lines = _lines(text)
     ifbs = {name for line in lines for name in _IFB.findall(line)}
     devices = Counter(
@@ -69,6 +75,8 @@ def experiment_of_script(file: Path, host: str | None = None) -> tuple[str, list
     )
     is_off = any(re.search(r"ethtool\s+(?:-K|--offload).*\boff\b", line) for line in lines)
     made = _HEAD.format(name=file.name.replace('"', ""), offloads="false" if is_off else "true")
+    if list(devices) == [LOOPBACK] and host is None:
+        return _of_loopback(made, flows, text, file)
     for number, device in enumerate(devices):
         side = 'towards = "senders"     # ?\n' if number else 'towards = "receivers"   # ?\n'
         made += _SCRIPT.format(
@@ -87,6 +95,37 @@ def experiment_of_script(file: Path, host: str | None = None) -> tuple[str, list
 
 
 MOST_DEVICES = 2
+LOOPBACK = "lo"
+
+
+def _of_loopback(head: str, flows: str, text: str, file: Path) -> tuple[str, list[str]]:
+    """Data and ACKs both leave by `lo`: the commands are for the sender and for the receiver."""
+    made = head
+    for host in ("sender", "receiver"):
+        made += _SCRIPT.format(
+            table="[[path.tc]]", device=LOOPBACK, host=host, towards="", lines=_escaped(text.strip())
+        )
+    made += flows or '\n[[flows]]\ncc = "cubic"            # ?\n'
+    parse(made, file)
+    return made, [
+        "on lo data and ACKs pass one discipline; here each direction has its own, so a delay counts twice a round "
+        "trip, as there, and a rate once each way"
+    ]
+
+
+def _expanded(text: str) -> str:
+    """The text with its plain variables (`DEV=eth0`) put in, and without the lines that set them.
+
+    A variable that is set by a command or an argument stays, and is an error with its line.
+    """
+    values: dict[str, str] = {}
+    lines = []
+    for line in text.splitlines():
+        if match := _ASSIGNED.match(line):
+            values[match["name"]] = match["value"]
+            continue
+        lines.append(_VARIABLE.sub(lambda found: values.get(found[1] or found[2], found[0]), line))
+    return "\n".join(lines) + "\n"
 
 
 def _lines(text: str) -> list[str]:
