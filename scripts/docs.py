@@ -146,6 +146,7 @@ def mapped(tree: Tree, source: Path) -> str:
 
 def opened_in_playground(texts: dict[str, str]) -> dict[str, str]:
     """The pages with links below each simulated figure, which open its experiments in the playground."""
+    sys.path.insert(0, str(ROOT))  # a script has its own folder first
     from studies import playground  # noqa: PLC0415 — the studies need every extra
 
     shown = playground.of_figures()

@@ -43,6 +43,19 @@ test("a share is judged by the number of flows", () => {
   expect(keys(answerOf(shares(0.75, 2), controls))?.[0]).toBe("answer.even");
 });
 
+test("a group that is left with little is not called even, though no other has much more", () => {
+  const names = ["a", "b", "c", "long"];
+  const controls = path(
+    "pfifo limit 1bdp",
+    names.map((name) => ({ ...group("reno"), name })),
+  );
+  const numbers = Object.fromEntries(
+    names.map((name, i) => [`groups.${name}.share`, [0.31, 0.3, 0.3, 0.09][i] as number]),
+  );
+  const [first] = answerOf({ ...numbers, utilization: 0.99, "queue.delay_ms.mean": 1 }, controls)?.phrases ?? [];
+  expect([first?.key, first?.values.other]).toEqual(["answer.takes", { text: "long" }]);
+});
+
 test("a short queue and a link that is not full are said", () => {
   expect(keys(answerOf(shares(0.52, 2, 0.6), path("fq_codel", TWO)))).toEqual([
     "answer.even",

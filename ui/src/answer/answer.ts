@@ -114,12 +114,17 @@ function whoGets({ ranked, utilization, isLong, delay_ms }: Facts): Phrase {
   }
   if (!Number.isFinite(first.share)) return { key: "answer.several", values: { count: plain(ranked.length) } };
   const values = { who, share: percent(first.share), other: name(last), rest: percent(last.share), delay };
-  if (first.surplus <= UNEVEN) return { key: "answer.even", values };
+  if (!isUneven(ranked)) return { key: "answer.even", values };
   return { key: isLong && ranked.length === 2 ? "answer.waits" : "answer.takes", values };
 }
 
+/** Whether some group has more, or less, than an equal share of its flows. */
+function isUneven(ranked: readonly Ranked[]): boolean {
+  return ranked.some(({ surplus }) => Math.abs(surplus) > UNEVEN);
+}
+
 function costs({ ranked, utilization, delay_ms, rtt_ms, isLong }: Facts): Phrase[] {
-  const told = isLong && ranked.length === 2 && (ranked[0]?.surplus ?? 0) > UNEVEN;
+  const told = isLong && ranked.length === 2 && isUneven(ranked);
   const found: Phrase[] = [];
   if (utilization < FULL && ranked.length > 1)
     found.push({ key: "answer.idle", values: { idle: percent(1 - utilization) } });
@@ -141,7 +146,7 @@ function nextOf(facts: Facts): Next | null {
       lesson: "random-loss",
     };
   if (isLong && isDropTail) return queueTo("fq_codel", "next.fq_codel", "aqm");
-  const uneven = (ranked[0]?.surplus ?? 0) > UNEVEN;
+  const uneven = isUneven(ranked);
   if (ranked.length > 1 && uneven && buffer_bdp !== null)
     return buffer_bdp < MIDDLE_BDP
       ? bufferTo(facts, DEEP_BDP, "next.deeper", "fairness")

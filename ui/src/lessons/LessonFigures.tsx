@@ -1,6 +1,6 @@
 // The figures of a step: the newest run, and pale behind it the run before.
 
-import { useSignalEffect } from "@preact/signals";
+import { useSignal, useSignalEffect } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import type { RunPanel } from "../figures/build";
 import { LegendEntries, legendLines } from "../figures/Legend";
@@ -54,9 +54,13 @@ interface FigureProps {
 function LessonFigure({ name, step, last, isMarked }: FigureProps) {
   const box = useRef<HTMLDivElement>(null);
   const plot = useRef<Plot | null>(null);
+  // Counts drawings, so that positions read from the plot are updated.
+  const drawn = useSignal(0);
+  drawn.value;
   const draw = () => {
     const sources = runPanels(step, name);
     if (sources.length) plot.current?.show(sources, palette(), last);
+    drawn.value = drawn.peek() + 1;
   };
   useEffect(() => {
     const created = new Plot(
@@ -66,7 +70,10 @@ function LessonFigure({ name, step, last, isMarked }: FigureProps) {
     );
     plot.current = created;
     draw();
-    const watcher = new ResizeObserver(() => created.resize());
+    const watcher = new ResizeObserver(() => {
+      created.resize();
+      drawn.value = drawn.peek() + 1;
+    });
     watcher.observe(box.current as HTMLDivElement);
     return () => {
       watcher.disconnect();

@@ -25,7 +25,7 @@ export const AQM: Lesson = {
     {
       id: "delay",
       experiment: ONE_CUBIC,
-      panels: ["queue", "rtt", "throughput"],
+      panels: ["queue", "rtt", "delivered"],
       control: "list",
       stops: [PFIFO, queue("pie", "pie", "pie limit 4bdp"), CODEL],
       numbers: { delay: DELAY, rate: RATE("cubic"), drops: DROPS },
@@ -34,7 +34,7 @@ export const AQM: Lesson = {
     {
       id: "short",
       experiment: ONE_CUBIC,
-      panels: ["queue", "throughput", "cwnd"],
+      panels: ["queue", "delivered", "cwnd"],
       control: "list",
       stops: [queue("pfifo", "pfifo", "pfifo limit 0.1bdp"), CODEL],
       numbers: { utilization: UTILIZATION, delay: DELAY, drops: DROPS },
@@ -73,7 +73,7 @@ export const AQM: Lesson = {
     {
       id: "bbr",
       experiment: { ...ONE_CUBIC, edits: [...ONE_CUBIC.edits, set("flows.0.cc", "bbr")] },
-      panels: ["queue", "rtt", "throughput"],
+      panels: ["queue", "rtt", "delivered"],
       control: "list",
       stops: [PFIFO, CODEL],
       numbers: { delay: DELAY, rate: RATE("bbr"), drops: DROPS },

@@ -19,7 +19,7 @@ export const FAIRNESS: Lesson = {
     {
       id: "buffer",
       experiment: DUMBBELL,
-      panels: ["throughput", "queue", "cwnd"],
+      panels: ["delivered", "queue", "cwnd"],
       control: "slider",
       stops: [0.5, 2, 16].map((bdp) => buffer("pfifo", bdp)),
       numbers: { bbr: SHARE("bbr"), cubic: SHARE("cubic"), delay: DELAY },
@@ -59,7 +59,7 @@ export const FAIRNESS: Lesson = {
           ...qdisc("pfifo limit 2bdp"),
         ],
       },
-      panels: ["throughput", "rtt", "queue"],
+      panels: ["delivered", "rtt", "queue"],
       control: "slider",
       stops: [0, 10, 30].map((ms) => ({
         id: `d${ms}`,
@@ -77,7 +77,7 @@ export const FAIRNESS: Lesson = {
     {
       id: "version",
       experiment: DUMBBELL,
-      panels: ["throughput", "queue", "states"],
+      panels: ["delivered", "queue", "states"],
       control: "list",
       stops: [
         { id: "bbr", label: "BBR", edits: [] },

@@ -64,7 +64,7 @@ const BUFFERBLOAT: Lesson = {
     {
       id: "size",
       experiment: { name: "bufferbloat", case: "maxq 10" },
-      panels: ["rtt", "queue", "throughput"],
+      panels: ["rtt", "queue", "delivered"],
       control: "slider",
       stops: [10, 100, 200].map(packets),
       numbers: { rate: RATE("reno"), rtt: RTT_95("reno"), delay: DELAY },
@@ -78,7 +78,7 @@ const BUFFERBLOAT: Lesson = {
     {
       id: "cure",
       experiment: { name: "bufferbloat-cured", case: "drop-tail" },
-      panels: ["rtt", "queue", "throughput"],
+      panels: ["rtt", "queue", "delivered"],
       control: "list",
       stops: [
         { id: "pfifo", label: "pfifo", edits: [] },
@@ -91,7 +91,7 @@ const BUFFERBLOAT: Lesson = {
     {
       id: "enough",
       experiment: ONE_CUBIC,
-      panels: ["queue", "throughput", "cwnd"],
+      panels: ["queue", "delivered", "cwnd"],
       control: "slider",
       stops: ENOUGH.map((bdp) => buffer("pfifo", bdp)),
       numbers: { utilization: UTILIZATION, delay: DELAY, rate: RATE("cubic") },
@@ -112,7 +112,7 @@ const BUFFERBLOAT: Lesson = {
           set("duration", "15s"),
         ],
       },
-      panels: ["queue", "throughput", "rtt"],
+      panels: ["queue", "delivered", "rtt"],
       control: "list",
       stops: [queue("pfifo", "pfifo", "pfifo limit 8bdp"), queue("fq", "fq_codel", "fq_codel limit 1000")],
       numbers: { time: TIME("reno"), delay: DELAY, rate: RATE("cubic") },
@@ -243,7 +243,7 @@ const LOSS: Lesson = {
     {
       id: "cubic",
       experiment: { name: "lossy-download", case: "cubic at 0% loss", edits: [set("duration", "90s")] },
-      panels: ["throughput", "cwnd", "retransmits"],
+      panels: ["delivered", "cwnd", "retransmits"],
       control: "slider",
       stops: [0, 1, 5, 10].map(loss),
       numbers: { time: TIME("cubic"), rate: RATE("cubic"), retransmitted: RETRANSMITTED("cubic") },
@@ -257,7 +257,7 @@ const LOSS: Lesson = {
     {
       id: "controller",
       experiment: { name: "lossy-download", case: "cubic at 10% loss", edits: [set("duration", "90s")] },
-      panels: ["throughput", "cwnd", "retransmits"],
+      panels: ["delivered", "cwnd", "retransmits"],
       control: "list",
       stops: ["cubic", "reno", "bbr"].map((cc) => ({
         id: cc,
@@ -274,7 +274,7 @@ const LOSS: Lesson = {
     {
       id: "delay",
       experiment: { name: "lossy-download", case: "cubic at 1% loss", edits: [set("duration", "90s")] },
-      panels: ["throughput", "cwnd", "rtt"],
+      panels: ["delivered", "cwnd", "rtt"],
       control: "slider",
       stops: [0, 1, 2].map((ms) => ({
         id: `d${ms}`,
@@ -292,7 +292,7 @@ const LOSS: Lesson = {
     {
       id: "parallel",
       experiment: { name: "lossy-download", case: "cubic at 5% loss", edits: [set("duration", "90s")] },
-      panels: ["throughput", "cwnd", "retransmits"],
+      panels: ["delivered", "cwnd", "retransmits"],
       control: "slider",
       stops: [1, 4].map((count) => ({
         id: `n${count}`,
@@ -338,7 +338,7 @@ const CLASSES: Lesson = {
     {
       id: "loss",
       experiment: { name: "two-classes", case: "as reported", edits: [set("duration", "10s")] },
-      panels: ["throughput", "cwnd", "retransmits"],
+      panels: ["delivered", "cwnd", "retransmits"],
       control: "slider",
       stops: [0.01, 0.1, 1].map((percent) => ({
         id: `l${percent}`.replace(".", "_"),
@@ -356,7 +356,7 @@ const CLASSES: Lesson = {
     {
       id: "delay",
       experiment: { name: "two-classes", case: "as reported", edits: [set("duration", "10s")] },
-      panels: ["throughput", "cwnd", "rtt"],
+      panels: ["delivered", "cwnd", "rtt"],
       control: "slider",
       stops: [10, 5, 1].map((ms) => ({
         id: `d${ms}`,
@@ -378,7 +378,7 @@ const CLASSES: Lesson = {
         case: "as reported",
         edits: [set("duration", "5s"), set("tcp.rmem_max", 25165824)],
       },
-      panels: ["throughput", "inflight", "retransmits"],
+      panels: ["delivered", "inflight", "retransmits"],
       control: "slider",
       stops: [1, 4, 16].map((mib) => ({
         id: `m${mib}`,
@@ -396,7 +396,7 @@ const CLASSES: Lesson = {
     {
       id: "offloads",
       experiment: { name: "two-classes", case: "as reported", edits: [set("duration", "5s")] },
-      panels: ["throughput", "cwnd", "retransmits"],
+      panels: ["delivered", "cwnd", "retransmits"],
       control: "list",
       stops: [true, false].map((on) => ({
         id: on ? "on" : "off",

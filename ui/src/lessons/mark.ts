@@ -5,7 +5,7 @@ import type { FigureData, Panel } from "../types";
 /** The start of a run, and its last bin, are not marked. */
 const START = 0.2;
 const LARGEST = new Set(["queue", "rtt", "inflight", "retransmits"]);
-const LEAST = new Set(["throughput", "groups"]);
+const LEAST = new Set(["delivered", "throughput", "groups"]);
 
 /** Time and value of the point in the panel's first line; null without one. */
 export function markOf(name: string, panel: Panel, { column, duration_s }: FigureData): [number, number] | null {

@@ -39,7 +39,7 @@ export const RANDOM_LOSS: Lesson = {
     {
       id: "cubic",
       experiment: ONE_CUBIC,
-      panels: ["cwnd", "throughput", "retransmits"],
+      panels: ["cwnd", "delivered", "retransmits"],
       control: "slider",
       stops: [0, 0.1, 1].map(loss),
       numbers: { rate: RATE("cubic"), utilization: UTILIZATION, retransmitted: RETRANSMITTED("cubic") },
@@ -53,7 +53,7 @@ export const RANDOM_LOSS: Lesson = {
     {
       id: "controller",
       experiment: edited(set("path.loss", "1%")),
-      panels: ["throughput", "cwnd", "retransmits"],
+      panels: ["delivered", "cwnd", "retransmits"],
       control: "list",
       stops: ["cubic", "reno", "bbr"].map((cc) => ({
         id: cc,
@@ -69,7 +69,7 @@ export const RANDOM_LOSS: Lesson = {
     {
       id: "rtt",
       experiment: edited(set("path.loss", "1%")),
-      panels: ["cwnd", "throughput", "rtt"],
+      panels: ["cwnd", "delivered", "rtt"],
       control: "slider",
       stops: [10, 40, 160].map((ms) => ({
         id: `r${ms}`,
@@ -87,7 +87,7 @@ export const RANDOM_LOSS: Lesson = {
     {
       id: "limit",
       experiment: edited(set("flows.0.cc", "bbr")),
-      panels: ["throughput", "inflight", "retransmits"],
+      panels: ["delivered", "inflight", "retransmits"],
       control: "slider",
       stops: LOSSES.map(loss),
       numbers: { rate: RATE("bbr"), retransmitted: RETRANSMITTED("bbr") },

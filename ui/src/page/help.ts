@@ -95,9 +95,14 @@ function sourceAt(state: EditorState, number: number): { from: number; to: numbe
   const first = state.doc.line(number);
   if (!/^\s*\[source\]/.test(first.text)) return null;
   let last = number;
-  for (let next = number + 1; next <= state.doc.lines && !/^\s*\[/.test(state.doc.line(next).text); next++)
+  for (let next = number + 1; next <= state.doc.lines && !isOther(state.doc.line(next).text); next++)
     if (state.doc.line(next).text.trim()) last = next;
   return last > number ? { from: first.to, to: state.doc.line(last).to } : null;
+}
+
+/** Whether a line begins a table that is not of the source. */
+function isOther(line: string): boolean {
+  return /^\s*\[/.test(line) && !/^\s*\[\[?source\./.test(line);
 }
 
 /** Fold the source of an experiment: readers come for what runs. */

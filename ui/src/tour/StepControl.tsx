@@ -7,6 +7,7 @@ import { Slider } from "../controls/Slider";
 import { text as say } from "../messages/messages";
 import { controls } from "../state";
 import type { Group, Value } from "../types";
+import { controlName } from "./judge";
 import type { ControlSpec, Step } from "./steps";
 
 /** In packets. */
@@ -40,8 +41,8 @@ function Window({ group, index }: { group: Group | undefined; index: number }) {
       value={typeof packets === "number" ? packets : null}
       toText={(value) => value}
       fromText={(value: Value) => (typeof value === "number" ? value : null)}
-      typed={(text) => numberBefore(text, /packets?/)}
-      format={(value) => `${value} packets`}
+      typed={(text) => numberBefore(text, /packets?|个包/)}
+      format={(value) => `${value} ${say("unit.packets")}`}
     />
   );
 }
@@ -57,7 +58,7 @@ function ControllerChoice({
   if (!group) return null;
   return (
     <div class="control">
-      <label for={id}>{control.label}</label>
+      <label for={id}>{controlName(control)}</label>
       <Controller id={id} group={group} index={control.flow} choices={control.choices} />
     </div>
   );

@@ -1,12 +1,12 @@
 // The tour's card: a question, the control that answers it, and the verdict.
 
 import { useEffect, useRef } from "preact/hooks";
-import { text as say } from "../messages/messages";
+import { filled, language, text as say } from "../messages/messages";
 import { problem } from "../state";
 import { Explained } from "../words/Explained";
 import type { Verdict } from "./judge";
 import { StepControl } from "./StepControl";
-import { STEPS, type Step } from "./steps";
+import { inLanguage, STEPS, type Step } from "./steps";
 import * as tour from "./tour";
 import "./tour.css";
 
@@ -21,7 +21,7 @@ export function TourButton() {
 export function Tour() {
   const index = tour.stepIndex.value;
   if (index === null) return null;
-  const step = STEPS[index];
+  const step = STEPS[index] && inLanguage(STEPS[index]);
   return (
     <div class="tour">
       {step ? <OneStep key={index} step={step} index={index} /> : <End />}
@@ -45,7 +45,7 @@ function OneStep({ step, index }: { step: Step; index: number }) {
         ))}
         <p class="quiet">{step.look}</p>
       </section>
-      <section class="try" aria-label="Try it">
+      <section class="try" aria-label={say("tour.try")}>
         <p class="question">
           <strong>{step.question}</strong>
         </p>
@@ -54,21 +54,21 @@ function OneStep({ step, index }: { step: Step; index: number }) {
           <Description />
         </div>
       </section>
-      <nav class="way" aria-label="Tour">
+      <nav class="way" aria-label={say("page.tour")}>
         <button type="button" disabled={index === 0} onClick={() => tour.go(index - 1)}>
-          Back
+          {say("lessons.back")}
         </button>
         <button type="button" class="main" onClick={() => tour.go(index + 1)}>
-          {index === STEPS.length - 1 ? "Finish" : "Next"}
+          {say(index === STEPS.length - 1 ? "lessons.finish" : "lessons.next")}
         </button>
         <button type="button" onClick={tour.showAnswer}>
-          Show me
+          {say("tour.show")}
         </button>
         <button type="button" onClick={() => tour.go(index)}>
-          Reset
+          {say("tour.reset")}
         </button>
         <button type="button" class="leave" onClick={tour.leave}>
-          Leave
+          {say("tour.leave")}
         </button>
       </nav>
       {tour.explained.value && <Explanation step={step} />}
@@ -79,18 +79,16 @@ function OneStep({ step, index }: { step: Step; index: number }) {
 function Progress({ index }: { index: number }) {
   return (
     <div class="progress">
-      <span class="quiet">
-        {index + 1} of {STEPS.length}
-      </span>
-      <ol aria-label="Steps">
-        {STEPS.map((step, position) => {
+      <span class="quiet">{filled("tour.of", (name) => String(name === "count" ? STEPS.length : index + 1))}</span>
+      <ol aria-label={say("lessons.steps")}>
+        {STEPS.map((each) => inLanguage(each)).map((step, position) => {
           const done = tour.found.value.has(step.experiment);
           return (
             <li key={step.experiment}>
               <button
                 type="button"
                 title={step.title}
-                aria-label={`${position + 1}: ${step.title}${done ? " (found)" : ""}`}
+                aria-label={`${position + 1}: ${step.title}${done ? say("tour.done") : ""}`}
                 aria-current={position === index ? "step" : undefined}
                 onClick={() => tour.go(position)}
               >
@@ -119,9 +117,9 @@ function Heading({ children }: { children: string }) {
 }
 
 const MARKS: Record<Verdict["kind"], string> = {
-  found: "✓ Yes:",
-  warmer: "Warmer.",
-  colder: "Colder.",
+  found: "tour.yes",
+  warmer: "tour.warmer",
+  colder: "tour.colder",
   no: "",
   elsewhere: "",
 };
@@ -129,26 +127,27 @@ const MARKS: Record<Verdict["kind"], string> = {
 /** The verdict on the current setting. The element with the role `status` announces it. */
 function Description() {
   const verdict = tour.verdict.value;
-  if (problem.value) return <p class="verdict">Nothing to judge: {problem.value.text}</p>;
-  if (!verdict) return <p class="verdict quiet">Simulating …</p>;
+  if (problem.value) return <p class="verdict">{filled("tour.nothing", () => problem.value?.text ?? "")}</p>;
+  if (!verdict) return <p class="verdict quiet">{say("lessons.running")}</p>;
   return (
     <p class={`verdict ${verdict.kind}`}>
-      <b>{MARKS[verdict.kind]}</b> {verdict.text}
+      <b>{MARKS[verdict.kind] && say(MARKS[verdict.kind])}</b> {verdict.text}
     </p>
   );
 }
 
 function announcement(verdict: Verdict): string {
-  return `${MARKS[verdict.kind].replace("✓ ", "")} ${verdict.text}`.trim();
+  const mark = MARKS[verdict.kind];
+  return `${mark && say(mark).replace("✓ ", "")} ${verdict.text}`.trim();
 }
 
 function Explanation({ step }: { step: Step }) {
   return (
-    <section class="meaning" aria-label="What it means">
+    <section class="meaning" aria-label={say("tour.meaning")}>
       <p>
         <Terms text={step.means} />
       </p>
-      <p class="quiet small">References: {step.read.join("; ")}.</p>
+      <p class="quiet small">{filled("tour.references", () => step.read.join("; "))}</p>
     </section>
   );
 }
@@ -157,34 +156,32 @@ function End() {
   const done = tour.found.value.size;
   return (
     <section class="story" aria-labelledby="tour-step">
-      <Heading>End of the tour</Heading>
+      <Heading>{say("tour.end")}</Heading>
       <p>
-        You found {done === STEPS.length ? `all ${done}` : `${done} of ${STEPS.length}`} answers. Each step explains its
-        answer:
+        {filled(done === STEPS.length ? "tour.all" : "tour.some", (name) =>
+          String(name === "done" ? done : STEPS.length),
+        )}
       </p>
       <ol>
-        {STEPS.map((step, position) => (
+        {STEPS.map((each) => inLanguage(each)).map((step, position) => (
           <li key={step.experiment}>
             <button type="button" class="link" onClick={() => tour.go(position)}>
               {step.title}
             </button>
-            {tour.found.value.has(step.experiment) ? " ✓ found" : ""}
+            {tour.found.value.has(step.experiment) ? ` ✓ ${say("tour.done")}` : ""}
           </li>
         ))}
       </ol>
-      <p>
-        You can now use every control. “Experiment” lists experiments from publications, and “Run on the real kernel”
-        compares the shown experiment on Linux's own TCP with the simulator.
-      </p>
+      <p>{say("tour.after")}</p>
       <div class="way">
         <button type="button" onClick={() => tour.go(STEPS.length - 1)}>
-          Back
+          {say("lessons.back")}
         </button>
         <button type="button" class="main" onClick={tour.leave}>
-          To the workbench
+          {say("tour.workbench")}
         </button>
         <button type="button" onClick={tour.restart}>
-          Restart
+          {say("tour.restart")}
         </button>
       </div>
     </section>
@@ -198,7 +195,7 @@ function Terms({ text }: { text: string }) {
       {text.split("*").map((part, position) =>
         position % 2 ? (
           <dfn key={part}>
-            <Explained text={part} in="en" />
+            <Explained text={part} in={language.value} />
           </dfn>
         ) : (
           part

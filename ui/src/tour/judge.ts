@@ -1,5 +1,6 @@
 // Judges a run's numbers by a step's expectations, and returns the text for the user. Pure functions.
 
+import { filled as filledText, text as say } from "../messages/messages";
 import type { Controls } from "../types";
 import { short } from "../units";
 import { type Numbers, outcome } from "./expectation";
@@ -28,18 +29,20 @@ export function otherChanges(step: Step, base: Controls, now: Controls): string 
   const changed = new Set(keys.filter((key) => before.get(key) !== after.get(key)).map(metricName));
   if (changed.size > 0) {
     const names = [...changed].join(", ");
-    return `Other settings than the ${step.control.label.toLowerCase()} differ from the step's experiment (${names}). You may change them, but the question is about the original path.`;
+    const values = { control: controlName(step.control).toLowerCase(), names };
+    return filledText("tour.elsewhere", (name) => values[name as keyof typeof values] ?? null);
   }
   const choice = chosen(step.control, now);
   if (choice === null || !("choices" in step.control) || step.control.choices.includes(choice)) return null;
-  return `The question is about ${listed(step.control.choices)}; ${choice} is not among them.`;
+  const values = { choices: listed(step.control.choices), choice };
+  return filledText("tour.others", (name) => values[name as keyof typeof values] ?? null);
 }
 
 /** Replace names in braces by numbers with their units: `{queue.delay_ms.p95:ms}`; `%` of a fraction. */
 export function filled(text: string, numbers: Numbers): string {
   return text.replace(/\{([^{}:]+):([^{}]+)\}/g, (_, name: string, unit: string) => {
     const value = numbers[name];
-    if (value === undefined) return "an unknown number";
+    if (value === undefined) return say("tour.unknown");
     const shown = unit === "%" ? value * 100 : value;
     return `${short(Number(shown.toPrecision(3)))} ${unit}`;
   });
@@ -93,5 +96,12 @@ function metricName(key: string): string {
 }
 
 function listed(names: string[]): string {
-  return names.length < 2 ? names.join("") : `${names.slice(0, -1).join(", ")} and ${names.at(-1)}`;
+  return names.length < 2
+    ? names.join("")
+    : `${names.slice(0, -1).join(say("count.comma"))}${say("tour.and")}${names.at(-1)}`;
+}
+
+/** A control's name as the page shows it. */
+export function controlName(control: ControlSpec): string {
+  return control.label === "Version" ? say("control.version") : say(`control.${control.kind}`);
 }

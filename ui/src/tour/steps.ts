@@ -1,7 +1,9 @@
 // The seven steps as data: `steps.json` and `experiments/`, which tests/web/test_tour.py runs on the simulator.
 
+import { language } from "../messages/messages";
 import type { Edit } from "../types";
 import definitions from "./steps.json";
+import chinese from "./steps.zh-Hans.json";
 
 export type ControlSpec =
   | { kind: "window"; label: string; flow: number }
@@ -50,4 +52,20 @@ export function metrics(step: Step): string[] {
   const shown = [...texts.matchAll(/\{([^{}:]+):/g)].map(([, name]) => name as string);
   const judged = step.expect.map(({ test }) => test.split(/[\s<>=]/)[0] as string);
   return [...new Set([...judged, ...shown])];
+}
+
+/** The texts of a step in another language; its experiment and its expectations stay. */
+interface Translated extends Pick<Step, "title" | "story" | "look" | "question" | "found" | "means"> {
+  hints: Omit<Expected, "test">[];
+}
+
+const TRANSLATED: Record<string, Record<string, Translated>> = { "zh-Hans": chinese };
+
+/** A step in the page's language. */
+export function inLanguage(step: Step, tag = language.value): Step {
+  const found = TRANSLATED[tag]?.[step.experiment];
+  if (!found) return step;
+  const { hints, ...texts } = found;
+  const expect = step.expect.map((each, index) => ({ ...each, ...hints[index] }));
+  return { ...step, ...texts, expect };
 }

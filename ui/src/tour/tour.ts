@@ -5,11 +5,12 @@
 
 import { batch, effect, signal, untracked } from "@preact/signals";
 import { applyEdit, refresh, write } from "../live";
+import { language, text as say } from "../messages/messages";
 import { additionalMetrics } from "../metrics";
 import * as state from "../state";
 import type { Controls } from "../types";
 import { judge, otherChanges, type Verdict } from "./judge";
-import { metrics, STEPS, type Step } from "./steps";
+import { inLanguage, metrics, STEPS, type Step } from "./steps";
 
 const STORAGE_KEY = "dumbbell-tour";
 export const HASH = "#tour";
@@ -94,6 +95,7 @@ export function restart(): void {
 }
 
 effect(() => {
+  language.value; // The verdict is in it.
   if (state.figureData.value) untracked(judgeFigure);
 });
 
@@ -104,12 +106,12 @@ function judgeFigure(): void {
   if (state.text.value === now.toml) base = controls;
   clearTimeout(resting);
   if (!drawn.valid) {
-    verdict.value = { kind: "elsewhere", text: "Nothing to judge: this run is invalid.", miss: before ?? 0 };
+    verdict.value = { kind: "elsewhere", text: say("tour.invalid"), miss: before ?? 0 };
     rested.value = verdict.value;
     return;
   }
   const changes = base && otherChanges(now, base, controls);
-  const current = judge(now, drawn.numbers, before);
+  const current = judge(inLanguage(now), drawn.numbers, before);
   before ??= current.miss;
   verdict.value = changes ? { kind: "elsewhere", text: changes, miss: current.miss } : current;
   if (verdict.value.kind === "found" && !found.value.has(now.experiment)) {
