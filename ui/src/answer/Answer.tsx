@@ -5,6 +5,7 @@ import { applyEdit } from "../live";
 import { filled, language, type Messages, text as say } from "../messages/messages";
 import { before } from "../moves";
 import { controls, figureData, pending, problem } from "../state";
+import { stepIndex } from "../tour/tour";
 import { twoDigits } from "../units";
 import { Term } from "../words/Term";
 import { type Answer as AnswerData, answerOf, displayName, leader, type Phrase, type Value } from "./answer";
@@ -33,7 +34,8 @@ export function Answer() {
 const JOINT: Messages = { "zh-Hans": "" };
 
 function NextStep({ of: { next } }: { of: AnswerData }) {
-  if (!next || problem.value) return null;
+  // The tour has a question of its own.
+  if (!next || problem.value || stepIndex.value !== null) return null;
   const take = () => {
     for (const edit of next.edits) applyEdit(edit);
   };

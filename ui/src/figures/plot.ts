@@ -219,7 +219,9 @@ export class Plot {
 function axisText(value: number, splits: (number | null)[]): string {
   const known = splits.filter((each) => each !== null);
   const step = Math.abs((known[1] ?? value + 1) - (known[0] ?? value)) || 1;
-  const decimals = Math.min(Math.max(0, -Math.floor(Math.log10(step) + 1e-9)), 9);
+  // 0.25 needs two decimals, though its decade has one.
+  let decimals = 0;
+  while (decimals < 9 && Math.abs(step * 10 ** decimals - Math.round(step * 10 ** decimals)) > 1e-6) decimals++;
   return Math.abs(value) >= 1e5 ? value.toExponential(0).replace("+", "") : value.toFixed(decimals);
 }
 
