@@ -81,6 +81,7 @@ test("a suggestion changes something, and every text and lesson exists", () => {
     [shares(0.5, 3), path("pfifo limit 1bdp", TWO)],
     [shares(0.5, 3), path("cake", TWO)],
     [shares(0.9, 3), path("fq_codel limit 1000", TWO)],
+    [shares(0.9, 3), path("codel limit 1bdp", TWO)],
     [{ utilization: 1, "queue.delay_ms.mean": 1 }, path("pfifo limit 1bdp", [group("bbr")])],
     [{ utilization: 1, "queue.delay_ms.mean": 1 }, path("pfifo limit 1bdp", [group("cubic")])],
   ];

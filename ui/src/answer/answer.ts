@@ -38,6 +38,8 @@ const MIDDLE_BDP = 2;
 const SHALLOW_BDP = 0.5;
 /** Controllers that lower their rate for a loss. */
 const LOSS_BASED = new Set(["cubic", "reno", "bic", "highspeed", "htcp", "scalable", "yeah", "illinois", "westwood"]);
+/** Disciplines with a queue for each flow. */
+const FLOW_QUEUES = new Set(["fq", "fq_codel", "fq_pie", "cake", "sfq", "drr"]);
 const DROP_TAIL = new Set(["pfifo", "bfifo", "tbf"]);
 
 /** The answer of a valid run; null without groups. */
@@ -147,7 +149,10 @@ function nextOf(facts: Facts): Next | null {
     };
   if (isLong && isDropTail) return queueTo("fq_codel", "next.fq_codel", "aqm");
   const uneven = isUneven(ranked);
-  if (ranked.length > 1 && uneven && buffer_bdp !== null)
+  const isFair = FLOW_QUEUES.has(controls.bottleneck.kind);
+  // What an AQM drops does not depend on its limit; a queue per flow divides the link.
+  if (uneven && !isDropTail && !isFair) return queueTo("fq_codel", "next.fq_codel", "aqm");
+  if (ranked.length > 1 && uneven && isDropTail && buffer_bdp !== null)
     return buffer_bdp < MIDDLE_BDP
       ? bufferTo(facts, DEEP_BDP, "next.deeper", "fairness")
       : bufferTo(facts, SHALLOW_BDP, "next.shallower", "fairness");
