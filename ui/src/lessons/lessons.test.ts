@@ -51,6 +51,21 @@ test("placeholders name stops, numbers, limits and constants that exist", () => 
     }
 });
 
+test("a story has the numbers of its control's first stop, which alone has run", () => {
+  for (const { id, steps } of LESSONS)
+    for (const step of steps) {
+      if (step.control === "time") continue;
+      const later = step.stops.slice(1).map((stop) => stop.id);
+      const parts = ["story", "question", ...step.options.map((option) => `option.${option.id}`)];
+      const shown = parts.flatMap((part) => placeholders(en[`${id}.${step.id}.${part}`] ?? ""));
+      const early = shown.flatMap((name) => name.split("/")).filter((name) => !name.endsWith(".setting"));
+      expect(
+        early.filter((name) => later.includes(name.split(".")[0] ?? "")),
+        `${id}.${step.id}`,
+      ).toEqual([]);
+    }
+});
+
 test.each(Object.entries(LANGUAGES))("no number is written into the texts of %s", (_, texts) => {
   // The names of a metric, `p95`, and of a controller.
   const percentile = /95th percentile|第 95 百分位|p95|BBRv3/g;

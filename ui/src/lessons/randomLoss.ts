@@ -22,7 +22,7 @@ const edited = (...edits: ReturnType<typeof set>[]) => ({ ...ONE_CUBIC, edits: [
 
 const LEFT = { most: 80, few: 20 };
 const LOSSES = [1, 5, 20, 40];
-const LONGER = { few: 1.5, many: 8 };
+const LONGER = { few: 2, many: 32 };
 
 /** What is left of CUBIC's rate, in per cent. */
 function left(of: Values): number {
@@ -30,7 +30,7 @@ function left(of: Values): number {
 }
 
 function slower(of: Values): number {
-  return of("r40", "rate") / of("r160", "rate");
+  return of("r10", "rate") / of("r160", "rate");
 }
 
 export const RANDOM_LOSS: Lesson = {
