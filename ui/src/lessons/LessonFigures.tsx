@@ -11,6 +11,7 @@ import { dark } from "../state";
 import * as state from "./lesson";
 import type { Step } from "./lessons";
 import { markOf } from "./mark";
+import * as recorded from "./recorded";
 
 export function LessonFigures({ step }: { step: Step }) {
   const shown = state.drawn.value;
@@ -29,6 +30,7 @@ export function LessonFigures({ step }: { step: Step }) {
         <LegendEntries panels={data.panels} titled={false} />
         {shown.before && <span class="quiet">{filled("lessons.pale", () => label(shown.before as string))}</span>}
       </p>
+      <Linux step={step} stop={shown.stop} />
       {data.warnings.length > 0 && <p class="quiet small">{filled("lessons.note", () => data.warnings.join("; "))}</p>}
       {data.panels.map(({ name }, index) => (
         <LessonFigure
@@ -40,6 +42,26 @@ export function LessonFigures({ step }: { step: Step }) {
         />
       ))}
     </>
+  );
+}
+
+/** Shows the same run on Linux, if there is a recording of it. */
+function Linux({ step, stop }: { step: Step; stop: string }) {
+  const lesson = state.lessonId.value ?? "";
+  useEffect(() => void recorded.load(lesson), [lesson]);
+  const found = recorded.recordedOf(lesson, step.id, stop);
+  if (!found) return null;
+  return (
+    <label class="small linux">
+      <input
+        type="checkbox"
+        checked={recorded.shown.value}
+        onChange={(event) => {
+          recorded.shown.value = event.currentTarget.checked;
+        }}
+      />
+      <i /> {filled("lessons.linux", () => found.kernel)}
+    </label>
   );
 }
 
@@ -109,11 +131,18 @@ function markIn(step: Step, name: string): [number, number] | null {
   return first ? markOf(name, first.panel, first.figureData) : null;
 }
 
+/** Dashes of the lines of the recorded run. */
+const DASH = [2, 3];
+
 function runPanels(step: Step, name: string): RunPanel[] {
   const shown = state.drawn.value;
-  return [shown?.stop, shown?.before].flatMap((stop, index) => {
+  const linux = shown && recorded.shown.value && recorded.recordedOf(state.lessonId.value ?? "", step.id, shown.stop);
+  const panel = linux ? linux.panels.find((each) => each.name === name) : undefined;
+  const own: RunPanel[] = linux && panel ? [{ panel, figureData: linux, label: "Linux", dash: DASH }] : [];
+  const simulated = [shown?.stop, shown?.before].flatMap((stop, index) => {
     const data = stop ? state.done(stop, step)?.data : undefined;
     const panel = data?.panels.find((each) => each.name === name);
     return data && panel ? [{ panel, figureData: data, label: index ? text("lessons.before") : null }] : [];
   });
+  return [...simulated, ...own];
 }

@@ -18,6 +18,7 @@ import {
   type Step,
   type Stop,
 } from "./lessons";
+import { ONLY, stopsOf } from "./parts";
 import { settingText, settingValue } from "./settings";
 import { medians, socketAt, stateAt } from "./socket";
 
@@ -28,9 +29,6 @@ export interface Done {
   /** The parsed text. */
   document: Record<string, unknown>;
 }
-
-/** The run of a step through time. */
-export const ONLY: Stop = { id: "run", label: "", edits: [] };
 
 /** Of all runs of the lesson; a teacher's link can set it. */
 export const seed = signal(1);
@@ -64,6 +62,7 @@ export const playgroundLink = signal("#");
 export const lesson = computed<Lesson | null>(() => LESSONS.find(({ id }) => id === lessonId.value) ?? null);
 export const step = computed<Step | null>(() => lesson.value?.steps[stepIndex.value] ?? null);
 
+export { ONLY, stopsOf };
 export const TEACH = "teach";
 let active: AbortController | null = null;
 
@@ -91,10 +90,6 @@ export function go(to: number): void {
     [time.value, found.value, running.value] = [0, false, false];
   });
   if (step.value) void run();
-}
-
-export function stopsOf(of: Step): Stop[] {
-  return of.control === "time" ? [ONLY] : of.stops;
 }
 
 export function done(stop: string, of: Step | null = step.value): Done | undefined {

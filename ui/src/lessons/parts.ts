@@ -55,6 +55,14 @@ export interface TimeStep extends Common {
 
 export type Step = RunStep | TimeStep;
 
+/** The run of a step through time. */
+export const ONLY: Stop = { id: "run", label: "", edits: [] };
+
+/** The settings that a step's control has. */
+export function stopsOf(of: Step): Stop[] {
+  return of.control === "time" ? [ONLY] : of.stops;
+}
+
 export interface Lesson {
   id: string;
   steps: Step[];
