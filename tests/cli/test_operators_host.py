@@ -104,7 +104,7 @@ def test_watch_serves_metrics_and_short_objects(tmp_path: Path) -> None:
     )
     script = (
         f'{sys.executable} -c "{talk}" >/dev/null 2>&1 & talker=$!\nsleep 0.5\n'
-        "dumbbell watch --prometheus 9187 --every 100ms >log 2>&1 & watcher=$!\n"
+        f"{COMMAND} watch --prometheus 9187 --every 100ms >log 2>&1 & watcher=$!\n"
         f'{sys.executable} -c "import time, urllib.request as r\n'
         "for _ in range(100):\n"
         "    time.sleep(0.1)\n"
