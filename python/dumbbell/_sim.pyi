@@ -11,6 +11,8 @@ from dumbbell.spec import keys
 SOCKET_DROPS: list[tuple[str, str]]
 """Counters of sockets that drop data, and what they count."""
 MANIFEST_FORMAT: int
+HIDDEN: list[tuple[int, int]]
+"""Characters that a terminal would obey or a reader not see: the first and the last of each range."""
 VERSION: str
 CONTROLLERS: list[str]
 SIMULATED: list[str]

@@ -1,7 +1,7 @@
 r"""Escape control and invisible characters in text from untrusted sources.
 
-Escaped are control characters (C0 except newline and tab, DEL, C1), lone surrogates, characters that change the text
-direction, zero-width characters, and characters that XML forbids. The escapes are Python's: `\x1b`, `\u202e`. Joiners
+Escaped are the characters of `crates/plan/src/hidden.rs` (control characters except newline and tab, those that change
+the text direction, of no width, that XML forbids) and lone surrogates. The escapes are Python's: `\x1b`, `\u202e`. Joiners
 between non-ASCII letters stay: Persian and emoji need them, and they can't disguise an ASCII name.
 
 Callers: `cli.console` for terminals, `reports.markup` for pages, `plots.render` for figures.
@@ -11,12 +11,11 @@ import json
 import re
 from typing import Any
 
+from dumbbell import _sim
+
 __all__ = ["HIDDEN", "check_unicode", "json_text", "visible", "visible_json", "visible_line", "visible_values"]
 
-_CHARACTERS = (
-    r"\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u2028-\u202e"
-    r"\u2060-\u206f\u3164\ud800-\udfff\ufeff\uffa0\ufff0-\ufffb\ufffe\uffff\U000e0000-\U000e0fff"
-)
+_CHARACTERS = "".join(f"\\U{first:08x}-\\U{last:08x}" for first, last in _sim.HIDDEN) + r"\ud800-\udfff"
 _LETTER = rf"[^\x00-\x7f\u200c\u200d{_CHARACTERS}]"
 HIDDEN = re.compile(f"[{_CHARACTERS}]|(?<!{_LETTER})[\u200c\u200d]|[\u200c\u200d](?!{_LETTER})")
 """One character to escape."""

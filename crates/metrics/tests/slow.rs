@@ -102,6 +102,7 @@ impl Events {
                 marks: None,
                 sent_bytes: Some(bytes),
                 sent_packets: Some(self.sent.len() as u64),
+                ..Queue::default()
             }),
             ..Facts::default()
         }

@@ -31,18 +31,36 @@ const fn is_joiner(character: char) -> bool {
     matches!(character, '\u{200c}' | '\u{200d}')
 }
 
-const fn is_printed(character: char) -> bool {
+fn is_printed(character: char) -> bool {
     !character.is_ascii() && !is_joiner(character) && !is_hidden(character)
 }
 
-const fn is_hidden(character: char) -> bool {
-    matches!(
-        character,
-        '\0'..='\x08' | '\x0b'..='\x1f' | '\x7f'..='\u{9f}' | '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}'
-        | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}' | '\u{200b}' | '\u{200e}' | '\u{200f}'
-        | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{feff}' | '\u{ffa0}'
-        | '\u{fff0}'..='\u{fffb}' | '\u{fffe}' | '\u{ffff}' | '\u{e0000}'..='\u{e0fff}'
-    )
+/// Control characters but newline and tab, those that change the direction of text or have no width, and those that XML
+/// forbids: the first and the last of each range.
+pub const HIDDEN: [(char, char); 19] = [
+    ('\0', '\x08'),
+    ('\x0b', '\x1f'),
+    ('\x7f', '\u{9f}'),
+    ('\u{ad}', '\u{ad}'),
+    ('\u{34f}', '\u{34f}'),
+    ('\u{61c}', '\u{61c}'),
+    ('\u{115f}', '\u{1160}'),
+    ('\u{17b4}', '\u{17b5}'),
+    ('\u{180b}', '\u{180f}'),
+    ('\u{200b}', '\u{200b}'),
+    ('\u{200e}', '\u{200f}'),
+    ('\u{2028}', '\u{202e}'),
+    ('\u{2060}', '\u{206f}'),
+    ('\u{3164}', '\u{3164}'),
+    ('\u{feff}', '\u{feff}'),
+    ('\u{ffa0}', '\u{ffa0}'),
+    ('\u{fff0}', '\u{fffb}'),
+    ('\u{fffe}', '\u{ffff}'),
+    ('\u{e0000}', '\u{e0fff}'),
+];
+
+fn is_hidden(character: char) -> bool {
+    HIDDEN.iter().any(|(first, last)| (*first..=*last).contains(&character))
 }
 
 /// The text with hidden characters as escapes, on one line.

@@ -746,6 +746,10 @@ pub fn socket_table(records: &[u8]) -> Arrow {
 
 /// Adds the defaults of the limits on a run, by name, and the layouts of the agent's records.
 pub fn add_names(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add(
+        "HIDDEN",
+        dumbbell_plan::hidden::HIDDEN.map(|(first, last)| (u32::from(first), u32::from(last))).to_vec(),
+    )?;
     module.add("PLAN_LIMITS", Limits::DEFAULTS.iter().copied().collect::<BTreeMap<_, _>>())?;
     module.add("RECORDS", BTreeMap::from(records::layouts()))?;
     let sizes = [
