@@ -1,8 +1,8 @@
 r"""Escape control and invisible characters in text from untrusted sources.
 
 Escaped are the characters of `crates/plan/src/hidden.rs` (control characters except newline and tab, those that change
-the text direction, of no width, that XML forbids) and lone surrogates. The escapes are Python's: `\x1b`, `\u202e`. Joiners
-between non-ASCII letters stay: Persian and emoji need them, and they can't disguise an ASCII name.
+the text direction, of no width, that XML forbids) and lone surrogates. The escapes are Python's: `\x1b`, `\u202e`.
+Joiners between non-ASCII letters stay: Persian and emoji need them, and they can't disguise an ASCII name.
 
 Callers: `cli.console` for terminals, `reports.markup` for pages, `plots.render` for figures.
 """

@@ -55,10 +55,17 @@ def recipes() -> list[dict[str, Any]]:
     built = UI / "node_modules" / f".dumbbell-lessons-{os.getpid()}"
     bin_ = ROOT / ".venv" / "bin"
     environment = os.environ | {"PATH": f"{bin_}:{os.environ['PATH']}"}
-    vite = [UI / "node_modules" / ".bin" / "vite", "build", "--ssr", "src/lessons/recipes.ts", "--outDir", built]
+    build = ["build", "--ssr", "src/lessons/recipes.ts", "--outDir", str(built)]
+    vite = [str(UI / "node_modules" / ".bin" / "vite"), *build]
     try:
         subprocess.run(vite, cwd=UI, env=environment, check=True, capture_output=True)
-        command = [bin_ / "node", "--input-type=module", "-e", RECIPES, (built / "recipes.js").as_uri()]
+        command: list[str | Path] = [
+            bin_ / "node",
+            "--input-type=module",
+            "-e",
+            RECIPES,
+            (built / "recipes.js").as_uri(),
+        ]
         scenarios = json.dumps(page_start(server=False)["scenarios"])
         answer = subprocess.run(command, input=scenarios, stdout=subprocess.PIPE, text=True, check=True)
         return list(json.loads(answer.stdout))
