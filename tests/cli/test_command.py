@@ -210,7 +210,7 @@ def test_scenarios_are_listed_as_text_and_as_json(dumbbell: Dumbbell) -> None:
 def test_queues_are_listed_with_their_options(dumbbell: Dumbbell) -> None:
     listed = {entry["name"]: entry for entry in json.loads(dumbbell("list", "queues", "--json").stdout)["queues"]}
     options = [option["name"] for option in listed["codel"]["parameters"]]
-    assert options == ["limit", "target", "interval", "ecn", "noecn", "ce_threshold"]
+    assert options == ["limit", "interval", "target", "ecn", "noecn", "ce_threshold"]
     assert "sim" in listed["codel"]["engines"]
     assert "sim" not in listed["skbprio"]["engines"]
     assert "rehash db limit" in dumbbell("list", "queues").stdout

@@ -195,7 +195,7 @@ def facts(role: str, **other: object) -> dict[str, Any]:
     routes = [json.dumps([{"dev": device}]) for device in devices]
     return {
         "release": "6.12", "version": "#1", "host": "h", "cpu": "c", "cores": 4, "clocksource": "tsc", "governor": "",
-        "hypervisor": False, "memory_available_bytes": 1 << 30, "forwards": True, "missing_tools": [],
+        "hypervisor": False, "memory_available_bytes": 1 << 30, "forwards": [True, True], "missing_tools": [],
         "controllers": ["bbr", "cubic"], "devices": {device: link() for device in devices}, "routes": routes,
         "control": json.dumps([{"dev": "eth0"}]), "sysctls": {},
     } | other  # fmt: skip
@@ -218,7 +218,7 @@ def test_a_suitable_host_passes(role: str) -> None:
         ("sender", {"routes": [json.dumps([{"dev": "eth0"}])]}, "leave through 'eth0', not 'eth1'"),
         ("sender", {"controllers": ["cubic"]}, "no congestion control 'bbr'"),
         ("sender", {"memory_available_bytes": 1 << 16}, "sample less often"),
-        ("router", {"forwards": False}, "net.ipv4.ip_forward=1"),
+        ("router", {"forwards": [False, True]}, "net.ipv4.ip_forward=1"),
     ],
 )
 def test_each_missing_property_is_reported(role: str, other: dict[str, Any], message: str) -> None:

@@ -9,11 +9,11 @@ from dumbbell.web.live_figures import FigureRequest, state
 @pytest.mark.parametrize(
     ("text", "line", "key"),
     [
-        (BLANK.replace('"50mbit"', '"50mbbit"'), 8, "path.bottleneck.rate"),
-        (BLANK.replace('cc = "cubic"', 'cc = "CUBIC"'), 15, "flows.1.cc"),
-        (BLANK.replace('cc = "cubic"', 'cc = "cubic"\ncount = -1'), 16, "flows.1.count"),
+        (BLANK.replace('"50mbit"', '"50mbbit"'), 9, "path.bottleneck.rate"),
+        (BLANK.replace('cc = "cubic"', 'cc = "CUBIC"'), 16, "flows.1.cc"),
+        (BLANK.replace('cc = "cubic"', 'cc = "cubic"\ncount = -1'), 17, "flows.1.count"),
         (BLANK.replace('rtt = "40ms"', ""), 4, "path.rtt"),
-        (BLANK + "[probe]\n", 16, "probe"),
+        (BLANK + "[probe]\n", 17, "probe"),
         (BLANK.replace("[path]", "[path"), 4, ""),
     ],
 )

@@ -39,7 +39,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "way-out").symlink_to(above / "elsewhere")
     ran(TWO.replace('"5s"', '"1s"'), folder / "two")
     (folder / "mine.toml").write_text(SHORT)
-    (folder / "cases.toml").write_text(SHORT + '[[cases]]\nset = { "path.rtt" = ["5ms", "9ms"] }\n')
+    (folder / "cases.toml").write_text(
+        SHORT.replace('forward_delay = "20ms"\n', "") + '[[cases]]\nset = { "path.rtt" = ["5ms", "9ms"] }\n'
+    )
     (folder / "bad.toml").write_text("[")
     return folder
 

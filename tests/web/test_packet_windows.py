@@ -42,7 +42,7 @@ def test_a_window_equals_the_traces_of_the_python_api(tmp_path: Any) -> None:
 
 
 def test_the_header_describes_the_path() -> None:
-    header, _ = fetch(SHORT.replace('rtt = "40ms"', 'rtt = "40ms"\ndelay = "15ms"'))
+    header, _ = fetch(SHORT.replace('forward_delay = "20ms"', 'forward_delay = "15ms"'))
     assert header["queues"] == [{"name": "bottleneck", "limit": 33.0, "written": "limit 33", "rate_bps": 10_000_000}]
     assert header["delays_s"] == {"before": 0.015, "after": 0.0, "back": 0.025}
     assert (header["from_s"], header["to_s"], header["complete_s"]) == (1.0, 1.5, 1.5)
@@ -73,7 +73,7 @@ def test_a_window_ends_with_the_experiment() -> None:
 
 def test_an_invalid_text_is_reported_with_its_line() -> None:
     header, columns = fetch(SHORT.replace("bbr", "bbbr"))
-    assert header["problem"]["line"] == 12
+    assert header["problem"]["line"] == 13
     assert columns == {}
 
 

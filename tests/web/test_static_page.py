@@ -157,7 +157,7 @@ def test_an_error_is_shown_at_its_line(playground: OpenPage) -> None:
     editor.press("Control+End")
     editor.press_sequentially("count = -3")
     alert = page.locator("#text [role=alert]")
-    alert.get_by_text(re.compile("line 16")).wait_for()
+    alert.get_by_text(re.compile("line 17")).wait_for()
     assert page.locator(".cm-lint-marker-error").count() == 1
 
 
