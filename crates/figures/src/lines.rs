@@ -114,7 +114,7 @@ impl Lines<'_> {
             let mut trace = Trace::default();
             for (bin, value) in values.iter().enumerate() {
                 if !value.is_nan() && alive(bin) {
-                    trace.push(middle(&edges, bin) / NS, value / per);
+                    trace.push(middle_s(&edges, bin), value / per);
                 }
             }
             trace
@@ -149,7 +149,7 @@ impl Lines<'_> {
             let mut trace = Trace::default();
             for (bin, packets) in counter.differences(&edges).into_iter().enumerate() {
                 if self.is_alive(flow, &edges, bin) {
-                    trace.push(middle(&edges, bin) / NS, packets * per_second);
+                    trace.push(middle_s(&edges, bin), packets * per_second);
                 }
             }
             let name = if self.is_grouped() { &flow.group } else { &flow.name };
@@ -338,8 +338,9 @@ fn thinned(Trace { s, v }: &Trace, points: usize) -> Trace {
     Trace { s: rows.iter().map(|row| s[*row]).collect(), v: rows.iter().map(|row| v[*row]).collect() }
 }
 
-fn middle(edges: &[i64], bin: usize) -> f64 {
-    float((edges[bin] + edges[bin + 1]).div_euclid(2))
+/// The middle of a bin in seconds.
+pub fn middle_s(edges: &[i64], bin: usize) -> f64 {
+    float((edges[bin] + edges[bin + 1]).div_euclid(2)) / NS
 }
 
 /// Whether a column has a known value.

@@ -1,7 +1,7 @@
 //! Every panel: its lines, bands and marks.
 
 use crate::colours::{self, ALARM, DASHES, HUES, INK, Member, NOTE, Shade};
-use crate::lines::{Lines, NS, Trace, Traces, float, sort};
+use crate::lines::{Lines, NS, Trace, Traces, float, middle_s, sort};
 use crate::panel::{Columns, Curve, Layer, Line, OF_FLOWS_OPACITY, Of, Panel};
 use dumbbell_metrics::{Queue, Run, jain_index};
 
@@ -168,7 +168,7 @@ impl Drawing<'_> {
             let active = bulk.iter().filter(|(flow, _)| is_active(flow)).map(|(_, rates)| rates[bin]);
             let active: Vec<_> = active.filter(|rate| !rate.is_nan()).collect();
             if let Some(index) = jain_index(&active).filter(|_| active.len() > 1) {
-                trace.push(float((from + to).div_euclid(2)) / NS, index);
+                trace.push(middle_s(&edges, bin), index);
             }
         }
         trace
@@ -335,8 +335,7 @@ impl Drawing<'_> {
             if !drops.is_empty() && !sends.is_empty() {
                 let counts = drops.differences(&edges).into_iter().zip(sends.differences(&edges));
                 for (bin, (dropped, sent)) in counts.enumerate().filter(|(_, (dropped, sent))| dropped + sent > 0.0) {
-                    let centre = float((edges[bin] + edges[bin + 1]).div_euclid(2)) / NS;
-                    trace.push(centre, dropped / (dropped + sent) * 100.0);
+                    trace.push(middle_s(&edges, bin), dropped / (dropped + sent) * 100.0);
                 }
             }
         }

@@ -6,13 +6,11 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from dumbbell.analysis.native import Window, as_dict, metrics, remembered
+from dumbbell.analysis.native import Window, as_dict, metrics
 from dumbbell.results.result import Run
 
 if TYPE_CHECKING:
     import polars as pl
-
-    from dumbbell.results.columns import Bools
 
 __all__ = [
     "bottleneck",
@@ -20,7 +18,6 @@ __all__ = [
     "one_way_delay_p95_ms",
     "ping_ms",
     "queue",
-    "rows_of_bottleneck",
     "utilization",
 ]
 
@@ -38,14 +35,6 @@ def of_bottleneck(run: Run) -> "pl.Expr":
     import polars as pl  # noqa: PLC0415 — not for single numbers
 
     return pl.col("queue") == (run.manifest.bottleneck or "")
-
-
-@remembered
-def rows_of_bottleneck(run: Run) -> "Bools":
-    """`of_bottleneck` for every row."""
-    from dumbbell.analysis.sample_arrays import where  # noqa: PLC0415 — not for single numbers
-
-    return where(run.table("queues"), "queue", run.manifest.bottleneck or "")
 
 
 def queue(run: Run, window: Window | None = None) -> dict[str, Any]:
