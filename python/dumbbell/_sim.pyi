@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, Self, overload
+from typing import Any, Literal, Self, TypedDict, overload
 
 from dumbbell.results.columns import Table
 from dumbbell.results.keys import RunManifest, SweepManifest
@@ -23,6 +23,25 @@ CLASSES: dict[str, dict[str, tuple[str, ...]]]
 """The same for classes."""
 POLICE_ACTION: dict[str, tuple[str, ...]]
 """The same for the action `police` of a filter."""
+
+class Stack(TypedDict):
+    """A QUIC stack that can be built."""
+
+    name: str
+    package: str
+    registry: Literal["crates", "go", "pypi", "debian"]
+    language: str
+    version: str
+    controllers: list[str]
+    """By the names in experiments; the first is the stack's default."""
+    environment: list[tuple[str, str]]
+    repeats: bool | None
+    """Does a run of the same seed give the same tables? None: not measured."""
+    differs: str | None
+    """What differs between two runs of the same seed."""
+
+def stacks() -> list[Stack]:
+    """Every QUIC stack that can be built."""
 
 def rate_text(rate: int) -> str:
     """A rate in bits per second in the shortest exact spelling of tc.

@@ -8,6 +8,7 @@
 //! | [`queue`] | qdiscs that are sampled |
 //! | [`traffic`] | flows and probes; [`waits`]: flows that wait for others |
 //! | [`program`] | programs |
+//! | [`stacks`] | QUIC stacks that can be built |
 //! | [`settings`] | parameters of controllers' modules |
 //! | [`trial`] | what a host's kernel must have |
 //! | [`agent`] | `plan.json`, and what an engine adds to it |
@@ -24,6 +25,7 @@ pub mod queue_rate;
 pub mod remote;
 pub mod script;
 pub mod settings;
+pub mod stacks;
 pub mod text;
 pub mod traffic;
 pub mod trial;
@@ -36,6 +38,7 @@ pub use program::{Content, Program, Programs, TerminalPlan};
 pub use queue::{Queue, Rates};
 pub use remote::{RemoteHost, RemotePlan, Role};
 pub use settings::Conflict;
+pub use stacks::{Registry, STACKS, Stack};
 pub use traffic::{Direction, Ecn, Ends, Exchange, Flow, ParameterValue, Probe, ProbeKind, Transport};
 pub use waits::{Members, Wait, Waits};
 

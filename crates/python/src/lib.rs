@@ -19,6 +19,7 @@ mod metrics;
 mod numbers;
 mod plan;
 mod run;
+mod stacks;
 mod sweep;
 mod tc;
 mod to_python;
@@ -65,6 +66,8 @@ mod _sim {
     };
     #[pymodule_export]
     use super::run::{check, packet_trace, parameters, simulate};
+    #[pymodule_export]
+    use super::stacks::stacks;
     #[pymodule_export]
     use super::sweep::{
         fill, number_of, parse_axis, parse_sweep, placeholders, read_map, read_sweep, value_between, value_of_number,
