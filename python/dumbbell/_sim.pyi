@@ -310,6 +310,10 @@ class Flow:
         """`tcp` or `udp`."""
 
     @property
+    def stack(self) -> str | None:
+        """The stack of a QUIC flow."""
+
+    @property
     def sender(self) -> str:
         """Sending host."""
 
@@ -380,8 +384,9 @@ class Flow:
         port: int,
         cc: str | None,
         start_ns: int,
+        is_udp: bool = False,
     ) -> Flow:
-        """A TCP connection that a program made; `address` is IPv4."""
+        """A connection that a program made, or a UDP flow."""
 
     def named(self, name: str) -> Flow:
         """The same flow with another name."""
@@ -552,12 +557,22 @@ class Program:
         """Exit status of success."""
 
     @property
-    def serves(self) -> int | None:
-        """TCP port at which it listens; 0: any."""
-
-    @property
     def cc(self) -> str | None:
         """Default controller of its host."""
+
+    @property
+    def flow(self) -> int | None:
+        """Number of the QUIC flow whose end it is."""
+
+    @property
+    def qlog(self) -> str | None:
+        """Names of its qlog files."""
+
+    def serves(self, transport: str, port: int) -> bool:
+        """Whether it listens at this port of a transport, `tcp` or `udp`."""
+
+    def is_qlog(self, path: str) -> bool:
+        """Whether this file of its working folder is a qlog."""
 
     def __eq__(self, other: object, /) -> bool: ...
 
@@ -722,6 +737,9 @@ class Plan:
 
     def trial(self) -> str:
         """`trial.json`: what the plan needs of a host's kernel."""
+
+    def capture_interval_ns(self, frames: int) -> int:
+        """How often waiting packets are read so that they never fill a ring of `frames`."""
 
     def with_flows(self, flows: Sequence[Flow]) -> Plan:
         """The same plan with more flows, which programs made."""
@@ -1039,6 +1057,30 @@ class Connection:
     gone_ns: int | None
     def __new__(cls, document: Mapping[str, Any]) -> Connection: ...
 
+class UdpFlow:
+    """One direction between two UDP addresses of programs. Times in nanoseconds since the experiment's start."""
+
+    sender: str
+    """Host of the source."""
+    receiver: str | None
+    """Host where its datagrams arrive, if any did."""
+    source: str
+    """Address and port."""
+    destination: str
+    program: int | None
+    """Index of the program that owns the source's socket, if known."""
+    flow: int | None
+    """The plan's QUIC flow that it is, from its server."""
+    first_ns: int
+    """When the first datagram was sent."""
+    last_ns: int
+    gone_ns: int | None
+    """When a sample found its socket closed."""
+    sent_packets: int
+    bytes_received: int
+    """Payload bytes that arrived."""
+    def __new__(cls, document: Mapping[str, Any]) -> UdpFlow: ...
+
 class ProgramReport:
     """What became of a program. Times in nanoseconds since the experiment's start."""
 
@@ -1063,6 +1105,9 @@ class End:
     """Kind of each queue that was found."""
     programs: list[ProgramReport]
     connections: list[Connection]
+    udp_flows: list[UdpFlow]
+    missed_datagrams: int
+    """UDP packets of programs that were not counted."""
     lateness: tuple[int, int, int, int] | None
     """Number of the agent's timers, and how late they were in ns: median, 99th percentile, maximum."""
     missed_packets: list[int]

@@ -84,10 +84,9 @@ def test_each_connection_is_one_flow_in_the_direction_of_its_data(
 
 
 def read(records: np.ndarray, end: dict[str, object]) -> Connections:
-    with tempfile.NamedTemporaryFile() as file:
-        file.write(records.tobytes())
-        file.flush()
-        return read_connections(Path(file.name), PLAN, _sim.End(end))
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "connections.bin").write_bytes(records.tobytes())
+        return read_connections(Path(folder), PLAN, _sim.End(end))
 
 
 def test_successive_connections_of_a_port_are_separate_flows() -> None:
@@ -102,6 +101,31 @@ def test_successive_connections_of_a_port_are_separate_flows() -> None:
     found = read(np.concatenate(records), {"connections": ends, "duration_ns": PLAN.duration_ns})
     assert [flow.name for flow in found.plan.flows] == ["server-1", "server-2"]
     assert [report["bytes_received"] for report in found.reports] == [5, 9]
+
+
+def test_of_two_directions_the_one_that_sent_more_is_the_flow(tmp_path: Path) -> None:
+    server, client, silent = "10.0.1.1:4433", "10.0.2.2:1024", "10.0.2.2:1025"
+    pairs = [(client, server, 10), (server, client, 900), (silent, server, 5), (server, silent, 5)]
+    flows, records = [], rows(0, [0] * len(pairs), [0] * len(pairs))
+    for number, (source, destination, sent) in enumerate(pairs):
+        hosts = [HOSTS[each.split(":")[0]] for each in (source, destination)]
+        flows.append(
+            {
+                "sender": hosts[0], "receiver": hosts[1], "source": source, "destination": destination,
+                "program": PROGRAM[hosts[0]], "first_ns": number, "last_ns": 50, "gone_ns": None, "sent_packets": 3,
+                "bytes_received": sent,
+            }
+        )  # fmt: skip
+        records["flow"][number] = number
+        records["info"]["bytes_sent"][number] = 0
+        # A UDP flow's record begins with its counters.
+        records["info"][number : number + 1].view("<u8")[0] = sent
+    (tmp_path / "datagrams.bin").write_bytes(records.tobytes())
+    end = _sim.End({"udp": {"flows": flows}, "duration_ns": PLAN.duration_ns, "programs": [{}, {}]})
+    found = read_connections(tmp_path, PLAN, end)
+    # Of equal directions the first: it asked.
+    assert [(flow.sender, flow.transport) for flow in found.plan.flows] == [("sender", "udp"), ("receiver", "udp")]
+    assert [(report["bytes_received"], report["cc"]) for report in found.reports] == [(900, None), (5, None)]
 
 
 def test_without_connections_nothing_changes(tmp_path: Path) -> None:

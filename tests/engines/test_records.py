@@ -125,7 +125,7 @@ def test_records_have_the_sizes_that_the_agent_writes() -> None:
 def test_every_column_of_a_tcp_flow(plan: Plan) -> None:
     got = row(plan, time_ns=10_000_000, **INFO)
     head = {"time_ns": 10_000_000, "flow": "vegas", "group": "vegas", "bytes_received": 123, "rcv_space_bytes": 65_536}
-    assert got == head | COLUMNS | dict.fromkeys([*CONTROLLERS, "cc_phase", "datagrams_lost", "jitter_ns"])
+    assert got == head | COLUMNS | dict.fromkeys([*CONTROLLERS, "cc_phase", "datagrams_lost", "jitter_ns", "one_way_delay_ns"])
     assert set(got) == set(FLOWS)
 
 
@@ -190,7 +190,7 @@ def test_a_udp_flow_fills_its_bytes_and_nothing_else(plan: Plan) -> None:
     got = flow_table(plan, bytes(raw)).row(0, named=True)
     assert {name: value for name, value in got.items() if value is not None} == {
         "time_ns": 5, "flow": "udp", "group": "udp", "bytes_sent": 1000, "bytes_received": 900,
-        "datagrams_lost": 0, "jitter_ns": 0,
+        "datagrams_lost": 0, "jitter_ns": 0, "one_way_delay_ns": 0,
     }  # fmt: skip
 
 

@@ -68,8 +68,12 @@ def test_a_program_runs_on_its_group_s_host_with_the_requested_controller() -> N
         (program('files = { "/etc/passwd" = "" }'), "is not a file of the working folder"),
         (program('writable = ["/proc"]'), "not a folder that can be made writable"),
         (program('writable = ["/var/../proc"]'), "not a folder that can be made writable"),
-        (program("serves = 0.5"), "not a TCP port"),
-        (program("serves = false"), "not a TCP port"),
+        (program("serves = 0.5"), "not a port"),
+        (program("serves = false"), "not a port"),
+        (program('serves = "udp/0"'), r"not a port, got 'udp/0'; such as serves = 80 for TCP, \"udp/4433\", or \"any\""),
+        (program('serves = "quic/80"'), "not a port"),
+        (program('serves = "udp/+80"'), "not a port"),
+        (program('qlog = "../*.qlog"'), "not names of files"),
         (program('serves = 80\nstart = "1s"'), "a program that serves can't have a start"),
         (program('start = "1s"\nstop = "1s"'), "stop is before start"),
         (program('start = "5s"'), "program 'p' starts after the end"),
@@ -106,10 +110,11 @@ def test_a_typed_command_is_added_to_the_experiment() -> None:
     typed, name, names = with_typed(case(program(name="command"), CUBIC), command)
     plan = plan_case(typed, 1)
     assert (name, names) == ("command-2", frozenset({"server", "command-2"}))
-    assert [(each.name, each.host, each.serves) for each in plan.programs] == [
-        ("command", "sender", None), ("server", "sender", 0), ("command-2", "receiver", None)
+    planned = json.loads(plan.for_agent())["programs"]["all"]
+    assert [(each["name"], each["host"], each["serves"]) for each in planned] == [
+        ("command", "sender", None), ("server", "sender", "any"), ("command-2", "receiver", None)
     ]  # fmt: skip
-    (file,) = json.loads(plan.for_agent())["programs"]["all"][1]["files"]
+    (file,) = planned[1]["files"]
     assert (file["path"], file["bytes"]) == ("big", 1_000_000)
     assert plan.flows == []
 

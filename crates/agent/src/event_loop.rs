@@ -36,6 +36,7 @@ use crate::traffic::probe::Probing;
 use crate::traffic::tcp::TcpFlow;
 use crate::traffic::udp::UdpFlow;
 use dumbbell_plan::{AgentPlan, Flow, Transport, Waits};
+use dumbbell_records::end::FlowEnd;
 use event_queue::{EventQueue, Kind};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::signal::Signal;
@@ -94,12 +95,18 @@ fn allow_descriptors(needed: u64) -> Result<()> {
 
 /// Whether this host opens the flow's socket when it starts.
 fn starts_here(flow: &Flow) -> bool {
-    flow.ends.sends() || flow.transport == Transport::Udp
+    match flow.transport {
+        Transport::Tcp => flow.ends.sends(),
+        Transport::Udp => true,
+        Transport::Quic => false,
+    }
 }
 
 enum Traffic {
     Tcp(TcpFlow),
     Udp(UdpFlow),
+    /// Two programs; only its report is kept here.
+    Quic(FlowEnd),
 }
 
 struct EventLoop<'a> {
@@ -159,7 +166,8 @@ impl<'a> EventLoop<'a> {
             machine_programs,
             path: None,
             payload: Payload::new()?,
-            unfinished: plan.flows.len(),
+            // The clients of QUIC flows are programs.
+            unfinished: plan.flows.iter().filter(|flow| flow.transport != Transport::Quic).count(),
             start_order: (0..plan.flows.len()).collect(),
             waits: Waits::of(plan.flows.iter().map(|flow| flow.wait)),
         };
@@ -186,7 +194,7 @@ impl<'a> EventLoop<'a> {
             }
         }
         for (number, flow) in self.plan.flows.iter().enumerate() {
-            if let Some(stop_ns) = flow.stop_ns {
+            if let Some(stop_ns) = flow.stop_ns.filter(|_| flow.transport != Transport::Quic) {
                 self.event_queue.add(stop_ns, Kind::Stop, number);
             }
             self.flows.push(match flow.transport {
@@ -198,6 +206,7 @@ impl<'a> EventLoop<'a> {
                     }
                     Traffic::Udp(flow)
                 }
+                Transport::Quic => Traffic::Quic(FlowEnd { name: flow.name.clone(), ..FlowEnd::default() }),
             });
         }
         Ok(())
@@ -274,6 +283,7 @@ impl<'a> EventLoop<'a> {
                 self.inside.record(self.clock, now_ns, false)?;
                 self.schedule_recordings();
             }
+            Kind::CountDatagrams => self.count_datagrams(now_ns)?,
             Kind::Stop => self.stop(number, now_ns)?,
             Kind::Sample if number < self.sampling => {}
             Kind::Sample => self.sample(now_ns)?,
@@ -316,6 +326,7 @@ impl<'a> EventLoop<'a> {
                 }
                 self.send_packet(now_ns, position)
             }
+            Traffic::Quic(_) => unreachable!("its programs start"),
         }
     }
 
@@ -341,6 +352,7 @@ impl<'a> EventLoop<'a> {
         match &mut self.flows[number] {
             Traffic::Tcp(flow) => flow.stop(now_ns),
             Traffic::Udp(flow) => flow.stop(now_ns),
+            Traffic::Quic(_) => return Ok(()),
         }
         self.closed(number)
     }

@@ -78,12 +78,13 @@ pub fn make(experiment: &Experiment, attachments: &Attachments, seed: u64, limit
     let mut building = Building::new(experiment, attachments);
     lay_out(&mut building)?;
     let changes = changes::changes(&mut building)?;
-    let programs = programs::programs(&building)?;
+    let mut programs = programs::programs(&building)?;
     let ends: Vec<_> = building.receivers.iter().map(|host| (host.clone(), address(&building, host))).collect();
     let mut draws = Streams::new(seed);
     let flows = traffic::flows(&building, &ends, &mut draws);
     let mut setup = setup(&mut building)?;
     setup.extend(programs::settings(&programs)?);
+    programs.extend(programs::of_stacks(&flows, &building.layout, &programs));
     let hosts_file = if programs.is_empty() { String::new() } else { programs::hosts_file(&building.layout) };
     let mut plan = Plan {
         duration_ns: experiment.duration,
@@ -110,9 +111,9 @@ pub fn make(experiment: &Experiment, attachments: &Attachments, seed: u64, limit
     Ok(plan)
 }
 
-/// Whether every flow is a TCP flow with a size.
+/// Whether every flow has a size.
 fn are_sized(flows: &[Flow]) -> bool {
-    flows.iter().all(|flow| flow.bytes.is_some() && flow.transport == Transport::Tcp)
+    flows.iter().all(|flow| flow.bytes.is_some() && flow.transport != Transport::Udp)
 }
 
 /// Address of a receiver.

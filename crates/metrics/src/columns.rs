@@ -92,7 +92,7 @@ const fn column(name: &'static str, kind: Kind, unit: &'static str, about: &'sta
     Column { name, kind, unit, about }
 }
 
-const FLOWS: [Column; 58] = [
+const FLOWS: [Column; 59] = [
     column("time_ns", Int64, "ns", "time of the sample"),
     column("flow", String, "", "name of the flow"),
     column("group", String, "", "name of its group"),
@@ -153,6 +153,7 @@ const FLOWS: [Column; 58] = [
         "of UDP: total so far of numbers below the largest that the receiver has not got",
     ),
     column("jitter_ns", Int64, "ns", "of UDP: interarrival jitter at the receiver, RFC 3550 section 6.4.1"),
+    column("one_way_delay_ns", Int64, "ns", "of UDP: from sender to receiver, of the last datagram that arrived"),
     column("bbr_bw_bps", Int64, "bit/s", "`bbr_bw_lo`, `bbr_bw_hi`: bandwidth estimate"),
     column("bbr_min_rtt_ns", Int64, "ns", "`bbr_min_rtt`"),
     column("bbr_pacing_gain", Float64, "", "`bbr_pacing_gain` ÷ 256"),

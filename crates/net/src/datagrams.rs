@@ -89,6 +89,13 @@ impl Arrivals {
         self.end.saturating_sub(self.count)
     }
 
+    /// One-way delay of the last datagram in nanoseconds; unknown before the first, and where the clocks differ so much that
+    /// it is negative.
+    #[must_use]
+    pub fn delay(&self) -> Option<u64> {
+        self.transit.and_then(|transit| u64::try_from(transit).ok())
+    }
+
     /// Interarrival jitter (RFC 3550, 6.4.1) in nanoseconds; unknown before two datagrams.
     #[must_use]
     pub fn jitter(&self) -> Option<u64> {

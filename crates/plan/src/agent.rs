@@ -3,7 +3,9 @@
 use crate::network::Device;
 use crate::settings::Conflict;
 use crate::traffic::is_default;
-use crate::{Change, Content, Ends, Flow, NetemSeed, Operation, Plan, Probe, Program, Programs, Step, TerminalPlan};
+use crate::{
+    BuiltStack, Change, Content, Ends, Flow, NetemSeed, Operation, Plan, Probe, Program, Programs, Step, TerminalPlan,
+};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -94,6 +96,8 @@ pub struct SharedFolders {
     pub shown: Vec<String>,
     /// As [`Programs::commands`].
     pub commands: Option<String>,
+    /// Stacks of the plan's QUIC flows.
+    pub stacks: Vec<BuiltStack>,
 }
 
 /// Programs whose commands the user typed: they see the user's files.
@@ -149,6 +153,24 @@ impl Plan {
         })
     }
 
+    /// How often waiting packets are read so that they never fill a ring of `frames`: at samples, or at equal parts of
+    /// the time between two.
+    ///
+    /// At most rate ÷ (8 × packet) packets a second come on the fastest link, and as many ACKs; slow start and BBR send
+    /// faster for a while. Where no link has a rate, as on 10 Gbit/s.
+    #[must_use]
+    pub fn capture_interval_ns(&self, frames: usize) -> u64 {
+        const BURST: u64 = 4;
+        const FASTEST_BPS: u64 = 10_000_000_000;
+        let rates = self.queues.iter().flat_map(|queue| queue.rates.iter().map(|(_, bps)| *bps));
+        let sizes = self.flows.iter().filter_map(|flow| flow.packet.map(u64::from));
+        let packet_bytes = sizes.chain([self.net.mtu.into()]).min().unwrap_or(1).max(1);
+        let a_second = 2 * BURST * (rates.max().unwrap_or(FASTEST_BPS) / 8 / packet_bytes).max(1);
+        let enough_ns = (frames as u64).saturating_mul(1_000_000_000) / a_second;
+        let parts = self.sample_ns.div_ceil(enough_ns.max(1)).max(1);
+        (self.sample_ns / parts).max(1)
+    }
+
     fn programs_for(&self, options: &AgentOptions) -> Programs {
         let mut all = self.programs.clone();
         if let Some(typed) = &options.typed {
@@ -161,9 +183,28 @@ impl Plan {
                 .filter(|program| program.name == *name)
                 .for_each(|program| program.terminal = Some(*terminal));
         }
-        let SharedFolders { homes, shown, commands } = options.shared.clone();
+        let SharedFolders { homes, mut shown, commands, stacks } = options.shared.clone();
+        for program in &mut all {
+            let flow = program.quic.map(|end| &self.flows[end.flow]);
+            let Some(stack) =
+                flow.and_then(|flow| stacks.iter().find(|stack| Some(&stack.name) == flow.stack.as_ref()))
+            else {
+                continue;
+            };
+            program.use_stack(stack);
+            shown.extend(stack.folders.iter().filter(|folder| !shown.contains(folder)).cloned().collect::<Vec<_>>());
+        }
         let typed_folder = options.typed.as_ref().map(|typed| typed.folder.clone());
-        Programs { hosts_file: self.hosts_file.clone(), homes, shown, commands, typed_folder, all }
+        Programs {
+            hosts_file: self.hosts_file.clone(),
+            homes,
+            shown,
+            commands,
+            typed_folder,
+            ring_frames: Programs::RING_FRAMES,
+            ring_ns: self.capture_interval_ns(Programs::RING_FRAMES),
+            all,
+        }
     }
 }
 

@@ -34,7 +34,7 @@ pub mod waits;
 pub use agent::{AgentOptions, AgentPlan, Recordings};
 pub use network::{Device, Link, Net, Sender, TcpSettings};
 pub use operation::{Change, Operation, Origin, Step};
-pub use program::{Content, Program, Programs, TerminalPlan};
+pub use program::{BuiltStack, Content, Program, Programs, QuicEnd, Serves, TerminalPlan};
 pub use queue::{Queue, Rates};
 pub use remote::{RemoteHost, RemotePlan, Role};
 pub use settings::Conflict;

@@ -1,6 +1,6 @@
 //! Programs that a run executes.
 
-use crate::traffic::is_default;
+use crate::traffic::{Transport, is_default};
 use serde::{Deserialize, Serialize};
 
 /// All programs, and what they share.
@@ -20,11 +20,18 @@ pub struct Programs {
     /// Folder in which the user typed the command; visible to typed programs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub typed_folder: Option<String>,
+    /// Room for UDP packets that wait to be counted, per device of a host with programs.
+    pub ring_frames: usize,
+    /// How often they are counted, so that they never fill the room.
+    pub ring_ns: u64,
     /// In the order of the result.
     pub all: Vec<Program>,
 }
 
 impl Programs {
+    /// Packets of [`Self::ring_frames`]: they take some 200 bytes each.
+    pub const RING_FRAMES: usize = 20_000;
+
     /// Has the experiment no program?
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -60,8 +67,11 @@ pub struct Program {
     pub stop_ns: Option<u64>,
     /// Does it run until it is stopped? Then the experiment does not wait for it.
     pub stays: bool,
-    /// TCP port on which it must listen before the experiment starts; 0: any.
-    pub serves: Option<u16>,
+    /// Port at which it must listen before the experiment starts.
+    pub serves: Option<Serves>,
+    /// Names of its qlog files, below its working folder; `*` stands for any characters but `/`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub qlog: Option<String>,
     /// The experiment ends when this program exits.
     pub ends: bool,
     /// Default controller of its host; set before the run.
@@ -70,6 +80,9 @@ pub struct Program {
     /// Exit status of success.
     #[serde(skip)]
     pub expect_status: u8,
+    /// The flow whose end it is, for QUIC.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quic: Option<QuicEnd>,
     /// Is it an interactive shell, for whose commands the experiment waits?
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub terminal: Option<TerminalPlan>,
@@ -82,12 +95,68 @@ impl Program {
         self.env.iter().rfind(|(known, _)| known == name).map(|(_, value)| &value[..])
     }
 
+    /// Makes the arguments for a stack's driver a command.
+    pub fn use_stack(&mut self, stack: &BuiltStack) {
+        let of_server = self.quic.filter(|end| end.serves).map_or(&[][..], |_| &stack.server_argv);
+        self.argv = [&stack.argv[..], &self.argv, of_server].concat();
+        self.env.extend(stack.env.iter().cloned());
+    }
+
+    /// Is this file of its working folder a qlog?
+    #[must_use]
+    pub fn is_qlog(&self, path: &str) -> bool {
+        self.qlog.as_deref().is_some_and(|pattern| matches_pattern(pattern, path))
+    }
+
     /// May it write sysctls of its host? Linux sends no notification of that, so only interactive shells and programs
     /// with all capabilities may.
     #[must_use]
     pub fn may_set(&self) -> bool {
         self.terminal.is_some() || self.keeps_powers
     }
+}
+
+/// Does a path match a pattern in which `*` stands for any characters but `/`?
+fn matches_pattern(pattern: &str, path: &str) -> bool {
+    let Some((start, rest)) = pattern.split_once('*') else { return pattern == path };
+    let Some(path) = path.strip_prefix(start) else { return false };
+    let within = path.find('/').unwrap_or(path.len());
+    (0..=within).any(|skipped| path.is_char_boundary(skipped) && matches_pattern(rest, &path[skipped..]))
+}
+
+/// A port at which a program listens.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub enum Serves {
+    /// Any TCP port, or any UDP port for any sender.
+    Any,
+    /// This port.
+    At(Transport, u16),
+}
+
+/// An end of a QUIC flow: what [`Program::argv`] has are arguments for the stack's driver.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
+#[serde(deny_unknown_fields)]
+pub struct QuicEnd {
+    /// Number of the flow in the plan.
+    pub flow: usize,
+    /// Is it the server, which sends?
+    pub serves: bool,
+}
+
+/// A stack that was built, as its programs start.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct BuiltStack {
+    /// Name of the stack.
+    pub name: String,
+    /// Program and first arguments.
+    pub argv: Vec<String>,
+    /// More arguments of a server: its certificate.
+    pub server_argv: Vec<String>,
+    /// Environment variables.
+    pub env: Vec<(String, String)>,
+    /// Folders that its programs need.
+    pub folders: Vec<String>,
 }
 
 /// How typed commands run.
@@ -131,5 +200,27 @@ impl Content {
     #[must_use]
     pub fn link(path: &str, target: &str) -> Self {
         Self { path: path.into(), text: None, bytes: None, link: Some(target.into()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::matches_pattern;
+
+    #[test]
+    fn a_star_stands_for_part_of_a_name() {
+        for (pattern, path, is_match) in [
+            ("*.sqlog", "a.sqlog", true),
+            ("*.sqlog", "a/b.sqlog", false),
+            ("logs/*.qlog", "logs/1.qlog", true),
+            ("*/*.qlog", "é/1.qlog", true),
+            ("one", "one", true),
+            ("one*", "ones", true),
+            ("one", "ones", false),
+            ("*a*b", "xaaxb", true),
+            ("*a*b", "xaaxbc", false),
+        ] {
+            assert_eq!(matches_pattern(pattern, path), is_match, "{pattern} {path}");
+        }
     }
 }

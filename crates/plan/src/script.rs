@@ -4,7 +4,7 @@ mod remote;
 
 use crate::hidden::is_hidden_between;
 use crate::text::{comment, joined, quoted, seconds};
-use crate::{Change, Conflict, Content, Flow, Members, Operation, Plan, Probe, ProbeKind, Program, Step};
+use crate::{Change, Conflict, Content, Flow, Members, Operation, Plan, Probe, ProbeKind, Program, Step, Transport};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Ports of flows that share one: iperf3 needs a port for each.
@@ -97,7 +97,7 @@ fn traffic(plan: &Plan, lines: &mut Vec<String>) {
     let ports = ports(plan);
     // A server for each flow: an iperf3 server serves one client at a time.
     lines.push("# receivers".into());
-    for (flow, port) in plan.flows.iter().zip(&ports) {
+    for (flow, port) in plan.flows.iter().zip(&ports).filter(|(flow, _)| flow.transport != Transport::Quic) {
         lines.push(format!("ip netns exec {} iperf3 -s -D -1 -p {port}", flow.receiver));
     }
     lines.extend(["sleep 1".into(), String::new()]);
@@ -116,6 +116,9 @@ fn traffic(plan: &Plan, lines: &mut Vec<String>) {
         plan.flows.iter().filter_map(|flow| flow.wait.after).flat_map(Members::positions).collect();
     for number in followers_last(plan) {
         let flow = &plan.flows[number];
+        if flow.transport == Transport::Quic {
+            continue;
+        }
         let client = iperf3_client(flow, ports[number], plan.duration_ns);
         lines.push(format!("({}exec ip netns exec {} {client}) &", wait_for(flow), flow.sender));
         if awaited.contains(&number) {
@@ -203,12 +206,24 @@ fn programs(plan: &Plan, lines: &mut Vec<String>) {
     lines.push("# programs: here they run as root of this machine, so read what they do".into());
     lines.push("# their /etc/hosts:".into());
     lines.extend(plan.hosts_file.lines().map(|line| format!("#   {line}")));
+    let stacks: BTreeSet<_> = plan.flows.iter().filter_map(|flow| flow.stack.as_deref()).collect();
+    for stack in stacks {
+        let variable = driver_variable(stack);
+        lines.push(format!("# the driver of {stack}, which `dumbbell stack build {stack}` builds"));
+        lines.push(format!("{variable}=${{{variable}:?the driver of {stack}}}"));
+    }
     for each in &plan.programs {
-        program(each, plan.duration_ns, lines);
+        let driver = each.quic.and_then(|end| plan.flows[end.flow].stack.as_deref()).map(driver_variable);
+        program(each, driver.as_deref(), plan.duration_ns, lines);
     }
 }
 
-fn program(program: &Program, duration_ns: u64, lines: &mut Vec<String>) {
+/// A shell variable with the path of a stack's driver.
+fn driver_variable(stack: &str) -> String {
+    stack.replace('-', "_")
+}
+
+fn program(program: &Program, driver: Option<&str>, duration_ns: u64, lines: &mut Vec<String>) {
     lines.push(format!("folder=\"$(mktemp -d)/{}\"; mkdir -p \"$folder\"; cd \"$folder\"", program.name));
     for Content { path, text, bytes, .. } in &program.files {
         let write = text.as_ref().map(|text| format!("{} > {}", printed(text), quoted(path)));
@@ -223,7 +238,8 @@ fn program(program: &Program, duration_ns: u64, lines: &mut Vec<String>) {
     } else {
         joined(["env"].into_iter().chain(variables.iter().map(String::as_str))) + " "
     };
-    let command = joined(program.argv.iter().map(String::as_str));
+    let driver = driver.map(|variable| format!("${variable} ")).unwrap_or_default();
+    let command = driver + &joined(program.argv.iter().map(String::as_str));
     lines.push(format!("({wait}exec ip netns exec {} {env}{command}) &", program.host));
     if program.stays || program.stop_ns.is_some() {
         let until = seconds(program.stop_ns.unwrap_or(duration_ns));

@@ -2,7 +2,7 @@
 
 use crate::Plan;
 use crate::operation::{Operation, Step};
-use crate::traffic::ParameterValue;
+use crate::traffic::{ParameterValue, Transport};
 use std::fmt;
 
 /// Parameters of a controller, as written.
@@ -28,6 +28,12 @@ impl fmt::Display for Conflict {
 impl std::error::Error for Conflict {}
 
 impl Plan {
+    /// Controllers that the kernel needs: those of TCP flows.
+    pub fn linux_controllers(&self) -> impl Iterator<Item = &str> {
+        let tcp = self.flows.iter().filter(|flow| flow.transport == Transport::Tcp);
+        tcp.filter_map(|flow| flow.cc.as_deref())
+    }
+
     /// A step for each parameter of a controller.
     ///
     /// # Errors

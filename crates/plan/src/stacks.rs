@@ -128,9 +128,15 @@ impl Stack {
     }
 
     /// Names of all stacks.
-    pub fn names() -> impl Iterator<Item = &'static str> {
-        STACKS.iter().map(|stack| stack.name)
-    }
+    pub const NAMES: &[&str] = &{
+        let mut names = [""; STACKS.len()];
+        let mut number = 0;
+        while number < names.len() {
+            names[number] = STACKS[number].name;
+            number += 1;
+        }
+        names
+    };
 
     /// The controller that the stack uses if none is named.
     #[must_use]

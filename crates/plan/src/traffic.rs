@@ -37,6 +37,8 @@ words! {
         Tcp = "tcp",
         /// A constant rate.
         Udp = "udp",
+        /// Programs of a QUIC stack: the sending host's is the server.
+        Quic = "quic",
     }
 }
 
@@ -121,17 +123,20 @@ pub struct Flow {
     /// Name of its group.
     #[serde(skip)]
     pub group: String,
-    /// TCP or UDP.
+    /// TCP, UDP or QUIC.
     pub transport: Transport,
+    /// The stack, for QUIC ([`crate::stacks`]).
+    #[serde(skip)]
+    pub stack: Option<String>,
     /// Sending host.
     pub sender: String,
     /// Receiving host.
     pub receiver: String,
     /// Address of the receiver.
     pub address: IpAddr,
-    /// Port of the receiver.
+    /// Port of the receiver; for QUIC of the sender, which is the server.
     pub port: u16,
-    /// Congestion control, for TCP.
+    /// Congestion control, for TCP and QUIC.
     pub cc: Option<String>,
     /// Parameters of its controller, as written.
     #[serde(skip)]

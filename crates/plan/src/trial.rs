@@ -52,7 +52,7 @@ impl Plan {
                 Object::Class => {}
             }
         }
-        Trial { commands, controllers: self.flows.iter().filter_map(|flow| flow.cc.clone()).collect() }
+        Trial { commands, controllers: self.linux_controllers().map(String::from).collect() }
     }
 
     /// The kinds of qdiscs that its commands add.

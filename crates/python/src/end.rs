@@ -41,6 +41,39 @@ handle! {
 }
 
 handle! {
+    /// One direction between two UDP addresses of programs.
+    UdpFlow(end::UdpFlow) {
+        /// Host of the source.
+        sender: String = |flow| flow.sender.clone(),
+        /// Host where its datagrams arrive, if any did.
+        receiver: Option<String> = |flow| flow.receiver.clone(),
+        /// Address and port it comes from.
+        source: String = |flow| flow.source.to_string(),
+        /// Address and port it goes to.
+        destination: String = |flow| flow.destination.to_string(),
+        /// Index of the program that owns the source's socket, if known.
+        program: Option<usize> = |flow| flow.program,
+        /// The plan's QUIC flow that it is, from its server.
+        flow: Option<usize> = |flow| flow.flow,
+        /// When the first datagram was sent.
+        first_ns: u64 = |flow| flow.first_ns,
+        /// When the last one was sent.
+        last_ns: u64 = |flow| flow.last_ns,
+        /// When a sample found its socket closed.
+        gone_ns: Option<u64> = |flow| flow.gone_ns,
+        /// Datagrams sent.
+        sent_packets: u64 = |flow| flow.sent_packets,
+        /// Payload bytes that arrived.
+        bytes_received: u64 = |flow| flow.bytes_received,
+    } {
+        #[new]
+        fn new(document: &Bound<'_, PyAny>) -> PyResult<Self> {
+            Ok(Self(depythonize(document)?))
+        }
+    }
+}
+
+handle! {
     /// What became of a program.
     ProgramReport(ProgramEnd) {
         /// When it started; 0 for servers.
@@ -143,6 +176,17 @@ impl End {
     #[getter]
     fn connections(&self) -> Vec<Connection> {
         self.0.connections.iter().cloned().map(Connection).collect()
+    }
+
+    #[getter]
+    fn udp_flows(&self) -> Vec<UdpFlow> {
+        self.0.udp.flows.iter().cloned().map(UdpFlow).collect()
+    }
+
+    /// UDP packets of programs that were not counted.
+    #[getter]
+    fn missed_datagrams(&self) -> u64 {
+        self.0.udp.missed_packets
     }
 
     /// Number of timers of the agent, and how late they were: median, 99th percentile, maximum in nanoseconds.

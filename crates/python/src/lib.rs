@@ -33,7 +33,7 @@ mod _sim {
     #[pymodule_export]
     use super::arrow::Arrow;
     #[pymodule_export]
-    use super::end::{Connection, End, ProgramReport, closed_windows};
+    use super::end::{Connection, End, ProgramReport, UdpFlow, closed_windows};
     #[pymodule_export]
     use super::endpoint::{Endpoint, SentSegment};
     #[pymodule_export]

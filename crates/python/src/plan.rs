@@ -75,8 +75,10 @@ handle! {
         name: String = |flow| flow.name.clone(),
         /// Name of its group.
         group: String = |flow| flow.group.clone(),
-        /// `tcp` or `udp`.
+        /// `tcp`, `udp` or `quic`.
         transport: &'static str = |flow| flow.transport.word(),
+        /// The stack of a QUIC flow.
+        stack: Option<String> = |flow| flow.stack.clone(),
         /// Sending host.
         sender: String = |flow| flow.sender.clone(),
         /// Receiving host.
@@ -113,6 +115,7 @@ handle! {
     } {
     /// A TCP connection that a program made; `address` is IPv4 or IPv6.
     #[staticmethod]
+    #[pyo3(signature = (name, group, sender, receiver, address, port, cc, start_ns, is_udp=false))]
     #[expect(clippy::too_many_arguments, reason = "the values of a connection")]
     #[expect(clippy::needless_pass_by_value, reason = "arguments from Python are owned")]
     fn of_connection(
@@ -124,11 +127,13 @@ handle! {
         port: u16,
         cc: Option<String>,
         start_ns: u64,
+        is_udp: bool,
     ) -> Self {
         Self(plan::Flow {
             name,
             group,
-            transport: Transport::Tcp,
+            transport: if is_udp { Transport::Udp } else { Transport::Tcp },
+            stack: None,
             sender,
             receiver,
             address: address.parse().unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED)),
@@ -273,10 +278,22 @@ handle! {
         stays: bool = |program| program.stays,
         /// Exit status of success.
         expect_status: u8 = |program| program.expect_status,
-        /// TCP port at which it listens; 0: any.
-        serves: Option<u16> = |program| program.serves,
         /// Default controller of its host.
         cc: Option<String> = |program| program.cc.clone(),
+        /// Number of the QUIC flow whose end it is.
+        flow: Option<usize> = |program| program.quic.map(|end| end.flow),
+        /// Names of its qlog files.
+        qlog: Option<String> = |program| program.qlog.clone(),
+    } {
+        /// Whether it listens at this port of a transport, `tcp` or `udp`.
+        fn serves(&self, transport: &str, port: u16) -> bool {
+            matches!(self.0.serves, Some(plan::Serves::At(of, number)) if of.word() == transport && number == port)
+        }
+
+        /// Whether this file of its working folder is a qlog.
+        fn is_qlog(&self, path: &str) -> bool {
+            self.0.is_qlog(path)
+        }
     }
 }
 
@@ -361,6 +378,24 @@ pub struct ProgramSettings {
     homes: Vec<String>,
     shown: Vec<String>,
     commands: Option<String>,
+    stacks: Vec<StackSettings>,
+}
+
+/// A stack that was built.
+#[derive(Debug, FromPyObject)]
+pub struct StackSettings {
+    name: String,
+    argv: Vec<String>,
+    server_argv: Vec<String>,
+    env: Vec<(String, String)>,
+    folders: Vec<String>,
+}
+
+impl From<StackSettings> for plan::BuiltStack {
+    fn from(stack: StackSettings) -> Self {
+        let StackSettings { name, argv, server_argv, env, folders } = stack;
+        Self { name, argv, server_argv, env, folders }
+    }
 }
 
 /// Programs whose commands the user typed.
@@ -538,6 +573,11 @@ impl Plan {
         to_json(&self.plan.trial())
     }
 
+    /// How often waiting packets are read so that they never fill a ring of `frames`.
+    fn capture_interval_ns(&self, frames: usize) -> u64 {
+        self.plan.capture_interval_ns(frames)
+    }
+
     /// The same plan with more flows, which programs made.
     #[expect(clippy::needless_pass_by_value, reason = "arguments from Python are owned")]
     fn with_flows(&self, flows: Vec<PyRef<'_, Flow>>) -> Self {
@@ -568,8 +608,12 @@ impl Plan {
         typed: Option<TypedPrograms>,
         terminal: Option<(String, u64, Option<u64>)>,
     ) -> PyResult<String> {
-        let shared =
-            programs.map(|ProgramSettings { homes, shown, commands }| SharedFolders { homes, shown, commands });
+        let shared = programs.map(|ProgramSettings { homes, shown, commands, stacks }| SharedFolders {
+            homes,
+            shown,
+            commands,
+            stacks: stacks.into_iter().map(Into::into).collect(),
+        });
         let typed = typed.map(|TypedPrograms { names, folder, path, powers, links }| Typed {
             names,
             folder,

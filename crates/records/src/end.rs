@@ -18,6 +18,8 @@ pub struct End {
     pub programs: Vec<ProgramEnd>,
     /// Both ends of the programs' connections.
     pub connections: Vec<ConnectionEnd>,
+    /// The programs' UDP flows.
+    pub udp: UdpFlows,
     /// Counters of each host before the experiment.
     pub counters_before: BTreeMap<String, Counters>,
     /// Counters of each host at the end.
@@ -130,6 +132,47 @@ pub struct ConnectionEnd {
     pub seen_ns: u64,
     /// When it was destroyed.
     pub gone_ns: Option<u64>,
+}
+
+/// UDP flows of programs, each direction for itself.
+#[derive(Clone, Debug, Default, Deserialize, Serialize, PartialEq, Eq)]
+#[serde(default)]
+pub struct UdpFlows {
+    /// In the order of their first datagrams.
+    pub flows: Vec<UdpFlow>,
+    /// Packets that were not counted because they came faster than they were read.
+    pub missed_packets: u64,
+}
+
+/// One direction between two UDP addresses.
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Eq)]
+pub struct UdpFlow {
+    /// Host of the source.
+    pub sender: String,
+    /// Host where its datagrams arrive; None: none arrived at a host with a program.
+    pub receiver: Option<String>,
+    /// From.
+    pub source: SocketAddr,
+    /// To.
+    pub destination: SocketAddr,
+    /// Index of the program that owns the source's socket, if known.
+    pub program: Option<usize>,
+    /// The plan's QUIC flow that it is, from its server.
+    #[serde(default)]
+    pub flow: Option<usize>,
+    /// When the first datagram was sent.
+    pub first_ns: u64,
+    /// When the first datagram arrived.
+    #[serde(default)]
+    pub arrived_ns: Option<u64>,
+    /// When the last one was sent.
+    pub last_ns: u64,
+    /// When a sample found its socket closed.
+    pub gone_ns: Option<u64>,
+    /// Datagrams sent.
+    pub sent_packets: u64,
+    /// Payload bytes that arrived.
+    pub bytes_received: u64,
 }
 
 /// Files of `/proc/net` as text: counters that reveal drops outside the queues under test.

@@ -20,7 +20,7 @@ pub use layout::{Field, Kept};
 pub const TCP_INFO_BYTES: usize = 256;
 /// Bytes kept of congestion control info: `union tcp_cc_info` has 20.
 pub const CC_INFO_BYTES: usize = 32;
-/// [`FlowRecord::cc_kind`] of a UDP flow: its `info` is that of [`datagrams`].
+/// [`FlowRecord::cc_kind`] of a UDP flow: its `info` is that of [`Datagrams`].
 pub const UDP: u16 = 0xFFFF;
 /// The time of what did not happen, the count of what is not counted.
 pub const NEVER: u64 = u64::MAX;
@@ -59,15 +59,30 @@ impl<'a> FlowRecord<'a> {
     }
 }
 
-/// The counters of a UDP flow as bytes of [`FlowRecord::info`]: bytes sent, datagrams lost and jitter in nanoseconds, the
-/// last two [`NEVER`] where the receiver is on another host or has none.
-#[must_use]
-pub fn datagrams(sent_bytes: u64, lost: Option<u64>, jitter_ns: Option<u64>) -> [u8; 24] {
-    let mut bytes = [0; 24];
-    for (at, value) in bytes.chunks_exact_mut(8).zip([sent_bytes, lost.unwrap_or(NEVER), jitter_ns.unwrap_or(NEVER)]) {
-        at.copy_from_slice(&value.to_le_bytes());
+/// What is known of a UDP flow: None where the receiver is on another host or has no value.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Datagrams {
+    /// Payload bytes sent.
+    pub sent_bytes: u64,
+    /// Datagrams lost.
+    pub lost: Option<u64>,
+    /// Interarrival jitter.
+    pub jitter_ns: Option<u64>,
+    /// One-way delay of the last datagram that arrived.
+    pub delay_ns: Option<u64>,
+}
+
+impl Datagrams {
+    /// As bytes of [`FlowRecord::info`], in the order of the fields; [`NEVER`] for what is not known.
+    #[must_use]
+    pub fn bytes(self) -> [u8; 32] {
+        let mut bytes = [0; 32];
+        let known = [Some(self.sent_bytes), self.lost, self.jitter_ns, self.delay_ns];
+        for (at, value) in bytes.chunks_exact_mut(8).zip(known) {
+            at.copy_from_slice(&value.unwrap_or(NEVER).to_le_bytes());
+        }
+        bytes
     }
-    bytes
 }
 
 record! {

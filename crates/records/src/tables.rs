@@ -36,6 +36,7 @@ pub fn flows(records: &[u8], planned: &[Flow]) -> Table {
     columns.push(("rcv_space_bytes", cells(rows.iter().map(|row| row.tcp.map(|_| row.record.rcv_space)))));
     columns.push(("datagrams_lost", cells(rows.iter().map(|row| row.datagrams(1)))));
     columns.push(("jitter_ns", cells(rows.iter().map(|row| row.datagrams(2)))));
+    columns.push(("one_way_delay_ns", cells(rows.iter().map(|row| row.datagrams(3)))));
     columns.extend(controllers(&rows));
     Table::new(columns)
 }
@@ -157,7 +158,7 @@ impl<'a> Row<'a> {
         self.tcp.map_or_else(|| self.word(0), |info| info.bytes_sent).cast_signed()
     }
 
-    /// A counter of a UDP flow, in the order of [`crate::datagrams`].
+    /// A counter of a UDP flow, in the order of [`crate::Datagrams`].
     fn datagrams(&self, place: usize) -> Option<i64> {
         self.tcp.is_none().then(|| self.word(place)).and_then(known)
     }

@@ -47,7 +47,8 @@ def show_run(out: Console, run: Run, numbers: dict[str, Any]) -> None:
     for name, text in [*_default_limit(manifest), *_lines(numbers, manifest)]:
         out.print(Text.assemble((f"{name:<12}", "dim"), text))
     for program in manifest.get("programs", []):
-        out.print(Text.assemble((f"{program['name']:<12}", "dim"), _program(program)))
+        if not program.get("flow") or program["fault"]:
+            out.print(Text.assemble((f"{program['name']:<11} ", "dim"), _program(program)))
     reader = Reader(run, numbers)
     _show_seen(out, run, reader)
     _show_expectations(out, reader.check(manifest.get("expect") or []))

@@ -31,6 +31,7 @@ __all__ = [
     "check_recordings",
     "counters",
     "flow_memory_mib",
+    "missed_datagrams",
     "missed_warnings",
     "move_capture",
     "read_run_folder",
@@ -108,7 +109,7 @@ def read_run_folder(run_folder: Path, plan: Plan) -> "tuple[Plan, dict[str, Tabl
     if plan.programs:
         from dumbbell.engines.connections import read_connections  # noqa: PLC0415 — only programs need numpy
 
-        found = read_connections(run_folder / "connections.bin", plan, end)
+        found = read_connections(run_folder, plan, end)
         end = end.with_flows(found.reports)
         plan, flows = found.plan, flows + found.records.tobytes()
     tables: dict[str, Table] = {
@@ -199,6 +200,15 @@ def trace(file: Path, start_ns: int) -> "pl.DataFrame":
     time = pl.col("seconds").cast(pl.Int64) * 10**9 + pl.col("micros").cast(pl.Int64) * 1000 - start_ns
     columns = found.drop_nulls("event").select(time.alias("time_ns"), "event", "task", "text")
     return columns.select(pl.col(name).cast(kind) for name, kind in INSIDE["trace"].items())
+
+
+def missed_datagrams(end: _sim.End) -> list[str]:
+    """Why UDP flows of programs are wrong, if they are."""
+    if not end.missed_datagrams:
+        return []
+    return [
+        f"{end.missed_datagrams:,} UDP packets of programs came faster than they were counted: their flows lack them"
+    ]
 
 
 def missed_warnings(plan: Plan, inside: Inside, end: _sim.End) -> list[str]:

@@ -176,7 +176,7 @@ class Engine(Protocol):
 def check_controllers(request: Request, known: Sequence[str], owner: str, elsewhere: str = "") -> None:
     """Raises `ExperimentError` for a congestion control that is not in `known`."""
     for number, group in enumerate(request.case.experiment.flows):
-        if group.cc is not None and group.cc not in known:
+        if group.kind == "tcp" and group.cc is not None and group.cc not in known:
             raise ExperimentError(
                 f"{owner} has no congestion control with this name",
                 file=str(request.case.file),

@@ -1,8 +1,11 @@
-"""The connections of programs as flows.
+"""The connections of programs as flows, and their UDP flows.
 
 A connection's two sockets are joined to a flow. The sender is the end that sent more payload. The flow is named after
 the program that owns the sender's socket, and belongs to the group of that name. Each socket has its own records
 (`linux.FLOW_RECORD`).
+
+Of two UDP addresses each direction has records of its own; the flow is the one that sent more, and the other its
+acknowledgements.
 """
 
 from collections import Counter
@@ -45,18 +48,10 @@ class _End:
         return int(_payload(self.records)[-1]) if len(self.records) else 0
 
 
-def read_connections(file: Path, plan: Plan, end: _sim.End) -> Connections:
-    """Read `connections.bin` and the reports in `end.json`, at the run's sampling times."""
-    records = np.fromfile(file, FLOW_RECORD) if file.exists() else np.zeros(0, FLOW_RECORD)
-    duration_ns = end.duration_ns
-    step_ns = np.uint64(plan.sample_ns)
-    # Unsigned: a negated time would wrap.
-    on_grid = (records["time_ns"] + (step_ns - np.uint64(1))) // step_ns * step_ns
-    # The last record is taken when a socket is destroyed; move it to the next sampling time.
-    records["time_ns"] = np.minimum(on_grid, np.uint64(duration_ns))
-    sockets = end.connections
-    ends = [_End(each, rows) for each, rows in zip(sockets, _by_end(records, len(sockets)), strict=True)]
-    made = [_flow(*_sender_first(pair), plan, duration_ns) for pair in pair_up(ends)]
+def read_connections(folder: Path, plan: Plan, end: _sim.End) -> Connections:
+    """Read `connections.bin`, `datagrams.bin` and the reports in `end.json`, at the run's sampling times."""
+    made = [*_tcp_flows(_records(folder / "connections.bin"), plan, end)]
+    made += _udp_flows(_records(folder / "datagrams.bin"), plan, end)
     named = _unique_names([flow for flow, _, _ in made], {flow.name for flow in plan.flows})
     for number, (_, _, rows) in enumerate(made, start=len(plan.flows)):
         rows["flow"] = number
@@ -65,6 +60,57 @@ def read_connections(file: Path, plan: Plan, end: _sim.End) -> Connections:
         [report for _, report, _ in made],
         np.concatenate([np.zeros(0, FLOW_RECORD), *(rows for _, _, rows in made)]),
     )
+
+
+def _records(file: Path) -> np.ndarray:
+    return np.fromfile(file, FLOW_RECORD) if file.exists() else np.zeros(0, FLOW_RECORD)
+
+
+Made = tuple[Flow, dict[str, Any], np.ndarray]
+"""A flow, its report and its records."""
+
+
+def _tcp_flows(records: np.ndarray, plan: Plan, end: _sim.End) -> list[Made]:
+    duration_ns = end.duration_ns
+    step_ns = np.uint64(plan.sample_ns)
+    # Unsigned: a negated time would wrap.
+    on_grid = (records["time_ns"] + (step_ns - np.uint64(1))) // step_ns * step_ns
+    # The last record is taken when a socket is destroyed; move it to the next sampling time.
+    records["time_ns"] = np.minimum(on_grid, np.uint64(duration_ns))
+    sockets = end.connections
+    ends = [_End(each, rows) for each, rows in zip(sockets, _by_end(records, len(sockets)), strict=True)]
+    return [_flow(*_sender_first(pair), plan, duration_ns) for pair in pair_up(ends)]
+
+
+def _udp_flows(records: np.ndarray, plan: Plan, end: _sim.End) -> list[Made]:
+    """Of each two addresses the direction that sent more, if it is no planned flow's."""
+    flows = end.udp_flows
+    rows = _by_end(records, len(flows))
+    sent = [int(np.frombuffer(own["info"][-1:].tobytes()[:8], "<u8")[0]) if len(own) else 0 for own in rows]
+    numbers = {(flow.source, flow.destination): number for number, flow in enumerate(flows)}
+    made = []
+    for number, flow in enumerate(flows):
+        back = numbers.get((flow.destination, flow.source))
+        is_planned = flow.flow is not None or (back is not None and flows[back].flow is not None)
+        is_less = back is not None and (sent[back], -back) > (sent[number], -number)
+        if not (is_planned or is_less or flow.receiver is None):
+            made.append(_udp_flow(flow, rows[number], plan, end))
+    return made
+
+
+def _udp_flow(flow: _sim.UdpFlow, rows: np.ndarray, plan: Plan, end: _sim.End) -> Made:
+    address, port = _address(flow.destination)
+    group = _program(flow.program, flow.sender, ("udp", _address(flow.source)[1]), plan)
+    receiver = flow.receiver or address
+    planned = Flow.of_connection(group, group, flow.sender, receiver, address, port, None, flow.first_ns, is_udp=True)
+    ended_ns = end.programs[flow.program].ended_ns if flow.program is not None else None
+    stopped_ns = flow.gone_ns if ended_ns is None else ended_ns
+    return planned, {
+        "name": group, "cc": None, "started_ns": flow.first_ns, "connected_ns": flow.first_ns, "completed_ns": None,
+        "stopped_ns": end.duration_ns if stopped_ns is None else min(stopped_ns, end.duration_ns),
+        "bytes_received": flow.bytes_received, "retransmits": 0, "data_segs_out": flow.sent_packets,
+        "exchanges_ns": [], "error": None,
+    }, rows  # fmt: skip
 
 
 def pair_up(ends: Sequence[_End]) -> list[tuple[_End, _End | None]]:
@@ -91,11 +137,10 @@ def _sender_first(pair: tuple[_End, _End | None]) -> tuple[_End, _End | None]:
     return (second, first) if second is not None and second.sent_bytes > first.sent_bytes else (first, second)
 
 
-def _flow(sender: _End, receiver: _End | None, plan: Plan, duration_ns: int) -> tuple[Flow, dict[str, Any], np.ndarray]:
-    """The flow, its report and its records."""
+def _flow(sender: _End, receiver: _End | None, plan: Plan, duration_ns: int) -> Made:
     socket, rows = sender.socket, _rows(sender, receiver)
     address, port = _address(socket.remote)
-    group = _program(socket, plan)
+    group = _program(socket.program, socket.host, ("tcp", _address(socket.local)[1]), plan)
     started_ns = min(end.socket.seen_ns for end in (sender, receiver) if end is not None)
     peer_host = receiver.socket.host if receiver is not None else address
     # The congestion control is unknown if no sample found the socket.
@@ -149,14 +194,13 @@ def _by_end(records: np.ndarray, ends: int) -> list[np.ndarray]:
     return np.split(kept, np.searchsorted(kept["flow"], np.arange(1, ends)))[:ends]
 
 
-def _program(socket: _sim.Connection, plan: Plan) -> str:
-    """The program that owns the socket, or the host's programs if that is ambiguous."""
-    if socket.program is not None:
-        return plan.programs[int(socket.program)].name
-    here = [program for program in plan.programs if program.host == socket.host]
-    port = _address(socket.local)[1]
-    likely = here if len(here) == 1 else [program for program in here if program.serves == port]
-    return likely[0].name if likely else f"programs of {socket.host}"
+def _program(number: int | None, host: str, port: tuple[str, int], plan: Plan) -> str:
+    """The program that owns a socket, or the host's programs if that is ambiguous."""
+    if number is not None:
+        return plan.programs[number].name
+    here = [program for program in plan.programs if program.host == host]
+    likely = here if len(here) == 1 else [program for program in here if program.serves(*port)]
+    return likely[0].name if likely else f"programs of {host}"
 
 
 def _unique_names(flows: Sequence[Flow], taken: set[str]) -> list[Flow]:
@@ -176,4 +220,4 @@ def _unique_names(flows: Sequence[Flow], taken: set[str]) -> list[Flow]:
 
 def _address(text: str) -> tuple[str, int]:
     ip, _, port = text.rpartition(":")
-    return ip, int(port)
+    return ip.strip("[]"), int(port)

@@ -168,6 +168,10 @@ def _refuse_unsafe_on_host(request: Request, plan: Plan) -> None:
          f"flows.{number}.cc_parameters", dict(group.cc_parameters))
         for number, group in enumerate(experiment.flows) if group.cc_parameters
     ]  # fmt: skip
+    wrong += [
+        ("the host engine runs no QUIC stacks yet", f"flows.{number}.kind", group.kind)
+        for number, group in enumerate(experiment.flows) if group.kind == "quic"
+    ]  # fmt: skip
     if plan.programs:
         wrong.append(("the host engine runs no programs, since they could harm the host", "programs.0.run",
                       plan.programs[0].argv[0]))  # fmt: skip

@@ -17,6 +17,7 @@ from dumbbell.engines.agent_engine import (
     agent_entries,
     check_recordings,
     flow_memory_mib,
+    missed_datagrams,
     missed_warnings,
     move_capture,
     read_run_folder,
@@ -33,6 +34,7 @@ from dumbbell.engines.named_streams import stream_arguments
 from dumbbell.engines.programs import (
     OutputTail,
     Typed,
+    built_stacks,
     output_tails,
     program_entries,
     program_problems,
@@ -155,7 +157,7 @@ class KernelEngine:
                 *unlinked(request.typed),
                 *missed_warnings(plan, request.inside, end),
             ]
-            verdict = verdict.combined(Verdict(memory_ran_out(console), warnings))
+            verdict = verdict.combined(Verdict([*memory_ran_out(console), *missed_datagrams(end)], warnings))
             move_capture(run_folder, packets)
             shutil.rmtree(run_folder)
             now = time.perf_counter()
@@ -186,6 +188,10 @@ class KernelEngine:
             problem = f"netem of kernel '{kernel.name}' takes no seed, so it can't be made to hit single packets"
             refuse_packet_fates(request, problem, "a kernel from Linux 6.6 on, or --engine sim")
         _refuse_large(plan)
+        try:
+            built_stacks(plan)
+        except ExperimentError as error:
+            raise error.within(str(request.case.file)) from None
         return plan, choice
 
 
@@ -219,7 +225,7 @@ def _for_agent(
         recordings=recordings,
         prompt_reads=numbers(kernel.release)[:2] > RARE_READS_UNTIL,
         logs_all=bool(kernel.added),
-        programs=program_settings() if plan.programs else None,
+        programs=program_settings(plan) if plan.programs else None,
         typed=typed and typed_programs(typed),
         terminal=None if session is None else session.terminal,
     )

@@ -79,7 +79,7 @@ def check_disciplines(case: Case, plan: Plan, kernel: Kernel) -> None:
 
 
 def _needed(case: Case, plan: Plan) -> frozenset[str]:
-    return _disciplines(plan) | {group.cc for group in case.experiment.flows if group.cc is not None}
+    return _disciplines(plan) | {group.cc for group in case.experiment.flows if group.kind == "tcp" and group.cc}
 
 
 def _disciplines(plan: Plan) -> frozenset[str]:

@@ -11,16 +11,21 @@ import sysconfig
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dumbbell import _sim
 from dumbbell.engines.run_manifest import Verdict
+from dumbbell.errors import ExperimentError
 from dumbbell.plan import Plan, Program
+
+if TYPE_CHECKING:
+    from dumbbell.stacks import Built
 
 __all__ = [
     "OutputListener",
     "OutputTail",
     "Typed",
+    "built_stacks",
     "output_tails",
     "program_entries",
     "program_problems",
@@ -94,12 +99,55 @@ class ProgramSettings:
     """Folders of Dumbbell's installation."""
     commands: str | None
     """Folder of the command `dumbbell`."""
+    stacks: list["StackSettings"]
+    """Stacks of QUIC flows."""
 
 
-def program_settings() -> ProgramSettings:
-    """What programs see of this machine."""
+@dataclass(frozen=True)
+class StackSettings:
+    """A QUIC stack that is built, as its programs start."""
+
+    name: str
+    argv: list[str]
+    """Program and first arguments."""
+    server_argv: list[str]
+    """More arguments of a server: its certificate."""
+    env: list[tuple[str, str]]
+    folders: list[str]
+    """Folders that its programs need."""
+
+
+def program_settings(plan: Plan) -> ProgramSettings:
+    """What programs see of this machine. Raises `ExperimentError` for a QUIC stack that is not built."""
     homes = [folder for folder in _homes() if Path(folder).is_dir()]
-    return ProgramSettings(homes, _installation(), sysconfig.get_path("scripts"))
+    stacks = [_stack_settings(built) for built in built_stacks(plan)]
+    return ProgramSettings(homes, _installation(), sysconfig.get_path("scripts"), stacks)
+
+
+def built_stacks(plan: Plan) -> "list[Built]":
+    """The stacks of a plan's QUIC flows. Raises `ExperimentError` for one that is not built."""
+    from dumbbell.stacks import find  # noqa: PLC0415 — only QUIC flows need it
+
+    found = []
+    for name in dict.fromkeys(flow.stack for flow in plan.flows if flow.stack is not None):
+        built = find(name)
+        if built is None:
+            groups = list(dict.fromkeys(flow.group for flow in plan.flows))
+            number = groups.index(next(flow.group for flow in plan.flows if flow.stack == name))
+            right = f"dumbbell stack build {name}"
+            raise ExperimentError("this QUIC stack is not built", key=f"flows.{number}.stack", value=name, right=right)
+        found.append(built)
+    return found
+
+
+def _stack_settings(built: "Built") -> StackSettings:
+    return StackSettings(
+        built.stack.name,
+        list(built.argv),
+        ["--cert", str(built.certificate), "--key", str(built.key)],
+        list(built.environment.items()),
+        sorted({str(built.folder), str(built.folder.resolve())}),
+    )
 
 
 @dataclass(frozen=True)
@@ -153,7 +201,8 @@ def program_entries(
         if report.kept_files:
             shutil.move(run_folder / "programs" / f"{number}.files", stored / program.name)
             files["folder"] = f"programs/{program.name}"
-        entries.append(_entry(program, report) | files)
+        flow = {} if program.flow is None else {"flow": plan.flows[program.flow].name}
+        entries.append(_entry(program, report) | flow | files)
     return entries
 
 

@@ -160,6 +160,12 @@ class SimulatedRun:
 
 
 def _refuse_programs(request: Request) -> None:
+    for number, group in enumerate(request.case.experiment.flows):
+        if group.kind == "quic":
+            raise ExperimentError(
+                "the simulator has no QUIC stacks", file=str(request.case.file), key=f"flows.{number}.kind",
+                value=group.kind, right=f"--engine kernel, or a TCP group with cc = {group.cc or 'cubic'!r}",
+            )  # fmt: skip
     for number, program in enumerate(request.case.experiment.programs):
         raise ExperimentError(
             "the simulator runs no programs",

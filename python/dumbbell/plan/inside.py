@@ -26,10 +26,6 @@ RING_BYTES = 32 << 20
 """Room in which a capture's packets wait, for all devices together: a guest's memory is the same with and without."""
 FRAME_BYTES = 66
 """What stands before a packet in that room (packet(7), TPACKET_V2)."""
-BURST = 4
-"""How much faster than the path's fastest link packets may come for a while: slow start doubles, BBR takes 2.89."""
-FASTEST_BPS = 10**10
-"""Where no link has a rate."""
 EVENT = re.compile(r"[a-z0-9_*]+:[A-Za-z0-9_*]+\Z")
 
 
@@ -112,7 +108,7 @@ def recordings(plan: Plan, inside: Inside, *, capture: bool) -> Recordings:
         captured,
         inside.snap_bytes,
         frames,
-        _often_enough(plan, frames) if captured else None,
+        plan.capture_interval_ns(frames) if captured else None,
         inside.sockets_ns,
         inside.counters_ns,
         list(inside.trace),
@@ -136,16 +132,3 @@ def _check_times(plan: Plan, inside: Inside) -> None:
                 "not a multiple of the sampling interval", key=key, value=time_text(every_ns),
                 right=f"{time_text(plan.sample_ns)} (the experiment's sample) or a multiple of it",
             )  # fmt: skip
-
-
-def _often_enough(plan: Plan, frames: int) -> int:
-    """How often waiting packets are read so that they never fill the room: at samples, or at parts of one.
-
-    At most rate ÷ (8 × packet) packets a second come on the fastest link, and as many ACKs.
-    """
-    rate_bps = max((rate for queue in plan.queues for _, rate in queue.rates), default=FASTEST_BPS)
-    packet_bytes = min([plan.mtu, *(flow.packet for flow in plan.flows if flow.packet)])
-    a_second = 2 * BURST * max(rate_bps // 8 // packet_bytes, 1)
-    enough_ns = frames * 10**9 // a_second
-    parts = max(1, -(-plan.sample_ns // max(enough_ns, 1)))
-    return max(plan.sample_ns // parts, 1)

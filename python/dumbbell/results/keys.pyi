@@ -54,6 +54,8 @@ class Flow(Record):
     """Congestion control, read back from the socket; null for UDP."""
     cc_asked: str | None
     """Congestion control of the experiment."""
+    stack: str | None
+    """Name and version of its QUIC stack."""
     start_s: float | None
     """Start; null: it never started."""
     stop_s: float | None
@@ -156,6 +158,8 @@ class Program(Record):
     """Its host."""
     command: list[str] | None
     """Program and arguments."""
+    flow: str | None
+    """The QUIC flow whose end it is."""
     cc: str | None
     """Default controller of its host."""
     started_s: float | None

@@ -217,10 +217,16 @@ class Flows(Keys):
 
     name: str | None
     """The group's name. Without it, `cc`, numbered when taken."""
-    kind: Literal["tcp", "udp"]
-    """`"tcp"` or `"udp"`."""
+    kind: Literal["tcp", "udp", "quic"]
+    """`"tcp"`, `"udp"`, or `"quic"`: a server of a QUIC stack at the sender, a client at the receiver, both real
+    programs.
+    """
+    stack: Literal["quinn", "quic-go", "aioquic", "ngtcp2", "quiche", "tquic", "s2n-quic"] | None
+    """For `kind = "quic"`: the stack (`dumbbell stack list`)."""
     cc: str | None
-    """Congestion control, by its Linux name; required for TCP."""
+    """Congestion control, by its Linux name; required for TCP. For `kind = "quic"`: one of the stack's; without
+    it, the stack's default.
+    """
     cc_parameters: Mapping[str, int | str]
     """Parameters of the controller (`dumbbell explain cubic`): integers, names, times and rates, such as `{
     hystart = 0 }`. In Linux a parameter belongs to the module, so on the kernel two groups of one `cc` must agree.
@@ -246,7 +252,9 @@ class Flows(Keys):
     sizes: Mapping[str, Any] | None
     """The distribution, if `bytes` is one."""
     port: int | None
-    """Destination port. Without it, 5201 and up, one per group."""
+    """Destination port. Without it, 5201 and up, one per group; for `kind = "quic"` the port of the first flow's
+    server, 4433 and up, one per flow.
+    """
     on_time: int | None
     """Send for this long, then pause for `off_time`, and repeat."""
     off_time: int | None
@@ -412,9 +420,13 @@ class Program(Keys):
     """When it starts."""
     stop: Literal["end"] | int | None
     """When it gets SIGTERM: a time, or `"end"`; ending by it is normal then. Without it, never."""
-    serves: int | None
-    """The TCP port at which it listens, or `"any"`. The program starts before time zero; the experiment starts
-    when it listens (limit: 60 s of virtual time); it is stopped at the end.
+    serves: int | str | None
+    """The TCP port at which it listens, a UDP port such as `"udp/4433"`, or `"any"`. The program starts before
+    time zero; the experiment starts when it listens (limit: 60 s of virtual time); it is stopped at the end.
+    """
+    qlog: str | None
+    """Names of the qlog files that it writes below its working folder, such as `"*.sqlog"`: what they say of
+    window, RTT, bytes in flight, pacing and state goes to the program's UDP flows.
     """
     ends: bool
     """`true`: the experiment ends with it."""

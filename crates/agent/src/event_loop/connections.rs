@@ -6,7 +6,7 @@
 //! `dumbbell.engines.programs` merges the two.
 
 use crate::error::{Attempt, Result};
-use crate::programs::processes;
+use crate::programs::processes::{self, Owners};
 use crate::sample::diag;
 use crate::sample::netlink::Netlink;
 use crate::sample::record::Records;
@@ -16,7 +16,6 @@ use dumbbell_records::end::ConnectionEnd;
 use nix::errno::Errno;
 use nix::sys::socket::SockProtocol;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::net::SocketAddr;
 use std::os::fd::RawFd;
 use std::path::Path;
@@ -30,9 +29,6 @@ struct Watched {
     /// Of its socket; 0: not accepted yet.
     inode: u32,
 }
-
-/// Possible owners of sockets: host, program index, and process group while it runs.
-pub type Owners = Vec<(String, usize, Option<i32>)>;
 
 /// All connections found so far.
 pub struct Connections {
@@ -164,32 +160,10 @@ impl Connections {
     fn find_owners(&mut self, owners: &Owners) -> Result<()> {
         let is_wanted = |end: &ConnectionEnd| end.program.is_none() && end.gone_ns.is_none();
         for Watched { end, inode } in self.ends.iter_mut().filter(|watched| is_wanted(&watched.end)) {
-            let here: Vec<_> = owners.iter().filter(|(host, ..)| *host == end.host).collect();
-            end.program = match here.as_slice() {
-                [(_, only, _)] => Some(*only),
-                _ if *inode == 0 => None, // Not accepted yet.
-                several => {
-                    let groups = several.iter().filter_map(|(_, program, group)| Some((*program, (*group)?)));
-                    owner(*inode, &groups.collect::<Vec<_>>())?
-                }
-            };
+            end.program = processes::owner(owners, &end.host, *inode)?;
         }
         Ok(())
     }
-}
-
-/// The program with a process that has the socket open.
-fn owner(inode: u32, groups: &[(usize, i32)]) -> Result<Option<usize>> {
-    let link = format!("socket:[{inode}]");
-    for (process, group) in processes::grouped().attempt(|| "listing processes".into())? {
-        let Some(program) = groups.iter().find(|(_, each)| *each == group) else { continue };
-        // The process may have exited: it then has nothing open.
-        let Ok(open) = fs::read_dir(format!("/proc/{process}/fd")) else { continue };
-        if open.flatten().any(|file| fs::read_link(file.path()).is_ok_and(|to| to.as_os_str() == link.as_str())) {
-            return Ok(Some(program.0));
-        }
-    }
-    Ok(None)
 }
 
 /// Is it one of our sockets, the sender's or the receiver's?

@@ -5,8 +5,9 @@ use crate::counters;
 use crate::error::{Attempt, Result};
 use crate::host_load;
 use crate::inside::settings;
+use crate::programs::datagrams::DatagramFlows;
 use crate::sample::record::Records;
-use dumbbell_records::end::{Counters, End};
+use dumbbell_records::end::{Counters, End, UdpFlows};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
@@ -28,6 +29,7 @@ impl EventLoop<'_> {
         // Before programs get SIGTERM: what they do afterwards is not part of the experiment.
         self.read_path_back()?;
         self.stop_programs()?;
+        self.report_stacks();
         for (host, made) in self.changes.take().expect("it ends once").finish() {
             made.or_else(|error| self.change_failed(&host, error))?;
         }
@@ -40,6 +42,7 @@ impl EventLoop<'_> {
             .map(|flow| match flow {
                 Traffic::Tcp(flow) => flow.report.clone(),
                 Traffic::Udp(flow) => flow.report.clone(),
+                Traffic::Quic(report) => report.clone(),
             })
             .collect();
         let end = End {
@@ -48,6 +51,7 @@ impl EventLoop<'_> {
             queues: self.sampler.finish()?,
             programs: self.programs.running.iter().map(|program| program.report.clone()).collect(),
             connections: self.programs.connections.map_or(Ok(Vec::new()), connections::Connections::finish)?,
+            udp: self.programs.datagrams.map_or(Ok(UdpFlows::default()), DatagramFlows::finish)?,
             counters_before,
             counters: counters::read(&self.plan.hosts)?,
             settings: settings::read(self.plan)?,

@@ -21,6 +21,8 @@ pub enum Kind {
     Wake,
     /// Sample all flows and queues.
     Sample,
+    /// Count the UDP packets of programs.
+    CountDatagrams,
     /// Measures how late timers are, in real time, between samples that are far apart.
     Heartbeat,
     /// Take the optional recordings.

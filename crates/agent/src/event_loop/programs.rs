@@ -2,15 +2,17 @@
 //!
 //! Servers start before time zero and must listen by then; other programs start by events.
 
-use super::EventLoop;
-use super::connections::{Connections, Owners};
+use super::connections::Connections;
 use super::event_queue::Kind;
 use super::poller::Token;
 use super::terminal::Terminal;
+use super::{EventLoop, Traffic};
 use crate::error::{Attempt, Result};
+use crate::programs::datagrams::{self, DatagramFlows};
+use crate::programs::processes::Owners;
 use crate::programs::running::Running;
 use crate::sys;
-use dumbbell_plan::AgentPlan;
+use dumbbell_plan::{AgentPlan, Serves, Transport};
 use nix::sys::signal::Signal;
 use std::collections::BTreeSet;
 use std::fs;
@@ -29,6 +31,7 @@ const LISTENING: &str = "0A";
 pub struct ProgramSet {
     pub running: Vec<Running>,
     pub connections: Option<Connections>,
+    pub datagrams: Option<DatagramFlows>,
     pub terminal: Option<Terminal>,
 }
 
@@ -37,13 +40,14 @@ impl ProgramSet {
     pub fn open(plan: &AgentPlan, folder: &Path) -> Result<Self> {
         let programs = &plan.programs.all;
         if programs.is_empty() {
-            return Ok(Self { running: Vec::new(), connections: None, terminal: None });
+            return Ok(Self { running: Vec::new(), connections: None, datagrams: None, terminal: None });
         }
         fs::create_dir_all(folder.join("programs")).attempt(|| "creating the programs' folder".into())?;
         let running = programs.iter().cloned().enumerate();
         let running = running.map(|(number, plan)| Running::new(plan, number, folder)).collect();
         let hosts: BTreeSet<_> = programs.iter().map(|program| &program.host).collect();
-        Ok(Self { running, connections: Some(Connections::open(hosts, folder)?), terminal: None })
+        let connections = Some(Connections::open(hosts, folder)?);
+        Ok(Self { running, connections, datagrams: Some(DatagramFlows::open(plan, folder)?), terminal: None })
     }
 
     fn owners(&self) -> Owners {
@@ -62,9 +66,14 @@ impl EventLoop<'_> {
                 self.event_queue.add(stop_ns, Kind::Halt, number);
             }
             match plan.serves {
-                Some(port) => self.serve(number, port)?,
+                Some(serves) => self.serve(number, serves)?,
                 None => self.event_queue.add(plan.start_ns, Kind::Launch, number),
             }
+        }
+        if let Some(every_ns) = self.programs.datagrams.as_ref().map(DatagramFlows::every_ns)
+            && every_ns < self.plan.sample_ns
+        {
+            self.event_queue.add(every_ns, Kind::CountDatagrams, 0);
         }
         let descriptors: Vec<_> = self.programs.connections.iter().flat_map(Connections::descriptors).collect();
         descriptors
@@ -73,11 +82,13 @@ impl EventLoop<'_> {
             .try_for_each(|(host_index, each)| self.poller.watch(each, Token::SocketsDestroyed(host_index)))
     }
 
-    fn serve(&mut self, number: usize, port: u16) -> Result<()> {
+    fn serve(&mut self, number: usize, serves: Serves) -> Result<()> {
         let host = self.programs.running[number].plan.host.clone();
         let before = listening(&host)?;
-        if port != 0 && before.contains(&port) {
-            self.programs.running[number].report.fault = Some(format!("TCP port {port} is in use already"));
+        if let Serves::At(transport, port) = serves
+            && before.contains(&(transport.word(), port))
+        {
+            self.programs.running[number].report.fault = Some(format!("{} is in use already", described(serves)));
             return Ok(());
         }
         self.launch(number, 0)?;
@@ -88,7 +99,11 @@ impl EventLoop<'_> {
                 return Ok(());
             }
             let now = listening(&host)?;
-            if now.contains(&port) || (port == 0 && now.difference(&before).next().is_some()) {
+            let listens = match serves {
+                Serves::Any => now.difference(&before).next().is_some(),
+                Serves::At(transport, port) => now.contains(&(transport.word(), port)),
+            };
+            if listens {
                 return Ok(());
             }
             program.read_stream(0)?;
@@ -96,9 +111,8 @@ impl EventLoop<'_> {
             thread::sleep(CHECK_INTERVAL);
         }
         let program = &mut self.programs.running[number];
-        let at = if port == 0 { "on any TCP port".into() } else { format!("on TCP port {port}") };
-        program.report.fault =
-            Some(format!("it did not listen {at} within {} s", (CHECK_INTERVAL * MAX_CHECKS).as_secs()));
+        let limit_s = (CHECK_INTERVAL * MAX_CHECKS).as_secs();
+        program.report.fault = Some(format!("it did not listen at {} within {limit_s} s", described(serves)));
         program.stop(Signal::SIGKILL);
         Ok(())
     }
@@ -158,8 +172,20 @@ impl EventLoop<'_> {
     /// Samples the connections of programs.
     pub(super) fn sample_connections(&mut self, now_ns: u64) -> Result<()> {
         let owners = self.programs.owners();
-        let Some(connections) = &mut self.programs.connections else { return Ok(()) };
-        connections.sample(now_ns, |ends| self.expected.contains_key(&ends), &owners)
+        if let Some(connections) = &mut self.programs.connections {
+            connections.sample(now_ns, |ends| self.expected.contains_key(&ends), &owners)?;
+        }
+        let Some(datagrams) = &mut self.programs.datagrams else { return Ok(()) };
+        datagrams.sample(self.clock, now_ns, &owners, |record| self.sampler.record_flow(record))
+    }
+
+    /// Counts UDP packets between two samples that are too far apart for them.
+    pub(super) fn count_datagrams(&mut self, now_ns: u64) -> Result<()> {
+        let Some(datagrams) = &mut self.programs.datagrams else { return Ok(()) };
+        datagrams.read(self.clock)?;
+        let next_ns = now_ns + datagrams.every_ns();
+        self.event_queue.add(next_ns, Kind::CountDatagrams, 0);
+        Ok(())
     }
 
     /// Sockets of a host were destroyed.
@@ -167,6 +193,37 @@ impl EventLoop<'_> {
         let now_ns = self.now_ns();
         let Some(connections) = &mut self.programs.connections else { return Ok(()) };
         connections.sockets_destroyed(host_index, now_ns, |ends| self.expected.contains_key(&ends))
+    }
+
+    /// Fills the reports of QUIC flows from their programs and packets.
+    pub(super) fn report_stacks(&mut self) {
+        let ended_ns = self.ended_ns.expect("the experiment has ended");
+        for program in &self.programs.running {
+            let (Some(end), report) = (program.plan.quic, &program.report) else { continue };
+            let Traffic::Quic(flow) = &mut self.flows[end.flow] else {
+                unreachable!("programs of QUIC have a QUIC flow")
+            };
+            if end.serves {
+                let died = report.fault.is_some() || (report.ended_ns.is_some() && !report.stopped);
+                if died {
+                    flow.error.get_or_insert_with(|| "its server exited".into());
+                }
+                continue;
+            }
+            let planned = &self.plan.flows[end.flow];
+            let udp = self.programs.datagrams.as_ref().and_then(|datagrams| datagrams.planned(end.flow));
+            let has_succeeded = report.status == Some(0) && !report.stopped;
+            flow.cc.clone_from(&planned.cc);
+            flow.started_ns = report.started_ns;
+            flow.stopped_ns = report.started_ns.map(|_| report.ended_ns.unwrap_or(ended_ns));
+            flow.completed_ns = report.ended_ns.filter(|_| planned.bytes.is_some() && has_succeeded);
+            flow.connected_ns = udp.as_ref().and_then(|udp| udp.arrived_ns);
+            flow.bytes_received = udp.as_ref().map_or(0, |udp| udp.bytes_received);
+            flow.data_segs_out = udp.as_ref().map_or(0, |udp| udp.sent_packets);
+            if report.ended_ns.is_some() && !report.stopped && report.status != Some(0) {
+                flow.error.get_or_insert_with(|| "its client failed".into());
+            }
+        }
     }
 
     /// The experiment is over: sends running programs SIGTERM, then SIGKILL.
@@ -191,8 +248,22 @@ impl EventLoop<'_> {
     }
 }
 
+/// `TCP port 80`, or any port.
+fn described(serves: Serves) -> String {
+    match serves {
+        Serves::Any => "any TCP or UDP port".into(),
+        Serves::At(transport, port) => format!("{} port {port}", transport.word().to_uppercase()),
+    }
+}
+
+/// Ports at which a host's sockets listen, with their transports.
+fn listening(host: &str) -> Result<BTreeSet<(&'static str, u16)>> {
+    let udp = datagrams::listening(host)?.into_iter().map(|port| (Transport::Udp.word(), port));
+    Ok(udp.chain(listening_tcp(host)?.into_iter().map(|port| (Transport::Tcp.word(), port))).collect())
+}
+
 /// TCP ports in state LISTEN on a host.
-fn listening(host: &str) -> Result<BTreeSet<u16>> {
+fn listening_tcp(host: &str) -> Result<BTreeSet<u16>> {
     let mut ports = BTreeSet::new();
     for file in ["/proc/self/net/tcp", "/proc/self/net/tcp6"] {
         // A kernel may have no IPv6.

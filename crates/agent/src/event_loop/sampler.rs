@@ -110,6 +110,11 @@ impl Sampler {
         self.writer.write(time_ns, position, answer)
     }
 
+    /// Writes a flow's record that was made elsewhere.
+    pub fn record_flow(&mut self, record: &FlowRecord<'_>) -> Result<()> {
+        self.writer.flow_records.flow(record)
+    }
+
     /// Closes the files; returns the queues that were sampled.
     pub fn finish(self) -> Result<Vec<FoundQueue>> {
         self.writer.flow_records.finish()?;
@@ -147,8 +152,7 @@ impl Sampler {
         for (number, flow) in flows.iter().enumerate() {
             let Traffic::Udp(flow) = flow else { continue };
             if flow.is_flowing() {
-                let (lost, jitter_ns) = flow.arrived();
-                let sent = records::datagrams(flow.sent_bytes, lost, jitter_ns);
+                let sent = flow.datagrams().bytes();
                 self.writer.flow_records.flow(&FlowRecord {
                     bytes_received: flow.received_bytes,
                     ..FlowRecord::sent(now_ns, u32::try_from(number).expect("flows fit"), records::UDP, &[], &sent)

@@ -5,7 +5,7 @@
 
 use crate::error::{Attempt, Result};
 use crate::sample::record::Records;
-use crate::sys::packets::{Packet, PacketRing};
+use crate::sys::packets::{Only, Packet, PacketRing};
 use crate::sys::{self, Clock};
 use dumbbell_plan::{Device, Recordings};
 use std::path::Path;
@@ -37,7 +37,7 @@ impl Captures {
     pub fn open(recordings: &Recordings, folder: &Path) -> Result<Self> {
         let open = |capture_point: &Device| {
             sys::within(&capture_point.host, || {
-                PacketRing::open(&capture_point.name, recordings.snap_bytes, recordings.ring_frames)
+                PacketRing::open(&capture_point.name, Only::Any, recordings.snap_bytes, recordings.ring_frames)
             })
             .attempt(|| format!("capturing at device '{}' of host '{}'", capture_point.name, capture_point.host))
         };

@@ -18,7 +18,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// Bytes copied per program; further files are listed as lost.
+/// Bytes copied per program, qlog files not counted; further files are listed as lost.
 const MAX_BYTES: u64 = 64 << 20;
 /// Files copied per program.
 const MAX_FILES: usize = 1000;
@@ -88,12 +88,14 @@ impl Collector<'_> {
         if kind != SFlag::S_IFREG || is_input(self.program, &path.to_string_lossy(), length) {
             return Ok(());
         }
-        let too_much = self.bytes.saturating_add(length) > MAX_BYTES || self.artifacts.kept.len() == MAX_FILES;
+        let is_qlog = self.program.is_qlog(&path.to_string_lossy());
+        let is_above = !is_qlog && self.bytes.saturating_add(length) > MAX_BYTES;
+        let too_much = is_above || self.artifacts.kept.len() == MAX_FILES;
         if too_long || too_much || !self.copied(folder, name, path, length)? {
             self.mark_lost(path);
             return Ok(());
         }
-        self.bytes += length;
+        self.bytes += if is_qlog { 0 } else { length };
         self.artifacts.kept.push(path.to_string_lossy().into_owned());
         Ok(())
     }
@@ -172,9 +174,11 @@ mod tests {
             stop_ns: None,
             stays: false,
             serves: None,
+            qlog: Some("*.sqlog".into()),
             ends: false,
             cc: None,
             expect_status: 0,
+            quic: None,
             terminal: None,
         }
     }
@@ -187,11 +191,13 @@ mod tests {
         for (name, text) in [("same", "abc"), ("longer", "abcd"), ("deep/new", "x"), ("empty", "")] {
             fs::write(work.join(name), text).expect("a file");
         }
-        fs::File::create(work.join("huge")).and_then(|file| file.set_len(MAX_BYTES)).expect("a file");
+        for name in ["huge", "1.sqlog"] {
+            fs::File::create(work.join(name)).and_then(|file| file.set_len(MAX_BYTES)).expect("a file");
+        }
         symlink("/etc/hosts", work.join("link")).expect("a link");
         symlink("/etc", work.join("links")).expect("a link");
         let artifacts = copy_out(&program(), &work, &to).expect("it works");
-        assert_eq!(artifacts.kept, ["deep/new", "empty", "longer"]);
+        assert_eq!(artifacts.kept, ["1.sqlog", "deep/new", "empty", "longer"]);
         assert_eq!(artifacts.lost, ["huge"]);
         assert_eq!(fs::read_to_string(to.join("deep/new")).expect("it exists"), "x");
         assert!(!to.join("same").exists() && !to.join("link").exists());

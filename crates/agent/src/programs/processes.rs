@@ -1,7 +1,34 @@
 //! Processes and process groups in `/proc`; each program has its own group.
 
+use crate::error::{Attempt, Result};
 use std::fs;
 use std::io;
+
+/// Possible owners of sockets: host, program index, and process group while it runs.
+pub type Owners = Vec<(String, usize, Option<i32>)>;
+
+/// The program that owns a socket: the host's only one, or the one with a process that has it open.
+///
+/// A connection that is not accepted yet has no inode (0), and no owner.
+pub fn owner(owners: &Owners, host: &str, inode: u32) -> Result<Option<usize>> {
+    let here: Vec<_> = owners.iter().filter(|(theirs, ..)| theirs == host).collect();
+    if let [(_, only, _)] = here.as_slice() {
+        return Ok(Some(*only));
+    }
+    if inode == 0 {
+        return Ok(None);
+    }
+    let link = format!("socket:[{inode}]");
+    for (process, group) in grouped().attempt(|| "listing processes".into())? {
+        let Some((_, program, _)) = here.iter().find(|(.., theirs)| *theirs == Some(group)) else { continue };
+        // The process may have exited: it then has nothing open.
+        let Ok(open) = fs::read_dir(format!("/proc/{process}/fd")) else { continue };
+        if open.flatten().any(|file| fs::read_link(file.path()).is_ok_and(|to| to.as_os_str() == link.as_str())) {
+            return Ok(Some(*program));
+        }
+    }
+    Ok(None)
+}
 
 /// PID and process group of every process; skips processes that exit meanwhile.
 pub fn grouped() -> io::Result<impl Iterator<Item = (i32, i32)>> {

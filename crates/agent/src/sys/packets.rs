@@ -20,6 +20,13 @@ const BEFORE_PACKET_BYTES: usize = 80 - 14;
 const DIRECTION_AT: usize = 32 + 10;
 /// `PACKET_OUTGOING`.
 const OUTGOING: u8 = 4;
+/// Bytes of `struct virtio_net_hdr`, right before a packet; the payload's bytes in each segment of a super-packet stand
+/// at `GSO_SIZE_AT`, if the type is not `VIRTIO_NET_HDR_GSO_NONE`.
+const SEGMENTATION_BYTES: usize = 10;
+const GSO_TYPE_AT: usize = 1;
+const GSO_SIZE_AT: usize = 4;
+/// Bytes of a captured packet of which [`Only::Udp`] looks at the first: Ethernet and IPv6.
+const ETHERNET_BYTES: u32 = 14;
 
 /// `struct tpacket_req`.
 #[repr(C)]
@@ -48,6 +55,8 @@ pub struct PacketRing {
     frame_bytes: usize,
     frames: usize,
     next: usize,
+    /// Does each packet have a `struct virtio_net_hdr`?
+    tells_segments: bool,
 }
 
 /// A packet in the ring, valid until its frame is released.
@@ -61,18 +70,35 @@ pub struct Packet<'a> {
     pub outgoing: bool,
     /// Its first bytes.
     pub bytes: &'a [u8],
+    /// Payload bytes of each of its segments, if it is a super-packet.
+    pub segment_bytes: Option<u16>,
+}
+
+/// Which packets are captured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Only {
+    /// All.
+    Any,
+    /// UDP over IPv4 or IPv6 without extension headers; fragments other than the first are left out.
+    Udp,
 }
 
 impl PacketRing {
     /// Opens a ring of `frames` packets for a device of the current network namespace.
-    pub fn open(device: &str, snap_bytes: usize, frames: usize) -> io::Result<Self> {
-        let frame_bytes = (BEFORE_PACKET_BYTES + snap_bytes).next_multiple_of(ALIGNMENT);
+    pub fn open(device: &str, only: Only, snap_bytes: usize, frames: usize) -> io::Result<Self> {
+        let tells_segments = only == Only::Udp;
+        let before_bytes = BEFORE_PACKET_BYTES + if tells_segments { SEGMENTATION_BYTES } else { 0 };
+        let frame_bytes = (before_bytes + snap_bytes).next_multiple_of(ALIGNMENT);
         let block_bytes = BLOCK_BYTES.max(frame_bytes.next_power_of_two());
         let in_block = block_bytes / frame_bytes;
         let blocks = frames.div_ceil(in_block).max(1);
         let index = nix::net::if_::if_nametoindex(device)?;
         let socket = packet_socket()?;
         super::set_option(socket.as_raw_fd(), libc::SOL_PACKET, libc::PACKET_VERSION, 1_i32)?;
+        if tells_segments {
+            super::set_option(socket.as_raw_fd(), libc::SOL_PACKET, libc::PACKET_VNET_HDR, 1_i32)?;
+            only_udp(socket.as_raw_fd())?;
+        }
         let number = |size: usize| u32::try_from(size).map_err(|_| io::Error::from(Errno::EINVAL));
         let layout = Layout {
             block_bytes: number(block_bytes)?,
@@ -83,7 +109,16 @@ impl PacketRing {
         super::set_option(socket.as_raw_fd(), libc::SOL_PACKET, libc::PACKET_RX_RING, layout)?;
         let bytes = blocks * block_bytes;
         let memory = share(socket.as_raw_fd(), bytes)?;
-        let ring = Self { socket, memory, bytes, block_bytes, frame_bytes, frames: blocks * in_block, next: 0 };
+        let ring = Self {
+            socket,
+            memory,
+            bytes,
+            block_bytes,
+            frame_bytes,
+            frames: blocks * in_block,
+            next: 0,
+            tells_segments,
+        };
         // Last: an unbound socket receives no packets, so the kernel need not wait for any in progress.
         bind(ring.socket.as_raw_fd(), index)?;
         Ok(ring)
@@ -129,7 +164,12 @@ impl PacketRing {
         let bytes = unsafe { std::slice::from_raw_parts(self.at(frame).as_ptr(), self.frame_bytes) };
         let word = |at: usize| u32::from_ne_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
         let start = usize::from(u16::from_ne_bytes([bytes[12], bytes[13]]));
+        let segmentation = self.tells_segments.then(|| &bytes[start - SEGMENTATION_BYTES..start]);
+        let segment_bytes = |head: &[u8]| {
+            (head[GSO_TYPE_AT] != 0).then(|| u16::from_ne_bytes([head[GSO_SIZE_AT], head[GSO_SIZE_AT + 1]]))
+        };
         Some(Packet {
+            segment_bytes: segmentation.and_then(segment_bytes),
             time_ns: u64::from(word(16)) * 1_000_000_000 + u64::from(word(20)),
             length: word(4),
             outgoing: bytes[DIRECTION_AT] == OUTGOING,
@@ -157,6 +197,37 @@ impl Drop for PacketRing {
         // SAFETY: the mapping is ours, and no packet of it outlives the ring.
         unsafe { libc::munmap(self.memory.as_ptr().cast(), self.bytes) };
     }
+}
+
+/// Makes a socket take UDP packets only, by a filter of classic BPF (`Documentation/networking/filter.rst`).
+fn only_udp(socket: RawFd) -> nix::Result<()> {
+    let [byte, half] = [libc::BPF_B, libc::BPF_H].map(|size| libc::BPF_LD | size | libc::BPF_ABS);
+    let equal = libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K;
+    let any_bit = libc::BPF_JMP | libc::BPF_JSET | libc::BPF_K;
+    let answer = libc::BPF_RET | libc::BPF_K;
+    let udp = libc::IPPROTO_UDP.unsigned_abs();
+    let [ip, ipv6] = [libc::ETH_P_IP, libc::ETH_P_IPV6].map(i32::unsigned_abs);
+    // Operation, instructions to skip if it holds and if not, operand.
+    let program = [
+        (half, 0, 0, ETHERNET_BYTES - 2),
+        (equal, 0, 4, ip),
+        (half, 0, 0, ETHERNET_BYTES + 6),
+        (any_bit, 6, 0, 0x1fff), // An offset: not the first fragment.
+        (byte, 0, 0, ETHERNET_BYTES + 9),
+        (equal, 3, 4, udp),
+        (equal, 0, 3, ipv6),
+        (byte, 0, 0, ETHERNET_BYTES + 6),
+        (equal, 0, 1, udp),
+        (answer, 0, 0, u32::MAX),
+        (answer, 0, 0, 0),
+    ];
+    let mut program = program.map(|(code, jt, jf, k)| {
+        let code = u16::try_from(code).expect("an operation has 16 bits");
+        libc::sock_filter { code, jt, jf, k }
+    });
+    let len = u16::try_from(program.len()).expect("a short program");
+    let filter = libc::sock_fprog { len, filter: program.as_mut_ptr() };
+    super::set_option(socket, libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, filter)
 }
 
 /// A packet socket that receives nothing yet.

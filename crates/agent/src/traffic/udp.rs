@@ -4,6 +4,7 @@ use crate::error::{Attempt, Result};
 use crate::sys;
 use dumbbell_net::datagrams::{Arrivals, Schedule};
 use dumbbell_plan::Flow;
+use dumbbell_records::Datagrams;
 use dumbbell_records::end::FlowEnd;
 use nix::sys::socket::{MsgFlags, recv};
 use socket2::{Domain, Socket, Type};
@@ -126,10 +127,15 @@ impl UdpFlow {
         }
     }
 
-    /// Datagrams lost so far and the jitter in nanoseconds; unknown on a host that does not receive.
-    pub fn arrived(&self) -> (Option<u64>, Option<u64>) {
-        let here = self.plan.ends.receives();
-        (here.then(|| self.arrivals.lost()), here.then(|| self.arrivals.jitter()).flatten())
+    /// What is known of its datagrams; two hosts' clocks give no delay.
+    pub fn datagrams(&self) -> Datagrams {
+        let arrivals = self.plan.ends.receives().then_some(&self.arrivals);
+        Datagrams {
+            sent_bytes: self.sent_bytes,
+            lost: arrivals.map(Arrivals::lost),
+            jitter_ns: arrivals.and_then(Arrivals::jitter),
+            delay_ns: arrivals.filter(|_| self.plan.ends.sends()).and_then(Arrivals::delay),
+        }
     }
 
     /// Is it sending?

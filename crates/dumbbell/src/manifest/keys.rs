@@ -120,6 +120,8 @@ objects! {
         cc: Option<String>,
         /// Congestion control of the experiment.
         cc_asked: Maybe<Option<String>>,
+        /// Name and version of its QUIC stack.
+        stack: Maybe<String>,
         /// Start; null: it never started.
         start_s: Maybe<Option<Seconds>>,
         /// Stop.
@@ -196,6 +198,8 @@ objects! {
         host: String,
         /// Program and arguments.
         command: Maybe<Vec<String>>,
+        /// The QUIC flow whose end it is.
+        flow: Maybe<String>,
         /// Default controller of its host.
         cc: Maybe<Option<String>>,
         /// Start; null: it never started.

@@ -8,6 +8,7 @@ use dumbbell_experiment::declare::Kind;
 use dumbbell_experiment::model::{Experiment, Transport};
 use dumbbell_experiment::value::{self, Node};
 use dumbbell_metrics::Table;
+use dumbbell_plan::stacks::Stack;
 use dumbbell_plan::{self as plan, Plan};
 use dumbbell_records::end::{End, FlowEnd};
 use serde::Serialize;
@@ -96,6 +97,8 @@ fn commands(plan: &Plan, engine: &str) -> Vec<String> {
 
 fn flow_entry(flow: &plan::Flow, end: &FlowEnd) -> Flow {
     let is_tcp = flow.transport == Transport::Tcp;
+    let stack = flow.stack.as_deref().and_then(Stack::named);
+    let has_controller = flow.transport != Transport::Udp;
     let pauses = flow.exchange.is_some() || flow.on_off_ns.is_some();
     let time = |time: Option<u64>| time.map(|ns| Seconds(seconds(ns)));
     let count = |count: u64| Maybe(Some(is_tcp.then_some(Count(count))));
@@ -104,8 +107,9 @@ fn flow_entry(flow: &plan::Flow, end: &FlowEnd) -> Flow {
         name: flow.name.clone(),
         group: flow.group.clone(),
         kind: flow.transport.word().into(),
-        cc: end.cc.clone().filter(|_| is_tcp),
+        cc: end.cc.clone().filter(|_| has_controller),
         cc_asked: flow.cc.clone().into(),
+        stack: Maybe(stack.map(|stack| format!("{} {}", stack.name, stack.version))),
         start_s: time(end.started_ns).into(),
         stop_s: time(end.stopped_ns).into(),
         bytes_asked: flow.bytes.map(Count).into(),

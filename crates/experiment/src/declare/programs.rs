@@ -1,12 +1,15 @@
 //! What the keys of programs, of tc commands and of the run's seeds hold.
 
 use super::kinds::Time;
+use super::shapes::{choice_shape, none_of};
 use super::spec::{Shape, any_of, any_text, list_of_texts};
 use super::{Simple, simple};
 use crate::draw::Draw;
 use crate::single::Stop;
 use crate::value::{Node, Table, Value};
 use crate::{shell_words, units};
+use dumbbell_plan::stacks::Stack;
+use dumbbell_plan::{Serves, Transport};
 use dumbbell_tc::Wrong;
 
 /// Bytes of a program's command.
@@ -120,40 +123,57 @@ impl Simple for Host {
     }
 }
 
-/// A TCP port, or `"any"`, which is 0.
+/// A TCP port such as `80`, a port with its transport such as `"udp/4433"`, or `"any"`, for which 0 stands, too.
 #[derive(Debug)]
-pub struct Serves;
+pub struct ServedPort;
 
-impl Simple for Serves {
-    type Value = u16;
+impl ServedPort {
+    fn of_text(text: &str) -> Option<Serves> {
+        if text == "any" {
+            return Some(Serves::Any);
+        }
+        let (transport, port) = text.split_once('/')?;
+        let transport = [Transport::Tcp, Transport::Udp].into_iter().find(|each| each.word() == transport)?;
+        let is_number = !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
+        port.parse().ok().filter(|port| is_number && *port > 0).map(|port| Serves::At(transport, port))
+    }
+}
 
-    fn parse(value: &Value) -> Result<u16, Wrong> {
+impl Simple for ServedPort {
+    type Value = Serves;
+
+    fn parse(value: &Value) -> Result<Serves, Wrong> {
         let port = match &value.node {
-            Node::Text(text) if text == "any" => Some(0),
-            Node::Integer(number) => u16::try_from(*number).ok(),
+            Node::Text(text) => Self::of_text(text),
+            Node::Integer(0) => Some(Serves::Any),
+            Node::Integer(number) => u16::try_from(*number).ok().map(|port| Serves::At(Transport::Tcp, port)),
             _ => None,
         };
-        port.ok_or_else(|| Wrong::new("not a TCP port", "such as serves = 80, or \"any\""))
+        port.ok_or_else(|| Wrong::new("not a port", "such as serves = 80 for TCP, \"udp/4433\", or \"any\""))
     }
 
-    fn write(value: &u16) -> Value {
-        if *value == 0 { "any".into() } else { (*value).into() }
-    }
-
-    fn data(value: &u16) -> Value {
-        (*value).into()
+    fn write(value: &Serves) -> Value {
+        match value {
+            Serves::Any => "any".into(),
+            Serves::At(Transport::Tcp, port) => (*port).into(),
+            Serves::At(transport, port) => format!("{}/{port}", transport.word()).into(),
+        }
     }
 
     fn shape() -> Shape {
         let port =
             Table::from_iter([("type", Value::from("integer")), ("minimum", 0.into()), ("maximum", 65_535.into())]);
         let any = Table::from_iter([("const", Value::from("any")), any_text()]);
-        Shape::new("port", "int", any_of(vec![any, port]))
+        let with_transport = Table::from_iter([any_text(), ("pattern", r"^(tcp|udp)/[0-9]{1,5}$".into())]);
+        Shape::new("port", "int | str", any_of(vec![any, port, with_transport]))
     }
 
     fn draw(draw: &mut Draw<'_>) -> Value {
-        let port = draw.pick(&[80, 0, 65_535]);
-        if port == 0 { "any".into() } else { port.into() }
+        match draw.pick(&[80, 0, 65_535, 4433]) {
+            0 => "any".into(),
+            4433 => "udp/4433".into(),
+            port => port.into(),
+        }
     }
 }
 
@@ -190,6 +210,59 @@ impl Simple for StopTime {
 
     fn draw(draw: &mut Draw<'_>) -> Value {
         draw.pick(&["end", "1s", "20s"]).into()
+    }
+}
+
+/// Names of files below a working folder; `*` stands for any characters but `/`.
+#[derive(Debug)]
+pub struct FilePattern;
+
+impl Simple for FilePattern {
+    type Value = String;
+
+    fn parse(value: &Value) -> Result<String, Wrong> {
+        let is_part = |part: &str| !matches!(part, "" | "." | "..") && !part.contains('\0');
+        let pattern = value.text().filter(|text| text.len() <= 1024 && text.split('/').all(is_part));
+        pattern
+            .map(String::from)
+            .ok_or_else(|| Wrong::new("not names of files", "such as \"*.sqlog\" or \"logs/*.qlog\""))
+    }
+
+    fn write(value: &String) -> Value {
+        value.clone().into()
+    }
+
+    fn shape() -> Shape {
+        Shape::new("pattern", "str", [any_text()])
+    }
+
+    fn draw(draw: &mut Draw<'_>) -> Value {
+        draw.pick(&["*.sqlog", "logs/*.qlog"]).into()
+    }
+}
+
+/// A QUIC stack.
+#[derive(Debug)]
+pub struct StackName;
+
+impl Simple for StackName {
+    type Value = String;
+
+    fn parse(value: &Value) -> Result<String, Wrong> {
+        let stack = value.text().and_then(Stack::named);
+        stack.map(|stack| stack.name.to_owned()).ok_or_else(|| none_of(value, Stack::NAMES))
+    }
+
+    fn write(value: &String) -> Value {
+        value.clone().into()
+    }
+
+    fn shape() -> Shape {
+        choice_shape(Stack::NAMES)
+    }
+
+    fn draw(draw: &mut Draw<'_>) -> Value {
+        draw.pick(Stack::NAMES).into()
     }
 }
 
@@ -286,4 +359,4 @@ impl Simple for Seeds {
     }
 }
 
-simple!(Command, Lines, Host, Serves, StopTime, Folder, Seeds);
+simple!(Command, Lines, Host, ServedPort, StopTime, FilePattern, StackName, Folder, Seeds);

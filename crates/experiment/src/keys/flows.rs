@@ -8,6 +8,7 @@ use crate::declare::kinds::{Controller, Discipline, Duration, Name, Rate, Size, 
 use crate::declare::maps::Parameters;
 use crate::declare::metrics::Arrivals;
 use crate::declare::numbers::AboveZero;
+use crate::declare::programs::StackName;
 use crate::declare::sizes::Sizes;
 use crate::declare::{table, words};
 use crate::keys::path::{Path, Segment};
@@ -21,9 +22,12 @@ table! {
     {
         /// The group's name. Without it, `cc`, numbered when taken.
         name: Name, optional;
-        /// `"tcp"` or `"udp"`.
+        /// `"tcp"`, `"udp"`, or `"quic"`: a server of a QUIC stack at the sender, a client at the receiver, both real programs.
         kind: Transport = "tcp";
-        /// Congestion control, by its Linux name; required for TCP.
+        /// For `kind = "quic"`: the stack (`dumbbell stack list`).
+        stack: StackName, optional;
+        /// Congestion control, by its Linux name; required for TCP. For `kind = "quic"`: one of the stack's; without it, the
+        /// stack's default.
         cc: Controller, optional;
         /// Parameters of the controller (`dumbbell explain cubic`): integers, names, times and rates, such as
         /// `{ hystart = 0 }`. In Linux a parameter belongs to the module, so on the kernel two groups of one `cc` must
@@ -47,7 +51,8 @@ table! {
         bytes: Size, optional;
         /// The distribution, if `bytes` is one.
         sizes: Sizes, optional;
-        /// Destination port. Without it, 5201 and up, one per group.
+        /// Destination port. Without it, 5201 and up, one per group; for `kind = "quic"` the port of the first flow's server,
+        /// 4433 and up, one per flow.
         port: Integer<u16, 1, 65_535>, optional;
         /// Send for this long, then pause for `off_time`, and repeat.
         on_time: Duration, optional;

@@ -5,7 +5,7 @@ mod rules;
 use crate::declare::generic::{Boolean, Integer, List};
 use crate::declare::kinds::{Controller, Name, Time};
 use crate::declare::maps::{Environment, Files};
-use crate::declare::programs::{Command, Folder, Host, Serves, StopTime};
+use crate::declare::programs::{Command, FilePattern, Folder, Host, ServedPort, StopTime};
 use crate::declare::table;
 use crate::single::Stop;
 use crate::value::Table;
@@ -25,9 +25,12 @@ table! {
         start: Time = "0s";
         /// When it gets SIGTERM: a time, or `"end"`; ending by it is normal then. Without it, never.
         stop: StopTime, optional;
-        /// The TCP port at which it listens, or `"any"`. The program starts before time zero; the experiment starts when it
-        /// listens (limit: 60 s of virtual time); it is stopped at the end.
-        serves: Serves, optional;
+        /// The TCP port at which it listens, a UDP port such as `"udp/4433"`, or `"any"`. The program starts before time zero;
+        /// the experiment starts when it listens (limit: 60 s of virtual time); it is stopped at the end.
+        serves: ServedPort, optional;
+        /// Names of the qlog files that it writes below its working folder, such as `"*.sqlog"`: what they say of window,
+        /// RTT, bytes in flight, pacing and state goes to the program's UDP flows.
+        qlog: FilePattern, optional;
         /// `true`: the experiment ends with it.
         ends: Boolean = false;
         /// Files of its working folder, by path: a text, or `{ bytes = "61MB" }` for that many zero bytes, which use no

@@ -3,8 +3,10 @@
 use super::building::Building;
 use super::error::Error;
 use super::layout::Layout;
+use super::names::free_name;
 use crate::model::{self, Experiment, FileContent, Stop};
-use dumbbell_plan::{Content, Program, Step};
+use dumbbell_plan::{Content, Flow, Program, QuicEnd, Serves, Step, Transport};
+use std::net::{Ipv4Addr, SocketAddr};
 
 const ENDS: [&str; 2] = ["sender", "receiver"];
 
@@ -36,15 +38,62 @@ pub(super) fn programs(building: &Building<'_>) -> Result<Vec<Program>, Error> {
             }),
             stays: stays(program),
             serves: program.serves,
+            qlog: program.qlog.clone(),
             ends: program.ends,
             typed: false,
             keeps_powers: false,
             terminal: None,
             cc: program.cc.clone(),
             expect_status: program.expect_status,
+            quic: None,
         })
     };
     building.experiment.programs.iter().enumerate().map(plan).collect()
+}
+
+/// The programs of QUIC flows: each has a server at its sender, which sends, and a client at its receiver. `before` are the
+/// experiment's own, whose names are taken.
+pub(super) fn of_stacks(flows: &[Flow], layout: &Layout, before: &[Program]) -> Vec<Program> {
+    let mut programs = Vec::<Program>::new();
+    for (number, flow) in flows.iter().enumerate().filter(|(_, flow)| flow.transport == Transport::Quic) {
+        let server = SocketAddr::new(address(layout, &flow.sender).into(), flow.port).to_string();
+        let log = format!("{}.sqlog", flow.name);
+        let words = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect::<Vec<_>>();
+        let cc = flow.cc.as_deref().unwrap_or_default();
+        let mut add = |end: &str, host: &str, argv: Vec<String>, serves: Option<Serves>| {
+            let is_taken = |name: &str| before.iter().chain(&programs).any(|other| other.name == name);
+            let name = free_name(&format!("{}-{end}", flow.name), is_taken, 2);
+            let is_server = serves.is_some();
+            programs.push(Program {
+                name,
+                host: host.to_owned(),
+                argv,
+                env: Vec::new(),
+                files: Vec::new(),
+                writable: Vec::new(),
+                start_ns: if is_server { 0 } else { flow.start_ns },
+                stop_ns: flow.stop_ns.filter(|_| !is_server),
+                stays: is_server || (flow.bytes.is_none() && flow.stop_ns.is_none()),
+                serves,
+                qlog: is_server.then(|| log.clone()),
+                ends: false,
+                typed: false,
+                keeps_powers: false,
+                terminal: None,
+                cc: None,
+                expect_status: 0,
+                quic: Some(QuicEnd { flow: number, serves: is_server }),
+            });
+        };
+        let listens = Some(Serves::At(Transport::Udp, flow.port));
+        add("server", &flow.sender, words(&["server", "--listen", &server, "--cc", cc, "--qlog", &log]), listens);
+        let mut client = words(&["client", "--connect", &server]);
+        if let Some(bytes) = flow.bytes {
+            client.extend(["--bytes".to_owned(), bytes.to_string()]);
+        }
+        add("client", &flow.receiver, client, None);
+    }
+    programs
 }
 
 /// The default controllers of hosts, for sockets that set none.
@@ -73,20 +122,24 @@ pub(super) fn settings(programs: &[Program]) -> Result<Vec<Step>, Error> {
     Ok(wanted.iter().map(set).collect())
 }
 
+/// The address that a host's data is sent from or to.
+fn address(layout: &Layout, host: &str) -> Ipv4Addr {
+    match layout.host(host).rights.first() {
+        Some(wire) => layout.wires[*wire].left_address(),
+        None => layout.wires[layout.host(host).lefts[0]].right_address(),
+    }
+}
+
 /// The text of `/etc/hosts`: every host by its name, with the address that data is sent from or to.
 pub(super) fn hosts_file(layout: &Layout) -> String {
-    let address = |host: &super::layout::Host| match host.rights.first() {
-        Some(wire) => layout.wires[*wire].left_address(),
-        None => layout.wires[host.lefts[0]].right_address(),
-    };
     let mut lines = vec!["127.0.0.1\tlocalhost".to_owned()];
     for host in &layout.hosts {
-        lines.push(format!("{}\t{}", address(host), host.name));
+        lines.push(format!("{}\t{}", address(layout, &host.name), host.name));
     }
     // A name for the first of each kind.
     for end in ENDS.into_iter().filter(|end| !layout.has(end)) {
         if let Some(first) = layout.hosts.iter().find(|host| host.name.starts_with(end)) {
-            lines.push(format!("{}\t{end}", address(first)));
+            lines.push(format!("{}\t{end}", address(layout, &first.name)));
         }
     }
     lines.join("\n") + "\n"

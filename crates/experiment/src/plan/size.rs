@@ -82,7 +82,7 @@ fn carried(plan: &Plan) -> u128 {
     let carried: u128 = rates.iter().zip(times).map(|((_, rate), time)| u128::from(*rate) * u128::from(time)).sum();
     let mtu = u128::from(plan.net.mtu);
     let packets = carried / (8_000_000_000 * mtu);
-    let sized = plan.flows.iter().filter(|flow| flow.on_off_ns.is_none() && flow.transport == Transport::Tcp);
+    let sized = plan.flows.iter().filter(|flow| flow.on_off_ns.is_none() && flow.transport != Transport::Udp);
     let bytes = sized.map(|flow| flow.bytes.map(u128::from)).sum::<Option<u128>>();
     bytes.map_or(packets, |bytes| packets.min(bytes / mtu))
 }

@@ -5,6 +5,7 @@ use super::draws::Streams;
 use super::names::free_name;
 use crate::model::{Direction, Experiment, Flows, Transport};
 use crate::sizes::Distribution;
+use dumbbell_plan::stacks::Stack;
 use dumbbell_plan::{Ecn, Ends, Exchange, Flow, Members, Probe, Wait};
 use dumbbell_tc::quantity::float;
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,6 +16,8 @@ pub(super) const MAX_ARRIVALS: u64 = 10_000;
 /// Port of the first group.
 pub(super) const FIRST_PORT: u16 = 5201;
 const FIRST_PROBE_PORT: usize = 5100;
+/// Port of the first QUIC flow.
+const FIRST_QUIC_PORT: u16 = 4433;
 
 /// Every flow of every group, in the order of the file. `ends` are receiver and its address by group number.
 pub(super) fn flows(building: &Building<'_>, ends: &[(String, IpAddr)], draws: &mut Streams) -> Vec<Flow> {
@@ -22,6 +25,7 @@ pub(super) fn flows(building: &Building<'_>, ends: &[(String, IpAddr)], draws: &
         building.attachments.scripts.iter().flat_map(|script| script.marks.iter().copied()).collect();
     let (mut flows, mut names, mut members) = (Vec::new(), BTreeSet::new(), Vec::new());
     let path_ns = longest_rtt_ns(building.experiment);
+    let mut quic_ports = QuicPorts(FIRST_QUIC_PORT);
     for (number, group) in building.experiment.flows.iter().enumerate() {
         let name = &building.group_names[number];
         let port = group.port.unwrap_or_else(|| FIRST_PORT.saturating_add(u16::try_from(number).unwrap_or(u16::MAX)));
@@ -44,11 +48,12 @@ pub(super) fn flows(building: &Building<'_>, ends: &[(String, IpAddr)], draws: &
                 name: own,
                 group: name.clone(),
                 transport: group.kind,
+                stack: group.stack.clone(),
                 sender: sender.to_owned(),
                 receiver: receiver.to_owned(),
                 address,
-                port,
-                cc: group.cc.clone(),
+                port: if group.kind == Transport::Quic { quic_ports.next(group.port, position) } else { port },
+                cc: group.cc.clone().or_else(|| stacks_default(group)),
                 cc_parameters: group.cc_parameters.clone(),
                 start_ns: *start_ns,
                 wait: Wait::default(),
@@ -76,6 +81,28 @@ pub(super) fn flows(building: &Building<'_>, ends: &[(String, IpAddr)], draws: &
         flows[own.positions()].iter_mut().for_each(|flow| flow.wait = wait);
     }
     flows
+}
+
+/// The controller that the group's stack uses if none is named.
+fn stacks_default(group: &Flows) -> Option<String> {
+    Stack::named(group.stack.as_deref()?).map(|stack| stack.default_controller().to_owned())
+}
+
+/// Each QUIC flow has a server of its own, at a port of its own.
+struct QuicPorts(u16);
+
+impl QuicPorts {
+    /// The port of a group's flow: counted from the group's, or the next that no other group without one has.
+    fn next(&mut self, group: Option<u16>, position: u64) -> u16 {
+        let offset = u16::try_from(position - 1).unwrap_or(u16::MAX);
+        group.map_or_else(
+            || {
+                self.0 = self.0.saturating_add(1);
+                self.0 - 1
+            },
+            |first| first.saturating_add(offset),
+        )
+    }
 }
 
 /// The longest RTT of the path; a change of the forward delay counts in full.

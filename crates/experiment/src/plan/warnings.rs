@@ -46,6 +46,10 @@ pub(super) fn warnings(experiment: &Experiment, plan: &Plan, scripts: &[Script])
     warnings.extend(probes(experiment, plan));
     warnings.extend(dotted_names(experiment));
     warnings.extend(endless_reverse(experiment));
+    if plan.flows.iter().any(|flow| flow.transport == Transport::Quic) {
+        let free = "computing takes no virtual time: where a real machine's CPU limits a QUIC stack, this result shows no limit";
+        warnings.push(free.into());
+    }
     let mut seen = std::collections::BTreeSet::new();
     warnings.retain(|warning| seen.insert(warning.clone()));
     warnings
@@ -61,7 +65,7 @@ fn endless_reverse(experiment: &Experiment) -> impl Iterator<Item = String> {
     let groups = experiment.flows.iter().zip(experiment.group_names());
     groups
         .filter(move |(group, _)| {
-            let is_fast = group.kind == Transport::Tcp && group.pacing_rate.is_none() && !group.is_sized();
+            let is_fast = group.kind != Transport::Udp && group.pacing_rate.is_none() && !group.is_sized();
             !is_limited && is_fast && group.direction == Direction::Reverse && group.request.is_none()
         })
         .map(|(_, name)| {

@@ -305,6 +305,12 @@ fn flow(plan: &types::Plan, flow: &types::Flow, sysctls: Sysctls) -> Result<Flow
             rcvbuf: flow.rcvbuf.map(|bytes| buffer(bytes, MIN_RCVBUF)),
         }),
         Transport::Tcp => Traffic::Tcp(Box::new(tcp(plan, flow, sysctls))),
+        Transport::Quic => {
+            let right =
+                "--engine kernel, which runs the stack's programs, or a TCP group with the controller of the same name";
+            let error = Error::at("flows", "the simulator has no QUIC stacks", right);
+            return Err(error.with(flow.name.as_str()));
+        }
     };
     Ok(Flow {
         name: flow.name.clone(),

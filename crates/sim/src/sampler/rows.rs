@@ -54,6 +54,7 @@ columns! {
         rcv_space_bytes: Cells<u32>,
         datagrams_lost: Cells<i64>,
         jitter_ns: Cells<i64>,
+        one_way_delay_ns: Cells<i64>,
         bbr_bw_bps: Cells<i64>,
         bbr_min_rtt_ns: Cells<i64>,
         bbr_pacing_gain: Cells<f64>,
@@ -102,6 +103,7 @@ impl FlowRows {
         self.rcv_space_bytes.push(rcv_space);
         self.datagrams_lost.push(None);
         self.jitter_ns.push(None);
+        self.one_way_delay_ns.push(None);
         self.push_cc_info(Some(&info.cc_info));
     }
 
@@ -113,6 +115,7 @@ impl FlowRows {
         self.bytes_received.push(udp.received_bytes.cast_signed());
         self.datagrams_lost.push(udp.arrivals.lost().cast_signed());
         self.jitter_ns.push(udp.arrivals.jitter().map(u64::cast_signed));
+        self.one_way_delay_ns.push(udp.arrivals.delay().map(u64::cast_signed));
         self.push_nulls();
         self.push_cc_info(None);
     }

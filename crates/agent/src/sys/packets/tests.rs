@@ -8,13 +8,13 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 /// Moves this thread to a new network namespace and opens a ring there; `None` without the privilege.
-fn ring_in_new_namespace(snap_bytes: usize, frames: usize) -> Option<PacketRing> {
+fn ring_in_new_namespace(only: Only, snap_bytes: usize, frames: usize) -> Option<PacketRing> {
     if unshare(CloneFlags::CLONE_NEWNET).is_err() {
         return None;
     }
     let up = Command::new("ip").args(["link", "set", "lo", "up"]).status().expect("ip runs");
     assert!(up.success());
-    Some(PacketRing::open("lo", snap_bytes, frames).expect("a ring opens"))
+    Some(PacketRing::open("lo", only, snap_bytes, frames).expect("a ring opens"))
 }
 
 fn sender() -> (UdpSocket, SocketAddr) {
@@ -34,7 +34,7 @@ fn wait_for(ring: &PacketRing, count: usize) {
 
 #[test]
 fn packets_are_captured_and_their_frames_are_reused() {
-    let Some(mut ring) = ring_in_new_namespace(96, 700) else { return };
+    let Some(mut ring) = ring_in_new_namespace(Only::Any, 96, 700) else { return };
     let (socket, here) = sender();
     for round in 0..40_u8 {
         for number in 0..50 {
@@ -62,7 +62,7 @@ fn packets_are_captured_and_their_frames_are_reused() {
 
 #[test]
 fn a_full_ring_counts_missed_packets() {
-    let Some(ring) = ring_in_new_namespace(96, 1) else { return };
+    let Some(ring) = ring_in_new_namespace(Only::Any, 96, 1) else { return };
     let (socket, here) = sender();
     for _ in 0..ring.frames {
         socket.send_to(&[1; 300], here).expect("sent");

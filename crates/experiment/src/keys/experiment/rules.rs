@@ -48,7 +48,7 @@ pub fn check(made: &Experiment, report: &mut Report<'_>) {
             report.fault(&format!("flows.{number}.host_qdisc"), "both 'path.tc' and a 'host_qdisc'", right);
         }
         if flows.start >= made.duration {
-            let name = flows.name.as_deref().or(flows.cc.as_deref()).unwrap_or("udp");
+            let name = &made.group_names()[number];
             let problem = format!("flow group '{name}' starts after the end");
             report.fault(&format!("flows.{number}.start"), problem, "start it before the duration is over");
         }
@@ -199,7 +199,9 @@ impl Experiment {
     #[must_use]
     pub fn group_names(&self) -> Vec<String> {
         let wanted = |flows: &'_ Flows| {
-            flows.name.clone().or_else(|| flows.cc.clone()).unwrap_or_else(|| flows.kind.word().into())
+            let words: Vec<_> = flows.stack.iter().chain(&flows.cc).map(String::as_str).collect();
+            let own = if words.is_empty() { flows.kind.word().into() } else { words.join("-") };
+            flows.name.clone().unwrap_or(own)
         };
         let wanted: Vec<_> = self.flows.iter().map(wanted).collect();
         numbered(wanted.iter().map(String::as_str))

@@ -22,13 +22,16 @@ pub enum FlowKind {
     Poisson,
     /// `kind = "udp"`.
     Udp,
+    /// `kind = "quic"`.
+    Quic,
 }
-use FlowKind::{Bulk, Exchange, OnOff, Poisson, Sized, Udp};
+use FlowKind::{Bulk, Exchange, OnOff, Poisson, Quic, Sized, Udp};
 
 /// Every kind.
-pub const KINDS: [FlowKind; 6] = [Bulk, Sized, OnOff, Exchange, Poisson, Udp];
+pub const KINDS: [FlowKind; 7] = [Bulk, Sized, OnOff, Exchange, Poisson, Udp, Quic];
 const TCP: &[FlowKind] = &[Bulk, Sized, OnOff, Exchange, Poisson];
-const NOT_EXCHANGE: &[FlowKind] = &[Bulk, Sized, OnOff, Poisson, Udp];
+const NOT_EXCHANGE: &[FlowKind] = &[Bulk, Sized, OnOff, Poisson, Udp, Quic];
+const NOT_QUIC: &[FlowKind] = &[Bulk, Sized, OnOff, Exchange, Poisson, Udp];
 
 impl FlowKind {
     /// The kind of a group's flows.
@@ -36,6 +39,7 @@ impl FlowKind {
     pub fn of(group: &Flows) -> Self {
         match group {
             Flows { kind: Transport::Udp, .. } => Udp,
+            Flows { kind: Transport::Quic, .. } => Quic,
             _ if group.request.or(group.response).is_some() => Exchange,
             _ if group.arrivals.or(group.load).is_some() => Poisson,
             _ if group.on_time.or(group.off_time).is_some() => OnOff,
@@ -54,6 +58,7 @@ impl FlowKind {
             Exchange => "request/response",
             Poisson => "Poisson",
             Udp => "UDP",
+            Quic => "QUIC",
         }
     }
 }
@@ -69,6 +74,8 @@ struct Refusal {
 const fn refuse(key: &'static str, kinds: &'static [FlowKind], right: &'static str) -> Refusal {
     Refusal { key, kinds, right }
 }
+
+const STACKS_OWN: &str = "leave it out: the stack decides that";
 
 const REFUSALS: &[Refusal] = &[
     refuse("cc", &[Udp], "leave it out: a UDP flow has no controller, it sends at 'rate'"),
@@ -93,6 +100,24 @@ const REFUSALS: &[Refusal] = &[
     refuse("delayed_ack", &[Udp], "leave it out: UDP has no acknowledgements"),
     refuse("prompt_reads", &[Exchange, Udp], "leave it out: such a flow's receiver always reads what arrives at once"),
     refuse("pacing_rate", &[Udp], "rate is the rate of a UDP flow"),
+    refuse("stack", NOT_QUIC, "kind = \"quic\", or leave it out: Linux's TCP is the stack"),
+    refuse("cc_parameters", &[Quic], STACKS_OWN),
+    refuse("after", &[Quic], "start: a QUIC flow's programs start at a time"),
+    refuse("on_time", &[Quic], "several groups with start and stop"),
+    refuse("off_time", &[Quic], "several groups with start and stop"),
+    refuse("request", &[Quic], "bytes, or a TCP flow"),
+    refuse("response", &[Quic], "bytes, or a TCP flow"),
+    refuse("arrivals", &[Quic], "count and stagger for several such flows"),
+    refuse("load", &[Quic], "count and stagger for several such flows"),
+    refuse("rate", &[Quic], "leave it out: the stack's controller decides"),
+    refuse("payload", &[Quic], "path.mtu limits a stack's packets"),
+    refuse("ecn", &[Quic], STACKS_OWN),
+    refuse("sndbuf", &[Quic], STACKS_OWN),
+    refuse("rcvbuf", &[Quic], STACKS_OWN),
+    refuse("initial_window", &[Quic], STACKS_OWN),
+    refuse("delayed_ack", &[Quic], STACKS_OWN),
+    refuse("prompt_reads", &[Quic], STACKS_OWN),
+    refuse("pacing_rate", &[Quic], STACKS_OWN),
 ];
 
 /// Keys that an engine refuses, and why; the others are obeyed on every engine. [`crate::plan::remote`] and the engine

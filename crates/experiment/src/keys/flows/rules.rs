@@ -8,6 +8,7 @@ use crate::model::{Direction, Flows, Transport};
 use crate::value::{Table, Value};
 use dumbbell_net::cc::Controller;
 use dumbbell_plan::Ecn;
+use dumbbell_plan::stacks::Stack;
 
 const SHORTEST_UDP_INTERVAL: u64 = 1_000;
 /// A request must fit one socket buffer.
@@ -58,14 +59,14 @@ pub fn word_of_ecn(value: &Value) -> Option<Ecn> {
 /// All of them.
 pub fn check(made: &Flows, report: &mut Report<'_>) {
     kinds::check(made, report);
-    let is_tcp = made.kind == Transport::Tcp;
+    let (is_tcp, is_udp) = (made.kind == Transport::Tcp, made.kind == Transport::Udp);
     let starts_last = made.start + made.start_jitter;
     // Whether it is sound; the key at fault; the problem; what would be right.
     let rules = [
         (!is_tcp || made.cc.is_some(), "cc", "'cc' goes with TCP flows, and each needs one", "such as cc = \"bbr\""),
-        (is_tcp || made.rate.is_some(), "rate", "a UDP flow without a rate", "such as rate = \"1mbit\""),
+        (!is_udp || made.rate.is_some(), "rate", "a UDP flow without a rate", "such as rate = \"1mbit\""),
         (
-            is_tcp || made.rate.is_none() || made.udp_interval() >= SHORTEST_UDP_INTERVAL,
+            !is_udp || made.rate.is_none() || made.udp_interval() >= SHORTEST_UDP_INTERVAL,
             "rate",
             "UDP packets closer than 1us",
             "larger packets",
@@ -115,13 +116,13 @@ pub fn check(made: &Flows, report: &mut Report<'_>) {
     ];
     let ecn_rules = [
         (
-            is_tcp || made.ecn != Ecn::AccEcn,
+            !is_udp || made.ecn != Ecn::AccEcn,
             "ecn",
             "Accurate ECN is TCP's",
             "ecn = \"classic\": packets that a queue may mark",
         ),
         (
-            made.ecn != Ecn::Off || !made.cc.as_deref().is_some_and(Controller::needs_ecn),
+            made.ecn != Ecn::Off || !is_tcp || !made.cc.as_deref().is_some_and(Controller::needs_ecn),
             "ecn",
             "a controller that needs ECN, without ECN",
             "cc = \"reno\", which Linux runs in its place where ECN is refused, or leave ecn out",
@@ -133,6 +134,28 @@ pub fn check(made: &Flows, report: &mut Report<'_>) {
     }
     if made.direction == Direction::Reverse {
         reverse(made, report);
+    }
+    if made.kind == Transport::Quic {
+        quic(made, report);
+    }
+}
+
+/// A QUIC flow is two processes.
+const MAX_QUIC_FLOWS: u32 = 64;
+
+/// A stack has controllers of its own.
+fn quic(made: &Flows, report: &mut Report<'_>) {
+    if made.count > MAX_QUIC_FLOWS {
+        let problem = format!("{} QUIC flows, each of which is two programs", made.count);
+        report.fault("count", problem, format!("at most {MAX_QUIC_FLOWS}"));
+    }
+    let Some(stack) = made.stack.as_deref().and_then(Stack::named) else {
+        report.fault("stack", "a QUIC flow without a stack", format!("one of {}", Stack::NAMES.join(", ")));
+        return;
+    };
+    if let Some(cc) = made.cc.as_deref().filter(|cc| !stack.controllers.contains(cc)) {
+        let problem = format!("{} has no controller '{cc}'", stack.name);
+        report.fault("cc", problem, format!("one of {}", stack.controllers.join(", ")));
     }
 }
 
