@@ -65,6 +65,7 @@ MAY_BE_SKIPPED_IN_CI = (
     "builds the site",
     "no kernel of Linux 7",
     "no kernel with named streams",
+    "no stack is built",
     "Slurm is here",
     "entering a namespace needs root",
     "only root can become another user",

@@ -10,7 +10,8 @@ from dumbbell import _sim, errors
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "python" / "dumbbell"
-PYTHON = sorted(PACKAGE.rglob("*.py"))
+PYTHON = sorted(path for path in PACKAGE.rglob("*.py") if "drivers" not in path.parts)
+"""All but the drivers of QUIC stacks, which are programs of their own."""
 
 LAYERS = [
     {"control_characters"},
@@ -20,7 +21,7 @@ LAYERS = [
     {"plan"},
     {"results"},
     {"linux"},
-    {"engines", "kernels", "host"},
+    {"engines", "kernels", "host", "stacks"},
     {"importers"},
     {"analysis"},
     {"transfer", "sweeps", "testing"},

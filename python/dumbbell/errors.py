@@ -7,6 +7,7 @@ DumbbellError                 2  the request is wrong, or this host can't meet i
 ├── KernelError               2  a kernel can't be found, built or used
 │   ├── ToolMissing           2  a program that the build or the run needs is missing
 │   └── BuildFailed           2  Linux's make failed
+├── StackError                2  a QUIC stack can't be found, built or used
 ├── HostError                 2  a remote host can't be reached or used
 ├── OutputError               2  the result can't be written
 ├── ResultError               2  a result folder can't be read
@@ -54,6 +55,7 @@ __all__ = [
     "OutputError",
     "PlanError",
     "ResultError",
+    "StackError",
     "ToolMissing",
     "TransferError",
     "UrlError",
@@ -167,6 +169,10 @@ class ToolMissing(KernelError):
 
 class BuildFailed(KernelError):
     """Linux's make failed; most likely the source is at fault, not this host."""
+
+
+class StackError(DumbbellError):
+    """A QUIC stack can't be found, built or used."""
 
 
 class HostError(DumbbellError):

@@ -56,6 +56,7 @@ PANELS: dict[str, dict[str, tuple[str, str]]] = {
     },
     "Kernels": {
         "kernel": ("kernels:kernel", "Build and list Linux kernels for the kernel engine."),
+        "stack": ("stacks:stack", "Build and list QUIC stacks for flows of kind quic."),
         "exec": ("programs:exec_", "Run a program on a host of an experiment."),
         "shell": ("programs:shell", "Open a shell on a host of a running experiment."),
         "selftest": ("selftest:selftest", "Run Linux's own TCP tests in virtual time."),

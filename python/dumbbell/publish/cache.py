@@ -46,9 +46,10 @@ FOLDERS = {
         CacheFolder("kernels", "built kernels", "dumbbell kernel build", is_default=False),
         CacheFolder(
             "build",
-            "sources and object files of kernels, reused by `kernel add`",
+            "sources and object files of kernels, reused by `kernel add`, and of unfinished stacks",
             "the next `dumbbell kernel add` takes minutes longer, because it compiles everything again",
         ),
+        CacheFolder("stacks", "built QUIC stacks", "dumbbell stack build", is_default=False),
         CacheFolder(
             "git", "commits of repositories from which kernels were built", "`kernel build --git` fetches again"
         ),
