@@ -125,7 +125,9 @@ def test_records_have_the_sizes_that_the_agent_writes() -> None:
 def test_every_column_of_a_tcp_flow(plan: Plan) -> None:
     got = row(plan, time_ns=10_000_000, **INFO)
     head = {"time_ns": 10_000_000, "flow": "vegas", "group": "vegas", "bytes_received": 123, "rcv_space_bytes": 65_536}
-    assert got == head | COLUMNS | dict.fromkeys([*CONTROLLERS, "cc_phase", "datagrams_lost", "jitter_ns", "one_way_delay_ns"])
+    assert got == head | COLUMNS | dict.fromkeys(
+        [*CONTROLLERS, "cc_phase", "datagrams_lost", "jitter_ns", "one_way_delay_ns"]
+    )
     assert set(got) == set(FLOWS)
 
 

@@ -230,6 +230,12 @@ impl Step {
 }
 
 impl AgentPlan {
+    /// Whether it runs in a guest, where programs can do no harm.
+    #[must_use]
+    pub const fn is_for_guest(&self) -> bool {
+        self.machine_ns.is_none()
+    }
+
     /// The part of a host that has one end of all flows and probes, or none; the agent knows no host's name. `from` is the
     /// address of a sender on another host.
     #[must_use]

@@ -17,6 +17,7 @@ from dumbbell import _sim
 from dumbbell.engines.agent_engine import (
     agent_entries,
     flow_memory_mib,
+    missed_datagrams,
     missed_warnings,
     move_capture,
     read_run_folder,
@@ -36,6 +37,7 @@ from dumbbell.engines.host_load import (
     read_load_samples,
     shaper_shares,
 )
+from dumbbell.engines.programs import built_stacks, program_entries, program_problems, program_settings
 from dumbbell.engines.remote import RemoteEngine
 from dumbbell.engines.run_manifest import Verdict, closed_windows, judge, manifest_of
 from dumbbell.errors import ExperimentError, PlanError
@@ -98,7 +100,11 @@ class HostEngine:
         with staged(request.out) as folder, captured(request.capture) as packets:
             run_folder = folder / "host"
             run_folder.mkdir()
-            agent_plan = plan.for_agent(recordings=recorded, machine_ns=max(LOAD_SAMPLE_NS, plan.sample_ns))
+            agent_plan = plan.for_agent(
+                recordings=recorded,
+                machine_ns=max(LOAD_SAMPLE_NS, plan.sample_ns),
+                programs=program_settings(plan) if plan.programs else None,
+            )
             (run_folder / "plan.json").write_text(agent_plan, encoding="utf-8")
             before = facts()
             planned = time.perf_counter()
@@ -111,11 +117,14 @@ class HostEngine:
             finished = time.perf_counter()
             progress(plan.duration_ns / 1e9)
             plan, tables, end, named = read_run_folder(run_folder, plan)
+            programs = program_entries(run_folder, folder, plan, end.programs)
             measured = load_statistics(
                 read_load_samples(run_folder / "machine.jsonl"), end, shaper_shares(named, tables["queues"].frame())
             )
             verdict = judge(plan, end, named, tables["queues"].native(), remedy=HELP)
             verdict = verdict.combined(judge_host(plan, measured, tables["flows"].frame(), end.duration_ns))
+            verdict = verdict.combined(program_problems(plan, programs, folder))
+            verdict = verdict.combined(Verdict(missed_datagrams(end)))
             own_warnings = [*end.warnings(plan), *missed_warnings(plan, request.inside, end)]
             verdict = verdict.combined(Verdict(warnings=[*closed_windows(tables["flows"]), *own_warnings]))
             machine = before | json.loads((run_folder / "spaces.json").read_text()) | measured
@@ -125,6 +134,7 @@ class HostEngine:
             own = {
                 **agent_entries(self.agent, plan, end),
                 **_host_entries(),
+                **({"programs": programs} if programs else {}),
                 "machine": machine,
                 "phases_s": {"plan": planned - began, "host": finished - planned, "decode": now - finished},
                 "wall_s": now - began,
@@ -141,6 +151,10 @@ class HostEngine:
         refuse_packet_fates(request, problem, "--engine kernel, or --engine sim")
         _refuse_unsafe_on_host(request, plan)
         _refuse_too_much(plan)
+        try:
+            built_stacks(plan)
+        except ExperimentError as error:
+            raise error.within(str(request.case.file)) from None
         probed = probe_capabilities(self.agent, plan)
         _refuse_missing_features(request, plan, probed)
         return plan
@@ -169,12 +183,10 @@ def _refuse_unsafe_on_host(request: Request, plan: Plan) -> None:
         for number, group in enumerate(experiment.flows) if group.cc_parameters
     ]  # fmt: skip
     wrong += [
-        ("the host engine runs no QUIC stacks yet", f"flows.{number}.kind", group.kind)
-        for number, group in enumerate(experiment.flows) if group.kind == "quic"
+        ("the host engine runs no programs but QUIC stacks, since they could harm the host", f"programs.{number}.run",
+         program.argv[0])
+        for number, program in enumerate(plan.programs) if program.flow is None
     ]  # fmt: skip
-    if plan.programs:
-        wrong.append(("the host engine runs no programs, since they could harm the host", "programs.0.run",
-                      plan.programs[0].argv[0]))  # fmt: skip
     if recordings_requested.trace:
         wrong.append(("trace events are system-wide", "--trace-event", ", ".join(recordings_requested.trace)))
     for problem, key, value in wrong:

@@ -11,15 +11,13 @@ import sysconfig
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dumbbell import _sim
 from dumbbell.engines.run_manifest import Verdict
 from dumbbell.errors import ExperimentError
 from dumbbell.plan import Plan, Program
-
-if TYPE_CHECKING:
-    from dumbbell.stacks import Built
+from dumbbell.stacks import Built, find
 
 __all__ = [
     "OutputListener",
@@ -124,10 +122,8 @@ def program_settings(plan: Plan) -> ProgramSettings:
     return ProgramSettings(homes, _installation(), sysconfig.get_path("scripts"), stacks)
 
 
-def built_stacks(plan: Plan) -> "list[Built]":
+def built_stacks(plan: Plan) -> list[Built]:
     """The stacks of a plan's QUIC flows. Raises `ExperimentError` for one that is not built."""
-    from dumbbell.stacks import find  # noqa: PLC0415 — only QUIC flows need it
-
     found = []
     for name in dict.fromkeys(flow.stack for flow in plan.flows if flow.stack is not None):
         built = find(name)
@@ -140,7 +136,7 @@ def built_stacks(plan: Plan) -> "list[Built]":
     return found
 
 
-def _stack_settings(built: "Built") -> StackSettings:
+def _stack_settings(built: Built) -> StackSettings:
     return StackSettings(
         built.stack.name,
         list(built.argv),

@@ -41,21 +41,28 @@ pub fn fault_file(folder: &Path, number: &str) -> PathBuf {
 
 fn exec_program(folder: &Path, number: &str) -> Result<std::convert::Infallible> {
     let text = fs::read_to_string(folder.join("plan.json")).attempt(|| "reading plan.json".into())?;
-    let shared = serde_json::from_str::<AgentPlan>(&text)?.programs;
+    let plan = serde_json::from_str::<AgentPlan>(&text)?;
+    let (shared, is_guest) = (&plan.programs, plan.is_for_guest());
     let number: usize = number.parse().map_err(io::Error::other).attempt(|| "reading a program's number".into())?;
     let program = shared.all.get(number).ok_or_else(|| io::Error::other("no such program"));
     let program = program.attempt(|| format!("finding program {number}"))?;
     let network = File::open(format!("/run/netns/{}", program.host)).attempt(|| "opening its host".into())?;
     setns(network, CloneFlags::CLONE_NEWNET).attempt(|| format!("entering host '{}'", program.host))?;
+    if !is_guest {
+        // The user's own stacks, with the user's rights; the plan of a real machine has no other programs.
+        std::env::set_current_dir(artifacts::work_folder(folder, number))
+            .attempt(|| "entering the working folder".into())?;
+        return Err(exec_error(shared, program));
+    }
     unshare(CloneFlags::CLONE_NEWNS).attempt(|| "creating a mount namespace".into())?;
     // Opened now: the path is hidden in the sandbox. The program doesn't inherit the descriptor.
     let work = File::open(artifacts::work_folder(folder, number)).attempt(|| "opening the working folder".into())?;
-    sandbox::set_up(&shared, program, &work)?;
+    sandbox::set_up(shared, program, &work)?;
     std::env::set_current_dir(WORKING_FOLDER).attempt(|| "entering the working folder".into())?;
     if !program.keeps_powers {
         sys::drop_capabilities(&sandbox::DROPPED_CAPABILITIES).attempt(|| "dropping capabilities".into())?;
     }
-    Err(exec_error(&shared, program))
+    Err(exec_error(shared, program))
 }
 
 /// Executes the program; returns only on error.

@@ -54,7 +54,10 @@ impl Running {
 
     /// Starts it in its own process group. Returns the other end of an interactive shell's standard input.
     pub fn start(&mut self, now_ns: u64) -> Result<Option<UnixStream>> {
-        let mut command = Command::new(self.folder.join("agent"));
+        // In a guest the agent's own path is that of another file system.
+        let beside = self.folder.join("agent");
+        let agent = if beside.exists() { Ok(beside) } else { std::env::current_exe() };
+        let mut command = Command::new(agent.attempt(|| "finding the agent".into())?);
         command.arg("launch").arg(&self.folder).arg(self.number.to_string()).env_clear().process_group(0);
         artifacts::prepare(&artifacts::work_folder(&self.folder, self.number))?;
         let (ours, stdin) = self.open_input()?;

@@ -232,6 +232,10 @@ fn refused_key(group: &Flows) -> Option<(&'static str, &'static str, Option<Valu
             group.ecn != Ecn::Auto && group.kind == Transport::Tcp,
             ("ecn", "a host has one setting for all groups: tcp.ecn", Some(Value::from(group.ecn.word()))),
         ),
+        (
+            group.kind == Transport::Quic,
+            ("kind", "real hosts run no QUIC stacks; without [hosts] this one does", Some(Value::from("quic"))),
+        ),
         (!group.delayed_ack, ("delayed_ack", ONE_ROUTE, Some(Value::from(false)))),
         (
             !group.cc_parameters.is_empty(),

@@ -46,10 +46,6 @@ pub(super) fn warnings(experiment: &Experiment, plan: &Plan, scripts: &[Script])
     warnings.extend(probes(experiment, plan));
     warnings.extend(dotted_names(experiment));
     warnings.extend(endless_reverse(experiment));
-    if plan.flows.iter().any(|flow| flow.transport == Transport::Quic) {
-        let free = "computing takes no virtual time: where a real machine's CPU limits a QUIC stack, this result shows no limit";
-        warnings.push(free.into());
-    }
     let mut seen = std::collections::BTreeSet::new();
     warnings.retain(|warning| seen.insert(warning.clone()));
     warnings
