@@ -70,6 +70,8 @@ LIMITS = {
         Limit("capture", 2_000_000_000, "size of a packet capture, unpacked", "memory holds it once or twice",
               in_bytes=True),
         Limit("capture-packets", 10_000_000, "packets of a capture", "each takes about 400 bytes during sorting"),
+        Limit("qlog-rows", 5_000_000, "rows of one connection of a qlog, whose size has no limit",
+              "each takes about 1 kB while the result is written"),
         Limit("intervals", 20_000, "intervals of all flows that `stats --every` prints",
               "each takes about 1 ms; a longer table is unreadable"),
         Limit("manifest", 256_000_000, "size of a run.json or a sweep's manifest",

@@ -81,8 +81,9 @@ def test_a_truncated_log_is_an_error_or_its_prefix_with_a_warning(tmp_path: Path
             assert run.manifest["warnings"] or name in _PERIODIC, f"cut at byte {end}"
 
 
-_JOINED = {"iperf3-server-output", "tc-mq"}
-"""A row also has what the log's end says: the other end of a connection, the leaves of a discipline."""
+_JOINED = {"iperf3-server-output", "tc-mq", "qlog"}
+"""A row also has what the log's end says: the other end of a connection, the leaves of a discipline, whether a stack
+logs what it lost at all."""
 _PERIODIC = {
     "ss",
     "tc",

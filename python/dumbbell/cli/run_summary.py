@@ -1,6 +1,6 @@
 """A result as tables."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
@@ -294,6 +294,9 @@ def _lines(numbers: Mapping[str, Any], manifest: Mapping[str, Any]) -> list[tupl
         for flow in numbers["flows"][:MOST_FLOWS]
         if flow.get("lost_datagrams") is not None
     ]
+    if shaken := list(_handshakes(manifest)):
+        more = f" and {len(shaken) - MOST_FLOWS} more" if len(shaken) > MOST_FLOWS else ""
+        lines.append(("handshake", f"{', '.join(shaken[:MOST_FLOWS])}{more}"))
     silent = [f"{flow['name']} {percent(flow['no_data_share'])}" for flow in numbers["flows"] if flow["no_data_share"]]
     if silent:
         more = f" and {len(silent) - MOST_FLOWS} more" if len(silent) > MOST_FLOWS else ""
@@ -305,6 +308,13 @@ def _lines(numbers: Mapping[str, Any], manifest: Mapping[str, Any]) -> list[tupl
     if text := repeats(numbers):
         lines.append(("cycle", f"{text} (strength {numbers['cycle']['strength']:.2f})"))
     return lines
+
+
+def _handshakes(manifest: Mapping[str, Any]) -> Iterator[str]:
+    """The time of each QUIC connection's handshake, where its qlog says it."""
+    for flow in manifest["flows"]:
+        if (seconds := (flow.get("seen") or {}).get("handshake_s")) is not None:
+            yield f"{flow['name']} {seconds * 1e3:.3g} ms"
 
 
 def _jitter(spread: Mapping[str, float | None]) -> str:

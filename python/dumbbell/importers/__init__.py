@@ -81,6 +81,8 @@ def recognise(source: Source, requested: str | None) -> tuple[Format, Source]:
     Raises `ImportProblem` when the format is unknown or ambiguous.
     """
     known = ", ".join(each.key for each in FORMATS)
+    if source.is_head:
+        return next(each for each in FORMATS if each.key == "qlog"), source  # `open_qlog` has recognised it.
     parted = source.without_prefixes
     if requested is not None:
         for each in FORMATS:
@@ -119,7 +121,7 @@ def read_run(files: Sequence[Path], options: Options, command: str = "") -> Impo
         raise ImportProblem("no files to import")
     if files.count(STDIN) > 1:
         raise ImportProblem("standard input can be read only once", value=str(STDIN), right="give - once")
-    opened = [_opened(file) for file in files]
+    opened = [_opened(file, options.format) for file in files]
     for file, each in zip(files, opened, strict=True):
         if not isinstance(each, Source):
             if len(files) > 1:
@@ -148,8 +150,10 @@ def read_log(source: Source, options: Options) -> Log:
     return log
 
 
-def _opened(file: Path) -> Source | tuple[DumbbellExport, list[Source]]:
+def _opened(file: Path, format_: str | None) -> Source | tuple[DumbbellExport, list[Source]]:
     """A file of another program, or a run written by `dumbbell export`."""
+    if format_ in (None, "qlog") and (in_pieces := qlog.open_qlog(file)) is not None:
+        return in_pieces
     if file.is_dir():
         if not dumbbell_export.is_folder(file):
             right = "a file, or a folder written by dumbbell export"

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, NoReturn, TypeVar
+from typing import Annotated, Any, BinaryIO, NoReturn, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -27,7 +27,19 @@ from dumbbell.importers.pasted import command_of, is_prompt, plain_bytes, typed
 from dumbbell.importers.quantity import Unreadable
 from dumbbell.importers.stamps import Stamp, accumulated, leading_stamp, stamp
 
-__all__ = ["CLASSIC", "STDIN", "Count", "Line", "Loose", "Real", "Source", "checked", "is_capture", "open_source"]
+__all__ = [
+    "CLASSIC",
+    "STDIN",
+    "Count",
+    "Line",
+    "Loose",
+    "Real",
+    "Source",
+    "checked",
+    "is_capture",
+    "open_pieces",
+    "open_source",
+]
 
 
 STDIN = Path("-")
@@ -65,6 +77,8 @@ class Source:
     """Do times stand before its lines? `lines` then has them apart."""
     before_json: tuple[str, ...] = ()
     """Commands that preceded a JSON document."""
+    is_head: bool = False
+    """Is `data` only the first bytes of a file that is read in pieces?"""
 
     @property
     def name(self) -> str:
@@ -80,6 +94,15 @@ class Source:
             )
         except UnicodeDecodeError:
             return False
+
+    def pieces(self) -> Iterator[bytes]:
+        """The content in pieces, from the file if `data` is only its head. Raises `ImportProblem`."""
+        if not self.is_head:
+            yield self.data
+            return
+        with _reading(self.path), _opened(self.path) as file:
+            while piece := file.read(PIECE):
+                yield piece
 
     @cached_property
     def lines(self) -> list[Line]:
@@ -243,6 +266,54 @@ def open_source(path: Path) -> Source:
     return Source(path, data, hashlib.sha256(packed).hexdigest(), len(packed), before_json=commands)
 
 
+def open_pieces(path: Path, fits: Callable[[bytes, bytes], bool]) -> Source | None:
+    """A file that is read in pieces, if its first and last bytes fit; its size has no limit.
+
+    None for standard input too, which can be read only once. Raises `ImportProblem` when it can't be read.
+    """
+    if path == STDIN or not path.is_file():
+        return None
+    with _reading(path):
+        with _opened(path) as file:
+            head, tail = file.read(HEAD), b""
+        with path.open("rb") as file:
+            size = file.seek(0, io.SEEK_END)
+            if not _is_packed(path):
+                file.seek(max(size - HEAD, 0))
+                tail = file.read(HEAD)
+            if not fits(head, tail):
+                return None
+            file.seek(0)
+            digest = hashlib.file_digest(file, "sha256")
+    return Source(path, head, digest.hexdigest(), size, is_head=True)
+
+
+HEAD = 65536
+
+
+def _is_packed(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(2) == b"\x1f\x8b"
+
+
+def _opened(path: Path) -> BinaryIO:
+    return gzip.open(path) if _is_packed(path) else path.open("rb")  # type: ignore[return-value]
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[None]:
+    """Convert errors of files and of gzip."""
+    try:
+        yield
+    except (gzip.BadGzipFile, EOFError, zlib.error):
+        raise ImportProblem(DAMAGED, file=str(path), right="a complete .gz file") from None
+    except OSError as error:
+        raise ImportProblem(f"can't be read: {error.strerror or error}", file=str(path)) from None
+
+
+DAMAGED = "its gzip data is truncated or damaged"
+
+
 def _before_json(data: bytes) -> tuple[bytes, tuple[str, ...]]:
     """The commands that precede a JSON document, and the data with blank lines in their place."""
     commands, at = [], 0
@@ -277,9 +348,7 @@ def _unpacked(packed: bytes, path: Path) -> bytes:
                     right = _split_it(name, len(made) * 2)
                     raise ImportProblem(f"exceeds {limits.shown(name)} when unpacked", file=str(path), right=right)
     except (OSError, EOFError, zlib.error):
-        raise ImportProblem(
-            "its gzip data is truncated or damaged", file=str(path), right="a complete .gz file"
-        ) from None
+        raise ImportProblem(DAMAGED, file=str(path), right="a complete .gz file") from None
     return bytes(made)
 
 
