@@ -1,6 +1,6 @@
 //! What tc sends for a qdisc, and the settings that Linux makes of it.
 
-use crate::syntax::attributes::{AttributeBytes, unsent};
+use crate::syntax::attributes::AttributeBytes;
 use crate::syntax::grammar::{Grammar, Options};
 use crate::syntax::{Device, Wrong};
 use dumbbell_net::queue::Config;
@@ -34,13 +34,13 @@ pub trait Attributes: Clone + Sized {
     /// Linux refuses them, or the simulator does not have them.
     fn config(&self, device: &Device) -> Result<Config, Wrong>;
 
-    /// Appends the options as tc sends them (`TCA_OPTIONS`).
+    /// Appends the options as tc sends them (`TCA_OPTIONS`), if there are any.
     ///
     /// # Errors
     ///
     /// Only tc can send this kind, or these options.
     fn send(&self, _to: &mut AttributeBytes) -> Result<(), Wrong> {
-        Err(unsent("this kind of qdisc"))
+        Ok(())
     }
 
     /// The same for a qdisc that may exist: of what is not sent the kernel keeps what it has.
@@ -52,11 +52,3 @@ pub trait Attributes: Clone + Sized {
         self.send(to)
     }
 }
-
-/// Takes over every attribute that is Some.
-macro_rules! take_over {
-    ($old:expr, $new:expr, $($field:ident),+ $(,)?) => {
-        $(if $new.$field.is_some() { $old.$field = $new.$field; })+
-    };
-}
-pub(crate) use take_over;

@@ -3,10 +3,10 @@
 //! All packets here have DSCP 0, so of the tins that a word such as `diffserv8` makes the simulator has one: the one
 //! that these packets go to.
 
-use crate::attributes::{Attributes, take_over};
-use crate::syntax::attributes::{AttributeBytes, OPTIONS};
-use crate::syntax::grammar::{Argument, Grammar, Options, flag, flags, names, option, span_us};
-use crate::syntax::quantity::count;
+use crate::options::{Declared, Settings, choice, count, number, options, own, size, switch};
+use crate::syntax::attributes::AttributeBytes;
+use crate::syntax::grammar::{Argument, Options, flag, flags, names, option, span_us};
+use crate::syntax::quantity;
 use crate::syntax::{Device, Wrong};
 use dumbbell_net::queue::Config;
 use dumbbell_net::queue::config::{AckFilter, CakeConfig, Framing, Isolation, Link};
@@ -26,6 +26,7 @@ const PRESETS: [(&str, Times); 8] = [
     ("interplanetary", (1_000_000_000, 50_000_000)),
 ];
 const INTERNET: Times = (100_000, 5_000);
+/// In the order of the kernel's numbers (`CAKE_FLOW_*`), as [`FILTERS`] (`CAKE_ACK_*`) and [`TINS`] (`CAKE_DIFFSERV_*`).
 const ISOLATIONS: [(&str, Isolation); 8] = [
     ("flowblind", Isolation::Flowblind),
     ("srchost", Isolation::Srchost),
@@ -37,153 +38,87 @@ const ISOLATIONS: [(&str, Isolation); 8] = [
     ("triple-isolate", Isolation::TripleIsolate),
 ];
 const FILTERS: [(&str, AckFilter); 3] = [
+    ("no-ack-filter", AckFilter::None),
     ("ack-filter", AckFilter::Filter),
     ("ack-filter-aggressive", AckFilter::Aggressive),
-    ("no-ack-filter", AckFilter::None),
 ];
-/// In the order of the kernel's numbers (`CAKE_DIFFSERV_*`).
 const TINS: [&str; 5] = ["diffserv3", "diffserv4", "diffserv8", "besteffort", "precedence"];
 const AUTORATE: &str = "autorate-ingress";
 const MIN_OVERHEAD: i64 = -64;
 const MAX_OVERHEAD: i64 = 256;
 
-/// `TCA_CAKE_*`.
-mod sent {
-    pub const RATE64: u16 = 2;
-    pub const TINS: u16 = 3;
-    pub const FRAMING: u16 = 4;
-    pub const ISOLATION: u16 = 5;
-    pub const OVERHEAD: u16 = 6;
-    pub const INTERVAL: u16 = 7;
-    pub const TARGET: u16 = 8;
-    pub const AUTORATE: u16 = 9;
-    pub const MEMORY: u16 = 10;
-    pub const NAT: u16 = 11;
-    pub const RAW: u16 = 12;
-    pub const WASH: u16 = 13;
-    pub const LEAST: u16 = 14;
-    pub const INGRESS: u16 = 15;
-    pub const ACK_FILTER: u16 = 16;
-    pub const SPLIT_GSO: u16 = 17;
-    pub const FWMARK: u16 = 18;
+options! {
+    /// Times in microseconds; a rate of 0 is unlimited. Choices are the kernel's numbers.
+    Cake {
+        rate: Rate = 2, RATE;
+        tins: u32 = 3, choice(&TINS);
+        framing: Framing = 4, FRAMING;
+        isolation: u32 = 5, choice(&names(&ISOLATIONS));
+        overhead: (i32, bool) = 6, OVERHEAD;
+        least: u32 = 14, number("mpu", &[Argument::Count], |options, _| Ok(link(options)?.least)).above_zero();
+        interval: u32 = 7, number("rtt", &[Argument::Time], |options, _| Ok(times(options)?.map(|times| times.0))).above_zero();
+        target: u32 = 8, own(flags(&names(&PRESETS)), |options, _| Ok(times(options)?.map(|times| times.1)), AttributeBytes::u32);
+        autorate: bool = 9, AUTORATES;
+        memory_limit: u32 = 10, size("memlimit").above_zero();
+        fwmark: u32 = 18, count("fwmark").above_zero();
+        nat: bool = 11, switch("nat", "nonat");
+        wash: bool = 13, switch("wash", "nowash");
+        split_gso: bool = 17, switch("split-gso", "no-split-gso");
+        ingress: bool = 15, switch("ingress", "egress");
+        ack_filter: u32 = 16, choice(&names(&FILTERS));
+    }
 }
 
-/// What tc sends.
-#[derive(Clone, Debug)]
-pub struct Cake {
-    /// Zero is unlimited.
-    rate: Option<Rate>,
-    tins: Option<&'static str>,
-    times: Option<Times>,
-    isolation: Option<Isolation>,
-    ack_filter: Option<AckFilter>,
-    /// Bytes, and whether they apply to the frame as the device counts it.
-    overhead: Option<(i32, bool)>,
-    least: Option<u32>,
-    framing: Option<Framing>,
-    memory_limit: Option<u32>,
-    split_gso: Option<bool>,
-    ingress: Option<bool>,
-    autorate: Option<bool>,
-    nat: Option<bool>,
-    wash: Option<bool>,
-    fwmark: Option<u32>,
-}
+/// `TCA_CAKE_RAW`: the overhead applies to the frame as the device counts it.
+const RAW: u16 = 12;
+const RATE: Declared<Rate> = own(
+    [option("bandwidth", &[Argument::Rate]), flag("unlimited")],
+    |options, _| match options.last_of(&["bandwidth", "unlimited"]) {
+        Some("bandwidth") => options.rate("bandwidth"),
+        unlimited => Ok(unlimited.map(|_| Rate::ZERO)),
+    },
+    |to, kind, rate| to.u64(kind, rate.as_bytes()),
+);
+const FRAMING: Declared<Framing> = own(
+    flags(&["raw", "conservative", "noatm", "atm", "ptm"]),
+    |options, _| Ok(link(options)?.framing),
+    |to, kind, framing| to.u32(kind, framing as u32),
+);
+/// Bytes, and whether they apply to the frame as the device counts it.
+const OVERHEAD: Declared<(i32, bool)> = own(
+    [option("overhead", &[Argument::Count]), flag("ethernet")],
+    |options, _| Ok(link(options)?.overhead.map(|bytes| (bytes, options.has("raw")))),
+    |to, kind, (bytes, raw)| {
+        to.u32(kind, bytes.cast_unsigned());
+        to.some_u32(RAW, raw.then_some(0));
+    },
+);
+/// A rate turns it off.
+const AUTORATES: Declared<bool> = own(
+    [flag(AUTORATE)],
+    |options, _| Ok(options.last_of(&[AUTORATE, "bandwidth", "unlimited"]).map(|name| name == AUTORATE)),
+    |to, kind, value| to.u32(kind, value.into()),
+);
 
-impl Attributes for Cake {
-    const GRAMMAR: Grammar = &[
-        &[
-            option("bandwidth", &[Argument::Rate]),
-            flag("unlimited"),
-            option("rtt", &[Argument::Time]),
-            option("memlimit", &[Argument::Size]),
-            option("overhead", &[Argument::Count]),
-            option("mpu", &[Argument::Count]),
-            option("fwmark", &[Argument::Count]),
-        ],
-        &flags(&TINS),
-        &flags(&names(&ISOLATIONS)),
-        &flags(&["nat", "nonat", "wash", "nowash"]),
-        &flags(&names(&FILTERS)),
-        &flags(&["split-gso", "no-split-gso", "raw", "conservative", "noatm", "atm", "ptm", "ethernet"]),
-        &flags(&["ingress", "egress", "autorate-ingress"]),
-        &flags(&names(&PRESETS)),
-    ];
-
-    fn parse(options: &Options<'_>) -> Result<Self, Wrong> {
-        let mut cake = Self {
-            rate: rate(options)?,
-            tins: options.last_of(&TINS),
-            times: times(options)?,
-            isolation: chosen(options, &ISOLATIONS),
-            ack_filter: chosen(options, &FILTERS),
-            overhead: None,
-            least: None,
-            framing: None,
-            memory_limit: options.size(&["memlimit"])?.filter(|bytes| *bytes > 0),
-            split_gso: options.switch("split-gso", "no-split-gso"),
-            ingress: options.switch("ingress", "egress"),
-            autorate: options.last_of(&[AUTORATE, "bandwidth", "unlimited"]).map(|name| name == AUTORATE),
-            nat: options.switch("nat", "nonat"),
-            wash: options.switch("wash", "nowash"),
-            fwmark: options.count_above_zero("fwmark")?,
-        };
-        cake.link(options)?;
-        Ok(cake)
-    }
-
-    fn change(&mut self, new: Self) -> Result<(), Wrong> {
-        take_over!(self, new, rate, tins, times, isolation, ack_filter, overhead, least, framing);
-        take_over!(self, new, memory_limit, split_gso, ingress, autorate, nat, wash, fwmark);
-        Ok(())
-    }
-
-    fn config(&self, device: &Device) -> Result<Config, Wrong> {
+impl Settings for Cake {
+    fn settings(&self, device: &Device) -> Result<Config, Wrong> {
         self.refuse_lacking()?;
         let rate = self.rate.filter(|rate| *rate != Rate::ZERO);
-        let (interval, target) = self.times.unwrap_or(INTERNET);
-        let interval = if interval > 0 { interval } else { INTERNET.0 };
         let (overhead, raw) = self.overhead.unwrap_or((0, true));
         let (least, framing) = (self.least.unwrap_or(0), self.framing.unwrap_or(Framing::Plain));
         Ok(Config::Cake(Box::new(CakeConfig {
             rate,
             tin_rate: rate.map(|rate| tin_rate(rate, self.tins)),
-            target: span_us(target),
-            interval: span_us(interval),
-            isolation: self.isolation.unwrap_or(Isolation::TripleIsolate),
-            ack_filter: self.ack_filter.unwrap_or(AckFilter::None),
+            target: span_us(self.target.unwrap_or(INTERNET.1)),
+            interval: span_us(self.interval.unwrap_or(INTERNET.0)),
+            isolation: self.isolation.map_or(Isolation::TripleIsolate, |chosen| ISOLATIONS[chosen as usize].1),
+            ack_filter: self.ack_filter.map_or(AckFilter::None, |chosen| FILTERS[chosen as usize].1),
             link: Link { overhead, raw, least, framing },
             memory_limit: self.memory_limit.map(u64::from),
             split_gso: self.split_gso.unwrap_or(true),
             ingress: self.ingress.unwrap_or(false),
             mtu: device.mtu,
         })))
-    }
-
-    fn send(&self, to: &mut AttributeBytes) -> Result<(), Wrong> {
-        to.nested(OPTIONS, |to| {
-            self.rate.into_iter().for_each(|rate| to.u64(sent::RATE64, rate.as_bytes()));
-            let tins = |name| TINS.iter().position(|tins| *tins == name).and_then(|at| u32::try_from(at).ok());
-            to.some_u32(sent::TINS, self.tins.and_then(tins));
-            to.some_u32(sent::FRAMING, self.framing.map(|framing| framing as u32));
-            to.some_u32(sent::ISOLATION, self.isolation.map(|isolation| isolation as u32));
-            if let Some((bytes, raw)) = self.overhead {
-                to.u32(sent::OVERHEAD, bytes.cast_unsigned());
-                to.some_u32(sent::RAW, raw.then_some(0));
-            }
-            to.above_zero(sent::LEAST, self.least);
-            to.above_zero(sent::INTERVAL, self.times.map(|(interval, _)| interval));
-            to.some_u32(sent::TARGET, self.times.map(|(_, target)| target));
-            to.switch(sent::AUTORATE, self.autorate);
-            to.some_u32(sent::MEMORY, self.memory_limit);
-            to.some_u32(sent::FWMARK, self.fwmark);
-            to.switch(sent::NAT, self.nat);
-            to.switch(sent::WASH, self.wash);
-            to.switch(sent::SPLIT_GSO, self.split_gso);
-            to.switch(sent::INGRESS, self.ingress);
-            to.some_u32(sent::ACK_FILTER, self.ack_filter.map(|filter| filter as u32));
-        });
-        Ok(())
     }
 }
 
@@ -204,50 +139,43 @@ impl Cake {
         }
         Ok(())
     }
+}
 
-    /// Overhead, least size and framing: words add up in the order in which they were written.
-    fn link(&mut self, options: &Options<'_>) -> Result<(), Wrong> {
-        let raw = options.has("raw");
-        let mut overhead = None;
-        for (name, arguments) in options.iter() {
-            match name {
-                "overhead" => overhead = Some(bounded(arguments[0], name, MIN_OVERHEAD)?),
-                "mpu" => self.least = u32::try_from(bounded(arguments[0], name, 0)?).ok(),
-                "ethernet" => {
-                    overhead = Some(overhead.unwrap_or(0) + 38);
-                    self.least = Some(84);
-                }
-                "conservative" => (overhead, self.framing) = (Some(48), Some(Framing::Atm)),
-                "raw" => (overhead, self.framing) = (Some(0), Some(Framing::Plain)),
-                "atm" => self.framing = Some(Framing::Atm),
-                "ptm" => self.framing = Some(Framing::Ptm),
-                "noatm" => self.framing = Some(Framing::Plain),
-                _ => {}
-            }
+/// What changes how packets count.
+#[derive(Default)]
+struct Written {
+    overhead: Option<i32>,
+    least: Option<u32>,
+    framing: Option<Framing>,
+}
+
+/// Words add up in the order in which they were written.
+fn link(options: &Options<'_>) -> Result<Written, Wrong> {
+    let Written { mut overhead, mut least, mut framing } = Written::default();
+    for (name, arguments) in options.iter() {
+        match name {
+            "overhead" => overhead = Some(bounded(arguments[0], name, MIN_OVERHEAD)?),
+            "mpu" => least = u32::try_from(bounded(arguments[0], name, 0)?).ok(),
+            "ethernet" => (overhead, least) = (Some(overhead.unwrap_or(0) + 38), Some(84)),
+            "conservative" => (overhead, framing) = (Some(48), Some(Framing::Atm)),
+            "raw" => (overhead, framing) = (Some(0), Some(Framing::Plain)),
+            "atm" => framing = Some(Framing::Atm),
+            "ptm" => framing = Some(Framing::Ptm),
+            "noatm" => framing = Some(Framing::Plain),
+            _ => {}
         }
-        self.overhead = overhead.map(|bytes| (bytes, raw));
-        Ok(())
     }
-}
-
-fn chosen<T: Copy>(options: &Options<'_>, values: &[(&str, T)]) -> Option<T> {
-    options
-        .iter()
-        .rev()
-        .find_map(|(written, _)| values.iter().find(|(name, _)| *name == written).map(|(_, value)| *value))
-}
-
-fn rate(options: &Options<'_>) -> Result<Option<Rate>, Wrong> {
-    match options.last_of(&["bandwidth", "unlimited"]) {
-        Some("bandwidth") => options.rate("bandwidth"),
-        unlimited => Ok(unlimited.map(|_| Rate::ZERO)),
-    }
+    Ok(Written { overhead, least, framing })
 }
 
 /// DSCP 0 goes to the tin with the whole rate, but of eight tins by `DiffServ` to the third.
-fn tin_rate(rate: Rate, tins: Option<&str>) -> Rate {
+fn tin_rate(rate: Rate, tins: Option<u32>) -> Rate {
     let next = |rate: u64| (rate * 7) >> 3;
-    if tins == Some("diffserv8") { Rate::from_bytes(next(next(rate.as_bytes()))) } else { rate }
+    if tins.is_some_and(|chosen| TINS[chosen as usize] == "diffserv8") {
+        Rate::from_bytes(next(next(rate.as_bytes())))
+    } else {
+        rate
+    }
 }
 
 /// Interval and target; a round trip that is written has a target of a twentieth.
@@ -267,7 +195,7 @@ fn times(options: &Options<'_>) -> Result<Option<Times>, Wrong> {
 fn bounded(word: &str, name: &str, min: i64) -> Result<i32, Wrong> {
     let problem =
         |_| Wrong::new(format!("cake's {name} of {word} does not fit 31 bits"), format!("at most {MAX_OVERHEAD}"));
-    let number = i64::from(i32::try_from(count(word)?).map_err(problem)?);
+    let number = i64::from(i32::try_from(quantity::count(word)?).map_err(problem)?);
     i32::try_from(number).ok().filter(|_| (min..=MAX_OVERHEAD).contains(&number)).ok_or_else(|| {
         Wrong::new(format!("cake's {name} of {number} is out of range"), format!("{min} to {MAX_OVERHEAD}"))
     })

@@ -1,9 +1,7 @@
 //! codel's options (iproute2 `tc/q_codel.c`, `net/sched/sch_codel.c`).
 
-use crate::attributes::Attributes;
-use crate::options::{options, packets, switch, time};
-use crate::syntax::attributes::{AttributeBytes, OPTIONS};
-use crate::syntax::grammar::{Grammar, Options, span_us};
+use crate::options::{Settings, options, packets, switch, time};
+use crate::syntax::grammar::span_us;
 use crate::syntax::{Device, Wrong};
 use dumbbell_net::queue::Config;
 use dumbbell_net::queue::config::CodelConfig;
@@ -23,25 +21,9 @@ options! {
     }
 }
 
-impl Attributes for Codel {
-    const GRAMMAR: Grammar = Self::WORDS;
-
-    fn parse(options: &Options<'_>) -> Result<Self, Wrong> {
-        Self::read(options)
-    }
-
-    fn change(&mut self, new: Self) -> Result<(), Wrong> {
-        self.take_over(&new);
-        Ok(())
-    }
-
-    fn config(&self, device: &Device) -> Result<Config, Wrong> {
+impl Settings for Codel {
+    fn settings(&self, device: &Device) -> Result<Config, Wrong> {
         Ok(Config::Codel(self.control(device, LIMIT, false)))
-    }
-
-    fn send(&self, to: &mut AttributeBytes) -> Result<(), Wrong> {
-        to.nested(OPTIONS, |to| self.send_to(to));
-        Ok(())
     }
 }
 

@@ -26,10 +26,6 @@ impl Attributes for Drr {
             class_limit: device.queue_length,
         })))
     }
-
-    fn send(&self, _: &mut AttributeBytes) -> Result<(), Wrong> {
-        Ok(())
-    }
 }
 
 /// The keywords of a class.

@@ -1,10 +1,10 @@
 //! dualpi2's options (iproute2 6.17 `tc/q_dualpi2.c`, `net/sched/sch_dualpi2.c` of Linux 6.17). tc sends no zeros.
 #![expect(clippy::float_arithmetic, reason = "tc computes with doubles")]
 
-use crate::attributes::{Attributes, take_over};
+use crate::options::{Declared, Listed, Settings, count, number, options, own, packets, switch};
 use crate::syntax::attributes::{AttributeBytes, NESTED, OPTIONS};
-use crate::syntax::grammar::{Argument, Grammar, Options, flag, option, span_us};
-use crate::syntax::quantity::{fit, packets, per_cent, truncated};
+use crate::syntax::grammar::{Argument, Keyword, Options, option, span_us};
+use crate::syntax::quantity::{self, fit, per_cent, truncated};
 use crate::syntax::{Device, Wrong};
 use dumbbell_net::queue::Config;
 use dumbbell_net::queue::config::{DualPi2Config, StepThreshold};
@@ -25,102 +25,66 @@ const PROTECTION_PER_CENT: u8 = 10;
 /// `max_rtt` ÷ `typical_rtt`, if only one of them is given.
 const RTT_RATIO: u32 = 6;
 
-/// `TCA_DUALPI2_*`.
-mod sent {
-    pub const LIMIT: u16 = 1;
-    pub const MEMORY_LIMIT: u16 = 2;
-    pub const TARGET: u16 = 3;
-    pub const TUPDATE: u16 = 4;
-    pub const ALPHA: u16 = 5;
-    pub const BETA: u16 = 6;
-    pub const STEP_PACKETS: u16 = 7;
-    pub const STEP_MICROS: u16 = 8;
-    pub const MIN_QLEN_STEP: u16 = 9;
-    pub const COUPLING: u16 = 10;
-    pub const DROP_OVERLOAD: u16 = 11;
-    pub const DROP_EARLY: u16 = 12;
-    pub const C_PROTECTION: u16 = 13;
-    pub const ECN_MASK: u16 = 14;
-    pub const SPLIT_GSO: u16 = 15;
-}
-
 /// ECT(1) alone, and both codepoints, for the L4S queue.
 const ECN_MASKS: [u8; 2] = [1, 3];
 
-/// Times in microseconds, gains in 1/256 Hz.
-#[derive(Clone, Debug)]
-pub struct DualPi2 {
-    limit: Option<u32>,
-    memory_limit: Option<u32>,
-    target: Option<u32>,
-    tupdate: Option<u32>,
-    alpha: Option<u32>,
-    beta: Option<u32>,
-    step: Option<StepThreshold>,
-    min_qlen_step: Option<u32>,
-    coupling: Option<u8>,
-    classic_protection: Option<u8>,
-    drop_on_overload: Option<bool>,
-    drop_enqueue: Option<bool>,
-    any_ect: Option<bool>,
-    split_gso: Option<bool>,
+options! {
+    /// Times in microseconds, gains in 1/256 Hz.
+    DualPi2 {
+        limit: u32 = 1, packets("limit").above_zero();
+        memory_limit: u32 = 2, count("memlimit").above_zero();
+        tupdate: u32 = 4, number("tupdate", &[Argument::Time], |options, _| Ok(control(options)?.1));
+        target: u32 = 3, TARGET;
+        alpha: u32 = 5, number("alpha", &[Argument::Fraction], |options, _| Ok(control(options)?.2));
+        beta: u32 = 6, number("beta", &[Argument::Fraction], |options, _| Ok(control(options)?.3));
+        any_ect: bool = 14, switch("any_ect", "l4s_ect").sent_by(|to, kind, any| to.u8(kind, ECN_MASKS[usize::from(any)]));
+        drop_on_overload: bool = 11, switch("drop_on_overload", "overflow").sent_by(byte);
+        coupling: u8 = 10, own([option("coupling_factor", &[Argument::Count])], coupling, AttributeBytes::u8);
+        split_gso: bool = 15, switch("split_gso", "no_split_gso").sent_by(byte);
+        step: StepThreshold = 7, own([option("step_thresh", &[Argument::TimeOrPackets])], step, send_step);
+        min_qlen_step: u32 = 9, count("min_qlen_step");
+        drop_enqueue: bool = 12, switch("drop_enqueue", "drop_dequeue").sent_by(byte);
+        classic_protection: u8 = 13,
+            own([option("classic_protection", &[Argument::Share])], protection, AttributeBytes::u8);
+    }
 }
 
-impl Attributes for DualPi2 {
-    const GRAMMAR: Grammar = &[&[
-        option("limit", &[Argument::Packets]),
-        option("memlimit", &[Argument::Count]),
-        option("target", &[Argument::Time]),
-        option("tupdate", &[Argument::Time]),
-        option("alpha", &[Argument::Fraction]),
-        option("beta", &[Argument::Fraction]),
-        option("max_rtt", &[Argument::Time]),
-        option("typical_rtt", &[Argument::Time]),
-        option("step_thresh", &[Argument::TimeOrPackets]),
-        option("min_qlen_step", &[Argument::Count]),
-        option("coupling_factor", &[Argument::Count]),
-        option("classic_protection", &[Argument::Share]),
-        flag("drop_on_overload"),
-        flag("overflow"),
-        flag("drop_enqueue"),
-        flag("drop_dequeue"),
-        flag("l4s_ect"),
-        flag("any_ect"),
-        flag("split_gso"),
-        flag("no_split_gso"),
-    ]];
+/// As written, or by the round-trip times from which tc computes it and the gains.
+const TARGET: Declared<u32> = own(
+    [option("target", TIME), option("max_rtt", TIME), option("typical_rtt", TIME)],
+    |options, _| Ok(control(options)?.0),
+    AttributeBytes::u32,
+);
+const TIME: &[Argument] = &[Argument::Time];
+/// `TCA_DUALPI2_STEP_THRESH_US`, of a threshold in time.
+const STEP_MICROS: u16 = 8;
 
-    fn parse(options: &Options<'_>) -> Result<Self, Wrong> {
-        let (target, tupdate, alpha, beta) = control(options)?;
-        Ok(Self {
-            limit: options.count_above_zero("limit")?,
-            memory_limit: options.count_above_zero("memlimit")?,
-            target,
-            tupdate,
-            alpha,
-            beta,
-            step: step(options)?,
-            min_qlen_step: options.count("min_qlen_step")?,
-            coupling: coupling(options)?,
-            classic_protection: options.first("classic_protection").map(protection).transpose()?,
-            drop_on_overload: options.switch("drop_on_overload", "overflow"),
-            drop_enqueue: options.switch("drop_enqueue", "drop_dequeue"),
-            any_ect: options.switch("any_ect", "l4s_ect"),
-            split_gso: options.switch("split_gso", "no_split_gso"),
-        })
+fn byte(to: &mut AttributeBytes, kind: u16, value: bool) {
+    to.u8(kind, value.into());
+}
+
+fn send_step(to: &mut AttributeBytes, kind: u16, step: StepThreshold) {
+    match step {
+        StepThreshold::Packets(packets) => to.u32(kind, packets),
+        StepThreshold::Time(time) => {
+            to.u32(STEP_MICROS, u32::try_from(time.as_micros()).expect("it was read from 32 bits"));
+        }
     }
+}
 
-    fn change(&mut self, new: Self) -> Result<(), Wrong> {
+impl Settings for DualPi2 {
+    const AROUND: Option<u16> = Some(OPTIONS | NESTED);
+
+    fn change_to(&mut self, new: &Self) -> Result<(), Wrong> {
         if new.limit.is_some() {
             // The kernel then computes the memory limit from the new limit.
             self.memory_limit = None;
         }
-        take_over!(self, new, limit, memory_limit, target, tupdate, alpha, beta, step, min_qlen_step, coupling);
-        take_over!(self, new, classic_protection, drop_on_overload, drop_enqueue, any_ect, split_gso);
+        self.take_over(new);
         Ok(())
     }
 
-    fn config(&self, device: &Device) -> Result<Config, Wrong> {
+    fn settings(&self, device: &Device) -> Result<Config, Wrong> {
         let limit = self.limit.unwrap_or(LIMIT);
         // A packet counts with twice its length (`get_memory_limit`).
         let memory = (u64::from(limit) * 2 * u64::from(device.mtu)).min(u64::from(u32::MAX));
@@ -141,33 +105,6 @@ impl Attributes for DualPi2 {
             split_gso: self.split_gso.unwrap_or(true),
             mtu: device.mtu,
         }))
-    }
-
-    fn send(&self, to: &mut AttributeBytes) -> Result<(), Wrong> {
-        to.nested(OPTIONS | NESTED, |to| {
-            to.some_u32(sent::LIMIT, self.limit);
-            to.some_u32(sent::MEMORY_LIMIT, self.memory_limit);
-            to.some_u32(sent::TUPDATE, self.tupdate);
-            to.some_u32(sent::TARGET, self.target);
-            to.some_u32(sent::ALPHA, self.alpha);
-            to.some_u32(sent::BETA, self.beta);
-            let some_u8 = |to: &mut AttributeBytes, kind, value: Option<u8>| value.map(|value| to.u8(kind, value));
-            some_u8(to, sent::ECN_MASK, self.any_ect.map(|any| ECN_MASKS[usize::from(any)]));
-            some_u8(to, sent::DROP_OVERLOAD, self.drop_on_overload.map(u8::from));
-            some_u8(to, sent::COUPLING, self.coupling);
-            some_u8(to, sent::SPLIT_GSO, self.split_gso.map(u8::from));
-            match self.step {
-                Some(StepThreshold::Packets(packets)) => to.u32(sent::STEP_PACKETS, packets),
-                Some(StepThreshold::Time(time)) => {
-                    to.u32(sent::STEP_MICROS, u32::try_from(time.as_micros()).expect("it was read from 32 bits"));
-                }
-                None => {}
-            }
-            to.some_u32(sent::MIN_QLEN_STEP, self.min_qlen_step);
-            some_u8(to, sent::DROP_EARLY, self.drop_enqueue.map(u8::from));
-            some_u8(to, sent::C_PROTECTION, self.classic_protection);
-        });
-        Ok(())
     }
 }
 
@@ -215,18 +152,18 @@ fn integer(number: f64) -> Result<u32, Wrong> {
     fit(truncated(number), "gain")
 }
 
-fn step(options: &Options<'_>) -> Result<Option<StepThreshold>, Wrong> {
+fn step(options: &Options<'_>, _: &[Keyword]) -> Result<Option<StepThreshold>, Wrong> {
     let Some(word) = options.first("step_thresh") else { return Ok(None) };
-    match packets(word)? {
+    match quantity::packets(word)? {
         Some(0) => Ok(None),
         Some(packets) => Ok(Some(StepThreshold::Packets(fit(packets, word)?))),
         // Less than a microsecond becomes one; 0 is not sent.
-        None if crate::syntax::quantity::time_ns(word)? == 0 => Ok(None),
+        None if quantity::time_ns(word)? == 0 => Ok(None),
         None => Ok(options.micros("step_thresh")?.map(|micros| StepThreshold::Time(span_us(micros.max(1))))),
     }
 }
 
-fn coupling(options: &Options<'_>) -> Result<Option<u8>, Wrong> {
+fn coupling(options: &Options<'_>, _: &[Keyword]) -> Result<Option<u8>, Wrong> {
     let factor = options.count("coupling_factor")?;
     let fits = factor.map(|factor| u8::try_from(factor).ok().filter(|factor| *factor > 0));
     match fits {
@@ -236,6 +173,7 @@ fn coupling(options: &Options<'_>) -> Result<Option<u8>, Wrong> {
     }
 }
 
-fn protection(word: &str) -> Result<u8, Wrong> {
-    Ok(u8::try_from(truncated(libm::rint(per_cent(word)?))).expect("at most 100"))
+fn protection(options: &Options<'_>, _: &[Keyword]) -> Result<Option<u8>, Wrong> {
+    let Some(word) = options.first("classic_protection") else { return Ok(None) };
+    Ok(Some(u8::try_from(truncated(libm::rint(per_cent(word)?))).expect("at most 100")))
 }

@@ -121,8 +121,8 @@ pub(crate) const CLASS: &[Keyword] = &[option("quantum", &[Argument::Count])];
 
 /// Appends the options of a class as tc sends them.
 pub(crate) fn send_class(options: &Options<'_>, to: &mut AttributeBytes) -> Result<(), Wrong> {
-    let quantum = options.count("quantum")?;
-    to.nested(OPTIONS | NESTED, |to| to.above_zero(sent::QUANTUM, quantum));
+    let quantum = options.count_above_zero("quantum")?;
+    to.nested(OPTIONS | NESTED, |to| to.some_u32(sent::QUANTUM, quantum));
     Ok(())
 }
 

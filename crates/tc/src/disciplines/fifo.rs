@@ -1,90 +1,49 @@
 //! The options of pfifo, bfifo, `pfifo_head_drop` and `pfifo_fast` (iproute2 `tc/q_fifo.c`; `net/sched/sch_fifo.c`,
 //! `sch_generic.c`).
 
-use crate::attributes::{Attributes, take_over};
-use crate::syntax::attributes::{AttributeBytes, OPTIONS};
-use crate::syntax::grammar::{Argument, Grammar, Options, option};
+use crate::attributes::Attributes;
+use crate::options::{Settings, options, packets, size};
+use crate::syntax::grammar::{Grammar, Options};
 use crate::syntax::{Device, Wrong};
 use dumbbell_net::queue::Config;
 
-/// pfifo.
-#[derive(Clone, Debug)]
-pub struct Packets {
-    limit: Option<u32>,
+options! {
+    /// pfifo. The attribute of all options is the limit.
+    Packets { limit: u32 = 2, packets("limit"); }
 }
 
-impl Attributes for Packets {
-    const GRAMMAR: Grammar = &[&[option("limit", &[Argument::Packets])]];
+options! {
+    /// `pfifo_head_drop`.
+    HeadDrop { limit: u32 = 2, packets("limit"); }
+}
 
-    fn parse(options: &Options<'_>) -> Result<Self, Wrong> {
-        Ok(Self { limit: options.count("limit")? })
-    }
+options! {
+    /// bfifo.
+    Bytes { limit: u32 = 2, size("limit"); }
+}
 
-    fn change(&mut self, new: Self) -> Result<(), Wrong> {
-        take_over!(self, new, limit);
-        Ok(())
-    }
+impl Settings for Packets {
+    const AROUND: Option<u16> = None;
 
-    fn config(&self, device: &Device) -> Result<Config, Wrong> {
+    fn settings(&self, device: &Device) -> Result<Config, Wrong> {
         Ok(Config::Pfifo { limit: self.limit.unwrap_or(device.queue_length) })
     }
+}
 
-    fn send(&self, to: &mut AttributeBytes) -> Result<(), Wrong> {
-        to.some_u32(OPTIONS, self.limit);
-        Ok(())
+impl Settings for HeadDrop {
+    const AROUND: Option<u16> = None;
+
+    fn settings(&self, device: &Device) -> Result<Config, Wrong> {
+        Ok(Config::PfifoHeadDrop { limit: self.limit.unwrap_or(device.queue_length) })
     }
 }
 
-/// `pfifo_head_drop`.
-#[derive(Clone, Debug)]
-pub struct HeadDrop(Packets);
+impl Settings for Bytes {
+    const AROUND: Option<u16> = None;
 
-impl Attributes for HeadDrop {
-    const GRAMMAR: Grammar = Packets::GRAMMAR;
-
-    fn parse(options: &Options<'_>) -> Result<Self, Wrong> {
-        Packets::parse(options).map(Self)
-    }
-
-    fn change(&mut self, new: Self) -> Result<(), Wrong> {
-        self.0.change(new.0)
-    }
-
-    fn config(&self, device: &Device) -> Result<Config, Wrong> {
-        Ok(Config::PfifoHeadDrop { limit: self.0.limit.unwrap_or(device.queue_length) })
-    }
-
-    fn send(&self, to: &mut AttributeBytes) -> Result<(), Wrong> {
-        self.0.send(to)
-    }
-}
-
-/// bfifo.
-#[derive(Clone, Debug)]
-pub struct Bytes {
-    limit: Option<u32>,
-}
-
-impl Attributes for Bytes {
-    const GRAMMAR: Grammar = &[&[option("limit", &[Argument::Size])]];
-
-    fn parse(options: &Options<'_>) -> Result<Self, Wrong> {
-        Ok(Self { limit: options.size(&["limit"])? })
-    }
-
-    fn change(&mut self, new: Self) -> Result<(), Wrong> {
-        take_over!(self, new, limit);
-        Ok(())
-    }
-
-    fn config(&self, device: &Device) -> Result<Config, Wrong> {
+    fn settings(&self, device: &Device) -> Result<Config, Wrong> {
         let default = u64::from(device.queue_length) * u64::from(device.mtu);
         Ok(Config::Bfifo { limit: self.limit.map_or(default, u64::from) })
-    }
-
-    fn send(&self, to: &mut AttributeBytes) -> Result<(), Wrong> {
-        to.some_u32(OPTIONS, self.limit);
-        Ok(())
     }
 }
 
@@ -101,9 +60,5 @@ impl Attributes for Fast {
 
     fn config(&self, device: &Device) -> Result<Config, Wrong> {
         Ok(Config::PfifoFast { limit: device.queue_length })
-    }
-
-    fn send(&self, _: &mut AttributeBytes) -> Result<(), Wrong> {
-        Ok(())
     }
 }

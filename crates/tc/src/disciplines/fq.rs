@@ -1,9 +1,7 @@
 //! fq's options (iproute2 `tc/q_fq.c`, `net/sched/sch_fq.c`).
 
-use crate::attributes::Attributes;
-use crate::options::{Declared, count, options, own, packets, rate, switch, time};
-use crate::syntax::attributes::{AttributeBytes, OPTIONS};
-use crate::syntax::grammar::{Argument, Grammar, Options, option, span_us};
+use crate::options::{Declared, Settings, count, number, options, own, packets, rate, switch, time};
+use crate::syntax::grammar::{Argument, option, span_us};
 use crate::syntax::quantity::time_ns;
 use crate::syntax::{Device, Wrong};
 use dumbbell_net::queue::Config;
@@ -33,9 +31,9 @@ options! {
         quantum: u32 = 3, count("quantum");
         initial_quantum: u32 = 4, count("initial_quantum");
         pacing: bool = 5, switch("pacing", "nopacing");
-        max_rate: Rate = 7, rate("maxrate", |options, [word, _]| options.narrow_rate("fq", word.name));
+        max_rate: Rate = 7, rate("maxrate", |options, words| options.narrow_rate("fq", words[0].name));
         low_rate_threshold: Rate = 11,
-            rate("low_rate_threshold", |options, [word, _]| options.narrow_rate("fq", word.name));
+            rate("low_rate_threshold", |options, words| options.narrow_rate("fq", words[0].name));
         refill_delay: u32 = 9, time("refill_delay");
         orphan_mask: u32 = 10, count("orphan_mask");
         ce_threshold: u32 = 12, time("ce_threshold");
@@ -46,9 +44,9 @@ options! {
 }
 
 const BUCKETS: Declared<u32> = own(
-    option("buckets", &[Argument::Count]),
-    |options, [word, _]| {
-        let buckets = options.count(word.name)?;
+    [option("buckets", &[Argument::Count])],
+    |options, words| {
+        let buckets = options.count(words[0].name)?;
         if buckets.is_some_and(|buckets| !(2..=MAX_BUCKETS).contains(&buckets)) {
             return Err(Wrong::new(format!("fq takes 2 to {MAX_BUCKETS} buckets"), ""));
         }
@@ -56,27 +54,13 @@ const BUCKETS: Declared<u32> = own(
     },
     |to, kind, buckets| to.u32(kind, buckets.ilog2()),
 );
-const SLACK: Declared<u32> = own(
-    option("timer_slack", &[Argument::Time]),
-    |options, [word, _]| options.first(word.name).map(nanos).transpose(),
-    AttributeBytes::u32,
-);
+const SLACK: Declared<u32> =
+    number("timer_slack", &[Argument::Time], |options, words| options.first(words[0].name).map(nanos).transpose());
 const HORIZON_DROP: Declared<bool> =
     switch("horizon_drop", "horizon_cap").sent_by(|to, kind, drop| to.u8(kind, drop.into()));
 
-impl Attributes for Fq {
-    const GRAMMAR: Grammar = Self::WORDS;
-
-    fn parse(options: &Options<'_>) -> Result<Self, Wrong> {
-        Self::read(options)
-    }
-
-    fn change(&mut self, new: Self) -> Result<(), Wrong> {
-        self.take_over(&new);
-        Ok(())
-    }
-
-    fn config(&self, device: &Device) -> Result<Config, Wrong> {
+impl Settings for Fq {
+    fn settings(&self, device: &Device) -> Result<Config, Wrong> {
         let default_initial = device.mtu.saturating_mul(10).min(MAX_QUANTUM);
         let initial_quantum = self.initial_quantum.unwrap_or(default_initial);
         if initial_quantum > MAX_QUANTUM {
@@ -97,11 +81,6 @@ impl Attributes for Fq {
             horizon: span_us(self.horizon.unwrap_or(HORIZON_US)),
             horizon_drop: self.horizon_drop.unwrap_or(true),
         })))
-    }
-
-    fn send(&self, to: &mut AttributeBytes) -> Result<(), Wrong> {
-        to.nested(OPTIONS, |to| self.send_to(to));
-        Ok(())
     }
 }
 

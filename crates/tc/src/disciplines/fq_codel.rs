@@ -1,10 +1,8 @@
 //! `fq_codel`'s options (iproute2 `tc/q_fq_codel.c`, `net/sched/sch_fq_codel.c`).
 
-use crate::attributes::Attributes;
 use crate::disciplines::codel::Codel;
-use crate::options::{Declared, count, options, own, size};
-use crate::syntax::attributes::{AttributeBytes, OPTIONS};
-use crate::syntax::grammar::{Argument, Grammar, Options, option};
+use crate::options::{Declared, Listed, Settings, count, options, own, size};
+use crate::syntax::grammar::{Argument, option};
 use crate::syntax::quantity::value_and_mask;
 use crate::syntax::{Device, Wrong};
 use dumbbell_net::queue::Config;
@@ -37,30 +35,24 @@ options! {
 /// `TCA_FQ_CODEL_CE_THRESHOLD_SELECTOR`; the mask is sent first.
 const CE_SELECTOR: u16 = 10;
 const SELECTOR: Declared<(u8, u8)> = own(
-    option("ce_threshold_selector", &[Argument::ValueAndMask]),
-    |options, [word, _]| options.first(word.name).map(value_and_mask).transpose(),
+    [option("ce_threshold_selector", &[Argument::ValueAndMask])],
+    |options, words| options.first(words[0].name).map(value_and_mask).transpose(),
     |to, kind, (value, mask)| {
         to.u8(kind, mask);
         to.u8(CE_SELECTOR, value);
     },
 );
 
-impl Attributes for FqCodel {
-    const GRAMMAR: Grammar = Self::WORDS;
-
-    fn parse(options: &Options<'_>) -> Result<Self, Wrong> {
-        Self::read(options)
-    }
-
-    fn change(&mut self, new: Self) -> Result<(), Wrong> {
+impl Settings for FqCodel {
+    fn change_to(&mut self, new: &Self) -> Result<(), Wrong> {
         if new.flows.is_some() {
             return Err(Wrong::new("fq_codel's 'flows' can't be changed", ""));
         }
-        self.take_over(&new);
+        self.take_over(new);
         Ok(())
     }
 
-    fn config(&self, device: &Device) -> Result<Config, Wrong> {
+    fn settings(&self, device: &Device) -> Result<Config, Wrong> {
         let flows = self.flows.unwrap_or(FLOWS);
         let quantum = self.quantum.map_or(device.mtu, |quantum| quantum.max(MIN_QUANTUM));
         if quantum > MAX_QUANTUM || !(1..=MAX_FLOWS).contains(&flows) {
@@ -77,10 +69,5 @@ impl Attributes for FqCodel {
             drop_batch: self.drop_batch.unwrap_or(DROP_BATCH),
             codel,
         }))
-    }
-
-    fn send(&self, to: &mut AttributeBytes) -> Result<(), Wrong> {
-        to.nested(OPTIONS, |to| self.send_to(to));
-        Ok(())
     }
 }

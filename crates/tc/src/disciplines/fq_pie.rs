@@ -1,10 +1,8 @@
 //! `fq_pie`'s options (iproute2 `tc/q_fq_pie.c`, `net/sched/sch_fq_pie.c`). tc sends no zeros.
 
-use crate::attributes::Attributes;
 use crate::disciplines::pie::{Pie, check_gains};
-use crate::options::{count, options, size};
-use crate::syntax::attributes::{AttributeBytes, NESTED, OPTIONS};
-use crate::syntax::grammar::{Grammar, Options};
+use crate::options::{Listed, Settings, count, options, size};
+use crate::syntax::attributes::{NESTED, OPTIONS};
 use crate::syntax::{Device, Wrong};
 use dumbbell_net::queue::Config;
 use dumbbell_net::queue::config::FqPieConfig;
@@ -34,24 +32,22 @@ options! {
     }
 }
 
-impl Attributes for FqPie {
-    const GRAMMAR: Grammar = Self::WORDS;
+impl Settings for FqPie {
+    const AROUND: Option<u16> = Some(OPTIONS | NESTED);
 
-    fn parse(options: &Options<'_>) -> Result<Self, Wrong> {
-        let fq_pie = Self::read(options)?;
-        check_gains(fq_pie.alpha, fq_pie.beta)?;
-        Ok(fq_pie)
+    fn check(&self) -> Result<(), Wrong> {
+        check_gains(self.alpha, self.beta)
     }
 
-    fn change(&mut self, new: Self) -> Result<(), Wrong> {
+    fn change_to(&mut self, new: &Self) -> Result<(), Wrong> {
         if new.flows.is_some() {
             return Err(Wrong::new("fq_pie's 'flows' can't be changed", ""));
         }
-        self.take_over(&new);
+        self.take_over(new);
         Ok(())
     }
 
-    fn config(&self, device: &Device) -> Result<Config, Wrong> {
+    fn settings(&self, device: &Device) -> Result<Config, Wrong> {
         let flows = self.flows.unwrap_or(FLOWS);
         let quantum = self.quantum.unwrap_or(device.mtu.min(MAX_QUANTUM)).max(MIN_QUANTUM);
         if quantum > MAX_QUANTUM || flows > MAX_FLOWS {
@@ -65,10 +61,5 @@ impl Attributes for FqPie {
         let pie = Pie { limit, tupdate, target, alpha, beta, ecn, bytemode, dq_rate_estimator };
         let pie = pie.control(device, LIMIT);
         Ok(Config::FqPie(FqPieConfig { limit: pie.limit, flows, quantum, ecn_prob, pie }))
-    }
-
-    fn send(&self, to: &mut AttributeBytes) -> Result<(), Wrong> {
-        to.nested(OPTIONS | NESTED, |to| self.send_to(to));
-        Ok(())
     }
 }

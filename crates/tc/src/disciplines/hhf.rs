@@ -1,9 +1,7 @@
 //! hhf's options (iproute2 `tc/q_hhf.c`, `net/sched/sch_hhf.c`).
 
-use crate::attributes::Attributes;
-use crate::options::{count, options, packets, time};
-use crate::syntax::attributes::{AttributeBytes, OPTIONS};
-use crate::syntax::grammar::{Grammar, Options, span_us};
+use crate::options::{Settings, count, options, packets, time};
+use crate::syntax::grammar::span_us;
 use crate::syntax::{Device, Wrong};
 use dumbbell_net::queue::Config;
 use dumbbell_net::queue::config::HhfConfig;
@@ -30,19 +28,8 @@ options! {
     }
 }
 
-impl Attributes for Hhf {
-    const GRAMMAR: Grammar = Self::WORDS;
-
-    fn parse(options: &Options<'_>) -> Result<Self, Wrong> {
-        Self::read(options)
-    }
-
-    fn change(&mut self, new: Self) -> Result<(), Wrong> {
-        self.take_over(&new);
-        Ok(())
-    }
-
-    fn config(&self, device: &Device) -> Result<Config, Wrong> {
+impl Settings for Hhf {
+    fn settings(&self, device: &Device) -> Result<Config, Wrong> {
         let quantum = self.quantum.map_or_else(|| bounded(device.mtu), |quantum| quantum.max(MIN_QUANTUM));
         let non_hh_weight = self.non_hh_weight.unwrap_or(WEIGHT);
         if u64::from(quantum) * u64::from(non_hh_weight) > i32::MAX as u64 {
@@ -61,10 +48,5 @@ impl Attributes for Hhf {
             evict_timeout: span_us(self.evict_us.unwrap_or(EVICT_US)).jiffies_up(),
             non_hh_weight,
         }))
-    }
-
-    fn send(&self, to: &mut AttributeBytes) -> Result<(), Wrong> {
-        to.nested(OPTIONS, |to| self.send_to(to));
-        Ok(())
     }
 }

@@ -5,9 +5,10 @@
 
 mod slot;
 
-use crate::attributes::{Attributes, take_over};
+use crate::attributes::Attributes;
+use crate::options::{Declared, Listed, joined, options, own, written};
 use crate::syntax::attributes::{AttributeBytes, NESTED, OPTIONS, Structure, unsent};
-use crate::syntax::grammar::{ALWAYS, Argument, Grammar, Options, flag, names, option};
+use crate::syntax::grammar::{ALWAYS, Argument, Grammar, Keyword, Options, names, option};
 use crate::syntax::quantity::{count, fit, micros, per_cent, probability, probability_of, rate, tick_span};
 use crate::syntax::{Device, Wrong};
 use dumbbell_net::queue::config::{Correlated, Distribution, Loss, NetemConfig, NetemRate, SlotConfig};
@@ -30,26 +31,15 @@ const DISTRIBUTIONS: [(&str, Distribution); 4] = [
 /// Rates from here on have an attribute of 64 bits.
 const WIDE: u64 = 1 << 32;
 
-/// `TCA_NETEM_*`.
-mod sent {
-    pub const CORRELATIONS: u16 = 1;
-    pub const DISTRIBUTION: u16 = 2;
-    pub const REORDER: u16 = 3;
-    pub const CORRUPT: u16 = 4;
-    pub const LOSS: u16 = 5;
-    pub const RATE: u16 = 6;
-    pub const ECN: u16 = 7;
-    pub const RATE64: u16 = 8;
-    pub const SLOT: u16 = 12;
-    pub const SEED: u16 = 14;
-    /// `NETEM_LOSS_GI`, `NETEM_LOSS_GE`: the models within `LOSS`.
-    pub const LOSS_STATE: u16 = 1;
-    pub const LOSS_GEMODEL: u16 = 2;
-}
+/// `TCA_NETEM_RATE64`.
+const RATE64: u16 = 8;
+/// `NETEM_LOSS_GI`, `NETEM_LOSS_GE`.
+const LOSS_STATE: u16 = 1;
+const LOSS_GEMODEL: u16 = 2;
 
 /// Correlations of delay, loss and duplication.
-#[derive(Clone, Copy, Debug, Default)]
-struct Correlations {
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Correlations {
     delay: Probability,
     loss: Probability,
     duplicate: Probability,
@@ -62,40 +52,78 @@ pub struct Netem {
     delay: Span,
     jitter: Span,
     gap: u32,
-    loss: Loss,
     duplicate: Probability,
-    correlations: Option<Correlations>,
-    distribution: Option<Distribution>,
-    reorder: Option<Correlated>,
-    corrupt: Option<Correlated>,
-    rate: Option<NetemRate>,
-    /// One of no length turns slots off.
-    slot: Option<SlotConfig>,
-    seed: Option<u64>,
-    ecn: bool,
+    optional: Optional,
 }
 
-impl Attributes for Netem {
-    const GRAMMAR: Grammar = &[&[
-        option("limit", &[Argument::Packets]),
-        option("delay", &[Argument::Time]).and(&[Argument::Time, Argument::Share]),
-        option("latency", &[Argument::Time]).and(&[Argument::Time, Argument::Share]),
-        option("distribution", &[Argument::OneOf(&names(&DISTRIBUTIONS))]),
+/// Options of [`Netem`] that are always sent, and words of others.
+const ALWAYS_SENT: Grammar = &[&[
+    option("limit", &[Argument::Packets]),
+    option("delay", &[Argument::Time]).and(&[Argument::Time, Argument::Share]),
+    option("latency", &[Argument::Time]).and(&[Argument::Time, Argument::Share]),
+    option("duplicate", &[Argument::Share]).and(&[Argument::Share]),
+    option("gap", &[Argument::Count]),
+]];
+
+options! {
+    /// What tc sends if it was written, behind the structure; a slot of no length turns slots off.
+    Optional {
+        correlations: Correlations = 1, own([], correlations, |to, kind, Correlations { delay, loss, duplicate }| {
+            to.bytes(kind, &shares(&[delay, loss, duplicate]));
+        });
+        reorder: Correlated = 3, pair("reorder");
+        ecn: u32 = 7, written("ecn");
+        corrupt: Correlated = 4, pair("corrupt");
+        slot: SlotConfig = 12, slot::SLOT;
+        loss: Loss = 5, LOSS;
+        rate: NetemRate = 6, RATE;
+        seed: u64 = 14, SEED;
+        distribution: Distribution = 2, DISTRIBUTION;
+    }
+}
+
+const fn pair(name: &'static str) -> Declared<Correlated> {
+    own(
+        [option(name, &[Argument::Share]).and(&[Argument::Share])],
+        |options, words| correlated(options, words[0].name),
+        |to, kind, Correlated { chance, correlation }| to.bytes(kind, &shares(&[chance, correlation])),
+    )
+}
+
+/// Read also if it was not written: a change that has no model ends the one before.
+const LOSS: Declared<Loss> = own(
+    [
         option("loss", &[]).and(&SHARES),
         option("drop", &[]).and(&SHARES),
         // Not tc's: one packet in so many is lost, as theory assumes; only the simulator has it.
         option("every", &[Argument::Count]),
-        flag("ecn"),
-        option("corrupt", &[Argument::Share]).and(&[Argument::Share]),
-        option("duplicate", &[Argument::Share]).and(&[Argument::Share]),
-        option("reorder", &[Argument::Share]).and(&[Argument::Share]),
-        option("gap", &[Argument::Count]),
-        option("rate", &[Argument::Rate]).and(&[Argument::Count, Argument::Count, Argument::Count]),
-        option("slot", &[Argument::Time]).and(&[Argument::Time]),
-        option("packets", &[Argument::Count]),
-        option("bytes", &[Argument::Count]),
-        option("seed", &[Argument::Count]),
-    ]];
+    ],
+    |options, _| loss(options).map(Some),
+    send_loss_model,
+);
+const RATE: Declared<NetemRate> = own(
+    [option("rate", &[Argument::Rate]).and(&[Argument::Count, Argument::Count, Argument::Count])],
+    |options, _| options.arguments("rate").map(link_rate).transpose(),
+    send_rate,
+);
+const SEED: Declared<u64> = own(
+    [option("seed", &[Argument::Count])],
+    |options, _| options.first("seed").map(count).transpose(),
+    AttributeBytes::u64,
+);
+/// The uniform one is that of a netem without a table; tc has no file for it.
+const DISTRIBUTION: Declared<Distribution> = own(
+    [option("distribution", &[Argument::OneOf(&names(&DISTRIBUTIONS))])],
+    |options, _| Ok(options.first("distribution").and_then(distribution)),
+    |to, kind, distribution| {
+        if let Some(table) = table(distribution) {
+            to.bytes(kind, &table.iter().flat_map(|deviation| deviation.to_ne_bytes()).collect::<Vec<_>>());
+        }
+    },
+);
+
+impl Attributes for Netem {
+    const GRAMMAR: Grammar = &joined::<{ ALWAYS_SENT.len() + Optional::WORDS.len() }>(ALWAYS_SENT, Optional::WORDS);
 
     fn parse(options: &Options<'_>) -> Result<Self, Wrong> {
         let time = |index: usize| delay_word(options, index).map_or(Ok(Span::ZERO), clock_time);
@@ -105,21 +133,15 @@ impl Attributes for Netem {
             delay: time(0)?,
             jitter: time(1)?,
             gap: gap(options, time(0)? > Span::ZERO)?,
-            loss: loss(options)?,
             duplicate: duplicate.first().map_or(Ok(NEVER), |share| probability(share))?,
-            correlations: correlations(options)?,
-            distribution: options.first("distribution").and_then(distribution),
-            reorder: correlated(options, "reorder")?,
-            corrupt: correlated(options, "corrupt")?,
-            rate: options.arguments("rate").map(link_rate).transpose()?,
-            slot: slot::read(options)?,
-            seed: options.first("seed").map(count).transpose()?,
-            ecn: options.has("ecn"),
+            optional: Optional::read(options)?,
         };
-        if netem.ecn && matches!(netem.loss, Loss::None | Loss::Random(Correlated { chance: NEVER, .. })) {
+        let Optional { ecn, loss, distribution, .. } = &netem.optional;
+        let has_loss = !matches!(loss, Some(Loss::None | Loss::Random(Correlated { chance: NEVER, .. })));
+        if ecn.is_some() && !has_loss {
             return Err(Wrong::new("netem's ecn needs a loss above 0%", "such as loss 1% ecn"));
         }
-        if netem.distribution.is_some() && (netem.delay == Span::ZERO || netem.jitter == Span::ZERO) {
+        if distribution.is_some() && (netem.delay == Span::ZERO || netem.jitter == Span::ZERO) {
             let right = "such as delay 10ms 2ms distribution normal";
             return Err(Wrong::new("netem's distribution needs a delay and a jitter", right));
         }
@@ -127,18 +149,19 @@ impl Attributes for Netem {
     }
 
     fn change(&mut self, new: Self) -> Result<(), Wrong> {
-        let old = core::mem::replace(self, new.clone());
-        take_over!(self, old, correlations, distribution, reorder, corrupt, rate, slot);
-        take_over!(self, new, correlations, distribution, reorder, corrupt, rate, slot);
+        let mut optional = self.optional.clone();
+        optional.take_over(&new.optional);
+        *self = Self { optional, ..new };
         Ok(())
     }
 
     fn config(&self, _: &Device) -> Result<Config, Wrong> {
-        if self.ecn {
+        let optional = &self.optional;
+        if optional.ecn.is_some() {
             return Err(Wrong::lacking("the simulator's netem has no 'ecn'", ""));
         }
-        let correlations = self.correlations.unwrap_or_default();
-        let loss = match self.loss {
+        let correlations = optional.correlations.unwrap_or_default();
+        let loss = match self.loss() {
             Loss::Random(Correlated { chance, .. }) => {
                 Loss::Random(Correlated { chance, correlation: correlations.loss })
             }
@@ -149,60 +172,41 @@ impl Attributes for Netem {
             delay: self.delay,
             jitter: self.jitter,
             delay_correlation: correlations.delay,
-            distribution: self.distribution.unwrap_or_default(),
+            distribution: optional.distribution.unwrap_or_default(),
             loss,
-            reorder: self.reorder.unwrap_or_default(),
+            reorder: optional.reorder.unwrap_or_default(),
             gap: self.gap,
             duplicate: Correlated { chance: self.duplicate, correlation: correlations.duplicate },
-            corrupt: self.corrupt.unwrap_or_default(),
-            rate: self.rate,
-            slot: self.slot.filter(|slot| slot.most > Span::ZERO),
-            seed: self.seed,
+            corrupt: optional.corrupt.unwrap_or_default(),
+            rate: optional.rate,
+            slot: optional.slot.filter(|slot| slot.most > Span::ZERO),
+            seed: optional.seed,
             inner: None,
         })))
     }
 
     fn send_change(&self, to: &mut AttributeBytes) -> Result<(), Wrong> {
-        if self.distribution == Some(Distribution::Uniform) {
+        if self.optional.distribution == Some(Distribution::Uniform) {
             return Err(unsent("a change to a uniform distribution: the kernel keeps the table that it has"));
         }
         self.send(to)
     }
 
     fn send(&self, to: &mut AttributeBytes) -> Result<(), Wrong> {
-        let settings = self.settings()?;
-        // The uniform one is that of a netem without a table; tc has no file for it.
-        let distribution = self.distribution.and_then(table).map(|table| {
-            let numbers = table.iter().flat_map(|deviation| deviation.to_ne_bytes());
-            numbers.collect::<Vec<_>>()
-        });
-        to.structure(OPTIONS, &settings, |to| {
-            if let Some(Correlations { delay, loss, duplicate }) = self.correlations {
-                to.bytes(sent::CORRELATIONS, &shares(&[delay, loss, duplicate]));
-            }
-            let pair = |Correlated { chance, correlation }| shares(&[chance, correlation]);
-            self.reorder.into_iter().for_each(|reorder| to.bytes(sent::REORDER, &pair(reorder)));
-            if self.ecn {
-                to.u32(sent::ECN, 1);
-            }
-            self.corrupt.into_iter().for_each(|corrupt| to.bytes(sent::CORRUPT, &pair(corrupt)));
-            self.slot.into_iter().for_each(|slot| to.bytes(sent::SLOT, &slot::bytes(slot)));
-            send_loss_model(self.loss, to);
-            self.rate.into_iter().for_each(|rate| send_rate(rate, to));
-            self.seed.into_iter().for_each(|seed| to.u64(sent::SEED, seed));
-            if let Some(table) = &distribution {
-                to.bytes(sent::DISTRIBUTION, table);
-            }
-        });
+        to.structure(OPTIONS, &self.settings()?, |to| self.optional.send_to(to));
         Ok(())
     }
 }
 
 impl Netem {
+    fn loss(&self) -> Loss {
+        self.optional.loss.unwrap_or(Loss::None)
+    }
+
     /// `struct tc_netem_qopt`.
     fn settings(&self) -> Result<Vec<u8>, Wrong> {
         let ticks = |time: Span| fit(time.as_nanos() / PSCHED_TICK_NS, "delay");
-        let loss = match self.loss {
+        let loss = match self.loss() {
             Loss::Every { .. } => return Err(unsent("netem's 'every'")),
             Loss::Random(Correlated { chance, .. }) => chance,
             _ => NEVER,
@@ -225,22 +229,22 @@ fn shares(all: &[Probability]) -> Vec<u8> {
     all.iter().flat_map(|share| share.0.to_ne_bytes()).collect()
 }
 
-fn send_loss_model(loss: Loss, to: &mut AttributeBytes) {
+fn send_loss_model(to: &mut AttributeBytes, kind: u16, loss: Loss) {
     let (model, numbers) = match loss {
-        Loss::State { p13, p31, p32, p23, p14 } => (sent::LOSS_STATE, shares(&[p13, p31, p32, p14, p23])),
-        Loss::Gemodel { p, r, h, k1 } => (sent::LOSS_GEMODEL, shares(&[p, r, h, k1])),
+        Loss::State { p13, p31, p32, p23, p14 } => (LOSS_STATE, shares(&[p13, p31, p32, p14, p23])),
+        Loss::Gemodel { p, r, h, k1 } => (LOSS_GEMODEL, shares(&[p, r, h, k1])),
         _ => return,
     };
-    to.nested(sent::LOSS | NESTED, |to| to.bytes(model, &numbers));
+    to.nested(kind | NESTED, |to| to.bytes(model, &numbers));
 }
 
-fn send_rate(link: NetemRate, to: &mut AttributeBytes) {
+fn send_rate(to: &mut AttributeBytes, kind: u16, link: NetemRate) {
     let rate = link.rate.as_bytes();
     if rate >= WIDE {
-        to.u64(sent::RATE64, rate);
+        to.u64(RATE64, rate);
     }
     let numbers = Structure::default().u32(u32::try_from(rate).unwrap_or(u32::MAX)).i32(link.packet_overhead);
-    to.bytes(sent::RATE, &numbers.u32(link.cell_size).i32(link.cell_overhead).finish());
+    to.bytes(kind, &numbers.u32(link.cell_size).i32(link.cell_overhead).finish());
 }
 
 /// An argument of the last `delay` or `latency` that has so many: of an earlier one tc keeps the rest.
@@ -274,7 +278,7 @@ fn loss_words<'a, 'b>(options: &'b Options<'a>) -> (&'a str, &'b [&'a str]) {
 }
 
 /// tc sends them if any correlation but that of duplication was written, and then that, too.
-fn correlations(options: &Options<'_>) -> Result<Option<Correlations>, Wrong> {
+fn correlations(options: &Options<'_>, _: &[Keyword]) -> Result<Option<Correlations>, Wrong> {
     let (model, losses) = loss_words(options);
     let loss = if model == "random" { losses.get(1) } else { None };
     let delay = delay_word(options, 2);

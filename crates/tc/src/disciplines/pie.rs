@@ -1,9 +1,7 @@
 //! pie's options (iproute2 `tc/q_pie.c`, `net/sched/sch_pie.c`). tc sends no zeros.
 
-use crate::attributes::Attributes;
-use crate::options::{count, options, packets, switch, time};
-use crate::syntax::attributes::{AttributeBytes, OPTIONS};
-use crate::syntax::grammar::{Grammar, Options, span_us};
+use crate::options::{Settings, count, options, packets, switch, time};
+use crate::syntax::grammar::span_us;
 use crate::syntax::quantity::tick_span;
 use crate::syntax::{Device, Wrong};
 use dumbbell_net::queue::Config;
@@ -30,27 +28,13 @@ options! {
     }
 }
 
-impl Attributes for Pie {
-    const GRAMMAR: Grammar = Self::WORDS;
-
-    fn parse(options: &Options<'_>) -> Result<Self, Wrong> {
-        let pie = Self::read(options)?;
-        check_gains(pie.alpha, pie.beta)?;
-        Ok(pie)
+impl Settings for Pie {
+    fn check(&self) -> Result<(), Wrong> {
+        check_gains(self.alpha, self.beta)
     }
 
-    fn change(&mut self, new: Self) -> Result<(), Wrong> {
-        self.take_over(&new);
-        Ok(())
-    }
-
-    fn config(&self, device: &Device) -> Result<Config, Wrong> {
+    fn settings(&self, device: &Device) -> Result<Config, Wrong> {
         Ok(Config::Pie(self.control(device, LIMIT)))
-    }
-
-    fn send(&self, to: &mut AttributeBytes) -> Result<(), Wrong> {
-        to.nested(OPTIONS, |to| self.send_to(to));
-        Ok(())
     }
 }
 

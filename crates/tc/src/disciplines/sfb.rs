@@ -2,8 +2,9 @@
 #![expect(clippy::float_arithmetic, reason = "tc computes with doubles")]
 
 use crate::attributes::Attributes;
-use crate::syntax::attributes::{AttributeBytes, OPTIONS, Structure};
-use crate::syntax::grammar::{Argument, Grammar, Options, option};
+use crate::options::{count, number, packets, structure};
+use crate::syntax::attributes::{AttributeBytes, OPTIONS};
+use crate::syntax::grammar::{Argument, Grammar, Keyword, Options};
 use crate::syntax::quantity::truncated;
 use crate::syntax::{Device, Wrong};
 use dumbbell_net::queue::Config;
@@ -22,67 +23,62 @@ const ALWAYS: f64 = 65_535.0;
 /// A time that does not fit an int is as good as infinite (`msecs_to_jiffies`).
 const NEVER_JIFFIES: u64 = (i64::MAX as u64 >> 1) - 1;
 
-/// tc always sends all of them; of the limit 0 is the device's queue length.
-#[derive(Clone, Debug)]
-pub struct Sfb {
-    settings: SfbConfig,
-    /// `rehash` and `db`, in milliseconds.
-    times: [u32; 2],
+structure! {
+    /// tc always sends all of them (`struct tc_sfb_qopt`); of the limit 0 is the device's queue length. `rehash` and `db` in
+    /// milliseconds.
+    Sfb {
+        rehash: count("rehash"), REHASH_MS;
+        db: count("db"), WARMUP_MS;
+        max: count("max"), 0;
+        target: count("target"), 0;
+        increment: number("increment", &[Argument::Fraction], probability), INCREMENT;
+        decrement: number("decrement", &[Argument::Fraction], probability), DECREMENT;
+        limit: packets("limit"), 0;
+        penalty_rate: count("penalty_rate"), PENALTY_RATE;
+        penalty_burst: count("penalty_burst"), PENALTY_BURST;
+    }
 }
 
 /// `TCA_SFB_PARMS`.
 const PARAMETERS: u16 = 1;
 
 impl Attributes for Sfb {
-    const GRAMMAR: Grammar = &[&[
-        option("rehash", &[Argument::Count]),
-        option("db", &[Argument::Count]),
-        option("limit", &[Argument::Packets]),
-        option("max", &[Argument::Count]),
-        option("target", &[Argument::Count]),
-        option("increment", &[Argument::Fraction]),
-        option("decrement", &[Argument::Fraction]),
-        option("penalty_rate", &[Argument::Count]),
-        option("penalty_burst", &[Argument::Count]),
-    ]];
+    const GRAMMAR: Grammar = Self::WORDS;
 
     fn parse(options: &Options<'_>) -> Result<Self, Wrong> {
-        let number = |name, default| Ok(options.count(name)?.unwrap_or(default));
-        let (max, target) = (number("max", 0)?, number("target", 0)?);
+        let mut sfb = Self::read(options)?;
         // tc computes in 32 bits.
-        let max = match (max, target) {
+        sfb.max = match (sfb.max, sfb.target) {
             (0, 0) => MAX,
-            (0, _) => target.wrapping_mul(5).wrapping_add(1) / 4,
-            _ => max,
+            (0, target) => target.wrapping_mul(5).wrapping_add(1) / 4,
+            (max, _) => max,
         };
-        let target = if target == 0 { max.wrapping_mul(4).wrapping_add(3) / 5 } else { target };
-        let times = [number("rehash", REHASH_MS)?, number("db", WARMUP_MS)?];
-        let settings = SfbConfig {
-            limit: number("limit", 0)?,
-            max,
-            target,
-            increment: probability(options, "increment")?.unwrap_or(INCREMENT),
-            decrement: probability(options, "decrement")?.unwrap_or(DECREMENT),
-            rehash: jiffies(times[0]),
-            warmup: jiffies(times[1]),
-            penalty_rate: number("penalty_rate", PENALTY_RATE)?,
-            penalty_burst: number("penalty_burst", PENALTY_BURST)?,
-            rules: Vec::new(),
-        };
-        Ok(Self { settings, times })
+        if sfb.target == 0 {
+            sfb.target = sfb.max.wrapping_mul(4).wrapping_add(3) / 5;
+        }
+        Ok(sfb)
     }
 
     fn config(&self, device: &Device) -> Result<Config, Wrong> {
-        let limit = if self.settings.limit > 0 { self.settings.limit } else { device.queue_length };
-        Ok(Config::Sfb(Box::new(SfbConfig { limit, ..self.settings.clone() })))
+        let Self { rehash, db, max, target, increment, decrement, limit, penalty_rate, penalty_burst } = *self;
+        let limit = if limit > 0 { limit } else { device.queue_length };
+        let (rehash, warmup, rules) = (jiffies(rehash), jiffies(db), Vec::new());
+        Ok(Config::Sfb(Box::new(SfbConfig {
+            limit,
+            max,
+            target,
+            increment,
+            decrement,
+            rehash,
+            warmup,
+            penalty_rate,
+            penalty_burst,
+            rules,
+        })))
     }
 
     fn send(&self, to: &mut AttributeBytes) -> Result<(), Wrong> {
-        let (sfb, [rehash, warmup]) = (&self.settings, self.times);
-        let parameters = Structure::default().u32(rehash).u32(warmup).u32(sfb.max).u32(sfb.target);
-        let parameters = parameters.u32(sfb.increment).u32(sfb.decrement).u32(sfb.limit);
-        let parameters = parameters.u32(sfb.penalty_rate).u32(sfb.penalty_burst).finish();
-        to.nested(OPTIONS, |to| to.bytes(PARAMETERS, &parameters));
+        to.nested(OPTIONS, |to| to.bytes(PARAMETERS, &self.structure().finish()));
         Ok(())
     }
 }
@@ -93,7 +89,8 @@ fn jiffies(millis: u32) -> u64 {
 }
 
 /// A probability in units of 1/65535, rounded as tc does.
-fn probability(options: &Options<'_>, name: &str) -> Result<Option<u32>, Wrong> {
+fn probability(options: &Options<'_>, words: &[Keyword]) -> Result<Option<u32>, Wrong> {
+    let name = words[0].name;
     match options.fraction(name)? {
         Some(share) if share > 1.0 => Err(Wrong::new(format!("sfb's {name} is above 1"), "such as 0.0005")),
         Some(share) => Ok(u32::try_from(truncated(share * ALWAYS + 0.5)).ok()),

@@ -5,7 +5,8 @@ use crate::disciplines::choke::thresholds;
 use crate::disciplines::red::{
     Estimator, SHARED, basic, check_weight, default_burst, parameters, probability, written_flags,
 };
-use crate::syntax::attributes::{AttributeBytes, OPTIONS, Structure};
+use crate::options::{count, joined, packets, size, structure, written};
+use crate::syntax::attributes::{AttributeBytes, OPTIONS};
 use crate::syntax::grammar::{Argument, Grammar, Options, flag, keywords, option};
 use crate::syntax::{Device, Wrong};
 use dumbbell_net::queue::Config;
@@ -30,54 +31,39 @@ const RED: Grammar = &[
 /// `struct tc_sfqred_stats`, which only the kernel fills.
 const COUNTERS: [u8; 24] = [0; 24];
 
-/// tc sends all of them if any option was written; zeros are the kernel's defaults.
+structure! {
+    /// Zeros are the kernel's defaults.
+    Numbers {
+        quantum: size("quantum"), 0;
+        perturb: count("perturb"), 0;
+        limit: packets("limit"), 0;
+        divisor: count("divisor"), 0;
+        flows: count("flows"), 0;
+        depth: count("depth"), 0;
+        headdrop: written("headdrop"), 0;
+    }
+}
+
+/// tc sends all of them if any option was written (`struct tc_sfq_qopt_v1`).
 #[derive(Clone, Debug)]
 pub struct Sfq {
-    limit: u32,
-    depth: u32,
-    flows: u32,
-    divisor: u32,
-    quantum: u32,
-    perturb: u32,
-    headdrop: bool,
+    numbers: Numbers,
     /// With `redflowlimit`; the kernel has no red whose `min` is 0.
     red: Option<(u32, RedConfig)>,
     is_default: bool,
 }
 
 impl Attributes for Sfq {
-    const GRAMMAR: Grammar = &[
-        &[
-            option("limit", &[Argument::Packets]),
-            option("perturb", &[Argument::Count]),
-            option("quantum", &[Argument::Size]),
-            option("divisor", &[Argument::Count]),
-            option("depth", &[Argument::Count]),
-            option("flows", &[Argument::Count]),
-            flag("headdrop"),
-        ],
-        RED[0],
-        RED[1],
-        RED[2],
-    ];
+    const GRAMMAR: Grammar = &joined::<{ Numbers::WORDS.len() + RED.len() }>(Numbers::WORDS, RED);
 
     fn parse(options: &Options<'_>) -> Result<Self, Wrong> {
-        let number = |name| Ok(options.count(name)?.unwrap_or(0));
-        let limit = number("limit")?;
-        if options.has("limit") && limit < 2 {
+        let numbers = Numbers::read(options)?;
+        if options.has("limit") && numbers.limit < 2 {
             return Err(Wrong::new("sfq's limit is below 2 packets", ""));
         }
-        Ok(Self {
-            limit,
-            depth: number("depth")?,
-            flows: number("flows")?,
-            divisor: number("divisor")?,
-            quantum: options.size(&["quantum"])?.unwrap_or(0),
-            perturb: number("perturb")?,
-            headdrop: options.has("headdrop"),
-            red: if keywords(RED).any(|keyword| options.has(keyword.name)) { Some(red(options)?) } else { None },
-            is_default: options.iter().next().is_none(),
-        })
+        let has_red = keywords(RED).any(|keyword| options.has(keyword.name));
+        let red = if has_red { Some(red(options)?) } else { None };
+        Ok(Self { numbers, red, is_default: options.iter().next().is_none() })
     }
 
     /// Without an option tc sends nothing that the kernel would refuse.
@@ -89,17 +75,18 @@ impl Attributes for Sfq {
     }
 
     fn config(&self, device: &Device) -> Result<Config, Wrong> {
+        let Numbers { quantum, perturb, limit, divisor, flows, depth, headdrop } = self.numbers;
         let or = |number: u32, default: u32| if number > 0 { number } else { default };
-        if self.divisor > MAX_DIVISOR || (self.divisor > 0 && !self.divisor.is_power_of_two()) {
+        if divisor > MAX_DIVISOR || (divisor > 0 && !divisor.is_power_of_two()) {
             return Err(Wrong::new("sfq's divisor is no power of two up to 65536", ""));
         }
-        if self.quantum > MAX_QUANTUM || u64::from(self.perturb) > MAX_PERTURB {
+        if quantum > MAX_QUANTUM || u64::from(perturb) > MAX_PERTURB {
             let right = format!("at most {MAX_QUANTUM} bytes, {MAX_PERTURB} seconds");
             return Err(Wrong::new("sfq's quantum or perturb is too large", right));
         }
-        let depth = or(self.depth, MAX_DEPTH).min(MAX_DEPTH);
-        let flows = or(self.flows, FLOWS).min(MAX_FLOWS).min(or(self.divisor, MAX_FLOWS));
-        let limit = self.limit.min(depth * flows);
+        let depth = or(depth, MAX_DEPTH).min(MAX_DEPTH);
+        let flows = or(flows, FLOWS).min(MAX_FLOWS).min(or(divisor, MAX_FLOWS));
+        let limit = limit.min(depth * flows);
         if limit == 1 {
             return Err(Wrong::new("sfq's depth and flows leave one packet of limit", "two or more"));
         }
@@ -107,10 +94,10 @@ impl Attributes for Sfq {
             limit: or(limit, LIMIT),
             depth,
             flows: flows.min(or(limit, flows)),
-            divisor: or(self.divisor, DIVISOR),
-            quantum: or(self.quantum, device.mtu).max(MIN_QUANTUM),
-            perturb: self.perturb,
-            headdrop: self.headdrop,
+            divisor: or(divisor, DIVISOR),
+            quantum: or(quantum, device.mtu).max(MIN_QUANTUM),
+            perturb,
+            headdrop: headdrop > 0,
             red: self.red.as_ref().map(|(_, red)| red.clone()).filter(|red| red.min > 0),
         })))
     }
@@ -119,13 +106,11 @@ impl Attributes for Sfq {
         if self.is_default {
             return Ok(());
         }
-        let queues = Structure::default().u32(self.quantum).u32(self.perturb).u32(self.limit).u32(self.divisor);
-        let queues = queues.u32(self.flows).u32(self.depth).u32(self.headdrop.into());
         let (red, max_p) = match &self.red {
             Some((limit, red)) => (parameters(red, *limit, written_flags(red)), red.max_p.0),
             None => ([0; 16].to_vec(), 0),
         };
-        to.bytes(OPTIONS, &queues.bytes(&red).u32(max_p).bytes(&COUNTERS).finish());
+        to.bytes(OPTIONS, &self.numbers.structure().bytes(&red).u32(max_p).bytes(&COUNTERS).finish());
         Ok(())
     }
 }

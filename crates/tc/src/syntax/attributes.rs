@@ -56,16 +56,6 @@ impl AttributeBytes {
         }
     }
 
-    /// The same, for a number whose 0 tc does not send.
-    pub fn above_zero(&mut self, kind: u16, value: Option<u32>) {
-        self.some_u32(kind, value.filter(|value| *value > 0));
-    }
-
-    /// Appends a switch as a number of 32 bits if it was written.
-    pub fn switch(&mut self, kind: u16, value: Option<bool>) {
-        self.some_u32(kind, value.map(u32::from));
-    }
-
     /// Appends an attribute whose value is attributes, which `add` appends.
     pub fn nested(&mut self, kind: u16, add: impl FnOnce(&mut Self)) {
         let mut inner = Self::default();

@@ -1,16 +1,28 @@
 //! netem's slots: times, and limits right behind them.
 
+use crate::options::{Declared, own};
 use crate::syntax::Wrong;
 use crate::syntax::attributes::Structure;
-use crate::syntax::grammar::Options;
+use crate::syntax::grammar::{Argument, Options, option};
 use crate::syntax::quantity::time_ns;
 use dumbbell_net::queue::config::SlotConfig;
 use dumbbell_net::time::Span;
 
 const MAX_IN_SLOT: u32 = i32::MAX as u32;
 
+/// A slot, and limits right behind it.
+pub const SLOT: Declared<SlotConfig> = own(
+    [
+        option("slot", &[Argument::Time]).and(&[Argument::Time]),
+        option("packets", &[Argument::Count]),
+        option("bytes", &[Argument::Count]),
+    ],
+    |options, _| read(options),
+    |to, kind, slot| to.bytes(kind, &bytes(slot)),
+);
+
 /// Slots (`get_slot`).
-pub fn read(options: &Options<'_>) -> Result<Option<SlotConfig>, Wrong> {
+fn read(options: &Options<'_>) -> Result<Option<SlotConfig>, Wrong> {
     refuse_loose_limits(options)?;
     let Some(words) = options.arguments("slot") else { return Ok(None) };
     let least = time_ns(words[0])?;
@@ -48,7 +60,7 @@ fn refuse_loose_limits(options: &Options<'_>) -> Result<(), Wrong> {
 }
 
 /// `struct tc_netem_slot`; a limit of 0 is none.
-pub fn bytes(slot: SlotConfig) -> Vec<u8> {
+fn bytes(slot: SlotConfig) -> Vec<u8> {
     let limit = |number: u32| if number == MAX_IN_SLOT { 0 } else { number };
     let times = Structure::default().u64(slot.least.as_nanos()).u64(slot.most.as_nanos());
     times.u32(limit(slot.packets)).u32(limit(slot.bytes)).u64(0).u64(0).finish()
