@@ -176,9 +176,6 @@ class Metrics:
     def goodput_bps(self, edges_ns: Any) -> list[Numbers]:
         """Every flow's goodput in every bin."""
 
-    def delivered_bps(self, edges_ns: Any) -> list[Numbers]:
-        """Every flow's rate of delivered data in every bin: acknowledged in order and selectively."""
-
     def bytes_counters(self) -> list[tuple[Numbers, Numbers]]:
         """Every flow's goodput counter: times and bytes."""
 
@@ -193,9 +190,6 @@ class Metrics:
 
     def phases(self) -> list[tuple[list[str], Numbers, Numbers, list[bool]]]:
         """Every flow's states: names, starts, stops, and which are inferred."""
-
-    def probe_rtt_intervals_s(self) -> list[float | None]:
-        """The median time between each flow's PROBE_RTTs."""
 
 PANELS: list[tuple[str, str, list[str], bool]]
 """Every panel: name, what it shows, columns (`table.column`) of which one must have values (none: any run), whether it

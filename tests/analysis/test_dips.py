@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from dumbbell.analysis.states import probe_rtt_dips, probe_rtt_interval_s
+from dumbbell.analysis.states import probe_rtt_dips
 from dumbbell.results.result import Run
 from synthetic import MSS, NS, Bench, Flow
 
@@ -53,10 +53,6 @@ def test_a_socket_that_reports_no_rate_has_no_reported_depth() -> None:
     flows = run.flows.with_columns(delivery_rate_bps=pl.lit(None, pl.Int64))
     dips = probe_rtt_dips(Run(run.folder, run.manifest, flows, run.queues, run.probes))
     assert dips["reported_depth"].to_list() == [None, None]
-
-
-def test_the_interval_of_probe_rtt_is_the_median() -> None:
-    assert probe_rtt_interval_s(dipping()) == {"a": pytest.approx(10, abs=0.02)}
 
 
 def test_a_rate_that_does_not_fall_has_no_depth() -> None:

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dumbbell.analysis.native import remembered
-from dumbbell.analysis.sample_arrays import by_flow, during, known, where
-from dumbbell.results.columns import Column, Framed, positions
+from dumbbell.analysis.sample_arrays import by_flow
+from dumbbell.results.columns import Column, positions
 from dumbbell.results.result import Run
 from synthetic import Bench, Flow
 
@@ -44,16 +44,8 @@ def test_what_is_null_is_not_known(kind: type[pl.DataType]) -> None:
     column = Column.of(pl.Series([1, None, 0], dtype=pl.Int64).cast(kind))
     assert column.known is not None
     assert column.known.tolist() == [True, False, True]
-    assert known(column, np.array([True, True, True])).tolist() == [1.0, 0.0]
-    assert known(column, np.array([True, True, False])).tolist() == [1.0]
     assert np.isnan(column.floats()).tolist() == [False, True, False]
     assert Column.of(pl.Series([1, 0], dtype=pl.Int64).cast(kind)).known is None
-
-
-def test_names_and_times_keep_their_rows() -> None:
-    assert where(Framed(pl.DataFrame({"name": ["a", None, "b"]})), "name", "a").tolist() == [True, False, False]
-    assert during(Column.of(pl.Series([1, 2, 3, 4])), (2, 3)).tolist() == [False, True, True, False]
-    assert during(Column.of(pl.Series([1, None, 3])), (0, 9)).tolist() == [True, False, True]
 
 
 def test_an_answer_is_cached_per_run() -> None:

@@ -7,7 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dumbbell.analysis import flows as per_flow
+from dumbbell.analysis.native import metrics
 from dumbbell.analysis.time_series import Counter, group_throughput, loss, retransmit_rate, throughput
+from dumbbell.results.result import Run
 from synthetic import NS, Bench, Flow, alternating_rate, sawtooth, with_flow
 
 
@@ -91,18 +93,22 @@ def test_without_a_receiver_what_was_acknowledged_counts() -> None:
     assert per_flow.flow_throughput_bps(run)["b"] == pytest.approx(4e6)
 
 
+def of_groups(run: Run, name: str, window: tuple[int, int] | None = None) -> dict[str, float | None]:
+    return {group: numbers[name] for group, numbers in metrics(run, window)["groups"].items()}
+
+
 def test_throughput_of_flows_groups_and_their_shares() -> None:
     run = bench().make()
     assert per_flow.flow_throughput_bps(run) == pytest.approx({"a-1": 8e6, "a-2": 16e6, "b": 4e6})
-    assert per_flow.group_throughput_bps(run) == pytest.approx({"a": 14.4e6, "b": 4e6})
-    assert per_flow.group_shares(run) == pytest.approx({"a": 14.4 / 18.4, "b": 4 / 18.4})
+    assert of_groups(run, "throughput_mbps") == pytest.approx({"a": 14.4, "b": 4})
+    assert of_groups(run, "share") == pytest.approx({"a": 14.4 / 18.4, "b": 4 / 18.4})
 
 
 def test_the_same_in_a_window() -> None:
     run = bench().make()
     window = (5 * NS, 7 * NS)
     assert per_flow.flow_throughput_bps(run, window) == pytest.approx({"a-1": 8e6, "a-2": 16e6, "b": 4e6})
-    assert per_flow.group_throughput_bps(run, window) == pytest.approx({"a": 16e6, "b": 4e6})
+    assert of_groups(run, "throughput_mbps", window) == pytest.approx({"a": 16, "b": 4})
     assert per_flow.flow_throughput_bps(run, (7 * NS, 8 * NS))["a-2"] is None
 
 
@@ -123,7 +129,7 @@ def test_an_rtt_of_zero_is_no_sample() -> None:
 @given(st.lists(st.floats(0, 1e9), min_size=1, max_size=6))
 def test_shares_add_up_to_one(rates: list[float]) -> None:
     run = Bench([Flow(f"f{n}", f"g{n}", rate_bps=rate) for n, rate in enumerate(rates)], sample_s=1.0).make()
-    shares = list(per_flow.group_shares(run).values())
+    shares = list(of_groups(run, "share").values())
     if sum(flow["bytes_received"] for flow in run.manifest["flows"]) == 0:
         assert shares == [None] * len(rates)
     else:

@@ -11,7 +11,7 @@ import pytest
 
 from conftest import COMMAND, Dumbbell
 from dumbbell.analysis.bottleneck import flow_loss, group_loss, one_way_delays, queue_delay_cdf, rtt_cdf
-from dumbbell.analysis.flows import convergence_s, jain_over_time
+from dumbbell.analysis.flows import convergence_s
 from dumbbell.analysis.states import durations, phases
 from dumbbell.analysis.summary import measures, summary
 from dumbbell.analysis.time_series import group_throughput, loss, retransmit_rate, throughput
@@ -114,7 +114,7 @@ def test_figures_and_reports_work_on_every_log(any_run: Run) -> None:
 @pytest.mark.slow(keep="iperf3")
 def test_results_of_every_log_are_finite_or_omitted(any_run: Run) -> None:
     step_ns = 100_000_000
-    for numbers in (flow_loss, group_loss, retransmit_rate, loss, throughput, group_throughput, jain_over_time):
+    for numbers in (flow_loss, group_loss, retransmit_rate, loss, throughput, group_throughput):
         table = numbers(any_run, step_ns)
         assert not any(column.is_nan().any() for column in table.select(pl.col(pl.Float64)).iter_columns())
     for distribution in (rtt_cdf, one_way_delays, queue_delay_cdf):

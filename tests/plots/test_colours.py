@@ -20,12 +20,12 @@ from dumbbell.plots.colours import (  # fmt: skip
     HUES,
     INK,
     NOTE,
-    ON_DARK,
     contrast,
     dashes,
     shades,
 )
 
+ON_DARK: tuple[str, ...] = tuple(_sim.PALETTE["on_dark"])
 Floats = npt.NDArray[np.float64]
 STATES: dict[str, str] = dict(_sim.PALETTE["states"])
 PALE: list[str] = _sim.PALETTE["pale"]

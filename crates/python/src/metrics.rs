@@ -92,14 +92,6 @@ impl Metrics {
         Ok(rates.into_iter().map(Numbers::from).collect())
     }
 
-    /// Every flow's rate of delivered data in every bin, in bit/s.
-    #[expect(clippy::needless_pass_by_value, reason = "arguments from Python are owned")]
-    fn delivered_bps(&self, py: Python<'_>, edges_ns: PyBuffer<i64>) -> PyResult<Vec<Numbers>> {
-        let edges = edges_ns.to_vec(py)?;
-        let rates = self.compute(py, |run| Ok(run.delivered_bps(&edges)))?;
-        Ok(rates.into_iter().map(Numbers::from).collect())
-    }
-
     /// Every flow's goodput counter: times and bytes.
     fn bytes_counters(&self, py: Python<'_>) -> PyResult<Vec<(Numbers, Numbers)>> {
         let counters = self.compute(py, |run| Ok(run.bytes_counters()))?;
@@ -147,11 +139,6 @@ impl Metrics {
             let states = run.phases().into_iter();
             Ok(states.map(|of| (names(of.names), of.starts_ns.into(), of.stops_ns.into(), of.inferred)).collect())
         })
-    }
-
-    /// The median time between each flow's `PROBE_RTT`s.
-    fn probe_rtt_intervals_s(&self, py: Python<'_>) -> PyResult<Vec<Option<f64>>> {
-        self.compute(py, |run| Ok(run.probe_rtt_intervals_s()))
     }
 }
 

@@ -13,7 +13,7 @@ import polars as pl
 
 from dumbbell import _sim
 from dumbbell.analysis.native import NS, Window, as_dict, bounds_ns, is_bulk, life_ns, metrics, native, remembered
-from dumbbell.analysis.time_series import Floats, goodput, throughput
+from dumbbell.analysis.time_series import Floats, goodput
 from dumbbell.results.result import Run
 
 __all__ = [
@@ -25,13 +25,10 @@ __all__ = [
     "cwnd_packets",
     "flow_throughput_bps",
     "group_retransmit_rates",
-    "group_shares",
-    "group_throughput_bps",
     "harm",
     "harm_of_cost",
     "jain",
     "jain_index",
-    "jain_over_time",
     "long_lived",
     "power",
     "retransmits",
@@ -52,16 +49,6 @@ def bytes_received(run: Run, window: Window | None = None) -> dict[str, float | 
 def flow_throughput_bps(run: Run, window: Window | None = None) -> dict[str, float | None]:
     """Goodput of each flow over its own lifetime, by flow; None for a flow without any lifetime in the window."""
     return _bps(_of_flows(run, window, "throughput_mbps"))
-
-
-def group_throughput_bps(run: Run, window: Window | None = None) -> dict[str, float | None]:
-    """Goodput of each group over the whole window, by group."""
-    return _bps(_of_groups(run, window, "throughput_mbps"))
-
-
-def group_shares(run: Run, window: Window | None = None) -> dict[str, float | None]:
-    """A group's goodput ÷ all groups' goodput, by group; None if all are 0."""
-    return _of_groups(run, window, "share")
 
 
 def retransmits(run: Run, window: Window | None = None) -> dict[str, tuple[int | None, float | None]]:
@@ -173,30 +160,6 @@ def jain(run: Run, window: Window | None = None) -> float | None:
     """Jain's index over the throughput of the long-lived flows, each over its own lifetime; None without such flows."""
     found: float | None = metrics(run, window)["jain"]
     return found
-
-
-def jain_over_time(run: Run, step_ns: int, window: Window | None = None) -> pl.DataFrame:
-    """Jain's index of the throughput in every bin: `time_ns, flows, jain`.
-
-    (Σx)² ÷ (n Σx²) over the n `flows` that could share it: TCP without a size limit or pauses, active during the whole
-    bin. Short bins count a sawtooth as unfairness (Jain, Chiu & Hawe 1984 leave the interval open). Bins with fewer
-    than two such flows have no row.
-    """
-    lives = [(flow.name, *life_ns(run, flow)) for flow in run.manifest.flows if is_bulk(flow)]
-    schema = {"flow": pl.String, "start_ns": pl.Int64, "stop_ns": pl.Int64}
-    shared = (
-        throughput(run, step_ns, window).drop_nulls().join(pl.DataFrame(lives, schema=schema, orient="row"), on="flow")
-    )
-    began = pl.col("time_ns") - step_ns // 2  # A row has its bin's centre, rounded down.
-    active_throughout = (began >= pl.col("start_ns")) & (began + step_ns <= pl.col("stop_ns"))
-    bins = (
-        shared.filter(active_throughout)
-        .group_by("time_ns")
-        .agg("throughput_bps", flows=pl.len())
-        .filter(pl.col("flows") > 1)
-    )
-    indices = [jain_index(rates) for rates in bins["throughput_bps"].to_list()]
-    return bins.select("time_ns", "flows", pl.Series("jain", indices, pl.Float64)).sort("time_ns")
 
 
 def convergence_s(run: Run, step_ns: int = NS, epsilon: float = 0.8) -> float | None:

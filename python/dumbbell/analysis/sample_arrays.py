@@ -5,14 +5,13 @@ once. The other modules of this package interpret the samples.
 """
 
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from dumbbell.analysis.native import Window, remembered
-from dumbbell.results.columns import Bools, Column, Floats, Places, Table
+from dumbbell.analysis.native import remembered
+from dumbbell.results.columns import Bools, Floats, Places
 from dumbbell.results.result import Run
 
 __all__ = [
@@ -21,11 +20,7 @@ __all__ = [
     "Rows",
     "base_rtts_ns",
     "by_flow",
-    "during",
-    "known",
-    "rows_by_flow",
     "smallest_ns",
-    "where",
 ]
 
 
@@ -49,29 +44,6 @@ def by_flow(run: Run, column: str) -> dict[str, tuple[Floats, Floats]]:
         name: (times[start:stop], values[start:stop])
         for name, start, stop in zip(rows.names, starts[:-1].tolist(), starts[1:].tolist(), strict=True)
     }
-
-
-def rows_by_flow(run: Run) -> dict[str, Rows]:
-    """The rows of `flows` of each flow of the manifest, in order."""
-    rows = _rows(run)
-    parts = [slice(start, stop) for start, stop in pairwise(rows.starts.tolist())]
-    return dict(zip(rows.names, parts if rows.order is None else [rows.order[part] for part in parts], strict=True))
-
-
-def where(table: Table, column: str, name: str) -> Bools:
-    """The rows in which a text column has this value."""
-    return np.asarray(table.positions(column, [name]) == 0)
-
-
-def during(times: Column, bounds: Window) -> Bools:
-    """Which times, in ns, are in a window, both ends included."""
-    inside = (times.values >= bounds[0]) & (times.values <= bounds[1])
-    return np.asarray(inside if times.known is None else inside & times.known)
-
-
-def known(column: Column, rows: Bools) -> Floats:
-    """The known values of a column in these rows."""
-    return column.floats()[rows if column.known is None else rows & column.known]
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,6 @@ __all__ = [
     "durations",
     "phases",
     "probe_rtt_dips",
-    "probe_rtt_interval_s",
     "sawtooth",
     "teeth",
 ]
@@ -116,12 +115,6 @@ def probe_rtt_dips(run: Run) -> pl.DataFrame:
             if dip := _dip(samples, start_ns, stop_ns, until_ns):
                 rows.append((name, start_ns, *dip))
     return pl.DataFrame(rows, schema=DIPS, orient="row")
-
-
-def probe_rtt_interval_s(run: Run) -> dict[str, float]:
-    """The median time in seconds between PROBE_RTTs, for flows with at least two."""
-    found = by_flow_name(run, native(run).probe_rtt_intervals_s())
-    return {name: interval for name, interval in found.items() if interval is not None}
 
 
 def _samples(run: Run, flow: str) -> pl.DataFrame:

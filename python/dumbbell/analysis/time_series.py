@@ -29,12 +29,10 @@ __all__ = [
     "alive",
     "bytes_counters",
     "counters",
-    "delivered",
     "differences",
     "edges_ns",
     "frame",
     "goodput",
-    "group_delivered",
     "group_goodput",
     "group_throughput",
     "interval_count",
@@ -174,23 +172,6 @@ def goodput(run: Run, step_ns: int) -> dict[str, tuple[Floats, Floats]]:
     return _while_alive(run, edges, _goodput_bps(run, edges))
 
 
-def delivered(run: Run, step_ns: int) -> dict[str, tuple[Floats, Floats]]:
-    """The same of data that the sender knows to be delivered, in order or selectively acknowledged.
-
-    `crates/metrics/src/rates.rs` defines it. Where a retransmission fills a hole, goodput counts at once what arrived
-    before, and may exceed the link's rate.
-    """
-    edges = edges_ns(run, step_ns, None)
-    return _while_alive(run, edges, _delivered_bps(run, edges))
-
-
-def group_delivered(run: Run, step_ns: int) -> dict[str, tuple[Floats, Floats]]:
-    """The sum of its flows' `delivered`, for each group."""
-    edges = edges_ns(run, step_ns, None)
-    middles = _middles_ns(edges)
-    return {group: (middles, _sum(each)) for group, each in _by_group(run, _delivered_bps(run, edges)).items()}
-
-
 def _while_alive(run: Run, edges: Ints, rates: Mapping[str, Floats]) -> dict[str, tuple[Floats, Floats]]:
     middles = _middles_ns(edges)
     lived = {flow.name: alive(run, flow, edges).to_numpy() for flow in run.manifest.flows}
@@ -266,10 +247,6 @@ def _sum(rates: Sequence[Floats]) -> Floats:
     """The sum over flows with a known rate; NaN without any."""
     known = [rate for rate in rates if not np.isnan(rate).any()]
     return np.asarray(np.sum(known, axis=0)) if known else rates[0]
-
-
-def _delivered_bps(run: Run, edges: Ints) -> dict[str, Floats]:
-    return {name: np.asarray(rates) for name, rates in by_flow_name(run, native(run).delivered_bps(edges)).items()}
 
 
 def _goodput_bps(run: Run, edges: Ints) -> dict[str, Floats]:

@@ -85,16 +85,6 @@ class Source:
         """The file's name without suffixes that programs append."""
         return self.path.name.removesuffix(".gz").rsplit(".", 1)[0] or self.path.name
 
-    @cached_property
-    def is_text(self) -> bool:
-        """Is it UTF-8 without control characters other than those of logs?"""
-        try:
-            return "\0" not in self.data[:PIECE].decode(
-                "utf-8", errors="strict" if len(self.data) <= PIECE else "ignore"
-            )
-        except UnicodeDecodeError:
-            return False
-
     def pieces(self) -> Iterator[bytes]:
         """The content in pieces, from the file if `data` is only its head. Raises `ImportProblem`."""
         if not self.is_head:

@@ -18,7 +18,6 @@ __all__ = ["Records", "is_capture", "records"]
 
 Ints = npt.NDArray[np.int64]
 
-SECTION = 0x0A0D0D0A
 INTERFACE, PACKET_OLD, SIMPLE, ENHANCED = 1, 2, 3, 6
 MOST_PACKET_BYTES = 1 << 24
 NS = 1_000_000_000

@@ -186,7 +186,6 @@ class _Parts:
     month: int | None = None
     day: int | None = None
     zone: timedelta | None = None
-    zoned: bool = False
     afternoon: bool | None = None
     weekdays: int = 0
 
@@ -224,14 +223,14 @@ def _take(parts: _Parts, word: str, words: Sequence[str]) -> bool:
         parts.day, parts.month = (first, second) if day_first else (second, first)
         parts.year = year if year > 99 else 2000 + year
     elif low in _UTC:
-        parts.zone, parts.zoned = timedelta(0), True
+        parts.zone = timedelta(0)
     elif match := _OFFSET.match(word):
         offset = timedelta(hours=integer(match[2]), minutes=integer(match[3] or "0"))
         if offset >= timedelta(days=1):
             return False
-        parts.zone, parts.zoned = -offset if match[1] == "-" else offset, True
+        parts.zone = -offset if match[1] == "-" else offset
     elif word in _ZONES:
-        parts.zoned = True
+        pass  # The name of a zone says no offset.
     elif match := _NUMBER.match(word):
         return _take_number(parts, match[1])
     else:

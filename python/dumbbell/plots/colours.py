@@ -36,8 +36,6 @@ __all__ = [
 
 _PALETTE = _sim.PALETTE
 HUES: tuple[str, ...] = tuple(_PALETTE["hues"])
-ON_DARK: tuple[str, ...] = tuple(_PALETTE["on_dark"])
-"""Counterparts of the hues on a dark page."""
 CONTROLLERS = {name: hue for hue, names in zip(HUES, _PALETTE["families"], strict=True) for name in names}
 """The hue of each controller. `docs/figures.md` shows it, and a test compares both."""
 DARK_GROUND: str = _PALETTE["dark_ground"]

@@ -31,7 +31,6 @@ TOLERANCE_PERCENT = 12.5
 """Of the time since the statement before, if that is more: packetdrill's default too."""
 START_NS = 1_024_000_000
 """Timestamps of zero mean that there are none, so no script begins at zero."""
-MAX_WINDOW = 0xFFFF
 MOST_SACK_BLOCKS = 3
 _ECN_BITS = {"noecn": 0, "ect1": 1, "ect0": 2, "ce": 3}
 _ECN_NAMES = {bits: name for name, bits in _ECN_BITS.items()}
