@@ -38,6 +38,12 @@ pub trait Kind {
     /// The value after parsing.
     type Value: Clone + Debug + PartialEq;
 
+    /// The table, if it is one or a list of them.
+    const TABLE: Option<&'static TableSpec> = None;
+
+    /// Whether it is always a list.
+    const IS_LIST: bool = false;
+
     /// Reads a value; mistakes go to `faults`.
     fn read(value: &Value, place: &Location<'_>, faults: &mut Faults) -> Option<Self::Value>;
 

@@ -79,7 +79,7 @@ fn repair(document: &mut Table, spec: &'static TableSpec, fault: &Diagnostic, dr
     let mut at = Some(&mut held);
     for part in above {
         let key = spec.and_then(|spec| spec.key(part));
-        spec = key.and_then(|key| (key.shape)().table).or(spec.filter(|_| part.parse::<usize>().is_ok()));
+        spec = key.and_then(|key| key.table).or(spec.filter(|_| part.parse::<usize>().is_ok()));
         at = at.and_then(|value| below(value, part));
     }
     if let Some(at) = at {

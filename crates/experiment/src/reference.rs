@@ -42,7 +42,7 @@ pub fn all_tables() -> Vec<&'static TableSpec> {
 #[must_use]
 pub fn tables_of(root: &'static TableSpec) -> Vec<&'static TableSpec> {
     fn add(spec: &'static TableSpec, found: &mut Vec<&'static TableSpec>) {
-        for table in spec.flat.iter().copied().chain(spec.keys.iter().filter_map(|key| (key.shape)().table)) {
+        for table in spec.flat.iter().copied().chain(spec.keys.iter().filter_map(|key| key.table)) {
             add(table, found);
         }
         if !found.iter().any(|each| each.name == spec.name) {
@@ -60,7 +60,7 @@ pub fn keys_named(name: &str) -> Vec<String> {
     fn add(spec: &'static TableSpec, above: &str, name: &str, found: &mut Vec<String>) {
         for key in spec.all() {
             let dotted = if above.is_empty() { key.name.to_owned() } else { format!("{above}.{}", key.name) };
-            if let Some(table) = (key.shape)().table {
+            if let Some(table) = key.table {
                 add(table, &dotted, name, found);
             }
             if key.name == name {
@@ -75,7 +75,7 @@ pub fn keys_named(name: &str) -> Vec<String> {
 
 fn row(key: &KeySpec) -> String {
     let shape = (key.shape)();
-    let name = match (shape.table.is_some(), shape.schema.has("items")) {
+    let name = match (key.table.is_some(), shape.schema.has("items")) {
         (true, true) => format!("[[{}]]", key.name),
         (true, false) => format!("[{}]", key.name),
         _ => key.name.to_owned(),

@@ -49,9 +49,9 @@ pub fn modern(dotted: &str) -> Option<String> {
         }
         let name = table.renamed(part).unwrap_or(part);
         changed |= name != part;
-        let shape = table.key(name).map(|key| (key.shape)());
-        is_list = shape.as_ref().is_some_and(|shape| shape.name == "list");
-        spec = shape.and_then(|shape| shape.table);
+        let key = table.key(name);
+        is_list = key.is_some_and(|key| key.is_list);
+        spec = key.and_then(|key| key.table);
         name
     });
     let new = parts.collect::<Vec<_>>().join(".");
@@ -66,9 +66,8 @@ fn declared(dotted: &str) -> Option<&'static KeySpec> {
             continue;
         }
         let found = spec?.key(part)?;
-        let shape = (found.shape)();
-        is_list = shape.name == "list";
-        (spec, key) = (shape.table, Some(found));
+        is_list = found.is_list;
+        (spec, key) = (found.table, Some(found));
     }
     key
 }
@@ -124,7 +123,7 @@ fn table(
         let Some(known) = spec.key(&key.text) else { continue };
         let place = dotted(&key.text);
         value(known, &place, held, found);
-        let Some(below) = (known.shape)().table else { continue };
+        let Some(below) = known.table else { continue };
         match &mut held.node {
             Node::Table(held) => table(held, below, &place, found)?,
             Node::List(items) => {

@@ -66,7 +66,7 @@ fn collect(spec: &'static TableSpec, definitions: &mut BTreeMap<&'static str, Va
         return;
     }
     definitions.insert(spec.name, of_table(spec).into());
-    for table in spec.all().iter().filter_map(|key| (key.shape)().table) {
+    for table in spec.all().iter().filter_map(|key| key.table) {
         collect(table, definitions);
     }
 }
@@ -132,7 +132,7 @@ fn add_controls(spec: &'static TableSpec, path: &str, controls: &mut Vec<Value>)
     for key in spec.all() {
         let shape = (key.shape)();
         let name = if path.is_empty() { key.name.to_owned() } else { format!("{path}.{}", key.name) };
-        if let Some(table) = shape.table {
+        if let Some(table) = key.table {
             let is_list = shape.schema.has("items");
             add_controls(table, &if is_list { format!("{name}.*") } else { name }, controls);
             continue;

@@ -11,6 +11,7 @@ use crate::script_lines::{bare, instead, joined};
 use crate::shell_words::split;
 use dumbbell_tc::filters::Mirror;
 use dumbbell_tc::grammar::Grammar;
+#[cfg(feature = "messages")]
 use dumbbell_tc::message::Message;
 use dumbbell_tc::tree::Tree;
 use dumbbell_tc::{self as tc, Object, Target, Verb, Wrong, classes, disciplines};
@@ -276,6 +277,7 @@ fn tc(words: &[&str], interface: &str, script: &Script) -> Result<Command, Wrong
         let problem = format!("mirred gives packets to '{device}', which is no ifb");
         return Err(Wrong::new(problem, "action mirred egress redirect dev ifb0"));
     }
+    #[cfg(feature = "messages")]
     if !is_deletion {
         // What tc refuses of it; what only tc can send is left to tc.
         Message::of(&command).map(|_| ()).or_else(|wrong| if wrong.is_lacking { Ok(()) } else { Err(wrong) })?;

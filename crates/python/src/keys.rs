@@ -3,7 +3,7 @@
 
 use crate::errors::wrong;
 use crate::to_python::to_python;
-use dumbbell_experiment::declare::spec::{Shape, TableSpec};
+use dumbbell_experiment::declare::spec::{KeySpec, TableSpec};
 use dumbbell_experiment::declare::{Declared, Kind};
 use dumbbell_experiment::plan::{attachments, rtt};
 use dumbbell_experiment::renames::Renamed;
@@ -67,21 +67,22 @@ pub fn table<'py>(py: Python<'py>, spec: &'static TableSpec, data: &Value) -> Py
     let Node::Table(table) = &data.node else { return to_python(py, data) };
     let values = PyDict::new(py);
     for (key, value) in &table.0 {
-        let shape = spec.key(&key.text).map(|key| (key.shape)());
-        values.set_item(&key.text, shape.map_or_else(|| to_python(py, value), |shape| held(py, &shape, value))?)?;
+        let spec = spec.key(&key.text);
+        values.set_item(&key.text, spec.map_or_else(|| to_python(py, value), |spec| held(py, spec, value))?)?;
     }
     Ok(Bound::new(py, Keys { name: spec.name, values: values.unbind() })?.into_any())
 }
 
-fn held<'py>(py: Python<'py>, shape: &Shape, data: &Value) -> PyResult<Bound<'py, PyAny>> {
-    match (&data.node, shape.table) {
+fn held<'py>(py: Python<'py>, spec: &KeySpec, data: &Value) -> PyResult<Bound<'py, PyAny>> {
+    let python = || (spec.shape)().python;
+    match (&data.node, spec.table) {
         (Node::Table(_), Some(spec)) => table(py, spec, data),
         (Node::List(items), Some(spec)) => {
             let items = items.iter().map(|item| table(py, spec, item)).collect::<PyResult<Vec<_>>>()?;
             Ok(PyTuple::new(py, items)?.into_any())
         }
-        (Node::Text(text), None) if shape.python == "Qdisc" => Ok(Bound::new(py, Qdisc::parse(text)?)?.into_any()),
-        (Node::List(_), None) => tuples(py, data, shape.python.matches("tuple[").count()),
+        (Node::Text(text), None) if python() == "Qdisc" => Ok(Bound::new(py, Qdisc::parse(text)?)?.into_any()),
+        (Node::List(_), None) => tuples(py, data, python().matches("tuple[").count()),
         _ => to_python(py, data),
     }
 }

@@ -1,7 +1,7 @@
 //! Kinds of kinds: whole numbers with bounds, lists, tables.
 
 use super::location::{Faults, Location};
-use super::spec::{Shape, any_of};
+use super::spec::{Shape, TableSpec, any_of};
 use super::{Kind, Simple, simple};
 use crate::draw::Draw;
 use crate::limits::grouped;
@@ -71,10 +71,12 @@ pub struct List<K>(PhantomData<K>);
 
 impl<K: Kind> Kind for List<K> {
     type Value = Vec<K::Value>;
+    const TABLE: Option<&'static TableSpec> = K::TABLE;
+    const IS_LIST: bool = true;
 
     fn read(value: &Value, place: &Location<'_>, faults: &mut Faults) -> Option<Self::Value> {
         let Some(items) = value.list() else {
-            let right = if K::shape().table.is_some() { "a list of tables, each in double brackets" } else { "a list" };
+            let right = if K::TABLE.is_some() { "a list of tables, each in double brackets" } else { "a list" };
             faults.add(place, value, Wrong::new("not a list", right));
             return None;
         };
@@ -96,10 +98,8 @@ impl<K: Kind> Kind for List<K> {
     }
 
     fn shape() -> Shape {
-        let item = K::shape();
-        let python = format!("tuple[{}, ...]", item.python);
-        let schema = [("type", "array".into()), ("items", item.schema.clone().into())];
-        Shape { table: item.table, ..Shape::new("list", &python, schema) }
+        let Shape { python, schema, .. } = K::shape();
+        Shape::new("list", &format!("tuple[{python}, ...]"), [("type", "array".into()), ("items", schema.into())])
     }
 
     fn draw(draw: &mut Draw<'_>) -> Value {
@@ -114,6 +114,7 @@ pub struct OneOrList<K>(PhantomData<K>);
 
 impl<K: Kind> Kind for OneOrList<K> {
     type Value = Vec<K::Value>;
+    const TABLE: Option<&'static TableSpec> = K::TABLE;
 
     fn read(value: &Value, place: &Location<'_>, faults: &mut Faults) -> Option<Self::Value> {
         if value.list().is_some() {
@@ -136,8 +137,7 @@ impl<K: Kind> Kind for OneOrList<K> {
 
     fn shape() -> Shape {
         let (one, list) = (K::shape(), List::<K>::shape());
-        let schema = any_of(vec![one.schema, list.schema]);
-        Shape { table: list.table, ..Shape::new("table or list", &list.python, schema) }
+        Shape::new("table or list", &list.python, any_of(vec![one.schema, list.schema]))
     }
 
     fn draw(draw: &mut Draw<'_>) -> Value {
@@ -151,6 +151,8 @@ pub struct OneOrMore<K>(PhantomData<K>);
 
 impl<K: Kind> Kind for OneOrMore<K> {
     type Value = Vec<K::Value>;
+    const TABLE: Option<&'static TableSpec> = K::TABLE;
+    const IS_LIST: bool = true;
 
     fn read(value: &Value, place: &Location<'_>, faults: &mut Faults) -> Option<Self::Value> {
         if value.list().is_some_and(<[Value]>::is_empty) {

@@ -44,18 +44,24 @@ macro_rules! table {
         impl $crate::declare::Declared for $name {
             const SPEC: &'static $crate::declare::spec::TableSpec = &$crate::declare::spec::TableSpec {
                 name: stringify!($name),
-                doc: concat!($($doc),+),
+                doc: $crate::declare::macros::referred!(concat!($($doc),+), ""),
                 flat: &[$(<$flat_type as $crate::declare::Declared>::SPEC),*],
                 also: &[$($($also),+)?],
                 old: &[$($(($old, $new)),+)?],
                 keys: &[$($crate::declare::spec::KeySpec {
                     name: $crate::declare::macros::or!([$($key)?] stringify!($field)),
                     field: stringify!($field),
-                    doc: concat!($($key_doc),+),
+                    doc: $crate::declare::macros::referred!(concat!($($key_doc),+), ""),
                     since: $crate::declare::macros::or!([$($since)?] "0.1"),
                     presence: $crate::declare::macros::presence!([$($presence)?] [$($default)?]),
-                    shape: <$kind as $crate::declare::Kind>::shape,
-                    draw: <$kind as $crate::declare::Kind>::draw,
+                    table: <$kind as $crate::declare::Kind>::TABLE,
+                    is_list: <$kind as $crate::declare::Kind>::IS_LIST,
+                    shape: $crate::declare::macros::referred!(
+                        <$kind as $crate::declare::Kind>::shape, $crate::declare::shapes::no_shape
+                    ),
+                    draw: $crate::declare::macros::referred!(
+                        <$kind as $crate::declare::Kind>::draw, $crate::declare::shapes::no_value
+                    ),
                     modern: <$kind as $crate::declare::Kind>::modern,
                 }),*],
             };
@@ -112,6 +118,7 @@ macro_rules! table {
 
         impl $crate::declare::Kind for $name {
             type Value = Self;
+            const TABLE: Option<&'static $crate::declare::spec::TableSpec> = Some(<Self as $crate::declare::Declared>::SPEC);
 
             fn read(
                 value: &$crate::value::Value,
@@ -161,6 +168,14 @@ macro_rules! table {
         }
     };
 }
+
+/// What only a reference, a schema or random experiments need, else the second.
+macro_rules! referred {
+    ($of:expr, $without:expr) => {
+        if cfg!(feature = "reference") { $of } else { $without }
+    };
+}
+pub(crate) use referred;
 
 /// The first, or the second where there is no first.
 macro_rules! or {

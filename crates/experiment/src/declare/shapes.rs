@@ -14,6 +14,18 @@ pub fn none_of(value: &Value, words: &[&str]) -> Wrong {
     Wrong::new("not one of the choices", format!("{meant}{}", quoted.join(" or ")))
 }
 
+/// Stands for the shapes of keys in a program without a reference.
+#[must_use]
+pub fn no_shape() -> Shape {
+    Shape::new("", "", [])
+}
+
+/// Stands for the random values of keys in such a program.
+#[must_use]
+pub fn no_value(_: &mut Draw<'_>) -> Value {
+    Value::from(false)
+}
+
 /// The shape of a choice.
 #[must_use]
 pub fn choice_shape(words: &'static [&'static str]) -> Shape {
@@ -24,9 +36,8 @@ pub fn choice_shape(words: &'static [&'static str]) -> Shape {
 
 /// The shape of a table.
 #[must_use]
-pub fn table_shape(spec: &'static TableSpec) -> Shape {
-    let schema = [("$ref", format!("#/definitions/{}", spec.name).into())];
-    Shape { table: Some(spec), ..Shape::new("table", spec.name, schema) }
+pub fn table_shape(spec: &TableSpec) -> Shape {
+    Shape::new("table", spec.name, [("$ref", format!("#/definitions/{}", spec.name).into())])
 }
 
 /// A random table: the required keys and some others.

@@ -33,6 +33,10 @@ pub struct KeySpec {
     pub since: &'static str,
     /// Whether it must be there.
     pub presence: Presence,
+    /// The table that it holds, or a list of them.
+    pub table: Option<&'static TableSpec>,
+    /// Whether it always holds a list.
+    pub is_list: bool,
     /// What it holds.
     pub shape: fn() -> Shape,
     /// A random value.
@@ -67,8 +71,6 @@ pub struct Shape {
     pub schema: Table,
     /// The Python type of the parsed value.
     pub python: String,
-    /// The table, if it is one or a list of them.
-    pub table: Option<&'static TableSpec>,
 }
 
 impl Shape {
@@ -76,7 +78,7 @@ impl Shape {
     #[must_use]
     pub fn new<const N: usize>(name: &'static str, python: &str, schema: [(&'static str, Value); N]) -> Self {
         let schema = Table(schema.into_iter().map(|(key, value)| (key.into(), value)).collect());
-        Self { name, unit: "", bounds: None, choices: &[], schema, python: python.into(), table: None }
+        Self { name, unit: "", bounds: None, choices: &[], schema, python: python.into() }
     }
 
     /// The same with a unit.

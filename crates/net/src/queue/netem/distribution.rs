@@ -1,7 +1,7 @@
 //! Delay and jitter, with netem's distribution tables.
 //!
 //! A table holds 4096 numbers at equal steps of probability: the inverse of a cumulative distribution function with
-//! mean 0 and deviation 1, in units of 1/8192 (`NETEM_DIST_SCALE`). The compiler computes the tables with integers,
+//! mean 0 and deviation 1, in units of 1/8192 (`NETEM_DIST_SCALE`). Integers compute the tables at their first use,
 //! from the formulas in iproute2's generators (`netem/normal.c`, `pareto.c`, `paretonormal.c`): entry i is the quantile
 //! of (i + 1/8)/4096 for the normal distribution, of i/4096 for Pareto's with exponent 3.
 
@@ -10,6 +10,8 @@ use super::prandom::Prandom;
 use crate::queue::bucket::span_nanos;
 use crate::queue::{Distribution, NetemConfig};
 use crate::rng::Rng;
+use alloc::boxed::Box;
+use once_cell::race::OnceBox;
 
 #[cfg(test)]
 mod tests;
@@ -28,13 +30,15 @@ pub type Table = [i16; ENTRIES];
 
 /// The table of a distribution; the uniform one has none.
 #[must_use]
-pub const fn table(distribution: Distribution) -> Option<&'static Table> {
-    match distribution {
-        Distribution::Uniform => None,
-        Distribution::Normal => Some(&NORMAL),
-        Distribution::Pareto => Some(&PARETO),
-        Distribution::Paretonormal => Some(&PARETO_NORMAL),
-    }
+pub fn table(distribution: Distribution) -> Option<&'static Table> {
+    static TABLES: [OnceBox<Table>; 3] = [OnceBox::new(), OnceBox::new(), OnceBox::new()];
+    let (place, numbers): (usize, fn() -> [i32; ENTRIES]) = match distribution {
+        Distribution::Uniform => return None,
+        Distribution::Normal => (0, normal),
+        Distribution::Pareto => (1, pareto),
+        Distribution::Paretonormal => (2, mixed),
+    };
+    Some(TABLES[place].get_or_init(|| Box::new(clamped(&numbers()))))
 }
 
 impl Jitter {
@@ -65,17 +69,13 @@ impl Jitter {
     }
 }
 
-static NORMAL: Table = clamped(&normal());
-static PARETO: Table = clamped(&pareto());
-static PARETO_NORMAL: Table = clamped(&mixed());
-
 /// A quarter normal, three quarters Pareto.
-const fn mixed() -> [i32; ENTRIES] {
+fn mixed() -> [i32; ENTRIES] {
     let (normal, pareto) = (normal(), clamped(&pareto()));
     let mut table = [0; ENTRIES];
     let mut entry = 0;
     while entry < ENTRIES {
-        table[entry] = (normal[entry] + 3 * pareto[entry] as i32) / 4;
+        table[entry] = (normal[entry] + 3 * i32::from(pareto[entry])) / 4;
         entry += 1;
     }
     table
@@ -83,7 +83,7 @@ const fn mixed() -> [i32; ENTRIES] {
 
 /// Pareto with exponent 3, minus its mean of 3/2, times 4/3: 4/3 × (u^(-1/3) − 3/2), u from 1 down.
 #[expect(clippy::cast_possible_truncation, reason = "the largest is 158378")]
-const fn pareto() -> [i32; ENTRIES] {
+fn pareto() -> [i32; ENTRIES] {
     let mut table = [0; ENTRIES];
     let mut entry = 0;
     while entry < ENTRIES {
@@ -99,7 +99,7 @@ const fn pareto() -> [i32; ENTRIES] {
 
 /// Quantiles of the normal distribution: integrates the density from the middle; the lower half mirrors the upper half
 /// with the sign inverted.
-const fn normal() -> [i32; ENTRIES] {
+fn normal() -> [i32; ENTRIES] {
     let mut table = [0; ENTRIES];
     fill_half(&mut table, true);
     fill_half(&mut table, false);
@@ -107,7 +107,7 @@ const fn normal() -> [i32; ENTRIES] {
 }
 
 /// Entry 2048 + j is the quantile at (8j + 1)/16384 above the middle, entry 2047 − j at (8j + 7)/16384 below it.
-const fn fill_half(table: &mut [i32; ENTRIES], upper: bool) {
+fn fill_half(table: &mut [i32; ENTRIES], upper: bool) {
     let total = half_of_the_bell();
     let mut bell = NormalCurve::new();
     let mut j = 0;
@@ -125,7 +125,7 @@ const fn fill_half(table: &mut [i32; ENTRIES], upper: bool) {
     }
 }
 
-const fn half_of_the_bell() -> u128 {
+fn half_of_the_bell() -> u128 {
     let mut bell = NormalCurve::new();
     while bell.x < 6 * 8192 {
         bell.step();
@@ -143,11 +143,11 @@ struct NormalCurve {
 }
 
 impl NormalCurve {
-    const fn new() -> Self {
+    fn new() -> Self {
         Self { x: 0, height: ONE, ratio: STEP, area: 0 }
     }
 
-    const fn step(&mut self) {
+    fn step(&mut self) {
         let next = times(self.height, self.ratio);
         self.ratio = times(self.ratio, times(STEP, STEP));
         self.area += u128::midpoint(self.height, next);
@@ -156,11 +156,11 @@ impl NormalCurve {
     }
 }
 
-const fn times(a: u128, b: u128) -> u128 {
+fn times(a: u128, b: u128) -> u128 {
     (a * b) >> 62
 }
 
-const fn cube_root(number: u128) -> u128 {
+fn cube_root(number: u128) -> u128 {
     let (mut low, mut high) = (0, 1 << 25);
     while high - low > 1 {
         let middle = u128::midpoint(low, high);
@@ -174,7 +174,7 @@ const fn cube_root(number: u128) -> u128 {
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "larger values were saturated before")]
-const fn clamped(numbers: &[i32; ENTRIES]) -> Table {
+fn clamped(numbers: &[i32; ENTRIES]) -> Table {
     let mut table = [0; ENTRIES];
     let mut entry = 0;
     while entry < ENTRIES {
