@@ -20,7 +20,7 @@ LAYERS = [
     {"spec"},
     {"plan"},
     {"results"},
-    {"linux"},
+    {"linux", "qlog"},
     {"engines", "kernels", "host", "stacks"},
     {"importers"},
     {"analysis"},

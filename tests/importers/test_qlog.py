@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 from dumbbell.errors import ImportProblem
 from dumbbell.exporters import export_run
-from dumbbell.importers import Options, import_files, log_source, read_run
+from dumbbell.importers import Options, import_files, read_run
 from dumbbell.importers.merge import ImportedRun
+from dumbbell.qlog import file
 from dumbbell.results.result import load
 
 SAME_FOLDER = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -198,7 +199,7 @@ def test_a_stack_without_metrics_has_packets_and_a_warning() -> None:
 def test_pieces_of_any_size_give_the_same_rows(monkeypatch: pytest.MonkeyPatch, name: str, size: int) -> None:
     whole = read_run([LOGS / name], Options())
     with monkeypatch.context() as changed:
-        changed.setattr(log_source, "PIECE", size)
+        changed.setattr(file, "PIECE", size)
         pieces = read_run([LOGS / name], Options())
     assert pieces.tables["flows"].equals(whole.tables["flows"])
     assert pieces.manifest == whole.manifest

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, BinaryIO, NoReturn, TypeVar
+from typing import Annotated, Any, NoReturn, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -26,6 +26,7 @@ from dumbbell.errors import ImportProblem
 from dumbbell.importers.pasted import command_of, is_prompt, plain_bytes, typed
 from dumbbell.importers.quantity import Unreadable
 from dumbbell.importers.stamps import Stamp, accumulated, leading_stamp, stamp
+from dumbbell.qlog.file import DAMAGED, head_and_tail, pieces
 
 __all__ = [
     "CLASSIC",
@@ -90,9 +91,7 @@ class Source:
         if not self.is_head:
             yield self.data
             return
-        with _reading(self.path), _opened(self.path) as file:
-            while piece := file.read(PIECE):
-                yield piece
+        yield from pieces(self.path)
 
     @cached_property
     def lines(self) -> list[Line]:
@@ -263,45 +262,12 @@ def open_pieces(path: Path, fits: Callable[[bytes, bytes], bool]) -> Source | No
     """
     if path == STDIN or not path.is_file():
         return None
-    with _reading(path):
-        with _opened(path) as file:
-            head, tail = file.read(HEAD), b""
-        with path.open("rb") as file:
-            size = file.seek(0, io.SEEK_END)
-            if not _is_packed(path):
-                file.seek(max(size - HEAD, 0))
-                tail = file.read(HEAD)
-            if not fits(head, tail):
-                return None
-            file.seek(0)
-            digest = hashlib.file_digest(file, "sha256")
-    return Source(path, head, digest.hexdigest(), size, is_head=True)
-
-
-HEAD = 65536
-
-
-def _is_packed(path: Path) -> bool:
+    head, tail = head_and_tail(path)
+    if not fits(head, tail):
+        return None
     with path.open("rb") as file:
-        return file.read(2) == b"\x1f\x8b"
-
-
-def _opened(path: Path) -> BinaryIO:
-    return gzip.open(path) if _is_packed(path) else path.open("rb")  # type: ignore[return-value]
-
-
-@contextmanager
-def _reading(path: Path) -> Iterator[None]:
-    """Convert errors of files and of gzip."""
-    try:
-        yield
-    except (gzip.BadGzipFile, EOFError, zlib.error):
-        raise ImportProblem(DAMAGED, file=str(path), right="a complete .gz file") from None
-    except OSError as error:
-        raise ImportProblem(f"can't be read: {error.strerror or error}", file=str(path)) from None
-
-
-DAMAGED = "its gzip data is truncated or damaged"
+        digest = hashlib.file_digest(file, "sha256")
+    return Source(path, head, digest.hexdigest(), path.stat().st_size, is_head=True)
 
 
 def _before_json(data: bytes) -> tuple[bytes, tuple[str, ...]]:

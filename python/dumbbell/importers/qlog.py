@@ -1,55 +1,32 @@
 """qlog, draft 0.3 and later: a QUIC connection's recovery metrics, one flow for each connection.
 
-`qlog_records` reads the file in pieces, whatever its size; `qlog_trace` says what the stacks' events mean.
+`dumbbell.qlog` reads the file in pieces, whatever its size, and knows what the stacks' events mean.
 """
 
-import re
 from collections.abc import Sequence
 from pathlib import Path
 
 import polars as pl
 
-from dumbbell.errors import ImportProblem
 from dumbbell.importers.log_model import FlowLog, Log, Options, columns
-from dumbbell.importers.log_source import Source, open_pieces, open_source
-from dumbbell.importers.qlog_records import EVENTS, read_traces
-from dumbbell.importers.qlog_trace import EXTRA, NS, Trace
+from dumbbell.importers.log_source import Source, open_pieces
+from dumbbell.qlog import EXTRA, Trace, facts_of, is_qlog, read_traces
+from dumbbell.qlog.file import HEAD
+from dumbbell.qlog.trace import NS
 
-__all__ = ["EXTRA", "NAME", "connections", "detect", "open_qlog", "read"]
+__all__ = ["EXTRA", "NAME", "detect", "open_qlog", "read"]
 
 NAME = "qlog"
-OURS = b'"dumbbell":'
-"""A key of every manifest: a run that `dumbbell export` wrote may have been a qlog."""
-MARKS = (b'"qlog_version"', b'"qlog_format"', b"urn:ietf:params:qlog")
 
 
 def detect(source: Source) -> bool:
     """Does it say that it is a qlog?"""
-    return _fits(source.data[:8192], source.data[-65536:])
-
-
-def _fits(head: bytes, tail: bytes) -> bool:
-    head = head[:8192]
-    if OURS in head:
-        return False
-    if any(mark in head for mark in MARKS):
-        return re.match(rb"\s*\x1e?\s*\{", head) is not None
-    # What surrounds the events may stand behind them.
-    return head[:1] == b"{" and EVENTS.search(head) is not None and MARKS[0] in tail
+    return is_qlog(source.data[:HEAD], source.data[-HEAD:])
 
 
 def open_qlog(file: Path) -> Source | None:
     """The file, to be read in pieces; None if it is no qlog. Raises `ImportProblem` when it can't be read."""
-    return open_pieces(file, _fits)
-
-
-def connections(file: Path) -> list[Trace]:
-    """The connections of a qlog with rows or packets, for programs of a run. Raises `ImportProblem`."""
-    source = open_qlog(file) or open_source(file)
-    try:
-        return _living(source, [])
-    except ImportProblem as problem:
-        raise problem.within(str(file)) from None
+    return open_pieces(file, is_qlog)
 
 
 def read(source: Source, options: Options) -> Log:
@@ -94,12 +71,6 @@ def _flow(trace: Trace, number: int, shift_ns: int, options: Options) -> FlowLog
     unknown = [pl.lit(None, kind).alias(name) for name, kind in EXTRA.items() if name not in found.columns]
     more = found.with_columns(unknown).select(pl.col(name).cast(kind) for name, kind in EXTRA.items())
     table = columns("flows", {name: found[name] for name in found.columns if name not in EXTRA}, len(found))
-    times = {"handshake": trace.handshake_ns, "closed": None if trace.closed_ns is None else trace.closed_ns - first}
-    seen = {
-        "side": trace.head.side, "stack": trace.head.text("vantage_point", "name"),
-        "packets_sent": trace.sent or None, "packets_lost": trace.lost if trace.says_lost else None,
-        **{f"{name}_s": None if time is None else time / NS for name, time in times.items()},
-    }  # fmt: skip
     completion = trace.completion_ns
     return FlowLog(
         label=_label(trace, number), table=pl.concat([table, more], how="horizontal"), kind="quic", cc=trace.cc,
@@ -107,7 +78,7 @@ def _flow(trace: Trace, number: int, shift_ns: int, options: Options) -> FlowLog
         retransmits=trace.lost if trace.says_lost else None, data_segs_out=trace.out.packets or None,
         bytes_received=trace.into.highest_bytes if trace.is_sender is False else None,
         fct_s=None if completion is None else completion / NS,
-        seen={key: value for key, value in seen.items() if value is not None},
+        seen={key: value for key, value in facts_of(trace).items() if key != "completion_s"},
     )  # fmt: skip
 
 

@@ -16,7 +16,7 @@ from array import array
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from typing import Any, TypeGuard
 
@@ -24,7 +24,7 @@ import numpy as np
 import polars as pl
 
 from dumbbell import limits
-from dumbbell.importers.log_source import Source
+from dumbbell.qlog.file import QlogSource
 
 __all__ = ["EXTRA", "MS", "Connections", "Head", "Trace"]
 
@@ -40,6 +40,7 @@ ENDLESS = 10**8
 """Stacks write a smallest RTT that they do not have as 0 or as the largest number."""
 INFINITE = 2**53
 """Stacks write an infinite ssthresh as the largest 64-bit number, or as that of a double."""
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 EPOCH_MS = 10**11
 """Larger times are since 1970."""
 MOST = 2**62
@@ -110,7 +111,7 @@ class Head:
                 moment = datetime.fromisoformat(reference.replace("Z", "+00:00"))
             except ValueError:
                 return None
-            return round(moment.timestamp() * 1000) * MS if moment.tzinfo and moment.year > 1970 else None
+            return (moment - EPOCH) // timedelta(microseconds=1) * 1000 if moment.tzinfo and moment > EPOCH else None
         number = _number(reference)
         return round(number * MS) if number is not None and EPOCH_MS <= number < MOST / MS else None
 
@@ -131,7 +132,7 @@ class Head:
 class Connections:
     """The connections below one header, told apart by the `group_id` of their events."""
 
-    def __init__(self, source: Source, head: Head) -> None:
+    def __init__(self, source: QlogSource, head: Head) -> None:
         self.head = head
         self._source = source
         self._clock_ns = 0
@@ -221,7 +222,7 @@ class _Streams:
 class Trace:
     """One connection."""
 
-    def __init__(self, source: Source, head: Head, group: str | None) -> None:
+    def __init__(self, source: QlogSource, head: Head, group: str | None) -> None:
         self.head, self.group = head, group
         self.phase: str | None = None
         self.cc: str | None = None

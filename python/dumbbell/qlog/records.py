@@ -1,7 +1,7 @@
 """The events of a qlog, one by one: JSON, JSON-SEQ (RFC 7464, records behind 0x1e) and NDJSON, read in pieces.
 
 Memory holds a piece and one event, whatever the file's size. What surrounds the events of a document, such as how its
-times count, may stand behind them; if it then changes what the events mean, they are read again. `qlog_trace` says what
+times count, may stand behind them; if it then changes what the events mean, they are read again. `trace` says what
 an event means.
 """
 
@@ -11,13 +11,12 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from dumbbell.importers.log_source import Source
-from dumbbell.importers.qlog_trace import Connections, Head, Trace
+from dumbbell.qlog.file import EVENTS, QlogSource
+from dumbbell.qlog.trace import Connections, Head, Trace
 
-__all__ = ["EVENTS", "RECORD", "read_traces"]
+__all__ = ["read_traces"]
 
 RECORD = b"\x1e"
-EVENTS = re.compile(rb'"events"\s*:\s*\[')
 MOST_RECORD = 16_000_000
 """Bytes of one event, and of what surrounds all events."""
 _EVENTS = re.compile(EVENTS.pattern.decode())
@@ -28,7 +27,7 @@ LONGEST_MARK = 64
 """Characters that the mark of the events may have, white space included."""
 
 
-def read_traces(source: Source, warnings: list[str]) -> list[Trace]:
+def read_traces(source: QlogSource, warnings: list[str]) -> list[Trace]:
     """The connections of the file. Raises `ImportProblem` for an older draft, and for a record that is no event."""
     head = source.data[:65536]
     if head.lstrip()[:1] == RECORD or not EVENTS.search(head):
@@ -43,7 +42,7 @@ def read_traces(source: Source, warnings: list[str]) -> list[Trace]:
         heads = after
 
 
-def _sequence(source: Source, warnings: list[str]) -> list[Trace]:
+def _sequence(source: QlogSource, warnings: list[str]) -> list[Trace]:
     """Records behind 0x1e, or a line each: a header, then events; several such logs one after the other, too."""
     found: list[Connections] = []
     for piece, line, is_last in _records(source):
@@ -63,7 +62,7 @@ def _sequence(source: Source, warnings: list[str]) -> list[Trace]:
     return [trace for each in found for trace in each.finished()]
 
 
-def _records(source: Source) -> Iterator[tuple[bytes, int, bool]]:
+def _records(source: QlogSource) -> Iterator[tuple[bytes, int, bool]]:
     """What is between two marks, its line, and whether nothing follows."""
     mark = RECORD if RECORD in source.data[:4096] else b"\n"
     held: tuple[bytes, int] | None = None
@@ -78,7 +77,7 @@ def _records(source: Source) -> Iterator[tuple[bytes, int, bool]]:
         yield *held, True
 
 
-def _parts(source: Source, mark: bytes) -> Iterator[tuple[bytes, int]]:
+def _parts(source: QlogSource, mark: bytes) -> Iterator[tuple[bytes, int]]:
     rest, line = b"", 1
     for piece in source.pieces():
         *parts, rest = (rest + piece).split(mark)
@@ -90,7 +89,9 @@ def _parts(source: Source, mark: bytes) -> Iterator[tuple[bytes, int]]:
     yield rest, line
 
 
-def _record(source: Source, piece: bytes, line: int, *, is_last: bool, warnings: list[str]) -> dict[str, Any] | None:
+def _record(
+    source: QlogSource, piece: bytes, line: int, *, is_last: bool, warnings: list[str]
+) -> dict[str, Any] | None:
     try:
         value = json.loads(piece)
     except (ValueError, RecursionError):
@@ -104,7 +105,7 @@ def _record(source: Source, piece: bytes, line: int, *, is_last: bool, warnings:
     return value
 
 
-def _check_version(source: Source, value: dict[str, Any]) -> None:
+def _check_version(source: QlogSource, value: dict[str, Any]) -> None:
     version = value.get("qlog_version")
     if isinstance(version, str) and re.match(r"(?:draft-0[0-2]|0\.[0-2])\b", version):
         source.fail("an older draft", place="qlog_version", value=version, right="0.3 or later")
@@ -113,7 +114,7 @@ def _check_version(source: Source, value: dict[str, Any]) -> None:
 class _Window:
     """The part of a text that is being read."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: QlogSource) -> None:
         self._source = source
         self._pieces = source.pieces()
         self._decoder = codecs.getincrementaldecoder("utf-8")()
@@ -140,7 +141,9 @@ class _Window:
         return passed
 
 
-def _document(source: Source, known: list[Head] | None, warnings: list[str]) -> tuple[list[Connections], list[Head]]:
+def _document(
+    source: QlogSource, known: list[Head] | None, warnings: list[str]
+) -> tuple[list[Connections], list[Head]]:
     """One JSON document: the events of each trace one by one, and what is known of the traces at its end."""
     window, around, found = _Window(source), "", list[Connections]()
     is_cut = False
@@ -169,7 +172,7 @@ def _document(source: Source, known: list[Head] | None, warnings: list[str]) -> 
     return found, _heads(source, whole, len(found))
 
 
-def _take_events(source: Source, window: _Window, connections: Connections) -> bool:
+def _take_events(source: QlogSource, window: _Window, connections: Connections) -> bool:
     """Read the events of one trace; True if the text ends within them."""
     decoder = json.JSONDecoder()
     while True:
@@ -207,7 +210,7 @@ def _is_closed(text: str, at: int) -> bool:
     return depth == 0 and "," in text[at:]
 
 
-def _head_so_far(source: Source, around: str) -> Head:
+def _head_so_far(source: QlogSource, around: str) -> Head:
     """What stands before the events of the last trace: the text with its open brackets closed."""
     open_: list[str] = []
     for match in _TOKEN.finditer(around):
@@ -222,7 +225,7 @@ def _head_so_far(source: Source, around: str) -> Head:
     return heads[-1] if heads else Head.of({})
 
 
-def _heads(source: Source, whole: Any, count: int | None) -> list[Head]:
+def _heads(source: QlogSource, whole: Any, count: int | None) -> list[Head]:
     """The heads of the traces that have events."""
     if not isinstance(whole, dict):
         source.fail("not a qlog: no object")
