@@ -1094,6 +1094,8 @@ class End:
     """The report of an engine, in the agent's form: `crates/records/src/end.rs`."""
 
     duration_ns: int
+    start_epoch_ns: int | None
+    """Start since 1970, by the clock of its hosts."""
     flows: list[dict[str, Any]]
     queue_kinds: list[str]
     """Kind of each queue that was found."""

@@ -1,5 +1,6 @@
 """Flows of a real QUIC stack, beside Linux's TCP, in a guest and on this host."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from dumbbell.results.reader import TABLES
 from dumbbell.spec import parse
 from engines.measured import CUBIC, experiment, measure
 from engines.on_host import host_engine_error, plain
+from engines.test_datagrams import blast
 
 STACK = "aioquic"
 QUIC = f'[[flows]]\nkind = "quic"\nstack = "{STACK}"\ncc = "cubic"\n'
@@ -43,6 +45,11 @@ def test_a_quic_flow_shares_a_queue_with_tcp_and_repeats_bit_for_bit(tmp_path: P
     assert rows["bytes_received"].max() == flow.bytes_received
     # The queue that both wait in: 100 packets at 10 Mbit/s are 121 ms.
     assert 20e6 < rows["one_way_delay_ns"].max() < 160e6  # type: ignore[operator]
+    # What the stack says: its window, and the delay that the packets have.
+    assert rows["cwnd_bytes"].drop_nulls().len() > 0.9 * len(rows)
+    assert rows["rtt_ns"].max() > rows["one_way_delay_ns"].max()  # type: ignore[operator]
+    assert flow.retransmits is not None
+    assert 0 < (flow.seen or {})["handshake_s"] < 0.2
     assert any("computing takes no virtual time" in warning for warning in first.run.manifest.warnings)
     for table in TABLES:
         paths = [outcome.run.folder / f"{table}.parquet" for outcome in (first, second)]
@@ -62,6 +69,31 @@ def test_sized_quic_flows_complete_and_end_the_experiment(tmp_path: Path) -> Non
         assert 400e3 * 8 / 10e6 < flow.fct_s < 2  # type: ignore[operator]
         assert 400e3 < flow.bytes_received < 440e3  # type: ignore[operator]
     assert outcome.run.manifest.duration_s < 3
+
+
+@pytest.mark.kernel
+def test_a_program_s_own_qlog_goes_to_its_flow_and_a_bad_one_is_a_warning(tmp_path: Path) -> None:
+    log: list[dict[str, object]] = [
+        {"qlog_version": "0.3", "qlog_format": "JSON-SEQ", "trace": {"vantage_point": {"type": "server"}}}
+    ]
+    log += [{"time": 0, "name": "transport:packet_sent", "data": {"header": {"packet_type": "initial"}}}]
+    log += [
+        {"time": time, "name": "recovery:metrics_updated", "data": {"congestion_window": 1000 + time}}
+        for time in (1, 500)
+    ]
+    text = "".join(f"\\x1e{json.dumps(each)}\\n" for each in log)
+    write = f"client.sendto(b'x', address); open('good.sqlog', 'w').write('{text}'); open('bad.sqlog', 'w').write('{{')"
+    for pattern, warned in (
+        ("good.sqlog", ""),
+        ("bad.sqlog", "program 'blast': programs/blast/bad.sqlog"),
+        ("*.x", "no qlog '*.x'"),
+    ):
+        programs = blast(20, bursts=10, pause=0.1, connect=write, more=f'qlog = "{pattern}"')
+        outcome = measure(tmp_path, experiment(programs), name=pattern.replace("*", "any"))
+        assert outcome.problems == []
+        assert warned in " ".join(outcome.run.manifest.warnings)
+        rows = outcome.run.flows.filter(flow="blast")
+        assert rows["cwnd_bytes"].drop_nulls().unique().sort().to_list() == ([] if warned else [1001, 1500])
 
 
 @pytest.mark.skipif(bool(host_engine_error()), reason=host_engine_error())

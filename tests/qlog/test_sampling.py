@@ -21,7 +21,9 @@ START_NS = 1_795_786_474 * 10**9
 
 def written(file: Path, rows: list[tuple[float, int]], sent_ms: float | None = None, **common: Any) -> Path:
     """A log with a window at each time, and one packet sent."""
-    events = [(time, "recovery:metrics_updated", {"congestion_window": window}) for time, window in rows]
+    events: list[tuple[float, str, dict[str, Any]]] = [
+        (time, "recovery:metrics_updated", {"congestion_window": window}) for time, window in rows
+    ]
     if sent_ms is not None:
         events.append((sent_ms, "transport:packet_sent", {"header": {"packet_type": "initial", "packet_number": 0}}))
     events.sort(key=lambda each: each[0])

@@ -156,6 +156,12 @@ impl End {
         self.0.duration_ns
     }
 
+    /// Start of the experiment since 1970, by the clock of its hosts.
+    #[getter]
+    fn start_epoch_ns(&self) -> Option<u64> {
+        self.0.start_epoch_ns
+    }
+
     /// The flows' reports as dicts.
     #[getter]
     fn flows<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyAny>>> {

@@ -10,6 +10,8 @@ use std::net::SocketAddr;
 pub struct End {
     /// Length of the experiment.
     pub duration_ns: u64,
+    /// Its start since 1970, by the clock of its hosts; None: they differ.
+    pub start_epoch_ns: Option<u64>,
     /// Flows in the order of the plan.
     pub flows: Vec<FlowEnd>,
     /// The qdiscs that were sampled, in the order of their records.

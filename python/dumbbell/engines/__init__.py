@@ -17,6 +17,7 @@ remote            real hosts, reached by ssh
 └── remote_records    clocks, joined records, validity
 agent_engine      shared by the engines that run the agent; optional recordings
 ├── decode            the agent's raw records to tables
+├── program_qlogs     what programs' qlogs say of their flows
 └── programs          output, files, exit status and connections of programs
 run_manifest      the manifest, `run.json`; did the run measure what the experiment asks for?
 ```

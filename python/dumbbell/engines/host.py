@@ -37,6 +37,7 @@ from dumbbell.engines.host_load import (
     read_load_samples,
     shaper_shares,
 )
+from dumbbell.engines.program_qlogs import read_qlogs
 from dumbbell.engines.programs import built_stacks, program_entries, program_problems, program_settings
 from dumbbell.engines.remote import RemoteEngine
 from dumbbell.engines.run_manifest import Verdict, closed_windows, judge, manifest_of
@@ -118,6 +119,7 @@ class HostEngine:
             progress(plan.duration_ns / 1e9)
             plan, tables, end, named = read_run_folder(run_folder, plan)
             programs = program_entries(run_folder, folder, plan, end.programs)
+            qlogs = read_qlogs(tables["flows"], folder, plan, end, programs)
             measured = load_statistics(
                 read_load_samples(run_folder / "machine.jsonl"), end, shaper_shares(named, tables["queues"].frame())
             )
@@ -125,7 +127,7 @@ class HostEngine:
             verdict = verdict.combined(judge_host(plan, measured, tables["flows"].frame(), end.duration_ns))
             verdict = verdict.combined(program_problems(plan, programs, folder))
             verdict = verdict.combined(Verdict(missed_datagrams(end)))
-            own_warnings = [*end.warnings(plan), *missed_warnings(plan, request.inside, end)]
+            own_warnings = [*end.warnings(plan), *missed_warnings(plan, request.inside, end), *qlogs.warnings]
             verdict = verdict.combined(Verdict(warnings=[*closed_windows(tables["flows"]), *own_warnings]))
             machine = before | json.loads((run_folder / "spaces.json").read_text()) | measured
             move_capture(run_folder, packets)
@@ -140,6 +142,7 @@ class HostEngine:
                 "wall_s": now - began,
             }
             manifest = manifest_of(self.name, request, plan, end, named, tables, verdict, own)
+            manifest, tables = qlogs.stated(manifest), {**tables, "flows": qlogs.flows}
             write_tables(folder, manifest, tables)
         return run_of(request, manifest, tables)
 

@@ -31,6 +31,7 @@ from dumbbell.engines.guest import Guest, run_guest
 from dumbbell.engines.guest_failures import kernel_warnings
 from dumbbell.engines.kernel_choice import Choice, check_disciplines, choose
 from dumbbell.engines.named_streams import stream_arguments
+from dumbbell.engines.program_qlogs import read_qlogs
 from dumbbell.engines.programs import (
     OutputTail,
     Typed,
@@ -149,6 +150,7 @@ class KernelEngine:
             plan, tables, end, named = read_run_folder(run_folder, plan)
             progress(plan.duration_ns / 1e9)
             programs = program_entries(run_folder, folder, plan, end.programs)
+            qlogs = read_qlogs(tables["flows"], folder, plan, end, programs)
             console = (run_folder / "console.txt").read_text(errors="replace")
             verdict = judge(plan, end, named, tables["queues"].native())
             verdict = verdict.combined(program_problems(plan, programs, folder))
@@ -157,6 +159,7 @@ class KernelEngine:
                 *kernel_warnings(kernel, console),
                 *end.warnings(plan),
                 *unlinked(request.typed),
+                *qlogs.warnings,
                 *([FREE_COMPUTING] if any(flow.stack for flow in plan.flows) else []),
                 *missed_warnings(plan, request.inside, end),
             ]
@@ -174,6 +177,7 @@ class KernelEngine:
                 "wall_s": now - began,
             }
             manifest = manifest_of(self.name, request, plan, end, named, tables, verdict, own)
+            manifest, tables = qlogs.stated(manifest), {**tables, "flows": qlogs.flows}
             progress(plan.duration_ns / 1e9)
             write_tables(folder, manifest, tables)
         return run_of(request, manifest, tables)

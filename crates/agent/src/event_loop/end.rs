@@ -7,6 +7,7 @@ use crate::host_load;
 use crate::inside::settings;
 use crate::programs::datagrams::DatagramFlows;
 use crate::sample::record::Records;
+use crate::sys;
 use dumbbell_records::end::{Counters, End, UdpFlows};
 use std::collections::BTreeMap;
 use std::fs;
@@ -47,6 +48,7 @@ impl EventLoop<'_> {
             .collect();
         let end = End {
             duration_ns: self.ended_ns.expect("the experiment has ended"),
+            start_epoch_ns: Some(sys::wall_clock_ahead_ns() + self.clock.monotonic_ns(0)),
             flows,
             queues: self.sampler.finish()?,
             programs: self.programs.running.iter().map(|program| program.report.clone()).collect(),
