@@ -111,7 +111,8 @@ fn needed(name: &str, value: Option<String>) -> String {
 
 fn address(name: &str, value: Option<String>) -> SocketAddr {
     let text = needed(name, value);
-    text.parse().unwrap_or_else(|_| wrong(&format!("{name} is an address and a port such as 10.0.0.1:4433, got '{text}'")))
+    text.parse()
+        .unwrap_or_else(|_| wrong(&format!("{name} is an address and a port such as 10.0.0.1:4433, got '{text}'")))
 }
 
 /// A buffered file that a stack writes and the driver completes at the end.

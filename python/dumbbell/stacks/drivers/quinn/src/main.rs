@@ -6,7 +6,9 @@ mod common;
 use common::{BLOCK, Client, PROTOCOL, Qlog, Role, SERVER_NAME, Server, WINDOW, failed, request, requested};
 use quinn::congestion::{BbrConfig, ControllerFactory, CubicConfig, NewRenoConfig};
 use quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};
-use quinn::{ClientConfig, Connection, Endpoint, QlogConfig, RecvStream, SendStream, ServerConfig, TransportConfig, VarInt};
+use quinn::{
+    ClientConfig, Connection, Endpoint, QlogConfig, RecvStream, SendStream, ServerConfig, TransportConfig, VarInt,
+};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject;
