@@ -183,8 +183,8 @@ pub fn parse(key: &str, value: &Value) -> Result<Axis, Wrong> {
         return ranged(key, range);
     }
     let Some(values) = value.list().filter(|values| !values.is_empty()) else {
-        let right = "such as [\"5ms\", \"20ms\"], or { from = \"1ms\", to = \"100ms\", points = 5 }";
-        return Err(Wrong::new("not a list of values", right));
+        let hint = "such as [\"5ms\", \"20ms\"], or { from = \"1ms\", to = \"100ms\", points = 5 }";
+        return Err(Wrong::new("not a list of values", hint));
     };
     if values.len() > MAX_VALUES {
         return Err(Wrong::new(format!("more than {MAX_VALUES} values"), "fewer of them"));
@@ -252,8 +252,8 @@ fn check(value: &Value, level: usize) -> Result<(), Wrong> {
         Node::List(items) if level < MAX_LEVELS => items.iter().try_for_each(|item| check(item, level + 1)),
         Node::Table(table) if level < MAX_LEVELS => table.0.iter().try_for_each(|(_, item)| check(item, level + 1)),
         Node::Null | Node::List(_) | Node::Table(_) => {
-            let right = "numbers, texts, true and false, or lists and tables of them";
-            Err(Wrong::new("a type that experiments can't have", right))
+            let hint = "numbers, texts, true and false, or lists and tables of them";
+            Err(Wrong::new("a type that experiments can't have", hint))
         }
         _ => Ok(()),
     }

@@ -81,15 +81,15 @@ fn refuse_too_many(document: &Table, cases: &[&Table], limits: &Limits) -> Resul
         keys = keys.saturating_add(of_this.saturating_mul(each.fold(size, usize::saturating_add)));
     }
     if made > limits.cases {
-        let right = format!("fewer values, or a sweep, {}", limits.raised("cases", made));
+        let hint = format!("fewer values, or a sweep, {}", limits.raised("cases", made));
         let problem = format!("{} cases, more than {}", grouped(made), grouped(limits.cases));
-        return fail(Diagnostic::new(problem, right).key("cases"));
+        return fail(Diagnostic::new(problem, hint).key("cases"));
     }
     if keys > limits.expanded {
         let allowed = grouped(limits.expanded);
         let problem = format!("{} cases with {} keys in all, more than {allowed}", grouped(made), grouped(keys));
-        let right = format!("fewer cases or groups, {}", limits.raised("expanded", keys));
-        return fail(Diagnostic::new(problem, right).key("cases"));
+        let hint = format!("fewer cases or groups, {}", limits.raised("expanded", keys));
+        return fail(Diagnostic::new(problem, hint).key("cases"));
     }
     Ok(())
 }
@@ -108,13 +108,13 @@ fn expected(document: &Table, case: &Table, key: &str) -> Result<Option<Value>, 
 
 /// Every combination of a case's lists, each with its name.
 fn crossed(case: &Table, key: &str) -> Result<Vec<(String, Table)>, Box<Diagnostic>> {
-    let right = "a case has 'name' and 'set', a table of dotted keys, and may have 'expect'";
+    let hint = "a case has 'name' and 'set', a table of dotted keys, and may have 'expect'";
     if let Some((unknown, _)) = case.0.iter().find(|(key, _)| !["name", "set", "expect"].contains(&&key.text[..])) {
         let problem = format!("unknown key '{}'", unknown.text);
-        return fail(Diagnostic::new(problem, right).key(key).at(unknown.span.clone()));
+        return fail(Diagnostic::new(problem, hint).key(key).at(unknown.span.clone()));
     }
     let Some(settings) = case.get("set").and_then(Value::table) else {
-        return fail(Diagnostic::new("a case without 'set'", right).key(key));
+        return fail(Diagnostic::new("a case without 'set'", hint).key(key));
     };
     let template = match case.get("name") {
         None => "",

@@ -193,8 +193,8 @@ pub fn read_required<K: Kind>(
     example: &str,
 ) -> Option<K::Value> {
     let Some(held) = table.get(key) else {
-        let right = if example.is_empty() { String::new() } else { format!("such as {example}") };
-        faults.missing(&place.key(key), value, right);
+        let hint = if example.is_empty() { String::new() } else { format!("such as {example}") };
+        faults.missing(&place.key(key), value, hint);
         return None;
     };
     K::read(held, &place.key(key), faults)

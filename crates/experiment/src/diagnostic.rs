@@ -20,7 +20,7 @@ pub struct Diagnostic {
     /// The value at fault, unless it is a table.
     pub value: Option<Value>,
     /// What to write instead; may be empty.
-    pub right: String,
+    pub hint: String,
     /// The case in which it was found; empty: none.
     pub case: String,
     /// Where it was written; None: in a setting or another language.
@@ -33,8 +33,8 @@ pub struct Diagnostic {
 
 impl Diagnostic {
     /// A mistake without a place.
-    pub fn new(problem: impl Into<String>, right: impl Into<String>) -> Self {
-        Self { problem: problem.into(), right: right.into(), ..Self::default() }
+    pub fn new(problem: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self { problem: problem.into(), hint: hint.into(), ..Self::default() }
     }
 
     /// The same at a place of the text.
@@ -80,7 +80,7 @@ pub fn fail<T>(fault: Diagnostic) -> Result<T, Box<Diagnostic>> {
 
 impl From<Wrong> for Diagnostic {
     fn from(wrong: Wrong) -> Self {
-        Self::new(wrong.problem, wrong.right)
+        Self::new(wrong.problem, wrong.hint)
     }
 }
 
@@ -94,7 +94,7 @@ impl fmt::Display for Diagnostic {
         if let Some(value) = &self.value {
             write!(f, ", got {}", shortened(&value.to_string()))?;
         }
-        if self.right.is_empty() { Ok(()) } else { write!(f, "; {}", self.right) }
+        if self.hint.is_empty() { Ok(()) } else { write!(f, "; {}", self.hint) }
     }
 }
 

@@ -100,8 +100,8 @@ pub fn without_cases(mut document: Table, name: Option<&str>, limits: &Limits) -
     let variants = variants(&document, &cases, limits)?;
     let names = || variants.iter().map(|variant| &variant.name[..]).collect::<Vec<_>>().join("; ");
     if name.is_none() && cases.list().is_some_and(|list| !list.is_empty()) {
-        let right = format!("name one: {}", names());
-        return fail(Diagnostic::new("an experiment of several cases", right).key("cases"));
+        let hint = format!("name one: {}", names());
+        return fail(Diagnostic::new("an experiment of several cases", hint).key("cases"));
     }
     let name = name.unwrap_or_default();
     match variants.iter().find(|variant| variant.name == name) {

@@ -138,7 +138,7 @@ pub fn metric(text: &str) -> Result<Metric, Wrong> {
     let time = |word: Option<&str>| match word {
         None => Ok(None),
         Some(word) => time_ns(word).map(Some).map_err(|wrong| {
-            Wrong::new(format!("{}: '{word}' in '{text}'", wrong.problem), format!("write {}", wrong.right))
+            Wrong::new(format!("{}: '{word}' in '{text}'", wrong.problem), format!("write {}", wrong.hint))
         }),
     };
     let (from, to) = (time(from)?, time(to)?);

@@ -116,12 +116,12 @@ fn index(items: &[Value], part: &str, full: &str) -> Result<usize, Box<Diagnosti
         return Ok(number);
     }
     let listed: Vec<_> = names.into_iter().filter(|name| !name.is_empty()).collect();
-    let right = match (items.len(), listed.is_empty()) {
+    let hint = match (items.len(), listed.is_empty()) {
         (0, _) => "the list is empty".into(),
         (count, true) => format!("a number from 0 to {}", count - 1),
         (count, false) => format!("a number from 0 to {}, or a name: {}", count - 1, listed.join(", ")),
     };
-    fail(Diagnostic::new(format!("nothing is called '{part}' here"), right).key(full))
+    fail(Diagnostic::new(format!("nothing is called '{part}' here"), hint).key(full))
 }
 
 /// An item's name, or its controller's.

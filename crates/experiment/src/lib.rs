@@ -9,7 +9,7 @@
 //! | [`keys`] | each key, declared once; `keys::rules` between them |
 //! | [`declare`] | the macro of the declarations, and what a key may hold |
 //! | [`model`] | the values of an experiment |
-//! | [`units`], [`qdisc`], [`netem`], [`expectation`], [`script`], [`trace`] | the languages of single values |
+//! | [`units`], [`qdisc`], [`netem`], [`expectation`], [`script`], [`rate_trace`] | the languages of single values |
 //! | [`diagnostic`], `render`, `texts` | mistakes as values; as text with an excerpt |
 //! | [`schema`], [`reference`](mod@reference), [`stubs`] | what else is made of the declarations |
 //! | [`sweep`], [`axes`], [`placeholders`] | sweep files; the values of an axis; names in braces |
@@ -37,6 +37,7 @@ pub mod placeholders;
 pub mod plan;
 pub mod qdisc;
 pub mod random;
+pub mod rate_trace;
 pub mod reference;
 pub mod renames;
 #[cfg(feature = "excerpts")]
@@ -52,7 +53,6 @@ pub mod suggest;
 pub mod sweep;
 mod texts;
 pub mod toml;
-pub mod trace;
 pub mod units;
 pub mod value;
 pub mod write;

@@ -79,10 +79,9 @@ impl<'a> Overrides<'a> {
                 let shown: Vec<_> = undone.iter().take(MAX_NAMED).map(|name| format!("'{name}'")).collect();
                 let more = undone.len().saturating_sub(MAX_NAMED);
                 let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-                let right =
-                    format!("--set 'cases.{first}.{key}=…' for one of them, or choose it with --case '{first}'");
+                let hint = format!("--set 'cases.{first}.{key}=…' for one of them, or choose it with --case '{first}'");
                 let problem = format!("set by the cases {}{more}, which come last", shown.join(", "));
-                return fail(Diagnostic::new(problem, right).key(key).value(value));
+                return fail(Diagnostic::new(problem, hint).key(key).value(value));
             }
         }
         Ok(())

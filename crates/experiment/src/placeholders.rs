@@ -61,8 +61,8 @@ fn fill_at(value: &Value, values: &Table, depth: usize) -> Result<Value, Wrong> 
 
 fn fill_text(text: &str, values: &Table, depth: usize) -> Result<Value, Wrong> {
     if depth > MAX_DEPTH {
-        let right = format!("at most {MAX_DEPTH} in each other");
-        return Err(Wrong::new("placeholders are nested too deeply", right));
+        let hint = format!("at most {MAX_DEPTH} in each other");
+        return Err(Wrong::new("placeholders are nested too deeply", hint));
     }
     let (mut made, mut end) = (String::new(), 0);
     for (start, name, next) in found_in(text) {

@@ -29,8 +29,8 @@ pub fn grammar(kind: &str) -> Option<Grammar> {
 /// An unknown kind or option, or an argument that does not fit.
 pub fn parse(text: &str) -> Result<Qdisc, Wrong> {
     let mut words = text.split_whitespace();
-    let right = "write it as to tc, such as 'fq_codel limit 1000 target 5ms'";
-    let kind = words.next().ok_or_else(|| Wrong::new("not a queueing discipline", right))?;
+    let hint = "write it as to tc, such as 'fq_codel limit 1000 target 5ms'";
+    let kind = words.next().ok_or_else(|| Wrong::new("not a queueing discipline", hint))?;
     if !text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
         return Err(Wrong::new("a queueing discipline must be plain text", "one line of printable ASCII"));
     }

@@ -16,7 +16,7 @@ pub fn render(faults: &[Diagnostic], text: &str, file: &str, is_coloured: bool) 
 }
 
 fn group<'a>(fault: &'a Diagnostic, text: &'a str, file: &'a str) -> Group<'a> {
-    let title = visible_line(&Diagnostic { right: String::new(), ..fault.clone() }.to_string());
+    let title = visible_line(&Diagnostic { hint: String::new(), ..fault.clone() }.to_string());
     let where_ = if fault.case.is_empty() { file.to_owned() } else { format!("{file} (case '{}')", fault.case) };
     let span = fault.span.clone().filter(|span| text.get(span.clone()).is_some());
     let title = if span.is_some() { title } else { format!("{}: {title}", visible_line(&where_)) };
@@ -27,8 +27,8 @@ fn group<'a>(fault: &'a Diagnostic, text: &'a str, file: &'a str) -> Group<'a> {
             .annotation(AnnotationKind::Primary.span(one_line(span, text)));
         group = group.element(snippet);
     }
-    if !fault.right.is_empty() {
-        group = group.element(Level::HELP.message(visible_line(&fault.right)));
+    if !fault.hint.is_empty() {
+        group = group.element(Level::HELP.message(visible_line(&fault.hint)));
     }
     group
 }

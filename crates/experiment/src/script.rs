@@ -67,7 +67,7 @@ pub fn read<'a>(lines: impl IntoIterator<Item = &'a str>, interface: &str) -> Re
     for (number, line) in joined(lines) {
         let line = &line[..];
         let shown: String = line.trim().chars().take(MAX_SHOWN).collect();
-        let named = |wrong: Wrong| Wrong::new(format!("line {number} ('{shown}'): {}", wrong.problem), wrong.right);
+        let named = |wrong: Wrong| Wrong::new(format!("line {number} ('{shown}'): {}", wrong.problem), wrong.hint);
         match command(line, interface, &script).map_err(named)? {
             None => {}
             Some(Command::Tc(command)) => {
@@ -263,8 +263,8 @@ fn tc(words: &[&str], interface: &str, script: &Script) -> Result<Command, Wrong
         }
     }
     if !is_ours(command.device()) {
-        let right = format!("each command names dev {interface} or an ifb, or set path.tc.interface");
-        return Err(Wrong::new(format!("not for the interface {interface}"), right));
+        let hint = format!("each command names dev {interface} or an ifb, or set path.tc.interface");
+        return Err(Wrong::new(format!("not for the interface {interface}"), hint));
     }
     check_place(&command)?;
     match object {
@@ -297,8 +297,8 @@ fn check_qdisc(command: &tc::Command) -> Result<(), Wrong> {
         return Err(Wrong::new("tc has no sizes in bdp", "bytes or packets"));
     }
     if kind == POLICE {
-        let right = "tc filter add … matchall flowid 1:1 action police rate 10mbit burst 20kb drop";
-        return Err(Wrong::new("in tc, police is an action of a filter", right));
+        let hint = "tc filter add … matchall flowid 1:1 action police rate 10mbit burst 20kb drop";
+        return Err(Wrong::new("in tc, police is an action of a filter", hint));
     }
     Ok(())
 }
@@ -307,8 +307,8 @@ fn check_class(command: &tc::Command) -> Result<(), Wrong> {
     let kind = &command.target().kind[..];
     let Some((_, grammar)) = classes::KINDS.iter().find(|(name, _)| *name == kind) else {
         let known: Vec<_> = classes::KINDS.iter().map(|(name, _)| *name).collect();
-        let right = format!("there is: {}", known.join(", "));
-        return Err(Wrong::new(format!("classes of '{kind}' are not known here"), right));
+        let hint = format!("there is: {}", known.join(", "));
+        return Err(Wrong::new(format!("classes of '{kind}' are not known here"), hint));
     };
     check(kind, &command.options(), grammar).map(|_| ())
 }
@@ -341,8 +341,8 @@ fn check_filter(words: &[&str]) -> Result<(), Wrong> {
     } else if end < words.len() {
         if words.get(end + 1) != Some(&POLICE) {
             let problem = "the actions that a filter may have here are police and mirred";
-            let right = "action police rate … burst … drop, or action mirred egress redirect dev ifb0";
-            return Err(Wrong::new(problem, right));
+            let hint = "action police rate … burst … drop, or action mirred egress redirect dev ifb0";
+            return Err(Wrong::new(problem, hint));
         }
         if !check(POLICE, &words[end + 2..], POLICE_OPTIONS)?.is_empty() {
             return Err(Wrong::new("tc has no sizes in bdp", "bytes"));
@@ -354,8 +354,8 @@ fn check_filter(words: &[&str]) -> Result<(), Wrong> {
     match others.into_iter().find(|word| !is_known(word)) {
         None => Ok(()),
         Some(word) => {
-            let right = format!("filters of kind {FILTER_KINDS}, by mark, port or address");
-            Err(Wrong::new(format!("filters can't have '{word}' here"), right))
+            let hint = format!("filters of kind {FILTER_KINDS}, by mark, port or address");
+            Err(Wrong::new(format!("filters can't have '{word}' here"), hint))
         }
     }
 }

@@ -35,10 +35,10 @@ const MOST_MEANS: f64 = 1_000.0;
 ///
 /// Another format; the diagnostic's key is the line.
 pub fn read(content: &[u8], limits: &Limits) -> Result<Distribution, Box<Diagnostic>> {
-    let right =
+    let hint =
         "lines of a size in bytes and the share of flows that are no larger, both rising, the last share 1 or 100";
     let text = str::from_utf8(content).ok();
-    let text = text.ok_or_else(|| Diagnostic::new("the distribution can't be read: it is not UTF-8", right))?;
+    let text = text.ok_or_else(|| Diagnostic::new("the distribution can't be read: it is not UTF-8", hint))?;
     let mut points: Vec<(f64, f64)> = Vec::new();
     for (number, line) in (1_usize..).zip(text.lines()) {
         let line = line.split('#').next().unwrap_or_default().trim();
@@ -60,13 +60,13 @@ pub fn read(content: &[u8], limits: &Limits) -> Result<Distribution, Box<Diagnos
             let (last_size, last_share) = points.last().copied().unwrap_or_default();
             size.is_finite() && *size >= last_size && *share >= last_share && *share <= 100.0
         };
-        let wrong = || Diagnostic::new("not a line of a distribution", right).key(format!("line {number}"));
+        let wrong = || Diagnostic::new("not a line of a distribution", hint).key(format!("line {number}"));
         points.push(point.filter(rises).ok_or_else(|| wrong().value(&line.into()))?);
     }
     let most = points.last().map_or(0.0, |(_, share)| *share);
     let scale = if (most - 100.0).abs() < 1e-6 { 100.0 } else { 1.0 };
     if (most / scale - 1.0).abs() > 1e-6 || points.last().is_none_or(|(size, _)| *size < 1.0) {
-        return fail(Diagnostic::new("a distribution that does not end at 1", right));
+        return fail(Diagnostic::new("a distribution that does not end at 1", hint));
     }
     Ok(Distribution::Cdf(points.into_iter().map(|(size, share)| (size, share / scale)).collect()))
 }

@@ -103,8 +103,8 @@ fn set(document: &mut Table, key: &str, value: Value) -> Result<(), Box<Diagnost
             remove_validation(document);
         }
     } else if known.contains(&top) {
-        let right = "an axis is set by its own key, such as path.rtt='[\"5ms\", \"20ms\"]', a setting by its own too";
-        return fail(Diagnostic::new("not a setting", right).key(key).value(&value));
+        let hint = "an axis is set by its own key, such as path.rtt='[\"5ms\", \"20ms\"]', a setting by its own too";
+        return fail(Diagnostic::new("not a setting", hint).key(key).value(&value));
     } else {
         let mut fixed = document.get("set").and_then(Value::table).cloned().unwrap_or_default();
         fixed.set(key, value);

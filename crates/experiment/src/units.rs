@@ -7,12 +7,12 @@ use core::borrow::Borrow;
 use dumbbell_tc::{Wrong, quantity};
 
 /// What a number with a unit is written as.
-fn text(value: &Value, right: &str) -> Result<String, Wrong> {
+fn text(value: &Value, hint: &str) -> Result<String, Wrong> {
     match &value.node {
         Node::Text(text) => Ok(text.clone()),
         Node::Integer(number) => Ok(number.to_string()),
         Node::Float(number) => Ok(format!("{number:?}")),
-        _ => Err(Wrong::new("not a quantity", right)),
+        _ => Err(Wrong::new("not a quantity", hint)),
     }
 }
 
@@ -33,8 +33,8 @@ pub fn rate(value: &Value) -> Result<u64, Wrong> {
     let (number, unit) = parts(&word);
     if let Some(prefix) = unit.strip_suffix("bps") {
         let bits = tc_rate(value)?;
-        let right = format!("{number}{prefix}bit, or {} if bytes are meant, as tc reads it", rate_text(bits));
-        return Err(Wrong::new("a rate in bits or in bytes?", right));
+        let hint = format!("{number}{prefix}bit, or {} if bytes are meant, as tc reads it", rate_text(bits));
+        return Err(Wrong::new("a rate in bits or in bytes?", hint));
     }
     quantity::rate_bps(&word)
 }
@@ -83,10 +83,10 @@ pub fn size(value: &Value) -> Result<u64, Wrong> {
         data_size(value)?;
         let prefix = prefix.to_uppercase();
         let thousands = if prefix == "K" { "k" } else { &prefix };
-        let right = format!(
+        let hint = format!(
             "{number}{thousands}B for powers of 1000, or {number}{prefix}iB for powers of 1024, as tc reads it"
         );
-        return Err(Wrong::new("a size in powers of 1000 or of 1024?", right));
+        return Err(Wrong::new("a size in powers of 1000 or of 1024?", hint));
     }
     data_size(value)
 }

@@ -65,7 +65,7 @@ fn several_mistakes_are_reported_together_in_the_order_of_the_file() {
     let keys: Vec<_> = found.iter().map(|fault| (&fault.key[..], fault.line)).collect();
     assert_eq!(keys[..2], [("path.rtt", 4), ("path.bottleneck.rat", 6)]);
     assert_eq!(keys[2..], [("flows.0.cc", 8), ("flows.0.cuont", 9)]);
-    assert!(found[3].right.starts_with("did you mean 'count'? there is: "), "{}", found[3].right);
+    assert!(found[3].hint.starts_with("did you mean 'count'? there is: "), "{}", found[3].hint);
 }
 
 #[test]

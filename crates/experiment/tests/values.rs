@@ -3,7 +3,7 @@
 use dumbbell_experiment::expectation::{self, Condition};
 use dumbbell_experiment::limits::Limits;
 use dumbbell_experiment::names::numbered;
-use dumbbell_experiment::{netem, qdisc, script, shell_words, trace, units};
+use dumbbell_experiment::{netem, qdisc, rate_trace, script, shell_words, units};
 
 #[test]
 fn a_size_in_products_knows_what_tc_takes() {
@@ -16,7 +16,7 @@ fn a_size_in_products_knows_what_tc_takes() {
     assert!(qdisc::parse("pfifo limit 2bdp").expect("a discipline").bdp_words[&1].in_packets);
     let wrong = qdisc::parse("codel targt 5ms").expect_err("no option");
     assert_eq!(wrong.problem, "codel has no option 'targt'");
-    assert!(wrong.right.starts_with("did you mean 'target'? there is: "), "{}", wrong.right);
+    assert!(wrong.hint.starts_with("did you mean 'target'? there is: "), "{}", wrong.hint);
     assert_eq!(
         qdisc::parse("tbf rate 1mbit burst 5kb limit 1mb").expect("a discipline").shaped_rate(),
         Some(1_000_000)
@@ -87,13 +87,13 @@ fn a_script_keeps_what_sets_up_and_nothing_else() {
 #[test]
 fn a_trace_becomes_a_rate_for_each_step() {
     let limits = Limits::default();
-    let times = trace::read(b"# two packets in the first 10 ms\n5\n10\n\n20\n", &limits).expect("a trace");
+    let times = rate_trace::read(b"# two packets in the first 10 ms\n5\n10\n\n20\n", &limits).expect("a trace");
     assert_eq!(times, [5, 10, 20]);
-    let rates = trace::rates(&times, 10_000_000, 40_000_000, &limits).expect("few steps");
-    let packet = trace::OPPORTUNITY_BYTES * 8 * 100;
+    let rates = rate_trace::rates(&times, 10_000_000, 40_000_000, &limits).expect("few steps");
+    let packet = rate_trace::OPPORTUNITY_BYTES * 8 * 100;
     assert_eq!(rates, [(0, 2 * packet), (10_000_000, packet), (20_000_000, 2 * packet), (30_000_000, packet)]);
     for content in [&b"0\n"[..], b"2\n1\n", b"x", b"-1", b"\xff", b"1234567890", b""] {
-        assert!(trace::read(content, &limits).is_err(), "{content:?}");
+        assert!(rate_trace::read(content, &limits).is_err(), "{content:?}");
     }
 }
 
@@ -119,12 +119,12 @@ fn quantities_are_written_in_the_shortest_exact_unit() {
     assert_eq!((units::time_text(2_500_000_u64), units::time_text(0_u64)), ("2500us".into(), "0s".into()));
     assert_eq!(units::size(&"61MB".into()), Ok(61_000_000));
     assert_eq!(units::size(&"64KiB".into()), Ok(65_536));
-    for (wrong, right) in [("64kb", "64kB for"), ("1.5mb", "1.5MB for"), ("2g", "2GB for"), ("3K", "3KiB for")] {
+    for (wrong, hint) in [("64kb", "64kB for"), ("1.5mb", "1.5MB for"), ("2g", "2GB for"), ("3K", "3KiB for")] {
         let fault = units::size(&wrong.into()).unwrap_err();
-        assert!(fault.right.contains(right), "{fault:?}");
+        assert!(fault.hint.contains(hint), "{fault:?}");
     }
     let fault = units::rate(&"10mbps".into()).unwrap_err();
-    assert!(fault.right.contains("10mbit, or 80mbit"), "{fault:?}");
+    assert!(fault.hint.contains("10mbit, or 80mbit"), "{fault:?}");
     assert_eq!(units::tc_rate(&"10mbps".into()), Ok(80_000_000));
     assert!(units::rate(&true.into()).is_err() && units::size(&"1e30".into()).is_err());
 }

@@ -14,14 +14,14 @@ const BINS_MAX: u32 = 300;
 
 /// Times in seconds (while it is made, in nanoseconds), and values.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Trace {
+pub struct Series {
     /// Times.
     pub s: Vec<f64>,
     /// Values.
     pub v: Vec<f64>,
 }
 
-impl Trace {
+impl Series {
     /// Appends a point.
     pub fn push(&mut self, time: f64, value: f64) {
         self.s.push(time);
@@ -39,7 +39,7 @@ impl Trace {
 }
 
 /// Lines by name, in order.
-pub type Traces = Vec<(String, Trace)>;
+pub type NamedSeries = Vec<(String, Series)>;
 
 /// A run, and how its lines are drawn.
 pub struct Lines<'a> {
@@ -108,26 +108,26 @@ impl Lines<'_> {
     }
 
     /// Rates of flows in bins, or their sums in groups, ÷ `per`.
-    pub fn rates(&self, rates: &[Vec<f64>], per: f64, by_group: bool) -> Traces {
+    pub fn rates(&self, rates: &[Vec<f64>], per: f64, by_group: bool) -> NamedSeries {
         let edges = self.edges();
-        let trace = |values: &[f64], alive: &dyn Fn(usize) -> bool| {
-            let mut trace = Trace::default();
+        let series = |values: &[f64], alive: &dyn Fn(usize) -> bool| {
+            let mut series = Series::default();
             for (bin, value) in values.iter().enumerate() {
                 if !value.is_nan() && alive(bin) {
-                    trace.push(middle_s(&edges, bin), value / per);
+                    series.push(middle_s(&edges, bin), value / per);
                 }
             }
-            trace
+            series
         };
         if by_group {
             let of = |(name, flows): (&str, Vec<usize>)| {
-                (name.to_owned(), trace(&Run::group_goodput_bps(&flows, rates), &|_| true))
+                (name.to_owned(), series(&Run::group_goodput_bps(&flows, rates), &|_| true))
             };
             return self.run.groups().into_iter().map(of).collect();
         }
         let flows = self.run.facts.flows.iter().zip(rates);
         flows
-            .map(|(flow, values)| (flow.name.clone(), trace(values, &|bin| self.is_alive(flow, &edges, bin))))
+            .map(|(flow, values)| (flow.name.clone(), series(values, &|bin| self.is_alive(flow, &edges, bin))))
             .collect()
     }
 
@@ -137,25 +137,25 @@ impl Lines<'_> {
     }
 
     /// Retransmitted segments per second of flows, or of groups; without flows that don't count them.
-    pub fn retransmits(&self) -> Traces {
+    pub fn retransmits(&self) -> NamedSeries {
         let (edges, per_second) = (self.edges(), NS / float(self.step_ns()));
-        let mut found: Traces = Vec::new();
+        let mut found: NamedSeries = Vec::new();
         for (index, flow) in self.run.facts.flows.iter().enumerate() {
             #[expect(clippy::cast_precision_loss, reason = "a number of segments")]
             let counter = self.run.counter(index, "retrans_packets", flow.retransmits.map(|total| total as f64));
             if counter.is_empty() {
                 continue;
             }
-            let mut trace = Trace::default();
+            let mut series = Series::default();
             for (bin, packets) in counter.differences(&edges).into_iter().enumerate() {
                 if self.is_alive(flow, &edges, bin) {
-                    trace.push(middle_s(&edges, bin), packets * per_second);
+                    series.push(middle_s(&edges, bin), packets * per_second);
                 }
             }
             let name = if self.is_grouped() { &flow.group } else { &flow.name };
             match found.iter_mut().find(|(known, _)| known == name) {
-                Some((_, sum)) => *sum = added(sum, &trace),
-                None => found.push((name.clone(), trace)),
+                Some((_, sum)) => *sum = added(sum, &series),
+                None => found.push((name.clone(), series)),
             }
         }
         found
@@ -163,75 +163,75 @@ impl Lines<'_> {
 
     /// A column of the flows' samples ÷ `per`, with fewer points; of groups the sum of their flows or the mean. Without
     /// `zero`, 0 is unknown.
-    pub fn samples(&self, column: &str, per: f64, sums: bool, zero: bool) -> Traces {
+    pub fn samples(&self, column: &str, per: f64, sums: bool, zero: bool) -> NamedSeries {
         let flow = |(index, flow): (usize, &dumbbell_metrics::Flow)| {
-            let series = self.run.series(index, column);
-            let mut trace = Trace::default();
-            for (time, value) in series.times_ns.into_iter().zip(series.values) {
+            let samples = self.run.series(index, column);
+            let mut series = Series::default();
+            for (time, value) in samples.times_ns.into_iter().zip(samples.values) {
                 if zero || value != 0.0 {
-                    trace.push(time, value / per);
+                    series.push(time, value / per);
                 }
             }
-            (flow.name.clone(), trace)
+            (flow.name.clone(), series)
         };
-        let flows: Traces = self.run.facts.flows.iter().enumerate().map(flow).collect();
+        let flows: NamedSeries = self.run.facts.flows.iter().enumerate().map(flow).collect();
         let lines = if self.is_grouped() { self.of_groups(&flows, sums) } else { flows };
-        self.thinned(lines.into_iter().map(|(name, trace)| (name, trace.in_seconds())).collect())
+        self.thinned(lines.into_iter().map(|(name, series)| (name, series.in_seconds())).collect())
     }
 
     /// Each group as one line. Flows are sampled at slightly different times: average each flow in bins, then combine the
     /// flows of the group.
-    fn of_groups(&self, flows: &Traces, sums: bool) -> Traces {
+    fn of_groups(&self, flows: &NamedSeries, sums: bool) -> NamedSeries {
         #[expect(clippy::cast_precision_loss, reason = "a number of points")]
         let bin = (float(self.run.facts.duration_ns) / POINTS as f64).round_ties_even().max(1.0);
         let group = |(name, members): (&str, Vec<usize>)| {
             let mut means: Vec<(f64, f64)> = members.iter().flat_map(|flow| means(&flows[*flow].1, bin)).collect();
             sort(&mut means);
-            let mut trace = Trace::default();
+            let mut series = Series::default();
             for part in means.chunk_by(at_once) {
                 let sum: f64 = part.iter().map(|(_, mean)| mean).sum();
                 #[expect(clippy::cast_precision_loss, reason = "a number of flows")]
                 let value = if sums { sum } else { sum / part.len() as f64 };
-                trace.push(part[0].0 * bin + (bin / 2.0).floor(), value);
+                series.push(part[0].0 * bin + (bin / 2.0).floor(), value);
             }
-            (name.to_owned(), trace)
+            (name.to_owned(), series)
         };
         self.run.groups().into_iter().map(group).collect()
     }
 
     /// The lines with the points that they need; without those that have none.
-    pub fn thinned(&self, lines: Traces) -> Traces {
-        let some = lines.into_iter().filter(|(_, trace)| !trace.s.is_empty());
-        some.map(|(name, trace)| (name, thinned(&trace, self.points))).collect()
+    pub fn thinned(&self, lines: NamedSeries) -> NamedSeries {
+        let some = lines.into_iter().filter(|(_, series)| !series.s.is_empty());
+        some.map(|(name, series)| (name, thinned(&series, self.points))).collect()
     }
 
     /// Known samples of a queue's column; times in nanoseconds.
-    pub fn queue_samples(&self, queue: &str, column: &str) -> Trace {
-        let mut trace = Trace::default();
+    pub fn queue_samples(&self, queue: &str, column: &str) -> Series {
+        let mut series = Series::default();
         let (Some(names), Some(times), Some(values)) =
             (self.run.queues.names("queue"), self.run.queues.numbers("time_ns"), self.run.queues.numbers(column))
         else {
-            return trace;
+            return series;
         };
         for row in names.rows_of(queue) {
             if let (Some(time), Some(value)) = (times.get(row), values.get(row)) {
-                trace.push(time, value);
+                series.push(time, value);
             }
         }
-        trace
+        series
     }
 
     /// When (in seconds) and by how much any of these counters (times in nanoseconds, readings) grew; one mark per pixel.
-    pub fn grown(&self, counters: &[Trace]) -> Trace {
+    pub fn grown(&self, counters: &[Series]) -> Series {
         let mut steps: Vec<(f64, f64)> = Vec::new();
-        for Trace { s, v } in counters {
+        for Series { s, v } in counters {
             let before = std::iter::once(0.0).chain(v.iter().copied());
             let grown = s.iter().zip(v).zip(before).map(|((time, reading), before)| (*time, reading - before));
             steps.extend(grown.filter(|(_, packets)| *packets > 0.0));
         }
         sort(&mut steps);
         let bin = self.pixel_ns();
-        let mut marks = Trace::default();
+        let mut marks = Series::default();
         for pixel in
             steps.chunk_by(|one, other| at_once(&((one.0 / bin).floor(), 0.0), &((other.0 / bin).floor(), 0.0)))
         {
@@ -274,7 +274,7 @@ fn at_once(one: &(f64, f64), other: &(f64, f64)) -> bool {
 }
 
 /// The mean in each bin: the bin's number, and the mean.
-fn means(Trace { s, v }: &Trace, bin: f64) -> Vec<(f64, f64)> {
+fn means(Series { s, v }: &Series, bin: f64) -> Vec<(f64, f64)> {
     let at: Vec<_> = s.iter().map(|time| (time / bin).floor()).collect();
     let mut samples: Vec<(f64, f64)> = at.into_iter().zip(v.iter().copied()).collect();
     sort(&mut samples);
@@ -284,11 +284,11 @@ fn means(Trace { s, v }: &Trace, bin: f64) -> Vec<(f64, f64)> {
 }
 
 /// The sum of two lines in the same bins.
-fn added(one: &Trace, other: &Trace) -> Trace {
+fn added(one: &Series, other: &Series) -> Series {
     let mut points: Vec<_> =
         [one, other].iter().flat_map(|each| each.s.iter().copied().zip(each.v.iter().copied())).collect();
     sort(&mut points);
-    let mut sum = Trace::default();
+    let mut sum = Series::default();
     for part in points.chunk_by(at_once) {
         sum.push(part[0].0, part.iter().map(|(_, value)| value).sum());
     }
@@ -333,9 +333,9 @@ pub fn kept(times: &[f64], values: &[f64], points: usize) -> Vec<usize> {
     (0..values.len()).filter(|row| chosen[*row]).collect()
 }
 
-fn thinned(Trace { s, v }: &Trace, points: usize) -> Trace {
+fn thinned(Series { s, v }: &Series, points: usize) -> Series {
     let rows = kept(s, v, points);
-    Trace { s: rows.iter().map(|row| s[*row]).collect(), v: rows.iter().map(|row| v[*row]).collect() }
+    Series { s: rows.iter().map(|row| s[*row]).collect(), v: rows.iter().map(|row| v[*row]).collect() }
 }
 
 /// The middle of a bin in seconds.

@@ -1,7 +1,7 @@
 //! A panel as data, and the columns that it names.
 
 use crate::colours::Shade;
-use crate::lines::Trace;
+use crate::lines::Series;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -162,9 +162,9 @@ impl Columns {
     }
 
     /// Appends a line's points.
-    pub fn line(&mut self, name: &str, colour: &str, dash: &[u8], trace: &Trace) -> Line {
+    pub fn line(&mut self, name: &str, colour: &str, dash: &[u8], series: &Series) -> Line {
         let Shade { colour, dark } = Shade::of(colour);
-        let (s, v) = (self.add_times(&trace.s), self.add(&trace.v));
+        let (s, v) = (self.add_times(&series.s), self.add(&series.v));
         Line { name: name.to_owned(), colour, dark, dash: dash.to_vec(), s, v }
     }
 

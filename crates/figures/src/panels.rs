@@ -1,7 +1,7 @@
 //! Every panel: its lines, bands and marks.
 
 use crate::colours::{self, ALARM, DASHES, HUES, INK, Member, NOTE, Shade};
-use crate::lines::{Lines, NS, Trace, Traces, float, middle_s, sort};
+use crate::lines::{Lines, NS, NamedSeries, Series, float, middle_s, sort};
 use crate::panel::{Columns, Curve, Layer, Line, OF_FLOWS_OPACITY, Of, Panel};
 use dumbbell_metrics::{Queue, Run, jain_index};
 
@@ -25,33 +25,33 @@ impl Drawing<'_> {
 
     pub fn delivered(&mut self) -> Panel {
         let rates = self.run().delivered_bps(&self.lines.edges());
-        let traces = self.lines.rates(&rates, MEGA, self.lines.is_grouped());
-        self.against_link("Delivered, Mbit/s", &traces)
+        let series = self.lines.rates(&rates, MEGA, self.lines.is_grouped());
+        self.against_link("Delivered, Mbit/s", &series)
     }
 
     /// Goodput at the receiver in Mbit/s.
-    fn goodput(&self, by_group: bool) -> Traces {
+    fn goodput(&self, by_group: bool) -> NamedSeries {
         self.lines.rates(&self.run().goodput_bps(&self.lines.edges()), MEGA, by_group)
     }
 
     /// Whether the run has byte counts over time.
     pub fn has_goodput(&self) -> bool {
-        self.goodput(self.lines.is_grouped()).iter().any(|(_, trace)| !trace.s.is_empty())
+        self.goodput(self.lines.is_grouped()).iter().any(|(_, series)| !series.s.is_empty())
     }
 
-    fn against_link(&mut self, title: &'static str, traces: &Traces) -> Panel {
+    fn against_link(&mut self, title: &'static str, series: &NamedSeries) -> Panel {
         let rate = self.steps(1.0 / MEGA);
-        let note = joined([self.bins(traces), dashed(&rate, "link rate")]);
-        let flows = self.flows(traces, Curve::Step);
+        let note = joined([self.bins(series), dashed(&rate, "link rate")]);
+        let flows = self.flows(series, Curve::Step);
         Panel::new(title, note, [vec![flows], self.reference("link rate", &rate)].concat())
     }
 
     pub fn groups(&mut self) -> Panel {
-        let (shown, traces) = (self.lines.shown_groups(), self.goodput(true));
+        let (shown, series) = (self.lines.shown_groups(), self.goodput(true));
         let colours = colours::shades(&shown);
         let lines = shown.iter().zip(&colours).enumerate();
         let lines = lines.map(|(at, (group, colour))| {
-            self.columns.line(&group.name, colour, dash(at), of(&traces, &group.name).unwrap_or(&Trace::default()))
+            self.columns.line(&group.name, colour, dash(at), of(&series, &group.name).unwrap_or(&Series::default()))
         });
         let layer = Layer::Lines {
             of: Of::Panel,
@@ -62,7 +62,7 @@ impl Drawing<'_> {
             lines: lines.collect(),
         };
         let entries = shown.iter().map(|group| group.name.as_str()).zip(colours.iter().map(String::as_str));
-        Panel::new("Groups, Mbit/s", self.bins(&traces), vec![layer]).with_legend("group", entries)
+        Panel::new("Groups, Mbit/s", self.bins(&series), vec![layer]).with_legend("group", entries)
     }
 
     pub fn cwnd(&mut self) -> Panel {
@@ -81,8 +81,8 @@ impl Drawing<'_> {
 
     pub fn rtt(&mut self) -> Panel {
         // 0: no measurement yet.
-        let traces = self.lines.samples("rtt_ns", MS, false, false);
-        let flows = self.flows(&traces, Curve::Linear);
+        let series = self.lines.samples("rtt_ns", MS, false, false);
+        let flows = self.flows(&series, Curve::Linear);
         Panel::new("Smoothed RTT, ms", String::new(), vec![flows])
     }
 
@@ -91,16 +91,16 @@ impl Drawing<'_> {
     }
 
     fn sampled(&mut self, title: &'static str, column: &str, per: f64, sums: bool) -> Panel {
-        let traces = self.lines.samples(column, per, sums, true);
-        let flows = self.flows(&traces, Curve::Linear);
+        let series = self.lines.samples(column, per, sums, true);
+        let flows = self.flows(&series, Curve::Linear);
         Panel::new(title, String::new(), vec![flows])
     }
 
     /// RFC 6675's pipe, and the path's BDP if rate and RTT are known.
     pub fn inflight(&mut self) -> Panel {
-        let traces = self.lines.samples("inflight_packets", 1.0, true, true);
+        let series = self.lines.samples("inflight_packets", 1.0, true, true);
         let bdp = self.bdp_packets();
-        let flows = self.flows(&traces, Curve::Linear);
+        let flows = self.flows(&series, Curve::Linear);
         Panel::new("In flight, packets", dashed(&bdp, "BDP"), [vec![flows], self.reference("BDP", &bdp)].concat())
     }
 
@@ -118,9 +118,9 @@ impl Drawing<'_> {
     }
 
     pub fn bandwidth(&mut self) -> Panel {
-        let traces = self.lines.samples("bbr_bw_bps", MEGA, true, true);
+        let series = self.lines.samples("bbr_bw_bps", MEGA, true, true);
         let rate = self.steps(1.0 / MEGA);
-        let flows = self.flows(&traces, Curve::Linear);
+        let flows = self.flows(&series, Curve::Linear);
         let layers = [vec![flows], self.reference("link rate", &rate)].concat();
         Panel::new("BBR's bandwidth, Mbit/s", dashed(&rate, "link rate"), layers)
     }
@@ -136,27 +136,28 @@ impl Drawing<'_> {
     }
 
     pub fn retransmits(&mut self) -> Panel {
-        let traces = self.lines.retransmits();
-        let flows = self.flows(&traces, Curve::Step);
-        Panel::new("Retransmits, packets/s", self.bins(&traces), vec![flows])
+        let series = self.lines.retransmits();
+        let flows = self.flows(&series, Curve::Step);
+        Panel::new("Retransmits, packets/s", self.bins(&series), vec![flows])
     }
 
     /// Jain's index in every bin, and dashed its value when one of n flows has all goodput.
     pub fn fairness(&mut self) -> Panel {
-        let trace = self.jain();
+        let series = self.jain();
         let bounds = (0, self.run().facts.duration_ns);
         let long = self.run().long_lived(bounds).iter().filter(|is_long| **is_long).count();
         #[expect(clippy::cast_precision_loss, reason = "a number of flows")]
         let least = 1.0 / long.max(1) as f64;
-        let lines = if trace.s.is_empty() { vec![] } else { vec![self.columns.line("Jain's index", INK, &[], &trace)] };
+        let lines =
+            if series.s.is_empty() { vec![] } else { vec![self.columns.line("Jain's index", INK, &[], &series)] };
         let layers = vec![alone(lines, Curve::Linear, 1.2, &[]), rule(least)];
-        let note = joined([self.bins(&vec![(String::new(), trace)]), "dashed: 1/n".into()]);
+        let note = joined([self.bins(&vec![(String::new(), series)]), "dashed: 1/n".into()]);
         Panel::new("Jain's index", note, layers).on((0.0, 1.05), false)
     }
 
     /// Jain's index of the bulk flows that are active during a whole bin, in bins with at least two.
-    pub fn jain(&self) -> Trace {
-        let (edges, mut trace) = (self.lines.edges(), Trace::default());
+    pub fn jain(&self) -> Series {
+        let (edges, mut series) = (self.lines.edges(), Series::default());
         let rates = self.run().goodput_bps(&edges);
         let bulk: Vec<_> = self.run().facts.flows.iter().zip(&rates).filter(|(flow, _)| flow.is_bulk()).collect();
         for bin in 0..edges.len().saturating_sub(1) {
@@ -168,24 +169,24 @@ impl Drawing<'_> {
             let active = bulk.iter().filter(|(flow, _)| is_active(flow)).map(|(_, rates)| rates[bin]);
             let active: Vec<_> = active.filter(|rate| !rate.is_nan()).collect();
             if let Some(index) = jain_index(&active).filter(|_| active.len() > 1) {
-                trace.push(middle_s(&edges, bin), index);
+                series.push(middle_s(&edges, bin), index);
             }
         }
-        trace
+        series
     }
 
     /// Backlog of the queues under test; the bottleneck's limit, drops and marks.
     pub fn queue(&mut self) -> Panel {
-        let traces = self.backlogs();
-        let largest = quantile(&traces, 1.0);
+        let series = self.backlogs();
+        let largest = quantile(&series, 1.0);
         let limit = self.limit().filter(|(packets, _)| *packets <= 3.0 * largest.max(1.0));
         let top = largest.max(limit.as_ref().map_or(0.0, |(packets, _)| *packets)).max(1.0) * 1.18;
-        let names: Vec<_> = traces.iter().map(|(name, _)| name.as_str()).collect();
+        let names: Vec<_> = series.iter().map(|(name, _)| name.as_str()).collect();
         let colours = self.queue_colours(&names);
         let colour = |name: &str| colours.iter().find(|(known, _)| known == name).map_or(INK, |(_, colour)| colour);
-        let lines = traces.iter().enumerate();
+        let lines = series.iter().enumerate();
         let lines: Vec<_> =
-            lines.map(|(at, (name, trace))| self.columns.line(name, colour(name), dash(at), trace)).collect();
+            lines.map(|(at, (name, series))| self.columns.line(name, colour(name), dash(at), series)).collect();
         let several = lines.len() > 1;
         let mut layers =
             vec![Layer::Lines { of: Of::Panel, curve: Curve::Linear, width: 1.0, opacity: 1.0, dash: &[], lines }];
@@ -207,7 +208,7 @@ impl Drawing<'_> {
     }
 
     /// Backlog in packets of the bottleneck and of the other queues under test, in the order of their first sample.
-    fn backlogs(&self) -> Traces {
+    fn backlogs(&self) -> NamedSeries {
         let facts = self.run().facts;
         let is_shown = |name: &str| {
             facts.queue.as_ref().is_some_and(|queue| queue.name == name)
@@ -256,7 +257,7 @@ impl Drawing<'_> {
     pub fn ping(&mut self) -> Panel {
         let (names, kinds) = (self.run().probes.names("probe"), self.run().probes.names("kind"));
         let (times, rtts) = (self.run().probes.numbers("time_ns"), self.run().probes.numbers("rtt_ns"));
-        let (mut answered, mut lost) = (Traces::new(), Vec::new());
+        let (mut answered, mut lost) = (NamedSeries::new(), Vec::new());
         if let (Some(names), Some(kinds), Some(times), Some(rtts)) = (names, kinds, times, rtts) {
             for row in kinds.rows_of("ping") {
                 let (Some(name), Some(time)) = (names.get(row), times.get(row)) else { continue };
@@ -267,18 +268,18 @@ impl Drawing<'_> {
                 if answered.last().is_none_or(|(known, _)| known != name)
                     && !answered.iter().any(|(known, _)| known == name)
                 {
-                    answered.push((name.to_owned(), Trace::default()));
+                    answered.push((name.to_owned(), Series::default()));
                 }
-                if let Some((_, trace)) = answered.iter_mut().find(|(known, _)| known == name) {
-                    trace.push(time / NS, rtt / MS);
+                if let Some((_, series)) = answered.iter_mut().find(|(known, _)| known == name) {
+                    series.push(time / NS, rtt / MS);
                 }
             }
         }
-        let traces = self.lines.thinned(answered);
-        let lines: Vec<_> = traces.iter().map(|(name, trace)| self.columns.line(name, INK, &[], trace)).collect();
-        let points = traces.iter().map(|(name, trace)| {
+        let series = self.lines.thinned(answered);
+        let lines: Vec<_> = series.iter().map(|(name, series)| self.columns.line(name, INK, &[], series)).collect();
+        let points = series.iter().map(|(name, series)| {
             let Shade { colour, dark } = Shade::of(INK);
-            let (s, v) = (self.columns.add_times(&trace.s), self.columns.add(&trace.v));
+            let (s, v) = (self.columns.add_times(&series.s), self.columns.add(&series.v));
             Layer::Points { name: name.clone(), size: 6, colour, dark, s, v }
         });
         let points: Vec<_> = points.collect();
@@ -294,12 +295,12 @@ impl Drawing<'_> {
     pub fn loss(&mut self) -> Panel {
         let (members, run) = (self.lines.members(), self.run());
         let of_flow = |flow: usize| {
-            let trace = |column| {
+            let series = |column| {
                 let series = run.series(flow, column);
-                Trace { s: series.times_ns, v: series.values }
+                Series { s: series.times_ns, v: series.values }
             };
-            let lost = trace("datagrams_lost");
-            if lost.s.is_empty() { trace("retrans_packets") } else { lost }
+            let lost = series("datagrams_lost");
+            if lost.s.is_empty() { series("retrans_packets") } else { lost }
         };
         let is_grouped = self.lines.is_grouped();
         let counters = members.iter().map(|row| {
@@ -317,7 +318,7 @@ impl Drawing<'_> {
             }
         }
         let names = rows.iter().map(|((name, _), _)| name.clone()).collect();
-        let layer = |((name, colour), grown): ((String, String), Trace)| {
+        let layer = |((name, colour), grown): ((String, String), Series)| {
             let Shade { colour, dark } = Shade::of(&colour);
             let (s, packets) = (self.columns.add_times(&grown.s), Some(self.columns.add(&grown.v)));
             Layer::Ticks { row: Some(name), top: 0, size: 7, colour, dark, s, packets }
@@ -328,19 +329,19 @@ impl Drawing<'_> {
 
     /// Share of the packets that the bottleneck dropped, in bins.
     pub fn loss_rate(&mut self) -> Panel {
-        let (edges, mut trace) = (self.lines.edges(), Trace::default());
+        let (edges, mut series) = (self.lines.edges(), Series::default());
         if let Some(queue) = self.bottleneck() {
             let drops = self.lines.queue_counter(&queue.name, "drops_packets", queue.drops);
             let sends = self.lines.queue_counter(&queue.name, "sent_packets", queue.sent_packets);
             if !drops.is_empty() && !sends.is_empty() {
                 let counts = drops.differences(&edges).into_iter().zip(sends.differences(&edges));
                 for (bin, (dropped, sent)) in counts.enumerate().filter(|(_, (dropped, sent))| dropped + sent > 0.0) {
-                    trace.push(middle_s(&edges, bin), dropped / (dropped + sent) * 100.0);
+                    series.push(middle_s(&edges, bin), dropped / (dropped + sent) * 100.0);
                 }
             }
         }
         let name = self.bottleneck().map_or(String::new(), |queue| queue.name.clone());
-        let lines = if trace.s.is_empty() { vec![] } else { vec![self.columns.line(&name, INK, &[], &trace)] };
+        let lines = if series.s.is_empty() { vec![] } else { vec![self.columns.line(&name, INK, &[], &series)] };
         let note = format!("bins of {} s", float(self.lines.step_ns()) / NS);
         Panel::new("Dropped by the queue, %", note, vec![alone(lines, Curve::Step, 1.2, &[])])
     }
@@ -354,13 +355,13 @@ impl Drawing<'_> {
     }
 
     /// Times in nanoseconds and readings of one of the bottleneck's counters.
-    fn bottleneck_samples(&self, column: &str) -> Trace {
-        self.bottleneck().map_or(Trace::default(), |queue| self.lines.queue_samples(&queue.name, column))
+    fn bottleneck_samples(&self, column: &str) -> Series {
+        self.bottleneck().map_or(Series::default(), |queue| self.lines.queue_samples(&queue.name, column))
     }
 
     /// A line for each flow or group, with its colour and dash.
-    fn flows(&mut self, traces: &Traces, curve: Curve) -> Layer {
-        let mut lines = self.coloured(traces);
+    fn flows(&mut self, series: &NamedSeries, curve: Curve) -> Layer {
+        let mut lines = self.coloured(series);
         for (at, line) in lines.iter_mut().enumerate() {
             line.dash = dash(at).to_vec();
         }
@@ -368,30 +369,30 @@ impl Drawing<'_> {
     }
 
     /// A line for each flow or group, with or without points.
-    fn coloured(&mut self, traces: &Traces) -> Vec<Line> {
+    fn coloured(&mut self, series: &NamedSeries) -> Vec<Line> {
         let members: Vec<Member> = self.lines.members();
         let colours = colours::shades(&members);
         let line = |(member, colour): (&Member, &String)| {
-            self.columns.line(&member.name, colour, &[], of(traces, &member.name).unwrap_or(&Trace::default()))
+            self.columns.line(&member.name, colour, &[], of(series, &member.name).unwrap_or(&Series::default()))
         };
         members.iter().zip(&colours).map(line).collect()
     }
 
     /// Bandwidth-delay product in full packets: rate × smallest RTT ÷ (8 × bytes per packet), of any flow's smallest
     /// `min_rtt_ns` and largest MSS with its headers. Empty if the link has no rate or no flow an RTT.
-    fn bdp_packets(&self) -> Trace {
+    fn bdp_packets(&self) -> Series {
         let known = |column| {
             let column = self.run().flows.numbers(column);
             (0..self.run().flows.rows()).filter_map(move |row| column?.get(row)).filter(|value| *value > 0.0)
         };
         let (rtt, mss) = (known("min_rtt_ns").reduce(f64::min), known("mss_bytes").reduce(f64::max));
-        let Some((rtt, mss)) = rtt.zip(mss) else { return Trace::default() };
+        let Some((rtt, mss)) = rtt.zip(mss) else { return Series::default() };
         self.steps(rtt / NS / (8.0 * (mss + HEADERS_BYTES)))
     }
 
     /// The bottleneck's rate × a factor, as steps up to the run's end; empty if it has none.
-    fn steps(&self, factor: f64) -> Trace {
-        let mut steps = Trace::default();
+    fn steps(&self, factor: f64) -> Series {
+        let mut steps = Series::default();
         for (time, rate) in self.bottleneck().map_or(&[][..], |queue| &queue.rates) {
             if let Some(rate) = rate {
                 steps.push(*time, rate * factor);
@@ -403,7 +404,7 @@ impl Drawing<'_> {
         steps
     }
 
-    fn reference(&mut self, name: &str, steps: &Trace) -> Vec<Layer> {
+    fn reference(&mut self, name: &str, steps: &Series) -> Vec<Layer> {
         if steps.s.is_empty() {
             return Vec::new();
         }
@@ -411,8 +412,8 @@ impl Drawing<'_> {
     }
 
     /// The length of the bins, if there are any.
-    fn bins(&self, traces: &Traces) -> String {
-        if traces.iter().all(|(_, trace)| trace.s.is_empty()) {
+    fn bins(&self, series: &NamedSeries) -> String {
+        if series.iter().all(|(_, series)| series.s.is_empty()) {
             return String::new();
         }
         format!("bins of {} s", float(self.lines.step_ns()) / NS)
@@ -457,15 +458,15 @@ fn limit_text(packets: f64, written: &str) -> String {
     format!("limit {} packets{more}", packets.round_ties_even())
 }
 
-fn of<'a>(traces: &'a Traces, name: &str) -> Option<&'a Trace> {
-    traces.iter().find(|(known, _)| known == name).map(|(_, trace)| trace)
+fn of<'a>(series: &'a NamedSeries, name: &str) -> Option<&'a Series> {
+    series.iter().find(|(known, _)| known == name).map(|(_, series)| series)
 }
 
 fn dash(at: usize) -> &'static [u8] {
     DASHES[at % DASHES.len()]
 }
 
-fn dashed(steps: &Trace, what: &str) -> String {
+fn dashed(steps: &Series, what: &str) -> String {
     if steps.s.is_empty() { String::new() } else { format!("dashed: {what}") }
 }
 
@@ -496,8 +497,8 @@ fn alone(lines: Vec<Line>, curve: Curve, width: f64, dash: &'static [u8]) -> Lay
 }
 
 /// The value of all lines that is nearest to a quantile; 0 without any.
-fn quantile(traces: &Traces, share: f64) -> f64 {
-    let mut values: Vec<_> = traces.iter().flat_map(|(_, trace)| trace.v.iter().map(|value| (*value, 0.0))).collect();
+fn quantile(series: &NamedSeries, share: f64) -> f64 {
+    let mut values: Vec<_> = series.iter().flat_map(|(_, series)| series.v.iter().map(|value| (*value, 0.0))).collect();
     if values.is_empty() {
         return 0.0;
     }

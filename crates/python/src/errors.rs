@@ -38,7 +38,7 @@ fn exception<'py>(py: Python<'py>, faults: &[Diagnostic], text: &str, file: &str
     keywords.set_item("file", format!("{file}{case}"))?;
     keywords.set_item("key", &first.key)?;
     keywords.set_item("value", first.value.as_ref().map(|value| to_python(py, value)).transpose()?)?;
-    keywords.set_item("right", &first.right)?;
+    keywords.set_item("right", &first.hint)?;
     keywords.set_item("line", (first.line > 0).then_some(first.line))?;
     if first.line > 0 || (faults.len() > 1 && !first.key.is_empty()) {
         keywords.set_item("report", render(&faults, text, file, false))?;
@@ -48,5 +48,5 @@ fn exception<'py>(py: Python<'py>, faults: &[Diagnostic], text: &str, file: &str
 
 /// A value is none of its kind, or a command is refused.
 pub fn wrong(wrong: dumbbell_tc::Wrong) -> PyErr {
-    Wrong::new_err((wrong.problem, wrong.right, wrong.is_lacking))
+    Wrong::new_err((wrong.problem, wrong.hint, wrong.is_lacking))
 }

@@ -55,13 +55,14 @@
 //! | [`event_queue`] | order of events |
 //! | [`world`] | processing of events and packets |
 //! | [`Table`], [`report`] | output |
-//! | [`trace`] | packets as a capture file |
+//! | [`capture`] | packets as a capture file |
 //! | [`packet_trace`] | path of every packet in a time window |
 //!
 //! This crate uses no clock, threads or files: the caller reads the time and writes the results.
 
 #![forbid(unsafe_code)]
 
+pub mod capture;
 mod ends;
 pub mod error;
 pub mod event_queue;
@@ -71,7 +72,6 @@ pub mod plan;
 pub mod report;
 mod sampler;
 mod telemetry;
-pub mod trace;
 mod traffic;
 pub mod world;
 

@@ -19,6 +19,7 @@ mod record_packets;
 mod result;
 mod setup;
 
+use crate::capture::pcap::Tap;
 use crate::ends::End;
 use crate::error::Error;
 use crate::event_queue::{Event, EventQueue, Kind};
@@ -28,7 +29,6 @@ use crate::plan::{Change, Plan, What};
 use crate::report::{Progress, QueueReport, RunResult};
 use crate::sampler::Sampler;
 use crate::telemetry::Telemetry;
-use crate::trace::pcap::Tap;
 use crate::traffic::Flow;
 use crate::traffic::probe::Series;
 use dumbbell_net::packet::{Packet, Reassembly};

@@ -269,8 +269,8 @@ impl Mirror {
     ///
     /// They are not the action alone.
     pub fn read(words: &[&str]) -> Result<Self, Wrong> {
-        let right = "action mirred egress redirect dev ifb0";
-        let wrong = || Wrong::new(format!("'{}' is no action of a filter", words.join(" ")), right);
+        let hint = "action mirred egress redirect dev ifb0";
+        let wrong = || Wrong::new(format!("'{}' is no action of a filter", words.join(" ")), hint);
         let ["mirred", way @ ("egress" | "ingress"), what @ ("redirect" | "mirror"), "dev", _] = words else {
             return Err(wrong());
         };
@@ -408,7 +408,7 @@ fn sixteen_bits(word: Option<&str>, problem: &str, is_mark: bool) -> Result<u16,
     let number = word.and_then(number).ok_or_else(|| Wrong::new(problem, PORT_EXAMPLE))?;
     u16::try_from(number).map_err(|_| Wrong {
         problem: format!("a mark or port of {number} does not fit 16 bits"),
-        right: "0 to 65535".to_string(),
+        hint: "0 to 65535".to_string(),
         is_lacking: is_mark && u32::try_from(number).is_ok(),
     })
 }

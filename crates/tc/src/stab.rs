@@ -57,14 +57,14 @@ impl SizeTable {
             let number = || quantity::fit(quantity::count(word)?, word);
             match option {
                 "overhead" => {
-                    let right = "such as overhead 44";
-                    let wrong = || Wrong::new(format!("stab: 'overhead' takes bytes, got '{word}'"), right);
+                    let hint = "such as overhead 44";
+                    let wrong = || Wrong::new(format!("stab: 'overhead' takes bytes, got '{word}'"), hint);
                     overhead = word.parse().ok().filter(|bytes| (-256..=65_536).contains(bytes)).ok_or_else(wrong)?;
                 }
                 "linklayer" => {
                     let found = LINK_LAYERS.iter().find(|(name, _)| *name == word);
-                    let right = names(&LINK_LAYERS).join(", ");
-                    let wrong = || Wrong::new(format!("stab: no link layer is called '{word}'"), right);
+                    let hint = names(&LINK_LAYERS).join(", ");
+                    let wrong = || Wrong::new(format!("stab: no link layer is called '{word}'"), hint);
                     link_layer = found.ok_or_else(wrong)?.1;
                 }
                 "mpu" => least = number()?,
@@ -73,8 +73,8 @@ impl SizeTable {
             }
         }
         if entries > MOST_ENTRIES || mtu > MOST_BYTES || least > MOST_BYTES {
-            let right = format!("tsize at most {MOST_ENTRIES}, mtu and mpu at most {MOST_BYTES}");
-            return Err(Wrong::new("stab: a table of more than Linux takes", right));
+            let hint = format!("tsize at most {MOST_ENTRIES}, mtu and mpu at most {MOST_BYTES}");
+            return Err(Wrong::new("stab: a table of more than Linux takes", hint));
         }
         if link_layer == UNSPECIFIED && least == 0 && overhead == 0 {
             return Ok(None);
@@ -174,7 +174,7 @@ mod tests {
     fn what_changes_nothing_is_not_sent_and_what_tc_refuses_is_refused() {
         let read = |words: &str| SizeTable::read(&words.split(' ').map(String::from).collect::<Vec<_>>());
         assert_eq!(read("mtu 2000"), Ok(None));
-        assert!(read("linklayer wifi").unwrap_err().right.contains("adsl"));
+        assert!(read("linklayer wifi").unwrap_err().hint.contains("adsl"));
         assert!(read("overhead lots").is_err());
         assert!(read("linklayer atm tsize 99999").is_err());
     }

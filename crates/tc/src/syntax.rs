@@ -41,27 +41,27 @@ pub struct Wrong {
     /// What is wrong, with the value.
     pub problem: String,
     /// What to write instead; may be empty.
-    pub right: String,
+    pub hint: String,
     /// Linux accepts it, the simulator does not have it.
     pub is_lacking: bool,
 }
 
 impl Wrong {
     /// tc or Linux refuses it.
-    pub fn new(problem: impl Into<String>, right: impl Into<String>) -> Self {
-        Self { problem: problem.into(), right: right.into(), is_lacking: false }
+    pub fn new(problem: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self { problem: problem.into(), hint: hint.into(), is_lacking: false }
     }
 
     /// The simulator does not have it.
-    pub fn lacking(problem: impl Into<String>, right: impl Into<String>) -> Self {
-        Self { problem: problem.into(), right: right.into(), is_lacking: true }
+    pub fn lacking(problem: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self { problem: problem.into(), hint: hint.into(), is_lacking: true }
     }
 }
 
 impl fmt::Display for Wrong {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.problem)?;
-        if self.right.is_empty() { Ok(()) } else { write!(f, "; {}", self.right) }
+        if self.hint.is_empty() { Ok(()) } else { write!(f, "; {}", self.hint) }
     }
 }
 

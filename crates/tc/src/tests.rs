@@ -151,8 +151,8 @@ fn a_priomap_names_bands_that_are_known_before_it() {
 
 #[test]
 fn a_guests_kernel_has_no_connection_tracking() {
-    let right = "needs a kernel that tracks connections; leave it out: there is no NAT here";
-    expect(&[("cake nat", &format!("cake's 'nat' {right}")), ("cake nonat", &format!("cake's 'nonat' {right}"))]);
+    let hint = "needs a kernel that tracks connections; leave it out: there is no NAT here";
+    expect(&[("cake nat", &format!("cake's 'nat' {hint}")), ("cake nonat", &format!("cake's 'nonat' {hint}"))]);
 }
 
 #[test]

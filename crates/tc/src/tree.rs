@@ -136,8 +136,8 @@ impl Tree {
         let kind = &target.kind[..];
         let attributes = self.known(AnyAttributes::parse(kind, &options))?;
         if SizeTable::read(&target.stab)?.is_some() {
-            let right = "cake has it as options: cake bandwidth RATE overhead BYTES atm";
-            self.known::<()>(Err(Wrong::lacking("the simulator has no sizes of a link layer (stab)", right)))?;
+            let hint = "cake has it as options: cake bandwidth RATE overhead BYTES atm";
+            self.known::<()>(Err(Wrong::lacking("the simulator has no sizes of a link layer (stab)", hint)))?;
         }
         let parent = place(target)?;
         let major = target.handle.as_deref().map(Location::read).transpose()?.map(|location| location.major);
@@ -330,8 +330,8 @@ impl Tree {
         let rule = self.known(words.rule())?;
         filters.apply(command.verb(), &words, rule)?;
         if filters.have_policer() && self.qdiscs[owner].kind == "htb" {
-            let right = "tc qdisc add … prio";
-            self.known::<()>(Err(Wrong::lacking("the simulator has no policers on an htb", right)))?;
+            let hint = "tc qdisc add … prio";
+            self.known::<()>(Err(Wrong::lacking("the simulator has no policers on an htb", hint)))?;
         }
         self.qdiscs[owner].filters = filters;
         Ok(())

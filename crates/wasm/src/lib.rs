@@ -14,7 +14,7 @@ pub use table::Table;
 use wasm_bindgen::prelude::*;
 
 /// Reads a text. JSON: `{"cases": [{name, experiment, groups}]}`, or
-/// `{"errors": [{message, problem, key, value, right, case, line, column, from, to}]}` with `from` and `to` in bytes of
+/// `{"errors": [{message, problem, key, value, hint, case, line, column, from, to}]}` with `from` and `to` in bytes of
 /// the text.
 #[wasm_bindgen]
 #[must_use]
@@ -107,8 +107,8 @@ impl Simulation {
         let held = self.inner.held_bytes();
         if held > self.max_bytes {
             let problem = format!("the run needs more memory than allowed: {held} bytes exceed {}", self.max_bytes);
-            let right = "a longer sample, a shorter duration, or a larger mostBytes";
-            return Err(thrown_at(&problem, right));
+            let hint = "a longer sample, a shorter duration, or a larger mostBytes";
+            return Err(thrown_at(&problem, hint));
         }
         Ok(is_over)
     }
@@ -288,8 +288,8 @@ fn thrown(error: &Error) -> String {
     Value::from(errors(error)).to_string()
 }
 
-fn thrown_at(problem: &str, right: &str) -> String {
-    json!([{"message": format!("{problem}; {right}"), "problem": problem, "right": right}]).to_string()
+fn thrown_at(problem: &str, hint: &str) -> String {
+    json!([{"message": format!("{problem}; {hint}"), "problem": problem, "right": hint}]).to_string()
 }
 
 fn errors(error: &Error) -> Vec<Value> {
@@ -299,7 +299,7 @@ fn errors(error: &Error) -> Vec<Value> {
     let of = |mistake: &Diagnostic| {
         json!({
             "message": mistake.to_string(),
-            "problem": mistake.problem, "key": mistake.key, "value": mistake.value, "right": mistake.right, "case": mistake.case,
+            "problem": mistake.problem, "key": mistake.key, "value": mistake.value, "right": mistake.hint, "case": mistake.case,
             "line": mistake.line, "column": mistake.column,
             "from": mistake.span.as_ref().map(|span| span.start), "to": mistake.span.as_ref().map(|span| span.end),
         })

@@ -25,9 +25,9 @@ where
             .filter(|number| (LOW..=HIGH).contains(number))
             .and_then(|number| T::try_from(number).ok());
         if number.is_none() {
-            let right = format!("a whole number from {} to {}", shown(LOW), shown(HIGH));
+            let hint = format!("a whole number from {} to {}", shown(LOW), shown(HIGH));
             let problem = if integer_of(value).is_some() { "a number out of range" } else { "not a whole number" };
-            faults.add(place, value, Wrong::new(problem, right));
+            faults.add(place, value, Wrong::new(problem, hint));
         }
         number
     }
@@ -76,8 +76,8 @@ impl<K: Kind> Kind for List<K> {
 
     fn read(value: &Value, place: &Location<'_>, faults: &mut Faults) -> Option<Self::Value> {
         let Some(items) = value.list() else {
-            let right = if K::TABLE.is_some() { "a list of tables, each in double brackets" } else { "a list" };
-            faults.add(place, value, Wrong::new("not a list", right));
+            let hint = if K::TABLE.is_some() { "a list of tables, each in double brackets" } else { "a list" };
+            faults.add(place, value, Wrong::new("not a list", hint));
             return None;
         };
         let read = items.iter().enumerate().map(|(number, item)| K::read(item, &place.item(number), faults));

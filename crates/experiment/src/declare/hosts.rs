@@ -17,8 +17,8 @@ impl Simple for Target {
 
     fn parse(value: &Value) -> Result<String, Wrong> {
         let target = value.text().filter(|text| is_target(text));
-        let right = "what one types to ssh: \"root@192.0.2.1\", or an alias of ~/.ssh/config";
-        target.map(String::from).ok_or_else(|| Wrong::new("not a host that ssh knows", right))
+        let hint = "what one types to ssh: \"root@192.0.2.1\", or an alias of ~/.ssh/config";
+        target.map(String::from).ok_or_else(|| Wrong::new("not a host that ssh knows", hint))
     }
 
     fn write(value: &String) -> Value {
@@ -107,11 +107,11 @@ impl Simple for Address {
     type Value = String;
 
     fn parse(value: &Value) -> Result<String, Wrong> {
-        let right = "the address of the device under test, such as \"192.168.7.1\" or \"2001:db8::1\"";
+        let hint = "the address of the device under test, such as \"192.168.7.1\" or \"2001:db8::1\"";
         match value.text().and_then(|text| text.parse().ok()) {
-            None => Err(Wrong::new("not an IP address", right)),
+            None => Err(Wrong::new("not an IP address", hint)),
             Some(address) if !is_of_a_device(address) => {
-                Err(Wrong::new("not an address of a device on a network", right))
+                Err(Wrong::new("not an address of a device on a network", hint))
             }
             Some(address) => Ok(address.to_string()),
         }

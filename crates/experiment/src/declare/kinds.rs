@@ -78,8 +78,8 @@ impl Simple for Name {
     fn parse(value: &Value) -> Result<String, Wrong> {
         let is_inner = |byte: u8| byte.is_ascii_alphanumeric() || b" ._+-".contains(&byte);
         let name = value.text().filter(|text| is_word(text, |byte| byte.is_ascii_alphanumeric(), is_inner, 40));
-        let right = "letters, digits, spaces and . _ + -, at most 40, beginning with a letter or digit";
-        name.map(String::from).ok_or_else(|| Wrong::new("not a name", right))
+        let hint = "letters, digits, spaces and . _ + -, at most 40, beginning with a letter or digit";
+        name.map(String::from).ok_or_else(|| Wrong::new("not a name", hint))
     }
 
     fn write(value: &String) -> Value {
@@ -107,11 +107,11 @@ impl Simple for Controller {
         let name = value.text().filter(|text| is_word(text, |byte| byte.is_ascii_lowercase(), is_inner, 15));
         let lower = value.text().map(str::to_ascii_lowercase);
         let meant = lower.filter(|text| dumbbell_net::cc::Controller::NAMES.contains(&text.as_str()));
-        let right = meant.map_or_else(
+        let hint = meant.map_or_else(
             || "a name as Linux gives it, such as cubic, bbr or reno".to_owned(),
             |name| format!("write \"{name}\""),
         );
-        name.map(String::from).ok_or_else(|| Wrong::new("not the name of a congestion control", right))
+        name.map(String::from).ok_or_else(|| Wrong::new("not the name of a congestion control", hint))
     }
 
     fn write(value: &String) -> Value {

@@ -103,20 +103,20 @@ impl Faults {
     }
 
     /// A key is missing in a table.
-    pub fn missing(&mut self, place: &Location<'_>, table: &Value, right: String) {
-        self.push(Diagnostic::new("this key is missing", right).key(place.dotted()).at(table.span.clone()));
+    pub fn missing(&mut self, place: &Location<'_>, table: &Value, hint: String) {
+        self.push(Diagnostic::new("this key is missing", hint).key(place.dotted()).at(table.span.clone()));
     }
 
     /// A table has a key that nothing reads. If other tables have one of that name, the message says which.
     pub fn unknown(&mut self, place: &Location<'_>, key: &Key, known: &[&str]) {
         let problem = format!("unknown key '{}'", key.text);
         let elsewhere = (self.keys_named)(&key.text);
-        let right = if (1..=6).contains(&elsewhere.len()) {
+        let hint = if (1..=6).contains(&elsewhere.len()) {
             format!("did you mean {}? {}", elsewhere.join(" or "), there_is(&key.text, known))
         } else {
             suggest(&key.text, known)
         };
-        let fault = Diagnostic::new(problem, right);
+        let fault = Diagnostic::new(problem, hint);
         self.push(fault.key(place.key(&key.text).dotted()).at(key.span.clone()));
     }
 }
@@ -134,7 +134,7 @@ pub struct Report<'a> {
 
 impl Report<'_> {
     /// A key below the table breaks a rule; `key` may have dots. A missing key is shown at the nearest table.
-    pub fn fault(&mut self, key: &str, problem: impl Into<String>, right: impl Into<String>) {
+    pub fn fault(&mut self, key: &str, problem: impl Into<String>, hint: impl Into<String>) {
         let above = self.place.dotted();
         let full = match (above.is_empty(), key.is_empty()) {
             (_, true) => above,
@@ -142,7 +142,7 @@ impl Report<'_> {
             _ => format!("{above}.{key}"),
         };
         let (held, is_exact) = nearest(self.value, key);
-        let fault = Diagnostic::new(problem, right).key(full);
+        let fault = Diagnostic::new(problem, hint).key(full);
         self.faults.push(if is_exact { fault.value(held) } else { fault.at(held.span.clone()) });
     }
 }

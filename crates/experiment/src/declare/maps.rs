@@ -23,21 +23,21 @@ impl Simple for Parameters {
     type Value = Vec<(String, ParameterValue)>;
 
     fn parse(value: &Value) -> Result<Self::Value, Wrong> {
-        let right = "a table of numbers and words, such as { alpha = 3, slow_start = \"hystart++\" }";
-        let table = value.table().ok_or_else(|| Wrong::new("not a table of parameters", right))?;
+        let hint = "a table of numbers and words, such as { alpha = 3, slow_start = \"hystart++\" }";
+        let table = value.table().ok_or_else(|| Wrong::new("not a table of parameters", hint))?;
         let is_inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
         let is_setting = |byte: u8| byte.is_ascii_alphanumeric() || b".+_-".contains(&byte);
         let read = |(key, value): &(Key, Value)| {
             let name = key.text.clone();
             if !is_word(&name, |byte| byte.is_ascii_lowercase(), is_inner, 40) {
-                return Err(Wrong::new(format!("'{name}' is not the name of a parameter"), right));
+                return Err(Wrong::new(format!("'{name}' is not the name of a parameter"), hint));
             }
             match &value.node {
                 Node::Integer(number) if *number >= 0 => Ok((name, ParameterValue::Number(number.unsigned_abs()))),
                 Node::Text(word) if is_word(word, is_setting, is_setting, 32) => {
                     Ok((name, ParameterValue::Word(word.clone())))
                 }
-                _ => Err(Wrong::new(format!("parameter '{name}' is neither an integer nor a word: {value}"), right)),
+                _ => Err(Wrong::new(format!("parameter '{name}' is neither an integer nor a word: {value}"), hint)),
             }
         };
         table.0.iter().map(read).collect()
@@ -73,20 +73,17 @@ impl Simple for Sysctls {
     type Value = Vec<(String, String)>;
 
     fn parse(value: &Value) -> Result<Self::Value, Wrong> {
-        let right = "a table of net.ipv4.* and net.core.* settings, such as { 'net.ipv4.tcp_early_retrans' = 3 }";
-        let table = value.table().ok_or_else(|| Wrong::new("not a table of settings", right))?;
+        let hint = "a table of net.ipv4.* and net.core.* settings, such as { 'net.ipv4.tcp_early_retrans' = 3 }";
+        let table = value.table().ok_or_else(|| Wrong::new("not a table of settings", hint))?;
         let read = |(key, value): &(Key, Value)| {
             if !is_sysctl(&key.text) {
-                return Err(Wrong::new(
-                    format!("'{}' is not a setting that an experiment may change", key.text),
-                    right,
-                ));
+                return Err(Wrong::new(format!("'{}' is not a setting that an experiment may change", key.text), hint));
             }
             let text = value.text().map_or_else(|| value.to_string(), String::from);
             let is_setting = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
             let is_plain = |word: &str| is_word(word, is_setting, is_setting, usize::MAX);
             if !text.split(' ').all(is_plain) {
-                return Err(Wrong::new(format!("'{text}' is not a plain value for {}", key.text), right));
+                return Err(Wrong::new(format!("'{text}' is not a plain value for {}", key.text), hint));
             }
             Ok((key.text.clone(), text))
         };
@@ -208,8 +205,8 @@ impl Simple for Environment {
     type Value = Vec<(String, String)>;
 
     fn parse(value: &Value) -> Result<Self::Value, Wrong> {
-        let right = "a table of texts, such as { SSLKEYLOGFILE = \"keys\" }";
-        let table = value.table().ok_or_else(|| Wrong::new("not an environment", right))?;
+        let hint = "a table of texts, such as { SSLKEYLOGFILE = \"keys\" }";
+        let table = value.table().ok_or_else(|| Wrong::new("not an environment", hint))?;
         let is_name = |name: &str| {
             let is_inner = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
             name.len() <= 100 && !name.is_empty() && !name.as_bytes()[0].is_ascii_digit() && name.bytes().all(is_inner)
@@ -217,7 +214,7 @@ impl Simple for Environment {
         let read = |(key, value): &(Key, Value)| {
             let text = value.text().filter(|text| !text.contains('\0') && text.chars().count() <= MAX_TEXT);
             let text = text.filter(|_| is_name(&key.text));
-            let problem = || Wrong::new(format!("'{}' is not a variable with a text", key.text), right);
+            let problem = || Wrong::new(format!("'{}' is not a variable with a text", key.text), hint);
             text.map(|text| (key.text.clone(), text.to_owned())).ok_or_else(problem)
         };
         table.0.iter().map(read).collect()

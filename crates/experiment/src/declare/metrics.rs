@@ -68,17 +68,17 @@ impl Simple for Arrivals {
     type Value = f64;
 
     fn parse(value: &Value) -> Result<f64, Wrong> {
-        let right = "flows per second, such as '10/s'";
+        let hint = "flows per second, such as '10/s'";
         let number = value.text().and_then(|text| text.trim().strip_suffix("/s")).filter(|number| {
             let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
             !whole.is_empty() && whole.bytes().chain(fraction.bytes()).all(|byte| byte.is_ascii_digit())
         });
         let rate: f64 =
-            number.and_then(|number| number.parse().ok()).ok_or_else(|| Wrong::new("not a rate of arrivals", right))?;
+            number.and_then(|number| number.parse().ok()).ok_or_else(|| Wrong::new("not a rate of arrivals", hint))?;
         match rate {
-            0.0 => Err(Wrong::new("no arrivals", right)),
+            0.0 => Err(Wrong::new("no arrivals", hint)),
             rate if rate.is_finite() => Ok(rate),
-            _ => Err(Wrong::new("a number that is too large", right)),
+            _ => Err(Wrong::new("a number that is too large", hint)),
         }
     }
 
@@ -114,9 +114,9 @@ impl Simple for Figure {
             Node::Integer(number) => Ok(number as f64),
             Node::Float(number) if number.is_finite() => Ok(number),
             _ => {
-                let right =
+                let hint =
                     "a number, such as value = 10, or a range, low = 9, high = 11; words go into \"what\" or \"note\"";
-                Err(Wrong::new("not a number", right))
+                Err(Wrong::new("not a number", hint))
             }
         }
     }
@@ -147,8 +147,8 @@ impl Simple for RowMetric {
             .filter(|metric| !metric.name.contains(['<', '>', '=', '*', '?']))
             .ok_or_else(|| Wrong::new("not a metric", "the name of one, such as groups.bbr.share"))?;
         if named.from.is_some() || named.to.is_some() {
-            let right = "write window at the top of the file; it applies to all metrics";
-            return Err(Wrong::new("a metric can't have a window of its own", right));
+            let hint = "write window at the top of the file; it applies to all metrics";
+            return Err(Wrong::new("a metric can't have a window of its own", hint));
         }
         Ok(named.name)
     }

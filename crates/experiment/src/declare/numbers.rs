@@ -8,7 +8,7 @@ use crate::value::Value;
 use dumbbell_tc::Wrong;
 
 macro_rules! numbers {
-    ($($(#[doc = $doc:literal])+ $name:ident: $is_in:expr, $right:literal, $schema:expr, $drawn:expr;)+) => {
+    ($($(#[doc = $doc:literal])+ $name:ident: $is_in:expr, $hint:literal, $schema:expr, $drawn:expr;)+) => {
         $($(#[doc = $doc])+
         #[derive(Debug)]
         pub struct $name;
@@ -17,8 +17,8 @@ macro_rules! numbers {
             type Value = f64;
 
             fn parse(value: &Value) -> Result<f64, Wrong> {
-                let number = Figure::parse(value).map_err(|_| Wrong::new("not a number", $right))?;
-                if $is_in(number) { Ok(number) } else { Err(Wrong::new("a number out of range", $right)) }
+                let number = Figure::parse(value).map_err(|_| Wrong::new("not a number", $hint))?;
+                if $is_in(number) { Ok(number) } else { Err(Wrong::new("a number out of range", $hint)) }
             }
 
             fn write(value: &f64) -> Value {

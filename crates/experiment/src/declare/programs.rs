@@ -27,18 +27,18 @@ impl Simple for Command {
     type Value = Vec<String>;
 
     fn parse(value: &Value) -> Result<Vec<String>, Wrong> {
-        let right = "such as run = \"curl -s http://sender/\" or run = [\"curl\", \"-s\", \"http://sender/\"]";
+        let hint = "such as run = \"curl -s http://sender/\" or run = [\"curl\", \"-s\", \"http://sender/\"]";
         let words = match &value.node {
             Node::Text(text) => shell_words::split(text, false)
-                .map_err(|problem| Wrong::new(format!("not a command: {}", problem.to_lowercase()), right))?,
+                .map_err(|problem| Wrong::new(format!("not a command: {}", problem.to_lowercase()), hint))?,
             Node::List(items) => {
                 let words: Option<Vec<_>> = items.iter().map(|item| item.text().map(String::from)).collect();
-                words.ok_or_else(|| Wrong::new("not a command", right))?
+                words.ok_or_else(|| Wrong::new("not a command", hint))?
             }
-            _ => return Err(Wrong::new("not a command", right)),
+            _ => return Err(Wrong::new("not a command", hint)),
         };
         if words.first().is_none_or(String::is_empty) {
-            return Err(Wrong::new("an empty command", right));
+            return Err(Wrong::new("an empty command", hint));
         }
         let length: usize = words.iter().map(|word| word.chars().count()).sum();
         if length > MAX_TEXT || words.iter().any(|word| word.contains('\0')) {
@@ -106,8 +106,8 @@ impl Simple for Host {
         let is_host = |text: &&str| {
             text.len() <= 40 && text.starts_with(|c: char| c.is_ascii_lowercase()) && text.bytes().all(is_inner)
         };
-        let right = "sender, receiver, or another host as `dumbbell plan` names them";
-        value.text().filter(is_host).map(String::from).ok_or_else(|| Wrong::new("not a host", right))
+        let hint = "sender, receiver, or another host as `dumbbell plan` names them";
+        value.text().filter(is_host).map(String::from).ok_or_else(|| Wrong::new("not a host", hint))
     }
 
     fn write(value: &String) -> Value {
@@ -307,8 +307,8 @@ impl Simple for Seeds {
     type Value = Vec<u64>;
 
     fn parse(value: &Value) -> Result<Vec<u64>, Wrong> {
-        let right = "a whole number, a list such as [1, 2, 3], or a range such as \"1..5\"";
-        let none = || Wrong::new("not a seed", right);
+        let hint = "a whole number, a list such as [1, 2, 3], or a range such as \"1..5\"";
+        let none = || Wrong::new("not a seed", hint);
         let one = |value: &Value| match value.node {
             Node::Integer(number) => u64::try_from(number).map_err(|_| none()),
             _ => Err(none()),

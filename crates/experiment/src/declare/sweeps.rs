@@ -80,8 +80,8 @@ impl Simple for Base {
             Node::Table(table) => !table.0.is_empty(),
             _ => false,
         };
-        let right = "a scenario's name, a file such as \"mine.toml\", or a table [experiment]";
-        if is_given { Ok(value.clone()) } else { Err(Wrong::new("not an experiment", right)) }
+        let hint = "a scenario's name, a file such as \"mine.toml\", or a table [experiment]";
+        if is_given { Ok(value.clone()) } else { Err(Wrong::new("not an experiment", hint)) }
     }
 
     fn write(value: &Value) -> Value {
@@ -105,7 +105,7 @@ impl Simple for HalfWidth {
     type Value = Value;
 
     fn parse(value: &Value) -> Result<Value, Wrong> {
-        let right = "above 0, in the metric's unit, such as 0.05, or of the mean, such as \"5%\"";
+        let hint = "above 0, in the metric's unit, such as 0.05, or of the mean, such as \"5%\"";
         let per_cent = value.text().and_then(|text| text.trim().strip_suffix('%'));
         let per_cent = per_cent.map(|text| text.strip_suffix(' ').unwrap_or(text));
         let is_digits = |text: &str| {
@@ -123,7 +123,7 @@ impl Simple for HalfWidth {
             (Node::Float(number), _) if *number > 0.0 && number.is_finite() => Some((*number).into()),
             _ => None,
         };
-        made.ok_or_else(|| Wrong::new("not a half-width", right))
+        made.ok_or_else(|| Wrong::new("not a half-width", hint))
     }
 
     fn write(value: &Value) -> Value {
@@ -182,8 +182,8 @@ impl Simple for Settings {
     type Value = Table;
 
     fn parse(value: &Value) -> Result<Table, Wrong> {
-        let right = "such as [set] with \"path.rtt\" = \"20ms\"";
-        let table = value.table().ok_or_else(|| Wrong::new("not a table of settings", right))?;
+        let hint = "such as [set] with \"path.rtt\" = \"20ms\"";
+        let table = value.table().ok_or_else(|| Wrong::new("not a table of settings", hint))?;
         let mut made = Table::default();
         for (key, below) in &table.0 {
             let one = Table(vec![(key.clone(), below.clone())]);
@@ -219,8 +219,8 @@ impl Simple for Levels {
         match levels.0.iter().find(|(_, value)| value.list().is_none()) {
             None => Ok(levels),
             Some((key, _)) => {
-                let right = "such as at = { \"path.rtt\" = [\"5ms\", \"20ms\"] }";
-                Err(Wrong::new(format!("'{}' has no list of values", key.text), right))
+                let hint = "such as at = { \"path.rtt\" = [\"5ms\", \"20ms\"] }";
+                Err(Wrong::new(format!("'{}' has no list of values", key.text), hint))
             }
         }
     }

@@ -8,9 +8,9 @@ use crate::declare::sizes::SizeSource;
 use crate::diagnostic::Diagnostic;
 use crate::limits::Limits;
 use crate::model::Experiment;
+use crate::rate_trace;
 use crate::script::{self, Script};
 use crate::sizes::{self, Distribution};
-use crate::trace;
 use dumbbell_plan::Rates;
 use dumbbell_plan::text::time_text;
 use std::collections::BTreeMap;
@@ -99,13 +99,13 @@ pub fn read(
             }
         };
         let read = script::read(text.lines(), &tc.interface);
-        made.scripts.push(read.map_err(|wrong| Error::at(key, wrong.problem, wrong.right))?);
+        made.scripts.push(read.map_err(|wrong| Error::at(key, wrong.problem, wrong.hint))?);
     }
     for Traced { key, link, file, step } in traced(experiment) {
-        let times = trace::read(content(&key), limits).map_err(|fault| in_file(&key, file, *fault))?;
-        let rates = trace::rates(&times, step, experiment.duration, limits);
+        let times = rate_trace::read(content(&key), limits).map_err(|fault| in_file(&key, file, *fault))?;
+        let rates = rate_trace::rates(&times, step, experiment.duration, limits);
         let rates = rates.map_err(|wrong| {
-            Error::at(format!("{key}_step"), wrong.problem, wrong.right).with(time_text(step).as_str())
+            Error::at(format!("{key}_step"), wrong.problem, wrong.hint).with(time_text(step).as_str())
         })?;
         made.traces.insert(link.to_owned(), rates);
     }
@@ -137,5 +137,5 @@ fn in_file(key: &str, file: &str, fault: Diagnostic) -> Error {
     let place = if fault.key.is_empty() { String::new() } else { format!("{}: ", fault.key) };
     let got =
         fault.value.as_ref().and_then(|value| value.text()).map_or_else(String::new, |text| format!(" ('{text}')"));
-    Error::at(key, format!("{file}: {place}{}{got}", fault.problem), fault.right)
+    Error::at(key, format!("{file}: {place}{}{got}", fault.problem), fault.hint)
 }

@@ -136,14 +136,14 @@ fn discipline(building: &mut Building<'_>, change: &model::Change, key: &str) ->
     let (name, key) = (queue_name(change), format!("{key}.qdisc"));
     let queue = building.queues.iter().find(|queue| queue.name == name);
     let queue = queue.ok_or_else(|| {
-        let right = "a link with a rate or a qdisc of its own";
-        Error::at(&key, format!("'{name}' has no queue that could change"), right).with(text_of(qdisc).as_str())
+        let hint = "a link with a rate or a qdisc of its own";
+        Error::at(&key, format!("'{name}' has no queue that could change"), hint).with(text_of(qdisc).as_str())
     })?;
     let kind = queue.text.split(' ').next().unwrap_or_default();
     if kind != qdisc.kind || kind == "police" {
         let problem = format!("a {kind} can't become a {} during a run", qdisc.kind);
-        let right = format!("new options of {kind}, or a case for each discipline");
-        return Err(Error::at(&key, problem, right).with(text_of(qdisc).as_str()));
+        let hint = format!("new options of {kind}, or a case for each discipline");
+        return Err(Error::at(&key, problem, hint).with(text_of(qdisc).as_str()));
     }
     let device = Device { host: queue.host.clone(), name: queue.device.clone() };
     let place = if building.shapers.contains_key(name) { "parent 1:1" } else { "root" };

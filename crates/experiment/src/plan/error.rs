@@ -18,8 +18,8 @@ pub enum Error {
 
 impl From<Conflict> for Error {
     fn from(conflict: Conflict) -> Self {
-        let right = format!("the same as {}, or run it with --engine sim", inline(&written(&conflict.first)));
-        Self::at("flows.cc_parameters", conflict.to_string(), right).with(written(&conflict.other))
+        let hint = format!("the same as {}, or run it with --engine sim", inline(&written(&conflict.first)));
+        Self::at("flows.cc_parameters", conflict.to_string(), hint).with(written(&conflict.other))
     }
 }
 
@@ -40,8 +40,8 @@ impl Error {
 
     /// A key with a wrong value.
     #[must_use]
-    pub fn at(key: impl Into<String>, problem: impl Into<String>, right: impl Into<String>) -> Self {
-        Self::Experiment(Box::new(Diagnostic::new(problem, right).key(key)))
+    pub fn at(key: impl Into<String>, problem: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self::Experiment(Box::new(Diagnostic::new(problem, hint).key(key)))
     }
 
     /// The same with the value.

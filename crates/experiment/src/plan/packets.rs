@@ -113,8 +113,8 @@ fn packets(building: &Building<'_>) -> Result<u32, Error> {
         _ => {
             let most = grouped(MOST_PACKETS as usize);
             let problem = format!("up to {} packets may enter the path, more than {most}", grouped(packets));
-            let right = "a shorter or slower run, or packets without 'delay', which need no such limit";
-            Err(Error::at(KEY, problem, right))
+            let hint = "a shorter or slower run, or packets without 'delay', which need no such limit";
+            Err(Error::at(KEY, problem, hint))
         }
     }
 }

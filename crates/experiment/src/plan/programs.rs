@@ -109,8 +109,8 @@ pub(super) fn settings(programs: &[Program]) -> Result<Vec<Step>, Error> {
                     let (name, other, host) = (&program.name, &other.name, &program.host);
                     let problem =
                         format!("'{name}' and '{other}' share host '{host}', which has one default controller");
-                    let right = format!("{theirs} for both, or different hosts");
-                    return Err(Error::at(format!("programs.{number}.cc"), problem, right).with(cc.as_str()));
+                    let hint = format!("{theirs} for both, or different hosts");
+                    return Err(Error::at(format!("programs.{number}.cc"), problem, hint).with(cc.as_str()));
                 }
             }
         }
@@ -162,14 +162,14 @@ fn host(building: &Building<'_>, number: usize, program: &model::Program) -> Res
     if !building.layout.has(host) {
         let others = building.layout.hosts.iter().map(|host| &host.name[..]).filter(|name| !ENDS.contains(name));
         let there: Vec<_> = ENDS.into_iter().chain(others).collect();
-        let right = format!("there is: {}", there.join(", "));
-        let error = Error::at(format!("programs.{number}.host"), "no host is called that", right);
+        let hint = format!("there is: {}", there.join(", "));
+        let error = Error::at(format!("programs.{number}.host"), "no host is called that", hint);
         return Err(error.with(program.host.as_str()));
     }
     if let Some(group) = program.group.as_ref().filter(|_| !ENDS.contains(&&program.host[..])) {
-        let right = format!("leave it out with host = '{}'", program.host);
+        let hint = format!("leave it out with host = '{}'", program.host);
         let problem = "'group' chooses whose sender or receiver is meant";
-        return Err(Error::at(format!("programs.{number}.group"), problem, right).with(group.as_str()));
+        return Err(Error::at(format!("programs.{number}.group"), problem, hint).with(group.as_str()));
     }
     Ok(host.into())
 }

@@ -146,8 +146,8 @@ fn settings(experiment: &Experiment, hosts: &[RemoteHost]) -> Vec<Step> {
 /// A port for each flow: its own if no earlier flow has it, or else the next free one.
 fn own_ports(mut flows: Vec<Flow>) -> Result<Vec<Flow>, Error> {
     if flows.len() > MAX_FLOWS {
-        let right = format!("at most {}, or --engine kernel", grouped(MAX_FLOWS));
-        let error = Error::at("flows", "more flows than real hosts have ports for", right);
+        let hint = format!("at most {}, or --engine kernel", grouped(MAX_FLOWS));
+        let error = Error::at("flows", "more flows than real hosts have ports for", hint);
         return Err(error.with(Value::from(flows.len() as u64)));
     }
     let wanted: BTreeSet<_> = flows.iter().map(|flow| flow.port).collect();
@@ -260,8 +260,8 @@ fn refuse_two_on_one(experiment: &Experiment) -> Result<(), Error> {
     };
     if let Some(key) = delay.or_else(|| first_key(&path.impairment)) {
         let problem = format!("'{key}' needs a device of its own, and the bottleneck is on the sender's device");
-        let right = "add [hosts.router], leave out one of the two, or run it with --engine kernel";
-        return Err(Error::at(format!("path.{key}"), problem, right));
+        let hint = "add [hosts.router], leave out one of the two, or run it with --engine kernel";
+        return Err(Error::at(format!("path.{key}"), problem, hint));
     }
     if later::needs_path_netem(&later::listed(experiment, &Attachments::default())) {
         let problem =

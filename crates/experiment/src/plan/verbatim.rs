@@ -22,12 +22,12 @@ pub(super) fn steps(building: &mut Building<'_>) -> Result<Vec<Step>, Error> {
 
 fn of_script(building: &mut Building<'_>, tc: &Verbatim, number: usize, key: &str) -> Result<Vec<Step>, Error> {
     let script = &building.attachments.scripts[number];
-    let trees = script.trees().map_err(|wrong| Error::at(key, wrong.problem, wrong.right))?;
+    let trees = script.trees().map_err(|wrong| Error::at(key, wrong.problem, wrong.hint))?;
     let on_senders = tc.is_on_senders() || building.senders.contains(&tc.host);
     if !on_senders && !script.marks.is_empty() {
-        let right = "filters by port, such as tc filter … u32 match ip dport 5201 0xffff flowid 1:10";
+        let hint = "filters by port, such as tc filter … u32 match ip dport 5201 0xffff flowid 1:10";
         let problem = "marks of iptables on a router, which a run sets on the senders' sockets";
-        return Err(Error::at(key, problem, right));
+        return Err(Error::at(key, problem, hint));
     }
     refuse_missing(tc, &trees, key)?;
     let hosts = if tc.is_on_senders() { building.sender_hosts() } else { vec![tc.host.clone()] };
@@ -83,8 +83,8 @@ fn devices(building: &Building<'_>, tc: &Verbatim, host: &str, key: &str) -> Res
     if !building.layout.has(host) {
         let mut names: Vec<_> = building.layout.hosts.iter().map(|host| &host.name[..]).collect();
         names.sort_unstable();
-        let right = format!("one of: {}", names.join(", "));
-        return Err(Error::at(format!("{key}.host"), "this path has no such host", right).with(host));
+        let hint = format!("one of: {}", names.join(", "));
+        return Err(Error::at(format!("{key}.host"), "this path has no such host", hint).with(host));
     }
     let host = building.layout.host(host);
     let side = tc.towards.unwrap_or(if host.rights.is_empty() { Side::Senders } else { Side::Receivers });
@@ -94,9 +94,9 @@ fn devices(building: &Building<'_>, tc: &Verbatim, host: &str, key: &str) -> Res
         Side::Receivers => Vec::new(),
     };
     if devices.is_empty() {
-        let right = if side == Side::Receivers { "senders" } else { "receivers" };
+        let hint = if side == Side::Receivers { "senders" } else { "receivers" };
         let problem = format!("'{}' has no device on this side", host.name);
-        return Err(Error::at(format!("{key}.towards"), problem, format!("towards = \"{right}\"")));
+        return Err(Error::at(format!("{key}.towards"), problem, format!("towards = \"{hint}\"")));
     }
     Ok(devices)
 }
@@ -110,9 +110,9 @@ fn refuse_taken(building: &Building<'_>, trees: &[(String, Tree)], devices: &[De
     match building.queues.iter().find(taken) {
         None => Ok(()),
         Some(queue) if queue.name.starts_with("bottleneck") => {
-            let right = "leave out [path.bottleneck]: the script is the queue of the router";
+            let hint = "leave out [path.bottleneck]: the script is the queue of the router";
             let problem = "a script on the router, and a bottleneck on the same device";
-            Err(Error::at(format!("{key}.host"), problem, right))
+            Err(Error::at(format!("{key}.host"), problem, hint))
         }
         Some(queue) => {
             let problem = format!("'{}' is on the same device ({} of '{}')", queue.name, queue.device, queue.host);
@@ -171,8 +171,8 @@ fn refuse_missing(tc: &Verbatim, trees: &[(String, Tree)], key: &str) -> Result<
     }
     let names: Vec<_> = left.iter().map(|(before, location)| format!("{before}{location}")).collect();
     let problem = "no discipline of this handle is there when the script has run";
-    let right = format!("one of: {}", names.join(", "));
-    Err(Error::at(format!("{key}.queue"), problem, right).with(queue.as_str()))
+    let hint = format!("one of: {}", names.join(", "));
+    Err(Error::at(format!("{key}.queue"), problem, hint).with(queue.as_str()))
 }
 
 fn queues(script: &Script, tree: &Tree, device: &Device, (prefix, suffix): (&str, &str), key: &str) -> Vec<Queue> {

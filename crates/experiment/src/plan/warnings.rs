@@ -135,8 +135,8 @@ fn short_netem(experiment: &Experiment, plan: &Plan, queue: &Queue) -> Option<St
             let most = u128::from(limit) * u128::from(packet_bits) * u128::from(BILLION) / u128::from(delay);
             let most = rate_text(u64::try_from(most).unwrap_or(u64::MAX));
             let problem = "holds as many packets as come within its delay, and no rate limits those";
-            let right = "write a larger limit, or a rate";
-            Some(format!("{}: netem's limit of {limit} packets {problem}: above {most} it drops; {right}", queue.key))
+            let hint = "write a larger limit, or a rate";
+            Some(format!("{}: netem's limit of {limit} packets {problem}: above {most} it drops; {hint}", queue.key))
         }
         _ => None,
     }

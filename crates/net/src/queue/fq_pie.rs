@@ -72,9 +72,9 @@ impl FqPie {
         flow.rests = false;
         let full = stats.backlog.packets >= self.limit;
         match flow.control.admit(&self.params, full, flow.bytes, &mut packet, self.marks_up_to, &mut self.rng) {
-            Decision::Enters => {}
-            Decision::EntersMarked => stats.counters.marks += 1,
-            Decision::Dies => {
+            Decision::Pass => {}
+            Decision::Mark => stats.counters.marks += 1,
+            Decision::Drop => {
                 stats.counters.drops += 1;
                 ctx.dropped.push(packet);
                 return Verdict::Congested;

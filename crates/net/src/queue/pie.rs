@@ -43,9 +43,9 @@ impl Pie {
         let full = stats.backlog.packets >= self.limit;
         let backlog_bytes = stats.backlog.bytes;
         match self.control.admit(&self.params, full, backlog_bytes, &mut packet, TEN_PERCENT, &mut self.rng) {
-            Decision::Enters => {}
-            Decision::EntersMarked => stats.counters.marks += 1,
-            Decision::Dies => {
+            Decision::Pass => {}
+            Decision::Mark => stats.counters.marks += 1,
+            Decision::Drop => {
                 stats.counters.drops += 1;
                 ctx.dropped.push(packet);
                 return Verdict::Dropped;

@@ -151,14 +151,14 @@ fn refused_step(wrong: Wrong, step: &Step) -> Error {
 
 /// The error of a refused command or setting.
 fn refused(wrong: Wrong, key: &str) -> Error {
-    let Wrong { problem, right, is_lacking } = wrong;
-    let right = match (is_lacking, &right[..]) {
+    let Wrong { problem, hint, is_lacking } = wrong;
+    let hint = match (is_lacking, &hint[..]) {
         (true, "") => ELSEWHERE.into(),
-        (true, _) => format!("{right}; or {ELSEWHERE}"),
+        (true, _) => format!("{hint}; or {ELSEWHERE}"),
         (false, "") => "the kernel refuses that too".into(),
-        (false, _) => format!("the kernel refuses that too: {right}"),
+        (false, _) => format!("the kernel refuses that too: {hint}"),
     };
-    Error::at(key, problem, right)
+    Error::at(key, problem, hint)
 }
 
 /// The route to a single host by way of a neighbour, if the step is one.

@@ -164,7 +164,7 @@ mod tests {
     fn others_are_refused_by_name_with_the_default() {
         let refused = read(&[("net.ipv4.tcp_sack", "0")]).unwrap_err();
         assert_eq!(refused.problem, "the simulator has no net.ipv4.tcp_sack = 0");
-        assert_eq!(refused.right, "it has 1, as Linux does");
+        assert_eq!(refused.hint, "it has 1, as Linux does");
         assert!(read(&[("net.core.somaxconn", "1")]).is_err());
         assert!(read(&[("net.ipv4.tcp_min_tso_segs", "256")]).is_err());
     }

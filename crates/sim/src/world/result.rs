@@ -20,7 +20,7 @@ pub fn outcome(mut world: World) -> RunResult {
         cost: cost(&world),
     };
     let probes = probe_table(&world);
-    let capture = world.tap.take().and_then(crate::trace::pcap::Tap::into_bytes);
+    let capture = world.tap.take().and_then(crate::capture::pcap::Tap::into_bytes);
     let packet_trace = world.packet_trace.take().map(|packet_trace| packet_trace.finish());
     let [flows, queues, probes] = world.sampler.into_tables(probes);
     RunResult { flows, queues, probes, report, capture, packet_trace }

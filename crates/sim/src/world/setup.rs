@@ -4,6 +4,7 @@ mod checks;
 
 use super::packet_accounting::PacketAccounting;
 use super::{Instant, World, rank};
+use crate::capture::{Senders, pcap::Tap};
 use crate::ends::End;
 use crate::error::Error;
 use crate::event_queue::{EventQueue, Kind};
@@ -12,7 +13,6 @@ use crate::plan::{self, Plan, Traffic as PlanTraffic};
 use crate::report::FlowReport;
 use crate::sampler::{Sampler, Watched};
 use crate::telemetry::Telemetry;
-use crate::trace::{Senders, pcap::Tap};
 use crate::traffic::probe::Series;
 use crate::traffic::tcp::Application;
 use crate::traffic::udp::Datagrams;

@@ -127,8 +127,8 @@ impl Cake {
     fn refuse_lacking(&self) -> Result<(), Wrong> {
         if let Some(is_on) = self.nat {
             let word = if is_on { "nat" } else { "nonat" };
-            let right = "leave it out: there is no NAT here";
-            return Err(Wrong::new(format!("cake's '{word}' needs a kernel that tracks connections"), right));
+            let hint = "leave it out: there is no NAT here";
+            return Err(Wrong::new(format!("cake's '{word}' needs a kernel that tracks connections"), hint));
         }
         let lacking = [
             (self.autorate == Some(true), AUTORATE, "its shaper would follow an estimate"),

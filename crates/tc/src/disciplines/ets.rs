@@ -12,7 +12,7 @@ use dumbbell_net::queue::drr::quantum as bounded;
 const MAX_BANDS: usize = 16;
 
 /// `TCA_ETS_*`.
-mod sent {
+mod attribute {
     pub const BANDS: u16 = 1;
     pub const STRICT: u16 = 2;
     pub const QUANTA: u16 = 3;
@@ -57,11 +57,8 @@ impl Attributes for Ets {
         let shared = strict.saturating_add(quanta.len());
         let bands = if bands > 0 { bands } else { shared };
         if !(1..=MAX_BANDS).contains(&bands) || shared > bands {
-            let right = "bands, or strict and quanta, such as ets strict 1 quanta 3028 1514";
-            return Err(Wrong::new(
-                format!("ets has 1 to {MAX_BANDS} bands, strict ones and quanta among them"),
-                right,
-            ));
+            let hint = "bands, or strict and quanta, such as ets strict 1 quanta 3028 1514";
+            return Err(Wrong::new(format!("ets has 1 to {MAX_BANDS} bands, strict ones and quanta among them"), hint));
         }
         if let Some(band) = priority_map.iter().max().filter(|band| usize::try_from(**band).is_ok_and(|b| b >= bands)) {
             return Err(Wrong::new(format!("ets' priomap names band {band} of {bands}"), "bands are numbered from 0"));
@@ -96,19 +93,19 @@ impl Attributes for Ets {
     fn send(&self, to: &mut AttributeBytes) -> Result<(), Wrong> {
         let count = |bands: usize| u8::try_from(bands).expect("at most 16 bands");
         to.nested(OPTIONS | NESTED, |to| {
-            to.u8(sent::BANDS, count(self.bands));
+            to.u8(attribute::BANDS, count(self.bands));
             if self.strict > 0 {
-                to.u8(sent::STRICT, count(self.strict));
+                to.u8(attribute::STRICT, count(self.strict));
             }
             if !self.quanta.is_empty() {
-                to.nested(sent::QUANTA | NESTED, |to| {
-                    self.quanta.iter().for_each(|quantum| to.u32(sent::QUANTUM, *quantum));
+                to.nested(attribute::QUANTA | NESTED, |to| {
+                    self.quanta.iter().for_each(|quantum| to.u32(attribute::QUANTUM, *quantum));
                 });
             }
             if !self.priority_map.is_empty() {
-                to.nested(sent::PRIORITY_MAP | NESTED, |to| {
+                to.nested(attribute::PRIORITY_MAP | NESTED, |to| {
                     let bands = self.priority_map.iter().map(|band| u8::try_from(*band).expect("below 16"));
-                    bands.for_each(|band| to.u8(sent::BAND, band));
+                    bands.for_each(|band| to.u8(attribute::BAND, band));
                 });
             }
         });
@@ -122,7 +119,7 @@ pub(crate) const CLASS: &[Keyword] = &[option("quantum", &[Argument::Count])];
 /// Appends the options of a class as tc sends them.
 pub(crate) fn send_class(options: &Options<'_>, to: &mut AttributeBytes) -> Result<(), Wrong> {
     let quantum = options.count_above_zero("quantum")?;
-    to.nested(OPTIONS | NESTED, |to| to.some_u32(sent::QUANTUM, quantum));
+    to.nested(OPTIONS | NESTED, |to| to.some_u32(attribute::QUANTUM, quantum));
     Ok(())
 }
 

@@ -22,7 +22,7 @@ const EXAMPLE: &str =
     "such as gred setup DPs 1 default 0, then qdisc change … gred DP 0 limit 400000 min … max … avpkt …";
 
 /// `TCA_GRED_*`.
-mod sent {
+mod attribute {
     pub const PARAMETERS: u16 = 1;
     pub const IDLE_DAMPING: u16 = 2;
     pub const SETUP: u16 = 3;
@@ -146,8 +146,8 @@ impl Setup {
         let queues = Structure::default().u32(self.count).u32(self.default);
         let Flags { ecn, harddrop } = self.flags;
         let flags = flag_bits([ecn, harddrop, false, false]);
-        to.bytes(sent::SETUP, &queues.u8(u8::from(self.grio)).u8(flags).u16(0).finish());
-        to.some_u32(sent::LIMIT, self.limit);
+        to.bytes(attribute::SETUP, &queues.u8(u8::from(self.grio)).u8(flags).u16(0).finish());
+        to.some_u32(attribute::LIMIT, self.limit);
     }
 }
 
@@ -158,14 +158,14 @@ fn send_queue(queue: &GredQueue, to: &mut AttributeBytes) -> Result<(), Wrong> {
     let parameters = sizes.u32(*number).bytes(&COUNTERS).bytes(&shifts).bytes(&LAST_COUNTERS).finish();
     let flags = flag_bits([red.ecn, red.harddrop, false, false]);
     to.nested(OPTIONS, |to| {
-        to.bytes(sent::PARAMETERS, &parameters);
-        to.bytes(sent::IDLE_DAMPING, &red.idle_damping);
-        to.u32(sent::MAX_P, red.max_p.0);
+        to.bytes(attribute::PARAMETERS, &parameters);
+        to.bytes(attribute::IDLE_DAMPING, &red.idle_damping);
+        to.u32(attribute::MAX_P, red.max_p.0);
         if flags > 0 {
-            to.nested(sent::QUEUES, |to| {
-                to.nested(sent::ENTRY, |to| {
-                    to.u32(sent::NUMBER, *number);
-                    to.u32(sent::FLAGS, flags.into());
+            to.nested(attribute::QUEUES, |to| {
+                to.nested(attribute::ENTRY, |to| {
+                    to.u32(attribute::NUMBER, *number);
+                    to.u32(attribute::FLAGS, flags.into());
                 });
             });
         }

@@ -20,7 +20,7 @@ const PSCHED_HZ: u64 = 1_000_000_000;
 const VERSION: u32 = 3;
 
 /// `TCA_HTB_*`.
-mod sent {
+mod attribute {
     pub const PARAMETERS: u16 = 1;
     pub const GLOBAL: u16 = 2;
     pub const CEIL_TABLE: u16 = 3;
@@ -70,8 +70,8 @@ impl Attributes for Htb {
     fn send(&self, to: &mut AttributeBytes) -> Result<(), Wrong> {
         let global = Structure::default().u32(VERSION).u32(self.rate_to_quantum).u32(self.default).u32(0).u32(0);
         to.nested(OPTIONS, |to| {
-            to.bytes(sent::GLOBAL, &global.finish());
-            to.some_u32(sent::DIRECT_LIMIT, self.direct_limit.filter(|limit| *limit < u32::MAX));
+            to.bytes(attribute::GLOBAL, &global.finish());
+            to.some_u32(attribute::DIRECT_LIMIT, self.direct_limit.filter(|limit| *limit < u32::MAX));
         });
         Ok(())
     }
@@ -145,11 +145,11 @@ impl Class {
         // The level is the kernel's.
         let parameters = parameters.u32(self.quantum.unwrap_or(0)).u32(0).u32(self.prio).finish();
         to.nested(OPTIONS, |to| {
-            self.rate.wide().into_iter().for_each(|rate| to.u64(sent::RATE64, rate));
-            self.ceil.wide().into_iter().for_each(|rate| to.u64(sent::CEIL64, rate));
-            to.bytes(sent::PARAMETERS, &parameters);
-            to.bytes(sent::RATE_TABLE, &self.rate.table());
-            to.bytes(sent::CEIL_TABLE, &self.ceil.table());
+            self.rate.wide().into_iter().for_each(|rate| to.u64(attribute::RATE64, rate));
+            self.ceil.wide().into_iter().for_each(|rate| to.u64(attribute::CEIL64, rate));
+            to.bytes(attribute::PARAMETERS, &parameters);
+            to.bytes(attribute::RATE_TABLE, &self.rate.table());
+            to.bytes(attribute::CEIL_TABLE, &self.ceil.table());
         });
     }
 }

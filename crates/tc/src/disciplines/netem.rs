@@ -142,8 +142,8 @@ impl Attributes for Netem {
             return Err(Wrong::new("netem's ecn needs a loss above 0%", "such as loss 1% ecn"));
         }
         if distribution.is_some() && (netem.delay == Span::ZERO || netem.jitter == Span::ZERO) {
-            let right = "such as delay 10ms 2ms distribution normal";
-            return Err(Wrong::new("netem's distribution needs a delay and a jitter", right));
+            let hint = "such as delay 10ms 2ms distribution normal";
+            return Err(Wrong::new("netem's distribution needs a delay and a jitter", hint));
         }
         Ok(netem)
     }

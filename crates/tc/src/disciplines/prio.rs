@@ -36,8 +36,8 @@ impl Attributes for Prio {
         let written: Vec<_> = written.iter().map(|word| fit(count(word)?, word)).collect::<Result<_, Wrong>>()?;
         priority_map[..written.len()].copy_from_slice(&written);
         if let Some(band) = priority_map.iter().max().filter(|band| **band >= bands) {
-            let right = "bands are numbered from 0: give a priomap";
-            return Err(Wrong::new(format!("prio's priomap names band {band} of {bands}"), right));
+            let hint = "bands are numbered from 0: give a priomap";
+            return Err(Wrong::new(format!("prio's priomap names band {band} of {bands}"), hint));
         }
         Ok(Self { bands, priority_map })
     }
@@ -77,8 +77,8 @@ fn refuse_bands_too_late(options: &Options<'_>) -> Result<(), Wrong> {
         match (name, numbers.iter().find(|band| **band >= bands)) {
             ("bands", _) => bands = numbers[0],
             (_, Some(band)) => {
-                let right = "bands are numbered from 0: write 'bands' before 'priomap'";
-                return Err(Wrong::new(format!("prio's priomap names band {band} of {bands}"), right));
+                let hint = "bands are numbered from 0: write 'bands' before 'priomap'";
+                return Err(Wrong::new(format!("prio's priomap names band {band} of {bands}"), hint));
             }
             _ => {}
         }

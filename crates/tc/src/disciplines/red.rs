@@ -20,7 +20,7 @@ const MAX_SHIFT: u8 = 31;
 const BITS: u8 = 32;
 
 /// `TCA_RED_*`; the first three are `TCA_CHOKE_*`, too.
-pub(crate) mod sent {
+pub(crate) mod attribute {
     pub const PARAMETERS: u16 = 1;
     pub const IDLE_DAMPING: u16 = 2;
     pub const MAX_P: u16 = 3;
@@ -83,7 +83,7 @@ impl Attributes for Red {
         let set = Structure::default().u32(u32::from(written_flags(red))).u32(u32::from(flags::ALL)).finish();
         to.nested(OPTIONS, |to| {
             send_shared(red, &parameters, to);
-            to.bytes(sent::FLAGS, &set);
+            to.bytes(attribute::FLAGS, &set);
         });
         Ok(())
     }
@@ -108,9 +108,9 @@ pub(crate) fn flag_bits(set: [bool; 4]) -> u8 {
 
 /// Appends what choke has, too.
 pub(crate) fn send_shared(red: &RedConfig, parameters: &[u8], to: &mut AttributeBytes) {
-    to.bytes(sent::PARAMETERS, parameters);
-    to.bytes(sent::IDLE_DAMPING, &red.idle_damping);
-    to.u32(sent::MAX_P, red.max_p.0);
+    to.bytes(attribute::PARAMETERS, parameters);
+    to.bytes(attribute::IDLE_DAMPING, &red.idle_damping);
+    to.u32(attribute::MAX_P, red.max_p.0);
 }
 
 /// The options that choke and sfq share with red.

@@ -81,8 +81,8 @@ impl Attributes for Sfq {
             return Err(Wrong::new("sfq's divisor is no power of two up to 65536", ""));
         }
         if quantum > MAX_QUANTUM || u64::from(perturb) > MAX_PERTURB {
-            let right = format!("at most {MAX_QUANTUM} bytes, {MAX_PERTURB} seconds");
-            return Err(Wrong::new("sfq's quantum or perturb is too large", right));
+            let hint = format!("at most {MAX_QUANTUM} bytes, {MAX_PERTURB} seconds");
+            return Err(Wrong::new("sfq's quantum or perturb is too large", hint));
         }
         let depth = or(depth, MAX_DEPTH).min(MAX_DEPTH);
         let flows = or(flows, FLOWS).min(MAX_FLOWS).min(or(divisor, MAX_FLOWS));

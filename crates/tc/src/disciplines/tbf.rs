@@ -27,7 +27,7 @@ pub struct Tbf {
 }
 
 /// `TCA_TBF_*`.
-mod sent {
+mod attribute {
     pub const PARAMETERS: u16 = 1;
     pub const RATE_TABLE: u16 = 2;
     pub const PEAK_TABLE: u16 = 3;
@@ -89,14 +89,14 @@ impl Attributes for Tbf {
         let parameters = parameters.u32(self.limit).u32(ticks(rate, self.burst));
         let parameters = parameters.u32(peak.map_or(0, |(peak, bucket)| ticks(peak, bucket)));
         to.nested(OPTIONS, |to| {
-            to.bytes(sent::PARAMETERS, &parameters.finish());
-            to.u32(sent::BURST, self.burst);
-            rate.wide().into_iter().for_each(|rate| to.u64(sent::RATE64, rate));
-            to.bytes(sent::RATE_TABLE, &rate.table());
+            to.bytes(attribute::PARAMETERS, &parameters.finish());
+            to.u32(attribute::BURST, self.burst);
+            rate.wide().into_iter().for_each(|rate| to.u64(attribute::RATE64, rate));
+            to.bytes(attribute::RATE_TABLE, &rate.table());
             if let Some((peak, bucket)) = peak {
-                peak.wide().into_iter().for_each(|rate| to.u64(sent::PEAK64, rate));
-                to.u32(sent::PEAK_BURST, bucket);
-                to.bytes(sent::PEAK_TABLE, &peak.table());
+                peak.wide().into_iter().for_each(|rate| to.u64(attribute::PEAK64, rate));
+                to.u32(attribute::PEAK_BURST, bucket);
+                to.bytes(attribute::PEAK_TABLE, &peak.table());
             }
         });
         Ok(())

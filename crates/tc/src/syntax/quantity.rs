@@ -95,8 +95,8 @@ fn number_length(word: &[u8]) -> Option<usize> {
 }
 
 /// Splits a word into its number and its unit.
-fn split<'a>(word: &'a str, right: &str) -> Result<(Decimal, &'a str), Wrong> {
-    let none = || Wrong::new("not a quantity", right);
+fn split<'a>(word: &'a str, hint: &str) -> Result<(Decimal, &'a str), Wrong> {
+    let none = || Wrong::new("not a quantity", hint);
     let word = word.trim();
     let word = word.char_indices().nth(MAX_CHARACTERS).map_or(word, |(end, _)| &word[..end]);
     let end = number_length(word.as_bytes()).ok_or_else(none)?;
@@ -104,7 +104,7 @@ fn split<'a>(word: &'a str, right: &str) -> Result<(Decimal, &'a str), Wrong> {
     if !unit.bytes().all(|byte| byte.is_ascii_alphabetic() || byte == b'%') {
         return Err(none());
     }
-    Ok((decimal(number).ok_or_else(|| Wrong::new("a number that is too large", right))?, unit))
+    Ok((decimal(number).ok_or_else(|| Wrong::new("a number that is too large", hint))?, unit))
 }
 
 /// Reads a number that [`number_length`] found; None: too large.

@@ -31,15 +31,15 @@ pub fn check(made: &Experiment, report: &mut Report<'_>) {
             report.fault(&key("start"), problem, "start it before the duration is over");
         }
         if let Some(group) = program.group.as_ref().filter(|group| !groups.contains(group)) {
-            let right = format!("there is: {}", groups.join(", "));
-            report.fault(&key("group"), format!("no group of flows is called '{group}'"), right);
+            let hint = format!("there is: {}", groups.join(", "));
+            report.fault(&key("group"), format!("no group of flows is called '{group}'"), hint);
         }
         if groups.contains(name) {
-            let right = format!(
+            let hint = format!(
                 "its connections become a group of that name too: give one of them another name, such as name = \
                  '{name}-program'"
             );
-            report.fault(&key("name"), format!("program '{name}' is called like a group of flows"), right);
+            report.fault(&key("name"), format!("program '{name}' is called like a group of flows"), hint);
         }
     }
 }

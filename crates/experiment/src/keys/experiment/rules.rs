@@ -31,8 +31,8 @@ pub fn probe(probe: &Probe, report: &mut Report<'_>) {
 /// Everything that needs the entire experiment.
 pub fn check(made: &Experiment, report: &mut Report<'_>) {
     if made.path.bottleneck.is_none() && made.path.tc.is_empty() && made.hosts.is_none() {
-        let right = "add [path.bottleneck] with rate and qdisc, or tc commands in [path.tc]";
-        report.fault("path.bottleneck", "no bottleneck", right);
+        let hint = "add [path.bottleneck] with rate and qdisc, or tc commands in [path.tc]";
+        report.fault("path.bottleneck", "no bottleneck", hint);
     }
     super::programs::check(made, report);
     if made.sample < SHORTEST_SAMPLE {
@@ -44,8 +44,8 @@ pub fn check(made: &Experiment, report: &mut Report<'_>) {
     check_after(made, report);
     for (number, flows) in made.flows.iter().enumerate() {
         if made.path.tc.iter().any(Verbatim::is_on_senders) && flows.host_qdisc.is_some() {
-            let right = "path.tc's commands set the senders' device already";
-            report.fault(&format!("flows.{number}.host_qdisc"), "both 'path.tc' and a 'host_qdisc'", right);
+            let hint = "path.tc's commands set the senders' device already";
+            report.fault(&format!("flows.{number}.host_qdisc"), "both 'path.tc' and a 'host_qdisc'", hint);
         }
         if flows.start >= made.duration {
             let name = &made.group_names()[number];
@@ -110,25 +110,25 @@ fn check_way(made: &Experiment, flows: &Flows, number: usize, report: &mut Repor
     let (enter, leave) = (position(&flows.enter), position(&flows.leave));
     for (key, link, place) in [("enter", &flows.enter, enter), ("leave", &flows.leave, leave)] {
         if let (Some(link), Some(None)) = (link, place) {
-            let right = format!("links in the order of the path: {listed}");
-            report.fault(&format!("flows.{number}.{key}"), format!("'{key}' names no link: '{link}'"), right);
+            let hint = format!("links in the order of the path: {listed}");
+            report.fault(&format!("flows.{number}.{key}"), format!("'{key}' names no link: '{link}'"), hint);
         }
     }
     if let (Some(Some(enter)), Some(Some(leave))) = (enter, leave)
         && leave < enter
     {
-        let right = format!("in the order of the path: {listed}");
-        report.fault(&format!("flows.{number}.leave"), "the group's exit is before its entry", right);
+        let hint = format!("in the order of the path: {listed}");
+        report.fault(&format!("flows.{number}.leave"), "the group's exit is before its entry", hint);
     }
 }
 
 /// Links that follow each other on the path.
 fn check_route(row: &[&str], route: &[String], key: &str, report: &mut Report<'_>) {
-    let right = format!("links that follow each other, in the order of the path: {}", row.join(", "));
+    let hint = format!("links that follow each other, in the order of the path: {}", row.join(", "));
     if let Some(unknown) = route.iter().find(|link| !row.contains(&&link[..])) {
-        report.fault(key, format!("the route names no link: '{unknown}'"), right);
+        report.fault(key, format!("the route names no link: '{unknown}'"), hint);
     } else if route.is_empty() || !row.windows(route.len()).any(|links| links.iter().eq(route)) {
-        report.fault(key, "the route leaves out a link, or goes back", right);
+        report.fault(key, "the route leaves out a link, or goes back", hint);
     }
 }
 
@@ -152,8 +152,8 @@ fn check_new_route(made: &Experiment, change: &Change, number: usize, report: &m
     let (Some(group), Some(route)) = (&change.group, &change.route) else { return };
     let names = made.group_names();
     if !names.contains(group) {
-        let right = format!("there is: {}", names.join(", "));
-        report.fault(&format!("changes.{number}.group"), format!("unknown group in a change: '{group}'"), right);
+        let hint = format!("there is: {}", names.join(", "));
+        report.fault(&format!("changes.{number}.group"), format!("unknown group in a change: '{group}'"), hint);
     }
     let key = format!("changes.{number}.route");
     check_route(&made.path.link_names(), route, &key, report);
@@ -171,8 +171,8 @@ fn check_change(made: &Experiment, change: &Change, number: usize, report: &mut 
         Some(name) => path.links.iter().find(|link| link.name == name).map_or(0, |link| link.segment.impairment.delay),
     };
     if change.jitter.is_some_and(|jitter| jitter > 0) && change.delay.unwrap_or(0) == 0 && delay == 0 {
-        let right = "netem needs a delay for jitter: give delay, too";
-        report.fault(&format!("changes.{number}.jitter"), "a change of jitter without a delay", right);
+        let hint = "netem needs a delay for jitter: give delay, too";
+        report.fault(&format!("changes.{number}.jitter"), "a change of jitter without a delay", hint);
     }
     let mut links: Vec<_> = path.links.iter().map(|link| &link.name[..]).chain(["bottleneck", "reverse"]).collect();
     links.sort_unstable();
@@ -184,11 +184,11 @@ fn check_change(made: &Experiment, change: &Change, number: usize, report: &mut 
     let has_rate = path.bottleneck.as_ref().and_then(|each| each.rate).is_some();
     for (key, is_set) in [("rate", change.rate.is_some()), ("up", change.up.is_some())] {
         if is_set && is_of_bottleneck && !has_rate {
-            let right = "set path.bottleneck.rate";
+            let hint = "set path.bottleneck.rate";
             report.fault(
                 &format!("changes.{number}.{key}"),
                 format!("a change of '{key}' needs an initial rate"),
-                right,
+                hint,
             );
         }
     }

@@ -12,13 +12,13 @@ pub fn router(made: &Router, report: &mut Report<'_>) {
 
 /// Different hosts and addresses.
 pub fn hosts(made: &Hosts, report: &mut Report<'_>) {
-    let right = "sender, receiver and router need distinct hosts";
+    let hint = "sender, receiver and router need distinct hosts";
     if made.receiver.ssh == made.sender.ssh {
-        report.fault("receiver.ssh", "one host in two roles", right);
+        report.fault("receiver.ssh", "one host in two roles", hint);
     }
     let router = made.router.as_ref().map(|router| &router.ssh);
     if router.is_some_and(|router| *router == made.sender.ssh || *router == made.receiver.ssh) {
-        report.fault("router.ssh", "one host in two roles", right);
+        report.fault("router.ssh", "one host in two roles", hint);
     }
     if made.sender.address.contains(':') != made.receiver.address.contains(':') {
         report.fault("receiver.address", "addresses of two families", "IPv4 at both ends, or IPv6 at both");

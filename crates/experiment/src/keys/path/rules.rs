@@ -13,8 +13,8 @@ pub fn impairment(made: &Impairment, report: &mut Report<'_>) {
     let divides_rtt = |key| report.value.table().is_some_and(|table| table.has(key));
     let has_delay = made.mean_delay() > 0 || ["forward_delay", "reverse_delay"].into_iter().any(divides_rtt);
     if made.reorder.is_some() && !has_delay {
-        let right = "netem needs a delay for reorder: add delay = \"5ms\"";
-        report.fault("reorder", "'reorder' without a delay", right);
+        let hint = "netem needs a delay for reorder: add delay = \"5ms\"";
+        report.fault("reorder", "'reorder' without a delay", hint);
     }
     if made.distribution.is_some() && made.jitter == 0 {
         report.fault("distribution", "'distribution' without a jitter", "add jitter = \"1ms\"");
@@ -28,8 +28,8 @@ pub fn bottleneck(made: &Bottleneck, report: &mut Report<'_>) {
         report.fault("rate_trace", "both a rate and a trace", "give one of them");
     }
     if !has_trace && made.rate.is_none() && made.qdisc.shaped_rate().is_none() {
-        let right = "such as rate = \"80mbit\", or a qdisc that shapes by itself, such as \"tbf rate …\"";
-        report.fault("rate", "no rate", right);
+        let hint = "such as rate = \"80mbit\", or a qdisc that shapes by itself, such as \"tbf rate …\"";
+        report.fault("rate", "no rate", hint);
     }
 }
 
@@ -52,15 +52,15 @@ pub fn verbatim(made: &Verbatim, report: &mut Report<'_>) {
 /// Delays add up to the path's, and names of links differ.
 pub fn path(made: &Path, report: &mut Report<'_>) {
     if made.telemetry && !made.tc.is_empty() {
-        let right = "links with a rate stamp packets: [path.bottleneck], links, access";
-        report.fault("telemetry", "'telemetry' with tc commands", right);
+        let hint = "links with a rate stamp packets: [path.bottleneck], links, access";
+        report.fault("telemetry", "'telemetry' with tc commands", hint);
     }
     delays(made, report);
     let mut names = HashSet::from(["bottleneck"]);
     for (number, link) in made.links.iter().enumerate() {
         if !names.insert(&link.name) {
-            let right = "name each link differently, and none 'bottleneck'";
-            report.fault(&format!("links.{number}.name"), "two links of one name", right);
+            let hint = "name each link differently, and none 'bottleneck'";
+            report.fault(&format!("links.{number}.name"), "two links of one name", hint);
         }
     }
     packets(&made.packets, report);

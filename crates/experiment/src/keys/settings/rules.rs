@@ -40,7 +40,7 @@ pub fn change(made: &Change, report: &mut Report<'_>) {
         report.fault("link", "a change of a link and of a group's route", "a change for each");
     }
     if made.up == Some(false) && made.rate.is_some() {
-        let right = "the new rate in the change that ends the outage";
-        report.fault("rate", "a rate of a link that sends nothing", right);
+        let hint = "the new rate in the change that ends the outage";
+        report.fault("rate", "a rate of a link that sends nothing", hint);
     }
 }

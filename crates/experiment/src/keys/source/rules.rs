@@ -15,10 +15,10 @@ pub fn with_unit(table: &Table) -> Option<Table> {
 /// A value or a range, in a unit of the metric.
 pub fn seen(made: &Seen, report: &mut Report<'_>) {
     let is_range = made.low.is_some() || made.high.is_some();
-    let right = "give value = 10, or low = 9, high = 11, or one of the two ends";
+    let hint = "give value = 10, or low = 9, high = 11, or one of the two ends";
     match (made.value.is_some(), is_range) {
-        (true, true) => report.fault("value", "both a value and a range", right),
-        (false, false) => report.fault("value", format!("no figure for '{}'", made.what), right),
+        (true, true) => report.fault("value", "both a value and a range", hint),
+        (false, false) => report.fault("value", format!("no figure for '{}'", made.what), hint),
         _ => {}
     }
     if let (Some(low), Some(high)) = (made.low, made.high)

@@ -46,7 +46,7 @@ pub fn add_second_engine(sweep: &mut Sweep, report: &mut Report<'_>) {
     });
     match made {
         Ok(axis) => sweep.axes.push(vec![axis]),
-        Err(wrong) => report.fault("validate.engine", wrong.problem, wrong.right),
+        Err(wrong) => report.fault("validate.engine", wrong.problem, wrong.hint),
     }
 }
 
@@ -68,7 +68,7 @@ pub fn check(sweep: &Sweep, report: &mut Report<'_>) {
 }
 
 fn elsewhere(key: &str) -> Option<&'static str> {
-    ELSEWHERE.iter().find(|(name, _)| *name == key).map(|(_, right)| *right)
+    ELSEWHERE.iter().find(|(name, _)| *name == key).map(|(_, hint)| *hint)
 }
 
 fn check_axes(sweep: &Sweep, all: &[&Axis], report: &mut Report<'_>) {
@@ -77,8 +77,8 @@ fn check_axes(sweep: &Sweep, all: &[&Axis], report: &mut Report<'_>) {
         let key = &axis.key[..];
         let place = format!("axes.{key}");
         if elsewhere(key).is_some() || COLUMNS.contains(&key) {
-            let right = elsewhere(key).unwrap_or("another name: the table has a column of this one");
-            report.fault(&place, "not an axis", right);
+            let hint = elsewhere(key).unwrap_or("another name: the table has a column of this one");
+            report.fault(&place, "not an axis", hint);
         } else if columns.contains(key) {
             report.fault(&place, "two axes of one key", "one of them");
         }
@@ -93,8 +93,8 @@ fn check_axes(sweep: &Sweep, all: &[&Axis], report: &mut Report<'_>) {
     for (key, _) in &sweep.set.0 {
         if elsewhere(&key.text).is_some() || ABOUT_THE_RUN.contains(&&key.text[..]) {
             let own = || format!("write {} at the top of the file, or as an axis", key.text);
-            let right = elsewhere(&key.text).map_or_else(own, String::from);
-            report.fault(&format!("set.{}", key.text), "not a setting of the experiment", right);
+            let hint = elsewhere(&key.text).map_or_else(own, String::from);
+            report.fault(&format!("set.{}", key.text), "not a setting of the experiment", hint);
         }
     }
 }
@@ -108,8 +108,8 @@ fn check_placeholders(sweep: &Sweep, all: &[&Axis], report: &mut Report<'_>) {
         .for_each(|value| placeholders::add_names(value, &mut names));
     let keys: Vec<_> = all.iter().map(|axis| &axis.key[..]).collect();
     for name in names.iter().filter(|name| !keys.contains(&&name[..])) {
-        let right = format!("add {name} to an [[axes]]; {}", there(&keys));
-        report.fault("set", format!("{{{name}}} is filled by no axis"), right);
+        let hint = format!("add {name} to an [[axes]]; {}", there(&keys));
+        report.fault("set", format!("{{{name}}} is filled by no axis"), hint);
     }
     let mut fills: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
     for axis in all.iter().filter(|axis| names.contains(&axis.key)) {
@@ -125,8 +125,8 @@ fn check_placeholders(sweep: &Sweep, all: &[&Axis], report: &mut Report<'_>) {
     for (place, text) in texts.chain(levels).filter_map(|(place, value)| Some((place, value.text()?))) {
         let dotted = keys.iter().filter(|key| !placeholders::is_name(key));
         if let Some(key) = dotted.into_iter().find(|key| text.contains(&format!("{{{key}}}"))) {
-            let right = "name an axis without dots for it, and use that one for the key too";
-            report.fault(&place, format!("'{key}' is a key of the experiment, and fills no placeholder"), right);
+            let hint = "name an axis without dots for it, and use that one for the key too";
+            report.fault(&place, format!("'{key}' is a key of the experiment, and fills no placeholder"), hint);
         }
     }
 }
@@ -144,7 +144,7 @@ fn check_refine(sweep: &Sweep, all: &[&Axis], report: &mut Report<'_>) {
             let distinct: HashSet<_> = numbers.iter().map(|number| number.to_bits()).collect();
             distinct.len() < numbers.len()
         };
-        let (problem, right) = match axis.map(|axis| axis.numbers.as_deref()) {
+        let (problem, hint) = match axis.map(|axis| axis.numbers.as_deref()) {
             None => ("no axis of this key", suggested(key, &keys)),
             Some(None) => ("an axis without numbers has no middle", "one of numbers or quantities".into()),
             Some(Some(numbers)) if is_repeated(numbers) => {
@@ -156,7 +156,7 @@ fn check_refine(sweep: &Sweep, all: &[&Axis], report: &mut Report<'_>) {
             ),
             Some(_) => continue,
         };
-        report.fault("refine.axes", format!("{problem}: '{key}'"), right);
+        report.fault("refine.axes", format!("{problem}: '{key}'"), hint);
     }
     let points = sweep.axes.iter().filter_map(|table| table.first()).map(|axis| axis.values.len());
     let points = points.fold(1, usize::saturating_mul);

@@ -48,11 +48,11 @@ pub(in crate::queue) struct Control {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::queue) enum Decision {
     /// Enqueue it.
-    Enters,
+    Pass,
     /// Enqueue it, marked CE.
-    EntersMarked,
+    Mark,
     /// Drop it.
-    Dies,
+    Drop,
 }
 
 /// Emulates Linux's timer: computes how often it would have fired by now.
@@ -107,14 +107,14 @@ impl Control {
         rng: &mut Rng,
     ) -> Decision {
         if !full && !self.hits(params, backlog_bytes, packet, rng) {
-            return Decision::Enters;
+            return Decision::Pass;
         }
         if !full && params.ecn && self.probability <= marks_up_to && packet.ecn.is_capable() {
             packet.ecn = Ecn::Ce;
-            return Decision::EntersMarked;
+            return Decision::Mark;
         }
         self.dropped();
-        Decision::Dies
+        Decision::Drop
     }
 
     /// Whether to drop or mark a packet that arrives at this backlog (`pie_drop_early`).

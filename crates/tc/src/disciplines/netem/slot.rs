@@ -33,8 +33,8 @@ fn read(options: &Options<'_>) -> Result<Option<SlotConfig>, Wrong> {
     let limit = |name: &str| match options.count_above_zero(name)?.unwrap_or(MAX_IN_SLOT) {
         number @ ..=MAX_IN_SLOT => Ok(number),
         number => {
-            let right = format!("at most {MAX_IN_SLOT}, or 0 for no limit");
-            Err(Wrong::new(format!("netem's slot takes at most {MAX_IN_SLOT} {name}, got {number}"), right))
+            let hint = format!("at most {MAX_IN_SLOT}, or 0 for no limit");
+            Err(Wrong::new(format!("netem's slot takes at most {MAX_IN_SLOT} {name}, got {number}"), hint))
         }
     };
     let slot = SlotConfig {

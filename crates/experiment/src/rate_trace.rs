@@ -43,8 +43,8 @@ pub fn read(content: &[u8], limits: &Limits) -> Result<Vec<u32>, Box<Diagnostic>
 }
 
 fn not_a_trace(number: usize, line: &str) -> Diagnostic {
-    let right = "each line is a whole number of milliseconds, none smaller than the one before";
-    Diagnostic::new("not a Mahimahi trace", right).key(format!("line {number}")).value(&line.into())
+    let hint = "each line is a whole number of milliseconds, none smaller than the one before";
+    Diagnostic::new("not a Mahimahi trace", hint).key(format!("line {number}")).value(&line.into())
 }
 
 /// The trace as steps: time in nanoseconds and rate in bits per second, only where the rate changes.
