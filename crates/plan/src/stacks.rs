@@ -49,7 +49,7 @@ pub const STACKS: &[Stack] = &[
         version: "0.11.12",
         controllers: &["cubic", "reno", "bbr"],
         environment: &[],
-        repeats: None,
+        repeats: Some(true),
         differs: None,
     },
     Stack {
@@ -60,7 +60,7 @@ pub const STACKS: &[Stack] = &[
         version: "0.59.1",
         controllers: &["reno", "cubic"],
         environment: &[("GOMAXPROCS", "1")],
-        repeats: None,
+        repeats: Some(true),
         differs: None,
     },
     Stack {
@@ -70,8 +70,8 @@ pub const STACKS: &[Stack] = &[
         language: "Python",
         version: "1.7.2",
         controllers: &["reno", "cubic"],
-        environment: &[("PYTHONHASHSEED", "0")],
-        repeats: None,
+        environment: &[],
+        repeats: Some(true),
         differs: None,
     },
     Stack {
@@ -82,7 +82,7 @@ pub const STACKS: &[Stack] = &[
         version: "0.12.1",
         controllers: &["cubic", "reno", "bbr", "bbr2"],
         environment: &[],
-        repeats: None,
+        repeats: Some(true),
         differs: None,
     },
     Stack {
@@ -104,7 +104,7 @@ pub const STACKS: &[Stack] = &[
         version: "1.6.0",
         controllers: &["bbr", "bbr3", "copa", "cubic"],
         environment: &[],
-        repeats: None,
+        repeats: Some(true),
         differs: None,
     },
     Stack {
@@ -115,7 +115,7 @@ pub const STACKS: &[Stack] = &[
         version: "1.91.0",
         controllers: &["cubic", "bbr"],
         environment: &[],
-        repeats: None,
+        repeats: Some(true),
         differs: None,
     },
 ];
