@@ -209,7 +209,9 @@ class Run:
         return summary(self._run, window)
 
     def export(self, path: str | os.PathLike[str], format: str | None = None) -> Path:
-        """Write the run as a folder of CSV files, JSON lines or a Flent file; `format` is `csv`, `jsonl` or `flent`.
+        """Write the run as a folder of CSV files, JSON lines, a Flent file or qlogs.
+
+        `format` is `csv`, `jsonl`, `flent` or `qlog`; default: by the suffix of the path.
 
         Raises `OutputError` when it can't be written or exists, `ImportProblem` for an unknown format.
         """

@@ -1,6 +1,7 @@
-"""Export results: a folder of CSV files, a file of JSON lines, a Flent file; sweeps as CSV, JSON lines, Parquet.
+"""Export results: a folder of CSV files, JSON lines, a Flent file, qlogs; sweeps as CSV, JSON lines, Parquet.
 
-Each file contains the whole run: `dumbbell.importers` reads it back without loss.
+Each of the first three contains the whole run: `dumbbell.importers` reads it back without loss. A qlog has what its
+events can say of one flow.
 
 CSV text is quoted, which distinguishes empty text from null, and never starts like a formula (`harmless`); floats have
 enough digits to round-trip.
@@ -13,7 +14,7 @@ ICMP`, `qdisc_stats_bottleneck`. The complete run is in the key `dumbbell`, whic
 
 import gzip
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,8 @@ from dumbbell.control_characters import json_text
 from dumbbell.errors import ImportProblem, OutputError
 from dumbbell.importers.dumbbell_export import CARRIER, harmless
 from dumbbell.publish import captured, staged
+from dumbbell.qlog.writing import COLUMNS as QLOG_COLUMNS
+from dumbbell.qlog.writing import file_names, write_qlog
 from dumbbell.results.addresses import without_addresses
 from dumbbell.results.parquet import METADATA, system_errors
 from dumbbell.results.reader import TABLES
@@ -44,17 +47,29 @@ __all__ = [
 ]
 
 
-def export_run(run: Run, out: Path | None = None, format_: str | None = None, *, addresses: bool = False) -> Path:
+def export_run(
+    run: Run,
+    out: Path | None = None,
+    format_: str | None = None,
+    *,
+    addresses: bool = False,
+    flows: Sequence[str] = (),
+) -> Path:
     """Write the run; returns the path. Never overwrites, and the output appears complete or not at all.
 
-    Addresses in an imported result are left out unless `addresses`.
+    Addresses in an imported result are left out unless `addresses`. `flows`: only these, for qlog.
 
-    Raises `ImportProblem` for an unknown format, `OutputError` when it can't be written.
+    Raises `ImportProblem` for an unknown format or flow, `OutputError` when it can't be written.
     """
     name = format_ or _by_suffix(out)
-    if name not in FORMATS:
-        raise ImportProblem("unknown format", place="--format", value=name, right=f"choose from: {', '.join(FORMATS)}")
+    if name not in (*FORMATS, QLOG):
+        known = ", ".join((*FORMATS, QLOG))
+        raise ImportProblem("unknown format", place="--format", value=name, right=f"choose from: {known}")
+    if flows and name != QLOG:
+        raise ImportProblem("selects flows of a qlog", place="--flow", value=flows[0], right="add --qlog")
     run = run if addresses else without_addresses(run)
+    if name == QLOG:
+        return _export_qlogs(run, out, flows)
     suffix, write = FORMATS[name]
     path = out or Path(f"{run.folder.resolve().name}{suffix}")
     if name == "csv":
@@ -73,7 +88,45 @@ def _by_suffix(out: Path | None) -> str:
         return "csv"
     if out.name.endswith((".flent.gz", ".flent")):
         return "flent"
+    if out.suffix in (".sqlog", ".qlog"):
+        return QLOG
     return "jsonl" if out.suffix in (".jsonl", ".ndjson") else "csv"
+
+
+QLOG = "qlog"
+
+
+def _export_qlogs(run: Run, out: Path | None, names: Sequence[str]) -> Path:
+    """A file for one flow, a folder of files for several."""
+    there = [flow["name"] for flow in run.manifest.flows]
+    for name in names:
+        if name not in there:
+            right = f"choose from: {', '.join(there)}" if there else "a result with flows"
+            raise ImportProblem("unknown flow", place="--flow", value=name, right=right)
+    known = run.flows.filter(pl.any_horizontal(pl.col(*QLOG_COLUMNS, "retrans_packets").is_not_null()))["flow"]
+    silent = [name for name in names if name not in known]
+    chosen = [flow for flow in run.manifest.flows if flow["name"] in known and (not names or flow["name"] in names)]
+    if silent or not chosen:
+        what = f"of {silent[0]} no window, RTT or loss is known" if silent else "no flow with a window, RTT or loss"
+        raise ImportProblem(what, file=str(run.folder), right="a flow of TCP, or one with a qlog")
+    if out is not None and out.suffix in (".sqlog", ".qlog") and len(chosen) > 1:
+        right = "one of them with --flow, or a folder"
+        raise ImportProblem(f"one file for {len(chosen)} flows", place="--output", value=str(out), right=right)
+    base = run.folder.resolve().name
+    path = out or Path(f"{base}.sqlog" if len(chosen) == 1 else f"{base}-qlog")
+    if len(chosen) == 1:
+        with captured(path) as file:
+            assert file is not None
+            write_qlog(file, run.flows, chosen[0], _title(run), _began(run))
+        return path
+    with staged(path) as folder:
+        for flow, name in zip(chosen, file_names([flow["name"] for flow in chosen]), strict=True):
+            write_qlog(folder / f"{name}.sqlog", run.flows, flow, _title(run), _began(run))
+    return path
+
+
+def _title(run: Run) -> str:
+    return str(run.manifest.title or run.manifest.name or "")
 
 
 PIECE_ROWS = 50_000
@@ -231,7 +284,7 @@ def _metadata(run: Run, began: datetime, names: Mapping[str, str], steps: int) -
             series[names[flow["name"]]] |= {"CONG_CONTROL": flow.get("cc"), "FLOW": flow["name"]}
     series[PING] = {"UNITS": "ms", "RUNNER": "Dumbbell", "IDX": len(names)}
     return {
-        "NAME": "tcp_nup", "TITLE": run.manifest.title or run.manifest.name or "", "TIME": moment,
+        "NAME": "tcp_nup", "TITLE": _title(run), "TIME": moment,
         "T0": moment,
         "HOSTS": ["receiver"], "HOST": "receiver", "LOCAL_HOST": "sender", "LENGTH": max(round(duration), 1),
         "TOTAL_LENGTH": max(round(duration), 1), "STEP_SIZE": _step_ns(run) / NS, "IP_VERSION": 4,

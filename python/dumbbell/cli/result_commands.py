@@ -362,8 +362,13 @@ def import_(  # noqa: PLR0913, PLR0917 — a command has many options
 @click.argument("folder", type=PATH, metavar="RUN|SWEEP", help="A result folder or a sweep folder.")
 @click.option("-o", "--output", type=PATH, metavar="PATH", help="File or folder to write.")
 @click.option(
-    "--format", "format_", metavar="csv|jsonl|flent|parquet", help="Output format; default: by the extension of PATH."
+    "--format",
+    "format_",
+    metavar="csv|jsonl|flent|qlog|parquet",
+    help="Output format; default: by the extension of PATH.",
 )
+@click.option("--qlog", "as_qlog", is_flag=True, help="A qlog for each flow, for qvis: --format qlog.")
+@click.option("--flow", "flows", multiple=True, metavar="NAME", help="With --qlog: only this flow; may be repeated.")
 @click.option("--addresses", is_flag=True, help="Keep the addresses in imported logs.")
 @click.option("--sql", "text", metavar="QUERY", help="Sweeps only: the result of this query on the table `runs`.")
 @json_option
@@ -371,6 +376,8 @@ def export(
     folder: Path,
     output: Path | None = None,
     format_: str | None = None,
+    as_qlog: bool = False,
+    flows: tuple[str, ...] = (),
     addresses: bool = False,
     text: str | None = None,
     as_json: bool = False,
@@ -379,17 +386,23 @@ def export(
 
     With --sql what a query selects; without --output it is printed.
 
-    A result becomes CSV, JSON lines or a Flent file, which `dumbbell import` can read; a sweep's table one file.
+    A result becomes CSV, JSON lines, a Flent file or qlogs, which `dumbbell import` can read; a sweep's table one file.
     """
     from dumbbell.cli.console import print_written
     from dumbbell.cli.sweep_results import export_swept
+    from dumbbell.errors import ExperimentError
     from dumbbell.exporters import export_run
     from dumbbell.results.result import load
     from dumbbell.sweeps.folder import is_sweep
 
+    if as_qlog:
+        if format_ not in (None, "qlog"):
+            raise ExperimentError("--qlog is a format", key="--format", value=format_, right="give one of them")
+        format_ = "qlog"
+    if (as_qlog or flows) and (is_sweep(folder) or text is not None):
+        raise ExperimentError("a sweep's table is no qlog", key="--qlog", right="name one of its results")
     if text is not None:
         from dumbbell.cli.sweep_results import show_query
-        from dumbbell.errors import ExperimentError
 
         if not is_sweep(folder):
             raise ExperimentError("--sql needs a sweep", key="--sql", right="name one sweep folder")
@@ -398,7 +411,7 @@ def export(
     if is_sweep(folder):
         written = export_swept(folder, output, format_)
     else:
-        written = export_run(load(folder), output, format_, addresses=addresses)
+        written = export_run(load(folder), output, format_, addresses=addresses, flows=flows)
     print_written(written, as_json=as_json)
 
 

@@ -53,7 +53,7 @@ def read(source: Source, options: Options) -> Log:
 
 def _living(source: Source, warnings: list[str]) -> list[Trace]:
     traces = read_traces(source, warnings)
-    living = [trace for trace in traces if trace.times]
+    living = [trace for trace in traces if trace.times and (trace.has_metrics or trace.sent)]
     if not living:
         right = "a stack that logs recovery:metrics_updated or packets"
         source.fail(f"no metrics and no packets in {sum(trace.events for trace in traces)} events", right=right)

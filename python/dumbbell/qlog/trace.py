@@ -5,8 +5,8 @@ milliseconds: since 1970 (aioquic), since a start or since the event before, as 
 milliseconds, windows bytes, pacing rates bit/s (draft-ietf-quic-qlog-quic-events). Dialects, from the stacks' sources:
 
 - Until a first sample the RTT is RFC 9002's guess of 333 ms: such a row has none.
-- quinn writes every RTT in seconds; its guess says so. Its `group_id` changes once, as the client learns the server's
-  connection ID; an endpoint's file may have several connections.
+- quinn, whose logs name no side, writes every RTT in seconds; its guess says so. Its `group_id` changes once, as the
+  client learns the server's connection ID; an endpoint's file may have several connections.
 - quiche writes rates in bytes a second; its own keys `cf_…` say so. It counts lost packets there.
 - aioquic writes `cwnd`.
 """
@@ -26,12 +26,16 @@ import polars as pl
 from dumbbell import limits
 from dumbbell.qlog.file import QlogSource
 
-__all__ = ["EXTRA", "MS", "Connections", "Head", "Trace"]
+__all__ = ["EXTRA", "INFINITE", "MS", "OURS", "SAYS_LOST", "Connections", "Head", "Trace"]
 
 MS = 10**6
 NS = 10**9
 EXTRA: dict[str, type[pl.DataType]] = {"ssthresh_bytes": pl.Int64}
 """Columns that no engine has."""
+OURS = "dumbbell"
+"""The stack's name in logs that `dumbbell export` writes: their RTTs are none of a guess."""
+SAYS_LOST = "packet_lost"
+"""Key of the configuration of such logs: every lost packet is logged."""
 GUESS_NS = 333 * MS
 """kInitialRtt, RFC 9002 section 6.2.2."""
 SHORTEST_GUESS = 3.0
@@ -253,7 +257,9 @@ class Trace:
         self._acked_ns: int | None = None
         self._counted = False
         """Did counters change since the last row?"""
-        self._says_lost = False
+        configuration = head.fields.get("configuration")
+        self._is_ours = head.text("vantage_point", "name") == OURS
+        self._says_lost = self._is_ours and _is(configuration) and configuration.get(SAYS_LOST) is True
 
     # Reading
 
@@ -300,7 +306,7 @@ class Trace:
             self._rtt_unit = self._unit_of(rtt)
         unit = self._rtt_unit or MS
         # Its variance and the smallest of none are guessed, too.
-        is_guessed = "rtt_ns" not in self._state and rtt is not None and (
+        is_guessed = "rtt_ns" not in self._state and rtt is not None and not self._is_ours and (
             abs(rtt * unit - GUESS_NS) < GUESS_NS * 1e-3 or not 0 < rtt <= ENDLESS or (unit == NS and not self.times)
         )  # fmt: skip
         for key, column in METRICS.items():
@@ -323,9 +329,8 @@ class Trace:
 
     def _unit_of(self, rtt: float) -> int:
         """Nanoseconds of the unit of RTTs; `rtt` is the first."""
-        named = self.head.text("vantage_point", "name") or self.head.side
-        in_seconds = abs(rtt - 0.333) < 0.333e-3 or (named is None and 0 < rtt < SHORTEST_GUESS)
-        return NS if in_seconds else MS
+        is_quinn = self.head.side is None and self.head.text("vantage_point", "name") is None
+        return NS if is_quinn and 0 < rtt < SHORTEST_GUESS else MS
 
     def _congestion_state(self, data: dict[str, Any], time_ns: int) -> None:
         new = data.get("new")
@@ -337,8 +342,7 @@ class Trace:
             self._state.pop("cc_phase", None)
         else:
             self._state["cc_phase"] = self._phases.setdefault(self.phase, len(self._phases))
-        if self.times:
-            self._row(time_ns)
+        self._row(time_ns)
 
     def _packet_sent(self, data: dict[str, Any], time_ns: int) -> None:
         self._packet(data, time_ns, is_sent=True)
