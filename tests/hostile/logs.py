@@ -182,8 +182,58 @@ def timing(rng: random.Random) -> str:
     ))  # fmt: skip
 
 
+def qlog(rng: random.Random) -> str:
+    """Events of any stack in any form, some of them with a changed value."""
+    events, time, packet = [], rng.choice((0.0, 1.8e12)), 0
+    for _ in range(rng.randrange(1, 30)):
+        time += rng.choice((0, 0.5, 3, 40, 2000 * (rng.random() < 0.05)))
+        packet += rng.random() < 0.6
+        name, data = _qlog_event(rng, packet)
+        event: dict[str, Any] = {"time": round(time, 3), "name": name, "data": data}
+        if rng.random() < 0.1:
+            event["group_id"] = rng.choice("ab")
+        events.append(damage_document(event, rng) if rng.random() < 0.03 else json.dumps(event))
+    common = rng.choice(
+        ({}, {"time_format": "delta"}, {"reference_time": 1.8e12}, {"reference_time": {"epoch": "unknown"}})
+    )
+    head = {"vantage_point": {"type": rng.choice(("server", "client", "unknown"))}, "common_fields": common}
+    version = {"qlog_version": rng.choice(("0.3", "0.4")), "title": "t"}
+    if rng.random() < 0.3:
+        around = json.dumps(head)[1:-1]
+        listed = f'"events": [{", ".join(events)}]'
+        trace = ", ".join((around, listed) if rng.random() < 0.5 else (listed, around))
+        return f'{json.dumps(version)[:-1]}, "traces": [{{{trace}}}]}}'
+    mark = rng.choice(("\x1e", ""))
+    return "".join(f"{mark}{each}\n" for each in (json.dumps({**version, "trace": head}), *events))
+
+
+def _qlog_event(rng: random.Random, packet: int) -> tuple[str, dict[str, Any]]:
+    kind = rng.choice(("metrics", "metrics", "sent", "received", "lost", "state", "closed"))
+    schema = rng.choice(("recovery:", "quic:", "transport:", ""))
+    header = {"packet_type": rng.choice(("initial", "handshake", "1RTT")), "packet_number": packet}
+    if kind == "metrics":
+        keys = ("congestion_window", "cwnd", "bytes_in_flight", "packets_in_flight", "smoothed_rtt", "min_rtt", "ssthresh",
+                "rtt_variance", "pacing_rate", "cf_delivery_rate", "cf_app_limited")  # fmt: skip
+        values = (0, 0.333, 333, 21.5, 12_000, 2**53, 2**64 - 1, "7", True)
+        return f"{schema}metrics_updated", {key: rng.choice(values[:7]) for key in rng.sample(keys, 3)}
+    if kind in ("sent", "received"):
+        frames = [
+            {"frame_type": "stream", "stream_id": rng.randrange(3), "offset": rng.randrange(5000),
+             "length": rng.randrange(1400), "fin": rng.random() < 0.2},
+            {"frame_type": "ack", "acked_ranges": [[max(packet - 3, 0), packet], [0]], "ce": rng.randrange(3)},
+            {"frame_type": rng.choice(("handshake_done", "connection_close", "ping"))},
+        ]  # fmt: skip
+        return f"{schema}packet_{kind}", {"header": header, "frames": rng.sample(frames, rng.randrange(3))}
+    if kind == "lost":
+        return f"{schema}packet_lost", {"header": header}
+    if kind == "state":
+        return f"{schema}congestion_state_updated", {"new": rng.choice(("slow_start", "Recovery", "ProbeBW", "a b", 7))}
+    return f"{schema}connection_closed", {}
+
+
 BUILT: dict[str, Callable[[random.Random], str]] = {
     "ss": ss, "iperf3": iperf3, "iperf2": iperf2, "ping": ping, "tcp_probe": tcp_probe, "tc": tc, "time": timing,
+    "qlog": qlog,
 }  # fmt: skip
 DOCUMENTS = ("iperf3-json", "flent", "curl")
 

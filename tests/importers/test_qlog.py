@@ -324,6 +324,15 @@ def test_wrong_qlogs_are_errors_with_a_line(tmp_path: Path) -> None:
     assert "no metrics and no packets in 1 events" in refused(tmp_path, quiet)
 
 
+def test_times_and_counts_that_exceed_64_bits_are_errors(tmp_path: Path) -> None:
+    times = [event(4e12, "recovery:metrics_updated", congestion_window=1) for _ in range(3)]
+    with pytest.raises(ImportProblem, match="line 3: time: an impossible time"):
+        of_events(tmp_path, times, common_fields={"time_format": "delta"})
+    sent = [packet(each, "1RTT", each, stream(2**61, 2**61)) for each in range(4)]
+    with pytest.raises(ImportProblem, match="bytes_sent: exceeds"):
+        of_events(tmp_path, sent)
+
+
 def test_several_connections_share_a_clock_and_a_result_round_trips(tmp_path: Path) -> None:
     (tmp_path / "a.sqlog").write_text(quic_go())
     (tmp_path / "b.sqlog").write_text(quic_go().replace(str(START_MS), str(START_MS + 500)))

@@ -171,8 +171,9 @@ class Connections:
         whole = int(time)
         time_ns = whole * unit_ns + round((time - whole) * unit_ns)
         if is_delta:
-            self._clock_ns += time_ns
-            return self._clock_ns
+            time_ns = self._clock_ns = self._clock_ns + time_ns
+        if time_ns > MOST:
+            self._source.fail("an impossible time", line=line, place="time", value=time)
         return time_ns
 
     def _trace(self, group: str | None, what: str, data: dict[str, Any]) -> "Trace":
@@ -478,7 +479,10 @@ class Trace:
             if name not in self._columns:
                 self._columns[name] = array("q", [-1]) * count
         for name, column in self._columns.items():
-            column.append(self._state.get(name, -1))
+            value = self._state.get(name, -1)
+            if value > MOST:
+                self._source.fail(f"exceeds {MOST}", place=name, value=value)
+            column.append(value)
 
     # What it says
 
