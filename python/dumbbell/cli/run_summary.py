@@ -289,8 +289,9 @@ def _lines(numbers: Mapping[str, Any], manifest: Mapping[str, Any]) -> list[tupl
         for name, group in numbers["groups"].items()
         if group.get("response_s") and group["response_s"]["mean"] is not None
     ]
+    kinds = {flow["name"]: str(flow.get("kind") or "udp") for flow in manifest["flows"]}
     lines += [
-        ("UDP", f"{flow['name']}: {flow['lost_datagrams']:,} lost{_jitter(flow['jitter_ms'])}")
+        (kinds[flow["name"]].upper(), f"{flow['name']}: {flow['lost_datagrams']:,} lost{_jitter(flow['jitter_ms'])}")
         for flow in numbers["flows"][:MOST_FLOWS]
         if flow.get("lost_datagrams") is not None
     ]
@@ -318,7 +319,7 @@ def _handshakes(manifest: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _jitter(spread: Mapping[str, float | None]) -> str:
-    return "" if spread["mean"] is None else f", jitter {_spread(spread)} ms"
+    return "" if spread["mean"] is None else f", jitter mean {digits(spread['mean'])}, max {digits(spread['max'])} ms"
 
 
 def _totals(manifest: Mapping[str, Any]) -> list[tuple[str, str]]:

@@ -52,6 +52,7 @@ def read_qlogs(flows: "Table", folder: Path, plan: Plan, end: _sim.End, entries:
     facts: dict[str, Mapping[str, Any]] = {}
     warnings: list[str] = []
     begun = _begun(plan, end)
+    sent = {flow.name: int(report["data_segs_out"]) for flow, report in zip(plan.flows, end.flows, strict=True)}
     for number, (program, entry) in enumerate(zip(plan.programs, entries, strict=True)):
         if program.qlog is None or entry["started_s"] is None:
             continue
@@ -67,7 +68,7 @@ def read_qlogs(flows: "Table", folder: Path, plan: Plan, end: _sim.End, entries:
             frame = flows.frame()
             times = frame.filter(flow=name)["time_ns"]
             flows = framed(fill(frame, name, sampled(trace, times, first_ns, end.start_epoch_ns)))
-            facts[name] = _facts(trace)
+            facts[name] = _facts(trace, sent[name])
     return Qlogs(flows, facts, warnings)
 
 
@@ -103,11 +104,12 @@ def _traces(folder: Path, program: _sim.Program, entry: Mapping[str, Any], warni
         yield from traces
 
 
-def _facts(trace: "Trace") -> dict[str, Any]:
+def _facts(trace: "Trace", datagrams: int) -> dict[str, Any]:
+    """Where the stack logs no packets, their number is that of datagrams on the network."""
     from dumbbell.qlog import facts_of  # noqa: PLC0415 — see above
 
     return {
         "retransmits": trace.lost if trace.says_lost else None,
-        "data_segs_out": trace.out.packets or None,
+        "data_segs_out": trace.out.packets or datagrams,
         "seen": facts_of(trace),
     }

@@ -69,7 +69,8 @@ def _senders(experiment: Experiment, middle: float) -> Iterator[Markup]:
 
 def _group_label(name: str, group: "Flows") -> str:
     count = f" ×{group.count}" if group.count > 1 else ""
-    what = name if group.cc in (None, name) else f"{name}: {group.cc}"
+    controller = " ".join(each for each in (group.stack, group.cc) if each)
+    what = name if controller in ("", name) else f"{name}: {controller}"
     return textwrap.shorten(what, 14 - len(count), placeholder="…") + count if len(what + count) > 14 else what + count
 
 
