@@ -109,6 +109,30 @@ def test_the_same_flows_on_this_host(tmp_path: Path) -> None:
     assert not any("virtual time" in warning for warning in run.manifest.warnings)
 
 
+DYING = """
+import socket, sys, time
+if sys.argv[1] == "client":
+    time.sleep(60)
+server = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+host, port = sys.argv[3].split(":")
+server.bind((host, int(port)))
+time.sleep(0.5)
+sys.exit("no more memory")
+"""
+
+
+@pytest.mark.kernel
+def test_a_server_that_dies_makes_the_run_invalid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    built = stacks.Built(stacks.named(STACK), tmp_path / "stack")
+    monkeypatch.setattr("dumbbell.engines.programs.find", lambda _name: built)
+    built.folder.mkdir()
+    (built.folder / "driver.py").write_text(DYING)
+    outcome = measure(tmp_path, experiment(QUIC + CUBIC, duration="2s"))
+    assert any("'aioquic-cubic-server' exited with status 1" in each for each in outcome.problems)
+    assert any("no more memory" in each for each in outcome.problems)
+    assert outcome.run.manifest.flows[0].error == "its server exited"
+
+
 @pytest.mark.kernel
 def test_a_stack_that_is_not_built_is_an_error_before_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dumbbell.engines.programs.find", lambda _name: None)
