@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from dumbbell.stacks.store import MANIFEST, Built, named
 from dumbbell.sweeps import identity
 from dumbbell.sweeps.identity import key_of
 from dumbbell.sweeps.task import base_of, tasks_at
@@ -110,3 +111,21 @@ def test_clear_removes_every_row(cache: Path) -> None:
     assert clear() > 0
     with Cache(cache_file()) as kept:
         assert kept.get("a") is None
+
+
+def test_another_build_of_a_quic_stack_is_another_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    built = {name: Built(named(name), tmp_path / name) for name in ("quinn", "aioquic")}
+    for each in built.values():
+        each.folder.mkdir()
+        (each.folder / MANIFEST).write_text("{}")
+    monkeypatch.setattr(identity, "find", built.get)
+    texts = [SMALL.replace('cc = "bbr"', f'kind = "quic"\nstack = "{name}"') for name in built]
+    first = key(tmp_path, texts[0])
+    assert first is not None
+    assert len({first, key(tmp_path, texts[1]), key(tmp_path)}) == 3
+    (built["quinn"].folder / MANIFEST).write_text('{"tool": "newer"}')
+    assert key(tmp_path, texts[0]) != first
+    # Its runs with the same seed differ: none is kept.
+    differing = replace(built["quinn"].stack, repeats=False)
+    monkeypatch.setattr(identity, "find", lambda _name: Built(differing, built["quinn"].folder))
+    assert key(tmp_path, texts[0]) is None

@@ -29,6 +29,7 @@ from dumbbell.kernels.store import hash_of, sha256
 from dumbbell.plan import plan_case
 from dumbbell.spec import Case
 from dumbbell.spec.attachments import named_in, read_named
+from dumbbell.stacks.store import MANIFEST, Built, find
 from dumbbell.sweeps.task import Base, Task
 
 __all__ = [
@@ -50,7 +51,20 @@ __all__ = [
 ]
 
 
-PACKAGES = ("errors", "spec", "plan", "results", "kernels", "host", "linux", "engines", "analysis", "sweeps")
+PACKAGES = (
+    "errors",
+    "spec",
+    "plan",
+    "results",
+    "kernels",
+    "host",
+    "linux",
+    "stacks",
+    "qlog",
+    "engines",
+    "analysis",
+    "sweeps",
+)
 """The packages that turn a sweep file into a row."""
 LIBRARIES = ("numpy", "polars", "pydantic", "scipy")
 """Libraries whose version may change a row."""
@@ -246,9 +260,21 @@ def iproute2() -> dict[str, str]:
     return {f"{name}_sha256": tool.sha256 for name, tool in tools().items()}
 
 
+def built_stacks(case: Case) -> list[Built]:
+    """The QUIC stacks that a case uses and that are built: without one there is no run."""
+    names = sorted({group.stack for group in case.experiment.flows if group.stack is not None})
+    return [built for built in map(find, names) if built is not None]
+
+
 def key_of(base: Base, task: Task, case: Case) -> str | None:
-    """The cache key of a run; None if runs don't repeat exactly: the host engine, or external programs."""
+    """The cache key of a run; None if runs don't repeat exactly: the host engine, or external programs.
+
+    The programs of a QUIC stack are those of its build, unless runs with it differ.
+    """
     if task.engine == "host" or case.experiment.programs:
+        return None
+    stacks = built_stacks(case)
+    if not all(stack.stack.repeats for stack in stacks):
         return None
     experiment = {
         key: value for key, value in case.experiment.document(complete=True).items() if key not in NOT_THE_RUN
@@ -261,6 +287,7 @@ def key_of(base: Base, task: Task, case: Case) -> str | None:
         "window": base.window,
         "engine": engine(task.engine, task.kernel, base.allowed),
         "iproute2": iproute2() if task.engine == "kernel" and is_used(case) else None,
+        "stacks": {stack.folder.name: sha256(stack.folder / MANIFEST) for stack in stacks},
         "build": build(),
     }
     return hashlib.sha256(json.dumps(about, sort_keys=True, default=str).encode()).hexdigest()
