@@ -128,6 +128,11 @@ def test_importing_the_package_imports_no_large_library() -> None:
     assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout == "[]\n"
 
 
+def test_the_interface_needs_no_package_of_figures() -> None:
+    program = "import sys, dumbbell; dumbbell.run; print(sorted({'altair', 'scipy', 'optuna'} & set(sys.modules)))"
+    assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
 def test_a_simulator_run_imports_only_what_it_needs(tmp_path: Path) -> None:
     program = (
         "import sys; sys.argv = ['dumbbell', 'run', 'cyclic', '--set', 'duration=1s', '--out', 'out']\n"

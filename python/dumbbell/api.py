@@ -33,24 +33,34 @@ from dumbbell.engines.base import Permissions, engine_called, kernels_set, permi
 from dumbbell.engines.sim import MOST_ROWS, PacketTraces, Window
 from dumbbell.engines.sim import packet_traces as traces_of
 from dumbbell.errors import DumbbellError, ExperimentError
+from dumbbell.evaluation.criteria import load_suite
+from dumbbell.evaluation.referee import Budget, Controller, Evaluation
+from dumbbell.evaluation.referee import evaluate as evaluated
 from dumbbell.exporters import export_run
+from dumbbell.importers import Options, import_files
 from dumbbell.notebook import ComparisonResult as Comparison
 from dumbbell.notebook import Figure, run_html
 from dumbbell.notebook import SweepResult as Sweep
 from dumbbell.plan import Plan, plan_case
+from dumbbell.publish import scratch
 from dumbbell.results import result
+from dumbbell.search.bounds import SearchOptions, definition
+from dumbbell.search.outcome import Found, Runs, concluded
+from dumbbell.search.saving import save
 from dumbbell.spec.built_in import find
 from dumbbell.spec.document import inline_toml
 from dumbbell.spec.sweep import engines_used, read_sweep
 from dumbbell.spec.sweep import load_sweep as load_sweep_file
-from dumbbell.spec.units import Wrong, duration_ns, suggest
+from dumbbell.spec.typed import quantity
+from dumbbell.spec.units import Wrong, duration_ns, size_bytes, suggest
 from dumbbell.sweeps import folder as sweeps
+from dumbbell.sweeps.pool import Local
+from dumbbell.sweeps.runner import NoProgress, SweepRequest, carry_out
+from dumbbell.sweeps.workdir import JOURNAL, Journal
 
 if TYPE_CHECKING:
-    from dumbbell.evaluation.referee import Evaluation
     from dumbbell.identification.identify import Identification
     from dumbbell.results.keys import RunManifest
-    from dumbbell.search.outcome import Found
 
 __all__ = [
     "Comparison",
@@ -379,10 +389,6 @@ def import_logs(
     `options`: `name`, `cc` (texts or lists), `interval`, `mss`, `size`, `align`, `queue`, `format`, `title`. Without
     `out` the result is in a temporary folder, deleted with the `Run`. Raises `ImportProblem`, `OutputError`.
     """
-    from dumbbell.importers import Options, import_files  # noqa: PLC0415 — not needed to run experiments
-    from dumbbell.spec.typed import quantity  # noqa: PLC0415 — see above
-    from dumbbell.spec.units import size_bytes  # noqa: PLC0415 — see above
-
     kinds = {"interval": ("interval_ns", duration_ns, "1ns"), "mss": ("mss_bytes", size_bytes, "1b"),
              "size": ("size_bytes", size_bytes, "1b")}  # fmt: skip
     lists = {"name": "names", "cc": "ccs"}
@@ -414,8 +420,8 @@ def identify(
 
     As `dumbbell identify`. Raises `DumbbellError`.
     """
-    from dumbbell.identification.candidates import CONTROLLERS  # noqa: PLC0415 — not needed to run experiments
-    from dumbbell.identification.identify import identify as identified  # noqa: PLC0415 — see above
+    from dumbbell.identification.candidates import CONTROLLERS  # noqa: PLC0415 — scipy takes 0.3 s to import
+    from dumbbell.identification.identify import identify as identified  # noqa: PLC0415
 
     return identified(Path(trace), flow, controllers=tuple(candidates) or CONTROLLERS, jobs=jobs)
 
@@ -424,16 +430,12 @@ def evaluate(  # noqa: PLR0913, PLR0917 — the options of the command
     controller: str, engine: str = "sim", kernel: str | None = None, against: Sequence[str] = ("cubic", "bbr", "reno"),
     max_runs: int | None = None, budget: str | None = None, only: Sequence[str] = (), jobs: int | None = None,
     parameters: Mapping[str, Any] | None = None,
-) -> "Evaluation":  # fmt: skip
+) -> Evaluation:  # fmt: skip
     """Judge a congestion control by the criteria of RFC 9743: `.findings` has a verdict for each.
 
     `max_runs` or `budget` (wall time, such as `"180s"`; default 170 s) limit it. As `dumbbell evaluate`. Raises
     `DumbbellError`.
     """
-    from dumbbell.evaluation.criteria import load_suite  # noqa: PLC0415 — not needed to run experiments
-    from dumbbell.evaluation.referee import Budget, Controller  # noqa: PLC0415 — see above
-    from dumbbell.evaluation.referee import evaluate as evaluated  # noqa: PLC0415 — see above
-
     if max_runs is not None and budget is not None:
         raise ExperimentError("both a number of runs and a time", key="max_runs", right="give one of them")
     limit = Budget(runs=max_runs) if max_runs else Budget(wall_s=_time_ns(budget or "170s", "budget") / 1e9)
@@ -449,21 +451,13 @@ def search(  # noqa: PLR0913 — the options of the command
     vary: Sequence[str] = (), max_runs: int | None = None, search_seed: int | None = None, seeds: str | None = None,
     window: str | None = None, confirm: bool = False, shrink: bool = True, threshold: float | None = None,
     jobs: int | None = None, out: str | os.PathLike[str] | None = None, settings: Mapping[str, Any] | None = None,
-) -> "Found":  # fmt: skip
+) -> Found:  # fmt: skip
     """Search for the network in which a metric is worst: `.best`, `.baseline`, `.document` (the smallest experiment).
 
     `source`: a scenario's name, an experiment or a sweep file; `vary`: `"path.rtt=5ms..80ms"`; `window`: `"from 5s"`;
     `confirm`: on the kernel, too. Without `out` the folder is temporary and is removed. As `dumbbell search`. Raises
     `DumbbellError`.
     """
-    from dumbbell.publish import scratch  # noqa: PLC0415 — not needed to run experiments
-    from dumbbell.search.bounds import SearchOptions, definition  # noqa: PLC0415 — see above
-    from dumbbell.search.outcome import Runs, concluded  # noqa: PLC0415 — see above
-    from dumbbell.search.saving import save  # noqa: PLC0415 — see above
-    from dumbbell.sweeps.pool import Local  # noqa: PLC0415 — see above
-    from dumbbell.sweeps.runner import NoProgress, SweepRequest, carry_out  # noqa: PLC0415 — see above
-    from dumbbell.sweeps.workdir import JOURNAL, Journal  # noqa: PLC0415 — see above
-
     options = SearchOptions(
         os.fspath(source), minimize, maximize, vary, _settings(settings or {}), None, max_runs, search_seed, seeds,
         window,
@@ -500,8 +494,6 @@ def sweep(
     Without `out` the folder is temporary, deleted with the returned object. Raises `DumbbellError`; a failed run raises
     nothing: its row has the reason.
     """
-    from dumbbell.sweeps.runner import NoProgress, SweepRequest, carry_out  # noqa: PLC0415 — not needed to run one experiment
-
     if axes is None:
         if not isinstance(experiment, str | os.PathLike):
             raise ExperimentError("sweep without axes", key="axes", right='for example {"path.rtt": ["5ms", "20ms"]}')

@@ -16,11 +16,11 @@ from dumbbell.errors import ExperimentError, ResultError
 from dumbbell.exporters import export_sweep
 from dumbbell.reports.comparison_text import HEAD, cells, verdict
 from dumbbell.reports.markup import Markup, element, join, number, percent, table
-from dumbbell.reports.page import reproduce_command
 from dumbbell.reports.sentences import sentences
 from dumbbell.results.result import Run
 from dumbbell.spec.sweep import read_map
 from dumbbell.sweeps.folder import Sweep, query, summary
+from dumbbell.sweeps.rows import reproduce_command
 
 if TYPE_CHECKING:
     import altair as alt

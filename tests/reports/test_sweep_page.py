@@ -13,11 +13,11 @@ import pytest
 from playwright.sync_api import sync_playwright
 
 from dumbbell.errors import ResultError
-from dumbbell.reports.page import reproduce_command
 from dumbbell.reports.sweep_page import maps_of, sweep_page, write_sweep
 from dumbbell.spec.axes import axis
 from dumbbell.spec.sweep import read_map
 from dumbbell.sweeps.folder import Sweep, load
+from dumbbell.sweeps.rows import reproduce_command
 from sweep_fixtures import TWO, made, ran
 from web.browsing import CHROMIUM
 

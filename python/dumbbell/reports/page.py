@@ -6,14 +6,13 @@ both can move together.
 
 import os
 import shlex
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 from dumbbell.analysis.findings import findings
-from dumbbell.errors import ExperimentError, OutputError
+from dumbbell.errors import OutputError
 from dumbbell.plots import PANELS as EVERY
 from dumbbell.plots import available, draw, figure
 from dumbbell.reports import sections
@@ -23,21 +22,14 @@ from dumbbell.reports.page_frame import Figures, framed
 from dumbbell.reports.page_frame import written as write_page
 from dumbbell.results.addresses import without_addresses
 from dumbbell.results.result import Run, load
-from dumbbell.spec.attachments import text_named
-from dumbbell.spec.axes import Point, written
-from dumbbell.spec.document import as_toml, toml, with_settings
-from dumbbell.sweeps.folder import EXPERIMENT, RUNS, Sweep, kept_name
-from dumbbell.sweeps.task import Task, tasks_at
-from dumbbell.sweeps.task_runner import command_for
+from dumbbell.sweeps.folder import RUNS, Sweep, kept_name
 
 __all__ = [
     "PANELS",
     "KeptFor",
-    "experiment_at",
     "kept_at",
     "kept_here",
     "page",
-    "reproduce_command",
     "write",
     "write_kept",
 ]
@@ -122,34 +114,6 @@ def _off_time(run: Run, figures: Figures) -> list[Markup]:
         if available(run, (needs,)):
             found.append(join([element("h3", heading), figures.box(draw([run], name))]))
     return found
-
-
-def reproduce_command(sweep: Sweep, row: Mapping[str, Any]) -> str:
-    """The command that runs this row as a result folder; empty if the sweep's file can't be read."""
-    try:
-        task = _task(sweep, row)
-    except ExperimentError:
-        return ""
-    return command_for(task, str(sweep.folder / EXPERIMENT))
-
-
-def experiment_at(sweep: Sweep, row: Mapping[str, Any]) -> str:
-    """The experiment of this row alone. Raises `ExperimentError` if the sweep's files can't be read."""
-    task, file = _task(sweep, row), sweep.folder / EXPERIMENT
-    document = toml(text_named(sweep.folder, EXPERIMENT, file=str(file)), file)
-    return as_toml(with_settings(document, dict(task.settings), file))
-
-
-def _task(sweep: Sweep, row: Mapping[str, Any]) -> Task:
-    definition = sweep.definition
-    values = {}
-    for shape in definition.every_axis:
-        # The table holds values as text; the file has the originals.
-        known = {str(written(value)): value for value in shape.values}
-        values[shape.key] = known.get(str(row[shape.key]), row[shape.key])
-    (task,) = tasks_at(definition, Point(int(row["point"]), values), [int(row["seed"])])
-    kernel = row["kernel"] if row["engine"] == "kernel" else None
-    return replace(task, engine=str(row["engine"]), kernel=kernel)
 
 
 KeptFor = Callable[[int, int], dict[str, str | None] | None]

@@ -16,13 +16,14 @@ from dumbbell.errors import ExperimentError, ResultError
 from dumbbell.plots import script_json
 from dumbbell.plots.sweep_map import PANELS_MAX, draw_map, map_notes, mapped_cells
 from dumbbell.reports.markup import Markup, details, element, join, number, table, tagged
-from dumbbell.reports.page import KeptFor, kept_at, reproduce_command, write_kept
+from dumbbell.reports.page import KeptFor, kept_at, write_kept
 from dumbbell.reports.page_frame import Figures, framed, written
 from dumbbell.spec.attachments import text_named
 from dumbbell.spec.axes import Axis
 from dumbbell.spec.document import inline_toml
 from dumbbell.spec.sweep import read_map
 from dumbbell.sweeps.folder import SWEEP_FILE, Sweep, summary
+from dumbbell.sweeps.rows import reproduce_command
 
 if TYPE_CHECKING:
     from dumbbell.spec.keys import Map

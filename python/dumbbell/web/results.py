@@ -30,10 +30,11 @@ from dumbbell.engines.base import plain
 from dumbbell.errors import DumbbellError, ExperimentError, ImportProblem, ResultError
 from dumbbell.importers import Options, import_files
 from dumbbell.reports.experiment_section import experiment_of, text_of
-from dumbbell.reports.page import experiment_at, kept_here, page
+from dumbbell.reports.page import kept_here, page
 from dumbbell.reports.sweep_page import sweep_page
 from dumbbell.results import result
 from dumbbell.sweeps import folder as sweeps
+from dumbbell.sweeps.rows import experiment_at
 from dumbbell.web.experiment_text import texts_of
 from dumbbell.web.handlers import BINARY, Handlers, Json, Limits, WorkFolder, read_body, require_content_type
 
