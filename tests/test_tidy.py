@@ -14,7 +14,7 @@ PYTHON = sorted(path for path in PACKAGE.rglob("*.py") if "drivers" not in path.
 """All but the drivers of QUIC stacks, which are programs of their own."""
 
 LAYERS = [
-    {"control_characters"},
+    {"control_characters", "late"},
     {"errors"},
     {"publish", "limits"},
     {"spec"},

@@ -18,6 +18,7 @@ from typing import Literal
 import numpy as np
 
 from dumbbell.errors import ExperimentError
+from dumbbell.late import special, stats
 
 __all__ = [
     "CONFIDENCE",
@@ -40,10 +41,6 @@ __all__ = [
     "tolerance_of",
     "worst_first",
 ]
-
-
-# Import scipy where needed: every command imports this package, few compare.
-# ruff: noqa: PLC0415
 
 
 CONFIDENCE = 0.95
@@ -268,8 +265,6 @@ def _welch(first: Sample, second: Sample, confidence: float) -> Interval:
 
 
 def _bootstrap(first: Sample, second: Sample, confidence: float) -> Interval:
-    from scipy import stats
-
     found = stats.bootstrap(
         (np.asarray(second.values), np.asarray(first.values)),
         lambda these, those, axis: these.mean(axis=axis) - those.mean(axis=axis),
@@ -285,9 +280,7 @@ def _bootstrap(first: Sample, second: Sample, confidence: float) -> Interval:
 def t_quantile(freedom: float, confidence: float = CONFIDENCE) -> float:
     """Quantile of Student's distribution: half the width of a two-sided interval in standard errors."""
     # Not scipy.stats: importing it takes seconds.
-    from scipy.special import stdtrit
-
-    return float(stdtrit(freedom, (1 + confidence) / 2))
+    return float(special.stdtrit(freedom, (1 + confidence) / 2))
 
 
 RIGHT = "write METRIC=3%, METRIC=1 in the metric's own unit, or both: METRIC=3%,1"

@@ -14,6 +14,7 @@ import polars as pl
 from dumbbell.analysis import formula
 from dumbbell.analysis.difference import CONFIDENCE, Sample, interval
 from dumbbell.errors import ResultError
+from dumbbell.late import special
 
 __all__ = ["cells", "chosen", "differences", "half_widths"]
 
@@ -61,10 +62,8 @@ def cells(runs: pl.DataFrame, value: str, keys: Sequence[str], axes: Sequence[st
 
 def half_widths(counts: npt.NDArray[np.int64], sds: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """Half the width of Student's 95 % interval of a mean: t(n−1) · s / √n; NaN for fewer than two runs."""
-    from scipy.special import stdtrit  # noqa: PLC0415 — every command imports this package, few need it
-
     several = np.maximum(counts, 2)
-    half = stdtrit(several - 1, (1 + CONFIDENCE) / 2) * sds / np.sqrt(several)
+    half = special.stdtrit(several - 1, (1 + CONFIDENCE) / 2) * sds / np.sqrt(several)
     return np.where(counts > 1, half, np.nan)
 
 

@@ -4,13 +4,11 @@
 """
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dumbbell.analysis.native import Window, as_dict, metrics
+from dumbbell.late import pl
 from dumbbell.results.result import Run
-
-if TYPE_CHECKING:
-    import polars as pl
 
 __all__ = [
     "bottleneck",
@@ -32,8 +30,6 @@ def bottleneck(run: Run) -> Mapping[str, Any] | None:
 
 def of_bottleneck(run: Run) -> "pl.Expr":
     """Whether a row of `queues` belongs to the bottleneck; false for all rows if the run names none."""
-    import polars as pl  # noqa: PLC0415 — not for single numbers
-
     return pl.col("queue") == (run.manifest.bottleneck or "")
 
 

@@ -25,6 +25,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from dumbbell.late import special
+
 __all__ = [
     "GSO_MAX_BYTES",
     "Multiple",
@@ -144,10 +146,6 @@ def _p_value(values: Floats, halves: Floats, step: float) -> float:
     return float(np.exp(fits).sum())
 
 
-# Not scipy.stats: importing it takes seconds.
-# ruff: noqa: PLC0415
-
-
 GSO_MAX_BYTES = 65_536
 """`GSO_LEGACY_MAX_SIZE` of include/linux/netdevice.h: headers and payload of the largest super-packet."""
 LEAST, MOST = 3, 64
@@ -174,8 +172,6 @@ class Multiple:
 
 def multiple_of(counts: npt.ArrayLike, most: int = MOST) -> Multiple | None:
     """The k, at most `most`, with significantly many multiples; None without one."""
-    from scipy.special import bdtrc
-
     known = np.asarray(counts, dtype=np.int64)
     known = known[known > 0]
     found: list[Multiple] = []
@@ -184,7 +180,7 @@ def multiple_of(counts: npt.ArrayLike, most: int = MOST) -> Multiple | None:
         large = known[known >= segments]
         hits = int(np.count_nonzero(large % segments == 0))
         if large.size >= COUNTS_MIN and hits > large.size / segments:
-            p_value = float(bdtrc(hits - 1, large.size, 1 / segments)) * len(tried)
+            p_value = float(special.bdtrc(hits - 1, large.size, 1 / segments)) * len(tried)
             found.append(Multiple(segments, hits, int(large.size), p_value))
     # Multiples of 15 are multiples of 3 too; on a tie in floating point, prefer the larger.
     best = min(found, key=lambda each: (each.p_value, -each.segments), default=None)

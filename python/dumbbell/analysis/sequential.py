@@ -15,6 +15,7 @@ from enum import StrEnum
 from functools import lru_cache
 
 from dumbbell.analysis.difference import CONFIDENCE
+from dumbbell.late import special
 
 __all__ = [
     "ALIKE",
@@ -174,9 +175,7 @@ def _mixture(below: int, count: int) -> float:
 
 def _binomial(below: int, count: int) -> float:
     """P(K ≤ below) of Bin(count, ½)."""
-    from scipy.special import bdtr  # noqa: PLC0415 — as in `difference`
-
-    return float(bdtr(below, count, 0.5))
+    return float(special.bdtr(below, count, 0.5))
 
 
 def _quantile(ordered: Sequence[float], share: float) -> float:

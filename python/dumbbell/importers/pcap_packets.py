@@ -6,6 +6,7 @@ the IP header, so packets truncated to their headers count in full.
 
 from collections import Counter
 from dataclasses import dataclass, field, replace
+from ipaddress import IPv6Address
 
 import numpy as np
 import numpy.typing as npt
@@ -180,6 +181,4 @@ def _ends(pair: bytes, ports: int, size: int) -> tuple[str, str]:
 
 
 def _v6(address: bytes) -> str:
-    from ipaddress import IPv6Address  # noqa: PLC0415 — rare
-
     return str(IPv6Address(address))

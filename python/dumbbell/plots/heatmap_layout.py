@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from dumbbell.late import interpolate, spatial
 from dumbbell.plots.render import script_json
 from dumbbell.spec.axes import Axis, Scale
 
@@ -226,18 +227,15 @@ def _heights(
     heights[list(rows), list(columns)] = [np.nan if value is None else value for value in values]
     if len(values) == heights.size:
         return heights
-    from scipy.interpolate import LinearNDInterpolator  # noqa: PLC0415 — slow to import, and few maps need it
-    from scipy.spatial import QhullError  # noqa: PLC0415
-
     known = np.array([(c, r) for c, r, value in zip(columns, rows, values, strict=True) if value is not None])
     ends = [(along.positions[0], np.ptp(along.positions)) for along in (across, up)]
     grid = [(along.positions - low) / span for along, (low, span) in zip((across, up), ends, strict=True)]
     try:
-        between = LinearNDInterpolator(
+        between = interpolate.LinearNDInterpolator(
             np.column_stack([grid[0][known[:, 0]], grid[1][known[:, 1]]]),
             [value for value in values if value is not None],
         )
-    except (QhullError, IndexError, ValueError):  # Fewer than three points, or all collinear.
+    except (spatial.QhullError, IndexError, ValueError):  # Fewer than three points, or all collinear.
         return heights
     filled: Floats = between(*np.meshgrid(*grid))
     unknown = {(c, r) for c, r, value in zip(columns, rows, values, strict=True) if value is None}

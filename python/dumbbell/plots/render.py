@@ -29,6 +29,7 @@ import altair as alt
 
 from dumbbell.control_characters import json_text, visible_json, visible_line
 from dumbbell.errors import OutputError
+from dumbbell.late import vl_convert
 from dumbbell.publish import write
 from dumbbell.publish.cache import cache_folder
 
@@ -138,8 +139,6 @@ def _head(script: str) -> str:
 
 
 def _bundled() -> str:
-    import vl_convert  # noqa: PLC0415 — needed once; a separate process renders figures
-
     script: str = vl_convert.javascript_bundle(None, version())  # type: ignore[arg-type]  # the stub lacks None
     if re.search(r"</script|<!--", script, re.IGNORECASE):
         raise AssertionError("Vega's script contains an end tag")

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from ipaddress import ip_address
 from typing import Any
 
+import polars as pl
+
 from dumbbell.results.reader import TABLES
 from dumbbell.results.result import Run
 
@@ -53,8 +55,6 @@ class _Masks:
 
 def without_addresses(run: Run) -> Run:
     """The result without addresses, if it was imported; otherwise the result."""
-    import polars as pl  # noqa: PLC0415 — not every report needs tables
-
     if run.manifest.engine != "import":
         return run
     masks = _Masks()

@@ -10,16 +10,15 @@ from typing import TYPE_CHECKING, Any, cast
 
 from dumbbell import _sim
 from dumbbell.errors import ResultError
+from dumbbell.late import pl
 from dumbbell.results import corrections
+from dumbbell.results.late import columns, parquet, reader
 from dumbbell.results.members import several_members
 from dumbbell.results.tables import KNOWN, TABLE_NAMES, NativeTable
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from dumbbell.results.columns import Table
     from dumbbell.results.keys import RunManifest
-    from dumbbell.results.reader import Schema
 
 __all__ = [
     "Run",
@@ -35,11 +34,7 @@ __all__ = [
 
 def framed(given: "pl.DataFrame | Table") -> "Table":
     """A data frame as a table of a run."""
-    import polars as pl  # noqa: PLC0415 — the simulator's tables need none
-
-    from dumbbell.results.columns import Framed  # noqa: PLC0415
-
-    return Framed(given) if isinstance(given, pl.DataFrame) else given
+    return columns.Framed(given) if isinstance(given, pl.DataFrame) else given
 
 
 class Run:
@@ -93,10 +88,8 @@ class Run:
 
     def inside(self, name: str) -> "pl.DataFrame | None":
         """A table of a kernel's internals, or None if the run has none. Raises `ResultError` as `load` does."""
-        from dumbbell.results.reader import INSIDE, read_table  # noqa: PLC0415 — needs polars
-
         path = self.folder / f"{name}.parquet"
-        return read_table(path, INSIDE[name]) if path.exists() else None
+        return reader.read_table(path, reader.INSIDE[name]) if path.exists() else None
 
 
 def load(folder: Path) -> Run:
@@ -110,8 +103,6 @@ def load(folder: Path) -> Run:
 
 def load_manifest(folder: Path) -> "RunManifest":
     """The manifest of a result folder, without its tables. Raises `ResultError` as `load` does."""
-    from dumbbell.results.reader import read_manifest  # noqa: PLC0415 — needs polars
-
     path = folder / "run.json"
     try:
         missing = not path.exists()
@@ -119,7 +110,7 @@ def load_manifest(folder: Path) -> "RunManifest":
         raise ResultError(f"{folder}: can't be read: {error.strerror}") from None
     if missing:
         raise ResultError(f"{folder}: not a result folder: it has no run.json{several_members(folder)}")
-    manifest = read_manifest(path, "a run's manifest", "RunManifest")
+    manifest = reader.read_manifest(path, "a run's manifest", "RunManifest")
     more = corrections.warnings(manifest)
     return manifest.with_keys({"warnings": [*manifest.warnings, *more]}) if more else manifest
 
@@ -133,25 +124,21 @@ def write(
     folder: Path,
     manifest: Mapping[str, Any],
     tables: "Mapping[str, pl.DataFrame | pl.LazyFrame]",
-    more: "Mapping[str, Schema] | None" = None,
+    more: "Mapping[str, reader.Schema] | None" = None,
 ) -> None:
     """Write manifest and tables into an existing, private `folder`; the caller renames it to its final path.
 
     Each table must have exactly its declared columns, followed at most by those of `more`, which only imported logs
     have. A lazy table is streamed to disk, so its length is not limited by memory.
     """
-    import polars as pl  # noqa: PLC0415 — the simulator's tables need none
-
-    from dumbbell.results.parquet import write_table  # noqa: PLC0415
-    from dumbbell.results.reader import INSIDE, TABLES  # noqa: PLC0415
-
-    for name, columns in [*TABLES.items(), *((name, INSIDE[name]) for name in INSIDE if name in tables)]:
+    kernel_only = {name: schema for name, schema in reader.INSIDE.items() if name in tables}
+    for name, declared in {**reader.TABLES, **kernel_only}.items():
         table = tables[name]
         schema = table.collect_schema()
         besides = {column: kind for column, kind in (more or {}).get(name, {}).items() if column in schema}
-        if schema != pl.Schema({**columns, **besides}):
-            raise AssertionError(f"{name}: columns {schema} differ from {columns}")
-        write_table(table, folder / f"{name}.parquet")
+        if schema != pl.Schema({**declared, **besides}):
+            raise AssertionError(f"{name}: columns {schema} differ from {declared}")
+        parquet.write_table(table, folder / f"{name}.parquet")
     _sim.write_manifest(manifest, folder / "run.json")
 
 
@@ -168,6 +155,4 @@ def write_tables(folder: Path, manifest: Mapping[str, Any], tables: "Mapping[str
 
 
 def _table(folder: Path, name: str) -> "pl.DataFrame":
-    from dumbbell.results.reader import TABLES, read_table  # noqa: PLC0415 — needs polars
-
-    return read_table(folder / f"{name}.parquet", TABLES[name], KNOWN[name])
+    return reader.read_table(folder / f"{name}.parquet", reader.TABLES[name], KNOWN[name])

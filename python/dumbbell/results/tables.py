@@ -9,14 +9,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dumbbell import _sim
-
-if TYPE_CHECKING:
-    import polars as pl
-
-    from dumbbell.results.columns import Column, Names, Places
+from dumbbell.late import np, pl
+from dumbbell.results.late import columns
 
 __all__ = [
     "COLUMNS",
@@ -57,29 +54,21 @@ class NativeTable:
         self._declared = {column.name: column.kind for column in COLUMNS[name]}
         self._arrow = arrow
 
-    def column(self, name: str) -> "Column":
+    def column(self, name: str) -> "columns.Column":
         """See `Table`."""
-        import numpy as np  # noqa: PLC0415 — see above
-
-        from dumbbell.results.columns import Column  # noqa: PLC0415
-
         try:
             values, known = self._arrow.column(name)
         except KeyError:
             self._declared[name]
-            return Column(np.zeros(len(self._arrow)), np.zeros(len(self._arrow), dtype=np.bool_))
-        return Column(np.asarray(values), None if known is None else np.asarray(known))
+            return columns.Column(np.zeros(len(self._arrow)), np.zeros(len(self._arrow), dtype=np.bool_))
+        return columns.Column(np.asarray(values), None if known is None else np.asarray(known))
 
-    def names(self, name: str) -> "Names":
+    def names(self, name: str) -> "columns.Names":
         """See `Table`."""
-        import numpy as np  # noqa: PLC0415 — see above
-
-        from dumbbell.results.columns import Names  # noqa: PLC0415
-
         codes, known, texts = self._arrow.names(name)
-        return Names(np.asarray(codes), texts, None if known is None else np.asarray(known))
+        return columns.Names(np.asarray(codes), texts, None if known is None else np.asarray(known))
 
-    def positions(self, name: str, names: Sequence[str]) -> "Places":
+    def positions(self, name: str, names: Sequence[str]) -> "columns.Places":
         """See `Table`."""
         return self.names(name).positions(names)
 
@@ -105,8 +94,6 @@ class NativeTable:
 
     @cached_property
     def _frame(self) -> "pl.DataFrame":
-        import polars as pl  # noqa: PLC0415 — see above
-
         source = pl.DataFrame(self._arrow)
         kinds = {name: getattr(pl, kind) for name, kind in self._declared.items() if name not in source.columns}
         nulls = (pl.lit(None, kind).alias(name) for name, kind in kinds.items())

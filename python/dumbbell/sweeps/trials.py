@@ -19,14 +19,12 @@ import polars as pl
 from dumbbell import extras
 from dumbbell.analysis.formula import value
 from dumbbell.errors import ExperimentError, ResultError
+from dumbbell.late import optuna
 from dumbbell.spec.axes import Axis, Point, steps, value_near
 from dumbbell.spec.sweep import Sweep
 from dumbbell.sweeps.task import Row, Task, tasks_at
 
 if TYPE_CHECKING:
-    from optuna import Study
-    from optuna.distributions import BaseDistribution
-
     from dumbbell.spec.keys import Search
 
 __all__ = ["BATCH", "Candidate", "check_objective", "next_trials", "objective", "trials_of"]
@@ -152,12 +150,11 @@ def _proposed(sweep: Sweep, tried: Sequence[Candidate], count: int) -> list[Poin
     return made
 
 
-def _study(sweep: Sweep, tried: Sequence[Candidate]) -> "Study":
+def _study(sweep: Sweep, tried: Sequence[Candidate]) -> "optuna.Study":
     """Optuna's study with the trials so far. Raises `MissingExtra`."""
     assert sweep.search is not None
     with extras.explained():
-        import optuna  # noqa: PLC0415 — an optional package, which takes 0.6 s to import
-    optuna.logging.set_verbosity(optuna.logging.ERROR)
+        optuna.logging.set_verbosity(optuna.logging.ERROR)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
         sampler = optuna.samplers.TPESampler(
@@ -177,17 +174,15 @@ def _study(sweep: Sweep, tried: Sequence[Candidate]) -> "Study":
     return study
 
 
-def _distribution(table: Sequence[Axis]) -> "BaseDistribution":
+def _distribution(table: Sequence[Axis]) -> "optuna.distributions.BaseDistribution":
     """What Optuna may draw for a table of axes, which vary together."""
-    from optuna import distributions  # noqa: PLC0415 — as above
-
     if not _is_range(table):
-        return distributions.CategoricalDistribution(tuple(range(len(table[0].values))))
+        return optuna.distributions.CategoricalDistribution(tuple(range(len(table[0].values))))
     (axis,) = table
     low, high = min(axis.numbers or ()), max(axis.numbers or ())
     if axis.whole:
-        return distributions.IntDistribution(int(low), int(high), log=axis.scale == "log")
-    return distributions.FloatDistribution(low, high, log=axis.scale == "log")
+        return optuna.distributions.IntDistribution(int(low), int(high), log=axis.scale == "log")
+    return optuna.distributions.FloatDistribution(low, high, log=axis.scale == "log")
 
 
 def _at(table: Sequence[Axis], drawn: float) -> dict[str, Any]:
