@@ -22,7 +22,7 @@ from speed import processor
 
 from dumbbell import api
 from dumbbell.plots import PANELS, available, columns, packed
-from dumbbell.plots.panels import drawn
+from dumbbell.plots.panels import panel_data
 from dumbbell.results.result import Run, load
 
 EXPERIMENT = {
@@ -94,7 +94,7 @@ def response(run: Run, panels: Sequence[str]) -> bytes:
 
 
 def one(name: str) -> Callable[[Run], object]:
-    return lambda run: drawn(run, [name], POINTS)
+    return lambda run: panel_data(run, [name], POINTS)
 
 
 def vega(run: Run) -> object:

@@ -5,7 +5,7 @@ import numpy as np
 import dumbbell as db
 from dumbbell.analysis.sample_arrays import Floats
 from dumbbell.plots.layers import Lines
-from dumbbell.plots.panels import DEFAULT, drawn
+from dumbbell.plots.panels import DEFAULT, panel_data
 from dumbbell.results.result import Run
 
 RATE_MBPS = 50
@@ -27,7 +27,7 @@ def test_delivered_data_does_not_exceed_the_link_s_rate_where_goodput_does() -> 
 
 def total(run: Run, name: str) -> Floats:
     """The sum of the flows' rates in each bin of 100 ms."""
-    (panel,) = drawn(run, (name,), 60)
+    (panel,) = panel_data(run, (name,), 60)
     flows = next(layer for layer in panel.layers if isinstance(layer, Lines) and layer.of == "flows")
     return np.asarray(np.sum([np.nan_to_num(line.v) for line in flows.lines], axis=0))
 
@@ -36,7 +36,7 @@ def test_the_default_panel_shows_delivered_data_and_the_link_s_rate() -> None:
     run: Run = db.run(db.experiment(EXPERIMENT))._run
     assert DEFAULT[0] == "delivered"
     for name, title in (("delivered", "Delivered, Mbit/s"), ("throughput", "Throughput in order, Mbit/s")):
-        (panel,) = drawn(run, (name,), 500)
+        (panel,) = panel_data(run, (name,), 500)
         assert panel.title == title
         (capacity,) = panel.layers[-1].lines  # type: ignore[union-attr]
         assert (capacity.name, set(capacity.v)) == ("link rate", {50.0})

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from dumbbell.analysis.flows import convergence_s, jain, jain_index
 from dumbbell.plots.layers import Lines
-from dumbbell.plots.panels import drawn
+from dumbbell.plots.panels import panel_data
 from dumbbell.results.result import Run
 from synthetic import NS, Bench, Flow
 
@@ -89,7 +89,7 @@ def test_jain_of_equal_flows_is_one_on_any_grid(points: int) -> None:
 
 def over_time(run: Run, points: int) -> tuple[list[float], list[float]]:
     """Times in seconds and Jain's index of the figure with so many points."""
-    (panel,) = drawn(run, ("fairness",), points)
+    (panel,) = panel_data(run, ("fairness",), points)
     (lines,) = (layer for layer in panel.layers if isinstance(layer, Lines))
     (line,) = lines.lines
     return line.s.tolist(), line.v.tolist()

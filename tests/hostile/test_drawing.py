@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from conftest import COMMAND
 from dumbbell.errors import OutputError
-from dumbbell.plots import described, drawn_bytes, figure, render, save
+from dumbbell.plots import described, figure, image_bytes, render, save
 from dumbbell.plots.converter import MEMORY_BYTES
 from hostile.fuzzing import search
 from hostile.planted import PLANTED
@@ -104,7 +104,7 @@ def result_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.slow
 def test_every_planted_text_is_drawn_in_every_format(tmp_path: Path) -> None:
     for text in (*PLANTED, *EXPRESSIONS):
-        root = ET.fromstring(drawn_bytes(chart(text, text), "svg"))
+        root = ET.fromstring(image_bytes(chart(text, text), "svg"))
         assert "PLANT" in "".join(root.itertext())
     everything = "".join(text for text in PLANTED if "\ud800" not in text)
     run = Bench(flows=[Flow(everything, "bbr")], duration_s=1, manifest={"title": everything}).make(tmp_path)
@@ -114,10 +114,10 @@ def test_every_planted_text_is_drawn_in_every_format(tmp_path: Path) -> None:
 
 
 def test_one_process_draws_all_figures() -> None:
-    drawn_bytes(chart(), "svg")
+    image_bytes(chart(), "svg")
     first = render_processes(os.getpid())
     with concurrent.futures.ThreadPoolExecutor(4) as pool:
-        drawn = list(pool.map(lambda number: drawn_bytes(chart(f"title {number}"), "svg"), range(12)))
+        drawn = list(pool.map(lambda number: image_bytes(chart(f"title {number}"), "svg"), range(12)))
     assert all(f"title {number}".encode() in each for number, each in enumerate(drawn))
     assert render_processes(os.getpid()) == first
 
@@ -127,42 +127,42 @@ def test_one_process_draws_all_figures() -> None:
 def test_a_killed_render_process_is_an_error_and_the_next_figure_is_drawn(
     number: signal.Signals, slow_figure: dict[str, Any]
 ) -> None:
-    drawn_bytes(chart(), "svg")
+    image_bytes(chart(), "svg")
     (worker,) = render_processes(os.getpid())
     with concurrent.futures.ThreadPoolExecutor(1) as pool:
-        pending = pool.submit(drawn_bytes, slow_figure, "png")
+        pending = pool.submit(image_bytes, slow_figure, "png")
         time.sleep(0.5)
         os.kill(worker, number)
         with pytest.raises(
             OutputError, match=rf"the rendering process ended with signal {number.value} \({number.name}"
         ):
             pending.result(WAIT_S)
-    assert drawn_bytes(chart(), "svg").startswith(b"<svg")
+    assert image_bytes(chart(), "svg").startswith(b"<svg")
 
 
 def test_an_invalid_description_of_a_figure_is_an_error() -> None:
     for spec in ({"mark": 5}, {"mark": "point", "transform": [{"filter": "((("}]}, {"vconcat": [None]}):
         with pytest.raises(OutputError, match="can't draw the figure"):
-            drawn_bytes({"$schema": "https://vega.github.io/schema/vega-lite/v6.json", **spec}, "svg")
-    assert drawn_bytes(chart(), "svg").startswith(b"<svg")
+            image_bytes({"$schema": "https://vega.github.io/schema/vega-lite/v6.json", **spec}, "svg")
+    assert image_bytes(chart(), "svg").startswith(b"<svg")
 
 
 def test_too_large_a_figure_is_an_error_within_the_memory_limit() -> None:
     huge = chart() | {"width": 40_000, "height": 40_000}
     with pytest.raises(OutputError, match="can't draw the figure"):
-        drawn_bytes(huge, "png", 4)
+        image_bytes(huge, "png", 4)
     (worker,) = render_processes(os.getpid()) or (None,)
     if worker is not None:
         limits = Path(f"/proc/{worker}/limits").read_text()
         assert str(MEMORY_BYTES) in limits
-    assert drawn_bytes(chart(), "svg").startswith(b"<svg")
+    assert image_bytes(chart(), "svg").startswith(b"<svg")
 
 
 def test_a_figure_that_takes_too_long_is_an_error(slow_figure: dict[str, Any]) -> None:
-    drawn_bytes(chart(), "svg")
+    image_bytes(chart(), "svg")
     (worker,) = render_processes(os.getpid())
     with concurrent.futures.ThreadPoolExecutor(1) as pool:
-        pending = pool.submit(drawn_bytes, slow_figure, "png")
+        pending = pool.submit(image_bytes, slow_figure, "png")
         time.sleep(0.3)
         os.kill(worker, signal.SIGALRM)  # As its own timer does, after minutes.
         with pytest.raises(OutputError, match="timed out"):
@@ -245,7 +245,7 @@ def test_a_planted_title_is_refused_and_the_workbench_survives(ui: Served) -> No
 
 def test_fuzz_any_text_is_drawn_as_xml() -> None:
     def check(text: str) -> None:
-        ET.fromstring(drawn_bytes(chart(text, text), "svg"))
+        ET.fromstring(image_bytes(chart(text, text), "svg"))
 
     search(
         st.one_of(st.text(), st.sampled_from(PLANTED + EXPRESSIONS), st.text(st.sampled_from("\\u01nx\"'+"))),

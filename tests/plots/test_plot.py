@@ -13,7 +13,7 @@ from dumbbell.errors import OutputError, ResultError
 from dumbbell.plots import PANELS, SUFFIXES, available, described, figure, save
 from dumbbell.plots.colours import HUES, dashes, shades
 from dumbbell.plots.layers import Lines, step_ns
-from dumbbell.plots.panels import drawn
+from dumbbell.plots.panels import panel_data
 from dumbbell.results.result import Run
 from synthetic import Bench, Flow, alternating, sawtooth, with_bbr, with_queue
 
@@ -177,7 +177,9 @@ def test_the_queues_limit_is_drawn_in_packets() -> None:
 
 def reference(run: Run, panel: str) -> list[list[tuple[float, float]]]:
     """The points of the panel's reference lines."""
-    layers = (layer for layer in drawn(run, [panel], 900)[0].layers if isinstance(layer, Lines) and layer.of == "none")
+    layers = (
+        layer for layer in panel_data(run, [panel], 900)[0].layers if isinstance(layer, Lines) and layer.of == "none"
+    )
     return [list(zip(line.s.tolist(), line.v.tolist(), strict=True)) for layer in layers for line in layer.lines]
 
 

@@ -17,7 +17,7 @@ from dumbbell.plots.chart_style import WIDTH
 from dumbbell.plots.interval_plots import downloads
 from dumbbell.plots.layers import POINTS
 from dumbbell.plots.panels import DEFAULT, PANELS, available, columns, figure, lacks, life_shares, packed
-from dumbbell.plots.render import SUFFIXES, described, drawn_bytes, library, save, script_json
+from dumbbell.plots.render import SUFFIXES, described, image_bytes, library, save, script_json
 from dumbbell.plots.run_figures import (
     box,
     delay_curves,
@@ -45,9 +45,9 @@ __all__ = [
     "comparison_plot",
     "described",
     "draw",
-    "drawn_bytes",
     "figure",
     "grid_step_ns",
+    "image_bytes",
     "library",
     "of_flows",
     "packed",

@@ -18,16 +18,16 @@ from dumbbell.plots.layers import (
     FLOWS_MAX,
     Bands,
     Curve,
-    Drawn,
     Layer,
     Legend,
     Line,
     Lines,
+    PanelData,
     Points,
     Rule,
+    Series,
     Spread,
     Ticks,
-    Trace,
     from_the_busiest,
     grouped,
 )
@@ -260,21 +260,21 @@ def _zoom(views: Sequence[str]) -> alt.TopLevelSelectionParameter:
     return alt.TopLevelSelectionParameter(name="time", select=select, bind="scales", views=list(views))
 
 
-def charted(drawn: Drawn, x: alt.X) -> list[alt.Chart]:
+def charted(panel: PanelData, x: alt.X) -> list[alt.Chart]:
     """The layers of a panel on this time axis."""
-    if drawn.rows:
-        return [_bands(drawn, x) if drawn.legend else _row_ticks(drawn, x)]
-    y = y_axis(drawn.title, _scale(drawn.scale), drawn.note)
-    return [_chart(layer, drawn.legend, x, y, first=place == 0) for place, layer in enumerate(drawn.layers)]
+    if panel.rows:
+        return [_bands(panel, x) if panel.legend else _row_ticks(panel, x)]
+    y = y_axis(panel.title, _scale(panel.scale), panel.note)
+    return [_chart(layer, panel.legend, x, y, first=place == 0) for place, layer in enumerate(panel.layers)]
 
 
-def table(traces: Mapping[str, Trace]) -> pl.DataFrame:
+def table(series: Mapping[str, Series]) -> pl.DataFrame:
     """Lines by name as one table `s, v, flow`; `flow` is the line's name."""
     return pl.DataFrame(
         {
-            "s": _joined(s for s, _ in traces.values()),
-            "v": _joined(v for _, v in traces.values()),
-            "flow": _repeated((name, s) for name, (s, _) in traces.items()),
+            "s": _joined(s for s, _ in series.values()),
+            "v": _joined(v for _, v in series.values()),
+            "flow": _repeated((name, s) for name, (s, _) in series.items()),
         }
     )
 
@@ -294,8 +294,8 @@ def _chart(layer: Layer, legend: Legend | None, x: alt.X, y: alt.Y, *, first: bo
             return alt.Chart(alt.InlineData(values=[{"v": layer.v}]), mark=mark).encode(y=alt.Y("v:Q"))
         case Ticks():
             mark = alt.MarkDef("tick", orient="vertical", color=layer.colour, size=layer.size, thickness=1, clip=True)
-            drawn = alt.Chart(data(pl.DataFrame({"s": layer.s})), mark=mark)
-            return drawn.encode(x=x, y=alt.value(layer.top))
+            ticks = alt.Chart(data(pl.DataFrame({"s": layer.s})), mark=mark)
+            return ticks.encode(x=x, y=alt.value(layer.top))
         case Bands():
             raise AssertionError("bands need rows")
 
@@ -337,9 +337,9 @@ def _spread(layer: Spread, x: alt.X, y: alt.Y) -> alt.Chart:
     return alt.Chart(data(rows), mark=mark).encode(x=x, y=y, y2="high:Q", fill=fill)
 
 
-def _bands(drawn: Drawn, x: alt.X) -> alt.Chart:
+def _bands(panel: PanelData, x: alt.X) -> alt.Chart:
     """Bars, one row per flow."""
-    bands = [layer for layer in drawn.layers if isinstance(layer, Bands)]
+    bands = [layer for layer in panel.layers if isinstance(layer, Bands)]
     rows = pl.DataFrame(
         {
             "flow": _repeated((band.row, band.s) for band in bands),
@@ -348,11 +348,11 @@ def _bands(drawn: Drawn, x: alt.X) -> alt.Chart:
             "e": _joined(band.e for band in bands),
         }
     )
-    scale = alt.Scale(domain=list(drawn.rows), paddingInner=0.15, paddingOuter=0.1)
-    y = alt.Y("flow:N", title=noted(drawn.title, drawn.note), sort=None, scale=scale)
+    scale = alt.Scale(domain=list(panel.rows), paddingInner=0.15, paddingOuter=0.1)
+    y = alt.Y("flow:N", title=noted(panel.title, panel.note), sort=None, scale=scale)
     tooltip = tips(flow="flow", phase="state", s="from, s|.3f", e="to, s|.3f")
     chart = alt.Chart(data(rows), mark=alt.MarkDef("bar", clip=True, strokeWidth=0))
-    return chart.encode(x=x, x2="e:Q", y=y, fill=filled(drawn.legend), tooltip=tooltip)
+    return chart.encode(x=x, x2="e:Q", y=y, fill=filled(panel.legend), tooltip=tooltip)
 
 
 def filled(legend: Legend | None) -> alt.Fill:
@@ -363,8 +363,8 @@ def filled(legend: Legend | None) -> alt.Fill:
     return alt.Fill("phase:N", legend=shown, scale=_scale_of(entries))
 
 
-def _row_ticks(drawn: Drawn, x: alt.X) -> alt.Chart:
-    marks = [layer for layer in drawn.layers if isinstance(layer, Ticks)]
+def _row_ticks(panel: PanelData, x: alt.X) -> alt.Chart:
+    marks = [layer for layer in panel.layers if isinstance(layer, Ticks)]
     rows = pl.DataFrame(
         {
             "s": _joined(mark.s for mark in marks),
@@ -374,7 +374,7 @@ def _row_ticks(drawn: Drawn, x: alt.X) -> alt.Chart:
         schema_overrides={"packets": pl.Int64},
     )
     mark = alt.MarkDef("tick", orient="vertical", thickness=1, clip=True, bandSize=11)
-    y = alt.Y("row:N", title=drawn.title, sort=None, scale=alt.Scale(domain=list(drawn.rows)))
+    y = alt.Y("row:N", title=panel.title, sort=None, scale=alt.Scale(domain=list(panel.rows)))
     stroke = alt.Stroke("row:N", legend=None, scale=_scale_of({str(each.row): each.colour for each in marks}))
     tooltip = tips(row="of", s="time, s|.3f", packets="packets|d")
     return alt.Chart(data(rows), mark=mark).encode(x=x, y=y, stroke=stroke, tooltip=tooltip)

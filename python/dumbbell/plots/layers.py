@@ -24,18 +24,18 @@ __all__ = [
     "POINTS",
     "Bands",
     "Curve",
-    "Drawn",
     "Layer",
     "Legend",
     "Line",
     "Lines",
+    "PanelData",
     "Points",
     "Rule",
     "Scale",
+    "Series",
     "Spread",
     "SpreadLine",
     "Ticks",
-    "Trace",
     "downsample",
     "from_the_busiest",
     "group_members",
@@ -49,7 +49,7 @@ __all__ = [
 
 Curve = Literal["linear", "step", "step-after"]
 """Interpolation between points: straight, a step halfway, or a step at the next point."""
-Trace = tuple[Floats, Floats]
+Series = tuple[Floats, Floats]
 """Times in seconds, and values."""
 
 
@@ -170,7 +170,7 @@ Layer = Lines | Spread | Rule | Ticks | Bands | Points
 
 
 @dataclass(frozen=True, eq=False)
-class Drawn:
+class PanelData:
     """One panel of a run."""
 
     title: str
@@ -231,10 +231,10 @@ def round_step_ns(length_ns: float, bins: int) -> int:
     return _sim.step_ns(length_ns, bins)
 
 
-def panel(head: Mapping[str, Any], numbers: Floats) -> Drawn:
+def panel(head: Mapping[str, Any], numbers: Floats) -> PanelData:
     """A panel of `_sim.figure`, by its description and the numbers that it names."""
     entries = {entry["name"]: entry["colour"] for entry in head["entries"]}
-    return Drawn(
+    return PanelData(
         head["title"],
         tuple(_joined_points([_layer(each, numbers) for each in head["layers"]])),
         head["note"],

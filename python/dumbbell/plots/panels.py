@@ -19,7 +19,7 @@ import numpy as np
 import polars as pl
 
 from dumbbell import _sim
-from dumbbell.analysis.native import NS, native
+from dumbbell.analysis.native import NS, native, remembered
 from dumbbell.analysis.sample_arrays import Floats
 from dumbbell.analysis.states import phases
 from dumbbell.control_characters import json_text
@@ -36,7 +36,7 @@ from dumbbell.plots.chart_style import (
     tips,
     view_names,
 )
-from dumbbell.plots.layers import POINTS, Drawn, Legend, Lines, Trace, names, panel
+from dumbbell.plots.layers import POINTS, Legend, Lines, PanelData, Series, names, panel
 from dumbbell.plots.view import EVERYTHING, View, of_lines
 from dumbbell.results.result import Run
 
@@ -46,12 +46,12 @@ __all__ = [
     "Panel",
     "available",
     "columns",
-    "drawn",
     "figure",
     "lacks",
     "life_shares",
     "lines",
     "packed",
+    "panel_data",
 ]
 
 
@@ -93,7 +93,7 @@ PANELS: dict[str, Panel] = {name: Panel(about, tuple(needs), of_flows) for name,
 """All panels by the names that `--panels` accepts; `crates/figures` declares them."""
 
 
-def drawn(run: Run, wanted: Sequence[str], points: int) -> list[Drawn]:
+def panel_data(run: Run, wanted: Sequence[str], points: int) -> list[PanelData]:
     """The named panels. Raises `ResultError` for an unknown name, or a panel without data in this run."""
     heads, numbers = _checked(run, wanted, points)
     return [panel(head, numbers) for head in heads]
@@ -112,12 +112,13 @@ def _checked(run: Run, wanted: Sequence[str], points: int) -> tuple[list[dict[st
     return heads, np.asarray(numbers)
 
 
+@remembered
 def lacks(run: Run, name: str) -> str | None:
     """The data that the run lacks for this panel, with a possible reason; None if the panel can be drawn."""
     return _sim.figure_lacks(native(run), name)
 
 
-def lines(run: Run, name: str, points: int = POINTS, *, cwnd_in_bytes: bool | None = None) -> dict[str, Trace]:
+def lines(run: Run, name: str, points: int = POINTS, *, cwnd_in_bytes: bool | None = None) -> dict[str, Series]:
     """The lines of a panel's first layer, by name; without those that have no points."""
     heads, numbers = _sim.figure(native(run), [name], points, cwnd_in_bytes)
     first = panel(heads[0], np.asarray(numbers)).layers[0]
@@ -143,7 +144,7 @@ def figure(
     points = points if view == EVERYTHING else max(points, view.points(run))
     shown = [
         part
-        for name, each in zip(panels, drawn(run, panels, points), strict=True)
+        for name, each in zip(panels, panel_data(run, panels, points), strict=True)
         for part in _parts(run, name, each, view)
     ]
     panels, made = [name for name, _ in shown], [view.of(each, run) for _, each in shown]
@@ -155,7 +156,7 @@ def figure(
     return stack.properties(title=run_title(run)) if title else stack
 
 
-def _parts(run: Run, name: str, made: Drawn, view: View) -> list[tuple[str, Drawn]]:
+def _parts(run: Run, name: str, made: PanelData, view: View) -> list[tuple[str, PanelData]]:
     """The panel, or one for each group, with the name."""
     groups = list(dict.fromkeys(flow.group for flow in run.manifest.flows))
     if not view.by_group or len(groups) == 1 or not PANELS[name].of_flows:
@@ -165,7 +166,7 @@ def _parts(run: Run, name: str, made: Drawn, view: View) -> list[tuple[str, Draw
     return [(name, of_lines(made, mine, group)) for group, mine in lines if mine]
 
 
-def _panel(run: Run, made: Drawn, width: int, view: View) -> alt.LayerChart:
+def _panel(run: Run, made: PanelData, width: int, view: View) -> alt.LayerChart:
     shown = alt.condition(alt.ParameterPredicate(param="picked"), alt.value(0.9), alt.value(0.06))
     layers = charted(made, time_axis(view.window(run)))
     if any(picked := _by_flow(made)):
@@ -173,7 +174,7 @@ def _panel(run: Run, made: Drawn, width: int, view: View) -> alt.LayerChart:
     return alt.LayerChart(layer=layers).properties(width=width, height=made.height)
 
 
-def _by_flow(made: Drawn) -> list[bool]:
+def _by_flow(made: PanelData) -> list[bool]:
     """For each layer, whether the flow legend selects its lines. Limits and BDP are not selectable."""
     return [isinstance(layer, Lines) and layer.of == "flows" for layer in made.layers]
 

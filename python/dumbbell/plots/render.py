@@ -33,7 +33,7 @@ from dumbbell.late import vl_convert
 from dumbbell.publish import write
 from dumbbell.publish.cache import cache_folder
 
-__all__ = ["SUFFIXES", "described", "drawn_bytes", "library", "save", "script_json", "svg", "version"]
+__all__ = ["SUFFIXES", "described", "image_bytes", "library", "save", "script_json", "svg", "version"]
 
 
 BACKSLASH = "\u2216"
@@ -151,7 +151,7 @@ MESSAGE_MAX = 300
 """Characters to quote from the output of a failed process."""
 
 
-def drawn_bytes(spec: dict[str, Any], form: str, scale: float = 1.0) -> bytes:
+def image_bytes(spec: dict[str, Any], form: str, scale: float = 1.0) -> bytes:
     """The figure as `svg`, `png` or `pdf`, with control characters in its text made visible.
 
     Raises `OutputError` when it can't be rendered, including when the process crashes.
@@ -175,7 +175,7 @@ class _Drawer:
         atexit.register(self.close)
 
     def draw(self, spec: bytes, form: str, scale: float) -> bytes:
-        """See `drawn_bytes`."""
+        """See `image_bytes`."""
         parameters = {"form": form, "version": version(), "scale": scale, "bytes": len(spec)}
         with self._lock:
             process = self._running()
@@ -282,7 +282,7 @@ def save(chart: alt.TopLevelMixin, path: Path, scale: float = PNG_SCALE) -> None
 
 def svg(chart: alt.TopLevelMixin) -> str:
     """The figure as SVG."""
-    return drawn_bytes(described(chart), "svg").decode()
+    return image_bytes(described(chart), "svg").decode()
 
 
 def script_json(value: object) -> str:
@@ -319,7 +319,7 @@ OPTIONS = {"renderer": "svg", "actions": {"export": True, "source": False, "comp
 def _bytes(chart: alt.TopLevelMixin, suffix: str, scale: float) -> bytes:
     spec = described(chart)
     if suffix in (".svg", ".png", ".pdf"):
-        return drawn_bytes(spec, suffix[1:], scale)
+        return image_bytes(spec, suffix[1:], scale)
     if suffix == ".json":
         return (json_text(spec) + "\n").encode()
     page = _PAGE.format(

@@ -305,7 +305,7 @@ def overlay_lines(runs: Sequence[Run], name: str, points: int) -> tuple[pl.DataF
         inner = lines_of(run, name, points, cwnd_in_bytes=in_bytes)
         if not inner:
             raise ResultError(f"{run.folder}: lacks the metric of '{name}' in the unit of the other runs")
-        renamed = {f"{label}: {flow}" if len(inner) > 1 else label: trace for flow, trace in inner.items()}
+        renamed = {f"{label}: {flow}" if len(inner) > 1 else label: line for flow, line in inner.items()}
         known = {member["name"]: member for member in names(run)}
         controllers = {member.get("cc") for member in known.values()}
         alone = {"group": label, "cc": next(iter(controllers)) if len(controllers) == 1 else None}

@@ -15,10 +15,10 @@ from dumbbell.plots.colours import ALARM
 from dumbbell.plots.layers import (
     POINTS,
     Bands,
-    Drawn,
     Layer,
     Line,
     Lines,
+    PanelData,
     Points,
     Scale,
     Spread,
@@ -63,17 +63,17 @@ class View:
             return 10_000_000
         return round(POINTS * float(run.manifest.duration_s) / (last - first))
 
-    def of(self, drawn: Drawn, run: Run) -> Drawn:
+    def of(self, panel: PanelData, run: Run) -> PanelData:
         """The part of a panel that is seen."""
         first, last = self.window(run)
-        layers = [_cut(layer, first, last) for layer in drawn.layers]
-        if drawn.rows:
-            return replace(drawn, layers=tuple(layers))
+        layers = [_cut(layer, first, last) for layer in panel.layers]
+        if panel.rows:
+            return replace(panel, layers=tuple(layers))
         largest = max((float(np.nanmax(line.v)) for line in _lines(layers) if line.v.size), default=0.0)
-        scale, top = drawn.scale, drawn.scale.domain[1] if drawn.scale.domain else None
+        scale, top = panel.scale, panel.scale.domain[1] if panel.scale.domain else None
         if self.top is not None:
-            scale, top = Scale((drawn.scale.domain[0] if drawn.scale.domain else 0.0, self.top), nice=False), self.top
-        note = drawn.note
+            scale, top = Scale((panel.scale.domain[0] if panel.scale.domain else 0.0, self.top), nice=False), self.top
+        note = panel.note
         if top is not None and largest > top:
             note = "; ".join(
                 filter(None, (note, f"red marks: above the axis, up to {largest:,.{0 if largest >= 100 else 2}f}"))
@@ -81,7 +81,7 @@ class View:
             layers.append(Ticks(ALARM, _above(layers, top, (last - first) / POINTS), top=3, size=6))
         if self.bands and last - first >= DENSE_S:
             layers = [each for layer in layers for each in _with_bands(layer, first, last)]
-        return replace(drawn, layers=tuple(layers), scale=scale, note=note)
+        return replace(panel, layers=tuple(layers), scale=scale, note=note)
 
 
 EVERYTHING = View()
@@ -98,16 +98,16 @@ def of_flows(run: Run, wanted: Sequence[str]) -> Run:
     return run if kept == flows else run.replaced(manifest={**run.manifest, "flows": kept})
 
 
-def of_lines(drawn: Drawn, mine: Set[str], group: str) -> Drawn:
+def of_lines(panel: PanelData, mine: Set[str], group: str) -> PanelData:
     """A panel with the lines of one group, on an axis of its own; others keep their place in the legend."""
     layers = (
         replace(layer, lines=tuple(line if line.name in mine else _emptied(line) for line in layer.lines))
         if isinstance(layer, Lines) and layer.of == "flows"
         else layer
-        for layer in drawn.layers
+        for layer in panel.layers
     )
-    title = f"{group}: {drawn.title}"
-    return replace(drawn, title=title, layers=tuple(layers), scale=Scale())
+    title = f"{group}: {panel.title}"
+    return replace(panel, title=title, layers=tuple(layers), scale=Scale())
 
 
 def _emptied(line: Line) -> Line:
