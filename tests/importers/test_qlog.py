@@ -16,6 +16,7 @@ from dumbbell.exporters import export_run
 from dumbbell.importers import Options, import_files, read_run
 from dumbbell.importers.merge import ImportedRun
 from dumbbell.qlog import file
+from dumbbell.reports.page import page
 from dumbbell.results.result import load
 
 SAME_FOLDER = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -360,3 +361,19 @@ def test_a_damaged_qlog_is_a_run_or_an_error(tmp_path: Path, name: str, data: st
         assert run.manifest["duration_s"] >= 0
         return
     assert problem.startswith(str(tmp_path / "log.sqlog"))
+
+
+def test_two_logs_are_compared_and_reported(tmp_path: Path, dumbbell: Callable[..., Any]) -> None:
+    """Names of files are no reason not to compare; what one stack does not log is no difference."""
+    for name in ("quic-go", "ngtcp2", "quinn"):
+        import_files([LOGS / f"qlog-{name}-server.sqlog"], tmp_path / name, Options(names=(name,)))
+    both = dumbbell("compare", "quic-go", "ngtcp2")
+    assert "groups.quic-go/ngtcp2.throughput_mbps" in both.stdout, both.stderr
+    assert "groups.quic-go/ngtcp2.fct_s" in both.stdout
+    less = dumbbell("compare", "quic-go", "quinn")
+    assert "differs" not in less.stdout
+    assert "groups.quic-go/quinn.rtt_ms.mean" in less.stdout
+    assert "doesn't record it: groups.*.fct_s" in less.stdout + less.stderr
+    html = page([load(tmp_path / "quinn")])
+    assert "Congestion window" in html or "cwnd" in html
+    assert "Queue and ping" not in html

@@ -255,7 +255,7 @@ def compare_runs(
     moved = _moved(rows, left, pairs, how)
     if min(len(first.runs), len(second.runs)) == 1:
         rows, moved = [replace(row, verdict=Verdict.SHOWN) for row in rows], []
-    unrecorded = _not_in_log(left, right)
+    unrecorded = _not_in_log(left, right, pairs)
     alone = [name for name in one_sided(left.values, right.values, tolerances) if name not in unrecorded]
     warnings = [*_warnings(left, right, rows, tolerances), *_silent(unrecorded)]
     conditions, proposed = _explained(first.runs[0], second.runs[0])
@@ -323,11 +323,11 @@ def _explained(first: Measured, second: Measured) -> tuple[tuple[Condition, ...]
     return log.facts.conditions, settings(log.facts, run.facts, run.manifest, run.values)
 
 
-def _not_in_log(first: Arm, second: Arm) -> list[str]:
+def _not_in_log(first: Arm, second: Arm, pairs: Iterable[str]) -> list[str]:
     """The metrics that no run of an imported arm has, although the other arm has them.
 
     Metrics of a group or flow that the log lacks don't count: the arms have different flows. Nor does a cycle: without
-    one, the log has no significant alternation.
+    one, the log has no significant alternation. `pairs` are the prefixes of what both arms have under other names.
     """
     found: list[str] = []
     for arm, other in ((first, second), (second, first)):
@@ -336,6 +336,7 @@ def _not_in_log(first: Arm, second: Arm) -> list[str]:
         mine, theirs = ({name for values in each.values for name in values} for each in (arm, other))
         flows = [flow for run in arm.runs for flow in run.manifest["flows"]]
         known = tuple(f"{kind}s.{flow[key]}." for flow in flows for kind, key in (("group", "group"), ("flow", "name")))
+        known = (*known, *pairs)
         found += [
             name
             for name in sorted(theirs - mine)

@@ -48,12 +48,14 @@ def pairs_of(first: Manifest, second: Manifest) -> dict[str, tuple[str, str]]:
     """Prefixes of metrics that stand for each other: `groups.cubic/bbr.` from `groups.cubic.` and `groups.bbr.`.
 
     By the common name; prefixes that both arms have are not listed. Groups that have no namesake are paired in
-    their order, and so are their flows, if there are as many.
+    their order, and so are their flows, if there are as many. The only group of a log and the only one of the other
+    arm are paired whatever their names, which are those of files.
     """
     found = differing(first, second)
-    if not found or (len(found) > 1 and not all(map(_is_controller, found))):
-        return {}
     left, right = _members(first), _members(second)
+    are_logs = (is_import(first) or is_import(second)) and len(left) == len(right) == 1
+    if not are_logs and (not found or (len(found) > 1 and not all(map(_is_controller, found)))):
+        return {}
     lonely = [[name for name in these if name not in those] for these, those in ((left, right), (right, left))]
     if len(lonely[0]) != len(lonely[1]):
         return {}

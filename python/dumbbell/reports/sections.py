@@ -257,8 +257,9 @@ def facts(run: Run, numbers: Mapping[str, Any]) -> Markup:
     """Summary sentences, then warnings."""
     warnings = [element("li", warning) for warning in run.manifest.warnings or []]
     noted = element("div", element("strong", "Warnings"), element("ul", *warnings), css="banner warning")
-    summary_list = element("ul", *(element("li", sentence) for sentence in sentences(numbers)), css="facts")
-    return join([element("h3", "Summary"), summary_list, noted if warnings else ""])
+    found = [element("li", sentence) for sentence in sentences(numbers)]
+    summary_list = [element("h3", "Summary"), element("ul", *found, css="facts")] if found else []
+    return join([*summary_list, noted if warnings else ""])
 
 
 def seen(run: Run, summary: Mapping[str, Any]) -> Markup:
@@ -343,8 +344,11 @@ def flows(run: Run, summary: Mapping[str, Any]) -> Markup:
 
 
 def queue(summary: Mapping[str, Any]) -> Markup:
-    """The bottleneck's queue and the ping."""
+    """The bottleneck's queue and the ping; nothing for a log that has neither."""
     held, ping = summary["queue"], summary["ping_ms"]
+    known = (held["packets"]["mean"], held["delay_ms"]["mean"], ping["mean"], held["drops"], summary["utilization"])
+    if all(number is None for number in known):
+        return Markup()
     rows = [
         ("queue, packets", *(number(held["packets"][name]) for name in SPREAD)),
         ("queueing delay, ms", *(number(held["delay_ms"][name]) for name in SPREAD)),
