@@ -271,3 +271,12 @@ def test_a_hue_for_a_group_and_a_shade_and_dash_for_a_flow() -> None:
 @pytest.mark.parametrize(("duration_s", "step_s"), [(1, 0.01), (60, 0.2), (120, 0.5), (3600, 20)])
 def test_bins_are_round(duration_s: float, step_s: float) -> None:
     assert step_ns(Bench([], duration_s=duration_s, sample_s=1.0).make()) == step_s * 1e9
+
+
+def test_one_legend_shows_the_hue_and_the_dash_of_each_flow() -> None:
+    """Vega merges legends of the same names only."""
+    spec = figure(many_flows(3).make(), ["throughput", "cwnd"]).to_dict()
+    coded = [layer["encoding"] for layer in layers(spec) if "strokeDash" in layer["encoding"]]
+    assert coded
+    for encoding in coded:
+        assert encoding["color"]["scale"]["domain"] == encoding["strokeDash"]["scale"]["domain"] == ["f0", "f1", "f2"]

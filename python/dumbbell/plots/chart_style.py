@@ -310,8 +310,10 @@ def _lines(layer: Lines, legend: Legend | None, x: alt.X, y: alt.Y) -> alt.Chart
     chart = alt.Chart(_line_data(layer.lines), mark=mark).encode(x=x, y=y)
     if layer.of == "flows":
         chart = chart.encode(color=coloured(colours))
-        own = {line.name: list(line.dash) for line in layer.lines if line.dash}
-        return chart.encode(strokeDash=dashed(own)) if own and not layer.dash else chart
+        # With the same names as the colours, so that one legend shows both.
+        own = {line.name: list(line.dash) or [1, 0] for line in layer.lines}
+        has_own = any(line.dash for line in layer.lines) and not layer.dash
+        return chart.encode(strokeDash=dashed(own)) if has_own else chart
     if layer.of == "panel":
         # "stroke", not "color", keeps lines that are no flows out of the flow legend.
         shown = alt.Legend(title=legend.title) if legend else None
