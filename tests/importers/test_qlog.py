@@ -155,6 +155,9 @@ REAL = {
     "qlog-quinn-client.sqlog": (None, 0, None),
     "qlog-aioquic-server.qlog": ("server", 1, 16_000),
     "qlog-ngtcp2-server.sqlog": ("server", 1, 16_000),
+    "qlog-quiche-server.sqlog": ("server", 1, 16_000),
+    "qlog-tquic-server.sqlog": ("server", 1, 16_000),
+    "qlog-s2n-quic-server.sqlog": ("server", 1, None),
 }
 
 
@@ -185,6 +188,18 @@ def test_logs_of_stacks_agree_with_the_path(name: str) -> None:
         assert data * 0.9 <= table["bytes_acked"][-1] <= data + 100 < table["bytes_sent"][-1]
         assert table["bytes_received"].null_count() == len(table)
     assert flow["data_segs_out"] == (1 if side == "client" else table["data_segs_out"][-1])
+
+
+@pytest.mark.parametrize("name", ["quiche", "tquic"])
+def test_pacing_rates_are_near_the_paths_rate(name: str) -> None:
+    """20 Mbit/s: quiche writes bytes a second."""
+    rates = read_run([LOGS / f"qlog-{name}-server.sqlog"], Options()).tables["flows"]["pacing_rate_bps"].drop_nulls()
+    assert 4e6 <= rates.max() <= 40e6  # type: ignore[operator]
+
+
+def test_a_rate_of_zero_is_none(tmp_path: Path) -> None:
+    rates = [event(at, "recovery:metrics_updated", pacing_rate=rate) for at, rate in enumerate((0, 5_000_000, 0))]
+    assert of_events(tmp_path, rates).tables["flows"]["pacing_rate_bps"].to_list() == [None, 5_000_000, None]
 
 
 def test_a_stack_without_metrics_has_packets_and_a_warning() -> None:

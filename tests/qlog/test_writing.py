@@ -43,7 +43,7 @@ def tables(draw: st.DrawFn) -> pl.DataFrame:
     found: dict[str, list[Any]] = {"time_ns": times, "flow": ["a"] * count}
     for name in COLUMNS:
         most = 2**32 - 1 if name == "inflight_packets" else 10**14
-        values = draw(st.lists(st.integers(0 if "rtt" not in name else 1, most), min_size=count, max_size=count))
+        values = draw(st.lists(st.integers(0 if "flight" in name else 1, most), min_size=count, max_size=count))
         known = draw(st.integers(0, count))
         found[name] = [None] * known + values[known:]
     found["retrans_packets"] = growing(

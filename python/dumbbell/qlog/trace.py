@@ -317,8 +317,8 @@ class Trace:
             number = _number(value)
             if number is None:
                 self._source.fail("not a number from 0", line=line, place=f"data.{key}", value=value)
-            if key == "ssthresh" and number >= INFINITE:
-                self._state.pop(column, None)
+            if (key == "ssthresh" and number >= INFINITE) or (key in RATES and number == 0):
+                self._state.pop(column, None)  # Not set: quinn's BBR has a pacing rate of 0 before its first sample.
                 continue
             if key == "min_rtt" and column not in self._state and not 0 < number <= ENDLESS:
                 continue
@@ -448,10 +448,10 @@ class Trace:
     def _connection_closed(self, _data: dict[str, Any], time_ns: int) -> None:
         self._closed(time_ns)
 
-    def _lost(self, data: dict[str, Any], _time_ns: int) -> None:
+    def _lost(self, data: dict[str, Any], time_ns: int) -> None:
         self.lost += 1
         self._state["retrans_packets"] = self.lost
-        self._counted = True
+        self._row(time_ns)
         number = _packet_number(data)
         if self._unacked is not None and number is not None and _packet_type(data) in ONE_RTT:
             self._unacked.pop(number, None)
