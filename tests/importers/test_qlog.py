@@ -385,6 +385,10 @@ def test_two_logs_are_compared_and_reported(tmp_path: Path, dumbbell: Callable[.
     both = dumbbell("compare", "quic-go", "ngtcp2")
     assert "groups.quic-go/ngtcp2.throughput_mbps" in both.stdout, both.stderr
     assert "groups.quic-go/ngtcp2.fct_s" in both.stdout
+    assert dumbbell("compare", "quic-go", "ngtcp2", "-o", "both.html").returncode == 0
+    both_page = (tmp_path / "both.html").read_text()
+    assert "quic-go/ngtcp2: throughput, Mbit/s" in both_page, "in one panel"
+    assert "ngtcp2: throughput, Mbit/s" not in both_page.replace("quic-go/ngtcp2", "")
     less = dumbbell("compare", "quic-go", "quinn")
     assert "differs" not in less.stdout
     assert "groups.quic-go/quinn.rtt_ms.mean" in less.stdout

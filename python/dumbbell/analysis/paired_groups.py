@@ -11,7 +11,7 @@ from typing import Any
 from dumbbell.analysis.parameter import dotted_leaves
 from dumbbell.results.result import is_import
 
-__all__ = ["differing", "names_by_difference", "pairs_of", "renamed", "renamed_patterns"]
+__all__ = ["differing", "names_by_difference", "pairs_of", "panel_names", "renamed", "renamed_patterns"]
 
 Manifest = Mapping[str, Any]
 UNWEIGHED = ("title", "seeds", "expect")
@@ -66,6 +66,16 @@ def pairs_of(first: Manifest, second: Manifest) -> dict[str, tuple[str, str]]:
             for these, those in zip(left[one], right[other], strict=True):
                 pairs[f"flows.{these}{BETWEEN}{those}."] = (f"flows.{these}.", f"flows.{those}.")
     return pairs
+
+
+def panel_names(first: Manifest, second: Manifest) -> list[dict[str, str]]:
+    """For either arm the common name of each group that has another name in the other arm."""
+    pairs = [(name, owns) for name, owns in pairs_of(first, second).items() if name.startswith("groups.")]
+    return [{_of_prefix(owns[side]): _of_prefix(name) for name, owns in pairs} for side in (0, 1)]
+
+
+def _of_prefix(prefix: str) -> str:
+    return prefix.removeprefix("groups.").removesuffix(".")
 
 
 def renamed(values: Mapping[str, float], prefixes: Mapping[str, str]) -> dict[str, float]:

@@ -7,6 +7,7 @@ import polars as pl
 
 from dumbbell.analysis.comparison import Arm, Comparison
 from dumbbell.analysis.difference import Verdict
+from dumbbell.analysis.paired_groups import panel_names
 from dumbbell.plots import bundle, comparison_plot
 from dumbbell.plots.several_runs import GROUPS_MAX
 from dumbbell.reports.comparison_text import (
@@ -45,10 +46,23 @@ def comparison_page(
     figures = Figures()
     sections = []
     for each in comparisons:
-        drawn = comparison_plot({arm.name: bundle([series[run.folder] for run in arm.runs]) for arm in _arms(each)})
+        drawn = comparison_plot(_bundles(each, series))
         box = Markup() if drawn is None else figures.box(drawn)
         sections.append(_section(each, box, window, alone=len(comparisons) == 1, first=each is comparisons[0]))
     return framed(_title(comparisons[0]), _contents(comparisons, left_out), sections, figures)
+
+
+def _bundles(comparison: Comparison, series: SeriesByRun) -> dict[str, pl.DataFrame]:
+    """What to draw of each arm; groups that stand for each other share their panels."""
+    found = {}
+    arms = _arms(comparison)
+    names = panel_names(arms[0].runs[0].manifest, arms[1].runs[0].manifest)
+    for arm, common in zip(arms, names, strict=True):
+        group = pl.col("panel").str.extract(r"^(.*): ")
+        what = pl.col("panel").str.extract(r"(: [^:]*)$")
+        panel = pl.when(group.is_in(list(common))).then(group.replace(common) + what).otherwise("panel")
+        found[arm.name] = bundle([series[run.folder] for run in arm.runs]).with_columns(panel=panel)
+    return found
 
 
 def _contents(comparisons: Sequence[Comparison], left_out: Sequence[str]) -> Markup:
