@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from rich.table import Table
 
-from dumbbell.cli.console import bars_on, err, out, print_json
+from dumbbell.cli.console import bars_on, err, out, print_json, unwrapped_err
 from dumbbell.cli.options import json_option
 from dumbbell.cli.streams import Interrupted
 
@@ -49,7 +49,7 @@ def build(names: tuple[str, ...], jobs: int | None = None, as_json: bool = False
         except KeyboardInterrupt:
             raise Interrupted("the same command continues what was downloaded and compiled") from None
         built = done[-1]
-        err.print(f"stack '{name}' ({built.stack.version}) is in {built.folder}")
+        unwrapped_err.print(f"stack '{name}' ({built.stack.version}) is in {built.folder}")
     if as_json:
         print_json({"stacks": [_entry(each.stack) for each in done]})
 
@@ -99,7 +99,7 @@ def remove(names: tuple[str, ...], as_json: bool = False) -> None:
     for name in dict.fromkeys(names):
         folders = remove_stack(name)
         removed += [str(folder) for folder in folders]
-        err.print(f"removed {folders[-1]}" if folders else f"stack '{name}' is not built")
+        unwrapped_err.print(f"removed {folders[-1]}" if folders else f"stack '{name}' is not built")
     if as_json:
         print_json({"removed": removed})
 
