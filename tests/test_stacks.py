@@ -56,6 +56,13 @@ def test_each_stack_has_a_driver_that_pins_the_declared_version() -> None:
         assert pinned, each.name
 
 
+def test_the_guide_lists_each_stack_as_declared() -> None:
+    guide = (Path(__file__).parents[1] / "docs/guides/quic.md").read_text()
+    for each in stacks.stacks():
+        known = ", ".join(f"`{name}`" for name in each.controllers)
+        assert f"| {each.name} | {each.version} | {known} |" in guide
+
+
 def test_a_changed_driver_is_another_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(store, "DRIVERS", tmp_path)
     (tmp_path / "common.rs").write_text("")

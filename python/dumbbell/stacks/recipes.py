@@ -7,10 +7,11 @@ import re
 import shutil
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from ctypes.util import find_library
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from dumbbell.errors import KernelError, StackError
+from dumbbell.errors import KernelError, StackError, ToolMissing
 from dumbbell.kernels.process import Progress, Tool, output, stream
 from dumbbell.stacks.store import DRIVER, Stack
 
@@ -82,6 +83,8 @@ DISTURBING = frozenset(
 
 
 def _with_cargo(bench: Bench, result: Path) -> None:
+    if bench.stack.name == "quiche" and not _has_libclang():
+        raise ToolMissing("libclang", "to read BoringSSL's headers", "libclang-dev")
     fetch = ["cargo", "fetch", "--locked", "--target", TARGET]
     bench.run(*fetch, count=lambda line: line.lstrip().startswith("Downloaded "), phase="download")
     tree = ["cargo", "tree", "--locked", "--offline", "--prefix", "none", "--edges", "normal,build", "--target", TARGET]
@@ -95,6 +98,12 @@ def _with_cargo(bench: Bench, result: Path) -> None:
         CARGO_TARGET_DIR=str(target),
     )
     shutil.copy2(target / "release" / DRIVER, result / DRIVER)
+
+
+def _has_libclang() -> bool:
+    """Does a library exist where bindgen looks for it?"""
+    places = list(Path("/usr/lib").glob("llvm-*/lib/libclang*.so*"))
+    return bool(os.environ.get("LIBCLANG_PATH") or find_library("clang") or places)
 
 
 def _with_go(bench: Bench, result: Path) -> None:
