@@ -63,6 +63,15 @@ def test_the_guide_lists_each_stack_as_declared() -> None:
         assert f"| {each.name} | {each.version} | {known} |" in guide
 
 
+def test_drivers_in_rust_are_formatted() -> None:
+    sources = sorted(store.DRIVERS.glob("*/src/main.rs"))
+    root = Path(__file__).parents[1]
+    command = ["rustfmt", "--check", "--edition", "2024", "--config-path", str(root), *map(str, sources)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert len(sources) >= 4
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 def test_a_changed_driver_is_another_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(store, "DRIVERS", tmp_path)
     (tmp_path / "common.rs").write_text("")
@@ -211,6 +220,7 @@ def cwnd_of(qlog: Path) -> list[int]:
     return found
 
 
+@pytest.mark.slow(keep="quinn")
 def test_a_driver_sends_the_bytes_with_each_controller(stack: Built, tmp_path: Path) -> None:
     for cc in stack.stack.controllers:
         with serving(stack, cc, tmp_path) as at:
@@ -219,6 +229,7 @@ def test_a_driver_sends_the_bytes_with_each_controller(stack: Built, tmp_path: P
         assert max(cwnd_of(tmp_path / "server.sqlog")) > 10_000, cc
 
 
+@pytest.mark.slow(keep="quinn")
 def test_a_client_without_a_number_reads_until_it_is_stopped(stack: Built, tmp_path: Path) -> None:
     with serving(stack, stack.stack.controllers[0], tmp_path, "::1") as at:
         command = [*stack.argv, "client", "--connect", at]
@@ -230,6 +241,7 @@ def test_a_client_without_a_number_reads_until_it_is_stopped(stack: Built, tmp_p
             assert process.wait(timeout=30) == 0
 
 
+@pytest.mark.slow(keep="quinn")
 def test_a_wrong_request_is_one_line(stack: Built, tmp_path: Path) -> None:
     known = ", ".join(stack.stack.controllers)
     credentials = ["--cert", str(stack.certificate), "--key", str(stack.key)]
