@@ -385,7 +385,7 @@ def test_an_experiment_on_the_simulator_and_on_the_kernel(dumbbell: Dumbbell, fi
         ),
         (
             CompareOptions(["cyclic"], method="guess"),
-            "--interval: unknown method, got 'guess'; choose from: welch, bootstrap",
+            "--ci: unknown method, got 'guess'; choose from: welch, bootstrap",
         ),
         (CompareOptions(["cylcic"]), "no scenario is called 'cylcic'; did you mean 'cyclic'?"),
         (CompareOptions(["a"]), "a: 2 runs of one experiment; name a second folder to compare them with"),

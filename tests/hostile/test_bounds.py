@@ -217,8 +217,8 @@ def _capture(days: int) -> bytes:
     )
     for port in (1000, 1001):
         for time_us in (10**6, 10**6 + days * 86400 * 10**6):
-            tcp = struct.pack(">HHIIBBHHH", port, 80, 1, 1, 0x50, 16, 1000, 0, 0)
-            ip = struct.pack(">BBHHHBBH4s4s", 0x45, 0, 140, 0, 0, 64, 6, 0, b"\x0a\0\0\1", b"\x0a\0\0\2")
+            tcp = struct.pack(">HHIIBBHHH", port, 80, port, 1, 0x50, 16, 1000, 0, 0)
+            ip = struct.pack(">BBHHHBBH4s4s", 0x45, 0, 140, port, 0, 64, 6, 0, b"\x0a\0\0\1", b"\x0a\0\0\2")
             frame = bytes(12) + b"\x08\0" + ip + tcp
             lengths = struct.pack("<IIIII", 0, time_us >> 32, time_us & 0xFFFFFFFF, len(frame), len(frame) + 100)
             data += pcapng_block(6, lengths + frame + bytes(-len(frame) % 4))
