@@ -26,9 +26,9 @@ NOTES = ROOT / "target" / "tested.json"
 BIN = ROOT / ".venv" / "bin"
 
 UNITS = (
-    "tests/analysis tests/importers tests/plan tests/plots tests/reports tests/spec tests/test_columns.py "
+    "tests/analysis tests/importers tests/plan tests/plots tests/qlog tests/reports tests/spec tests/test_columns.py "
     "tests/test_corrections.py tests/test_dependencies.py tests/test_manifest.py tests/test_members.py "
-    "tests/test_result.py tests/test_rust_modules.py tests/test_tidy.py"
+    "tests/test_result.py tests/test_rust_modules.py tests/test_stacks.py tests/test_tidy.py"
 )
 """Tests that need no guest, browser, compiler or network."""
 CRATES = "--workspace --exclude dumbbell-python --exclude dumbbell-wasm"

@@ -212,7 +212,7 @@ def test_queues_are_listed_with_their_options(dumbbell: Dumbbell) -> None:
     assert options == ["limit", "interval", "target", "ecn", "noecn", "ce_threshold"]
     assert "sim" in listed["codel"]["engines"]
     assert "sim" not in listed["skbprio"]["engines"]
-    assert "rehash db limit" in dumbbell("list", "queues").stdout
+    assert "rehash db max" in dumbbell("list", "queues").stdout
 
 
 def test_a_manual_page_is_printed(dumbbell: Dumbbell) -> None:

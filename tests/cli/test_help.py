@@ -61,6 +61,7 @@ def test_commands_are_completed(dumbbell: Dumbbell) -> None:
         "plain,schema",
         "plain,stats",
         "plain,sql",
+        "plain,stack",
         "plain,shell",
         "plain,selftest",
         "plain,serve",

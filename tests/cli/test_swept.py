@@ -110,7 +110,9 @@ def test_pages_of_runs_are_refused_if_the_sweep_kept_none(sweep: Sweep, dumbbell
 
 @pytest.mark.slow
 def test_a_report_of_a_sweep_is_one_page(sweep: Sweep, dumbbell: Any, tmp_path: Path) -> None:
-    done = dumbbell("report", sweep.folder, "-o", "page.html", "--metric", "utilization", "--value", "groups.bbr.share")
+    done = dumbbell(
+        "report", sweep.folder, "-o", "page.html", "--metric", "utilization", "--metric", "groups.bbr.share"
+    )
     assert (done.returncode, done.stderr) == (0, "wrote page.html\n")
     page = (tmp_path / "page.html").read_text()
     assert "<h3>utilization</h3>" in page

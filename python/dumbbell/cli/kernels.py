@@ -117,7 +117,7 @@ def list_(available: bool = False, as_json: bool = False) -> None:
         table.add_column(column, overflow="fold", no_wrap=column in ("name", "release", "config", "built"))
     for each in found:
         mark = "*" if each.name == default else ""
-        source = "; ".join([each.source, *(f"with {added.file}" for added in each.added)])
+        source = ", ".join([each.source, *(f"with {added.file}" for added in each.added)])
         # The day and the minute; --json has all of it.
         built = each.built_at.replace("T", " ")[:16]
         table.add_row(mark, each.name, each.release, source, each.config_sha256[:8], built)

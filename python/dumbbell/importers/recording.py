@@ -31,7 +31,7 @@ __all__ = ["Recording", "recorded"]
 NS = 1_000_000_000
 PART_ROWS = 100_000
 """Rows to buffer in memory before writing them, about 60 MB."""
-OF_UDP = ("datagrams_lost", "jitter_ns")
+OF_UDP = ("datagrams_lost", "jitter_ns", "one_way_delay_ns")
 NOT_ROWS = ("time_ns", "flow", "group", "state", "bytes_received", *OF_UDP)
 """Columns of a flow's table that are not plain columns of a sample."""
 COUNTED = ("bytes_acked", "socket_bytes_received", "retrans_packets", "data_segs_out")
