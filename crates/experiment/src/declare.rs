@@ -45,7 +45,7 @@ pub trait Kind {
     const IS_LIST: bool = false;
 
     /// Reads a value; mistakes go to `faults`.
-    fn read(value: &Value, place: &Location<'_>, faults: &mut Faults) -> Option<Self::Value>;
+    fn read(value: &Value, location: &Location<'_>, faults: &mut Faults) -> Option<Self::Value>;
 
     /// The value as a person would write it.
     fn write(value: &Self::Value) -> Value;
@@ -143,8 +143,13 @@ pub trait Declared: Sized {
     const SPEC: &'static TableSpec;
 
     /// Reads the keys of a table, and checks the rules between them if `has_rules`: a misspelt key breaks some, too.
-    fn fields(value: &Value, table: &Table, place: &Location<'_>, faults: &mut Faults, has_rules: bool)
-    -> Option<Self>;
+    fn fields(
+        value: &Value,
+        table: &Table,
+        location: &Location<'_>,
+        faults: &mut Faults,
+        has_rules: bool,
+    ) -> Option<Self>;
 
     /// Writes the keys that differ from their defaults.
     fn write_into(&self, table: &mut Table);
@@ -160,12 +165,12 @@ pub trait Declared: Sized {
 pub fn read_optional<K: Kind>(
     table: &Table,
     key: &str,
-    place: &Location<'_>,
+    location: &Location<'_>,
     faults: &mut Faults,
 ) -> Option<Option<K::Value>> {
     match table.get(key).filter(|value| !value.is_null()) {
         None => Some(None),
-        Some(value) => K::read(value, &place.key(key), faults).map(Some),
+        Some(value) => K::read(value, &location.key(key), faults).map(Some),
     }
 }
 
@@ -173,13 +178,13 @@ pub fn read_optional<K: Kind>(
 pub fn read_default<K: Kind>(
     table: &Table,
     key: &str,
-    place: &Location<'_>,
+    location: &Location<'_>,
     faults: &mut Faults,
     default: impl FnOnce() -> Value,
 ) -> Option<K::Value> {
     match table.get(key) {
-        None => K::read(&default(), &place.key(key), faults),
-        Some(value) => K::read(value, &place.key(key), faults),
+        None => K::read(&default(), &location.key(key), faults),
+        Some(value) => K::read(value, &location.key(key), faults),
     }
 }
 
@@ -188,16 +193,16 @@ pub fn read_required<K: Kind>(
     value: &Value,
     table: &Table,
     key: &str,
-    place: &Location<'_>,
+    location: &Location<'_>,
     faults: &mut Faults,
     example: &str,
 ) -> Option<K::Value> {
     let Some(held) = table.get(key) else {
         let hint = if example.is_empty() { String::new() } else { format!("such as {example}") };
-        faults.missing(&place.key(key), value, hint);
+        faults.missing(&location.key(key), value, hint);
         return None;
     };
-    K::read(held, &place.key(key), faults)
+    K::read(held, &location.key(key), faults)
 }
 
 /// Writes a key unless it has its default.
@@ -212,7 +217,7 @@ pub fn write_default<K: Kind>(table: &mut Table, key: &str, value: &K::Value, de
 pub fn table_of<'a>(
     value: &'a Value,
     spec: &TableSpec,
-    place: &Location<'_>,
+    location: &Location<'_>,
     faults: &mut Faults,
 ) -> Option<&'a Table> {
     let table = value.table();
@@ -220,7 +225,7 @@ pub fn table_of<'a>(
         let known = spec.names().join(", ");
         let problem =
             if value.list().is_some() { "a list of tables ([[…]]) where one table is meant" } else { "not a table" };
-        faults.add(place, value, dumbbell_tc::Wrong::new(problem, format!("one table with the keys {known}")));
+        faults.add(location, value, dumbbell_tc::Wrong::new(problem, format!("one table with the keys {known}")));
     }
     table
 }

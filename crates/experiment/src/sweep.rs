@@ -44,7 +44,7 @@ pub fn read(document: &Table, limits: &Limits) -> Result<Sweep, Vec<Diagnostic>>
         if let Err(fault) = limits.check_seeds(sweep.seeds.as_deref().unwrap_or_default()) {
             faults.push(*fault);
         }
-        let mut report = Report { value: &root, place: &Location::ROOT, faults: &mut faults };
+        let mut report = Report { value: &root, location: &Location::ROOT, faults: &mut faults };
         keys::sweep::rules::add_second_engine(sweep, &mut report);
         keys::sweep::rules::check(sweep, &mut report);
     }

@@ -73,19 +73,19 @@ fn check(text: &str, limits: &Limits) -> Result<(), Box<Diagnostic>> {
     Ok(())
 }
 
-fn table_of(table: &DeTable<'_>, place: &Location<'_>, faults: &mut Vec<Diagnostic>) -> Table {
+fn table_of(table: &DeTable<'_>, location: &Location<'_>, faults: &mut Vec<Diagnostic>) -> Table {
     let pairs = table.iter().map(|(key, value)| {
         let key = Key { text: key.get_ref().to_string(), span: Some(key.span()) };
-        let value = value_of(value, &place.key(&key.text), faults);
+        let value = value_of(value, &location.key(&key.text), faults);
         (key, value)
     });
     Table(pairs.collect())
 }
 
-fn value_of(value: &Spanned<DeValue<'_>>, place: &Location<'_>, faults: &mut Vec<Diagnostic>) -> Value {
+fn value_of(value: &Spanned<DeValue<'_>>, location: &Location<'_>, faults: &mut Vec<Diagnostic>) -> Value {
     let span = value.span();
     let mut refuse = |fault: Diagnostic| {
-        faults.push(fault.key(place.dotted()).at(Some(span.clone())));
+        faults.push(fault.key(location.dotted()).at(Some(span.clone())));
         Node::Null
     };
     let node = match value.get_ref() {
@@ -98,9 +98,9 @@ fn value_of(value: &Spanned<DeValue<'_>>, place: &Location<'_>, faults: &mut Vec
         DeValue::Boolean(boolean) => Node::Boolean(*boolean),
         DeValue::Datetime(date) => refuse(a_date().value(&Value::from(date.to_string()))),
         DeValue::Array(items) => Node::List(
-            items.iter().enumerate().map(|(number, item)| value_of(item, &place.item(number), faults)).collect(),
+            items.iter().enumerate().map(|(number, item)| value_of(item, &location.item(number), faults)).collect(),
         ),
-        DeValue::Table(table) => Node::Table(table_of(table, place, faults)),
+        DeValue::Table(table) => Node::Table(table_of(table, location, faults)),
     };
     Value { node, span: Some(span) }
 }

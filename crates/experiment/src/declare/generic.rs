@@ -20,14 +20,14 @@ where
 {
     type Value = T;
 
-    fn read(value: &Value, place: &Location<'_>, faults: &mut Faults) -> Option<T> {
+    fn read(value: &Value, location: &Location<'_>, faults: &mut Faults) -> Option<T> {
         let number = integer_of(value)
             .filter(|number| (LOW..=HIGH).contains(number))
             .and_then(|number| T::try_from(number).ok());
         if number.is_none() {
             let hint = format!("a whole number from {} to {}", shown(LOW), shown(HIGH));
             let problem = if integer_of(value).is_some() { "a number out of range" } else { "not a whole number" };
-            faults.add(place, value, Wrong::new(problem, hint));
+            faults.add(location, value, Wrong::new(problem, hint));
         }
         number
     }
@@ -74,13 +74,13 @@ impl<K: Kind> Kind for List<K> {
     const TABLE: Option<&'static TableSpec> = K::TABLE;
     const IS_LIST: bool = true;
 
-    fn read(value: &Value, place: &Location<'_>, faults: &mut Faults) -> Option<Self::Value> {
+    fn read(value: &Value, location: &Location<'_>, faults: &mut Faults) -> Option<Self::Value> {
         let Some(items) = value.list() else {
             let hint = if K::TABLE.is_some() { "a list of tables, each in double brackets" } else { "a list" };
-            faults.add(place, value, Wrong::new("not a list", hint));
+            faults.add(location, value, Wrong::new("not a list", hint));
             return None;
         };
-        let read = items.iter().enumerate().map(|(number, item)| K::read(item, &place.item(number), faults));
+        let read = items.iter().enumerate().map(|(number, item)| K::read(item, &location.item(number), faults));
         // Every item is read, so that every mistake is found.
         read.collect::<Vec<_>>().into_iter().collect()
     }
@@ -116,11 +116,11 @@ impl<K: Kind> Kind for OneOrList<K> {
     type Value = Vec<K::Value>;
     const TABLE: Option<&'static TableSpec> = K::TABLE;
 
-    fn read(value: &Value, place: &Location<'_>, faults: &mut Faults) -> Option<Self::Value> {
+    fn read(value: &Value, location: &Location<'_>, faults: &mut Faults) -> Option<Self::Value> {
         if value.list().is_some() {
-            return List::<K>::read(value, place, faults);
+            return List::<K>::read(value, location, faults);
         }
-        K::read(value, place, faults).map(|one| vec![one])
+        K::read(value, location, faults).map(|one| vec![one])
     }
 
     fn write(value: &Self::Value) -> Value {
@@ -154,12 +154,12 @@ impl<K: Kind> Kind for OneOrMore<K> {
     const TABLE: Option<&'static TableSpec> = K::TABLE;
     const IS_LIST: bool = true;
 
-    fn read(value: &Value, place: &Location<'_>, faults: &mut Faults) -> Option<Self::Value> {
+    fn read(value: &Value, location: &Location<'_>, faults: &mut Faults) -> Option<Self::Value> {
         if value.list().is_some_and(<[Value]>::is_empty) {
-            faults.add(place, value, Wrong::new("an empty list", "at least one"));
+            faults.add(location, value, Wrong::new("an empty list", "at least one"));
             return None;
         }
-        List::<K>::read(value, place, faults)
+        List::<K>::read(value, location, faults)
     }
 
     fn write(value: &Self::Value) -> Value {

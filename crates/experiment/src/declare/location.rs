@@ -98,17 +98,17 @@ impl Faults {
     }
 
     /// A value is wrong.
-    pub fn add(&mut self, place: &Location<'_>, value: &Value, wrong: Wrong) {
-        self.push(Diagnostic::from(wrong).key(place.dotted()).value(value));
+    pub fn add(&mut self, location: &Location<'_>, value: &Value, wrong: Wrong) {
+        self.push(Diagnostic::from(wrong).key(location.dotted()).value(value));
     }
 
     /// A key is missing in a table.
-    pub fn missing(&mut self, place: &Location<'_>, table: &Value, hint: String) {
-        self.push(Diagnostic::new("this key is missing", hint).key(place.dotted()).at(table.span.clone()));
+    pub fn missing(&mut self, location: &Location<'_>, table: &Value, hint: String) {
+        self.push(Diagnostic::new("this key is missing", hint).key(location.dotted()).at(table.span.clone()));
     }
 
     /// A table has a key that nothing reads. If other tables have one of that name, the message says which.
-    pub fn unknown(&mut self, place: &Location<'_>, key: &Key, known: &[&str]) {
+    pub fn unknown(&mut self, location: &Location<'_>, key: &Key, known: &[&str]) {
         let problem = format!("unknown key '{}'", key.text);
         let elsewhere = (self.keys_named)(&key.text);
         let hint = if (1..=6).contains(&elsewhere.len()) {
@@ -117,7 +117,7 @@ impl Faults {
             suggest(&key.text, known)
         };
         let fault = Diagnostic::new(problem, hint);
-        self.push(fault.key(place.key(&key.text).dotted()).at(key.span.clone()));
+        self.push(fault.key(location.key(&key.text).dotted()).at(key.span.clone()));
     }
 }
 
@@ -127,7 +127,7 @@ pub struct Report<'a> {
     /// The table that the rule is about.
     pub value: &'a Value,
     /// Where it is.
-    pub place: &'a Location<'a>,
+    pub location: &'a Location<'a>,
     /// The mistakes so far.
     pub faults: &'a mut Faults,
 }
@@ -135,7 +135,7 @@ pub struct Report<'a> {
 impl Report<'_> {
     /// A key below the table breaks a rule; `key` may have dots. A missing key is shown at the nearest table.
     pub fn fault(&mut self, key: &str, problem: impl Into<String>, hint: impl Into<String>) {
-        let above = self.place.dotted();
+        let above = self.location.dotted();
         let full = match (above.is_empty(), key.is_empty()) {
             (_, true) => above,
             (true, _) => key.to_owned(),

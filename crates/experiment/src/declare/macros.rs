@@ -69,22 +69,22 @@ macro_rules! table {
             fn fields(
                 value: &$crate::value::Value,
                 table: &$crate::value::Table,
-                place: &$crate::declare::location::Location<'_>,
+                location: &$crate::declare::location::Location<'_>,
                 faults: &mut $crate::declare::location::Faults,
                 has_rules: bool,
             ) -> Option<Self> {
                 let before = faults.len();
                 // A table of nothing but optional keys has no use for it.
                 _ = value;
-                $(let $flat = <$flat_type as $crate::declare::Declared>::fields(value, table, place, faults, has_rules);)*
+                $(let $flat = <$flat_type as $crate::declare::Declared>::fields(value, table, location, faults, has_rules);)*
                 $(let $field = $crate::declare::macros::read_key!(
                     $kind, $crate::declare::macros::or!([$($key)?] stringify!($field)),
-                    value, table, place, faults; $($presence $(($example))?)?; $($default)?
+                    value, table, location, faults; $($presence $(($example))?)?; $($default)?
                 );)*
                 let made = Self { $($flat: $flat?,)* $($field: $field?,)* };
                 _ = has_rules;
                 $(if has_rules {
-                    let mut report = $crate::declare::location::Report { value, place, faults };
+                    let mut report = $crate::declare::location::Report { value, location, faults };
                     $rules(&made, &mut report);
                 })?
                 (faults.len() == before).then_some(made)
@@ -122,21 +122,21 @@ macro_rules! table {
 
             fn read(
                 value: &$crate::value::Value,
-                place: &$crate::declare::location::Location<'_>,
+                location: &$crate::declare::location::Location<'_>,
                 faults: &mut $crate::declare::location::Faults,
             ) -> Option<Self> {
                 let spec = <Self as $crate::declare::Declared>::SPEC;
-                let table = $crate::declare::table_of(value, spec, place, faults)?;
+                let table = $crate::declare::table_of(value, spec, location, faults)?;
                 let before = faults.len();
                 let known = spec.names();
                 for (key, _) in table.0.iter().filter(|(key, _)| !known.contains(&&key.text[..]) && !spec.has_old(&key.text)) {
-                    faults.unknown(place, key, &known);
+                    faults.unknown(location, key, &known);
                 }
                 $(
                     let changed = $before(table);
                     let table = changed.as_ref().unwrap_or(table);
                 )?
-                let made = <Self as $crate::declare::Declared>::fields(value, table, place, faults, faults.len() == before);
+                let made = <Self as $crate::declare::Declared>::fields(value, table, location, faults, faults.len() == before);
                 made.filter(|_| faults.len() == before)
             }
 
@@ -205,14 +205,16 @@ macro_rules! presence {
 }
 
 macro_rules! read_key {
-    ($kind:ty, $key:expr, $value:ident, $table:ident, $place:ident, $faults:ident; optional; ) => {
-        $crate::declare::read_optional::<$kind>($table, $key, $place, $faults)
+    ($kind:ty, $key:expr, $value:ident, $table:ident, $location:ident, $faults:ident; optional; ) => {
+        $crate::declare::read_optional::<$kind>($table, $key, $location, $faults)
     };
-    ($kind:ty, $key:expr, $value:ident, $table:ident, $place:ident, $faults:ident; required($example:literal); ) => {
-        $crate::declare::read_required::<$kind>($value, $table, $key, $place, $faults, $example)
+    ($kind:ty, $key:expr, $value:ident, $table:ident, $location:ident, $faults:ident; required($example:literal); ) => {
+        $crate::declare::read_required::<$kind>($value, $table, $key, $location, $faults, $example)
     };
-    ($kind:ty, $key:expr, $value:ident, $table:ident, $place:ident, $faults:ident; $($written:ident)?; $default:expr) => {
-        $crate::declare::read_default::<$kind>($table, $key, $place, $faults, || $crate::value::Value::from($default))
+    ($kind:ty, $key:expr, $value:ident, $table:ident, $location:ident, $faults:ident; $($written:ident)?; $default:expr) => {
+        $crate::declare::read_default::<$kind>($table, $key, $location, $faults, || {
+            $crate::value::Value::from($default)
+        })
     };
 }
 
@@ -310,11 +312,11 @@ macro_rules! simple {
 
             fn read(
                 value: &$crate::value::Value,
-                place: &$crate::declare::location::Location<'_>,
+                location: &$crate::declare::location::Location<'_>,
                 faults: &mut $crate::declare::location::Faults,
             ) -> Option<Self::Value> {
                 let read = <Self as $crate::declare::Simple>::parse(value);
-                read.map_err(|wrong| faults.add(place, value, wrong)).ok()
+                read.map_err(|wrong| faults.add(location, value, wrong)).ok()
             }
 
             fn write(value: &Self::Value) -> $crate::value::Value {

@@ -146,20 +146,20 @@ fn is_path_below(path: &str) -> bool {
 impl Kind for Files {
     type Value = Vec<(String, FileContent)>;
 
-    fn read(value: &Value, place: &Location<'_>, faults: &mut Faults) -> Option<Self::Value> {
+    fn read(value: &Value, location: &Location<'_>, faults: &mut Faults) -> Option<Self::Value> {
         let table = value.table().ok_or_else(|| Wrong::new("not a table of files", FILES_RIGHT));
         let checked = table.and_then(|table| Self::check(table).map(|()| table));
-        let table = checked.map_err(|wrong| faults.add(place, value, wrong)).ok()?;
+        let table = checked.map_err(|wrong| faults.add(location, value, wrong)).ok()?;
         let read = |(key, value): &(Key, Value)| {
-            let place = place.key(&key.text);
+            let location = location.key(&key.text);
             match (&value.node, value.table().and_then(|zeros| zeros.get("bytes"))) {
                 (Node::Text(text), _) => Some((key.text.clone(), FileContent::Text(text.clone()))),
                 (Node::Table(zeros), Some(bytes)) if zeros.0.len() == 1 => {
-                    let size = <Size as Kind>::read(bytes, &place.key("bytes"), faults)?;
+                    let size = <Size as Kind>::read(bytes, &location.key("bytes"), faults)?;
                     Some((key.text.clone(), FileContent::Zeros(size)))
                 }
                 _ => {
-                    faults.add(&place, value, Wrong::new("neither a text nor { bytes = … }", FILES_RIGHT));
+                    faults.add(&location, value, Wrong::new("neither a text nor { bytes = … }", FILES_RIGHT));
                     None
                 }
             }

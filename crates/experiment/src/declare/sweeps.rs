@@ -247,13 +247,13 @@ pub struct AxisTable;
 impl Kind for AxisTable {
     type Value = Vec<Axis>;
 
-    fn read(value: &Value, place: &Location<'_>, faults: &mut Faults) -> Option<Vec<Axis>> {
+    fn read(value: &Value, location: &Location<'_>, faults: &mut Faults) -> Option<Vec<Axis>> {
         let Some(table) = value.table() else {
-            faults.add(place, value, Wrong::new("not a table of axes", AXIS));
+            faults.add(location, value, Wrong::new("not a table of axes", AXIS));
             return None;
         };
         if table.0.is_empty() {
-            faults.add(place, value, Wrong::new("a table without an axis", AXIS));
+            faults.add(location, value, Wrong::new("a table without an axis", AXIS));
             return None;
         }
         let before = faults.len();
@@ -261,13 +261,13 @@ impl Kind for AxisTable {
         for (key, value) in &flat(table, &axes::is_range).0 {
             match axes::parse(&key.text, value) {
                 Ok(axis) => made.push(axis),
-                Err(wrong) => faults.add(&place.key(&key.text), value, wrong),
+                Err(wrong) => faults.add(&location.key(&key.text), value, wrong),
             }
         }
         if faults.len() == before
             && let Err(wrong) = axes::check_steps(&made)
         {
-            faults.add(place, value, wrong);
+            faults.add(location, value, wrong);
         }
         (faults.len() == before).then_some(made)
     }
