@@ -67,7 +67,7 @@ fn a_control_has_what_a_page_needs() {
     let mtu = find("path.mtu");
     let bounds = ["low", "high", "default"].map(|key| mtu.table().and_then(|table| table.get(key)).cloned());
     assert_eq!(bounds, [Some(576.into()), Some(9000.into()), Some(1500.into())]);
-    assert!(find("flows.*.kind").to_string().contains("choices = [\"tcp\", \"udp\"]"));
+    assert!(find("flows.*.kind").to_string().contains("choices = [\"tcp\", \"udp\", \"quic\"]"));
 }
 
 #[test]
