@@ -83,6 +83,7 @@ class Outcome:
     lost: int
     """Datagrams that did not arrive; of TCP, segments sent again."""
     startup_s: float | None
+    rival_mbps: float | None
 
 
 def pairs() -> Iterator[tuple[str, str]]:
@@ -124,8 +125,9 @@ def outcome(run: Run) -> Outcome:
     stats = asked("stats", run.folder)
     mine = stats["groups"]["mine"]
     delay = (stats.get("queue") or {}).get("delay_ms") or {}
+    rival = stats["groups"].get("rival", {}).get("throughput_mbps")
     lost = mine["lost_datagrams"] if mine["lost_datagrams"] is not None else mine["retransmits"]
-    return Outcome(mine["throughput_mbps"], delay.get("mean"), int(lost or 0), startup_s(run))
+    return Outcome(mine["throughput_mbps"], delay.get("mean"), int(lost or 0), startup_s(run), rival)
 
 
 def startup_s(run: Run) -> float | None:
@@ -186,7 +188,11 @@ def page(done: list[Cell], found: dict[Cell, Outcome]) -> None:
     values = {
         "date": time.strftime("%Y-%m-%d"), "cells": len(done), "of": len(cells(main_only=False)),
         "versions": [(each.name, each.version) for each in stacks() if any(cell.stack == each.name for cell in done)],
-        "tables": tables, "about": ABOUT, "beside": BESIDE, "duration": DURATION,
+        "number": number, "tables": tables, "about": ABOUT, "beside": BESIDE, "duration": DURATION,
+        "equals": next(
+            ((cell, found[cell]) for cell in found if (cell.stack, cell.cc, cell.rival) == ("linux", "cubic", "cubic")),
+            None,
+        ),
         "cubic": extreme(far, found, "cubic"), "bbr": extreme(far, found, "bbr"),
     }  # fmt: skip
     write(DOCS / "results" / "quic.md", rendered(Path(__file__).with_name("page.md"), **values))

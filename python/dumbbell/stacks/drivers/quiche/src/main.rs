@@ -21,9 +21,6 @@ const DATAGRAM: usize = 1 << 16;
 const PAYLOAD: usize = 1350;
 const IDLE_MS: u64 = 30_000;
 const STREAMS: u64 = 100;
-/// More is handed over than the window has room for: otherwise what an ACK makes room for, often less than a packet, is
-/// sent in a packet of its own.
-const AHEAD: f64 = 2.0;
 static ZEROS: [u8; BLOCK] = [0; BLOCK];
 
 fn main() {
@@ -220,7 +217,6 @@ fn config() -> Config {
     config.set_application_protos(&[PROTOCOL]).unwrap_or_else(|problem| failed("config", problem));
     config.set_max_idle_timeout(IDLE_MS);
     config.set_max_send_udp_payload_size(PAYLOAD);
-    config.set_send_capacity_factor(AHEAD);
     config.set_initial_max_data(WINDOW.into());
     config.set_initial_max_stream_data_bidi_local(WINDOW.into());
     config.set_initial_max_stream_data_bidi_remote(WINDOW.into());
