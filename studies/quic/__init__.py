@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import cycle, islice
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,8 @@ SITUATIONS = (
     ("long", "cubic"), ("deep", "bbr"), ("shallow", "bbr"), ("deep", "itself"), ("deep", "alone"),
 )  # fmt: skip
 """The most telling first."""
+FURTHER = 5
+"""How many stacks' controllers the selection has in each situation but the first."""
 FAMILY = {"cubic": "cubic", "reno": "reno", "bbr": "bbr", "bbr2": "bbr", "bbr3": "bbr"}
 """Linux's controller that a stack's one is compared with: Linux 6.12 has BBR's first version only."""
 
@@ -98,10 +101,29 @@ def pairs() -> Iterator[tuple[str, str]]:
         yield from ((stack.name, cc) for cc in stack.controllers if cc not in ("cubic", newest[stack.name]))
 
 
-def cells(main_only: bool = True) -> list[Cell]:
-    """All cells: each situation with CUBIC and the newest BBR of each stack, or with every controller."""
-    chosen = [pair for pair in pairs() if not main_only or pair[1] == "cubic" or pair[1].startswith("bbr")]
-    return [Cell(stack, cc, network, rival) for network, rival in SITUATIONS for stack, cc in chosen]
+def cells(every: bool = False) -> list[Cell]:
+    """The cells in their order: `every` controller in each situation, or a selection of at most 60.
+
+    The selection has CUBIC and every BBR of each stack in the first situation, in each further one `FURTHER` of them
+    in turn.
+    """
+    known = list(pairs())
+    if every:
+        return [Cell(stack, cc, network, rival) for network, rival in SITUATIONS for stack, cc in known]
+    main = [(stack, cc) for stack, cc in known if cc == "cubic" or cc.startswith("bbr")]
+    ring = islice(cycle(main), FURTHER * (len(SITUATIONS) - 1))
+    of_situation = [main, *batched(ring)]
+    return [
+        Cell(stack, cc, network, rival)
+        for (network, rival), chosen in zip(SITUATIONS, of_situation, strict=False)
+        for stack, cc in chosen
+    ]
+
+
+def batched(ring: Iterator[tuple[str, str]]) -> Iterator[list[tuple[str, str]]]:
+    """The pairs of each further situation."""
+    while batch := list(islice(ring, FURTHER)):
+        yield batch
 
 
 def measured(cell: Cell) -> Run | None:
@@ -145,12 +167,11 @@ def deviation(mine: Outcome, linux: Outcome | None) -> float | None:
 def main(given: list[str]) -> None:
     """Measure the cells, write the page."""
     arguments = parser(__doc__)
-    arguments.add_argument("--cells", type=int, default=60, help="how many cells, in order (60)")
+    arguments.add_argument("--cells", type=int, help="only the first N")
     arguments.add_argument("--all", action="store_true", help="every controller in every situation")
     arguments.add_argument("--list", action="store_true", help="print the cells and exit")
     options = arguments.parse_args(given)
-    chosen = cells(main_only=not options.all)
-    chosen = chosen if options.all else chosen[: options.cells]
+    chosen = cells(every=options.all)[: options.cells]
     if options.list:
         sys.stdout.writelines(f"{cell.stack} {cell.cc}, {cell.network}, {cell.rival}\n" for cell in chosen)
         return
@@ -186,7 +207,7 @@ def page(done: list[Cell], found: dict[Cell, Outcome]) -> None:
         if (value := deviation(found[cell], found.get(cell.linux) if cell.linux else None)) is not None
     ]
     values = {
-        "date": time.strftime("%Y-%m-%d"), "cells": len(done), "of": len(cells(main_only=False)),
+        "date": time.strftime("%Y-%m-%d"), "cells": len(done), "of": len(cells(every=True)),
         "versions": [(each.name, each.version) for each in stacks() if any(cell.stack == each.name for cell in done)],
         "number": number, "tables": tables, "about": ABOUT, "beside": BESIDE, "duration": DURATION,
         "equals": next(
