@@ -37,7 +37,7 @@ def test_the_contract() -> None:
         ["throughput_mbps", "goodput_mbps", "bytes"],
         [
             *("response_s", "no_data_share", "retransmits", "retransmit_rate", "rtt_ms", "cwnd_packets"),
-            *("lost_datagrams", "jitter_ms"),
+            *("lost_datagrams", "jitter_ms", "one_way_delay_ms", "handshake_ms"),
         ],
     )
     assert list(bulk) == ["name", "group", "cc", *common[0], *common[1]]

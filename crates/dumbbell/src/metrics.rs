@@ -55,6 +55,7 @@ fn flow(plan: &types::Flow, report: &FlowReport, duration_ns: u64) -> Flow {
         retransmits: Some(report.retransmits).filter(|_| !is_udp),
         data_segs_out: Some(report.data_segs_out).filter(|_| !is_udp),
         fct_s: times().map(|(completed, started)| seconds(completed) - seconds(started)),
+        handshake_s: None,
         exchanges_s: plan.exchange.map(|_| report.exchanges_ns.iter().copied().map(seconds).collect()),
     }
 }

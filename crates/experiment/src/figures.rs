@@ -23,6 +23,7 @@ const UNITS: &[(&str, Units)] = &[
     ("fct_s", TIME_S),
     ("response_s", TIME_S),
     ("jitter_ms", TIME_MS),
+    ("handshake_ms", TIME_MS),
     ("lost_datagrams", PACKETS),
     ("probe_rtt_s", TIME_S),
     ("period_s", TIME_S),

@@ -51,6 +51,9 @@ pub struct Flow {
     pub data_segs_out: Option<u64>,
     /// Completion time in seconds.
     pub fct_s: Option<f64>,
+    /// Time of a QUIC connection's handshake in seconds.
+    #[serde(default)]
+    pub handshake_s: Option<f64>,
     /// Time of each exchange in seconds, for a flow of requests.
     pub exchanges_s: Option<Vec<f64>>,
 }

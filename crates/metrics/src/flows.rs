@@ -61,6 +61,11 @@ pub fn cwnd_packets(run: &Run<'_>, flow: usize, bounds: Window) -> Option<Spread
     spread(run, flow, bounds, "cwnd_packets", Some)
 }
 
+/// One-way delay of a UDP or QUIC flow in milliseconds.
+pub fn one_way_delay_ms(run: &Run<'_>, flow: usize, bounds: Window) -> Option<Spread> {
+    spread(run, flow, bounds, "one_way_delay_ns", |ns| Some(ns * MS))
+}
+
 /// Interarrival jitter of a UDP flow in milliseconds.
 pub fn jitter_ms(run: &Run<'_>, flow: usize, bounds: Window) -> Option<Spread> {
     spread(run, flow, bounds, "jitter_ns", |ns| Some(ns * MS))

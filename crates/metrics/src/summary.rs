@@ -4,7 +4,7 @@ use crate::cycle::Cycle;
 use crate::facts::{Queue, Window};
 use crate::fairness::jain_index;
 use crate::flows::{
-    bytes_received, completion_rate_bps, cwnd_packets, jitter_ms, lost_datagrams, rate_bps, ratio, rtt_ms, segments,
+    bytes_received, completion_rate_bps, cwnd_packets, jitter_ms, lost_datagrams, one_way_delay_ms, rate_bps, ratio, rtt_ms, segments,
     shares,
 };
 use crate::intervals::SECOND_NS;
@@ -95,6 +95,11 @@ measured! {
         pub lost_datagrams: Option<i64> = "packets",
         /// Interarrival jitter of UDP at the receiver (RFC 3550 section 6.4.1) over all samples in the lifetime.
         pub jitter_ms: Option<Spread> = "ms",
+        /// From sender to receiver, of the last datagram of UDP or QUIC at each sample in the lifetime.
+        pub one_way_delay_ms: Option<Spread> = "ms",
+        /// From the first packet of a QUIC connection until its handshake was complete, as the qlog of the sender says. Always
+        /// of the whole run.
+        pub handshake_ms: Option<f64> = "ms",
     }
 }
 
@@ -134,6 +139,10 @@ measured! {
         pub lost_datagrams: Option<i64> = "packets",
         /// Mean over its flows of their means and of each percentile; smallest minimum, largest maximum.
         pub jitter_ms: Option<Spread> = "ms",
+        /// Mean over its flows of their means and of each percentile; smallest minimum, largest maximum.
+        pub one_way_delay_ms: Option<Spread> = "ms",
+        /// Over its flows.
+        pub handshake_ms: Option<Spread> = "ms",
     }
 }
 
@@ -206,6 +215,8 @@ impl Run<'_> {
                 cwnd_packets: cwnd_packets(self, index, bounds),
                 lost_datagrams: lost_datagrams(self, index, bounds),
                 jitter_ms: jitter_ms(self, index, bounds),
+                one_way_delay_ms: one_way_delay_ms(self, index, bounds),
+                handshake_ms: flow.handshake_s.map(|seconds| seconds * 1e3),
             }
         };
         Ok(self.facts.flows.iter().enumerate().map(of_flow).collect())
@@ -243,6 +254,8 @@ impl Run<'_> {
                 cwnd_packets: Spread::over(own().map(|flow| flow.cwnd_packets)),
                 lost_datagrams: own().filter_map(|flow| flow.lost_datagrams).reduce(Add::add),
                 jitter_ms: Spread::over(own().map(|flow| flow.jitter_ms)),
+                one_way_delay_ms: Spread::over(own().map(|flow| flow.one_way_delay_ms)),
+                handshake_ms: Spread::of(own().filter_map(|flow| flow.handshake_ms).collect()),
             }
         };
         groups.into_iter().enumerate().map(of_group).collect()

@@ -39,7 +39,7 @@ pub struct Stack {
     pub differs: Option<&'static str>,
 }
 
-/// OpenSSL, BoringSSL and AWS-LC mix in random numbers of the processor (RDRAND, RDSEED), which a guest can't seed; this
+/// OpenSSL, `BoringSSL` and AWS-LC mix in random numbers of the processor (RDRAND, RDSEED), which a guest can't seed; this
 /// hides both from them.
 const NO_RDRAND: (&str, &str) = ("OPENSSL_ia32cap", "~0x4000000000000000:~0x40000");
 

@@ -169,6 +169,7 @@ def _flow(run: Run, flow: Mapping[str, Any]) -> dict[str, Any]:
         "start_ns": start_ns,
         "stop_ns": stop_ns,
         "fct_s": flow.get("fct_s"),
+        "handshake_s": (flow.get("seen") or {}).get("handshake_s"),
         "exchanges_s": flow.get("exchanges_s"),
         **{name: _integer(flow.get(name)) for name in counts},
     }
