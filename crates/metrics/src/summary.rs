@@ -4,8 +4,8 @@ use crate::cycle::Cycle;
 use crate::facts::{Queue, Window};
 use crate::fairness::jain_index;
 use crate::flows::{
-    bytes_received, completion_rate_bps, cwnd_packets, jitter_ms, lost_datagrams, one_way_delay_ms, rate_bps, ratio, rtt_ms, segments,
-    shares,
+    bytes_received, completion_rate_bps, cwnd_packets, jitter_ms, lost_datagrams, one_way_delay_ms, rate_bps, ratio,
+    rtt_ms, segments, shares,
 };
 use crate::intervals::SECOND_NS;
 use crate::names::{Declared, measured};
