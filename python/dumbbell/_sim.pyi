@@ -754,7 +754,7 @@ class Plan:
     ) -> str:
         """`plan.json` for the agent, with what an engine adds.
 
-        `recordings`: as `plan.inside.Recordings`; `programs`, `typed`: as `engines.programs.ProgramSettings` and
+        `recordings`: as `plan.recordings.Recordings`; `programs`, `typed`: as `engines.programs.ProgramSettings` and
         `TypedPrograms`; `terminal`: a program, the time limit of its commands, and its step.
         """
 

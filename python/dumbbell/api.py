@@ -195,12 +195,12 @@ class Run:
     @property
     def counters(self) -> pl.DataFrame | None:
         """The kernel's counters by host and time; None if the run recorded none (`--counters`)."""
-        return self._run.inside("counters")
+        return self._run.requested("counters")
 
     @property
     def sockets(self) -> pl.DataFrame | None:
         """Every socket by time; None if the run recorded none (`--sockets`)."""
-        return self._run.inside("sockets")
+        return self._run.requested("sockets")
 
     def stats(self, start: str | None = None, stop: str | None = None) -> dict[str, Any]:
         """The numbers of `summary` from `start` to `stop`, such as `"5s"`; default: the whole run.

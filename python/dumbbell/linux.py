@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 
 from dumbbell import _sim
-from dumbbell.results.reader import INSIDE
+from dumbbell.results.reader import REQUESTED
 
 __all__ = [
     "BBR",
@@ -113,7 +113,7 @@ def sockets(file: Path, hosts: Sequence[str]) -> pl.DataFrame:
     columns |= {ours: _numbers(info[name], connected) for ours, name in PLAIN.items()}
     finite = connected & (info["snd_ssthresh"] != INFINITE_SSTHRESH)
     columns["ssthresh_packets"] = _numbers(info["snd_ssthresh"], finite)
-    schema = INSIDE["sockets"]
+    schema = REQUESTED["sockets"]
     return pl.DataFrame({name: columns[name].cast(kind) for name, kind in schema.items()}, schema=schema)
 
 

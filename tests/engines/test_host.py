@@ -14,7 +14,7 @@ from dumbbell.engines.base import Permissions
 from dumbbell.engines.capability_probe import ProbeResult, Worker, missing, start_worker
 from dumbbell.errors import EngineError, ExperimentError
 from dumbbell.plan import Plan, plan_case
-from dumbbell.plan.inside import Inside
+from dumbbell.plan.recordings import RecordingOptions
 from dumbbell.results import result
 from dumbbell.results.result import Run
 from dumbbell.spec import Case, parse
@@ -35,9 +35,9 @@ def planned(text: str) -> tuple[Case, Plan]:
     return case, plan_case(case, 1)
 
 
-def run(text: str, folder: Path, inside: Inside | None = None, capture: Path | None = None) -> Run:
+def run(text: str, folder: Path, options: RecordingOptions | None = None, capture: Path | None = None) -> Run:
     case, _ = planned(text)
-    request = Request("experiment", case, 1, folder / "run", capture=capture, inside=inside or Inside())
+    request = Request("experiment", case, 1, folder / "run", capture=capture, recordings=options or RecordingOptions())
     return result.load(HostEngine(Permissions(host=True)).run(request, lambda _seconds: None))
 
 
@@ -112,22 +112,25 @@ def test_other_errors_of_tc_are_reported() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "inside", "message"),
+    ("text", "options", "message"),
     [
-        (plain(rest='[[flows]]\ncc = "cubic"\n[tcp.sysctl]\n"net.ipv4.tcp_mem" = "1 2 3"\n'), Inside(),
+        (plain(rest='[[flows]]\ncc = "cubic"\n[tcp.sysctl]\n"net.ipv4.tcp_mem" = "1 2 3"\n'), RecordingOptions(),
          "tcp.sysctl.net.ipv4.tcp_mem: this sysctl is system-wide"),
-        (plain(rest='[[flows]]\ncc = "cubic"\ncc_parameters = { hystart = 0 }\n'), Inside(),
+        (plain(rest='[[flows]]\ncc = "cubic"\ncc_parameters = { hystart = 0 }\n'), RecordingOptions(),
          "flows.0.cc_parameters: controller parameters are system-wide"),
-        (plain(rest='[[flows]]\ncc = "cubic"\n[[programs]]\nname = "a"\non = "sender"\nrun = "true"\n'), Inside(),
+        (plain(rest='[[flows]]\ncc = "cubic"\n[[programs]]\nname = "a"\non = "sender"\nrun = "true"\n'),
+         RecordingOptions(),
          "programs.0.run: the host engine runs no programs"),
-        (plain(), Inside(trace=("tcp:tcp_probe",)), "--trace-event: trace events are system-wide"),
-        (plain().replace('duration = "1s"', 'duration = "1s"\ntrace = "events"'), Inside(),
+        (plain(), RecordingOptions(trace=("tcp:tcp_probe",)), "--trace-event: trace events are system-wide"),
+        (plain().replace('duration = "1s"', 'duration = "1s"\ntrace = "events"'), RecordingOptions(),
          "this engine can't record every change"),
     ],
 )  # fmt: skip
-def test_system_wide_settings_are_refused_by_name(text: str, inside: Inside, message: str, tmp_path: Path) -> None:
+def test_system_wide_settings_are_refused_by_name(
+    text: str, options: RecordingOptions, message: str, tmp_path: Path
+) -> None:
     with pytest.raises(ExperimentError, match=r"or --engine (kernel|sim)") as refused:
-        run(text, tmp_path, inside)
+        run(text, tmp_path, options)
     assert message in str(refused.value)
     assert list(tmp_path.iterdir()) == []
 
@@ -141,7 +144,9 @@ def test_a_missing_controller_is_refused_by_name(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("host_engine")
 def test_a_run_records_its_host_and_leaves_nothing_else(tmp_path: Path) -> None:
     rest = '[[flows]]\ncc = "cubic"\n[[flows]]\ncc = "reno"\n[tcp]\necn = "classic"\n'
-    got = run(plain(rest=rest), tmp_path, Inside(sockets_ns=10**8, counters_ns=10**8), tmp_path / "packets.pcap")
+    got = run(
+        plain(rest=rest), tmp_path, RecordingOptions(sockets_ns=10**8, counters_ns=10**8), tmp_path / "packets.pcap"
+    )
     manifest = got.manifest
     assert (manifest["engine"], manifest["kernel"]["release"]) == ("host", os.uname().release)
     assert manifest["clock"].startswith("real (CLOCK_MONOTONIC)")

@@ -16,9 +16,9 @@ from dumbbell.engines.agent_engine import trace
 from dumbbell.errors import ExperimentError, OutputError, ResultError
 from dumbbell.importers.log_source import open_source
 from dumbbell.importers.pcap_file import records
-from dumbbell.plan.inside import ALL, Inside
+from dumbbell.plan.recordings import ALL, RecordingOptions
 from dumbbell.results import result
-from dumbbell.results.reader import INSIDE
+from dumbbell.results.reader import REQUESTED
 from dumbbell.results.result import Run
 from dumbbell.spec import parse
 
@@ -46,9 +46,11 @@ count = 3
 """
 
 
-def run(folder: Path, name: str, inside: Inside | None = None, capture: Path | None = None, text: str = RANDOM) -> Run:
+def run(
+    folder: Path, name: str, options: RecordingOptions | None = None, capture: Path | None = None, text: str = RANDOM
+) -> Run:
     case = parse(text, folder / "x.toml")[0]
-    request = Request("x", case, 1, folder / name, capture=capture, inside=inside or Inside())
+    request = Request("x", case, 1, folder / name, capture=capture, recordings=options or RecordingOptions())
     return result.load(KernelEngine().run(request, lambda _: None))
 
 
@@ -60,7 +62,9 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> Run:
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> Run:
     folder = tmp_path_factory.mktemp("seen")
-    return run(folder, "run", Inside(ALL, sockets_ns=100_000_000, counters_ns=500_000_000), folder / "packets.pcapng")
+    return run(
+        folder, "run", RecordingOptions(ALL, sockets_ns=100_000_000, counters_ns=500_000_000), folder / "packets.pcapng"
+    )
 
 
 def packets(file: Path) -> Any:
@@ -79,7 +83,7 @@ def test_recording_changes_nothing(plain: Run, recorded: Run) -> None:
 def test_a_capture_has_every_packet_that_the_queue_sent(tmp_path: Path, plain: Run) -> None:
     """The bottleneck's device sends data and pings, and receives the answers."""
     file = tmp_path / "packets.pcap"
-    got = run(tmp_path, "run", Inside("bottleneck"), file)
+    got = run(tmp_path, "run", RecordingOptions("bottleneck"), file)
     found = packets(file)
     assert (found.time_ns[1:] >= found.time_ns[:-1]).all()
     assert 0 <= found.time_ns[0] < 1_000_000
@@ -133,7 +137,7 @@ def test_counters_agree_with_the_sockets(recorded: Run) -> None:
     assert retransmits > 0
     assert totals["sender", "TcpRetransSegs"] == retransmits
     assert totals["sender", "TcpActiveOpens"] == totals["receiver", "TcpPassiveOpens"] == 5
-    samples = recorded.inside("counters")
+    samples = recorded.requested("counters")
     assert samples is not None
     assert samples["time_ns"].unique().sort().to_list() == [n * 500_000_000 for n in range(5)]
     second_half = counted(recorded, (500_000_000, 1_000_000_000))
@@ -180,7 +184,7 @@ def test_a_sysctl_that_the_kernel_changes_is_reported(tmp_path: Path) -> None:
 
 @pytest.mark.kernel
 def test_missing_recordings_are_reported(plain: Run) -> None:
-    assert plain.inside("sockets") is None
+    assert plain.requested("sockets") is None
     with pytest.raises(ResultError, match="has no sockets: rerun on the kernel engine with --sockets TIME"):
         sockets_at(plain)
     with pytest.raises(ResultError, match="fewer than two samples of the counters in this window"):
@@ -200,22 +204,22 @@ def test_a_kernel_without_trace_events_is_reported_with_the_remedy(tmp_path: Pat
     with pytest.raises(
         ExperimentError, match=r"--trace-event: kernel '.*' has no trace events.*dumbbell kernel build --name"
     ):
-        run(tmp_path, "run", Inside(trace=("tcp:tcp_probe",)))
+        run(tmp_path, "run", RecordingOptions(trace=("tcp:tcp_probe",)))
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(
     ("requests", "message"),
     [
-        (Inside(sockets_ns=1), "--sockets: the simulator has no kernel to record from; use --engine kernel"),
-        (Inside(counters_ns=1), "--counters: the simulator has no kernel"),
-        (Inside(trace=("a:b",)), "--trace-event: the simulator has no kernel"),
-        (Inside(ALL), "--pcap-device: the simulator captures at one device only, got 'all'"),
+        (RecordingOptions(sockets_ns=1), "--sockets: the simulator has no kernel to record from; use --engine kernel"),
+        (RecordingOptions(counters_ns=1), "--counters: the simulator has no kernel"),
+        (RecordingOptions(trace=("a:b",)), "--trace-event: the simulator has no kernel"),
+        (RecordingOptions(ALL), "--pcap-device: the simulator captures at one device only, got 'all'"),
     ],
 )
-def test_the_simulator_has_no_kernel_recordings(tmp_path: Path, requests: Inside, message: str) -> None:
+def test_the_simulator_has_no_kernel_recordings(tmp_path: Path, requests: RecordingOptions, message: str) -> None:
     case = parse(RANDOM.partition("[tcp.sysctl]")[0], tmp_path / "x.toml")[0]
-    request = Request("x", case, 1, tmp_path / "run", capture=tmp_path / "x.pcap", inside=requests)
+    request = Request("x", case, 1, tmp_path / "run", capture=tmp_path / "x.pcap", recordings=requests)
     with pytest.raises(ExperimentError) as raised:
         Simulator().run(request, lambda _: None)
     assert message in str(raised.value)
@@ -226,8 +230,8 @@ def test_the_simulator_captures_at_any_device(tmp_path: Path) -> None:
     packet_counts = {}
     for device in ("sender.right", "router.right", "receiver.left"):
         file = tmp_path / f"{device}.pcap"
-        inside = Inside(device)
-        Simulator().run(Request("x", case, 1, tmp_path / device, capture=file, inside=inside), lambda _: None)
+        recorded = RecordingOptions(device)
+        Simulator().run(Request("x", case, 1, tmp_path / device, capture=file, recordings=recorded), lambda _: None)
         packet_counts[device] = len(packets(file).time_ns)
     assert packet_counts["sender.right"] > packet_counts["router.right"], "netem lost none"
 
@@ -253,4 +257,4 @@ def test_trace_events_are_a_table(tmp_path: Path) -> None:
 def test_any_trace_text_is_parsed(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
     file = tmp_path_factory.getbasetemp() / "any-trace.txt"
     file.write_text(text, encoding="utf-8")
-    assert trace(file, 0).schema == pl.Schema(INSIDE["trace"])
+    assert trace(file, 0).schema == pl.Schema(REQUESTED["trace"])

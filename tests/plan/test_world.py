@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from dumbbell import _sim
 from dumbbell.errors import ExperimentError, PlanError
 from dumbbell.plan import Plan, make, plan_case
-from dumbbell.plan.inside import Place, tap
+from dumbbell.plan.recordings import Place, tap
 from dumbbell.spec import load, parse, published, scenarios
 from dumbbell.spec.attachments import read_attachments
 

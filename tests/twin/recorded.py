@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from dumbbell.engines import Request, Simulator
-from dumbbell.plan.inside import Inside
+from dumbbell.plan.recordings import RecordingOptions
 from dumbbell.results.result import write_run
 from dumbbell.spec import read
 
@@ -26,7 +26,9 @@ def document(
 def capture(file: Path, experiment: Mapping[str, Any], end: str = "sender.right") -> Path:
     """The experiment's capture."""
     (case,) = read(dict(experiment), Path("truth.toml"))
-    Simulator().simulate(Request("truth", case, SEED, file.parent / "run", capture=file, inside=Inside(end)))
+    Simulator().simulate(
+        Request("truth", case, SEED, file.parent / "run", capture=file, recordings=RecordingOptions(end))
+    )
     return file
 
 

@@ -23,7 +23,7 @@ mod terminal;
 use crate::counters;
 use crate::error::{Attempt, Result};
 use crate::host_load::HostLoad;
-use crate::inside::Inside;
+use crate::recordings::Recorders;
 use crate::netem_seed;
 use crate::setup;
 use crate::setup::changes::Changes;
@@ -128,7 +128,7 @@ struct EventLoop<'a> {
     prefetch: Option<Prefetch>,
     prefetch_unsupported: bool,
     programs: ProgramSet,
-    inside: Inside,
+    recorders: Recorders,
     host_load: Option<HostLoad>,
     /// None after the end.
     changes: Option<Changes<'a>>,
@@ -160,7 +160,7 @@ impl<'a> EventLoop<'a> {
             prefetch: None,
             prefetch_unsupported: !Rounds::are_supported().attempt(|| "reading the kernel's version".into())?,
             programs: ProgramSet::open(plan, folder)?,
-            inside: Inside::open(plan, folder)?,
+            recorders: Recorders::open(plan, folder)?,
             host_load: plan.machine_ns.map(|every_ns| HostLoad::open(every_ns, folder)).transpose()?,
             changes: Some(Changes::prepare(&plan.changes, &mut machine_programs)?),
             machine_programs,
@@ -280,7 +280,7 @@ impl<'a> EventLoop<'a> {
             Kind::Wake => self.wake(number, now_ns)?,
             Kind::CheckCommand => self.check_shell(now_ns, number)?,
             Kind::Record => {
-                self.inside.record(self.clock, now_ns, false)?;
+                self.recorders.record(self.clock, now_ns, false)?;
                 self.schedule_recordings();
             }
             Kind::CountDatagrams => self.count_datagrams(now_ns)?,
@@ -376,7 +376,7 @@ impl<'a> EventLoop<'a> {
     }
 
     fn schedule_recordings(&mut self) {
-        if let Some(next_ns) = self.inside.next_ns() {
+        if let Some(next_ns) = self.recorders.next_ns() {
             self.event_queue.add(next_ns, Kind::Record, 0);
         }
     }

@@ -14,7 +14,7 @@
 //! sample/           statistics of sockets and queues as raw records
 //! programs/         programs that run in the experiment's hosts
 //! sockets           periodic dump of all TCP sockets of a host
-//! inside/           optional recordings: packets, counters, sockets, trace events
+//! recordings/       optional recordings: packets, counters, sockets, trace events
 //! counters          kernel counters that reveal drops outside the queues
 //! path/             watch the path under test for changes that the plan did not make
 //! remote/           run one end of an experiment on a real host and restore the host
@@ -31,7 +31,7 @@ mod error;
 mod event_loop;
 mod guest;
 mod host_load;
-mod inside;
+mod recordings;
 mod netem_seed;
 mod path;
 mod programs;

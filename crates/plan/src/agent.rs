@@ -40,7 +40,7 @@ pub struct AgentPlan {
     pub devices: Vec<String>,
     /// Optional recordings besides flows, queues and probes.
     #[serde(default, skip_serializing_if = "is_default")]
-    pub inside: Recordings,
+    pub recordings: Recordings,
     /// Interval of host load samples; None in a guest, where virtual time has no load.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub machine_ns: Option<u64>,
@@ -148,7 +148,7 @@ impl Plan {
             netem_seeds: self.netem_seeds.clone(),
             programs: if self.programs.is_empty() { Programs::default() } else { self.programs_for(options) },
             devices: Vec::new(),
-            inside: options.recordings.clone(),
+            recordings: options.recordings.clone(),
             machine_ns: options.machine_ns,
         })
     }

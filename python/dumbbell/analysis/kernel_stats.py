@@ -45,7 +45,7 @@ def sockets_at(run: Run, window: Window | None = None) -> pl.DataFrame:
 
 
 def _inside(run: Run, name: str, right: str) -> pl.DataFrame:
-    if (table := run.inside(name)) is None:
+    if (table := run.requested(name)) is None:
         raise ResultError(f"{run.folder}: has no {name}: {right}")
     return table
 

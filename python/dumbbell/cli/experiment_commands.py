@@ -96,17 +96,17 @@ def run(  # noqa: PLR0913, PLR0917 — a command has many options
     from dumbbell.cli.run_summary import show_cases, show_run
     from dumbbell.cli.runs import run_all
     from dumbbell.errors import ExperimentError
-    from dumbbell.plan.inside import inside_of
+    from dumbbell.plan.recordings import recording_options
 
     if pcap is None and pcap_device is not None:
         raise ExperimentError(
             "--pcap-device needs a capture", key="--pcap-device", value=pcap_device, right="add --pcap FILE"
         )
-    inside = inside_of(pcap_device, pcap_snaplen, sockets, counters, tuple(trace))
+    recorded = recording_options(pcap_device, pcap_snaplen, sockets, counters, tuple(trace))
     engine = engine or ("kernel" if kernel else "sim")
     done = run_all(
         scenario, engine=engine, seed=seed, settings=settings, out=folder, kernel=kernel, jobs=jobs, capture=pcap,
-        inside=inside, wall_limit_s=wall_limit, hosts=hosts, only=case,
+        recordings=recorded, wall_limit_s=wall_limit, hosts=hosts, only=case,
     )  # fmt: skip
     if as_json:
         print_json(done.as_json())

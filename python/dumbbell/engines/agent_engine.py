@@ -1,7 +1,7 @@
 """Shared by the engines that run the agent, in a guest or in namespaces: limits, progress, records, manifest.
 
 The agent's optional recordings (packets, counters, trace events) become tables and manifest entries; `dumbbell.linux`
-reads sockets, `dumbbell.plan.inside` has the options.
+reads sockets, `dumbbell.plan.recordings` has the options.
 """
 
 import shlex
@@ -16,7 +16,7 @@ from dumbbell.engines.run_manifest import sha256
 from dumbbell.errors import ExperimentError
 from dumbbell.kernels import Kernel
 from dumbbell.plan import Plan, Queue
-from dumbbell.plan.inside import ALL, Inside, Recordings, link_devices, recordings, tap
+from dumbbell.plan.recordings import ALL, RecordingOptions, Recordings, link_devices, recordings, tap
 from dumbbell.results.result import Run, framed
 from dumbbell.results.tables import TABLE_NAMES, NativeTable
 
@@ -159,15 +159,15 @@ _LINE = r"^\s*(.+)-(\d+)\s+\[\d+\]\s+(?:\S+\s+)?(\d+)\.(\d{6}): (?:\w+: )?(\w+):
 """Task and PID, CPU, flags, timestamp in microseconds, event, fields."""
 
 
-def check_recordings(plan: Plan, inside: Inside, kernel: Kernel, *, capture: bool) -> Recordings:
+def check_recordings(plan: Plan, options: RecordingOptions, kernel: Kernel, *, capture: bool) -> Recordings:
     """The agent's plan of the recordings. Raises `ExperimentError` for those that the kernel or the plan lacks."""
-    if inside.trace and TRACING not in kernel.binary.read_bytes():
+    if options.trace and TRACING not in kernel.binary.read_bytes():
         raise ExperimentError(
-            f"kernel '{kernel.name}' has no trace events", key="--trace-event", value=", ".join(inside.trace),
+            f"kernel '{kernel.name}' has no trace events", key="--trace-event", value=", ".join(options.trace),
             right="build one that has them: dumbbell kernel build --name traced --config docs/guides/trace.config, "
             "then --kernel traced",
         )  # fmt: skip
-    return recordings(plan, inside, capture=capture)
+    return recordings(plan, options, capture=capture)
 
 
 def recording_tables(run_folder: Path, plan: Plan, end: _sim.End) -> "dict[str, Table]":
@@ -192,14 +192,14 @@ def trace(file: Path, start_ns: int) -> "pl.DataFrame":
     """Trace events in the kernel's order, with times in microseconds of the trace clock."""
     import polars as pl  # noqa: PLC0415 — only this recording needs it
 
-    from dumbbell.results.reader import INSIDE  # noqa: PLC0415
+    from dumbbell.results.reader import REQUESTED  # noqa: PLC0415
 
     lines = pl.Series("line", file.read_text(encoding="utf-8", errors="replace").splitlines(), dtype=pl.String)
     parts = {"task": 1, "seconds": 3, "micros": 4, "event": 5, "text": 6}
     found = lines.to_frame().select(pl.col("line").str.extract(_LINE, part).alias(name) for name, part in parts.items())
     time = pl.col("seconds").cast(pl.Int64) * 10**9 + pl.col("micros").cast(pl.Int64) * 1000 - start_ns
     columns = found.drop_nulls("event").select(time.alias("time_ns"), "event", "task", "text")
-    return columns.select(pl.col(name).cast(kind) for name, kind in INSIDE["trace"].items())
+    return columns.select(pl.col(name).cast(kind) for name, kind in REQUESTED["trace"].items())
 
 
 def missed_datagrams(end: _sim.End) -> list[str]:
@@ -211,9 +211,9 @@ def missed_datagrams(end: _sim.End) -> list[str]:
     ]
 
 
-def missed_warnings(plan: Plan, inside: Inside, end: _sim.End) -> list[str]:
+def missed_warnings(plan: Plan, options: RecordingOptions, end: _sim.End) -> list[str]:
     """Packets and events that the recordings missed."""
-    captured = link_devices(plan) if inside.device == ALL else [tap(plan, inside.device)]
+    captured = link_devices(plan) if options.device == ALL else [tap(plan, options.device)]
     missed = [
         f"the capture lacks {count:,} packets of '{host}.{device}', which arrived faster than they were read"
         for (host, device), count in zip(captured, end.missed_packets, strict=False)

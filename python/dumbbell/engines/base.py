@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from dumbbell import engines
 from dumbbell.errors import ExperimentError, KernelError, OutputError
-from dumbbell.plan.inside import Inside
+from dumbbell.plan.recordings import RecordingOptions
 from dumbbell.spec.document import Case, distinct, split_setting, ssh_destinations
 from dumbbell.spec.document import seeds as parse_seeds
 from dumbbell.spec.units import Wrong, suggest
@@ -140,7 +140,7 @@ class Request:
     """The command that reproduces the run."""
     capture: Path | None = None
     """A file for the run's packets; it must not exist."""
-    inside: Inside = field(default_factory=Inside)
+    recordings: RecordingOptions = field(default_factory=RecordingOptions)
     """Optional recordings, if the engine supports them."""
     typed: "Typed | None" = None
     """Programs whose commands the user typed."""

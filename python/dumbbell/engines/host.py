@@ -44,7 +44,7 @@ from dumbbell.engines.run_manifest import Verdict, closed_windows, judge, manife
 from dumbbell.errors import ExperimentError, PlanError
 from dumbbell.host.agent import agent
 from dumbbell.plan import Plan, plan_case, plan_remote
-from dumbbell.plan.inside import recordings
+from dumbbell.plan.recordings import recordings
 from dumbbell.publish import captured, staged
 from dumbbell.results.result import Run, write_tables
 
@@ -97,7 +97,7 @@ class HostEngine:
         began = time.perf_counter()
         plan = self._planned(request)
         progress(0.0)
-        recorded = recordings(plan, request.inside, capture=request.capture is not None)
+        recorded = recordings(plan, request.recordings, capture=request.capture is not None)
         with staged(request.out) as folder, captured(request.capture) as packets:
             run_folder = folder / "host"
             run_folder.mkdir()
@@ -127,7 +127,7 @@ class HostEngine:
             verdict = verdict.combined(judge_host(plan, measured, tables["flows"].frame(), end.duration_ns))
             verdict = verdict.combined(program_problems(plan, programs, folder))
             verdict = verdict.combined(Verdict(missed_datagrams(end)))
-            own_warnings = [*end.warnings(plan), *missed_warnings(plan, request.inside, end), *qlogs.warnings]
+            own_warnings = [*end.warnings(plan), *missed_warnings(plan, request.recordings, end), *qlogs.warnings]
             verdict = verdict.combined(Verdict(warnings=[*closed_windows(tables["flows"]), *own_warnings]))
             machine = before | json.loads((run_folder / "spaces.json").read_text()) | measured
             move_capture(run_folder, packets)
@@ -174,7 +174,7 @@ def _host_entries() -> dict[str, Any]:
 
 def _refuse_unsafe_on_host(request: Request, plan: Plan) -> None:
     """Refuse what would change the host outside the experiment's namespaces, or needs a guest."""
-    experiment, recordings_requested = request.case.experiment, request.inside
+    experiment, recordings_requested = request.case.experiment, request.recordings
     system_wide = {key: value for key, value in experiment.tcp.sysctl.items() if _sim.is_of_the_machine(key)}
     wrong: list[tuple[str, str, object]] = [
         ("this sysctl is system-wide, and the host engine changes nothing outside the experiment's hosts",

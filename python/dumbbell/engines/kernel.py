@@ -53,7 +53,7 @@ from dumbbell.kernels.named_streams import STREAMS_EDIT
 from dumbbell.kernels.store import requested_name
 from dumbbell.kernels.versions import numbers
 from dumbbell.plan import Plan, plan_case
-from dumbbell.plan.inside import Recordings
+from dumbbell.plan.recordings import Recordings
 from dumbbell.publish import captured, staged
 from dumbbell.results.result import Run, write_tables
 from dumbbell.spec import Case
@@ -117,7 +117,7 @@ class KernelEngine:
         kernel = choice.kernel
         if choice.reason:
             request.notice(choice.reason)
-        recordings = check_recordings(plan, request.inside, kernel, capture=request.capture is not None)
+        recordings = check_recordings(plan, request.recordings, kernel, capture=request.capture is not None)
         with staged(request.out) as folder, captured(request.capture) as packets:
             run_folder = folder / "guest"
             run_folder.mkdir()
@@ -161,7 +161,7 @@ class KernelEngine:
                 *unlinked(request.typed),
                 *qlogs.warnings,
                 *([FREE_COMPUTING] if any(flow.stack for flow in plan.flows) else []),
-                *missed_warnings(plan, request.inside, end),
+                *missed_warnings(plan, request.recordings, end),
             ]
             verdict = verdict.combined(Verdict([*memory_ran_out(console), *missed_datagrams(end)], warnings))
             move_capture(run_folder, packets)

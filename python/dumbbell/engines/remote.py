@@ -205,9 +205,9 @@ def _refuse_recordings(request: Request) -> None:
     """Refuse recordings that are possible in namespaces but not on real hosts."""
     recording_plan = [
         (request.capture is not None, "--pcap", request.capture),
-        (request.inside.sockets_ns is not None, "--sockets", None),
-        (request.inside.counters_ns is not None, "--counters", None),
-        (bool(request.inside.trace), "--trace-event", ", ".join(request.inside.trace)),
+        (request.recordings.sockets_ns is not None, "--sockets", None),
+        (request.recordings.counters_ns is not None, "--counters", None),
+        (bool(request.recordings.trace), "--trace-event", ", ".join(request.recordings.trace)),
         (request.typed is not None or request.session is not None, "exec", None),
     ]
     for requested, key, value in recording_plan:

@@ -21,7 +21,7 @@ from dumbbell.engines.base import Progress, Request, check_controllers
 from dumbbell.engines.run_manifest import judge_flows, manifest_of, sha256
 from dumbbell.errors import ExperimentError, PlanError
 from dumbbell.plan import Plan, plan_case
-from dumbbell.plan.inside import ALL, Place, tap
+from dumbbell.plan.recordings import ALL, Place, tap
 from dumbbell.publish import captured, staged
 from dumbbell.results.result import Run, write_run
 from dumbbell.results.tables import TABLE_NAMES, NativeTable
@@ -175,7 +175,7 @@ def _refuse_programs(request: Request) -> None:
 
 def _tap(request: Request, plan: Plan) -> Place | None:
     """Where packets are captured, if anywhere. Raises `ExperimentError` for recordings that need a kernel."""
-    recordings = request.inside
+    recordings = request.recordings
     for key, value in (
         ("--sockets", recordings.sockets_ns),
         ("--counters", recordings.counters_ns),

@@ -8,7 +8,7 @@ from pathlib import Path
 from dumbbell.engines import Request, Simulator
 from dumbbell.identification.connection import Connection, connection, read_flows
 from dumbbell.importers.log_source import Source
-from dumbbell.plan.inside import Inside
+from dumbbell.plan.recordings import RecordingOptions
 from dumbbell.publish import temporary
 from dumbbell.spec import Case
 
@@ -23,9 +23,9 @@ def simulated_connection(case: Case, seed: int, *, at_sender: bool) -> Connectio
 
     Only packets are made, no tables, and they do not reach the disk. Raises `ExperimentError`, `PlanError`.
     """
-    inside = Inside("sender.right" if at_sender else "receiver.left")
+    inside = RecordingOptions("sender.right" if at_sender else "receiver.left")
     with _file_in_memory() as file:
-        request = Request("simulated", case, seed, file, capture=file, inside=inside)
+        request = Request("simulated", case, seed, file, capture=file, recordings=inside)
         Simulator().prepare(request).run_simulation(capture=file)
         data = file.read_bytes()
     found, flows, _ = read_flows(Source(file, data, "", len(data)), of_one_device=True)

@@ -1,8 +1,8 @@
 """Plans of experiments: topology, steps, flows, probes, changes; for engines, on real hosts, as scripts.
 
 `crates/plan` declares all of a plan's values, `crates/experiment/src/plan` makes it; the classes are handles of both.
-`dumbbell.engines.remote` reaches real hosts, and restores them; `inside` has what a run records in addition to flows,
-queues and probes.
+`dumbbell.engines.remote` reaches real hosts, and restores them; `recordings` has what a run records in addition to
+flows, queues and probes.
 """
 
 from typing import TYPE_CHECKING, Any

@@ -15,16 +15,16 @@ import polars as pl
 
 from dumbbell import _sim, limits
 from dumbbell.errors import ResultError
-from dumbbell.results.tables import COLUMNS, INSIDE_NAMES, TABLE_NAMES
+from dumbbell.results.tables import COLUMNS, REQUESTED_NAMES, TABLE_NAMES
 
 if TYPE_CHECKING:
     from dumbbell.results.keys import RunManifest, SweepManifest
 
 __all__ = [
     "FLOWS",
-    "INSIDE",
     "PROBES",
     "QUEUES",
+    "REQUESTED",
     "SCHEMAS",
     "TABLES",
     "Schema",
@@ -44,7 +44,7 @@ SCHEMAS: dict[str, Schema] = {
 """Every table's columns, in order, with their types."""
 TABLES = {name: SCHEMAS[name] for name in TABLE_NAMES}
 """Those of every result."""
-INSIDE = {name: SCHEMAS[name] for name in INSIDE_NAMES}
+REQUESTED = {name: SCHEMAS[name] for name in REQUESTED_NAMES}
 """Those of a kernel's internals."""
 
 FLOWS, QUEUES, PROBES = TABLES["flows"], TABLES["queues"], TABLES["probes"]

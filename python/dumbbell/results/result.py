@@ -86,10 +86,10 @@ class Run:
         """The tables of every result as frames."""
         return {name: self.table(name).frame() for name in TABLE_NAMES}
 
-    def inside(self, name: str) -> "pl.DataFrame | None":
+    def requested(self, name: str) -> "pl.DataFrame | None":
         """A table of a kernel's internals, or None if the run has none. Raises `ResultError` as `load` does."""
         path = self.folder / f"{name}.parquet"
-        return reader.read_table(path, reader.INSIDE[name]) if path.exists() else None
+        return reader.read_table(path, reader.REQUESTED[name]) if path.exists() else None
 
 
 def load(folder: Path) -> Run:
@@ -131,7 +131,7 @@ def write(
     Each table must have exactly its declared columns, followed at most by those of `more`, which only imported logs
     have. A lazy table is streamed to disk, so its length is not limited by memory.
     """
-    kernel_only = {name: schema for name, schema in reader.INSIDE.items() if name in tables}
+    kernel_only = {name: schema for name, schema in reader.REQUESTED.items() if name in tables}
     for name, declared in {**reader.TABLES, **kernel_only}.items():
         table = tables[name]
         schema = table.collect_schema()

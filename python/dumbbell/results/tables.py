@@ -17,8 +17,8 @@ from dumbbell.results.late import columns
 
 __all__ = [
     "COLUMNS",
-    "INSIDE_NAMES",
     "KNOWN",
+    "REQUESTED_NAMES",
     "TABLE_NAMES",
     "NativeTable",
 ]
@@ -40,7 +40,7 @@ COLUMNS = {table: [DeclaredColumn(*column) for column in columns] for table, col
 """All columns in order, by table."""
 TABLE_NAMES = tuple(table for table, _, _, is_always in _sim.TABLES if is_always)
 """Tables of every result."""
-INSIDE_NAMES = tuple(table for table, _, _, is_always in _sim.TABLES if not is_always)
+REQUESTED_NAMES = tuple(table for table, _, _, is_always in _sim.TABLES if not is_always)
 """Tables of a kernel's internals, written if the experiment requests them."""
 KNOWN = {table: tuple(known) for table, _, known, _ in _sim.TABLES if known}
 """The columns that identify a row's flow, queue or probe; never null."""

@@ -4,7 +4,7 @@ use super::{EventLoop, Traffic, connections};
 use crate::counters;
 use crate::error::{Attempt, Result};
 use crate::host_load;
-use crate::inside::settings;
+use crate::recordings::settings;
 use crate::programs::datagrams::DatagramFlows;
 use crate::sample::record::Records;
 use crate::sys;
@@ -17,7 +17,7 @@ impl EventLoop<'_> {
     /// Takes a last sample of everything and stops all flows.
     pub(super) fn end(&mut self, now_ns: u64) -> Result<()> {
         self.sample_host_load(now_ns, true)?;
-        self.inside.record(self.clock, now_ns, true)?;
+        self.recorders.record(self.clock, now_ns, true)?;
         for number in 0..self.flows.len() {
             self.stop(number, now_ns)?;
         }
@@ -57,7 +57,7 @@ impl EventLoop<'_> {
             counters_before,
             counters: counters::read(&self.plan.hosts)?,
             settings: settings::read(self.plan)?,
-            seen: self.inside.finish(self.clock)?,
+            seen: self.recorders.finish(self.clock)?,
             machine: self.host_load.map(host_load::HostLoad::finish).transpose()?,
             path: self.path.as_ref().map(|path| path.report().clone()),
             machine_programs: std::mem::take(&mut self.machine_programs).report(),

@@ -9,7 +9,7 @@
 //! settings  effective sysctls and module parameters at the end
 //! ```
 //!
-//! Each recording is taken at one instant, like a sample, and changes nothing. `dumbbell.plan.inside` decides what is
+//! Each recording is taken at one instant, like a sample, and changes nothing. `dumbbell.plan.recordings` decides what is
 //! recorded and how often; `dumbbell.engines.agent_engine` reads the records.
 
 mod capture;
@@ -29,7 +29,7 @@ use std::path::Path;
 use trace::Trace;
 
 /// All recordings.
-pub struct Inside {
+pub struct Recorders {
     captures: Option<Periodic<Captures>>,
     counters: Option<Periodic<Counters>>,
     sockets: Option<Periodic<AllSockets>>,
@@ -59,10 +59,10 @@ impl<T> Periodic<T> {
     }
 }
 
-impl Inside {
+impl Recorders {
     /// Opens the requested recordings, before the experiment starts.
     pub fn open(plan: &AgentPlan, folder: &Path) -> Result<Self> {
-        let recordings = &plan.inside;
+        let recordings = &plan.recordings;
         Ok(Self {
             captures: Periodic::new(recordings.capture_ns, || Captures::open(recordings, folder))?,
             counters: Periodic::new(recordings.counters_ns, || Counters::open(&plan.hosts, folder))?,

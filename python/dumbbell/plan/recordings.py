@@ -1,6 +1,6 @@
-"""What is looked at inside a run beside flows, queues and probes: packets, counters, all sockets, trace events.
+"""What a run records beside flows, queues and probes: packets, counters, all sockets, trace events.
 
-Which devices, how often, and how much room waits for a look; the agent's `inside` does it, and what it saw becomes
+Which devices, how often, and how much room waits for a look; the agent's `recordings` does it, and what it saw becomes
 tables in `dumbbell.engines.agent_engine`. Looking is no part of the experiment: it changes nothing that is measured.
 """
 
@@ -13,7 +13,7 @@ from dumbbell.plan.queue_names import today
 from dumbbell.spec.typed import quantity
 from dumbbell.spec.units import duration_ns, suggest, time_text
 
-__all__ = ["ALL", "Inside", "Place", "Recordings", "inside_of", "link_devices", "recordings", "tap"]
+__all__ = ["ALL", "Place", "RecordingOptions", "Recordings", "link_devices", "recording_options", "recordings", "tap"]
 
 Place = tuple[str, str]
 """Host and device."""
@@ -30,7 +30,7 @@ EVENT = re.compile(r"[a-z0-9_*]+:[A-Za-z0-9_*]+\Z")
 
 
 @dataclass(frozen=True)
-class Inside:
+class RecordingOptions:
     """What a run records in addition to every result's tables."""
 
     device: str | None = None
@@ -45,17 +45,17 @@ class Inside:
     """Trace events, as `SYSTEM:EVENT`."""
 
 
-def inside_of(
+def recording_options(
     device: str | None = None, snap_bytes: int = SNAP_BYTES, sockets: str | None = None, counters: str | None = None,
     trace: tuple[str, ...] = (),
-) -> Inside:  # fmt: skip
+) -> RecordingOptions:  # fmt: skip
     """The wishes as a person writes them. Raises `ExperimentError` for what can't be meant."""
     for event in trace:
         if not EVENT.match(event):
             raise ExperimentError(
                 "not a trace event", key="--trace-event", value=event, right="such as tcp:tcp_probe or tcp:*"
             )
-    return Inside(device, snap_bytes, _every("--sockets", sockets), _every("--counters", counters), trace)
+    return RecordingOptions(device, snap_bytes, _every("--sockets", sockets), _every("--counters", counters), trace)
 
 
 def tap(plan: Plan, device: str | None) -> Place:
@@ -94,25 +94,25 @@ class Recordings:
     trace_ns: int | None
 
 
-def recordings(plan: Plan, inside: Inside, *, capture: bool) -> Recordings:
+def recordings(plan: Plan, options: RecordingOptions, *, capture: bool) -> Recordings:
     """What the agent is told.
 
     Raises `ExperimentError` for a device that isn't there, or where a look would lie between two samples: guests wake
     for a sample anyway, and nothing else is to wake them.
     """
-    captured = (link_devices(plan) if inside.device == ALL else [tap(plan, inside.device)]) if capture else []
-    _check_times(plan, inside)
-    frame_bytes = -(-(FRAME_BYTES + inside.snap_bytes) // 16) * 16
+    captured = (link_devices(plan) if options.device == ALL else [tap(plan, options.device)]) if capture else []
+    _check_times(plan, options)
+    frame_bytes = -(-(FRAME_BYTES + options.snap_bytes) // 16) * 16
     frames = RING_BYTES // max(len(captured), 1) // frame_bytes
     return Recordings(
         captured,
-        inside.snap_bytes,
+        options.snap_bytes,
         frames,
         plan.capture_interval_ns(frames) if captured else None,
-        inside.sockets_ns,
-        inside.counters_ns,
-        list(inside.trace),
-        plan.sample_ns if inside.trace else None,
+        options.sockets_ns,
+        options.counters_ns,
+        list(options.trace),
+        plan.sample_ns if options.trace else None,
     )
 
 
@@ -125,8 +125,8 @@ def _every(key: str, text: str | None) -> int | None:
     return every_ns
 
 
-def _check_times(plan: Plan, inside: Inside) -> None:
-    for key, every_ns in (("--sockets", inside.sockets_ns), ("--counters", inside.counters_ns)):
+def _check_times(plan: Plan, options: RecordingOptions) -> None:
+    for key, every_ns in (("--sockets", options.sockets_ns), ("--counters", options.counters_ns)):
         if every_ns is not None and every_ns % plan.sample_ns:
             raise ExperimentError(
                 "not a multiple of the sampling interval", key=key, value=time_text(every_ns),

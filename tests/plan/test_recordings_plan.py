@@ -6,7 +6,7 @@ import pytest
 
 from dumbbell.errors import ExperimentError
 from dumbbell.plan import Plan, plan_case
-from dumbbell.plan.inside import ALL, RING_BYTES, Inside, inside_of, link_devices, recordings, tap
+from dumbbell.plan.recordings import ALL, RING_BYTES, RecordingOptions, link_devices, recording_options, recordings, tap
 from dumbbell.spec import parse
 
 TEXT = """
@@ -45,11 +45,14 @@ def test_an_unknown_device_is_an_error_with_the_known_ones() -> None:
 @pytest.mark.parametrize(
     ("requested", "message"),
     [
-        (Inside(sockets_ns=150_000_000), "--sockets: not a multiple of the sampling interval, got '150ms'; 100ms"),
-        (Inside(counters_ns=1), "--counters: not a multiple of the sampling interval"),
+        (
+            RecordingOptions(sockets_ns=150_000_000),
+            "--sockets: not a multiple of the sampling interval, got '150ms'; 100ms",
+        ),
+        (RecordingOptions(counters_ns=1), "--counters: not a multiple of the sampling interval"),
     ],
 )
-def test_intervals_are_multiples_of_the_sampling_interval(requested: Inside, message: str) -> None:
+def test_intervals_are_multiples_of_the_sampling_interval(requested: RecordingOptions, message: str) -> None:
     with pytest.raises(ExperimentError) as raised:
         recordings(plan_of(), requested, capture=False)
     assert message in str(raised.value)
@@ -59,7 +62,7 @@ def test_intervals_are_multiples_of_the_sampling_interval(requested: Inside, mes
 @pytest.mark.parametrize("device", [None, ALL])
 def test_the_capture_ring_holds_the_packets_between_two_reads(rate: str, device: str | None) -> None:
     plan = plan_of(rate)
-    recorded = recordings(plan, Inside(device), capture=True)
+    recorded = recordings(plan, RecordingOptions(device), capture=True)
     captures, capture_ns = len(recorded.captures), recorded.capture_ns
     assert capture_ns is not None
     assert captures == (6 if device == ALL else 1)
@@ -72,7 +75,7 @@ def test_the_capture_ring_holds_the_packets_between_two_reads(rate: str, device:
 
 
 def test_nothing_is_recorded_by_default() -> None:
-    recorded = recordings(plan_of(), Inside(), capture=False)
+    recorded = recordings(plan_of(), RecordingOptions(), capture=False)
     assert not recorded.captures
     assert not recorded.trace
     assert [getattr(recorded, key) for key in ("capture_ns", "sockets_ns", "counters_ns", "trace_ns")] == [None] * 4
@@ -89,5 +92,5 @@ def test_nothing_is_recorded_by_default() -> None:
 )
 def test_an_invalid_option_is_an_error(requested: dict[str, str], message: str) -> None:
     with pytest.raises(ExperimentError) as raised:
-        inside_of(**requested)  # type: ignore[arg-type]
+        recording_options(**requested)  # type: ignore[arg-type]
     assert message in str(raised.value)
