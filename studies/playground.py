@@ -30,6 +30,7 @@ NOT_SIMULATED = {
     "guides/controller-against-cubic.svg": "a controller that only the guide's kernel has",
     "guides/controller-queue.svg": "a controller that only the guide's kernel has",
     "guides/controller-two.svg": "a controller that only the guide's kernel has",
+    "guides/quinn-bbr.png": "a QUIC stack, which the simulator does not have",
     "guides/watch-detail.png": "a terminal",
     "guides/watch.png": "a terminal",
     "workbench.png": "the page itself",

@@ -3,7 +3,7 @@
 `crates/records` declares the records and the structures of Linux in them, and makes a result's tables of them.
 
 The table `sockets` comes from `sockets.bin`: every TCP and UDP socket of every host, as in ss(8). The layout is that of
-`crates/agent/src/inside/sockets.rs`: `struct inet_diag_msg`, `SK_MEMINFO_*`, the controller's name and `struct
+`crates/agent/src/recordings/sockets.rs`: `struct inet_diag_msg`, `SK_MEMINFO_*`, the controller's name and `struct
 tcp_info` (Linux include/uapi/linux/{inet_diag,sock_diag,tcp}.h).
 """
 

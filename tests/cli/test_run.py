@@ -58,6 +58,7 @@ def test_json_has_exactly_the_contract_s_keys(dumbbell: Dumbbell, engine: str, t
         assert set(flow) == {
             *"name group cc throughput_mbps goodput_mbps bytes response_s no_data_share".split(),
             *"retransmits retransmit_rate rtt_ms cwnd_packets lost_datagrams jitter_ms".split(),
+            *("one_way_delay_ms", "handshake_ms"),
         }
         assert set(flow["rtt_ms"]) == set(flow["cwnd_packets"]) == SPREAD
     assert list(numbers["groups"]) == ["bbr", "cubic"]

@@ -53,7 +53,7 @@ class RemoteHost:
     def run(self, line: str, *, check: bool = True) -> str:
         """Run a command line in the host."""
         done = subprocess.run(
-            [*self.recordings, "sh", "-c", line], capture_output=True, text=True, check=False, timeout=30
+            [*self.inside, "sh", "-c", line], capture_output=True, text=True, check=False, timeout=30
         )  # fmt: skip
         assert not check or done.returncode == 0, f"{self.name}: {line}: {done.stderr}"
         return done.stdout

@@ -241,7 +241,7 @@ def _repeated(name: str, runs: Sequence[Run]) -> Repeated:
 
 def run_all(  # noqa: PLR0913 — a command has many options
     scenario: str, *, engine: str, seed: str | None, settings: Sequence[str], out: Path | None, kernel: str | None,
-    jobs: int | None, capture: Path | None = None, options: RecordingOptions | None = None,
+    jobs: int | None, capture: Path | None = None, recordings: RecordingOptions | None = None,
     wall_limit_s: float | None = None, hosts: str | None = None, only: Sequence[str] = (),
 ) -> RunResults:  # fmt: skip
     """Run every case, or only the cases named in `only`, with every seed.
@@ -274,7 +274,7 @@ def run_all(  # noqa: PLR0913 — a command has many options
     def request(case: Case, number: int, out_folder: Path) -> tuple[Engine, Request]:
         case_argument = case.name if only else None
         command = repeat_command(scenario, engine, number, settings, kernel, allowed.hosts, case_argument)
-        return chosen, Request(file.stem, case, number, out_folder, command, capture, options or RecordingOptions())
+        return chosen, Request(file.stem, case, number, out_folder, command, capture, recordings or RecordingOptions())
 
     if not several:
         run = execute_runs([request(*planned[0], folder)], 1) or result.load(folder)
