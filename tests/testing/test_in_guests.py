@@ -1,7 +1,6 @@
 """Tests in guests: verdicts, limits, and that a test can't write to the host."""
 
 import os
-import sys
 import threading
 import xml.etree.ElementTree as ET
 from pathlib import Path
@@ -14,6 +13,7 @@ from dumbbell.host.agent import agent
 from dumbbell.kernels import find
 from dumbbell.testing import guest, packetdrill
 from dumbbell.testing.guest import Ended, Program
+from engines.measured import PYTHON
 
 STAND_IN = Path(__file__).with_name("packetdrill_stand_in")
 SOCKET = " 0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n"
@@ -66,7 +66,7 @@ open("/proc/self/stat").read()
 os._exit(7)
 """
     (tmp_path / "threads.py").write_text(program)
-    end = run(tmp_path, f"exec {sys.executable} threads.py", wall_limit_s=20, own_network=True)
+    end = run(tmp_path, f"exec {PYTHON} threads.py", wall_limit_s=20, own_network=True)
     assert (end.status, end.stopped) == (7, False)
 
 
