@@ -8,7 +8,7 @@ import pytest
 from dumbbell import stacks
 from dumbbell.engines import HostEngine, KernelEngine, Request, Simulator
 from dumbbell.engines.base import Permissions
-from dumbbell.errors import ExperimentError, StackError
+from dumbbell.errors import ExperimentError, StackError, ToolMissing
 from dumbbell.results import result
 from dumbbell.results.reader import TABLES
 from dumbbell.spec import parse
@@ -25,7 +25,7 @@ def built() -> None:
     """The stack that is built soonest."""
     try:
         stacks.build(STACK)
-    except StackError as error:
+    except (StackError, ToolMissing) as error:
         pytest.skip(f"no stack is built: {error}")
 
 
