@@ -50,7 +50,7 @@ class _End:
 
 def read_connections(folder: Path, plan: Plan, end: _sim.End) -> Connections:
     """Read `connections.bin`, `datagrams.bin` and the reports in `end.json`, at the run's sampling times."""
-    made = [*_tcp_flows(_records(folder / "connections.bin"), plan, end)]
+    made = _tcp_flows(_records(folder / "connections.bin"), plan, end)
     made += _udp_flows(_records(folder / "datagrams.bin"), plan, end)
     named = _unique_names([flow for flow, _, _ in made], {flow.name for flow in plan.flows})
     for number, (_, _, rows) in enumerate(made, start=len(plan.flows)):

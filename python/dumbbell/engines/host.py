@@ -154,10 +154,7 @@ class HostEngine:
         refuse_packet_fates(request, problem, "--engine kernel, or --engine sim")
         _refuse_unsafe_on_host(request, plan)
         _refuse_too_much(plan)
-        try:
-            built_stacks(plan)
-        except ExperimentError as error:
-            raise error.within(str(request.case.file)) from None
+        built_stacks(plan, str(request.case.file))
         probed = probe_capabilities(self.agent, plan)
         _refuse_missing_features(request, plan, probed)
         return plan

@@ -195,10 +195,7 @@ class KernelEngine:
             problem = f"netem of kernel '{kernel.name}' takes no seed, so it can't be made to hit single packets"
             refuse_packet_fates(request, problem, "a kernel from Linux 6.6 on, or --engine sim")
         _refuse_large(plan)
-        try:
-            built_stacks(plan)
-        except ExperimentError as error:
-            raise error.within(str(request.case.file)) from None
+        built_stacks(plan, str(request.case.file))
         return plan, choice
 
 

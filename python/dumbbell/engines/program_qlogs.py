@@ -11,13 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 from dumbbell import _sim
 from dumbbell.errors import ImportProblem
+from dumbbell.late import Late
 from dumbbell.plan import Plan
 from dumbbell.results.result import framed
 
 if TYPE_CHECKING:
-    from dumbbell.qlog import Trace
+    from dumbbell import qlog
     from dumbbell.results.columns import Table
     from dumbbell.results.keys import RunManifest
+else:
+    qlog = Late("dumbbell.qlog")
 
 __all__ = ["Qlogs", "read_qlogs"]
 
@@ -47,11 +50,9 @@ def read_qlogs(flows: "Table", folder: Path, plan: Plan, end: _sim.End, entries:
     """
     if not any(program.qlog for program in plan.programs):
         return Qlogs(flows, {}, [])
-    from dumbbell.qlog import fill, sampled, sender_of  # noqa: PLC0415 — needs polars
-
     facts: dict[str, Mapping[str, Any]] = {}
     warnings: list[str] = []
-    begun = _begun(plan, end)
+    frame, begun = flows.frame(), _begun(plan, end)
     sent = {flow.name: int(report["data_segs_out"]) for flow, report in zip(plan.flows, end.flows, strict=True)}
     for number, (program, entry) in enumerate(zip(plan.programs, entries, strict=True)):
         if program.qlog is None or entry["started_s"] is None:
@@ -60,16 +61,15 @@ def read_qlogs(flows: "Table", folder: Path, plan: Plan, end: _sim.End, entries:
         if not traces:
             continue
         for name, first_ns in begun.get(number, []):
-            trace = sender_of(traces, first_ns, end.start_epoch_ns)
+            trace = qlog.sender_of(traces, first_ns, end.start_epoch_ns)
             if trace is None:
                 warnings.append(f"program '{program.name}': its qlogs have no connection that sends for flow '{name}'")
                 continue
             traces.remove(trace)
-            frame = flows.frame()
             times = frame.filter(flow=name)["time_ns"]
-            flows = framed(fill(frame, name, sampled(trace, times, first_ns, end.start_epoch_ns)))
+            frame = qlog.fill(frame, name, qlog.sampled(trace, times, first_ns, end.start_epoch_ns))
             facts[name] = _facts(trace, sent[name])
-    return Qlogs(flows, facts, warnings)
+    return Qlogs(framed(frame), facts, warnings)
 
 
 def _begun(plan: Plan, end: _sim.End) -> dict[int, list[tuple[str, int]]]:
@@ -86,9 +86,9 @@ def _begun(plan: Plan, end: _sim.End) -> dict[int, list[tuple[str, int]]]:
     return {number: sorted(flows, key=lambda flow: flow[1]) for number, flows in found.items()}
 
 
-def _traces(folder: Path, program: _sim.Program, entry: Mapping[str, Any], warnings: list[str]) -> "Iterator[Trace]":
-    from dumbbell.qlog import read_qlog  # noqa: PLC0415 — see above
-
+def _traces(
+    folder: Path, program: _sim.Program, entry: Mapping[str, Any], warnings: list[str]
+) -> "Iterator[qlog.Trace]":
     own = folder / entry["folder"] if "folder" in entry else None
     files = sorted(path for path in own.rglob("*") if path.is_file()) if own else []
     logs = [path for path in files if own and program.is_qlog(str(path.relative_to(own)))]
@@ -96,7 +96,7 @@ def _traces(folder: Path, program: _sim.Program, entry: Mapping[str, Any], warni
         warnings.append(f"program '{program.name}' wrote no qlog '{program.qlog}'")
     for path in logs:
         try:
-            traces, problems = read_qlog(path)
+            traces, problems = qlog.read_qlog(path)
         except ImportProblem as problem:
             warnings.append(f"program '{program.name}': {problem}".replace(f"{folder}/", ""))
             continue
@@ -104,12 +104,10 @@ def _traces(folder: Path, program: _sim.Program, entry: Mapping[str, Any], warni
         yield from traces
 
 
-def _facts(trace: "Trace", datagrams: int) -> dict[str, Any]:
+def _facts(trace: "qlog.Trace", datagrams: int) -> dict[str, Any]:
     """Where the stack logs no packets, their number is that of datagrams on the network."""
-    from dumbbell.qlog import facts_of  # noqa: PLC0415 — see above
-
     return {
         "retransmits": trace.lost if trace.says_lost else None,
         "data_segs_out": trace.out.packets or datagrams,
-        "seen": facts_of(trace),
+        "seen": qlog.facts_of(trace),
     }

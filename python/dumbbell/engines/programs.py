@@ -122,8 +122,8 @@ def program_settings(plan: Plan) -> ProgramSettings:
     return ProgramSettings(homes, _installation(), sysconfig.get_path("scripts"), stacks)
 
 
-def built_stacks(plan: Plan) -> list[Built]:
-    """The stacks of a plan's QUIC flows. Raises `ExperimentError` for one that is not built."""
+def built_stacks(plan: Plan, file: str = "") -> list[Built]:
+    """The stacks of a plan's QUIC flows. Raises `ExperimentError`, in the experiment's `file`, for one not built."""
     found = []
     for name in dict.fromkeys(flow.stack for flow in plan.flows if flow.stack is not None):
         built = find(name)
@@ -131,7 +131,9 @@ def built_stacks(plan: Plan) -> list[Built]:
             groups = list(dict.fromkeys(flow.group for flow in plan.flows))
             number = groups.index(next(flow.group for flow in plan.flows if flow.stack == name))
             right = f"dumbbell stack build {name}"
-            raise ExperimentError("this QUIC stack is not built", key=f"flows.{number}.stack", value=name, right=right)
+            raise ExperimentError(
+                "this QUIC stack is not built", file=file, key=f"flows.{number}.stack", value=name, right=right
+            )
         found.append(built)
     return found
 
